@@ -1,4 +1,5 @@
-//! The top room: the runtime's events in, responses out. Builds the isolate's state and wires the rooms.
+//! The top room: receives the runtime's events and returns responses. It builds the isolate's state
+//! and connects the rooms.
 
 mod answer;
 mod http;
@@ -28,15 +29,17 @@ async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<R
     http::response(isolate::serve(request, &env, context).await).await
 }
 
-/// Runs every five minutes. Failures are logged, since the runtime drops an error from here.
+/// Runs every five minutes. Failures are logged, because the runtime ignores an error returned
+/// here.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
     let Ok(isolate) = isolate::of(&env) else { return };
     maintenance::run(&isolate.app).await;
 }
 
-/// Works on the messages of a batch, all at the same time: most of that is waiting for mail servers. While the
-/// configuration has a mistake, each message waits. An error from here would deliver the whole batch again.
+/// Processes the messages of a batch concurrently, since most of the time is spent waiting for mail
+/// servers. While the configuration has a mistake, all messages are retried later. An error
+/// returned here would redeliver the whole batch.
 #[event(queue)]
 async fn queue(batch: MessageBatch<String>, env: Env, _context: Context) -> worker::Result<()> {
     let isolate = isolate::of(&env);

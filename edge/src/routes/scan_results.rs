@@ -267,7 +267,7 @@ fn page(scan: &StoredScan, rows: &[ResultRow], query: &Query, last: u32) -> Scan
 pub async fn read(State(app): State<Arc<App>>, call: ScanCall) -> Result<Response, Error> {
     let query = Query::read(&call)?;
     let first = query.first / PART;
-    // As many parts as may be needed, if all of their positions have a result that is wanted.
+    // Reads as many parts as the page needs if every position in them has a matching result.
     let wanted = u32::try_from(query.limit).unwrap_or(PART).div_ceil(PART).saturating_add(1);
     let parts = if query.is_filtered() { MOST_PARTS } else { wanted.min(MOST_PARTS) };
     let last = first.saturating_add(parts - 1);
@@ -306,7 +306,7 @@ fn lines(results: &[ScanResult]) -> Result<String, Error> {
     Ok(text)
 }
 
-/// RFC 8288.
+/// Builds the `Link` header (RFC 8288).
 fn link(id: &str, query: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("</v1/scans/{id}/results?{query}>; rel=\"next\"")).ok()
 }

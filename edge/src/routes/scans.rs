@@ -38,7 +38,8 @@ async fn act(
     found(scans::act(database, caller, id, deed, &ending, now).await?, caller)
 }
 
-/// `scan_`, the time in milliseconds and 64 random bits, hexadecimal: newer scans have greater ids.
+/// Returns `scan_` followed by the time in milliseconds and 64 random bits, in hexadecimal, so that
+/// newer scans have greater ids.
 fn new_id(now_ms: u64) -> Result<String, Error> {
     let random = u64::from_be_bytes(random::bytes()?);
     Ok(format!("scan_{now_ms:012x}{random:016x}"))
@@ -86,7 +87,7 @@ pub async fn create(
     };
     let id = scan.id.clone();
     let left_over = scan.left_over.take().unwrap_or_default();
-    // A repeat completes an interrupted request: a part may be sent any number of times.
+    // A repeated request completes an interrupted one: a part may be sent any number of times.
     if let Some(addresses) = request.addresses.as_ref().filter(|_| scan.state == "open") {
         scan = fill(&app, caller, &id, addresses, once.is_some()).await?;
     }
@@ -100,8 +101,9 @@ pub async fn create(
     Ok((StatusCode::CREATED, headers, Json(Scan::new(scan, now))))
 }
 
-/// Takes in the whole list of a new scan. If that fails the scan is removed, because the client does not know its id:
-/// it must not hold a place, nor the unit. `has_key`: another request with the key may have succeeded, or will.
+/// Receives the whole list of a new scan. After a failure the scan is removed, because the client
+/// doesn't know its id, and it mustn't count as running or keep its unit. `has_key`: another
+/// request with the key may have succeeded or may still do so, so the scan stays.
 async fn fill(
     app: &App,
     caller: Caller,
@@ -140,7 +142,7 @@ pub struct ScanPage {
     pub next: Option<String>,
 }
 
-/// Scans of a page by default, and at most.
+/// Default and greatest number of scans per page.
 const PAGE: u32 = 20;
 const MOST_PER_PAGE: u32 = 100;
 
@@ -164,7 +166,7 @@ pub async fn list(State(app): State<Arc<App>>, call: ScanCall) -> Result<Json<Sc
     let limit = limit.ok_or_else(|| {
         Error::invalid_query("The 'limit' parameter must be a whole number from 1 to 100.")
     })?;
-    // Greater than every id.
+    // A text greater than every id.
     let before = call.query("before").unwrap_or("scan_~");
     let scans =
         scans::list(app.databases.of(call.caller.account)?, call.caller, before, limit).await?;

@@ -1,4 +1,4 @@
-//! The sessions of an account: seen by its owner, and ended one by one.
+//! The sessions of an account: its owner can list them and end single ones.
 
 use std::sync::Arc;
 
@@ -55,7 +55,7 @@ pub struct SignedIn {
 )]
 pub async fn list(State(app): State<Arc<App>>, session: Session) -> Result<Json<Sessions>, Error> {
     let listed = sessions::list(app.databases.of(session.account)?, session, clock::now()).await?;
-    // The requesting session is one of them.
+    // The list would contain the requesting session if it were alive.
     if listed.is_empty() {
         return Err(Error::invalid_session());
     }
@@ -99,7 +99,8 @@ pub async fn end(
     session: Session,
     Path(id): Path<String>,
 ) -> Result<StatusCode, Error> {
-    // A malformed id is looked up like that of a missing session, so that the caller is checked first.
+    // A malformed id is looked up like that of a missing session, so that the caller is verified
+    // first.
     let id = SessionId::parse(&id).unwrap_or(SessionId::from_random([0; 16]));
     let database = app.databases.of(session.account)?;
     match sessions::end_one(database, session, id, &context.deed()).await? {

@@ -17,7 +17,7 @@ use crate::{
     store::plans::{self, PlanSizes},
 };
 
-/// Milliseconds for which an isolate knows the plans, and (in seconds) a client may keep the answer.
+/// Milliseconds for which an isolate caches the plans; clients may cache the response as long.
 const KNOWN_MS: u64 = 300_000;
 const CACHE_CONTROL: &str = "public, max-age=300";
 

@@ -1,4 +1,4 @@
-//! Two-factor authentication: set-up, on, off, recovery codes.
+//! Two-factor authentication: setting it up, turning it on and off, and recovery codes.
 
 use std::sync::Arc;
 
@@ -86,7 +86,7 @@ pub async fn set_up(
     if two_factor::pend(database, member.session, &sealed).await? {
         return Ok(Json(answer));
     }
-    // Either it was turned on since, or the session is over.
+    // Either two-factor has been turned on since, or the session has ended.
     let now = accounts::by_session(database, member.session).await?;
     Err(if now.is_some() { Error::totp_already_on() } else { Error::invalid_session() })
 }
@@ -224,7 +224,7 @@ pub async fn recovery_codes(
     Ok(shown(&codes))
 }
 
-/// Asks for the password and a code, of an account with two-factor on.
+/// Verifies the password and a code for an account with two-factor authentication.
 async fn check_both(
     app: &Arc<App>,
     context: &RequestContext,

@@ -16,7 +16,7 @@ use crate::{
     store::usage_days::{self, UsageDay},
 };
 
-/// Days of the report, today among them.
+/// Days in the report, including today.
 const DAYS: u64 = 30;
 
 /// Checks by day.
@@ -47,7 +47,7 @@ pub async fn report(State(app): State<Arc<App>>, session: Session) -> Result<Jso
     let today = Day::of(clock::now()).number();
     let first = first_of(today);
     let rows = usage_days::of_account(app.databases.of(session.account)?, session, first).await?;
-    // An account has at least the row of its current day.
+    // An account always has a row for its current day.
     if rows.is_empty() {
         return Err(Error::invalid_session());
     }
@@ -58,7 +58,7 @@ const fn first_of(today: u64) -> u64 {
     (today + 1).saturating_sub(DAYS)
 }
 
-/// Every day of the report: those without a row had no charge. Rows are in the order of their days.
+/// Returns all days of the report; days without a row had no charge. Rows must be ordered by day.
 fn days(rows: &[UsageDay], today: u64) -> Vec<DayOfUsage> {
     let counted = |day: u64| {
         let at = rows.iter().position(|row| row.day == day)?;

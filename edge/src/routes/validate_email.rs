@@ -38,7 +38,7 @@ pub struct CheckRequest {
 }
 
 impl CheckRequest {
-    /// Reads a JSON body and reduces the address, with a text of its own for each mistake.
+    /// Reads a JSON body and extracts the address; each mistake has its own text.
     fn from_json(body: &Map<String, Value>) -> Result<Self, Error> {
         let Some(email) = body.get("email") else {
             return Err(Error::invalid_body("Missing 'email' field in request body."));
@@ -100,7 +100,7 @@ pub async fn check(
     answer(app, context, caller, request, once).await
 }
 
-/// The answer to a request that was read.
+/// Answers a parsed request.
 pub(super) async fn answer(
     app: Arc<App>,
     context: RequestContext,
@@ -133,18 +133,18 @@ pub(super) async fn answer(
 /// A check of one address.
 struct Check {
     address: Address,
-    /// True if the caller wants the details.
+    /// True if the caller requested the details.
     details: bool,
     /// The caller's deadline in milliseconds.
     deadline_ms: Option<u64>,
-    /// Under which its verdict is cached.
+    /// Cache key of the verdict.
     key: String,
     /// Present if the request has an `Idempotency-Key`.
     once: Option<Idempotent>,
 }
 
 impl Check {
-    /// Charges and returns a recent verdict, if there is one with enough evidence.
+    /// Charges and returns a recent verdict, if one with enough evidence is cached.
     async fn cached(&self, app: &App, caller: Caller) -> Result<Option<ValidationResult>, Error> {
         let cached_verdict = app.verdicts.get(&self.key, clock::now()).await;
         let Some(cached_verdict) = cached_verdict
@@ -160,20 +160,20 @@ impl Check {
                     .leaving(&left_over),
             )),
             Ok(Charged::Before(stored)) => self.repeated(app, &stored).map(Some),
-            // The first one with this key is in flight: its answer is looked for.
+            // The first request with this key is still in flight: wait for its response.
             Err(error) if self.deadline_ms.is_some() && error.is_key_in_use() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Returns the sealed answer to store under an `Idempotency-Key`; empty without one.
+    /// Returns the sealed response to store under an `Idempotency-Key`; empty without one.
     fn sealed(&self, app: &App, answer: &CachedVerdict) -> Result<String, Error> {
         let Some(once) = &self.once else { return Ok(String::new()) };
         let text = serde_json::to_string(answer).unwrap_or_default();
         once.seal(&app.config.address_secrets, &text)
     }
 
-    /// Builds the response from the stored answer of the first check with this `Idempotency-Key`.
+    /// Builds the response from the stored one of the first check with this `Idempotency-Key`.
     fn repeated(&self, app: &App, stored: &StoredAnswer) -> Result<ValidationResult, Error> {
         let once = self.once.as_ref();
         let text = once.and_then(|once| once.open(&app.config.address_secrets, &stored.answer));
@@ -182,8 +182,8 @@ impl Check {
         Ok(ValidationResult::again(&self.address, self.details, answer).leaving(&stored.left_over))
     }
 
-    /// Takes a lease and asks an origin. Asking, settling and caching continue when the client leaves: a check that
-    /// reached a mail server is charged.
+    /// Takes a lease and requests a verdict from an origin. The request, the settlement and the
+    /// caching continue if the client disconnects: a check that reached a mail server is charged.
     async fn fresh(
         self,
         app: Arc<App>,
@@ -199,7 +199,7 @@ impl Check {
         }
     }
 
-    /// The verdict of a check that holds its lease.
+    /// Returns the verdict of a check that holds a lease.
     async fn leased(
         self,
         app: Arc<App>,
@@ -216,8 +216,8 @@ impl Check {
             .unwrap_or_else(|| Err(Error::internal("a check was cut off")))
     }
 
-    /// Asks an origin (once for identical checks at the same time), settles the lease and remembers the
-    /// verdict.
+    /// Requests a verdict from an origin (once for concurrent identical checks), settles the lease
+    /// and caches the verdict.
     async fn ask_and_settle(
         self,
         app: &Arc<App>,
@@ -225,7 +225,7 @@ impl Check {
         tenant: &str,
         context: &RequestContext,
     ) -> Result<ValidationResult, Error> {
-        // A check that wants details cannot be served by one that does not.
+        // A check with details can't use the result of one without.
         let joined = if self.details { format!("{}+details", self.key) } else { self.key.clone() };
         let tenant = Tenant { name: tenant, paying: lease.is_paying };
         let ask = async |deadline| {
@@ -262,8 +262,8 @@ impl Check {
     }
 }
 
-/// Stores a verdict in the data centre of the request; and globally, which costs money, if it was asked for before,
-/// perhaps from elsewhere. Both expire together.
+/// Caches a verdict in the request's data centre. It is also cached globally, which costs money, if
+/// the address was checked before, perhaps from elsewhere. Both entries expire together.
 pub(super) async fn remember(
     app: &Arc<App>,
     deferred: &Deferred,

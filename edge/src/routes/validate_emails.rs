@@ -1,4 +1,4 @@
-//! A short list of addresses in one call: one lease for all of it, one batch to the origins, one answer.
+//! A short list of addresses in one call: one lease, one batch to the origins and one response.
 
 mod list;
 
@@ -37,11 +37,12 @@ use crate::{
 };
 use list::{Answers, List, ListAnswer};
 
-/// Addresses of a list.
+/// Most addresses in a list.
 const EMAILS_MAX: usize = 100;
-/// Milliseconds that the origins have for a list. An address without a verdict by then isn't counted.
+/// Time limit of the origins for a list, in milliseconds. An address without a verdict by then
+/// isn't charged.
 const BUDGET_MS: u64 = 20_000;
-/// Milliseconds of the lease's life that are left to settle it.
+/// Milliseconds of the lease's lifetime reserved for settling it.
 const SETTLING_MS: u64 = 5_000;
 
 /// Body of `POST /validate_emails`.
@@ -95,7 +96,7 @@ impl IntoResponse for ListResult {
 }
 
 impl ListRequest {
-    /// Reads a JSON body, with a text of its own for each mistake.
+    /// Reads a JSON body; each mistake has its own text.
     fn from_json(body: &Map<String, Value>) -> Result<Self, Error> {
         let Some(emails) = body.get("emails") else {
             return Err(Error::invalid_body("Missing 'emails' field in request body."));
@@ -118,7 +119,7 @@ impl ListRequest {
         Ok(Self { emails, details, deadline_ms: deadline::of(body)? })
     }
 
-    /// Returns the part of the request that a repeat must have in common with it.
+    /// Returns the content that a repeat must share with this request.
     fn identity(&self) -> String {
         let emails = serde_json::to_string(&self.emails).unwrap_or_default();
         format!("list\0{}\0{emails}", self.details)
@@ -176,7 +177,7 @@ pub async fn check(
                 .ok_or_else(|| Error::internal("a stored answer could not be read"))?;
             return Ok(list.result(&answers).leaving(&stored.left_over));
         }
-        // The first request with this key continues.
+        // The first request with this key is still in flight.
         None => return Ok(list.pending_result(&answers, request.deadline_ms)),
     };
     let left_over = lease.left_over.clone();
@@ -205,15 +206,15 @@ pub async fn check(
 }
 
 impl ListResult {
-    /// Adds the ledger's remaining checks.
+    /// Adds the remaining checks, from the ledger's text.
     fn leaving(mut self, left_over: &str) -> Self {
         self.rate_limit = RateLimit::of_checks(left_over, seconds_to_reset(clock::now()));
         self
     }
 }
 
-/// Asks the caches and then the origins about each address once, and settles the lease before the answer leaves: what was found out is
-/// charged, and the rest is returned.
+/// Looks up each distinct address in the caches and then at the origins, and settles the lease
+/// before the response is sent: addresses with a verdict are charged, the other units are returned.
 async fn ask_and_settle(
     app: &Arc<App>,
     (list, answers): (&List, &Answers),
@@ -237,8 +238,7 @@ async fn ask_and_settle(
     Ok(list.result(answers))
 }
 
-/// # Errors
-/// Where nothing was found out about any address.
+/// # Errors If no address has a verdict.
 async fn find_out(
     app: &Arc<App>,
     list: &List,
@@ -281,7 +281,7 @@ async fn find_out(
     if is_empty { Err(Error::upstream("no address of a list was asked about")) } else { Ok(()) }
 }
 
-/// Keeps the new verdicts in the cache of this data centre.
+/// Caches the new verdicts in this data centre.
 async fn remember_fresh(app: &Arc<App>, list: &List, answers: &Answers, context: &RequestContext) {
     let fresh = answers.fresh_of(list);
     let cache_entries = fresh.iter().map(|(one, verdict)| {

@@ -1,11 +1,12 @@
-//! The directory: which account an address has, in the first database. It is asked where only the address
-//! is known, and never on the way of a check.
+//! The directory: maps addresses to accounts, in the first database. It is queried only if nothing
+//! but the address is known, and never by a check.
 //!
-//! No transaction spans two databases, and none needs to. A registration writes here first and then the account, a
-//! deletion the account first and then here. A crash in between leaves a row that names no account: the next
-//! registration puts a new id in its place. An id for which a key may have been handed out, that is one marked as
-//! confirmed, is never used for a second account: its key is derived and would be valid again. Only the account named
-//! by this row can be confirmed and signed in to.
+//! No transaction spans two databases, and none needs to. A registration writes the directory's row
+//! first and then the account; a deletion removes the account first and then the row. A crash in
+//! between leaves a row without an account: the next registration replaces its id. The id of a row
+//! marked as confirmed is never reused for a second account: a key may have been issued for it, and
+//! a derived key would be valid again. Only the account named by this row can be confirmed and
+//! signed in to.
 
 use constcat::concat;
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,7 @@ use crate::{
     limits::rules::Key,
 };
 
-// No-ops where two instances, one of which has not yet heard of a secret, have made two rows.
+// No-op if two instances, one of which hasn't yet loaded a new secret, have created two rows.
 const REKEY: [&str; 3] = [
     "UPDATE OR IGNORE addresses SET address_hash = ?1 WHERE address_hash = ?2",
     "UPDATE OR IGNORE tombstones SET address_hash = ?1 WHERE address_hash = ?2",
@@ -52,7 +53,7 @@ struct Named {
 const SELECT_BY_ADDRESS: &str = "SELECT account_id FROM addresses
     WHERE address_hash = ?1 AND confirmed = 1 AND reserved_until IS NULL";
 
-// Not with OR, for which all would be read: the index holds confirmed ones only.
+// `UNION ALL` instead of `OR`, which would read all rows: the index contains confirmed rows only.
 const SELECT_BY_MAILBOX: &str = "SELECT account_id FROM (
       SELECT account_id, 1 AS place FROM addresses
       WHERE address_hash = ?1 AND confirmed = 1 AND reserved_until IS NULL
@@ -61,7 +62,8 @@ const SELECT_BY_MAILBOX: &str = "SELECT account_id FROM (
       WHERE mailbox_hash = ?2 AND confirmed = 1 AND reserved_until IS NULL)
     ORDER BY place LIMIT 1";
 
-/// The confirmed account of an address or, where it has none, of another spelling of its mailbox.
+/// Returns the confirmed account of an address or, if it has none, of another spelling of its
+/// mailbox.
 pub async fn find_mailbox(
     directory: &Database,
     hash: &AccountHash,
@@ -73,7 +75,7 @@ pub async fn find_mailbox(
     Ok(row.map(|row| row.account_id))
 }
 
-/// The confirmed account of an address. An address that waits for confirmation has none yet.
+/// Returns the confirmed account of an address. `None` while the address waits for confirmation.
 pub async fn find(directory: &Database, hash: &AccountHash) -> Result<Option<AccountId>, Error> {
     let mut statements = Vec::from_iter(rekey(hash));
     let index = statements.len();
@@ -82,14 +84,14 @@ pub async fn find(directory: &Database, hash: &AccountHash) -> Result<Option<Acc
     Ok(row.map(|row| row.account_id))
 }
 
-/// A deleted account's usage, remembered with its address.
+/// A deleted account's usage, stored under its address.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tombstone {
     pub day: u64,
     pub used: u64,
     pub scans_used: u64,
     pub welcome_left: u64,
-    /// Unix seconds.
+    /// Expiry in Unix seconds.
     pub expires_at: u64,
 }
 
@@ -97,12 +99,12 @@ const SELECT_TOMBSTONE: &str =
     "SELECT day, used, scans_used, welcome_left, expires_at FROM tombstones
     WHERE address_hash = ?1 OR mailbox_hash = ?2 ORDER BY expires_at DESC LIMIT 1";
 
-/// Reads the [`Tombstone`] that a database has of an address, or of another spelling of its mailbox.
+/// Reads a database's [`Tombstone`] for an address, or for another spelling of its mailbox.
 pub(super) fn tombstone(hash: &AccountHash) -> Statement<'_> {
     (SELECT_TOMBSTONE, vec![hash.as_str().into(), hash.mailbox().into()])
 }
 
-// The newer one counts: it was made of an account that had begun with the older one.
+// The newer tombstone wins: its account had started with the usage of the older one.
 const BURY: &str = "
     INSERT INTO tombstones (address_hash, day, used, scans_used, welcome_left, expires_at)
     VALUES (?1, ?2, ?3, ?6, ?4, ?5)
@@ -110,7 +112,7 @@ const BURY: &str = "
       scans_used = excluded.scans_used, welcome_left = excluded.welcome_left, expires_at = excluded.expires_at
     WHERE excluded.expires_at >= tombstones.expires_at";
 
-/// Stores a tombstone of another database in this one.
+/// Copies a tombstone from another database into this one.
 pub(super) fn bury<'a>(hash: &'a AccountHash, tombstone: &Tombstone) -> Statement<'a> {
     let Tombstone { day, used, scans_used, welcome_left, expires_at } = *tombstone;
     let numbers = [day, used, welcome_left, expires_at, scans_used].map(Param::from);
@@ -123,9 +125,10 @@ pub struct Claim {
     /// The account to register: an existing one, or the one offered.
     pub account: AccountId,
     pub confirmed: bool,
-    /// True if another spelling of the mailbox has a confirmed account: then there is nothing to register.
+    /// True if another spelling of the mailbox has a confirmed account; then nothing is registered.
     pub is_another_spelling: bool,
-    /// Whether an account had the address until a few days ago: then there is nothing to register either.
+    /// True if another account used the address until a few days ago; then nothing is registered
+    /// either.
     pub is_reserved: bool,
     pub tombstone: Option<Tombstone>,
 }
@@ -137,12 +140,13 @@ struct Claimed {
     reserved: u8,
 }
 
-// Whether an operator has allowed this very address (`?1`). Another address has the hash of its mailbox then, and it is
-// marked as `mailbox_hashes.rs` marks such addresses.
+// Whether the operator has allowed this exact address (`?1`). Another address then has the
+// mailbox's hash, so this one is marked as in `mailbox_hashes.rs`.
 const IS_ALLOWED: &str = "EXISTS (SELECT 1 FROM allowed_addresses WHERE address_hash = ?1)";
 const OWN_MAILBOX: &str = concat!("CASE WHEN ", IS_ALLOWED, " THEN '- ' || ?1 ELSE ?4 END");
 
-// An account from before 0.3 has no hash of its mailbox until the scheduled run has made it (`mailbox_hashes.rs`).
+// An account from before 0.3 has no mailbox hash until the scheduled run computes it
+// (`mailbox_hashes.rs`).
 const CLAIM: &str = concat!(
     "INSERT INTO addresses (address_hash, account_id, claimed_at, mailbox_hash)
      SELECT ?1, ?2, ?3, ",
@@ -155,7 +159,7 @@ const CLAIM: &str = concat!(
 const SELECT_CLAIM: &str = "SELECT account_id, confirmed, reserved_until IS NOT NULL AS reserved
     FROM addresses WHERE address_hash = ?1";
 
-/// Finds the account of an address, or enters the one offered.
+/// Returns the account of an address, or adds a row for the offered one.
 pub async fn claim(
     directory: &Database,
     hash: &AccountHash,
@@ -183,7 +187,7 @@ const REPLACE: &str = "
     UPDATE addresses SET account_id = ?3, confirmed = ?4, claimed_at = ?5
     WHERE address_hash = ?1 AND account_id = ?2";
 
-/// Replaces a missing account by `to`. Nothing happens if another one has already taken its place.
+/// Replaces a missing account with `to`. Does nothing if it has already been replaced by another.
 pub async fn replace(
     directory: &Database,
     hash: &AccountHash,
@@ -202,7 +206,7 @@ pub async fn replace(
     directory.batch(&statements).await.map(drop)
 }
 
-// Of two spellings of one mailbox the first confirmation wins.
+// If two spellings of a mailbox are registered, the first to be confirmed wins.
 const CONFIRM: &str = concat!(
     "INSERT INTO addresses (address_hash, account_id, confirmed, claimed_at, mailbox_hash)
      SELECT ?1, ?2, 1, ?3, ",
@@ -217,7 +221,8 @@ const CONFIRM: &str = concat!(
      RETURNING account_id"
 );
 
-/// Marks the account as confirmed before it is; `false` when the address or its mailbox has another one by now.
+/// Marks the account as confirmed in the directory, before the account itself; `false` if the
+/// address or its mailbox now belongs to another account.
 pub async fn confirm(
     directory: &Database,
     hash: &AccountHash,
@@ -232,7 +237,8 @@ pub async fn confirm(
     directory.batch(&statements).await?.any(index)
 }
 
-// A click on the link proves the mailbox: an unconfirmed registration of the address gives way.
+// A click on the link proves the mailbox, so it replaces an unconfirmed registration of the
+// address.
 const TAKE: &str = concat!(
     "INSERT INTO addresses (address_hash, account_id, confirmed, claimed_at, mailbox_hash)
      SELECT ?1, ?2, 1, ?3, ",
@@ -248,7 +254,8 @@ const TAKE: &str = concat!(
      RETURNING account_id"
 );
 
-/// Enters a further address of an account; `false` when the address or its mailbox has another one.
+/// Adds another address to an account; `false` if the address or its mailbox belongs to another
+/// account.
 pub async fn take(
     directory: &Database,
     hash: &AccountHash,
@@ -266,7 +273,7 @@ pub async fn take(
 const UPDATE_RESERVED: &str = "UPDATE addresses SET reserved_until = ?3
     WHERE address_hash = ?1 AND account_id = ?2 AND confirmed = 1 AND reserved_until IS NULL";
 
-/// Reserves an address until a time, so that nobody can use it, and remembers its usage.
+/// Reserves an address until the given time, so that nobody can register it, and stores its usage.
 pub async fn reserve(
     directory: &Database,
     hash: &AccountHash,
@@ -293,7 +300,7 @@ pub async fn reserve(
 const DELETE_CLAIM_OF_ACCOUNT: &str =
     "DELETE FROM addresses WHERE address_hash = ?1 AND account_id = ?2";
 
-/// Forgets an address that is not the account's any more.
+/// Removes an address that no longer belongs to the account.
 pub async fn release(
     directory: &Database,
     hash: &AccountHash,
@@ -308,7 +315,7 @@ pub async fn release(
 const DELETE_CLAIM: &str =
     "DELETE FROM addresses WHERE address_hash = ?1 AND account_id = ?2 AND confirmed = 0";
 
-/// Takes back a claim whose account wasn't created.
+/// Removes a claim whose account wasn't created.
 pub async fn forget_claim(
     directory: &Database,
     hash: &AccountHash,
@@ -318,19 +325,20 @@ pub async fn forget_claim(
     directory.run((DELETE_CLAIM, vec![hash.as_str().into(), (&account).into()])).await
 }
 
-/// `?1` a JSON array of account ids with the hash that they had and the one that they get.
+/// `?1` a JSON array of account ids, each with its previous and its new hash.
 const UPDATE_HASHES: &str = "UPDATE OR IGNORE addresses SET address_hash = j.value ->> 'fresh',
       mailbox_hash = CASE WHEN mailbox_hash IS NULL OR mailbox_hash GLOB '- *' THEN mailbox_hash
         ELSE j.value ->> 'mailbox' END
     FROM json_each(?1) j
     WHERE address_hash = j.value ->> 'outdated' AND account_id = j.value ->> 'id'";
 
-/// Puts accounts under other hashes: `renewed` is a JSON array of objects with `id`, `outdated` and `fresh`.
+/// Replaces accounts' hashes: `renewed` is a JSON array of objects with `id`, `outdated` and
+/// `fresh`.
 pub(super) async fn rehash(directory: &Database, renewed: &str) -> Result<(), Error> {
     directory.run((UPDATE_HASHES, vec![renewed.into()])).await
 }
 
-/// A deleted account that the directory must forget, with its stored hash.
+/// A deleted account that must be removed from the directory, with its stored hash.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Deleted {
     pub address_hash: String,
@@ -358,7 +366,8 @@ const REMEMBER: &str = "
 const DELETE_ATTEMPTS: &str =
     "DELETE FROM throttles WHERE key IN (SELECT value FROM json_each(?1))";
 
-/// Forgets deleted accounts and the attempts within them; attempts on their addresses, and their usage, stay.
+/// Removes deleted accounts and the attempts counted for them; attempts counted for their addresses
+/// stay, and so does their usage.
 pub async fn forget(directory: &Database, deleted: &[Deleted]) -> Result<(), Error> {
     let ids = deleted.iter().filter_map(|account| AccountId::parse(&account.account_id));
     let keys = ids.flat_map(|id| [Key::code(id), Key::password(id)]);

@@ -1,5 +1,6 @@
-//! The databases. Each account lives permanently in one of them, whose number its id begins with; the first one also
-//! holds the data found by address alone: the directory and the throttles.
+//! The databases. Each account permanently belongs to one of them, whose number is the first part
+//! of its id; the first database also holds everything that is looked up by address: the directory
+//! and the throttles.
 
 use sha2::{Digest as _, Sha256};
 
@@ -8,7 +9,7 @@ use crate::{
     error::Error,
 };
 
-/// All of them, by number: 0 is the binding `DB`, 1 is `DB_1`.
+/// All databases by number: 0 is the binding `DB`, 1 is `DB_1`.
 #[derive(Debug)]
 pub struct Databases {
     first: Database,
@@ -20,15 +21,14 @@ impl Databases {
         Self { first, others }
     }
 
-    /// The one with the directory and the throttles.
+    /// Returns the database with the directory and the throttles.
     pub const fn directory(&self) -> &Database {
         &self.first
     }
 
-    /// The database of an account.
+    /// Returns the database of an account.
     ///
-    /// # Errors
-    /// [`Error::unavailable`] when it is not bound any more.
+    /// # Errors [`Error::unavailable`] if it is no longer bound.
     pub fn of(&self, account: AccountId) -> Result<&Database, Error> {
         let number = account.database();
         let database = self.numbered(number);
@@ -42,8 +42,8 @@ impl Databases {
         }
     }
 
-    /// Each with its number, the first one in turn by `turn`: where time ends before all had theirs,
-    /// it is not always the same ones that wait.
+    /// Returns the databases with their numbers, starting at one that depends on `turn`, so that a
+    /// time limit doesn't always cut off the same ones.
     pub fn in_turn(&self, turn: u64) -> impl Iterator<Item = (u8, &Database)> {
         let all = || (0..=u8::MAX).zip(std::iter::once(&self.first).chain(&self.others));
         let count = self.others.len().saturating_add(1);
@@ -51,9 +51,9 @@ impl Databases {
         all().cycle().skip(first).take(count)
     }
 
-    /// Returns the database in which an address without an account is looked up. It is always the same for one address,
-    /// and distributed like accounts, so the duration of the lookup reveals nothing. A new database takes over its
-    /// share only.
+    /// Returns the database in which an address without an account is looked up. It is always the
+    /// same for one address, and distributed like accounts, so the duration of the lookup reveals
+    /// nothing. A new database takes over only its share of the addresses.
     pub fn pretended(&self, hash: &AccountHash) -> &Database {
         let numbers: Vec<u8> = self.in_turn(0).map(|(number, _)| number).collect();
         self.numbered(chosen(&numbers, hash)).unwrap_or(&self.first)

@@ -1,5 +1,5 @@
-//! Removes the rows of deleted accounts, a few at a time, and their own rows last. An account can have a million rows,
-//! and D1 rolls back a transaction of more than 30 seconds.
+//! Removes the rows of deleted accounts, a few at a time, and the accounts' own rows last. An
+//! account can have a million rows, and D1 rolls back transactions that take more than 30 seconds.
 
 use crate::{
     cf::{
@@ -9,15 +9,16 @@ use crate::{
     error::Error,
 };
 
-/// Steps of one run: 75,000 small rows or 7,500 blocks of results, in 135 statements.
+/// Most steps per run: 75,000 small rows or 7,500 blocks of results, in 135 statements.
 const STEPS_MAX: usize = 15;
-/// Milliseconds after which a run begins no further step.
+/// Milliseconds after which a run starts no further step.
 const PATIENCE: u64 = 10_000;
 
-// The order of the joins is fixed: deleted accounts are few, and their index is read first. The rows of other tables are at
-// most some hundreds for an account; they go with its row (ON DELETE CASCADE).
+// The order of the joins is fixed, so that the index of the few deleted accounts is read first. An
+// account has at most some hundreds of rows in other tables; they are deleted with its own row (ON
+// DELETE CASCADE).
 
-/// Rows of up to 25 KB.
+/// A row has up to 25 KB.
 const DELETE_RESULTS: &str = "DELETE FROM scan_results WHERE (scan_id, part, slot, round) IN (
     SELECT r.scan_id, r.part, r.slot, r.round
     FROM accounts a CROSS JOIN scans s ON s.account_id = a.id CROSS JOIN scan_results r ON r.scan_id = s.id
@@ -67,14 +68,14 @@ const STEP: [&str; 9] = [
     SELECT_LEFT_OVER,
 ];
 
-/// Runs one step in one transaction: removes some of the rows. Returns whether any deleted account is left. An account
-/// of ordinary size is removed in one step.
+/// Runs one step in one transaction: removes some of the rows. Returns whether any deleted account
+/// remains. An account of ordinary size is removed in one step.
 pub async fn step(database: &Database) -> Result<bool, Error> {
     let statements: [Statement<'_>; 9] = STEP.map(|sql| (sql, Vec::new()));
     database.batch(&statements).await?.any(STEP.len() - 1)
 }
 
-/// Takes steps until no deleted account is left, or the run's time is over; the next run continues.
+/// Runs steps until no deleted account remains or the time has run out; the next run continues.
 pub async fn remove(database: &Database) -> Result<(), Error> {
     let begun = clock::now_ms();
     if !database.any((SELECT_LEFT_OVER, Vec::new())).await? {

@@ -1,5 +1,6 @@
-//! Removes expired idempotency keys. An index over their times would cost a row written with each key; reading is cheap,
-//! so a cursor goes over the primary key, in ranges that are short for the database's one writer.
+//! Removes expired idempotency keys. An index on the expiry would cost an extra row for each stored
+//! key. Reading is cheap, so a cursor scans the primary key, in ranges that block the database's
+//! only writer briefly.
 
 use std::time::Duration;
 
@@ -13,13 +14,14 @@ use crate::{
     error::Error,
 };
 
-/// Ranges of one run, a million keys: two statements each, of the thousand that the platform allows an invocation.
+/// Most ranges per run, a million keys: each takes two of the thousand statements that the platform
+/// allows an invocation.
 const RANGES_MAX: usize = 100;
-/// Milliseconds after which a run begins no further range.
+/// Milliseconds after which a run starts no further range.
 const PATIENCE: u64 = 10_000;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
 
-/// A place in the primary key.
+/// A position in the primary key.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct KeyPosition {
     account_id: String,
@@ -31,7 +33,7 @@ impl KeyPosition {
         Self { account_id: String::new(), name: String::new() }
     }
 
-    /// After every account: their ids are hexadecimal digits.
+    /// Returns a position after all accounts, whose ids consist of hexadecimal digits.
     fn end() -> Self {
         Self { account_id: "g".to_owned(), name: String::new() }
     }
@@ -47,16 +49,16 @@ const UPDATE_CURSOR: &str = "INSERT INTO expired_keys_cursor (only_row, account_
     VALUES (1, ?1, ?2)
     ON CONFLICT (only_row) DO UPDATE SET account_id = excluded.account_id, name = excluded.name";
 
-/// The last key of the range after a place; no row where fewer follow.
+/// Selects the last key of the range after a position; no row if the range is shorter.
 const SELECT_RANGE_END: &str = "SELECT account_id, name FROM idempotency_keys
     WHERE (account_id, name) > (?1, ?2) ORDER BY account_id, name LIMIT 1 OFFSET 9999";
 
-/// `?1`, `?2` the place before the range, `?3`, `?4` its last one, `?5` now.
+/// `?1`, `?2` position before the range, `?3`, `?4` its last position, `?5` now.
 const DELETE_EXPIRED: &str = "DELETE FROM idempotency_keys
     WHERE (account_id, name) > (?1, ?2) AND (account_id, name) <= (?3, ?4) AND expires_at <= ?5";
 
-/// Removes the keys that have expired by `now` (unix seconds), from where the last run has ended, until all have been
-/// read or the time is over.
+/// Removes keys that have expired by `now` (Unix seconds), from the end of the last run, until all
+/// have been read or the time has run out.
 pub async fn remove(database: &Database, now: u64) -> Result<(), Error> {
     let begun = clock::now_ms();
     let cursor = database.first::<KeyPosition>((SELECT_CURSOR, Vec::new())).await?;
@@ -79,7 +81,7 @@ pub async fn remove(database: &Database, now: u64) -> Result<(), Error> {
         if now_ms.saturating_sub(begun) > PATIENCE {
             break;
         }
-        // Pauses, so that other queries of the database don't wait for all ranges.
+        // Pauses after each range, so that the database can run other queries.
         let took = Duration::from_millis(now_ms.saturating_sub(range_begun));
         clock::sleep(took.max(SHORTEST_PAUSE)).await;
     }

@@ -1,4 +1,5 @@
-//! The guard's policies: one for each account, and how many sign-ups they refused. No address is in here.
+//! The guard's policies, one per account, and the number of sign-ups they rejected. They contain no
+//! address.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -18,7 +19,7 @@ use crate::{
     mail::Deed,
 };
 
-/// Days for which refusals are counted.
+/// Days for which rejections are counted.
 const DAYS: u64 = 30;
 
 /// A policy as it is stored; the lists are JSON.
@@ -31,13 +32,13 @@ pub struct StoredPolicy {
     pub deadline_ms: u64,
     pub daily: u32,
     pub hook_version: u32,
-    /// Unix seconds; the version before works until then.
+    /// Unix seconds until which the previous version works.
     pub previous_until: u64,
-    /// The version of the account's API key.
+    /// Version of the account's API key.
     pub key_version: u32,
 }
 
-/// Refusals of one reason on one day.
+/// Rejections for one reason on one day.
 #[derive(Debug, Deserialize)]
 pub struct RefusalCount {
     /// Days since 1970-01-01, UTC.
@@ -46,12 +47,12 @@ pub struct RefusalCount {
     pub count: u64,
 }
 
-// What an account has that never set a policy.
+// Default policy.
 const DEFAULT_REFUSE: &str = "'[\"invalid\",\"undeliverable\",\"disposable\"]'";
 const DEFAULT_DEADLINE_MS: &str = "2000";
 const DEFAULT_DAILY: &str = "1000";
 
-/// Columns of the policy `g` of the account `a`.
+/// Columns of policy `g` of account `a`.
 const POLICY: &str = concat!(
     "SELECT a.id AS account_id, coalesce(g.refuse, ",
     DEFAULT_REFUSE,
@@ -69,7 +70,8 @@ const SELECT_IN_SESSION: &str =
     concat!(POLICY, "WHERE a.id IN (SELECT id FROM accounts WHERE ", IN_SESSION, ")");
 const SELECT_OF_HOOK: &str = concat!(POLICY, "WHERE a.id = ?1 AND a.state = 'confirmed'");
 
-/// Makes the row of an account that has none; a condition follows, which `excluded` is no part of.
+/// Inserts the default policy if the account has none; the text ends so that a condition can
+/// follow.
 const INSERT_DEFAULTS: &str = concat!(
     "INSERT INTO guard_policies (account_id, refuse, allow_domains, block_domains, deadline_ms, daily)
      SELECT id, ",
@@ -85,7 +87,8 @@ const INSERT_IN_SESSION: &str =
 const INSERT_OF_HOOK: &str =
     concat!(INSERT_DEFAULTS, "id = ?1 AND state = 'confirmed' ON CONFLICT (account_id) DO NOTHING");
 
-/// `?3` to `?5` lists, `''` for one that stays; `?6` deadline, 0 where it stays; `?7` calls a day, -1 where they stay.
+/// `?3` to `?5` lists, or `''` for no change; `?6` deadline, 0 for no change; `?7` daily calls, -1
+/// for no change.
 const UPDATE: &str = concat!(
     "UPDATE guard_policies SET refuse = CASE ?3 WHEN '' THEN refuse ELSE ?3 END,
        allow_domains = CASE ?4 WHEN '' THEN allow_domains ELSE ?4 END,
@@ -97,7 +100,7 @@ const UPDATE: &str = concat!(
     ")"
 );
 
-/// `?3` until when the version before works too.
+/// `?3` time until which the previous version works.
 const ROTATE: &str = concat!(
     "UPDATE guard_policies SET hook_version = hook_version + 1, previous_until = ?3
      WHERE account_id IN (SELECT id FROM accounts WHERE ",
@@ -105,7 +108,7 @@ const ROTATE: &str = concat!(
     ")"
 );
 
-/// `?3` the first day.
+/// `?3` first day.
 const SELECT_REFUSALS: &str = concat!(
     "SELECT day, reason, count FROM guard_refusals WHERE day >= ?3
        AND account_id IN (SELECT id FROM accounts WHERE ",
@@ -113,8 +116,8 @@ const SELECT_REFUSALS: &str = concat!(
     ") ORDER BY day DESC, reason"
 );
 
-/// Counts a call of the hook `?2` of account `?1` on the day `?3`, at `?4`: no row where the day's calls are used up, or the hook
-/// was replaced over a day ago.
+/// Counts a call of hook `?2` of account `?1` on day `?3`, at time `?4`; returns no row if the
+/// day's calls are used up or the hook was replaced over a day ago.
 const COUNT_CALL: &str = "UPDATE guard_policies SET
        hook_calls = CASE WHEN hook_day < ?3 THEN 1 ELSE hook_calls + 1 END, hook_day = max(hook_day, ?3)
      WHERE account_id = ?1 AND (hook_version = ?2 OR hook_version = ?2 + 1 AND previous_until > ?4)
@@ -125,10 +128,10 @@ const COUNT_CALL: &str = "UPDATE guard_policies SET
 const COUNT_REFUSAL: &str = "INSERT INTO guard_refusals (account_id, day, reason, count)
      SELECT id, ?2, ?3, 1 FROM accounts WHERE id = ?1 AND deleted_at IS NULL
      ON CONFLICT (account_id, day, reason) DO UPDATE SET count = count + 1";
-/// `?2` the first day that stays.
+/// `?2` first day to keep.
 const DELETE_OLD_REFUSALS: &str = "DELETE FROM guard_refusals WHERE account_id = ?1 AND day < ?2";
 
-/// A change of a policy. What is `None` stays as it is.
+/// A change of a policy. `None` means no change.
 #[derive(Debug, Default)]
 pub struct PolicyChange {
     pub refuse: Option<String>,
@@ -143,7 +146,7 @@ pub struct PolicyChange {
 pub enum OwnerAction {
     Read,
     Change(PolicyChange, Deed),
-    /// The hook's next version; the one before works `until` then, unix seconds.
+    /// Moves to the hook's next version; the previous one works `until` then, in Unix seconds.
     Rotate {
         until: u64,
         deed: Deed,
@@ -153,7 +156,7 @@ pub enum OwnerAction {
 const CHANGED: &str = event!("guard_changed", "?3", "?4", IN_SESSION);
 const SECRET_REPLACED: &str = event!("guard_secret_replaced", "?3", "?4", IN_SESSION);
 
-/// The policy and its refusals after the action; `None` when the session is over.
+/// Runs the action and returns the policy with its rejections; `None` if the session has ended.
 pub async fn act(
     database: &Database,
     session: Session,
@@ -199,25 +202,25 @@ pub async fn act(
     Ok(Some((policy, rows.all(read + 1)?)))
 }
 
-/// The policy of a caller's account; `None` when the caller is not authorised.
+/// Returns the policy of the caller's account; `None` if the caller isn't authorised.
 pub async fn policy(database: &Database, caller: Caller) -> Result<Option<StoredPolicy>, Error> {
     let texts = CallerTexts::of(caller);
     let [account, shown, kind] = texts.proof(caller);
     database.first((SELECT_AUTHORISED, vec![account, shown, kind])).await
 }
 
-/// Outcome of a hook's call.
+/// Result of a hook's call.
 #[derive(Debug)]
 pub enum HookCall {
-    /// It is to be looked at, by this policy.
+    /// The call is checked by this policy.
     Counted(Box<StoredPolicy>),
-    /// The day's calls are used up, or the account is gone.
+    /// The day's calls are used up, or the account no longer exists.
     NotCounted,
-    /// Another version has taken the hook's place.
+    /// The hook was replaced by another version.
     Replaced,
 }
 
-/// Counts a call of a hook, if the hook lives and the day's calls aren't used up.
+/// Counts a call if the hook is valid and the day's calls aren't used up.
 pub async fn call(database: &Database, hook: GuardHook, now: u64) -> Result<HookCall, Error> {
     let account = hook.account.to_string();
     let own: Vec<Param<'_>> = vec![(&account).into()];
@@ -234,7 +237,7 @@ pub async fn call(database: &Database, hook: GuardHook, now: u64) -> Result<Hook
     Ok(if lives { HookCall::NotCounted } else { HookCall::Replaced })
 }
 
-/// Counts a refusal.
+/// Counts a rejection.
 pub async fn count_refusal(
     database: &Database,
     account: AccountId,

@@ -1,10 +1,10 @@
 //! The quota ledger (docs/trust.md, Q1–Q5).
 //!
-//! A check takes one unit: from the daily allowance while there is room, from the welcome checks
-//! after that. A cached answer is charged at once; a fresh one holds a lease while an origin is asked. The lease of a list
-//! holds a unit for each address, and settling it charges those that were answered and returns the others.
-//! Used today = charged + live leases, decided inside one statement each, which D1 runs one at a time:
-//! whatever the concurrency, the sum never exceeds what is allowed.
+//! A check costs one unit: of the daily allowance first, then of the welcome checks. A cached
+//! response is charged immediately; a new check holds a lease while an origin works on it. A list's
+//! lease holds a unit per address; settling it charges the answered ones and returns the others.
+//! The daily usage is the sum of charges and live leases. Each statement decides alone, and D1 runs
+//! statements one at a time, so the sum never exceeds the allowance at any concurrency.
 
 mod idempotent;
 mod of_named_keys;
@@ -28,10 +28,10 @@ use of_named_keys::{CHARGE_KEY, SETTLE_KEY, for_caller};
 use serde::Deserialize;
 use statements::{CHARGE, CHARGE_ONCE, CHARGED, END_LEASE, LEASE, LEASE_ONCE, SETTLE, USAGE, WHY};
 
-/// The texts of a caller's parameters, for as long as their statement lives.
+/// Texts of a caller's parameters, which must live as long as the statement.
 pub(super) struct CallerTexts {
     account: String,
-    /// Of a session or a named key.
+    /// Text that identifies a session or a named key.
     shown: String,
 }
 
@@ -40,7 +40,7 @@ impl CallerTexts {
         Self { account: caller.account.to_string(), shown: caller.proof.text() }
     }
 
-    /// Account, version of the key or session, and which of the two.
+    /// Returns the parameters for account, key version or session, and kind.
     pub(super) fn proof(&self, caller: Caller) -> [Param<'_>; 3] {
         let shown = match caller.proof {
             Proof::Key { version } => version.into(),
@@ -55,17 +55,17 @@ impl CallerTexts {
     }
 }
 
-/// A unit for a check: taken now, or earlier by a request with the same `Idempotency-Key`.
+/// A unit charged for a check, either now or by an earlier request with the same `Idempotency-Key`.
 #[derive(Debug)]
 pub enum Charged<T> {
     Now(T),
     Before(StoredAnswer),
 }
 
-/// The stored answer under an `Idempotency-Key`.
+/// The response stored under an `Idempotency-Key`.
 #[derive(Debug, Deserialize)]
 pub struct StoredAnswer {
-    /// A hash of the request; empty while the first one with the key is in flight.
+    /// A hash of the request; empty while the first request with the key is in flight.
     pub request: String,
     pub answer: String,
     pub left_over: String,
@@ -81,7 +81,7 @@ struct RefusedCharge {
 }
 
 impl RefusedCharge {
-    /// Of a caller who wanted so many units.
+    /// Returns the rejection for a caller who needed this many units.
     const fn refusal(&self, units: u32) -> Refusal {
         if self.replaced != 0 {
             Refusal::Dead
@@ -97,20 +97,20 @@ impl RefusedCharge {
     }
 }
 
-/// Units held while an origin is asked.
+/// Units reserved while an origin works on a check.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Lease {
     account: AccountId,
     id: String,
-    /// Unix seconds.
+    /// Expiry in Unix seconds.
     expires_at: u64,
-    /// The version of the key that took it; 0 for a session.
+    /// Version of the key that took the lease; 0 for a session.
     key_version: u32,
-    /// The named key that took it.
+    /// Named key that took the lease.
     key: Option<KeyId>,
-    /// The account's plan is another than the free one.
+    /// True unless the account has the free plan.
     pub is_paying: bool,
-    /// The remaining allowance besides it, in the ledger's format.
+    /// Remaining allowance without the lease's units, in the ledger's format.
     pub left_over: String,
 }
 
@@ -128,17 +128,19 @@ struct Left {
 }
 
 impl Lease {
-    /// The account whose units it holds.
+    /// Returns the account whose units the lease holds.
     pub const fn account(&self) -> AccountId {
         self.account
     }
 }
 
-/// Authorises and charges one cached answer, in one statement; for a request with a key it stores the answer in the
-/// same transaction, unless the key was answered before. Only a refusal costs a second round trip, for its reason.
-/// Returns the remaining allowance, for `RateLimit::of_checks`.
+/// Authorises the caller and charges a cached response in one statement. If the request has an
+/// `Idempotency-Key` that wasn't answered before, the same transaction stores the response. Only a
+/// rejection needs a second round trip, to find its reason. Returns the remaining allowance, for
+/// `RateLimit::of_checks`.
 ///
-/// A database that fails is asked once more, under the same name: its failure may have been that of the reply alone.
+/// A failed statement is repeated once under the same name, because only the reply may have been
+/// lost.
 pub async fn charge(
     database: &Database,
     caller: Caller,
@@ -184,8 +186,9 @@ pub async fn charge(
     refusal(database, caller, params, 1).await.map(Err)
 }
 
-/// Authorises and takes a lease of so many units, all or none, named `id`. It expires by itself after `ttl` seconds. None is taken
-/// where its key was answered or holds a lease.
+/// Authorises the caller and takes the lease `id` on this many units, all or none. It expires by
+/// itself after `ttl` seconds. No lease is taken if the request's `Idempotency-Key` was answered or
+/// already holds one.
 pub async fn lease(
     database: &Database,
     caller: Caller,
@@ -209,7 +212,8 @@ pub async fn lease(
     let rows = match database.batch(&batch).await {
         Ok(rows) => rows,
         Err(error) => {
-            // Only the reply may have been lost. Its unit must not be held for the lease's whole life.
+            // The lease may exist, with only the reply lost. Its unit mustn't be reserved until the
+            // lease expires.
             let _ = database.run((END_LEASE, vec![(&texts.account).into(), (&id).into()])).await;
             return Err(error);
         }
@@ -233,7 +237,7 @@ pub async fn lease(
     refusal(database, caller, params, units).await.map(Err)
 }
 
-/// The names of a request's key: its own, and the one that it has under the secret before.
+/// Returns the stored names of an `Idempotency-Key`, under the current and the previous secret.
 fn names(key: &Idempotent) -> [Param<'_>; 2] {
     key.names().each_ref().map(Param::from)
 }
@@ -248,14 +252,14 @@ async fn refusal(
     Ok(why.map_or(Refusal::Dead, |why| why.refusal(units)))
 }
 
-/// Charges so many of the lease's units, keeps the answer of a request under a key, and ends the lease, in one transaction: the
-/// other units are free again. `false` when it had expired: then its units may be someone else's by now, and nothing is charged.
+/// Charges this many of the lease's units, stores the response under the request's key, and ends
+/// the lease, in one transaction; the other units become free. Returns `false` if the lease had
+/// expired: its units may belong to another check by then, so nothing is charged.
 ///
-/// A database that fails is asked once more. Its failure may have been that of the reply alone; then the
-/// lease has ended before its time, and only a charge ends it so.
+/// A failed statement is repeated once. If only the reply was lost, the lease has ended before its
+/// expiry, which only a charge can do.
 ///
-/// # Errors
-/// When it fails twice; the lease then expires.
+/// # Errors When both attempts fail; the lease then expires.
 pub async fn settle(
     database: &Database,
     lease: Lease,

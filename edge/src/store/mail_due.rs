@@ -1,4 +1,4 @@
-//! Requested reset links whose emails haven't been handed over, in the directory's database.
+//! Requested reset links whose emails haven't been sent, in the directory's database.
 
 use serde::Deserialize;
 
@@ -12,9 +12,9 @@ use crate::{
     },
 };
 
-/// Seconds after which an email that neither went out nor failed is retried: its isolate has ended.
+/// Seconds after which an email with no recorded result is retried, because its isolate has ended.
 const RETRY: u64 = 60;
-/// Seconds for which an email is tried: as long as its link would be valid.
+/// Seconds for which sending an email is retried: the lifetime of its link.
 const LIFETIME: u64 = 60 * 60;
 
 /// A due email.
@@ -25,7 +25,7 @@ pub struct DueMail {
     pub email: String,
 }
 
-/// `?5` key that must have admitted the attempt `?6`.
+/// `?5` key that must have admitted attempt `?6`.
 const INSERT: &str = "
     INSERT INTO mail_due (address_hash, email, due_at, expires_at)
     SELECT ?1, ?2, ?3, ?4
@@ -33,8 +33,8 @@ const INSERT: &str = "
     ON CONFLICT (address_hash) DO UPDATE
       SET email = excluded.email, due_at = excluded.due_at, expires_at = excluded.expires_at";
 
-/// Counts an attempt at all of these gates and, where they admit it, stores the mail, in one transaction. The caller
-/// hands the mail over; the scheduled run does where it has not within a minute.
+/// Counts an attempt at all gates and, if they admit it, stores the email in the same transaction.
+/// The caller sends the email; if it isn't sent within a minute, the scheduled run does it.
 pub async fn ask(
     directory: &Database,
     gates: &[Gate],
@@ -60,19 +60,19 @@ pub async fn ask(
 
 const DELETE_MAIL_DUE: &str = "DELETE FROM mail_due WHERE address_hash = ?1";
 
-/// The mail has been handed over.
+/// Records that the email was sent.
 pub async fn handed_over(directory: &Database, address_hash: &str) -> Result<(), Error> {
     directory.run((DELETE_MAIL_DUE, vec![address_hash.into()])).await
 }
 
 const UPDATE_MAIL_DUE: &str = "UPDATE mail_due SET due_at = ?2 WHERE address_hash = ?1";
 
-/// The mail could not be handed over: the next scheduled run tries again.
+/// Records that the email couldn't be sent: the next scheduled run tries again.
 pub async fn failed(directory: &Database, address_hash: &str, now: u64) -> Result<(), Error> {
     directory.run((UPDATE_MAIL_DUE, vec![address_hash.into(), now.into()])).await
 }
 
-/// `?1` now, `?2` when to try again, `?3` the most rows.
+/// `?1` now, `?2` time of the next attempt, `?3` most rows.
 const CLAIM: &str = "
     UPDATE mail_due SET due_at = ?2
     WHERE address_hash IN (

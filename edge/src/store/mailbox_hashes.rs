@@ -1,5 +1,6 @@
-//! Hashes of the mailboxes of accounts from before 0.3, so that another spelling cannot register beside them
-//! (docs/trust.md, B8). The directory has no address to make them of, so the account's database is asked.
+//! Mailbox hashes of accounts from before 0.3, so that another spelling can't be registered
+//! (docs/trust.md, B8). The directory has no addresses, so they are read from the accounts'
+//! databases.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::{
     error::Error,
 };
 
-/// Addresses of one round, and rounds of one run: 5,000 accounts every five minutes.
+/// Addresses per round and rounds per run: 5,000 accounts every five minutes.
 const ROWS: u64 = 500;
 const ROUNDS: usize = 10;
 
@@ -36,12 +37,13 @@ struct Owner {
     email: String,
 }
 
-/// `?1` a JSON array of [`FoundAddress`]. Of two accounts of one mailbox one has its hash; the other stays as it is.
+/// `?1` a JSON array of [`FoundAddress`]. If two accounts share a mailbox, one gets its hash and
+/// the other stays unchanged.
 const UPDATE_MAILBOX: &str =
     "UPDATE OR IGNORE addresses SET mailbox_hash = j.value ->> 'mailbox_hash'
     FROM json_each(?1) j
     WHERE address_hash = j.value ->> 'address_hash' AND confirmed = 1 AND mailbox_hash IS NULL";
-/// Marks the rest, so that no run finds them again: no hash begins like that.
+/// Marks the remaining rows, so that no run selects them again: no hash begins with this prefix.
 const UPDATE_REST: &str = "UPDATE addresses SET mailbox_hash = '- ' || address_hash
     FROM json_each(?1) j
     WHERE address_hash = j.value ->> 'address_hash' AND confirmed = 1 AND mailbox_hash IS NULL";

@@ -1,5 +1,5 @@
-//! Links mailed to an account, for confirming it and for a new password. An account has at most one of
-//! each: a newer one voids the one before.
+//! Links mailed to an account, for its confirmation and for a new password. An account has at most
+//! one link of each kind: a newer one invalidates the previous one.
 
 use serde::Deserialize;
 
@@ -11,7 +11,7 @@ use crate::{
     error::Error,
 };
 
-/// Purpose of a link, which decides the accounts that get one.
+/// Purpose of a link; it decides which accounts may get one.
 #[derive(Debug, Clone, Copy)]
 pub enum TokenPurpose {
     Confirm,
@@ -34,16 +34,16 @@ impl TokenPurpose {
     }
 }
 
-/// A token to be stored.
+/// A token to store.
 #[derive(Debug)]
 pub struct NewToken {
     pub purpose: TokenPurpose,
     pub hash: TokenHash,
-    /// Unix seconds.
+    /// Expiry in Unix seconds.
     pub expires_at: u64,
 }
 
-/// The link that a newer one has replaced, to restore it if the newer one's email can't be handed over.
+/// The link that a newer one has replaced; it is restored if the newer one's email can't be sent.
 #[derive(Debug, Deserialize)]
 pub struct PreviousLink {
     hash: Option<String>,
@@ -61,7 +61,7 @@ const STORE: &str = "
     ON CONFLICT (account_id, purpose) DO UPDATE
       SET hash = excluded.hash, expires_at = excluded.expires_at";
 
-/// Reads the [`PreviousLink`]; no row where there is no such account in the right state.
+/// Reads the [`PreviousLink`]; no row if no account is in the right state.
 pub(super) fn previous(purpose: TokenPurpose, account: &str) -> Statement<'_> {
     (PREVIOUS, vec![account.into(), purpose.as_str().into(), purpose.state().into()])
 }
@@ -84,7 +84,7 @@ pub(super) fn consume(token: &TokenHash) -> Statement<'_> {
     (DELETE_TOKEN, vec![token.as_str().into()])
 }
 
-/// Takes a token back: the link before it works again.
+/// Replaces a token by the previous link, which works again.
 pub(super) fn restore<'a>(token: &'a TokenHash, previous: &'a PreviousLink) -> Statement<'a> {
     match (&previous.hash, previous.expires_at) {
         (Some(hash), Some(expires_at)) => {
@@ -94,7 +94,8 @@ pub(super) fn restore<'a>(token: &'a TokenHash, previous: &'a PreviousLink) -> S
     }
 }
 
-/// Beside the link that the account has, which stays valid until the mail with this one has been handed over.
+/// Stored next to the account's current link, which stays valid until the email with the new one
+/// has been sent.
 const STORE_NEXT: &str = "
     INSERT INTO mailed_tokens (hash, account_id, purpose, expires_at)
     SELECT ?1, id, ?3, ?5 FROM accounts WHERE id = ?2 AND state = ?4
@@ -108,9 +109,10 @@ struct Recipient {
 
 const SELECT_RECIPIENT: &str = "SELECT email FROM accounts WHERE id = ?1 AND state = 'confirmed'";
 
-/// Stores the token of a reset link, beside an earlier one, for the account that the directory names for an address.
-/// Returns the account's own address, which gets the emails: the requested one may differ from it in ways that make it
-/// another mailbox. `None` when there is no active account; the same work is done either way.
+/// Stores the token of a reset link, next to an earlier one, for the account that the directory has
+/// for an address. Returns the account's own address, to which the email goes: the requested
+/// spelling may belong to another mailbox. Returns `None` after the same work if there is no active
+/// account.
 pub async fn prepare_reset(
     database: &Database,
     address_hash: &AccountHash,
@@ -133,12 +135,12 @@ const REPLACE_PREVIOUS: &str = "
 const DROP_NEXT: &str =
     "UPDATE mailed_tokens SET next_hash = NULL, next_expires_at = NULL WHERE next_hash = ?1";
 
-/// The mail with this reset link has been handed over, and the link before it is void.
+/// Records that the email with this reset link was sent, and invalidates the previous link.
 pub async fn handed_over(database: &Database, token: &TokenHash) -> Result<(), Error> {
     database.run((REPLACE_PREVIOUS, vec![token.as_str().into()])).await
 }
 
-/// Removes a reset link whose email couldn't be handed over.
+/// Removes a reset link whose email couldn't be sent.
 pub async fn take_back(database: &Database, token: &TokenHash) -> Result<(), Error> {
     database.batch(&[(DROP_NEXT, vec![token.as_str().into()]), consume(token)]).await.map(drop)
 }

@@ -9,11 +9,11 @@ use crate::{
     mail::{Deed, Notice},
 };
 
-/// Emails of one kind to one account.
+/// Limit on emails of one kind to one account.
 struct Budget {
-    /// Seconds between two of them: later events are summed up in one.
+    /// Seconds between two emails: later events are summarised in one.
     pause: u64,
-    /// Emails a day, all of which may come together except for the pause.
+    /// Emails per day; the burst is the same, apart from the pause.
     per_day: u64,
 }
 
@@ -22,23 +22,23 @@ const DAY: u64 = 24 * HOUR;
 
 const fn budget(kind: Notice) -> Budget {
     match kind {
-        // Not caused by the owner, and may continue for weeks.
+        // These events aren't caused by the owner and may continue for weeks.
         Notice::WrongCodes => Budget { pause: DAY, per_day: 1 },
         Notice::KeyReplaced | Notice::WebhookChanged | Notice::ScanEnded => {
             Budget { pause: HOUR, per_day: 10 }
         }
-        // Each announces a step of an account's takeover: none waits for another one.
+        // Each of these may be a step of an account takeover, so none waits for another.
         _ => Budget { pause: 0, per_day: 5 },
     }
 }
 
-/// Seconds to the first retry; each further one waits twice as long.
+/// Seconds until the first retry; the delay then doubles each time.
 const FIRST_RETRY: u64 = 5 * 60;
-/// A mailbox that refuses for longer than the platform suppresses it: about two weeks.
+/// Attempts span about two weeks: the platform stops sending to a mailbox that rejects for longer.
 const MOST_ATTEMPTS: u64 = 13;
 
-/// Adds a notice to the account that the condition selects. Runs in the batch of its event, before it and under its
-/// condition.
+/// Adds a notice to the account that the condition selects. It precedes its event's statement in
+/// the batch, under the same condition.
 macro_rules! notice {
     ($kind:literal, $($condition:expr),+) => {
         constcat::concat!(
@@ -53,7 +53,7 @@ macro_rules! notice {
 }
 pub(super) use notice;
 
-/// A notice that is due.
+/// Due notices of one kind for one account.
 #[derive(Debug, Deserialize)]
 pub struct DueNotices {
     pub account_id: AccountId,
@@ -70,7 +70,7 @@ pub struct DueNotices {
 }
 
 impl DueNotices {
-    /// Returns the last event, with its browser and country if recorded.
+    /// Returns the last event, with its browser and country if they were recorded.
     pub fn last_deed(&self) -> Option<Deed> {
         (self.happened_at > 0).then(|| Deed {
             at: self.happened_at,
@@ -80,12 +80,13 @@ impl DueNotices {
     }
 }
 
-/// `?1` account, `?2` when, `?3` browser, `?4` country. Events of more than a minute earlier belong to another request.
+/// `?1` account, `?2` time, `?3` browser, `?4` country. Events more than a minute older belong to
+/// another request.
 const NOTE: &str = "
     UPDATE notices SET browser = ?3, country = ?4, noted = deeds
     WHERE account_id = ?1 AND noted < deeds AND happened_at >= ?2 - 60";
 
-/// Notes when and from where the account's notices were caused that were not noted yet.
+/// Records time and place of events behind the account's notices, unless already recorded.
 pub async fn note(database: &Database, account: AccountId, deed: &Deed) -> Result<(), Error> {
     let account = account.to_string();
     let at = u64::try_from(deed.at).unwrap_or_default();
@@ -93,7 +94,7 @@ pub async fn note(database: &Database, account: AccountId, deed: &Deed) -> Resul
     database.run((NOTE, params)).await
 }
 
-/// `?1` now, `?2` the account or `''` for all, `?3` first retry, `?4` most attempts, `?5` most rows.
+/// `?1` now, `?2` account or `''` for all, `?3` first retry, `?4` most attempts, `?5` most rows.
 const CLAIM: &str = "
     UPDATE notices SET attempts = attempts + 1, due_at = ?1 + (?3 << min(attempts, 12))
     WHERE (account_id, kind) IN (
@@ -104,8 +105,8 @@ const CLAIM: &str = "
       (SELECT email FROM accounts WHERE id = account_id) AS email,
       (SELECT display_name FROM accounts WHERE id = account_id) AS display_name";
 
-/// Claims due notices, of one account or of all, up to a limit. Each becomes due again by itself, with growing delays,
-/// until it is reported as sent.
+/// Claims due notices, of one account or all, up to a limit. Each becomes due again by itself, with
+/// growing delays, until it is reported as sent.
 pub async fn claim(
     database: &Database,
     account: Option<AccountId>,
@@ -118,14 +119,14 @@ pub async fn claim(
     database.batch(&[(CLAIM, params)]).await?.all(0)
 }
 
-/// `?4` now, `?5` seconds between two emails, `?6` seconds in which one drains, `?7` burst of emails.
+/// `?4` now, `?5` seconds between two emails, `?6` seconds until one drains, `?7` burst.
 const SENT: &str = "
     UPDATE notices SET told = max(told, ?3), attempts = 0,
       drained_at = max(drained_at, ?4) + ?6,
       due_at = max(?4 + ?5, max(drained_at, ?4) + ?6 - (?7 - 1) * ?6)
     WHERE account_id = ?1 AND kind = ?2";
 
-/// Reports a notice as sent: the next one of its kind waits for a while.
+/// Records a notice as sent; the next one of its kind waits for the pause.
 pub async fn record_delivery(
     database: &Database,
     notice: &DueNotices,

@@ -1,4 +1,4 @@
-//! Actions of operators and their programs on an account, for its owner.
+//! Actions of operators and their programs on an account, as its owner sees them.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -6,10 +6,10 @@ use serde::Deserialize;
 use super::IN_SESSION;
 use crate::{cf::database::Database, credentials::session::Session, error::Error};
 
-/// A row of `operator_actions`, without who did it and why, which the operator noted for themselves.
+/// A row of `operator_actions`, without the operator's name and reason, which are internal notes.
 #[derive(Debug, Deserialize)]
 pub struct StoredAction {
-    /// Unix seconds.
+    /// Time in Unix seconds.
     pub at: i64,
     pub action: String,
     pub value: String,
@@ -22,7 +22,7 @@ const OF_SESSION: &str = concat!(
     ") ORDER BY at DESC, id DESC LIMIT 1000"
 );
 
-/// The newest first; none when the session has ended.
+/// Returns the actions, newest first; none if the session has ended.
 pub async fn of_session(database: &Database, session: Session) -> Result<Vec<StoredAction>, Error> {
     let (account, id) = session.texts();
     database.batch(&[(OF_SESSION, vec![(&account).into(), (&id).into()])]).await?.all(0)

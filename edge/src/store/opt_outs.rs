@@ -1,12 +1,13 @@
-//! Mailboxes whose readers want no emails caused by strangers, in the directory's database: each is a bucket that
-//! drains at its end, so housekeeping removes it with the others.
+//! Mailboxes whose readers have opted out of emails caused by strangers, in the directory's
+//! database. Each is a throttle bucket that drains when the opt-out ends, so that housekeeping
+//! removes it.
 
 use crate::{
     cf::database::Database, credentials::address_hash::AccountHash, error::Error,
     limits::rules::Key,
 };
 
-/// Seconds for which an opt-out holds.
+/// Lifetime of an opt-out in seconds.
 const LIFETIME: u64 = 30 * 24 * 60 * 60;
 
 const OPT_OUT: &str = "
@@ -26,7 +27,7 @@ pub async fn opt_out(directory: &Database, mailbox_hash: &str, now: u64) -> Resu
 const IS_OPTED_OUT: &str =
     "SELECT 1 AS opted_out FROM throttles WHERE key IN (?1, ?2) AND drained_at > ?3";
 
-/// Returns whether the mailbox of an address has opted out, under either secret while there are two.
+/// Returns whether an address' mailbox has opted out, under either secret during a replacement.
 ///
 /// # Errors
 /// [`Error::unavailable`] when the directory fails.

@@ -1,7 +1,7 @@
-//! Plans: their sizes, and which one an account is on until when.
+//! Plans: their sizes, and which account has which plan until when.
 //!
-//! An expired plan is `free` from that second on, in every statement that reads it ([`IN_FORCE`]), without a call or a
-//! scheduled run. The scheduled run only tidies up and notifies the owner.
+//! From the second it expires, a plan counts as `free` in every statement ([`IN_FORCE`]), without a
+//! call or a scheduled run. The scheduled run only updates the row and notifies the owner.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use crate::{
     account::AccountId, cf::database::Database, credentials::session::Session, error::Error,
 };
 
-/// The plan in force of the account `a`.
+/// The current plan of account `a`.
 pub(super) const IN_FORCE: &str =
     "CASE WHEN a.plan_until <= unixepoch() THEN 'free' ELSE a.plan END";
 
@@ -31,7 +31,7 @@ pub struct PlanSizes {
 const SELECT_SIZES: &str = "SELECT name, unlimited, daily_checks, welcome_checks, max_in_flight,
     daily_scans, scan_size, max_scans FROM plans ORDER BY unlimited, daily_checks, name";
 
-/// All plans, the smallest first. Every database has the same.
+/// Returns all plans, the smallest first. They are the same in every database.
 pub async fn all(database: &Database) -> Result<Vec<PlanSizes>, Error> {
     database.batch(&[(SELECT_SIZES, Vec::new())]).await?.all(0)
 }
@@ -40,7 +40,7 @@ pub async fn all(database: &Database) -> Result<Vec<PlanSizes>, Error> {
 #[derive(Debug, Deserialize)]
 pub struct AccountPlan {
     pub plan: String,
-    /// Unix seconds; `None` where it has no end.
+    /// End of the plan in Unix seconds; `None` if it has none.
     pub until: Option<i64>,
 }
 
@@ -53,7 +53,7 @@ const SELECT_PLAN: &str = concat!(
 const OF_SESSION: &str = concat!(SELECT_PLAN, IN_SESSION);
 const OF_ACCOUNT: &str = concat!(SELECT_PLAN, "a.id = ?1");
 
-/// The plan of this session's account; `None` when the session has ended.
+/// Returns the plan of this session's account; `None` if the session has ended.
 pub async fn of_session(
     database: &Database,
     session: Session,
@@ -62,7 +62,7 @@ pub async fn of_session(
     database.first((OF_SESSION, vec![(&account).into(), (&id).into()])).await
 }
 
-/// The plan of an account, for an email to its owner; `None` when the account is gone.
+/// Returns an account's plan, for an email to its owner; `None` if the account no longer exists.
 pub async fn of_account(
     database: &Database,
     account: AccountId,
@@ -71,36 +71,36 @@ pub async fn of_account(
     database.first((OF_ACCOUNT, vec![(&account).into()])).await
 }
 
-/// A plan that a program of the operator sets.
+/// A plan change requested by one of the operator's programs.
 #[derive(Debug)]
 pub struct PlanEvent<'a> {
     pub account: AccountId,
     pub plan: &'a str,
-    /// Unix seconds; 0: without an end.
+    /// End of the plan in Unix seconds; 0 for none.
     pub until: u64,
-    /// Milliseconds since 1970-01-01, by the caller's clock.
+    /// Time of the event in Unix milliseconds, by the caller's clock.
     pub occurred_at_ms: u64,
     /// `webhook-id` of the call.
     pub event: &'a str,
 }
 
-/// Outcome of a [`PlanEvent`].
+/// Result of a [`PlanEvent`].
 #[derive(Debug)]
 pub struct PlanChange {
-    /// The plan after it; `None` when there is no such account.
+    /// The plan after it; `None` if the account doesn't exist.
     pub account: Option<AccountPlan>,
     pub has_plan: bool,
-    /// `false`: a newer event or the same call came before.
+    /// `false` if a newer event or the same call was handled before.
     pub is_applied: bool,
 }
 
-/// `?1` account, `?2` plan, `?3` until or 0, `?4` milliseconds, `?5` event. Two events of the same millisecond apply in
-/// the order in which they arrive.
+/// `?1` account, `?2` plan, `?3` end or 0, `?4` milliseconds, `?5` event. Two events of the same
+/// millisecond are applied in the order of their arrival.
 const IS_NEWS: &str = "id = ?1 AND plan_set_at <= ?4
     AND EXISTS (SELECT 1 FROM plans WHERE name = ?2)
     AND NOT EXISTS (SELECT 1 FROM operator_actions WHERE event = ?5)";
 
-/// The owner hears of another plan, not of a later end of the same one.
+/// The owner is notified of another plan, but not of a later end of the same plan.
 const TELL: &str = notice!(
     "plan_changed",
     IS_NEWS,
@@ -108,7 +108,7 @@ const TELL: &str = notice!(
       <> CASE WHEN ?3 > 0 AND ?3 <= unixepoch() THEN 'free' ELSE ?2 END"
 );
 
-/// A call that arrives after the end that it names sets `free`.
+/// A call that arrives after the end it sets results in `free`.
 const UPDATE_PLAN: &str = concat!(
     "UPDATE accounts SET plan_set_at = ?4,
        plan = CASE WHEN ?3 > 0 AND ?3 <= unixepoch() THEN 'free' ELSE ?2 END,
@@ -126,7 +126,7 @@ const INSERT_ACTION: &str =
 
 const SELECT_NAME: &str = "SELECT name AS plan, NULL AS until FROM plans WHERE name = ?1";
 
-/// Sets the plan of an account, unless a newer event has set it or the same call came before.
+/// Sets an account's plan, unless a newer event has set it or the same call was handled before.
 pub async fn set(database: &Database, event: &PlanEvent<'_>) -> Result<PlanChange, Error> {
     let account = event.account.to_string();
     let params = vec![
@@ -152,7 +152,8 @@ const TELL_OF_END: &str = notice!("plan_changed", "plan_until <= ?1 AND plan <> 
 const UPDATE_ENDED: &str =
     "UPDATE accounts SET plan = 'free', plan_until = NULL WHERE plan_until <= ?1";
 
-/// Writes `free` down where a plan has ended by `now` (unix seconds), and makes a notice for the owner.
+/// Sets `free` for plans that have ended by `now` (Unix seconds), and stores a notice to each
+/// owner.
 pub async fn end(database: &Database, now: u64) -> Result<(), Error> {
     let statements = [(TELL_OF_END, vec![now.into()]), (UPDATE_ENDED, vec![now.into()])];
     database.batch(&statements).await.map(drop)

@@ -21,7 +21,7 @@ use crate::{
 
 /// A registration, ready to be stored.
 pub struct Registration {
-    /// For a new account; an address that has one keeps its own.
+    /// Id for a new account; an address with an account keeps its id.
     pub id: AccountId,
     pub address_hash: AccountHash,
     pub email: String,
@@ -32,7 +32,7 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// The token that is mailed, for the account that it came to be.
+    /// Returns the token to be mailed, for the account that was registered.
     pub fn token(&self, account: AccountId) -> MailedToken {
         MailedToken::new(account.database(), self.random)
     }
@@ -45,19 +45,19 @@ pub struct Registered {
     pub change: RegistrationChange,
 }
 
-/// Changes of a registration, to undo them if its email can't be handed over.
+/// Changes made by a registration, to undo them if its email can't be sent.
 #[derive(Debug)]
 pub enum RegistrationChange {
     /// A new account.
     New,
     /// An unconfirmed account got a new password and a new link.
     Again(Box<Previous>),
-    /// The address has an account that isn't waiting for confirmation: nothing changed. Holds its own address, which
-    /// gets its emails.
+    /// The address has an account that isn't waiting for confirmation: nothing changed. Holds the
+    /// account's own address, to which emails go.
     Taken { email: String },
     /// Another spelling of the mailbox has a confirmed account: nothing changed.
     AnotherSpelling,
-    /// An account had the address until a few days ago: nothing changed.
+    /// Another account used the address until a few days ago: nothing changed.
     Reserved,
 }
 
@@ -76,21 +76,21 @@ struct PreviousAccount {
     state: AccountState,
 }
 
-/// Outcome of a try.
+/// Result of an attempt.
 enum FoundAccount {
     Done(RegistrationChange),
-    /// The account that the directory names is not there.
+    /// The directory's account doesn't exist.
     Nothing {
         tombstone: Option<Tombstone>,
     },
-    /// The address has another account here that the directory has lost.
+    /// The address has another account here that is missing in the directory.
     Lost {
         account: AccountId,
         email: String,
     },
 }
 
-/// Concurrent registrations of one address may replace each other in the directory.
+/// Attempts: concurrent registrations of one address may replace each other in the directory.
 const TRIES: usize = 3;
 
 /// Stores a registration: a new account, or a new password and link for an unconfirmed one. Two round trips, one
@@ -108,7 +108,7 @@ pub async fn register(
     for _ in 0..TRIES {
         let claim = addresses::claim(directory, hash, registration.id, now).await?;
         if claim.is_another_spelling || claim.is_reserved {
-            // The same is done for nothing.
+            // This work only equalises the response time.
             let account = registration.id;
             let stored = store(databases, registration, account, &None, false, now);
             let (found, ()) = join(stored, look(databases.pretended(hash), hash)).await;
@@ -121,8 +121,8 @@ pub async fn register(
         }
         let account = claim.account;
         let tombstone = newer(buried.take(), claim.tombstone);
-        // The response time must reveal nothing: two databases are queried in parallel, the one where the account is
-        // (or might be) and the one where it would be created.
+        // The response time mustn't reveal anything: two databases are queried in parallel, the one
+        // where the account is (or would be) and the one where it would be created.
         let other = if account == registration.id {
             databases.pretended(hash)
         } else {
@@ -131,7 +131,7 @@ pub async fn register(
         let there = store(databases, registration, account, &tombstone, !claim.confirmed, now);
         let (found, ()) = join(there, look(other, hash)).await;
         if found.is_err() && !claim.confirmed {
-            // That database may be down for long, and the next try may lead to another one.
+            // That database may be down for long, and the next attempt may choose another one.
             let _ = addresses::forget_claim(directory, hash, account).await;
         }
         let (account_there, taken) = match found? {
@@ -159,19 +159,20 @@ fn newer(one: Option<Tombstone>, other: Option<Tombstone>) -> Option<Tombstone> 
 
 const SELECT_ACCOUNT: &str = "SELECT id FROM accounts WHERE address_hash = ?1";
 
-/// For nothing: takes as long as a look at this database takes.
+/// Takes the same time as a lookup in this database, without a result.
 async fn look(database: &Database, hash: &AccountHash) {
     let _ = database.any((SELECT_ACCOUNT, vec![hash.as_str().into()])).await;
 }
 
-// Removes accounts of interrupted registrations, or those that the directory lost before they were confirmed.
+// Removes accounts of interrupted registrations, and unconfirmed ones that the directory has lost.
 const DELETE_STRAY: &str =
     "DELETE FROM accounts WHERE address_hash = ?2 AND id <> ?1 AND state = 'unconfirmed'";
 
 const SELECT_PREVIOUS: &str =
     "SELECT id, email, password_hash, state FROM accounts WHERE address_hash = ?1";
 
-// A deleted account's usage still counts for its address. `?6`: whether a new account is allowed.
+// A deleted account's usage still counts for its address. `?6`: whether a new account may be
+// created.
 const REGISTER: &str = "
     INSERT INTO accounts (id, address_hash, email, password_hash, created_at, day, daily_charged,
       scans_day, scans_charged)
@@ -183,7 +184,7 @@ const REGISTER: &str = "
       SET email = excluded.email, password_hash = excluded.password_hash
       WHERE accounts.state = 'unconfirmed' AND accounts.id = excluded.id";
 
-/// Stores it as this account, in one transaction.
+/// Stores the registration as this account, in one transaction.
 async fn store(
     databases: &Databases,
     registration: &Registration,
@@ -238,14 +239,14 @@ async fn store(
     })
 }
 
-// Each only while the account is as this registration left it.
+// Only applies while the account is as this registration left it.
 const DELETE_NEW: &str = "DELETE FROM accounts
     WHERE id = ?1 AND state = 'unconfirmed' AND password_hash = ?2 RETURNING id";
 const UNDO_AGAIN: &str = "
     UPDATE accounts SET email = ?3, password_hash = ?4
     WHERE id = ?1 AND state = 'unconfirmed' AND password_hash = ?2";
 
-/// Takes back a registration whose email couldn't be handed over.
+/// Removes a registration whose email couldn't be sent.
 pub async fn unregister(
     databases: &Databases,
     registration: &Registration,
@@ -258,7 +259,7 @@ pub async fn unregister(
         | RegistrationChange::AnotherSpelling
         | RegistrationChange::Reserved => Ok(()),
         RegistrationChange::New => {
-            // The token goes with its account.
+            // The token is deleted with its account.
             let params = vec![(&id).into(), (&registration.password_hash).into()];
             if database.any((DELETE_NEW, params)).await? {
                 let directory = databases.directory();
@@ -280,25 +281,25 @@ pub async fn unregister(
     }
 }
 
-/// An unconfirmed account that is to get a new link.
+/// An unconfirmed account that gets a new link.
 #[derive(Debug, Deserialize)]
 pub struct WaitingAccount {
     pub id: AccountId,
     pub email: String,
 }
 
-/// `?1` the most rows.
+/// `?1` most rows.
 const TAKE_REQUESTED: &str = "
     UPDATE accounts SET confirmation_requested = 0
     WHERE id IN (SELECT id FROM accounts WHERE confirmation_requested = 1 LIMIT CAST(?1 AS INTEGER))
     RETURNING id, email";
 
-/// Takes the accounts for which an operator has requested a new link, each once.
+/// Selects the accounts for which an operator has requested a new link, and clears the requests.
 pub async fn take_requested(database: &Database, most: u64) -> Result<Vec<WaitingAccount>, Error> {
     database.batch(&[(TAKE_REQUESTED, vec![most.into()])]).await?.all(0)
 }
 
-/// Gives the account a new link; the one before is void.
+/// Gives the account a new link and invalidates the previous one.
 pub async fn renew_link(
     database: &Database,
     account: AccountId,
@@ -308,7 +309,7 @@ pub async fn renew_link(
     database.run(mailed_tokens::store(token, &account)).await
 }
 
-/// An account that has just been confirmed.
+/// A newly confirmed account.
 #[derive(Debug, Deserialize)]
 pub struct Confirmed {
     pub id: AccountId,
@@ -337,8 +338,9 @@ const CONFIRM: &str = "
 
 const DELETE_TOKEN: &str = "DELETE FROM mailed_tokens WHERE hash = ?1 AND purpose = 'confirm'";
 
-/// Confirms the account that this token was mailed to and consumes the token, in one transaction; the directory
-/// has marked it before. A password hash becomes the account's. `None` for a token that is unknown, used, replaced or expired.
+/// Confirms the account to which this token was mailed and consumes the token, in one transaction;
+/// the directory was updated before. The password hash becomes the account's. Returns `None` if the
+/// token is unknown, used, replaced or expired.
 pub async fn confirm(
     database: &Database,
     token: &TokenHash,
@@ -355,7 +357,7 @@ const WAITING: &str = "
     SELECT a.id, a.email FROM mailed_tokens t JOIN accounts a ON a.id = t.account_id
     WHERE t.hash = ?1 AND t.purpose = 'confirm' AND t.expires_at > ?2 AND a.state = 'unconfirmed'";
 
-/// The account that a confirmation link was mailed to. The link is not consumed.
+/// Returns the account to which a confirmation link was mailed. The link is not consumed.
 pub async fn waiting(
     database: &Database,
     token: &TokenHash,

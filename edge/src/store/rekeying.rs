@@ -1,5 +1,6 @@
-//! Renews everything that a retiring secret has keyed or sealed under the signing secret. Sign-in and similar
-//! operations do it for the accounts they touch; this does it for all others, so that the old secret can be removed.
+//! Renews everything that was hashed or sealed under a retiring secret. Sign-in and similar
+//! operations do this for the accounts they use; this run does it for all others, so that the old
+//! secret can be removed.
 
 use rcpt_shared::KeyRing;
 use serde::{Deserialize, Serialize};
@@ -12,17 +13,17 @@ use crate::{
     error::Error,
 };
 
-/// Accounts of one statement, and statements of a kind in one run: 50,000 accounts, every five minutes.
+/// Accounts per statement, and statements of a kind per run: 50,000 accounts every five minutes.
 const ROWS: u64 = 500;
 const ROUNDS: usize = 100;
 
-/// `?1` start of one secret's range in the index, `?2` its end, `?3` limit of rows.
+/// `?1` start of a secret's range in the index, `?2` its end, `?3` most rows.
 ///
-/// Every hash but those under the secret that signs: an address is known, so its hash can be made again
-/// even where the old secret is lost.
+/// Selects all hashes except those under the signing secret: the address is known, so it can be
+/// hashed again even if the old secret is lost.
 const SELECT_OTHER_HASHES: &str = "SELECT id, address_hash AS outdated, email AS text FROM accounts
     WHERE (address_hash < ?1 OR address_hash >= ?2) AND deleted_at IS NULL LIMIT CAST(?3 AS INTEGER)";
-/// The seals under one secret: only a secret that is still there opens them.
+/// Selects the seals under one secret; they can only be opened while that secret exists.
 const SELECT_SEALS: &str = "SELECT id, totp_secret AS outdated, totp_secret AS text FROM accounts
     WHERE totp_secret >= ?1 AND totp_secret < ?2 LIMIT CAST(?3 AS INTEGER)";
 
@@ -33,7 +34,8 @@ const UPDATE_SEALS: &str = "UPDATE accounts SET totp_secret = j.value ->> 'fresh
     FROM json_each(?1) j
     WHERE accounts.id = j.value ->> 'id' AND totp_secret = j.value ->> 'outdated'";
 
-/// An account with a value derived from `text` by one secret: a hash of its address, or a seal of its secret.
+/// An account and a value that one secret has derived from `text`: a hash of its address, or a
+/// sealed secret.
 #[derive(Deserialize)]
 struct Outdated {
     id: AccountId,
@@ -46,12 +48,12 @@ struct Renewed {
     id: String,
     outdated: String,
     fresh: String,
-    /// Of an address the hash of its mailbox.
+    /// Hash of the address' mailbox.
     mailbox: String,
 }
 
-/// Renews the hashes and seals of one database's accounts under the signing secrets. Returns the failures, each with
-/// its column; the next run continues.
+/// Renews the hashes and seals of one database's accounts under the signing secrets. Returns the
+/// failures with their columns; the next run continues.
 pub async fn run(
     directory: &Database,
     database: &Database,
@@ -80,7 +82,7 @@ pub async fn run(
     done.into_iter().filter_map(|(column, done)| Some((column, done.err()?))).collect()
 }
 
-/// The directory changes first, so that an interrupted change is found again.
+/// The directory is updated first, so that an interrupted renewal is selected again.
 async fn renew(
     directory: Option<&Database>,
     database: &Database,
@@ -88,7 +90,7 @@ async fn renew(
     [find, change]: [&'static str; 2],
     fresh: &dyn Fn(&Outdated) -> Option<(String, String)>,
 ) -> Result<(), Error> {
-    // `/` comes right after `.`, which ends a kid.
+    // `/` follows `.`, the character after a kid.
     let (from, to) = (format!("{kid}."), format!("{kid}/"));
     for _ in 0..ROUNDS {
         let params = vec![(&from).into(), (&to).into(), ROWS.into()];

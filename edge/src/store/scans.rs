@@ -1,8 +1,8 @@
-//! Scans: making, reading, cancelling and deleting them. Their units are decided in the statements that make
-//! and end them, as the checks' are (`ledger.rs`).
+//! Scans: creating, reading, cancelling and deleting them. As with checks (`ledger.rs`), the
+//! statements that create and end a scan decide about its unit.
 
-/// The condition that a scan under way holds a place among its account's scans at the same time: addresses are missing or
-/// were not asked yet, or a retry round is asked.
+/// Condition that a scan counts towards the account's concurrent scans: addresses are missing or
+/// haven't been checked, or a retry round is running.
 macro_rules! is_running {
     ($scan:literal, $now:literal) => {
         constcat::concat!(
@@ -56,7 +56,8 @@ use crate::{
     limits::quota::Day,
 };
 
-/// Condition of an authorised caller: `?1` account, `?2` version of the key or the session, `?3` which of the two.
+/// Condition of an authorised caller: `?1` account, `?2` key version or session, `?3` kind of the
+/// caller.
 pub(super) const AUTHORISE: &str = concat!(
     "a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
      WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2 ",
@@ -85,7 +86,7 @@ pub struct StoredScan {
     pub ended_at: Option<u64>,
     pub previous_at: u64,
     pub previous_answered: u32,
-    /// Time of waiting addresses; set if a single scan or a page of scans was read.
+    /// Time of the next retry; set if a single scan or a page of scans was read.
     #[serde(default)]
     pub due_at: Option<u64>,
     #[serde(default)]
@@ -97,10 +98,11 @@ pub struct StoredScan {
     pub left_over: Option<String>,
 }
 
-/// Scans that an account may have at all, of which most have ended: they go by themselves after a week.
+/// Most scans stored per account; ended ones are removed after a week.
 const MOST_KEPT: u32 = 1_000;
 
-/// A row with the account's remaining rights, if the caller is authorised. `?4` day, `?5` maximum of stored scans.
+/// Returns a row with the account's remaining rights if the caller is authorised. `?4` day, `?5`
+/// most stored scans.
 const WITH_CALLER: &str = concat!(
     "WITH caller AS (
        SELECT a.id, p.scan_size AS size,
@@ -131,8 +133,8 @@ const CREATE: &str = concat!(
      FROM caller WHERE ?7 <= size AND may_run AND may_keep AND (daily OR credit)"
 );
 
-/// `?11` and `?12` the names of an `Idempotency-Key`, `?13` its request. A key whose scan was deleted may create
-/// another.
+/// `?11` and `?12` names of an `Idempotency-Key`, `?13` its request. A key whose scan was deleted
+/// may create another.
 const CREATE_ONCE: &str = concat!(
     CREATE,
     " AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = caller.id
@@ -140,7 +142,7 @@ const CREATE_ONCE: &str = concat!(
         AND (k.request <> ?13 OR EXISTS (SELECT 1 FROM scans s WHERE s.id = k.answer)))"
 );
 
-/// Selects the scan created with the key of [`CREATE_ONCE`], or the key's other use.
+/// Selects the scan created with the key of [`CREATE_ONCE`], or another use of the key.
 const KNOWN: &str = concat!(
     WITH_CALLER,
     "SELECT k.request, k.answer, '' AS left_over FROM caller
@@ -149,14 +151,14 @@ const KNOWN: &str = concat!(
        AND (k.request <> ?13 OR EXISTS (SELECT 1 FROM scans s WHERE s.id = k.answer))"
 );
 
-/// `?1` scan, of this transaction; `?2` name and `?3` request of its key; `?4` until when.
+/// `?1` scan created in this transaction; `?2` name and `?3` request of its key; `?4` expiry.
 const KEEP: &str = "
     INSERT INTO idempotency_keys (account_id, name, request, answer, expires_at)
     SELECT s.account_id, ?2, ?3, s.id, ?4 FROM scans s WHERE s.id = ?1
     ON CONFLICT (account_id, name) DO UPDATE SET
       request = excluded.request, answer = excluded.answer, expires_at = excluded.expires_at";
 
-/// `?1` scan, of this transaction, `?2` version of the key that makes it.
+/// `?1` scan created in this transaction, `?2` version of the key that creates it.
 const CHARGE: &str = "
     UPDATE accounts SET
       scans_charged = CASE WHEN scans_day < s.day THEN 0 ELSE scans_charged END + (s.source = 'daily'),
@@ -187,7 +189,7 @@ const MADE: &str = concat!(
 const SELECT_REFUSAL: &str =
     concat!(WITH_CALLER, "SELECT size, may_run, max_scans, may_keep, daily_scans FROM caller");
 
-/// A scan to be made.
+/// A scan to create.
 #[derive(Debug)]
 pub struct NewScan<'a> {
     pub id: &'a str,
@@ -196,7 +198,7 @@ pub struct NewScan<'a> {
     pub details: bool,
 }
 
-/// Why no scan was made.
+/// Reason why no scan was created.
 #[derive(Debug)]
 pub enum ScanRefusal {
     Unauthorised,
@@ -224,11 +226,11 @@ struct RefusedScan {
     daily_scans: u32,
 }
 
-/// Seconds for which the key of a scan is stored.
+/// Seconds for which a scan's `Idempotency-Key` is stored.
 const KEY_KEPT: u64 = 24 * 60 * 60;
 
-/// Creates a scan and takes its unit, from the daily allowance or else from the credits. A refusal costs a second round
-/// trip; so does a lost reply. A key creates one scan only.
+/// Creates a scan and charges its unit to the daily allowance or else to the credits. A rejection
+/// or a lost reply costs a second round trip. An `Idempotency-Key` creates only one scan.
 pub async fn create(
     database: &Database,
     caller: Caller,
@@ -265,7 +267,7 @@ pub async fn create(
     };
     let rows = match database.batch(&statements).await {
         Ok(rows) => rows,
-        // Only the reply may have been lost.
+        // The scan may have been created, with only the reply lost.
         Err(error) => {
             let made = database.first(read).await?.ok_or(error)?;
             return Ok(Ok(Charged::Now(made)));
@@ -295,7 +297,7 @@ pub async fn create(
 #[derive(Debug)]
 pub enum FoundScan<T> {
     Unauthorised,
-    /// There is no such scan of this account.
+    /// The account has no such scan.
     Nothing,
     Here(T),
 }
@@ -316,7 +318,7 @@ fn params<'a>(texts: &'a CallerTexts, caller: Caller) -> Vec<Param<'a>> {
     params
 }
 
-/// `?4` before this id, `?5` limit.
+/// `?4` upper bound of the id, `?5` limit.
 const LIST: &str = concat!(
     "SELECT ",
     COLUMNS,
@@ -325,7 +327,7 @@ const LIST: &str = concat!(
     " ORDER BY s.id DESC LIMIT CAST(?5 AS INTEGER)"
 );
 
-/// The account's scans, newest first; `None` when the caller is not authorised.
+/// Returns the account's scans, newest first; `None` if the caller isn't authorised.
 pub async fn list(
     database: &Database,
     caller: Caller,
@@ -339,7 +341,7 @@ pub async fn list(
     if rows.any(0)? { rows.all(1).map(Some) } else { Ok(None) }
 }
 
-/// `?4` scan, `?5` now, `?6` the name of this ending.
+/// `?4` scan, `?5` now, `?6` name of this ending.
 const CANCEL: &str = concat!(
     "UPDATE scans SET state = 'cancelled', ended_at = ?5, ended_by = ?6, waiting = 0
      WHERE id = ?4 AND ended_at IS NULL AND account_id IN (SELECT a.id FROM accounts a WHERE ",
@@ -347,13 +349,14 @@ const CANCEL: &str = concat!(
     ")"
 );
 
-/// Units that an owner gets back on a day by cancelling or deleting scans. Units of the service's own failures are
-/// always given back, and aren't counted.
+/// Units refunded per day for scans that their owner cancels or deletes. Units lost through the
+/// service's own failures are always refunded, and aren't counted here.
 const MOST_REFUNDS: u32 = 10;
 const WITHOUT_END: u32 = u32::MAX;
 
-/// `?1` scan, `?2` name of its ending, `?3` today, `?4` maximum of refunds a day. Returns the scan's unit if nothing of
-/// it was handed to an origin: to the day it was taken from, if that is still today, or to the credits.
+/// `?1` scan, `?2` name of its ending, `?3` today, `?4` most refunds per day. Refunds the scan's
+/// unit if no address was sent to an origin: to today's allowance if it was charged today, or to
+/// the credits.
 const GIVE_BACK: &str = "
     UPDATE accounts SET
       scan_refunds = CASE WHEN refunds_day < ?3 THEN 0 ELSE scan_refunds END + (?4 <= 10),
@@ -381,13 +384,14 @@ pub enum ScanAction {
     Show,
     /// Cancels a running scan; an ended scan stays unchanged.
     Cancel,
-    /// Removes it with its results; one that is under way is cancelled by it.
+    /// Removes a scan with its results; a running one is cancelled first.
     Delete,
-    /// Removes one that couldn't be started, which is no fault of its owner.
+    /// Removes a scan that couldn't be started, through no fault of its owner.
     Withdraw,
 }
 
-/// Does it, and returns the scan as it is then, or was before it was deleted. `ending` names the cancelling.
+/// Runs the action and returns the scan's new state, or its last one before deletion. `ending` is
+/// the name of the cancellation.
 pub async fn act(
     database: &Database,
     caller: Caller,

@@ -20,16 +20,17 @@ use crate::{
 pub enum Code {
     /// The action requires no code.
     Unasked,
-    /// Two-factor was off when the account was read, and must still be.
+    /// Two-factor was off when the account was read, and must still be off.
     Off,
-    /// Time step of an authenticator's code; acceptable once, and never after a later one (RFC 6238 §5.2).
+    /// Time step of an authenticator's code; each is accepted once, and never after a later one
+    /// (RFC 6238 §5.2).
     Step(u64),
     /// Hash of a recovery code.
     Recovery(String),
 }
 
-/// Selects the account for which the code can still be used: `$recovery` and `$step` name the parameters that
-/// [`Code::params`] gives.
+/// Selects the account if the code can still be used: `$recovery` and `$step` name the parameters
+/// from [`Code::params`].
 macro_rules! code_holds {
     ($recovery:literal, $step:literal) => {
         constcat::concat!(
@@ -68,7 +69,7 @@ const DELETE_RECOVERY_CODE: &str = "DELETE FROM recovery_codes WHERE account_id 
     AND EXISTS (SELECT 1 FROM sessions WHERE id = ?2 AND account_id = ?1)";
 
 impl Code {
-    /// The two parameters of `code_holds!`.
+    /// Returns the two parameters of `code_holds!`.
     pub(super) fn params(&self) -> Vec<Param<'_>> {
         let (recovery, step) = match self {
             Self::Unasked => ("*", 0),
@@ -79,8 +80,8 @@ impl Code {
         vec![recovery.into(), step.into()]
     }
 
-    /// Consumes the code if this session lives: the one that the action has started, or the requesting one. These
-    /// statements come last in the action's batch.
+    /// Consumes the code if this session is alive: the one that the action has started, or the
+    /// requesting one. These statements come last in the action's batch.
     pub(super) fn used_up<'a>(&'a self, account: &'a str, session: &'a str) -> Vec<Statement<'a>> {
         let params = |code: Param<'a>| vec![account.into(), session.into(), code];
         match self {
@@ -94,12 +95,12 @@ impl Code {
     }
 }
 
-// Every tenth: a single typing mistake causes no notice.
+// Only every tenth, so that a single typing mistake causes no notice.
 const MANY_WRONG: &str = notice!("wrong_codes", "id = ?1 AND wrong_codes % 10 = 9");
 
 const UPDATE_WRONG_CODES: &str = "UPDATE accounts SET wrong_codes = wrong_codes + 1 WHERE id = ?1";
 
-/// Counts a wrong code; every tenth in a row leaves a notice to the owner.
+/// Counts a wrong code; every tenth in a row stores a notice to the owner.
 pub async fn count_wrong_code(
     database: &Database,
     account: AccountId,
@@ -117,7 +118,7 @@ pub async fn count_wrong_code(
 // Only if the secret has not been replaced in the meantime.
 const UPDATE_SEAL: &str = "UPDATE accounts SET totp_secret = ?3 WHERE id = ?1 AND totp_secret = ?2";
 
-/// Replaces a seal that was made under a secret that is going.
+/// Replaces a seal made under a retiring secret.
 pub async fn reseal(
     database: &Database,
     account: AccountId,
@@ -131,7 +132,7 @@ pub async fn reseal(
 const IS_RECOVERY_CODE: &str =
     "SELECT hash FROM recovery_codes WHERE account_id = ?1 AND hash = ?2";
 
-/// Returns whether this is an unused recovery code. It is not used up.
+/// Returns whether this is an unused recovery code. The code isn't consumed.
 pub async fn is_recovery_code(
     database: &Database,
     account: AccountId,
@@ -147,8 +148,8 @@ const PEND: &str = concat!(
     " RETURNING id"
 );
 
-/// Keeps a secret until its first valid code; a newer one replaces it. `false` when two-factor is on
-/// or the session is over.
+/// Stores a secret until its first valid code; a newer secret replaces it. Returns `false` if
+/// two-factor is on or the session has ended.
 pub async fn pend(database: &Database, session: Session, sealed: &str) -> Result<bool, Error> {
     let (id, session) = session.texts();
     database.any((PEND, vec![(&id).into(), (&session).into(), sealed.into()])).await
@@ -175,14 +176,14 @@ const FIRST_RECOVERY_CODES: &str = concat!(
     ")"
 );
 
-/// The other sessions have not shown a code. `?3` the secret that is on by now.
+/// Other sessions haven't presented a code. `?3` is the newly enabled secret.
 const END_OTHER_SESSIONS: &str = "
     DELETE FROM sessions WHERE account_id = ?1 AND id <> ?2
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND totp_secret = ?3)";
 
-/// Turns two-factor on with the pending secret, its first step used up, and stores the recovery codes'
-/// hashes and ends the other sessions, in one transaction. `false` when the pending secret is another one
-/// by now.
+/// Enables two-factor with the pending secret, consumes its first step, stores the recovery codes'
+/// hashes and ends the other sessions, in one transaction. Returns `false` if the pending secret
+/// has been replaced.
 pub async fn enable(
     database: &Database,
     session: Session,
@@ -206,7 +207,7 @@ pub async fn enable(
     rows.any(2)
 }
 
-/// Under the condition of the session and the code, as the two after it.
+/// Requires the session and the code, like the two statements after it.
 const CODES_REPLACED: &str = notice!(
     "recovery_codes_replaced",
     "totp_secret IS NOT NULL AND ",
@@ -226,15 +227,15 @@ const ADD_RECOVERY_CODES: &str = concat!(
     ") RETURNING hash"
 );
 
-/// `?2` the new hashes: nothing goes where they have not been added.
+/// `?2` the new hashes: nothing is deleted unless they were added.
 const FORGET_OLDER_CODES: &str = "
     DELETE FROM recovery_codes WHERE account_id = ?1
       AND hash NOT IN (SELECT value FROM json_each(?2))
       AND EXISTS (SELECT 1 FROM recovery_codes n JOIN json_each(?2) j ON j.value = n.hash
         WHERE n.account_id = ?1)";
 
-/// Replaces the recovery codes and consumes the presented code; `false` when two-factor is off, the session is over or
-/// the code has been used.
+/// Replaces the recovery codes and consumes the presented code; `false` if two-factor is off, the
+/// session has ended or the code was already used.
 pub async fn replace_recovery_codes(
     database: &Database,
     session: Session,
@@ -277,13 +278,13 @@ const OFF: &str = notice!(
     IN_SESSION
 );
 
-// Only once two-factor is off: where DISABLE found the session over, the codes stay.
+// Runs only after two-factor was disabled: if DISABLE found no live session, the codes stay.
 const FORGET_USELESS_CODES: &str = "
     DELETE FROM recovery_codes WHERE account_id = ?1
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND totp_secret IS NULL)";
 
-/// Turns two-factor off and removes the recovery codes, in one transaction. `false` when it is off, the session is over
-/// or the code has been used.
+/// Disables two-factor and removes the recovery codes, in one transaction. Returns `false` if it is
+/// off, the session has ended or the code was already used.
 pub async fn disable(database: &Database, session: Session, code: &Code) -> Result<bool, Error> {
     let (id, session) = session.texts();
     let deed = [vec![(&id).into(), (&session).into()], code.params()].concat();

@@ -1,5 +1,5 @@
-//! Charges of an account by day. Triggers of the database write the rows (`0040_usage_days.sql`), so that no charge
-//! needs a further statement.
+//! An account's charges by day. Database triggers write the rows (`0040_usage_days.sql`), so that a
+//! charge needs no further statement.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -10,16 +10,16 @@ use crate::{cf::database::Database, credentials::session::Session, error::Error}
 /// A day of an account.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub struct UsageDay {
-    /// Days since 1970-01-01, UTC; 0 for before the first charge.
+    /// Days since 1970-01-01, UTC; 0 before the first charge.
     pub day: u64,
-    /// Charged to the daily allowance.
+    /// Checks charged to the daily allowance.
     pub checks: i64,
-    /// Welcome checks left at its end.
+    /// Welcome checks left at the end of the day.
     pub welcome_left: i64,
 }
 
-/// The previous days, and the day that is still in the account's own row. `?3` the first day wanted; one
-/// before it comes along.
+/// The previous days, and the day that is still in the account's own row. `?3` is the first
+/// requested day; the day before it is returned too.
 const OF_ACCOUNT: &str = concat!(
     "SELECT day, checks, welcome_left FROM (
        SELECT day, checks, welcome_left FROM usage_days
@@ -31,8 +31,8 @@ const OF_ACCOUNT: &str = concat!(
     ") ORDER BY day"
 );
 
-/// The account's days from `first` on, and one before them, the oldest first; empty when the session is
-/// over.
+/// Returns the account's days from `first` on and the day before, oldest first; empty if the
+/// session has ended.
 pub async fn of_account(
     database: &Database,
     session: Session,

@@ -1,6 +1,6 @@
-//! Webhooks that announce the end of a scan, and their deliveries, which a trigger on the table of scans writes. One
-//! delivery of an account is in progress at a time, and an endpoint that fails is paused for a while: an endpoint costs
-//! no more than that, and delays no other account's deliveries.
+//! Webhooks that announce the end of a scan, and their deliveries, which a trigger on the table of
+//! scans writes. Each account has one delivery in progress at a time, and a failing endpoint is
+//! paused: so an endpoint's cost is bounded, and it can't delay other accounts' deliveries.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -19,16 +19,16 @@ use crate::{
 pub struct DueDelivery {
     pub account_id: AccountId,
     pub url: String,
-    /// The name of the secret that signs.
+    /// Name of the signing secret.
     pub secret: String,
-    /// Empty when it does not sign any more.
+    /// Name of the previous secret; empty if it no longer signs.
     pub previous_secret: String,
     pub id: String,
     /// The event, as the trigger wrote it.
     pub body: String,
 }
 
-/// The columns of `webhook_deliveries` that its owner sees.
+/// The columns of `webhook_deliveries` shown to the owner.
 #[derive(Debug, Deserialize)]
 pub struct StoredDelivery {
     pub id: String,
@@ -41,7 +41,7 @@ pub struct StoredDelivery {
     pub problem: Option<String>,
 }
 
-/// An account's settings. The secrets are the names that they are derived from.
+/// An account's settings. The secrets are given by the names from which they are derived.
 #[derive(Debug, Deserialize)]
 pub struct StoredWebhook {
     pub account_id: AccountId,
@@ -49,7 +49,7 @@ pub struct StoredWebhook {
     pub url: Option<String>,
     pub secret: Option<String>,
     pub previous_secret: Option<String>,
-    /// While it signs too.
+    /// Present while the previous secret still signs.
     pub previous_until: Option<u64>,
 }
 
@@ -61,7 +61,7 @@ const SETTINGS: &str = concat!(
     IN_SESSION
 );
 
-/// The last twenty, newest first, if the session lives.
+/// The last twenty deliveries, newest first, if the session is alive.
 const DELIVERIES: &str = concat!(
     "SELECT d.id, d.kind, d.state, d.created_at, d.attempts, d.attempted_at, d.status, d.problem
      FROM webhook_deliveries d WHERE d.account_id = (SELECT id FROM accounts WHERE ",
@@ -69,11 +69,12 @@ const DELIVERIES: &str = concat!(
     ") ORDER BY d.created_at DESC, d.id DESC LIMIT 20"
 );
 
-/// `?3` whether.
+/// `?3` whether emails are sent.
 const SET_MAIL: &str = concat!("UPDATE accounts SET scan_mail = ?3 WHERE ", IN_SESSION);
 
-/// `?3` URL, `?4` name of the secret of a new one. After a change of the URL the pause of a failing endpoint lasts five
-/// more minutes at most. It is not dropped: changing the URL all the time makes for no more requests.
+/// `?3` URL, `?4` name of a new webhook's secret. After a change of the URL, a failing endpoint's
+/// pause is shortened to at most five minutes. It isn't dropped, so that changing the URL
+/// repeatedly causes no additional requests.
 const SET_URL: &str = concat!(
     "INSERT INTO webhooks (account_id, url, secret) SELECT id, ?3, ?4 FROM accounts WHERE ",
     IN_SESSION,
@@ -89,7 +90,7 @@ const REMOVE: &str = concat!(
     ")"
 );
 
-/// `?3` name of the new secret, `?4` until when the one before it signs too.
+/// `?3` name of the new secret, `?4` time until which the previous one signs.
 const ROTATE: &str = concat!(
     "UPDATE webhooks SET previous_secret = secret, secret = ?3, previous_until = ?4
      WHERE account_id IN (SELECT id FROM accounts WHERE ",
@@ -101,13 +102,13 @@ const ROTATE: &str = concat!(
 #[derive(Debug)]
 pub enum WebhookChange<'a> {
     Mail(bool),
-    /// `secret` names the secret of a webhook that was not there before.
+    /// `secret` is the name of the secret if the webhook is new.
     Url {
         url: &'a str,
         secret: &'a str,
     },
     Remove,
-    /// The secret before this one signs too `until` then, unix seconds.
+    /// The previous secret keeps signing `until` then, in Unix seconds.
     Rotate {
         secret: &'a str,
         until: u64,
@@ -118,8 +119,8 @@ fn with<'a>(own: &[Param<'a>], more: &[Param<'a>]) -> Vec<Param<'a>> {
     [own, more].concat()
 }
 
-/// Makes all of the changes or none, and returns the settings after them with the last deliveries. `None` when the
-/// session is over.
+/// Applies all changes or none, and returns the new settings with the last deliveries. Returns
+/// `None` if the session has ended.
 pub async fn change(
     database: &Database,
     session: Session,
@@ -149,10 +150,11 @@ pub async fn change(
     Ok(Some((settings, rows.all(read + 1)?)))
 }
 
-/// Seconds after which an attempt that was never reported is made again.
+/// Seconds after which an attempt without a recorded result is repeated.
 const LEASE: u64 = 60;
 
-/// `?1` now, `?2` an account or `''` for all, `?3` lease, `?4` most rows, `?5` whether endpoints that failed last time.
+/// `?1` now, `?2` account or `''` for all, `?3` lease, `?4` most rows, `?5` whether to select
+/// endpoints that failed last time.
 const CLAIM: &str = "
     UPDATE webhooks SET free_at = ?1 + ?3
     WHERE account_id IN (
@@ -168,8 +170,8 @@ const CLAIM: &str = "
       (SELECT d.body FROM webhook_deliveries d WHERE d.account_id = webhooks.account_id
          AND d.state = 'pending' ORDER BY d.attempts, d.created_at, d.id LIMIT 1) AS body";
 
-/// Claims one delivery of each endpoint that is free, of one account or of all, up to a limit: either of endpoints that
-/// work or of those that failed last time.
+/// Claims one delivery for each free endpoint, of one account or all, up to a limit; `failing`
+/// selects either working endpoints or those that failed last time.
 pub async fn claim(
     database: &Database,
     account: Option<AccountId>,
@@ -188,7 +190,7 @@ const TEST: &str = "
     INSERT INTO webhook_deliveries (account_id, id, kind, state, body, created_at)
     SELECT account_id, ?2, 'webhook.test', 'failed', ?3, ?4 FROM webhooks WHERE account_id = ?1";
 
-/// Writes down a test delivery, which is tried once.
+/// Stores a test delivery, which is attempted once.
 pub async fn begin_test(
     database: &Database,
     account: AccountId,
@@ -208,18 +210,18 @@ const UPDATE_DELIVERY: &str =
      WHERE account_id = ?1 AND id = ?2
      RETURNING id, kind, state, created_at, attempts, attempted_at, status, problem";
 
-/// `?1` account, `?2` now. Waiting deliveries are sent with the next run.
+/// `?1` account, `?2` now. Waiting deliveries are sent in the next run.
 const UPDATE_WEBHOOK_WORKS: &str =
     "UPDATE webhooks SET failures = 0, free_at = ?2 WHERE account_id = ?1";
-/// `?1` account, `?2` now. Left alone for 5 minutes, then twice as long each time, 4 hours at most: in a day an
-/// endpoint that does not work is asked about ten times, however many deliveries wait.
+/// `?1` account, `?2` now. Pauses the endpoint for 5 minutes, then twice as long each time, up to 4
+/// hours: a broken endpoint gets about ten requests a day, however many deliveries are waiting.
 const FAILS: &str = "
     UPDATE webhooks SET failures = failures + 1,
       free_at = ?2 + min(14400, 300 << min(failures, 6))
     WHERE account_id = ?1";
 
-/// Records an attempt, and returns the delivery's new state; `None` when the webhook has been removed. A failing test
-/// says nothing about waiting deliveries.
+/// Records an attempt and returns the delivery's new state; `None` if the webhook was removed. A
+/// failed test doesn't affect waiting deliveries.
 pub async fn attempted(
     database: &Database,
     account: AccountId,

@@ -15,7 +15,7 @@ use crate::{
 
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Headers that are the same on every answer of the API: never framed, never sniffed.
+/// Headers that every API response has: no framing, no content sniffing.
 const FIXED: [(HeaderName, &str); 5] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::X_FRAME_OPTIONS, "DENY"),
@@ -24,12 +24,12 @@ const FIXED: [(HeaderName, &str); 5] = [
     (header::STRICT_TRANSPORT_SECURITY, "max-age=31536000; includeSubDomains"),
 ];
 
-/// Adds the headers that every answer carries.
+/// Adds the headers that every response has.
 pub fn complete(headers: &mut HeaderMap, request_id: &str) {
     for (name, value) in FIXED {
         headers.insert(name, HeaderValue::from_static(value));
     }
-    // Nothing is cached, unless its handler says so.
+    // Responses aren't cached unless their handler allows it.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     if let Ok(value) = HeaderValue::from_str(request_id) {
         headers.insert(REQUEST_ID, value);
@@ -45,7 +45,7 @@ const EXPOSED: [HeaderName; 6] = [
     rate_limit::POLICY,
 ];
 
-/// Browsers may call from the portal's origin and from nowhere else. There are no cookies to send.
+/// Lets browsers call from the portal's origin only. No cookies are involved.
 pub fn cors(portal_url: &str) -> CorsLayer {
     let origin = HeaderValue::from_str(&origin_of(portal_url)).ok();
     CorsLayer::new()
@@ -61,19 +61,19 @@ pub fn cors(portal_url: &str) -> CorsLayer {
         .expose_headers(EXPOSED)
 }
 
-/// Scheme, host and port of a URL (RFC 6454 §4).
+/// Returns scheme, host and port of a URL (RFC 6454 §4).
 fn origin_of(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("https", url));
     format!("{scheme}://{}", rest.split('/').next().unwrap_or_default())
 }
 
-/// The log line of a request: the operation, the account unless it was a check, and the outcome. No address, no key, no
-/// body.
+/// A request's log line: the operation, the account unless it was a check, and the outcome. It
+/// contains no address, key or body.
 #[derive(Debug, Serialize)]
 pub struct LogLine<'a> {
     pub request_id: &'a str,
     pub method: &'a str,
-    /// The route's path, or the placeholder for a path that has none: paths are the client's to choose.
+    /// The route's path, or a placeholder for unknown paths, which clients can choose freely.
     pub route: &'a str,
     pub status: u16,
     /// The verdict's status, or the error's code.
@@ -83,7 +83,7 @@ pub struct LogLine<'a> {
     pub party: Party,
     #[serde(flatten)]
     pub expenses: Expenses,
-    /// Linear memory of the instance that served it.
+    /// Linear memory of the serving instance in bytes.
     pub wasm_bytes: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<&'a str>,

@@ -1,10 +1,11 @@
-//! The runtime's requests and responses as axum's. The library's own conversion makes a stream of every
-//! body, which costs several turns of the event loop for the hundred bytes that ours have, and refuses
-//! a request for one header that is not ASCII.
+//! Converts the runtime's requests and responses to axum's. The library's own conversion turns
+//! every body into a stream, which costs several turns of the event loop for a hundred bytes, and
+//! rejects a request with any header that isn't ASCII.
 //!
-//! The cost of a crossing between wasm and JavaScript doesn't depend on its size: the head of a request crosses as one
-//! JSON text, and so does that of a response. Of a request's headers, to which Cloudflare adds some twenty, only those
-//! in `READ` cross; an extractor finds another one only after it is added there.
+//! A call between wasm and JavaScript costs the same for any size, so the head of a request is
+//! passed as one JSON text, and so is that of a response. Cloudflare adds some twenty headers to a
+//! request; only those in `READ` are passed, so a header that an extractor needs must be added
+//! there.
 
 use std::sync::LazyLock;
 
@@ -33,11 +34,10 @@ use crate::{
     routes::operator,
 };
 
-/// Builds a request with its whole body in memory, up to the largest accepted size: the rest is read and dropped, and
-/// the reader finds it too large.
+/// Builds a request with its body in memory, up to the largest accepted size; the rest is dropped,
+/// and the body is then rejected as too large.
 ///
-/// # Errors
-/// The runtime's, when the client leaves before its body is here.
+/// # Errors The runtime's, when the client disconnects before its body has arrived.
 pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
     let Head { method, url, headers } = serde_json::from_str(&glue::head_of(&from, &NAMES))?;
     let method = Method::from_bytes(method.as_bytes()).unwrap_or_default();
@@ -53,7 +53,7 @@ pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
     }));
     *request.method_mut() = method;
     *request.uri_mut() = uri;
-    // Only a registration needs to know the continent, and it has no key.
+    // Only registrations need the continent, and they have no key.
     if !request.headers().contains_key(API_KEY_HEADER)
         && let Some(continent) = continent(&from)
     {
@@ -62,20 +62,21 @@ pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
     Ok(request)
 }
 
-/// The body up to one byte behind the limit.
+/// Reads the body up to one byte beyond the limit.
 async fn bytes(from: &web_sys::Request, limit: usize) -> worker::Result<Vec<u8>> {
     let buffer = JsFuture::from(glue::body_of(from, limit)).into_send().await?;
     Ok(Uint8Array::new(&buffer).to_vec())
 }
 
-/// Cloudflare gives the client's location as a property of the request, not as a header.
+/// Returns the client's continent, which Cloudflare passes as a property of the request instead of
+/// a header.
 fn continent(from: &web_sys::Request) -> Option<Continent> {
     let cf = Reflect::get(from, &JsValue::from_str("cf")).ok()?;
     let continent = Reflect::get(&cf, &JsValue::from_str("continent")).ok()?;
     continent.as_string().map(Continent)
 }
 
-/// The headers of a request that anything in the edge reads; the router knows no others.
+/// The request headers that the edge reads; the router sees no others.
 const READ: [HeaderName; 14] = [
     API_KEY_HEADER,
     header::AUTHORIZATION,
@@ -87,7 +88,7 @@ const READ: [HeaderName; 14] = [
     device::COUNTRY_HEADER,
     header::USER_AGENT,
     IDEMPOTENCY_KEY,
-    // Results of a scan come in three forms.
+    // Selects one of the three forms of a scan's results.
     header::ACCEPT,
     operator::ID,
     operator::TIMESTAMP,
@@ -95,29 +96,28 @@ const READ: [HeaderName; 14] = [
     UNATTENDED,
 ];
 
-/// `READ` as one text.
+/// The names in `READ`, joined to one text.
 static NAMES: LazyLock<String> = LazyLock::new(|| READ.map(|name| name.to_string()).join(","));
 
-/// The part of a request that crosses in one call.
+/// The head of a request, passed in one call.
 #[derive(Deserialize)]
 struct Head {
     method: String,
     url: String,
-    /// The values of `READ`, in its order.
+    /// The values of the headers in `READ`, in the same order.
     headers: Vec<Option<String>>,
 }
 
-/// Options of the runtime's `Response` beside a body (Fetch §5.5, `ResponseInit`).
+/// Options for the runtime's `Response` besides the body (Fetch §5.5, `ResponseInit`).
 #[derive(Serialize)]
 struct Init<'a> {
     status: u16,
     headers: Vec<(&'a str, &'a str)>,
 }
 
-/// Builds a response whose body is a text in memory, like all of the Worker's.
+/// Builds a response with a body in memory.
 ///
-/// # Errors
-/// The runtime's, when it refuses a header.
+/// # Errors The runtime's, when it rejects a header.
 pub async fn response(from: Response<Body>) -> worker::Result<web_sys::Response> {
     let (parts, body) = from.into_parts();
     let headers = parts
@@ -126,7 +126,7 @@ pub async fn response(from: Response<Body>) -> worker::Result<web_sys::Response>
         .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
         .collect();
     let init = serde_json::to_string(&Init { status: parts.status.as_u16(), headers })?;
-    // The runtime counts the bytes itself.
+    // No limit is needed here: the body was built in memory.
     let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
     let text = std::str::from_utf8(&bytes).ok().filter(|text| !text.is_empty());
     Ok(glue::answer(text, &init)?)

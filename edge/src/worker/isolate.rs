@@ -1,4 +1,4 @@
-//! State that an isolate builds once and all its requests share; and the handling of a request.
+//! State shared by all requests of an isolate, and the handling of a request.
 
 use std::sync::{Arc, OnceLock};
 
@@ -34,22 +34,21 @@ use crate::{
     store::databases::Databases,
 };
 
-/// The application over this isolate's bindings, and its router.
+/// The application with this isolate's bindings, and its router.
 pub struct Isolate {
     pub app: Arc<App>,
     router: Router,
 }
 
-/// Requests on behalf of an account that need not wait: the portal in several tabs.
+/// An account's requests that pass without waiting: enough for the portal in several tabs.
 const REQUESTS_AT_ONCE: u64 = 20;
 
 static ISOLATE: OnceLock<Result<Isolate, Vec<String>>> = OnceLock::new();
 
-/// Built by the first request, without awaiting anything: a future started by one request must not be
-/// awaited by another.
+/// Returns the isolate, built by the first request without an await: a future started by one
+/// request mustn't be awaited by another.
 ///
-/// # Errors
-/// The configuration's mistakes. They last until the next deployment replaces the isolate.
+/// # Errors The configuration's mistakes. They last until the next deployment replaces the isolate.
 pub fn of(env: &Env) -> Result<&'static Isolate, &'static [String]> {
     ISOLATE.get_or_init(|| build(env)).as_ref().map_err(Vec::as_slice)
 }
@@ -84,10 +83,10 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
     Ok(Isolate { app, router })
 }
 
-/// While the number of databases is not known, no number is refused as one that does not exist.
+/// Assumed while the number of databases is unknown, so that no reference to one is rejected.
 const MOST_DATABASES: usize = 256;
 
-/// The databases that are bound, by number.
+/// Returns the bound databases, by number.
 fn databases(env: &Env) -> Result<Vec<Database>, Vec<String>> {
     let bindings = Object::keys(env.unchecked_ref::<Object>()).into_iter();
     let bindings: Vec<String> = bindings.filter_map(|name| name.as_string()).collect();
@@ -98,7 +97,7 @@ fn databases(env: &Env) -> Result<Vec<Database>, Vec<String>> {
     bound.collect::<Result<_, _>>().map_err(|error| vec![error.to_string()])
 }
 
-/// Both, or the mistakes of both.
+/// Returns both values, or the mistakes of both.
 fn both<A, B>(a: Result<A, Vec<String>>, b: Result<B, Vec<String>>) -> Result<(A, B), Vec<String>> {
     match (a, b) {
         (Ok(a), Ok(b)) => Ok((a, b)),
@@ -106,10 +105,10 @@ fn both<A, B>(a: Result<A, Vec<String>>, b: Result<B, Vec<String>>) -> Result<(A
     }
 }
 
-/// Route in the log for an unknown path.
+/// Logged as the route of unknown paths.
 const UNKNOWN: &str = "(unknown)";
 
-/// Leaves the route's path on the answer, for the log.
+/// Stores the route's path in the response, for the log.
 async fn name_route(path: Option<MatchedPath>, mut response: Response) -> Response {
     if let Some(path) = path {
         response.extensions_mut().insert(path);
@@ -117,7 +116,8 @@ async fn name_route(path: Option<MatchedPath>, mut response: Response) -> Respon
     response
 }
 
-/// Serves one request: gives it an id, routes it, completes its headers and writes its log line.
+/// Serves one request: assigns an id, routes it, completes the response's headers and writes the
+/// log line.
 pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> Response {
     let request_id = random::identifier().unwrap_or_default();
     let deferred = Deferred::new(context);
@@ -164,7 +164,7 @@ fn misconfigured(mistakes: &[String]) -> Error {
 /// Linear memory of the instance, in bytes: it grows and never shrinks.
 #[cfg(target_arch = "wasm32")]
 fn memory_bytes() -> usize {
-    // Pages of 64 KiB.
+    // Memory is measured in pages of 64 KiB.
     core::arch::wasm32::memory_size::<0>() * 65_536
 }
 

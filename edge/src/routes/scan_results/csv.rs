@@ -2,12 +2,13 @@
 
 use super::{ScanEvidence, ScanResult};
 
-/// Columns with details; without, the first two and the last two. New ones are added at the end.
+/// Names of the columns with details; without details, only the first two and the last two. New
+/// ones are added at the end.
 const HEADER: &str = "position,status,verdict,confidence,reason,operator,smtp_code,enhanced_code,stage,\
     catch_all,disposable,role_account,free_provider,retry_after,tls,problem,final";
 const PLAIN_HEADER: &str = "position,status,verdict,final";
 
-/// A line for each result, after the line with the names of the columns.
+/// Returns the CSV text: the names of the columns, then one line per result.
 pub fn text(results: &[ScanResult], details: bool) -> String {
     let mut text = if details { HEADER } else { PLAIN_HEADER }.to_owned();
     text += "\r\n";
@@ -49,8 +50,8 @@ fn evidence(evidence: Option<&ScanEvidence>) -> [String; 13] {
     ]
 }
 
-/// A text as a field. A problem begins with a character of the customer's list, and a spreadsheet would take some for
-/// the beginning of a formula: an apostrophe before it prevents that.
+/// Formats a text as a field. A problem begins with a character from the customer's list, which a
+/// spreadsheet might take for the beginning of a formula: a leading apostrophe prevents that.
 fn field(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = format!("{}{text}", if formula { "'" } else { "" });

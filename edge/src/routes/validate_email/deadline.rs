@@ -1,8 +1,8 @@
 //! Responses by the caller's deadline: the verdict, or the evidence known by then.
 //!
-//! The check continues behind a pending answer, as it does when its client leaves: its lease stays until the probe
-//! ends, and is settled then. The same request with its `Idempotency-Key` looks for the answer stored under the key.
-//! Nothing else records who asked.
+//! After a pending response the check continues, as it does when a client disconnects: its lease is
+//! settled when the probe ends. A repeat of the request with the same `Idempotency-Key` finds the
+//! response stored under the key. Nothing else records the caller.
 
 use std::{
     future::{Future, poll_fn},
@@ -27,17 +27,19 @@ use crate::{
     store::ledger::{Charged, Lease},
 };
 
-/// Milliseconds that a caller may ask for.
+/// Allowed range of `deadline_ms`.
 const RANGE: std::ops::RangeInclusive<u64> = 300..=10_000;
-/// Seconds after which a verdict that was pending may be there.
+/// Seconds after which a pending verdict may be available.
 pub const RETRY_AFTER: u64 = 2;
-/// Milliseconds between two looks for the answer of the first request with the same key: from the one to the other.
+/// Range of the pauses, in milliseconds, between two looks for the response of the first request
+/// with the same key.
 const LOOK_MS: u64 = 250;
 const LONGEST_LOOK_MS: u64 = 1_000;
-/// Milliseconds before the deadline at which the last look begins: it is a trip to the account's database.
+/// Milliseconds before the deadline at which the last look starts: it takes a trip to the account's
+/// database.
 const LAST_LOOK_MS: u64 = 100;
 
-/// The member `deadline_ms` of a body.
+/// Parses the member `deadline_ms` of a body.
 pub fn of(body: &Map<String, Value>) -> Result<Option<u64>, Error> {
     let Some(value) = body.get("deadline_ms") else { return Ok(None) };
     let deadline = value.as_u64().filter(|deadline| RANGE.contains(deadline));
@@ -58,7 +60,7 @@ fn answered(result: ValidationResult) -> AtDeadline {
 }
 
 impl Check {
-    /// Returns the verdict, if it arrives within the given milliseconds after the lease was taken.
+    /// Returns the verdict if it arrives within the given milliseconds after the lease was taken.
     pub(super) async fn by_deadline(
         self,
         deadline_ms: u64,
@@ -113,9 +115,10 @@ impl Check {
     }
 }
 
-/// A lease of so many units, or the answer of the first request with the same key; with the deadline in milliseconds of the Worker's clock. While
-/// that one is in flight its answer is looked for, with growing pauses, and when it fails this one takes its place. Nothing when
-/// the deadline has come.
+/// Takes a lease on this many units, or returns the response of the first request with the same
+/// key; also returns the deadline in milliseconds of the Worker's clock. While the first request is
+/// in flight, its response is looked for with growing pauses; if it fails, this request takes its
+/// place. Returns `None` at the deadline.
 pub async fn lease_or_answer(
     deadline_ms: u64,
     app: &App,
@@ -143,8 +146,8 @@ pub async fn lease_or_answer(
     }
 }
 
-/// Evidence about the domain from lists and DNS. It is requested at half of the time, when most verdicts have arrived
-/// and the probe already has the domain's records.
+/// Requests the evidence about the domain from lists and DNS. The request starts at half of the
+/// time, when most verdicts have arrived and the probe already has the domain's records.
 async fn facts_about(
     app: &App,
     domain: &str,
@@ -159,7 +162,7 @@ async fn facts_about(
     app.origins.domain_report(domain, request_id, tenant, until).await.ok()
 }
 
-/// Returns the result of `work`, with the result of `aside` if it is complete by then.
+/// Returns the result of `work`, and that of `aside` if it is complete by then.
 async fn beside<T, U>(
     work: impl Future<Output = T>,
     aside: impl Future<Output = U>,

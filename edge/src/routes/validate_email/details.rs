@@ -14,9 +14,9 @@ use utoipa::{
 
 use crate::routes::domain_body::{DomainDetails, mailbox_schema};
 
-/// The reason of an input that is not an address.
+/// The reason for a text that isn't an address.
 const MALFORMED: &str = "malformed";
-/// Stage of a malformed address: no server is asked.
+/// Stage of a malformed address: no server is contacted.
 const FORMAT: &str = "format";
 
 /// The evidence behind a verdict. A field is null when there is nothing to say.
@@ -82,7 +82,7 @@ pub struct ReaderEvidence {
     pub reader: u8,
 }
 
-/// Schema of a string with one of these names.
+/// Schema of a string with one of these values.
 fn one_of(names: &[&str], description: &str, example: &str) -> Schema {
     Object::builder()
         .schema_type(Type::String)

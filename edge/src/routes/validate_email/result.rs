@@ -112,7 +112,7 @@ impl ValidationResult {
         Self { details, pending: Some(true), ..pending }
     }
 
-    /// Adds the ledger's remaining checks.
+    /// Adds the remaining checks, from the ledger's text.
     pub fn leaving(mut self, left_over: &str) -> Self {
         self.rate_limit = RateLimit::of_checks(left_over, seconds_to_reset(clock::now()));
         self

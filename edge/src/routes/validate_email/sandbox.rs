@@ -21,11 +21,10 @@ use crate::{
     store::named_keys,
 };
 
-/// A check with a test key: of a sandbox address, past a shield of its own. Nothing is charged, cached or stored. It takes one
-/// trip to the account's database, which says whether the key is good.
+/// Answers a check with a test key: only for a sandbox address, and with its own shield. Nothing is
+/// charged, cached or stored. It needs one trip to the account's database, to verify the key.
 ///
-/// # Errors
-/// [`Error::test_key`] for another address; those of a dead key; those of the sandbox.
+/// # Errors [`Error::test_key`] for any other address; the errors of a dead key and of the sandbox.
 pub(super) async fn check(
     app: &Arc<App>,
     context: &RequestContext,
@@ -70,7 +69,8 @@ pub(super) async fn check(
     }
 }
 
-/// The error of such an address; `None` for all others. `now` in unix seconds.
+/// Returns the error that a sandbox address stands for; `None` for all other addresses. `now` is in
+/// Unix seconds.
 pub fn error_of(address: &Address, now: u64) -> Option<Error> {
     let cause = "an address of the sandbox";
     Some(match http_status(address)? {
@@ -83,5 +83,5 @@ pub fn error_of(address: &Address, now: u64) -> Option<Error> {
     })
 }
 
-/// Checks a day of the made-up plan that is used up.
+/// Daily checks of the fictitious plan whose allowance is used up.
 const ALLOWANCE: u32 = 100;

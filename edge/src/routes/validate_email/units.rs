@@ -1,4 +1,4 @@
-//! The unit that a check takes: who may have one, and the outcome of its charge.
+//! The unit that a check costs: which callers may take one, and the result of the charge.
 
 use rcpt_shared::Status;
 
@@ -15,7 +15,7 @@ use crate::{
     store::ledger::{self, Charged, Lease},
 };
 
-/// Charges an answer. `once` carries the text to store under its key.
+/// Charges a cached response. `once` contains the text to store under its key.
 pub async fn charge(
     app: &App,
     caller: Caller,
@@ -36,7 +36,7 @@ pub async fn lease(
     lease_of(app, caller, 1, once).await
 }
 
-/// A lease of so many units, all or none.
+/// Takes a lease on this many units, all or none.
 pub async fn lease_of(
     app: &App,
     caller: Caller,
@@ -49,7 +49,7 @@ pub async fn lease_of(
     same_request(lease.map_err(|refusal| refused(app, refusal, caller, now))?, once)
 }
 
-/// A stored answer is for the same request only.
+/// A stored response is valid for the same request only.
 fn same_request<T>(charged: Charged<T>, once: Option<&Idempotent>) -> Result<Charged<T>, Error> {
     match charged {
         Charged::Before(stored) if stored.request.is_empty() => {
@@ -62,18 +62,20 @@ fn same_request<T>(charged: Charged<T>, once: Option<&Idempotent>) -> Result<Cha
     }
 }
 
-/// Rejects, without any storage, a caller who is known to be refused, and an account whose rate would harm everybody.
+/// Rejects, without any storage, a caller with a remembered rejection, and an account whose rate
+/// would harm others.
 ///
-/// A used-up allowance does not stop the repeat of a check that was counted; it is looked for as often as the
-/// account may ask for its quota.
+/// An exhausted allowance doesn't stop the repeat of a check that was charged: its response may be
+/// looked up at the rate of quota requests.
 pub async fn admit(app: &App, caller: Caller, once: Option<&Idempotent>) -> Result<(), Error> {
     admit_checks(app, caller, once, 1).await
 }
 
-/// Checks of a list that the account's shield counts as one: a list costs the storage as much as a few checks.
+/// Checks of a list that count as one at the account's shield: a list costs the storage as much as
+/// a few checks.
 const LIST_SHARE: u32 = 10;
 
-/// Likewise a list of so many checks.
+/// Like [`admit`], for a list of this many checks.
 pub async fn admit_checks(
     app: &App,
     caller: Caller,
@@ -116,7 +118,7 @@ fn error_of(refusal: Refusal, caller: Caller, now: u64) -> Error {
     }
 }
 
-/// Ends the lease before the answer leaves: an answer that was given is an answer that was charged.
+/// Ends the lease before the response is sent, so that every response is charged.
 pub async fn settle(
     app: &App,
     lease: Lease,
@@ -126,7 +128,8 @@ pub async fn settle(
     settle_of(app, lease, u32::from(status.counts()), once).await
 }
 
-/// Likewise of a lease of which so many units are charged; with none, nothing is kept under a key.
+/// Like [`settle`], but charges only this many units of the lease; with none, nothing is stored
+/// under a key.
 pub async fn settle_of(
     app: &App,
     lease: Lease,

@@ -1,4 +1,4 @@
-//! The addresses of a list, and what has been found out about each.
+//! The addresses of a list, and the results so far.
 
 use std::{
     collections::HashMap,
@@ -15,34 +15,34 @@ use crate::{
     cf::verdict_cache::CachedVerdict, credentials::address_hash, outbound::origin_batch::BatchItem,
 };
 
-/// A list in its order, and its addresses without repetitions.
+/// A list in its original order, and its distinct addresses.
 pub struct List {
     items: Vec<ListItem>,
     distinct: Vec<DistinctAddress>,
-    /// Whether the caller wants the details.
+    /// Whether the caller requested the details.
     details: bool,
 }
 
 enum ListItem {
     NoAddress(String),
-    /// The address as it was given, and its position among the distinct ones.
+    /// The address as given, and its position among the distinct addresses.
     Address(Address, usize),
 }
 
-/// An address that is asked about once.
+/// An address that is checked once.
 pub struct DistinctAddress {
     pub address: Address,
-    /// Under which its verdict is cached.
+    /// Cache key of the verdict.
     pub key: String,
 }
 
-/// Outcome of one address.
+/// Result for one address.
 #[derive(Debug, Clone)]
 pub enum ListAnswer {
-    /// The verdict of an earlier check.
+    /// The cached verdict of an earlier check.
     Before(CachedVerdict),
     Now(Box<Verdict>),
-    /// Not asked: seconds after which to try again.
+    /// Not checked; seconds until the next attempt.
     NotAsked(u32),
 }
 
@@ -83,7 +83,7 @@ impl List {
         Self { items, distinct, details }
     }
 
-    /// Returns a unit for each position.
+    /// Returns the number of units: one per position.
     pub fn units(&self) -> u32 {
         u32::try_from(self.items.len()).unwrap_or(u32::MAX)
     }
@@ -96,7 +96,7 @@ impl List {
         self.details
     }
 
-    /// Positions whose result counts.
+    /// Returns the number of charged positions.
     pub fn counted(&self, answers: &Answers) -> u32 {
         let answers = answers.lock();
         let counts = |item: &&ListItem| match item {
@@ -108,7 +108,7 @@ impl List {
         u32::try_from(self.items.iter().filter(counts).count()).unwrap_or(u32::MAX)
     }
 
-    /// The whole result. An address without a verdict is one that wasn't asked about.
+    /// Builds the complete result. An address without a verdict is reported as not checked.
     pub fn result(&self, answers: &Answers) -> ListResult {
         let unasked = |address: &Address| self.unasked(address, RETRY_AFTER_UNASKED);
         let results = self.results(answers, unasked);
@@ -120,7 +120,7 @@ impl List {
         }
     }
 
-    /// The result at the deadline, with the answers that are there.
+    /// Builds the result at the deadline from the verdicts that have arrived.
     pub fn pending_result(&self, answers: &Answers, deadline_ms: Option<u64>) -> ListResult {
         let results = self.results(answers, |address| {
             let deadline_ms = deadline_ms.unwrap_or_default();
@@ -157,7 +157,7 @@ impl List {
         self.items.iter().map(result).collect()
     }
 
-    /// The result of an address that no mail server was asked about.
+    /// Builds the result of an address for which no mail server was contacted.
     fn unasked(&self, address: &Address, retry_after: u32) -> ValidationResult {
         let status = Status::FatalException;
         let verdict = Verdict {
@@ -168,10 +168,10 @@ impl List {
     }
 }
 
-/// Seconds, where an origin has named none.
+/// Seconds until the next attempt if an origin doesn't name a delay.
 const RETRY_AFTER_UNASKED: u32 = 30;
 
-/// The answers so far, by position among the distinct addresses. Shared with the request that waits for them.
+/// Results so far, by position among the distinct addresses. Shared with the waiting request.
 pub struct Answers(Mutex<Vec<Option<ListAnswer>>>);
 
 impl Answers {
@@ -185,7 +185,7 @@ impl Answers {
         }
     }
 
-    /// The addresses without an answer, and their positions.
+    /// Returns the addresses without a result, and their positions.
     pub fn missing_of(&self, list: &List) -> Vec<(usize, Address)> {
         let answers = self.lock();
         let all = list.distinct.iter().zip(answers.iter()).enumerate();
@@ -193,7 +193,7 @@ impl Answers {
         missing.map(|(place, (one, _))| (place, one.address.clone())).collect()
     }
 
-    /// Whether nothing was found out about any address.
+    /// Returns whether no address has a verdict.
     pub fn has_no_verdict(&self) -> bool {
         let is_verdict = |answer: &Option<ListAnswer>| {
             matches!(answer, Some(ListAnswer::Before(_) | ListAnswer::Now(_)))
@@ -201,7 +201,7 @@ impl Answers {
         !self.lock().iter().any(is_verdict)
     }
 
-    /// The new verdicts.
+    /// Returns the new verdicts.
     pub fn fresh_of<'a>(&self, list: &'a List) -> Vec<(&'a DistinctAddress, Box<Verdict>)> {
         let answers = self.lock();
         let fresh = list.distinct.iter().zip(answers.iter()).filter_map(|(one, answer)| {
@@ -211,7 +211,8 @@ impl Answers {
         fresh.collect()
     }
 
-    /// The text that is sealed under an `Idempotency-Key`: no address, and of each what a cache would hold.
+    /// Returns the text to seal under an `Idempotency-Key`: for each address the same content as in
+    /// the cache, without the address itself.
     pub fn to_stored(&self, list: &List) -> String {
         let answers = self.lock();
         let stored = list.distinct.iter().zip(answers.iter()).map(|(one, answer)| match answer {
@@ -233,7 +234,7 @@ impl Answers {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Option<ListAnswer>>> {
-        // Held between two awaits only, in an isolate of one thread: never contended.
+        // Only locked between two awaits of a single-threaded isolate, so never contended.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

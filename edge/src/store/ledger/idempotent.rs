@@ -1,11 +1,12 @@
-//! Storage under an `Idempotency-Key`: one charge for each key, however often it is sent (docs/trust.md, Q6). The
-//! charging statements decide which key was answered.
+//! Storage under an `Idempotency-Key`: one charge per key, however often it is sent (docs/trust.md,
+//! Q6). The charging statements decide if a key was answered.
 
 use constcat::concat;
 
 use super::statements::{LEFT, WITH_ROOM};
 
-/// Selects the stored answer of a request's key (`?9` and `?10`), or that a lease is held under it.
+/// Selects the response stored under a request's key (`?9` and `?10`), or the fact that a lease is
+/// held under it.
 pub(super) const KNOWN: &str = concat!(
     WITH_ROOM,
     "SELECT k.request, k.answer, ",
@@ -18,8 +19,9 @@ pub(super) const KNOWN: &str = concat!(
      WHERE l.idempotency IN (?9, ?10) AND l.expires_at > ?5"
 );
 
-/// `$key`, `$request`, `$answer` and `$now` name parameters. Stored for a day. Keys of an account with more than 50,000
-/// checks on one day are stored for an hour: one account must not fill a database that it shares with others.
+/// `$key`, `$request`, `$answer` and `$now` name parameters. Responses are stored for a day. If the
+/// account had more than 50,000 checks on one day, they are stored for an hour: one account mustn't
+/// fill a shared database.
 macro_rules! keep {
     ($now:literal, $key:literal, $request:literal, $answer:literal, $from:literal) => {
         concat!(
@@ -41,11 +43,11 @@ macro_rules! keep {
     };
 }
 
-/// `?6` the name of the charge, `?11` request, `?12` answer.
+/// `?6` name of the charge, `?11` request, `?12` response.
 pub(super) const KEEP_CHARGED: &str =
     keep!("?5", "?9", "?11", "?12", "WHERE a.id = ?1 AND a.last_charge = ?6");
 
-/// `?1` account, `?2` lease, `?3` now, `?6` request, `?7` answer.
+/// `?1` account, `?2` lease, `?3` now, `?6` request, `?7` response.
 pub(super) const KEEP_LEASED: &str = keep!(
     "?3",
     "l.idempotency",

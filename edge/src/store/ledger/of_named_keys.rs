@@ -1,5 +1,5 @@
-//! The ledger's statements as named keys run them: authorised by the key's own row, and with room for no more than its daily
-//! limit leaves. Those of the first key and of sessions stay the constants that they are.
+//! The ledger's statements for named keys: authorised by the key's own row, and limited by its
+//! daily limit too. The statements for first keys and sessions stay constants.
 
 use std::{
     collections::BTreeMap,
@@ -14,8 +14,9 @@ use crate::{
     store::named_keys::{FIRST_KEY_HOLDS, KEY_UNITS_HELD, NAMED_KEY_HOLDS},
 };
 
-/// Room within the account's: as many units as the key's limit leaves, of the daily allowance first. A key without a limit
-/// leaves two billion, which is more than an account ever has. Stands behind the account's room, which is `of_account`.
+/// Limits the account's remaining units to those of the key, counting the daily allowance first. A
+/// key without a limit has two billion left, more than any account has. It follows the account's
+/// own limit, `of_account`, in the statement.
 const ROOM_OF_KEY: &str = concat!(
     ", of_key AS (
        SELECT k.daily_limit, coalesce(k.daily_limit <= CASE WHEN k.day < ?4 THEN 0 ELSE k.charged END, 0) AS full,
@@ -32,28 +33,30 @@ const ROOM_OF_KEY: &str = concat!(
      ) "
 );
 
-/// Texts in statements of the first key, and their replacements.
+/// Texts in the first key's statements, and their replacements.
 const EXCHANGES: [[&str; 2]; 3] = [
     [FIRST_KEY_HOLDS, NAMED_KEY_HOLDS],
     ["INSERT INTO leases (", "INSERT INTO leases (key_id, "],
     ["SELECT ?6, room.id,", "SELECT substr(?2, 1, 16), ?6, room.id,"],
 ];
 
-/// Statements for named keys, by place and length of the first key's. As many as the ledger has.
+/// Statements for named keys, by address and length of the first key's statement. There are as many
+/// as the ledger has statements.
 static TEXTS: Mutex<BTreeMap<(usize, usize), &'static str>> = Mutex::new(BTreeMap::new());
 
-/// A statement of the ledger for this caller.
+/// Returns the caller's version of a ledger statement.
 pub(super) fn for_caller(caller: Caller, sql: &'static str) -> &'static str {
     if caller.proof.named().is_none() {
         return sql;
     }
-    // Held between two awaits only, in an isolate of one thread: never contended.
+    // Only locked between two awaits of a single-threaded isolate, so never contended.
     let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
     let place = (sql.as_ptr().addr(), sql.len());
     texts.entry(place).or_insert_with(|| Box::leak(for_named_keys(sql).into_boxed_str()))
 }
 
-/// A statement that misses a part would find no session of the key's name, and so refuse.
+/// If a replacement were missed, the statement would look for a session with the key's name and
+/// reject the caller.
 fn for_named_keys(sql: &str) -> String {
     let rest = sql.strip_prefix(WITH_ROOM).unwrap_or_default();
     let of_account = WITH_ROOM.replacen("WITH room AS (", "WITH of_account AS (", 1);
@@ -61,16 +64,18 @@ fn for_named_keys(sql: &str) -> String {
     EXCHANGES.iter().fold(text, |text, [from, to]| text.replacen(from, to, 1))
 }
 
-/// Counts a unit at the key, behind the charge of its account that is named `?6`: of a limited key always, of another one the
-/// first time on a day, so that its owner sees the last day. `?1` account, `?2` key, `?4` day.
+/// Counts a unit for the key after the account's charge named `?6`: always if the key has a limit,
+/// otherwise only the first of a day, to record the last day of use. `?1` account, `?2` key, `?4`
+/// day.
 pub(super) const CHARGE_KEY: &str = "UPDATE named_keys SET
       charged = CASE WHEN day < ?4 THEN 0 ELSE charged END + 1, day = max(day, ?4), last_charge = ?6
     WHERE account_id = ?1 AND id = substr(?2, 1, 16) AND last_charge <> ?6
       AND (daily_limit IS NOT NULL OR day < ?4)
       AND EXISTS (SELECT 1 FROM accounts a WHERE a.id = ?1 AND a.last_charge = ?6)";
 
-/// The same behind the settlement of a lease, under its conditions and before its end. `?1` account, `?2` lease, `?3` now, `?5`
-/// units. A lease of the day before counts towards that day, which is over for a key that has charges of a newer one.
+/// The same after the settlement of a lease, under its conditions and before its end. `?1` account,
+/// `?2` lease, `?3` now, `?5` units. A lease taken on the previous day isn't counted if the key
+/// already has a charge on a newer day.
 pub(super) const SETTLE_KEY: &str = concat!(
     "UPDATE named_keys SET
       charged = CASE

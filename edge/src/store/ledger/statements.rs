@@ -1,12 +1,13 @@
-//! The statements of the ledger. Where an `Idempotency-Key` matters there are two of one text: the one for a request
-//! with a key also demands that the key is new. Without a key that question would cost each check 0.1 ms of D1.
+//! The ledger's statements. Some exist in two versions: the one for requests with an
+//! `Idempotency-Key` also requires that the key is new. For requests without a key, that condition
+//! would cost 0.1 ms of D1.
 
 use constcat::concat;
 
 use crate::store::{IS_IN_USE, plans::IN_FORCE};
 
-/// Units of the daily allowance, welcome checks and units of both kinds that the lease `l` holds. The release before wrote `source`
-/// alone, for one unit.
+/// Units of the daily allowance, welcome checks, and all units held by lease `l`. The previous
+/// release wrote only `source`, for one unit.
 macro_rules! daily_units {
     () => {
         "coalesce(l.n_daily, l.source = 'daily')"
@@ -24,22 +25,22 @@ macro_rules! all_units {
 }
 pub(super) use all_units;
 
-/// Units of the day `?4` that live leases of the account `a` hold. `?5` now.
+/// Units of day `?4` held by live leases of account `a`. `?5` is now.
 pub(in crate::store) const DAILY_HELD: &str = concat!(
     "(SELECT coalesce(sum(",
     daily_units!(),
     "), 0) FROM leases l WHERE l.account_id = a.id AND l.day = ?4 AND l.expires_at > ?5)"
 );
-/// Welcome checks that live leases of the account `a` hold. `?5` now.
+/// Welcome checks held by live leases of account `a`. `?5` is now.
 pub(in crate::store) const WELCOME_HELD: &str = concat!(
     "(SELECT coalesce(sum(",
     welcome_units!(),
     "), 0) FROM leases l WHERE l.account_id = a.id AND l.expires_at > ?5)"
 );
 
-/// `?1` account, `?2` version of the key or the session, `?3` which of the two, `?4` day, `?5` now. One row
-/// if the caller is authorised; `daily` and `welcome` say how many units may be taken from there, `full`
-/// whether charges alone have used up both. A plan without a limit has a billion left.
+/// `?1` account, `?2` key version or session, `?3` kind of the caller, `?4` day, `?5` now. Returns
+/// one row if the caller is authorised; `daily` and `welcome` are the units available from each,
+/// and `full` says if charges alone have used up both. An unlimited plan has a billion left.
 pub(super) const WITH_ROOM: &str = concat!(
     "WITH room AS (
        SELECT a.id,
@@ -61,8 +62,8 @@ pub(super) const WITH_ROOM: &str = concat!(
     ") END) "
 );
 
-/// The remaining allowance of the account `a` in the format of `RateLimit::of_checks`, leases subtracted; empty if
-/// nothing limits. One text, because each column costs a crossing.
+/// The remaining allowance of account `a` in the format of `RateLimit::of_checks`, without leased
+/// units; empty if nothing is limited. One text, because passing each column to wasm costs time.
 pub(super) const LEFT: &str = concat!(
     "(SELECT CASE WHEN p.unlimited THEN '' ELSE p.daily_checks || ' ' || max(0, p.daily_checks
      - CASE WHEN a.day < ?4 THEN 0 ELSE a.daily_charged END - ",
@@ -74,14 +75,15 @@ pub(super) const LEFT: &str = concat!(
     ")"
 );
 
-/// Demands that the key of the request (`?9`, or `?10` under the secret before) has no answer and holds no lease.
+/// Requires that the request's key (`?9`, or `?10` under the previous secret) has no response and
+/// holds no lease.
 const AND_KEY_IS_NEW: &str =
     " AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = room.id
         AND k.name IN (?9, ?10) AND k.expires_at > ?5)
       AND NOT EXISTS (SELECT 1 FROM leases l WHERE l.account_id = room.id
         AND l.idempotency IN (?9, ?10) AND l.expires_at > ?5)";
 
-/// Takes a unit of the room there is. `?6` the name of this charge.
+/// Takes an available unit. `?6` is the name of this charge.
 const TAKE_UNIT: &str = concat!(
     WITH_ROOM,
     "UPDATE accounts SET
@@ -96,22 +98,23 @@ const TAKE_UNIT: &str = concat!(
      WHERE accounts.id = room.id AND room.daily + room.welcome > 0
        AND accounts.last_charge <> ?6"
 );
-// Read again by its id: a day just set is not yet an integer in RETURNING, and less than itself.
+// The row is read again by its id: within RETURNING, a day that was just set isn't an integer yet
+// and compares as less than itself.
 const RETURNING_LEFT: &str =
     concat!(" RETURNING (SELECT ", LEFT, " FROM accounts a WHERE a.id = accounts.id) AS left_over");
 
 pub(super) const CHARGE: &str = concat!(TAKE_UNIT, RETURNING_LEFT);
-/// `?7` and `?8` are not used.
+/// `?7` and `?8` are unused.
 pub(super) const CHARGE_ONCE: &str = concat!(TAKE_UNIT, AND_KEY_IS_NEW, RETURNING_LEFT);
 
-/// Holds `?8` units of the room there is, of the daily allowance first. `?6` lease, `?7` when it expires.
+/// Reserves `?8` available units, of the daily allowance first. `?6` lease, `?7` its expiry.
 const HOLD_UNITS: &str = concat!(
     WITH_ROOM,
     "INSERT INTO leases (id, account_id, day, source, expires_at, n_daily, n_welcome, idempotency)
      SELECT ?6, room.id, ?4, CASE WHEN room.daily > 0 THEN 'daily' ELSE 'welcome' END, ?7,
        min(?8, room.daily), ?8 - min(?8, room.daily), "
 );
-/// A lease counts as the checks that the plan allows at once where it holds more units than those.
+/// A lease with many units counts as no more than the plan's concurrent checks.
 const WHILE_FEW_ARE_HELD: &str = concat!(
     " FROM room WHERE room.daily + room.welcome >= ?8 AND room.max_in_flight - min(?8, room.max_in_flight) >=
        (SELECT coalesce(sum(min(",
@@ -131,11 +134,11 @@ pub(super) const LEASE: &str =
 pub(super) const LEASE_ONCE: &str =
     concat!(HOLD_UNITS, "?9", WHILE_FEW_ARE_HELD, AND_KEY_IS_NEW, RETURNING_PLAN_AND_LEFT);
 
-/// `?1` account, `?2` the name of a charge.
+/// `?1` account, `?2` name of a charge.
 pub(super) const CHARGED: &str =
     "SELECT '' AS left_over FROM accounts WHERE id = ?1 AND last_charge = ?2";
 
-/// No row: there is no such account any more.
+/// Returns no row if the account no longer exists.
 pub(super) const WHY: &str = concat!(
     WITH_ROOM,
     "SELECT ?3 = 'key' AND a.key_version > ?2 AS replaced, room.id IS NOT NULL AS authorised,
@@ -158,15 +161,17 @@ pub(super) const USAGE: &str = concat!(
     IN_FORCE
 );
 
-/// Units that are charged to the daily allowance, and welcome checks: `?5` of what the lease holds, the daily ones first.
+/// Units charged to the daily allowance and to welcome checks: `?5` of the lease's units, daily
+/// ones first.
 const DAILY_CHARGED: &str = concat!("min(?5, ", daily_units!(), ")");
 const WELCOME_CHARGED: &str =
     concat!("min(?5 - min(?5, ", daily_units!(), "), ", welcome_units!(), ")");
 
-/// `?1` account, `?2` lease, `?3` now, `?4` version of the key that took it, `?5` units to charge: the others are free again when the
-/// lease ends, in the same transaction. Charges the day the lease was taken on: the current day's counter, a new day's first
-/// charge, or the day before's. An expired lease charges nothing, and neither does a key that was answered meanwhile: clocks of two
-/// Workers may differ about when a lease ends.
+/// `?1` account, `?2` lease, `?3` now, `?4` version of the key that took it, `?5` units to charge;
+/// the other units become free when the same transaction ends the lease. Charges the day on which
+/// the lease was taken: the current day's counter, a new day's first charge, or the previous day's.
+/// An expired lease charges nothing, and neither does a key that was answered in the meantime: the
+/// clocks of two Workers may disagree about a lease's expiry.
 pub(super) const SETTLE: &str = concat!(
     "UPDATE accounts SET
       previous_day = CASE

@@ -10,7 +10,7 @@ use crate::{
     error::Error,
 };
 
-/// A scan that is under way and too old.
+/// A running scan that is too old.
 #[derive(Debug, Deserialize)]
 pub struct Overdue {
     pub id: String,
@@ -18,12 +18,12 @@ pub struct Overdue {
     pub answered: u32,
 }
 
-/// `?1` made at or before.
+/// `?1` latest creation time.
 const OVERDUE: &str = "
     SELECT id, total, answered FROM scans WHERE ended_at IS NULL AND created_at <= ?1
     ORDER BY created_at LIMIT 20";
 
-/// Scans made at or before `until` (unix seconds) that have not ended, at most twenty.
+/// Returns at most twenty running scans created at or before `until` (Unix seconds).
 pub async fn overdue(database: &Database, until: u64) -> Result<Vec<Overdue>, Error> {
     database.batch(&[(OVERDUE, vec![until.into()])]).await?.all(0)
 }
@@ -43,15 +43,16 @@ pub async fn rows_of_parts(
     database.batch(&[(ROWS, params)]).await?.all(0)
 }
 
-/// `?1` scan, `?2` the name of this ending, `?4` state, `?5` whether the unit is given back, `?6` answered positions at
-/// the count, `?7` counts by status, `?8` by verdict. A scan that has progressed since is counted again next time.
+/// `?1` scan, `?2` name of this ending, `?4` state, `?5` whether the unit is refunded, `?6`
+/// answered positions when counted, `?7` counts by status, `?8` by verdict. A scan that has
+/// progressed since the count isn't closed until the next run.
 const CLOSE: &str = "
     UPDATE scans SET state = ?4, ended_at = unixepoch(), ended_by = ?2, waiting = 0, received = total,
       handed = CASE WHEN ?5 THEN 0 ELSE handed END, answered = total,
       counts = ?7, by_verdict = ?8
     WHERE id = ?1 AND ended_at IS NULL AND answered = ?6";
 
-/// Ends a scan with these counts: `completed`, or `expired` and its unit given back.
+/// Ends a scan with these counts: as `completed`, or as `expired` with its unit refunded.
 pub async fn close(
     database: &Database,
     scan: &Overdue,
@@ -84,7 +85,7 @@ const LAST_ENDED: &str = "
     SELECT * FROM scans WHERE account_id = ?1 AND state IN ('completed', 'expired')
     ORDER BY ended_at DESC LIMIT CAST(min(?2, 5) AS INTEGER)";
 
-/// The account's scans that have ended last, five at most.
+/// Returns the account's most recently ended scans, at most five.
 pub async fn last_ended(
     database: &Database,
     account: AccountId,

@@ -7,16 +7,16 @@ use crate::{
     cf::database::Database, credentials::proof::Caller, error::Error, store::ledger::CallerTexts,
 };
 
-/// A place among the ends of scans.
+/// A position in the order of ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
-    /// Unix seconds.
+    /// Time of the end in Unix seconds.
     pub ended_at: u64,
     pub scan: String,
 }
 
-/// `?4` and `?5` after this position, `?6` ended since then, `?7` limit. The database sets the time of an end and
-/// writes one at a time, so nothing can be added to a second that has passed.
+/// `?4` and `?5` the cursor, `?6` earliest end, `?7` limit. The database sets the time of an end
+/// and writes one transaction at a time, so no end can be added to a second that has passed.
 const EVENTS: &str = concat!(
     "SELECT s.* FROM accounts a JOIN scans s ON s.account_id = a.id
      WHERE s.ended_at IS NOT NULL AND s.state IN ('completed', 'expired')
@@ -26,8 +26,8 @@ const EVENTS: &str = concat!(
     " ORDER BY s.ended_at, s.id LIMIT CAST(?7 AS INTEGER)"
 );
 
-/// The account's scans that completed or expired `since` then and after the cursor, the first to end first; `None` when
-/// the caller is not authorised.
+/// Returns the account's scans that have completed or expired since `since` and after the cursor,
+/// in order; `None` if the caller isn't authorised.
 pub async fn events(
     database: &Database,
     caller: Caller,

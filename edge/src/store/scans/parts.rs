@@ -1,5 +1,6 @@
-//! Parts as they come in. A part is written down before it is sent and marked when all of it is in the queue: one
-//! that was cut off in between is sent again by the client, and only as it was.
+//! Parts of a scan as they arrive. A part is recorded before it is queued and marked when all of it
+//! is in the queue. If this is interrupted, the client sends the part again, which must be
+//! identical.
 
 use constcat::concat;
 use rcpt_shared::{Deliverability, Status};
@@ -22,9 +23,10 @@ use crate::{
 pub struct ScanPart<'a> {
     pub scan: &'a str,
     pub number: u32,
-    /// Number of its positions.
+    /// Number of positions in the part.
     pub positions: u32,
-    /// Under each live secret, the one that signs first; empty where the part has fewer than two different addresses.
+    /// MACs under each live secret, the signing secret's first; empty if the part has fewer than
+    /// two different addresses.
     pub macs: &'a [String],
 }
 
@@ -32,30 +34,32 @@ pub struct ScanPart<'a> {
 #[derive(Debug)]
 pub struct PartState {
     pub scan: StoredScan,
-    /// `None` when the scan takes no further parts, or none like this.
+    /// `None` if the scan accepts no further parts, or none with this number and size.
     pub part: Option<WrittenPart>,
 }
 
-/// A part that was written down.
+/// A recorded part.
 #[derive(Debug, Deserialize)]
 pub struct WrittenPart {
-    /// Empty where it has too few different addresses.
+    /// Empty if it has too few different addresses.
     pub mac: String,
     pub sent: u8,
     comparisons: u32,
 }
 
 impl WrittenPart {
-    /// Returns whether the part's comparisons are used up: then a repeated part isn't compared either.
+    /// Returns whether no comparison of the part is left: then a repeated part isn't compared
+    /// either.
     pub const fn is_used_up(&self) -> bool {
         self.comparisons >= MOST_COMPARISONS
     }
 }
 
-/// Comparisons of a part with other addresses, in all. Each reveals whether a guess of the whole part is right.
+/// Most comparisons of a part with other addresses. Each reveals whether a guess of the whole part
+/// is right.
 const MOST_COMPARISONS: u32 = 20;
 
-/// `?4` scan, `?5` part, `?6` positions, `?7` MAC, `?8` not made before.
+/// `?4` scan, `?5` part, `?6` positions, `?7` MAC, `?8` earliest creation time.
 const BEGIN: &str = concat!(
     "INSERT OR IGNORE INTO scan_parts (scan_id, part, mac)
      SELECT s.id, ?5, ?7 FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4
@@ -64,11 +68,12 @@ const BEGIN: &str = concat!(
     AUTHORISE
 );
 
-/// Runs for the owner of the scan: `?1` scan, `?2` part.
+/// Runs after the owner was verified: `?1` scan, `?2` part.
 const SELECT_PART: &str =
     "SELECT mac, sent, comparisons FROM scan_parts WHERE scan_id = ?1 AND part = ?2";
 
-/// The caller's part that can be compared: `?4` scan, `?5` part, `?6` positions, `?7` most comparisons.
+/// Selects the caller's part if it can be compared: `?4` scan, `?5` part, `?6` positions, `?7` most
+/// comparisons.
 const COMPARABLE: &str = concat!(
     "scan_id = ?4 AND part = ?5 AND mac <> '' AND comparisons < ?7 AND EXISTS (
        SELECT 1 FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4
@@ -77,8 +82,8 @@ const COMPARABLE: &str = concat!(
     ")"
 );
 
-/// `?8` the MACs of the sent addresses, in JSON. A comparison is counted before it is answered, so that a hundred
-/// concurrent ones are still twenty.
+/// `?8` MACs of the sent addresses, in JSON. A comparison is counted before its result is returned,
+/// so that concurrent requests can't exceed twenty.
 const COUNT_OTHER: &str = concat!(
     "UPDATE scan_parts SET comparisons = comparisons + 1
      WHERE mac NOT IN (SELECT value FROM json_each(?8)) AND ",
@@ -91,13 +96,13 @@ const COMPARE: &str = concat!(
     " RETURNING mac"
 );
 
-/// A comparison of a part with addresses.
+/// Result of preparing a comparison.
 #[derive(Debug)]
 pub enum Comparison {
     /// The part's MAC.
     With(String),
     UsedUp,
-    /// The part isn't there, or has no MAC.
+    /// The part doesn't exist or has no MAC.
     Nothing,
 }
 
@@ -131,8 +136,8 @@ pub async fn compare_part(
     Ok(FoundScan::Here((scan, comparison)))
 }
 
-/// Records the part unless it exists, and returns its state. Scans created before `since` (Unix seconds) accept no
-/// parts.
+/// Records the part unless it exists, and returns its state. Scans created before `since` (Unix
+/// seconds) accept no parts.
 pub async fn begin_part(
     database: &Database,
     caller: Caller,
@@ -165,9 +170,9 @@ const NO_ADDRESSES: &str = "
     SELECT ?1, ?2, -1, 0, ?3, '' FROM scan_parts p JOIN scans s ON s.id = p.scan_id
     WHERE p.scan_id = ?1 AND p.part = ?2 AND p.sent = 0 AND s.state = 'open'";
 
-/// The pace is measured from the arrival of all parts: before, it's the client's. `?1` scan, `?2` part, `?3` positions,
-/// `?4` number of malformed addresses, `?5` now, `?6` the name of an ending, `?7` the counts of malformed addresses by
-/// status and `?8` by verdict.
+/// The pace is measured after all parts have arrived: before that, the client determines it. `?1`
+/// scan, `?2` part, `?3` positions, `?4` number of malformed addresses, `?5` now, `?6` the name of
+/// an ending, `?7` the counts of malformed addresses by status and `?8` by verdict.
 const RECEIVED: &str = concat!(
     "UPDATE scans SET
       received = received + ?3,
@@ -190,7 +195,8 @@ const RECEIVED: &str = concat!(
 const UPDATE_PART_SENT: &str =
     "UPDATE scan_parts SET sent = 1 WHERE scan_id = ?1 AND part = ?2 AND sent = 0";
 
-/// Marks the part as sent and counts it, once; `malformed` holds the results of malformed addresses, and their number.
+/// Marks the part as received and counts it once; `malformed` contains the results of malformed
+/// addresses, and their number.
 pub async fn finish_part(
     database: &Database,
     scan: &str,

@@ -1,4 +1,4 @@
-//! Statements of the consumer: one read before a message is processed, one transaction after it.
+//! The consumer's statements: one read before a message is processed, one transaction after it.
 
 use constcat::concat;
 use rcpt_shared::{Deliverability, Status};
@@ -48,7 +48,7 @@ const BEGIN: &str = concat!(
     WHERE s.id = ?1 AND s.account_id = ?5 AND s.ended_at IS NULL"
 );
 
-/// Begins a round of a message; `None` when its scan has ended or is gone.
+/// Starts a round of a message; `None` if its scan has ended or was deleted.
 pub async fn begin_round(
     database: &Database,
     place: RoundPlace<'_>,
@@ -60,15 +60,16 @@ pub async fn begin_round(
 const HAND_OVER: &str =
     "UPDATE scans SET handed = 1 WHERE id = ?1 AND ended_at IS NULL RETURNING id";
 
-/// Records that an origin is about to be asked; `false` when the scan has ended.
+/// Records that a request to an origin is about to start; `false` if the scan has ended.
 pub async fn hand_over(database: &Database, scan: &str) -> Result<bool, Error> {
     database.any((HAND_OVER, vec![scan.into()])).await
 }
 
-/// Seconds that a round holds its scan's place, unless it is recorded before: an origin ends a batch within 75.
+/// Seconds for which a round keeps its scan counted as running, unless it is recorded earlier: an
+/// origin ends a batch within 75.
 const PLACE_HELD: u64 = 90;
 
-/// `?1` scan, `?2` now, `?3` until when.
+/// `?1` scan, `?2` now, `?3` expiry.
 const TAKE_PLACE: &str = concat!(
     "UPDATE scans SET asking_until = ?3
      WHERE id = ?1 AND ended_at IS NULL AND (
@@ -84,8 +85,8 @@ const TAKE_PLACE: &str = concat!(
      RETURNING id"
 );
 
-/// Takes a place among the account's scans at the same time for a scan that only waited; `false` when others have all
-/// of them. A scan that still runs has its place.
+/// Counts a scan that was only waiting as one of the account's concurrent scans; `false` if the
+/// maximum is running. A scan that still runs is counted already.
 pub async fn take_place(database: &Database, scan: &str, now: u64) -> Result<bool, Error> {
     let until = now.saturating_add(PLACE_HELD);
     database.any((TAKE_PLACE, vec![scan.into(), now.into(), until.into()])).await
@@ -96,9 +97,10 @@ pub async fn take_place(database: &Database, scan: &str, now: u64) -> Result<boo
 pub struct Retry {
     /// Time of its first retry.
     pub due_at: u64,
-    /// Time at which all of them have their final verdict, if no server asks for more than our own delays.
+    /// Time at which all addresses have their final verdict if no server asks for more than our own
+    /// delays.
     pub expected_at: u64,
-    /// The same, if each asks for the longest delay that is granted.
+    /// The same time if every server asks for the longest accepted delay.
     pub latest_at: u64,
 }
 
@@ -115,12 +117,12 @@ const CLEAR_RETRY: &str = "
     DELETE FROM scan_retries WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND EXISTS (
       SELECT 1 FROM scan_results WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4 AND writer = ?5)";
 
-/// A round that was asked.
+/// A completed round.
 #[derive(Debug)]
 pub struct RoundOutcome<'a> {
     pub results: &'a str,
     pub delta: &'a Delta,
-    /// `None` where nothing of the message waits any more.
+    /// `None` if no address of the message is waiting any more.
     pub retry: Option<Retry>,
     pub writer: &'a str,
 }
@@ -128,7 +130,7 @@ pub struct RoundOutcome<'a> {
 /// Results that a round adds to its scan.
 #[derive(Debug)]
 pub struct Delta {
-    /// Final verdicts.
+    /// Number of final verdicts.
     pub counts: Tally<Status>,
     pub by_verdict: Tally<Deliverability>,
     pub waiting: u32,
@@ -140,7 +142,7 @@ const RESULTS: &str = "
     INSERT OR IGNORE INTO scan_results (scan_id, part, slot, round, results, writer)
     SELECT id, ?2, ?3, ?4, ?5, ?6 FROM scans WHERE id = ?1 AND ended_at IS NULL";
 
-/// The numbers of a column of counts and those of a parameter, added up.
+/// Adds a column's counts and a parameter's.
 macro_rules! added {
     ($column:literal, $param:literal) => {
         concat!(
@@ -157,9 +159,9 @@ macro_rules! added {
 }
 pub(super) use added;
 
-/// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer, `?6` answered, `?7` waiting, `?8` waited, `?9` now, `?10`
-/// counts by status and `?11` by verdict. Counts only rows written by this transaction. A window of the pace is a
-/// minute.
+/// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer, `?6` answered, `?7` waiting, `?8`
+/// waited, `?9` now, `?10` counts by status and `?11` by verdict. Counts only rows that were
+/// written by this transaction. The pace is measured over windows of a minute.
 const COUNT: &str = concat!(
     "UPDATE scans SET
       asking_until = 0,
@@ -181,13 +183,13 @@ const COUNT: &str = concat!(
       WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4 AND writer = ?5)"
 );
 
-/// `?1` scan, `?2` the name of its ending.
+/// `?1` scan, `?2` name of its ending.
 const COMPLETED: &str = "
     UPDATE accounts SET completed_scans = completed_scans + 1
     FROM scans s WHERE s.id = ?1 AND s.ended_by = ?2 AND s.state = 'completed'
       AND accounts.id = s.account_id";
 
-/// Counts a scan that this transaction has completed.
+/// Counts a scan that was completed by this transaction.
 pub(super) fn completed<'a>(scan: &'a str, ending: &'a str) -> Statement<'a> {
     (COMPLETED, vec![scan.into(), ending.into()])
 }
@@ -197,16 +199,17 @@ const WRITTEN: &str = "
     SELECT r.results, s.ended_by = ?5 AS has_ended FROM scan_results r JOIN scans s ON s.id = r.scan_id
     WHERE r.scan_id = ?1 AND r.part = ?2 AND r.slot = ?3 AND r.round = ?4";
 
-/// State of a round after it was recorded.
+/// State of a round after it was stored.
 #[derive(Debug, Deserialize)]
 pub struct WrittenRound {
     pub results: String,
-    /// Nonzero if it ended the scan.
+    /// Nonzero if the round ended the scan.
     pub has_ended: u8,
 }
 
-/// Writes the results of a round and counts them, unless that has been done: a message delivered twice counts once.
-/// Returns the stored state, which another delivery may have written; `None` if the scan has ended.
+/// Stores and counts the results of a round unless that was done before: a message delivered twice
+/// counts once. Returns the stored state, which another delivery may have written; `None` if the
+/// scan has ended.
 pub async fn record(
     database: &Database,
     place: RoundPlace<'_>,
@@ -241,7 +244,7 @@ const FOLLOWED: &str = "
     UPDATE scan_results SET followed = 1
     WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4";
 
-/// Notes that the message that asks again is in the queue.
+/// Records that the next round's message is in the queue.
 pub async fn set_followed(database: &Database, place: RoundPlace<'_>) -> Result<(), Error> {
     database.run((FOLLOWED, place.params())).await
 }

@@ -1,4 +1,5 @@
-//! Numbers of final verdicts, by status and by verdict: one column of JSON each, and members of the API.
+//! Counts of final verdicts, by status and by verdict: each is a JSON column and a member of the
+//! API.
 
 use std::{borrow::Cow, fmt, marker::PhantomData};
 
@@ -12,11 +13,11 @@ use utoipa::{
     openapi::{Object, RefOr, Schema, Type},
 };
 
-/// The names that verdicts are counted under.
+/// Names under which verdicts are counted.
 pub trait Class: Copy + PartialEq + 'static {
-    /// In the order of the documents.
+    /// All names, in the order of the documentation.
     const ALL: &'static [Self];
-    /// Name of the schema of its counts.
+    /// Name of the schema for its counts.
     const SCHEMA: &'static str;
     const DESCRIPTION: &'static str;
 
@@ -43,8 +44,8 @@ impl Class for Deliverability {
     }
 }
 
-/// A number for each class, in the order of [`Class::ALL`]. Its JSON has a member for each; read from JSON, an absent one
-/// is 0 and an unknown one is passed over.
+/// A number for each class, in the order of [`Class::ALL`]. As JSON it has a member for each; when
+/// parsed, a missing member counts as 0 and an unknown one is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally<C> {
     numbers: Vec<u32>,
@@ -80,7 +81,7 @@ impl<C: Class> Tally<C> {
         self.numbers.iter().sum()
     }
 
-    /// The form of its column.
+    /// Returns the column's text.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -118,7 +119,7 @@ impl<'de, C: Class> Deserialize<'de> for Tally<C> {
     }
 }
 
-/// Reads a column that holds JSON.
+/// Parses a column with JSON.
 pub fn from_column<'de, C: Class, D: Deserializer<'de>>(from: D) -> Result<Tally<C>, D::Error> {
     let text = String::deserialize(from)?;
     serde_json::from_slice(text.as_bytes()).map_err(|_| D::Error::custom("counts of another form"))
