@@ -8,9 +8,9 @@ use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// RFC 5321 §4.5.3.1.1, octets.
+/// Greatest length in bytes (RFC 5321 §4.5.3.1.1).
 pub(crate) const MAX_LOCAL_PART: usize = 64;
-/// RFC 5321 §4.5.3.1.3 allows a path of 256 octets, two of which are the angle brackets.
+/// RFC 5321 §4.5.3.1.3 allows a path of 256 bytes, two of which are the angle brackets.
 pub(crate) const MAX_ADDRESS: usize = 254;
 
 /// The text is not an RFC 5321 mailbox.
@@ -26,26 +26,27 @@ pub enum FormatError {
     TooLong,
 }
 
-/// A mailbox that mail can be addressed to: an RFC 5321 `Local-part "@" Domain`, where the local part may hold UTF-8
-/// (RFC 6531) and the domain may be internationalised (UTS #46). Address literals (`user@[192.0.2.1]`) are rejected.
+/// A mailbox that mail can be addressed to: an RFC 5321 `Local-part "@" Domain`, whose local part
+/// may contain UTF-8 (RFC 6531) and whose domain may be internationalised (UTS #46). Address
+/// literals (`user@[192.0.2.1]`) are rejected.
 ///
-/// Two addresses are equal when the service calls them identical (`docs/interface.md`, Caching): the
-/// same local part byte for byte, and the same domain after lower-casing and conversion to A-labels.
+/// Two addresses are equal if the service treats them as identical (`docs/interface.md`, Caching):
+/// the same local part byte for byte, and the same domain after lower-casing and conversion to
+/// A-labels.
 #[derive(Clone)]
 pub struct Address {
     given: String,
     normal: String,
-    /// Byte length of the local part, the same in both forms: only the domain is rewritten.
+    /// Length of the local part in bytes, the same in both forms: only the domain is rewritten.
     local_len: usize,
 }
 
 impl Address {
     /// Parses a bare address; see [`reduce`](crate::reduce) for the `Name <address>` form.
     ///
-    /// # Errors
-    /// [`FormatError`] naming the part that is wrong.
+    /// # Errors [`FormatError`], which names the wrong part.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
-        // A quoted local part may hold an `@`, a domain never does.
+        // A quoted local part may contain an `@`, but a domain never does.
         let (local, domain) = text.rsplit_once('@').ok_or(FormatError::NoAt)?;
         if local.is_empty() || local.len() > MAX_LOCAL_PART || !is_local_part(local) {
             return Err(FormatError::LocalPart);
@@ -58,25 +59,25 @@ impl Address {
         Ok(Self { given: text.to_owned(), local_len: local.len(), normal })
     }
 
-    /// The address in the form it came in.
+    /// Returns the address in its original form.
     #[must_use]
     pub fn as_given(&self) -> &str {
         &self.given
     }
 
-    /// Returns the normal form, which identical addresses share; it is sent on the wire.
+    /// Returns the normal form, which identical addresses share; mail servers get this form.
     #[must_use]
     pub fn normal(&self) -> &str {
         &self.normal
     }
 
-    /// The local part, as given.
+    /// Returns the local part in its original form.
     #[must_use]
     pub fn local_part(&self) -> &str {
         self.normal.get(..self.local_len).unwrap_or_default()
     }
 
-    /// The domain in lower-case A-labels, without a trailing dot.
+    /// Returns the domain in lower-case A-labels, without a trailing dot.
     #[must_use]
     pub fn domain(&self) -> &str {
         self.normal.get(self.local_len + 1..).unwrap_or_default()
@@ -97,8 +98,8 @@ impl PartialEq for Address {
 
 impl Eq for Address {}
 
-/// Never shows the address: `{:?}` ends up in logs, and checked addresses are not logged (docs/trust.md,
-/// A10).
+/// Doesn't show the address: `{:?}` ends up in logs, and checked addresses aren't logged
+/// (docs/trust.md, A10).
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Address(…)")
@@ -114,12 +115,12 @@ impl Serialize for Address {
 impl<'de> Deserialize<'de> for Address {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        // The error names the broken rule and not the text, because it may be logged.
+        // The error names the broken rule without the text, because it may be logged.
         Self::parse(&text).map_err(de::Error::custom)
     }
 }
 
-/// RFC 5321 §4.1.2 `Dot-string / Quoted-string`, widened by RFC 6531 §3.3.
+/// `Dot-string / Quoted-string` of RFC 5321 §4.1.2, extended by RFC 6531 §3.3.
 fn is_local_part(local: &str) -> bool {
     match local.strip_prefix('"') {
         Some(rest) => rest.strip_suffix('"').is_some_and(is_quoted_content),
@@ -147,7 +148,7 @@ fn is_quoted_content(content: &str) -> bool {
     true
 }
 
-/// RFC 6532 `UTF8-non-ascii`, less the C1 controls and the separators that break lines.
+/// `UTF8-non-ascii` of RFC 6532, without C1 controls and line-breaking separators.
 fn is_utf8_text(c: char) -> bool {
     !c.is_ascii() && !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}')
 }

@@ -1,7 +1,7 @@
 //! HS256 JSON Web Tokens (RFC 7519) over a [`KeyRing`], with the time as an argument.
 //!
-//! `jsonwebtoken` parses and checks the tokens. The algorithm provider installed here knows HS256 and
-//! refuses every other name, so `alg: none` and key confusion have no code to reach (docs/trust.md, A5).
+//! `jsonwebtoken` parses and checks the tokens. The algorithm provider installed here supports only
+//! HS256, so `alg: none` and key confusion are impossible (docs/trust.md, A5).
 
 use std::sync::Once;
 
@@ -18,23 +18,24 @@ use sha2::Sha256;
 
 use crate::KeyRing;
 
-/// Seconds by which two clocks may differ. Beyond that, a fresh token seems to come from the future.
+/// Greatest difference between two clocks, in seconds. If it is larger, a new token seems to come
+/// from the future.
 pub const CLOCK_SKEW: u64 = 5;
 
-/// The token isn't valid here: not ours, not for this audience, or not now. The error has no detail, so its bearer
-/// learns nothing from it.
+/// The token isn't valid here: from another issuer, for another audience, or outside its lifetime.
+/// The error has no details, so that an attacker learns nothing from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid token")]
 pub struct InvalidToken;
 
-/// Issuer and audience that a token must name.
+/// Issuer and audience that a token must contain.
 #[derive(Debug, Clone, Copy)]
 pub struct Purpose {
     pub issuer: &'static str,
     pub audience: &'static str,
 }
 
-/// The times of a token, unix seconds.
+/// Claims with the times of a token, in Unix seconds.
 pub trait Timed {
     fn issued_at(&self) -> u64;
     fn expires_at(&self) -> u64;
@@ -54,8 +55,7 @@ pub fn sign<C: Serialize>(keys: &KeyRing, claims: &C) -> Result<String, InvalidT
 
 /// Checks signature, `kid`, issuer, audience and times (`now` in unix seconds) and returns the claims.
 ///
-/// # Errors
-/// [`InvalidToken`] for anything that is not exactly right.
+/// # Errors [`InvalidToken`] for any deviation.
 pub fn verify<C: DeserializeOwned + Timed>(
     keys: &KeyRing,
     purpose: Purpose,
@@ -69,7 +69,8 @@ pub fn verify<C: DeserializeOwned + Timed>(
     rules.set_issuer(&[purpose.issuer]);
     rules.set_audience(&[purpose.audience]);
     rules.set_required_spec_claims(&["exp", "iss", "aud"]);
-    // The library would read the clock, which panics in wasm; the check below takes the time instead.
+    // The library would read the clock, which panics in wasm; the check below uses the argument
+    // instead.
     rules.validate_exp = false;
     let claims = jsonwebtoken::decode::<C>(token, &DecodingKey::from_secret(secret), &rules)
         .map_err(|_| InvalidToken)?
@@ -92,7 +93,7 @@ fn install() {
     };
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        // Fails only when a provider is installed already, and this is the only one.
+        // Fails only if a provider is installed already, and there is no other.
         let _ = PROVIDER.install_default();
     });
 }
@@ -105,7 +106,7 @@ fn hs256(algorithm: Algorithm, family: AlgorithmFamily) -> JwtResult<()> {
     }
 }
 
-/// HMAC-SHA256 in the shape `jsonwebtoken` asks for.
+/// HMAC-SHA256 with the interface that `jsonwebtoken` requires.
 struct Hs256(Hmac<Sha256>);
 
 impl Hs256 {
@@ -128,7 +129,7 @@ impl signature::Signer<Vec<u8>> for Hs256 {
 
 impl signature::Verifier<Vec<u8>> for Hs256 {
     fn verify(&self, message: &[u8], signature: &Vec<u8>) -> Result<(), signature::Error> {
-        // Constant time, and only the full 32 bytes.
+        // Compares in constant time, and only accepts the full 32 bytes.
         self.over(message).verify_slice(signature).map_err(|_| signature::Error::new())
     }
 }

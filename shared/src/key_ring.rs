@@ -1,4 +1,5 @@
-//! Secrets that can be replaced without an outage: one that signs, and one more that still verifies.
+//! Secrets that can be replaced without an outage: one that signs, and a second that still
+//! verifies.
 
 use std::fmt;
 
@@ -9,13 +10,13 @@ use sha2::Sha256;
 
 /// Shortest secret accepted: 256 bits, as RFC 7518 §3.2 requires for HS256.
 const MIN_SECRET_BYTES: usize = 32;
-/// A ring has the secret in use, and a second one during a replacement.
+/// A ring contains the current secret, and a second one during a replacement.
 const MAX_SECRETS: usize = 2;
 
 /// Holds one or two named secrets that are valid together, so that a secret can be replaced without an outage. The
 /// first signs; all of them verify.
 ///
-/// Configured as `kid:secret[,kid:secret]`, the secrets in unpadded base64url.
+/// Configured as `kid:secret[,kid:secret]`, with secrets in unpadded base64url.
 #[derive(Clone)]
 pub struct KeyRing {
     entries: Vec<Entry>,
@@ -25,11 +26,11 @@ pub struct KeyRing {
 struct Entry {
     kid: String,
     secret: SecretSlice<u8>,
-    /// The secret's key schedule: two of the four compressions of a short MAC, done once.
+    /// The secret's precomputed key schedule: two of the four compressions of a short MAC.
     keyed: Hmac<Sha256>,
 }
 
-/// Mistake in a configured key ring. Never shows any part of a secret.
+/// Mistake in a configured key ring. It contains no part of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyRingError {
     #[error("expected one or two `kid:secret` pairs separated by a comma")]
@@ -41,10 +42,9 @@ pub enum KeyRingError {
 }
 
 impl KeyRing {
-    /// Reads the configured form.
+    /// Parses the configured form.
     ///
-    /// # Errors
-    /// [`KeyRingError`] naming the part that is wrong.
+    /// # Errors [`KeyRingError`], which names the wrong part.
     pub fn parse(configured: &str) -> Result<Self, KeyRingError> {
         let mut entries: Vec<Entry> = Vec::with_capacity(MAX_SECRETS);
         for pair in configured.split(',') {
@@ -67,32 +67,34 @@ impl KeyRing {
         Ok(Self { entries })
     }
 
-    /// The `kid` and secret that sign.
+    /// Returns the signing secret and its `kid`.
     #[must_use]
     pub fn signing(&self) -> (&str, &[u8]) {
-        // `parse` never yields an empty ring; an empty secret verifies nothing that `signing` made.
+        // `parse` never returns an empty ring, and an empty secret would verify nothing that was
+        // signed.
         self.entries.first().map_or(("", &[]), |entry| (&entry.kid, entry.secret.expose_secret()))
     }
 
-    /// The secret that goes by `kid`, if it is live.
+    /// Returns the live secret named `kid`.
     #[must_use]
     pub fn secret(&self, kid: &str) -> Option<&[u8]> {
         self.entries.iter().find(|entry| entry.kid == kid).map(|entry| entry.secret.expose_secret())
     }
 
-    /// The name of each live secret, the signing one first.
+    /// Returns the names of the live secrets, the signing secret's first.
     pub fn kids(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| entry.kid.as_str())
     }
 
-    /// An HMAC under the signing secret, ready for its message.
+    /// Returns an HMAC under the signing secret, to be updated with the message.
     #[must_use]
     pub fn signing_mac(&self) -> Hmac<Sha256> {
-        // See `signing` for the empty ring there never is.
+        // A ring is never empty: see `signing`.
         self.macs().next().unwrap_or_else(|| Hmac::new(&Default::default()))
     }
 
-    /// An HMAC under each live secret, the signing one first, ready for its message.
+    /// Returns an HMAC under each live secret, the signing secret's first, to be updated with the
+    /// message.
     pub fn macs(&self) -> impl Iterator<Item = Hmac<Sha256>> {
         self.entries.iter().map(|entry| entry.keyed.clone())
     }

@@ -1,8 +1,8 @@
-//! Shared contract of edge and origin: addresses, statuses and reasons, the probe's wire types, and the signed ticket
-//! that lets the edge ask.
+//! Contract between edge and origin: addresses, statuses and reasons, the probe's messages, and the
+//! signed ticket that authorises the edge.
 //!
-//! It does no I/O, reads no clock and draws no random numbers, so it builds for the Worker (wasm32) and
-//! for the VM.
+//! It does no I/O and uses neither clock nor random numbers, so it compiles for the Worker (wasm32)
+//! and for the VM.
 
 pub mod address;
 pub mod bearer;
@@ -33,5 +33,6 @@ pub use role::is_role;
 pub use status::Status;
 pub use ticket::{FREE, Tenant, Ticket};
 
-/// Version of the messages between edge and origin (CHANGELOG.md): each side works with the previous one.
+/// Version of the messages between edge and origin (CHANGELOG.md): each side also supports the
+/// previous one.
 pub const WIRE_FORMAT: u32 = 2;

@@ -5,11 +5,11 @@ use crate::address::{Address, FormatError, MAX_ADDRESS, MAX_LOCAL_PART};
 /// A host name's label (RFC 1035 §2.3.4).
 const MAX_LABEL: usize = 63;
 
-/// The sign that Japanese, Chinese and Korean keyboards type.
+/// The at sign of Japanese, Chinese and Korean keyboards.
 const FULL_WIDTH_AT: char = '＠';
 
-/// Describes the mistake in a text that [`Address::parse`] rejects, in one sentence. It quotes at most one character of
-/// the text.
+/// Describes the mistake in a text that [`Address::parse`] rejects, in one sentence. The
+/// description quotes at most one character of the text.
 #[must_use]
 pub fn explain(text: &str) -> String {
     if let Some(problem) = outside_quotes(text) {
@@ -24,7 +24,7 @@ pub fn explain(text: &str) -> String {
         Err(FormatError::TooLong) => {
             format!("It is too long: an address has at most {MAX_ADDRESS} bytes.")
         }
-        // Only texts that do not parse are asked about.
+        // Never used: the caller passes only texts that can't be parsed.
         Ok(_) => "It is an address.".into(),
     }
 }
@@ -37,7 +37,8 @@ fn no_at(text: &str) -> &'static str {
     }
 }
 
-/// Mistakes in the whole of an address; a quoted local part may hold anything.
+/// Returns a mistake that applies to the whole address, unless its local part is quoted, which may
+/// contain anything.
 fn outside_quotes(text: &str) -> Option<String> {
     if text.contains(['\r', '\n']) {
         return Some("There is a line break in it.".into());
@@ -119,7 +120,7 @@ fn domain(domain: &str) -> String {
     }
 }
 
-/// The address that was probably meant, where one small repair makes an address of the text.
+/// Returns the address that was probably meant, if one small repair turns the text into an address.
 #[must_use]
 pub fn suggested_address(text: &str) -> Option<String> {
     // A typed address is never longer, and each repair reads all of it.
@@ -130,7 +131,7 @@ pub fn suggested_address(text: &str) -> Option<String> {
     let text = text.strip_prefix("mailto:").unwrap_or(text);
     let repaired = squeezed(&half_width(text));
     let repaired = match repaired.rsplit_once('@') {
-        // A comma stands beside the dot on every keyboard.
+        // The comma is next to the dot on every keyboard.
         Some((local, domain)) => format!("{local}@{}", domain.replace(',', ".")),
         None => repaired,
     };
@@ -138,7 +139,7 @@ pub fn suggested_address(text: &str) -> Option<String> {
     Address::parse(&repaired).ok().filter(is_whole).map(|_| repaired)
 }
 
-/// With ASCII in place of the full-width forms of the block U+FF01 to U+FF5E, where one of them is the `@`.
+/// Replaces the full-width forms U+FF01 to U+FF5E by ASCII, if one of them is the `@`.
 fn half_width(text: &str) -> String {
     if !text.contains(FULL_WIDTH_AT) {
         return text.to_owned();
@@ -148,7 +149,7 @@ fn half_width(text: &str) -> String {
     text.chars().map(|c| ascii(c).and_then(char::from_u32).unwrap_or(c)).collect()
 }
 
-/// Returns the text without blanks, and with single `@` and dots in place of repeated ones.
+/// Returns the text without blanks, and with repeated `@` and dots reduced to one.
 fn squeezed(text: &str) -> String {
     let mut squeezed = String::new();
     for c in text.chars().filter(|c| !c.is_whitespace()) {

@@ -1,6 +1,6 @@
-//! Takes the address out of `Name <address>`, a form that people paste from an email's header.
+//! Extracts the address from `Name <address>`, a form that people paste from an email's header.
 
-/// The input has the form `Name <address>` and yields no address.
+/// The input looks like `Name <address>` but contains no address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReduceError {
     #[error("the address is empty")]
@@ -9,11 +9,11 @@ pub enum ReduceError {
     Brackets,
 }
 
-/// Reduces `Name <address>` to the address. Any other text is returned without its surroundings from files and
-/// clipboards: blanks, line breaks, zero-width marks. Inside the address they make it invalid.
+/// Reduces `Name <address>` to the address. Any other text is returned without blanks, line breaks
+/// and zero-width marks around it, which come from files and clipboards. Inside the address they
+/// make it invalid.
 ///
-/// # Errors
-/// [`ReduceError`] when nothing is left, or the brackets are unbalanced, empty or several.
+/// # Errors [`ReduceError`] if nothing is left, or the brackets are unbalanced, empty or repeated.
 pub fn reduce(input: &str) -> Result<&str, ReduceError> {
     let input = trimmed(input);
     if input.is_empty() {
@@ -31,12 +31,12 @@ pub fn reduce(input: &str) -> Result<&str, ReduceError> {
 }
 
 fn trimmed(text: &str) -> &str {
-    // A byte order mark or a space of no width comes along unseen.
+    // Byte order marks and zero-width spaces are invisible when copied.
     text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}'))
 }
 
-/// Byte positions of the angle brackets outside quoted strings. A quote that is never closed quotes
-/// nothing.
+/// Returns the positions in bytes of angle brackets outside quoted strings. An unclosed quote
+/// quotes nothing.
 fn brackets(input: &str) -> Vec<(usize, char)> {
     let mut outside = Vec::new();
     let mut in_open_quote = Vec::new();

@@ -1,13 +1,13 @@
-//! The names of an enum's variants, each written once.
+//! Macro for enums with names, each written once.
 
-/// Gives an enum its names. A missing variant doesn't compile.
+/// Defines the names of an enum's variants. A missing variant doesn't compile.
 macro_rules! names {
     ($enum:ident: $($variant:ident = $name:literal,)*) => {
         impl $enum {
             /// Every variant, in the order of docs/interface.md.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$variant),*];
 
-            /// The name on the wire, in logs and in labels.
+            /// Returns the name in messages, logs and labels.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {

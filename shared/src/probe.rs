@@ -1,4 +1,4 @@
-//! The wire types of `POST /v1/probe`, edge → origin.
+//! Messages of `POST /v1/probe`, from edge to origin.
 
 mod batch;
 mod cache_times;
@@ -22,7 +22,7 @@ use crate::{Address, Reason, Status, names::names};
 #[serde(deny_unknown_fields)]
 pub struct ProbeRequest {
     pub address: Address,
-    /// True if the evidence beyond the verdict is wanted too.
+    /// True if the evidence behind the verdict is requested.
     #[serde(default, skip_serializing_if = "is_false")]
     pub details: bool,
 }
@@ -55,9 +55,10 @@ names! { Stage:
     Rcpt = "rcpt",
 }
 
-/// Answer of `POST /v1/probe`: the status with the evidence for it.
+/// Response of `POST /v1/probe`: the status with its evidence.
 ///
-/// The server's own text is only in the [`Details`]: it may quote more than we can recognise.
+/// The server's own text is only in the [`Details`], because it may quote the address in
+/// unrecognisable ways.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
     pub status: Status,
@@ -72,19 +73,19 @@ pub struct Verdict {
     /// Enhanced status code (RFC 3463), for example `5.1.1`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub enhanced_code: Option<String>,
-    /// Seconds after which asking again may give another answer.
+    /// Seconds after which another check may give a different result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u32>,
     /// Age in seconds of a repeated verdict; absent on a new one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_before: Option<u64>,
-    /// Present if the request asked for it.
+    /// Present if it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<Details>>,
 }
 
 impl Verdict {
-    /// A verdict reached at `stage` without a reply to show for it.
+    /// Creates a verdict at `stage` without a reply as evidence.
     #[must_use]
     pub const fn new(status: Status, reason: Reason, stage: Stage) -> Self {
         Self {

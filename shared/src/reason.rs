@@ -8,10 +8,10 @@ use crate::names::names;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reason {
-    // The recipient's server spoke about the recipient.
+    // Statements of the recipient's server about the recipient.
     Accepted,
     AcceptedCatchAll,
-    /// By an operator that accepts every recipient at RCPT and refuses later, if at all.
+    /// Accepted by an operator that accepts every recipient at RCPT and refuses later, if at all.
     AcceptedByOperatorPolicy,
     NoSuchMailbox,
     DomainRefusesMail,
@@ -19,34 +19,34 @@ pub enum Reason {
     MailboxFull,
     /// The mailbox exists but currently gets more mail than the server accepts for it.
     MailboxBusy,
-    // The recipient's server spoke about us.
+    // Statements of the recipient's server about us.
     Blocked,
     RateLimited,
     ReverseDnsRequired,
     RelayDenied,
     Greylisted,
-    /// The owner of the domain or of its mail server asked us not to ask: no connection was made.
+    /// The owner of the domain or of its mail server has opted out: no connection was made.
     OptedOut,
-    // The recipient's server could not be asked, or made no sense.
+    // The recipient's server was unreachable, or its replies made no sense.
     ServerUnavailable,
     ProtocolError,
     Smtputf8Unsupported,
     ConnectionFailed,
     TlsFailed,
     Timeout,
-    // DNS answered for the domain.
+    // Results of DNS for the domain.
     DomainNotFound,
     /// A single `MX 0 .` (RFC 7505).
     NullMx,
-    /// Neither MX nor address records, or an implicit MX (RFC 5321 §5.1) that cannot be reached.
+    /// Neither MX nor address records, or an unreachable implicit MX (RFC 5321 §5.1).
     NoMx,
-    /// MX hosts exist, and none has an address that may be dialled.
+    /// MX hosts exist, but none has an address that we may connect to.
     NoUsableAddress,
-    // Our side.
+    // Failures on our side.
     DnsFailure,
     OurLimit,
-    /// The server said nothing about the recipient, and nothing about us. An edge also reads an unknown reason of a
-    /// newer origin as this.
+    /// The server's reply is neither about the recipient nor about us. An edge also reads an
+    /// unknown reason from a newer origin as this.
     #[serde(other)]
     Unclear,
 }

@@ -1,4 +1,5 @@
-//! Local parts that name a function, such as `info`, and not a person. The edge says so of an address before its probe ends.
+//! Local parts that name a function, such as `info`, instead of a person. The edge can report this
+//! before a probe ends.
 
 /// Mailboxes for services, roles and functions: RFC 2142 §3–§6, and newer ones.
 const ROLES: &[&str] = &[
@@ -76,7 +77,7 @@ const ROLES: &[&str] = &[
     "webteam",
 ];
 
-/// Returns whether a local part names a function. A tag (RFC 5233) doesn't make a person of a role.
+/// Returns whether a local part names a function. A tag (RFC 5233) makes no difference.
 #[must_use]
 pub fn is_role(local_part: &str) -> bool {
     let name = local_part.split('+').next().unwrap_or(local_part);

@@ -1,6 +1,6 @@
-//! Addresses of `sandbox.test`, each with the answer that it always gets: an address for every reason, for the traits of
-//! an address, and for errors of the API. One table for the origin, the edge, the mail server of `make dev` and the
-//! documents.
+//! Addresses of `sandbox.test`, each with a fixed result: an address for every reason, for the
+//! traits of an address, and for errors of the API. The origin, the edge, the mail server of `make
+//! dev` and the documentation all use this table.
 
 use crate::{
     Address, DomainEvidence, DomainFacts, DomainKind, EvidenceSource, Reason, Stage, Status,
@@ -14,43 +14,43 @@ pub const MX_HOST: &str = "mx.sandbox.test";
 pub const MISSPELT_DOMAIN: &str = "snadbox.test";
 /// A domain that doesn't exist.
 pub const MISSING_DOMAIN: &str = "nodomain.test";
-/// Seconds that the slow server takes.
+/// Delay of the slow server in seconds.
 pub const SLOW_S: u64 = 3;
 
 /// A sandbox address.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SandboxCase {
     pub address: &'static str,
-    /// Of the check; of a scan's result, where the API answers with an error.
+    /// Status of the check, or of a scan's result if the API responds with an error.
     pub status: Status,
     /// The reason, if details are requested.
     pub reason: Reason,
     pub behaviour: Behaviour,
-    /// For people.
+    /// Description for people.
     pub does: &'static str,
 }
 
-/// Behaviour that leads to the answer.
+/// Behaviour that leads to the result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Behaviour {
     /// The mail server's reply to RCPT.
     Reply(&'static str),
-    /// The same, [`SLOW_S`] seconds later.
+    /// The same reply, [`SLOW_S`] seconds later.
     SlowReply(&'static str),
     /// The mail server never replies.
     Silence,
-    /// It accepts every recipient.
+    /// The mail server accepts every recipient.
     AcceptsAll,
-    /// An operator's mail server of this name accepts.
+    /// The mail server of this operator accepts the recipient.
     AcceptedBy(&'static str),
-    /// Decided at this stage, without a reply to RCPT.
+    /// The verdict is reached at this stage, without a reply to RCPT.
     Decided(Stage),
-    /// The API answers with this HTTP status in place of a verdict.
+    /// The API responds with this HTTP status instead of a verdict.
     Http(u16),
 }
 
 impl Behaviour {
-    /// Returns whether the answer comes from a mail server that is asked about the recipient.
+    /// Returns whether a mail server determines the result.
     #[must_use]
     pub const fn is_by_server(self) -> bool {
         matches!(self, Self::Reply(_) | Self::SlowReply(_) | Self::Silence | Self::AcceptsAll)
@@ -140,11 +140,11 @@ pub struct SandboxDomain {
     pub domain: &'static str,
     pub kind: DomainKind,
     pub accepts_mail: bool,
-    /// For people.
+    /// Description for people.
     pub does: &'static str,
 }
 
-/// A domain for each kind. Addresses below them are those of [`DOMAIN`].
+/// A domain for each kind. Their addresses behave like those of [`DOMAIN`].
 #[rustfmt::skip]
 pub const DOMAINS: [SandboxDomain; 9] = [
     domain("provider.sandbox.test", DomainKind::Provider, true, "a mailbox provider; `free_provider`"),
@@ -168,7 +168,7 @@ const fn domain(
     SandboxDomain { domain, kind, accepts_mail, does }
 }
 
-/// The facts about a domain of the sandbox, in lower case; `None` for all others.
+/// Returns the facts about a sandbox domain in lower case; `None` for all others.
 #[must_use]
 pub fn domain_facts(domain: &str) -> Option<DomainFacts> {
     let is_within = |of: &str| {
@@ -200,22 +200,22 @@ const fn case(
 }
 
 impl SandboxCase {
-    /// Local part and domain.
+    /// Returns local part and domain.
     #[must_use]
     pub fn parts(&self) -> (&'static str, &'static str) {
         self.address.split_once('@').unwrap_or((self.address, ""))
     }
 }
 
-/// The case of an address of the sandbox; `None` for all others. A tag doesn't matter, and the name of a reason
-/// is an address for it.
+/// Returns the case of a sandbox address; `None` for all others. Tags are ignored, and the name of
+/// a reason is an address for it.
 #[must_use]
 pub fn find(address: &Address) -> Option<&'static SandboxCase> {
     find_parts(address.local_part(), address.domain())
 }
 
-/// Returns whether every address of this domain, in lower case, is one of the sandbox, or none that exists. Without the table, which
-/// the Worker need not carry.
+/// Returns whether this domain, in lower case, belongs to the sandbox. It doesn't use the table,
+/// which the Worker needn't contain.
 #[must_use]
 pub fn is_domain(domain: &str) -> bool {
     let below = domain.strip_suffix(DOMAIN);
@@ -223,8 +223,8 @@ pub fn is_domain(domain: &str) -> bool {
         || [MISSPELT_DOMAIN, MISSING_DOMAIN].contains(&domain)
 }
 
-/// Returns the HTTP status of the API's response in place of a verdict: [`Behaviour::Http`] without the table, which
-/// the Worker doesn't carry.
+/// Returns the HTTP status that the API responds with instead of a verdict: [`Behaviour::Http`],
+/// without the table, which the Worker doesn't contain.
 #[must_use]
 pub fn http_status(address: &Address) -> Option<u16> {
     let name = address.local_part().split('+').next()?;
@@ -242,7 +242,7 @@ pub fn find_parts(local_part: &str, domain: &str) -> Option<&'static SandboxCase
     }
     let below = domain.strip_suffix(DOMAIN)?;
     if !below.is_empty() && !below.ends_with('.') {
-        // Another domain, which only ends with the same letters.
+        // This is another domain that only ends with the same letters.
         return None;
     }
     let name = local_part.split('+').next().unwrap_or(local_part);
@@ -270,7 +270,7 @@ mod tests {
         let reasons: BTreeSet<_> = CASES.iter().map(|case| case.reason).collect();
         assert_eq!(reasons, BTreeSet::from(Reason::ALL));
         let mut statuses: BTreeSet<_> = CASES.iter().map(|case| case.status).collect();
-        // The only status of malformed addresses.
+        // This status exists only for malformed addresses.
         statuses.insert(Status::InvalidFormat);
         assert_eq!(statuses, BTreeSet::from(Status::ALL));
         let addresses: BTreeSet<_> = CASES.iter().map(|case| case.address).collect();
@@ -341,7 +341,7 @@ mod tests {
         format!("{}/../{file}", env!("CARGO_MANIFEST_DIR"))
     }
 
-    /// Status of the answer, as documents write it.
+    /// Returns the status as written in the documentation.
     fn answer(case: &super::SandboxCase) -> String {
         match case.behaviour {
             Behaviour::Http(status) => format!("HTTP {status}"),
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(listed, expected, "docs/sandbox.md should have:\n{}", expected.join("\n"));
     }
 
-    /// `make openapi` sets the variable and so writes the file instead.
+    /// With the variable that `make openapi` sets, the test writes the file.
     #[test]
     fn the_portal_has_the_same_table_openapi() {
         let rows: Vec<_> = CASES

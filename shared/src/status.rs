@@ -4,7 +4,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::names::names;
 
-/// Status of an address (docs/interface.md, POST /validate_email): on the wire `true`, `false` or one of seven strings.
+/// Status of an address (docs/interface.md, POST /validate_email): in JSON `true`, `false` or one
+/// of seven strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Status {
     /// `true`: the mail server accepts the address.
@@ -15,15 +16,15 @@ pub enum Status {
     InvalidFormat,
     /// The domain does not exist.
     DomainNotFound,
-    /// The domain exists and takes no mail.
+    /// The domain exists but accepts no mail.
     NoMxRecords,
-    /// No mail server of the domain could be talked to.
+    /// None of the domain's mail servers could be reached.
     SmtpConnectError,
-    /// The mail server did not answer within the budget.
+    /// The mail server didn't reply within the time limit.
     SmtpTimeout,
     /// The mail server refused *us*, which says nothing about the mailbox.
     BlockedByProvider,
-    /// Failure on the service side; never counted against an allowance.
+    /// A failure on our side; never charged.
     FatalException,
 }
 
@@ -40,7 +41,8 @@ names! { Status:
 }
 
 impl Status {
-    /// Returns whether an answer with this status counts against the allowance (docs/interface.md, Limits).
+    /// Returns whether a result with this status is charged to the allowance (docs/interface.md,
+    /// Limits).
     #[must_use]
     pub const fn counts(self) -> bool {
         !matches!(self, Self::FatalException)
@@ -75,7 +77,8 @@ impl<'de> Deserialize<'de> for Status {
             fn visit_str<E: de::Error>(self, name: &str) -> Result<Status, E> {
                 Status::ALL
                     .into_iter()
-                    // The strings "true" and "false" are not statuses on the wire; the booleans are.
+                    // In JSON these two are booleans, so the strings "true" and "false" aren't
+                    // statuses.
                     .filter(|status| !matches!(status, Status::Accepted | Status::Refused))
                     .find(|status| status.as_str() == name)
                     .ok_or_else(|| E::invalid_value(de::Unexpected::Str(name), &self))

@@ -1,7 +1,7 @@
-//! The ticket, which only the edge can issue: it lets the edge ask an origin for a verdict.
+//! The ticket, which only the edge can issue: it authorises one request to an origin.
 //!
-//! A short-lived HS256 JWT in `Authorization: Bearer`, bound to the request's body by its SHA-256, so
-//! that a captured ticket asks for nothing but the same probe, for a minute.
+//! A short-lived HS256 JWT in `Authorization: Bearer`. It contains the SHA-256 of the request's
+//! body, so that a captured ticket can only repeat the same probe, for a minute.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,8 @@ use crate::{
     jwt::{self, InvalidToken, Purpose, Timed},
 };
 
-/// Seconds a ticket lives: the 10 s budget of a probe with room for a failover and two clocks.
+/// Lifetime of a ticket in seconds: the 10 s budget of a probe, with room for a failover and two
+/// clocks.
 pub const TTL: u64 = 60;
 
 const PURPOSE: Purpose = Purpose { issuer: "rcpt-edge", audience: "origin" };
@@ -24,22 +25,23 @@ pub struct Ticket {
     aud: String,
     iat: u64,
     exp: u64,
-    /// Request id: joins the logs of edge and origin.
+    /// Request id, which the logs of edge and origin share.
     pub jti: String,
     /// SHA-256 of the body, unpadded base64url.
     body: String,
-    /// Opaque name of the asker: at most [`MAX_TENANT`] characters. Absent if the edge doesn't send one.
+    /// Opaque name of the account: at most [`MAX_TENANT`] characters. Absent if the edge doesn't
+    /// send one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tenant: Option<String>,
-    /// The tenant pays. All that do not are one tenant wherever tenants are counted.
+    /// True if the account pays. All accounts that don't pay are counted as one tenant.
     #[serde(default, skip_serializing_if = "is_false")]
     paying: bool,
 }
 
-/// Characters of a tenant's name.
+/// Most characters of a tenant's name.
 pub const MAX_TENANT: usize = 64;
 
-/// The tenant that all free accounts are together.
+/// Name of the tenant that stands for all free accounts.
 pub const FREE: &str = "free";
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
@@ -47,7 +49,8 @@ const fn is_false(value: &bool) -> bool {
     !*value
 }
 
-/// The asker: an opaque name that the edge can resolve to an account, and whether the account pays.
+/// The account behind a request: an opaque name that the edge can resolve, and whether the account
+/// pays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tenant<'a> {
     pub name: &'a str,
@@ -65,10 +68,9 @@ impl Timed for Ticket {
 }
 
 impl Ticket {
-    /// Issues the token for one request; `now` in unix seconds.
+    /// Issues the token for one request; `now` is in Unix seconds.
     ///
-    /// # Errors
-    /// [`InvalidToken`] when the claims do not serialise.
+    /// # Errors [`InvalidToken`] when the claims can't be serialised.
     pub fn issue(
         keys: &KeyRing,
         request_id: &str,
@@ -78,10 +80,11 @@ impl Ticket {
         Self::issue_for(keys, request_id, body, now, None)
     }
 
-    /// Issues the token for one request of `tenant`, for whom an origin keeps a share of its permits.
+    /// Issues the token for one request of `tenant`, for which an origin reserves a share of its
+    /// permits.
     ///
-    /// # Errors
-    /// [`InvalidToken`] when the claims do not serialise, or the tenant's name is too long.
+    /// # Errors [`InvalidToken`] when the claims can't be serialised, or the tenant's name is too
+    /// long.
     pub fn issue_for(
         keys: &KeyRing,
         request_id: &str,
@@ -105,32 +108,32 @@ impl Ticket {
         jwt::sign(keys, &ticket)
     }
 
-    /// Checks the token against the body it came with; `now` in unix seconds.
+    /// Checks the token against the request's body; `now` is in Unix seconds.
     ///
-    /// # Errors
-    /// [`InvalidToken`] when it is forged, expired, for another audience or for another body.
+    /// # Errors [`InvalidToken`] when it is forged or expired, or was issued for another audience
+    /// or body.
     pub fn check(keys: &KeyRing, token: &str, body: &[u8], now: u64) -> Result<Self, InvalidToken> {
         let ticket: Self = jwt::verify(keys, PURPOSE, token, now)?;
-        // A token that claims to live longer than we issue them was not issued here.
+        // A token with a longer lifetime than ours wasn't issued by an edge.
         let short_lived = ticket.exp.saturating_sub(ticket.iat) <= TTL;
         let fine_name = ticket.tenant.as_deref().is_none_or(is_name);
         let fine = short_lived && fine_name && ticket.body == digest(body);
         if fine { Ok(ticket) } else { Err(InvalidToken) }
     }
 
-    /// Returns the name under which its questions are counted: all free accounts share one.
+    /// Returns the name under which the tenant's requests are counted: all free accounts share one.
     pub fn counted_as(&self) -> Option<&str> {
         let name = self.tenant.as_deref()?;
         Some(if self.paying { name } else { FREE })
     }
 
-    /// The tenant's own name, for the log.
+    /// Returns the tenant's own name, for the log.
     pub fn tenant(&self) -> Option<&str> {
         self.tenant.as_deref()
     }
 }
 
-/// It goes into the log, so no address fits in.
+/// The name is logged, so its format excludes addresses.
 fn is_name(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     (1..=MAX_TENANT).contains(&text.len()) && text.bytes().all(plain)

@@ -1,5 +1,5 @@
-//! The wire between edge and origin: messages equal the recordings of this version, and the recordings of the previous
-//! version are understood.
+//! Messages between edge and origin: they equal the recordings of this version, and those of the
+//! previous version are understood.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 const KEYS: &str = "k1:BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcHBwc";
 const NOW: u64 = 1_790_000_000;
 
-/// The recorded lines of a version: kind and text.
+/// Returns the recorded lines of a version: kind and text.
 fn recorded(version: u32) -> Vec<(String, String)> {
     let text = fs::read_to_string(file(version)).unwrap_or_default();
     let line = |line: &str| line.split_once('\t').map(|(kind, text)| (kind.into(), text.into()));
@@ -41,7 +41,7 @@ fn facts() -> DomainFacts {
     }
 }
 
-/// Messages sent now, one of each kind.
+/// Returns the messages as sent now, one of each kind.
 fn sample_messages() -> Vec<(String, String)> {
     let keys = KeyRing::parse(KEYS).unwrap();
     let [ann, bob] = ["ann@example.org", "bob@example.net"].map(|it| Address::parse(it).unwrap());
@@ -92,7 +92,7 @@ fn sample_messages() -> Vec<(String, String)> {
     lines.into_iter().map(|(kind, text)| (kind.to_owned(), text)).collect()
 }
 
-/// `WRITE_WIRE=1 cargo test -p rcpt-shared --test wire` records a version that is new.
+/// `WRITE_WIRE=1 cargo test -p rcpt-shared --test wire` records a new version.
 #[test]
 fn what_is_sent_is_what_is_recorded_for_this_version() {
     let samples = sample_messages();
@@ -143,7 +143,7 @@ fn what_was_sent_by_this_version_and_the_one_before_is_understood() {
 
 #[test]
 fn nothing_is_asked_that_the_version_before_refuses() {
-    // An origin refuses members that it does not know.
+    // An origin rejects unknown members.
     let members = |version: u32, of: &str| -> BTreeSet<String> {
         let lines = recorded(version).into_iter().filter(|(kind, _)| kind == of);
         let objects = lines.map(|(_, text)| serde_json::from_str::<Value>(&text).unwrap());

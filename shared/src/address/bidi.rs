@@ -1,9 +1,9 @@
-//! RFC 5893 §2, the Bidi rule: labels in right-to-left scripts, and their neighbours, have one order only. The
-//! platform's URL checks only labels that begin from the right.
+//! RFC 5893 §2, the Bidi rule: labels in right-to-left scripts, and labels next to them, must have
+//! only one reading order. The platform's URL checks only labels that start right-to-left.
 
 use icu_properties::{CodePointMapData, props::BidiClass as Class};
 
-/// Returns whether the labels may stand in one domain, each in its decoded form.
+/// Returns whether the decoded labels may occur in one domain.
 pub(super) fn agree(labels: &[Vec<char>]) -> bool {
     let is_from_right = |c: &char| {
         matches!(class(*c), Class::RightToLeft | Class::ArabicLetter | Class::ArabicNumber)

@@ -2,12 +2,12 @@
 
 use idna::punycode;
 
-/// RFC 1035 §2.3.4, octets.
+/// Greatest length of a label in bytes (RFC 1035 §2.3.4).
 const MAX_LABEL: usize = 63;
 const MAX_NAME: usize = 253;
 const A_LABEL: &str = "xn--";
 
-/// The domain in lower-case A-labels; `None` when it is no host name.
+/// Returns the domain in lower-case A-labels; `None` if it isn't a host name.
 pub(super) fn to_a_labels(domain: &str) -> Option<String> {
     if !domain.bytes().all(|b| !b.is_ascii() || b == b'.' || is_ldh(b)) {
         return None;
@@ -16,7 +16,7 @@ pub(super) fn to_a_labels(domain: &str) -> Option<String> {
     if !ascii.is_ascii() || ascii.split('.').any(|label| label.starts_with(A_LABEL)) {
         ascii = unicode::to_ascii(&ascii)?;
     }
-    // RFC 3696 §2: a top-level label is never all digits, which also keeps bare IPv4 addresses out.
+    // RFC 3696 §2: a top-level label is never all digits, which also excludes bare IPv4 addresses.
     let top_level = ascii.rsplit('.').next()?;
     let numeric = top_level.bytes().all(|b| b.is_ascii_digit());
     let is_host_name = ascii.len() <= MAX_NAME && ascii.split('.').all(is_label) && !numeric;
@@ -27,7 +27,8 @@ const fn is_ldh(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-'
 }
 
-/// Hyphens in the third and fourth place are common in real host names.
+/// Hyphens in the third and fourth position are allowed, because they are common in real host
+/// names.
 fn is_label(label: &str) -> bool {
     (1..=MAX_LABEL).contains(&label.len())
         && label.bytes().all(is_ldh)
@@ -36,7 +37,7 @@ fn is_label(label: &str) -> bool {
         && label.strip_prefix(A_LABEL).is_none_or(is_encoded)
 }
 
-/// The labels as people read them: A-labels are decoded.
+/// Returns the labels with A-labels decoded.
 #[cfg(any(target_arch = "wasm32", test))]
 fn labels(ascii: &str) -> Vec<Vec<char>> {
     let read = |label: &str| match label.strip_prefix(A_LABEL) {
@@ -46,7 +47,7 @@ fn labels(ascii: &str) -> Vec<Vec<char>> {
     ascii.split('.').map(read).collect()
 }
 
-/// Returns whether it encodes a label that may be encoded.
+/// Returns whether this is the valid encoding of an allowed label.
 fn is_encoded(encoded: &str) -> bool {
     punycode::decode_to_string(encoded).is_some_and(|label| {
         !label.is_empty()
@@ -60,7 +61,7 @@ fn is_encoded(encoded: &str) -> bool {
 mod unicode {
     use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
-    /// UTS #46 `ToASCII`. The caller checks the characters allowed in host names.
+    /// Applies `ToASCII` of UTS #46. The caller checks the characters allowed in host names.
     pub(super) fn to_ascii(domain: &str) -> Option<String> {
         Uts46::new()
             .to_ascii(domain.as_bytes(), AsciiDenyList::URL, Hyphens::Allow, DnsLength::Ignore)
@@ -69,7 +70,7 @@ mod unicode {
     }
 }
 
-/// The platform's own tables: ours would be a tenth of the Worker.
+/// Uses the platform's own tables: ours would be a tenth of the Worker.
 #[cfg(target_arch = "wasm32")]
 mod unicode {
     use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -86,11 +87,12 @@ mod unicode {
         fn hostname(this: &Url) -> String;
     }
 
-    /// A label appended to the end: without it, a name that ends in a number would be read as an IPv4 address.
+    /// A label added at the end: without it, a name that ends in a number would be parsed as an
+    /// IPv4 address.
     const END: &str = ".a";
 
-    /// UTS #46 `ToASCII` as in the URL standard. The caller rejects ASCII characters with a meaning in URLs, and checks
-    /// the result.
+    /// Applies `ToASCII` of UTS #46 as in the URL standard. The caller rejects ASCII characters
+    /// that are special in URLs, and checks the result.
     pub(super) fn to_ascii(domain: &str) -> Option<String> {
         let url = Url::new(&["https://", domain, END].concat()).ok()?;
         let ascii = url.hostname().strip_suffix(END)?.to_owned();
@@ -105,8 +107,8 @@ mod tests {
 
     use super::{super::bidi, labels, to_a_labels};
 
-    /// Uses the `idna` crate, except that UTS #46 V4 (2024) isn't applied: a label that begins like an encoded one
-    /// isn't encoded again.
+    /// Uses the `idna` crate, except that UTS #46 V4 (2024) isn't applied: a label that looks
+    /// encoded isn't encoded again.
     fn by_the_library(domain: &str) -> Option<String> {
         let ascii = Uts46::new().to_ascii(
             domain.as_bytes(),
@@ -191,7 +193,7 @@ mod tests {
             prop_assert_eq!(to_a_labels(&domain), by_the_library(&domain));
         }
 
-        /// Without a character that is refused for another reason.
+        /// The label has no character that is rejected for another reason.
         #[test]
         fn the_order_of_letters_is_what_the_library_says_of_it(
             parts in proptest::collection::vec(r"[aé1٣אبش\u{5b0}·-]{1,5}", 1..3),

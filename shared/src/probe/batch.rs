@@ -1,14 +1,15 @@
-//! The wire types of `POST /v1/probe/batch`, edge → origin.
+//! Messages of `POST /v1/probe/batch`, from edge to origin.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Verdict, is_false};
 use crate::Address;
 
-/// Header of a batch: milliseconds after which its answer is not read any more. Absent: a minute.
+/// Header of a batch: milliseconds until the edge stops reading the response. The default is a
+/// minute.
 pub const WITHIN_HEADER: &str = "x-within-ms";
 
-/// Most addresses of one batch.
+/// Most addresses per batch.
 pub const MAX_BATCH: usize = 500;
 
 /// Body of `POST /v1/probe/batch`: 1 to [`MAX_BATCH`] addresses.
@@ -20,7 +21,8 @@ pub struct BatchRequest {
     pub details: bool,
 }
 
-/// A line of the response to a batch. There is one for each address, in order of completion, and then the closing one.
+/// A line of the response to a batch. There is one for each address, in order of completion, and
+/// then the closing line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum BatchLine {
@@ -29,17 +31,17 @@ pub enum BatchLine {
     End(BatchEnd),
 }
 
-/// An address that could not be asked about in the batch's time.
+/// An address that couldn't be checked within the batch's time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NotAsked {
     /// Position of the address in the request, from 0.
     pub index: usize,
-    /// Seconds after which it is worth asking again.
+    /// Seconds after which another attempt makes sense.
     pub not_asked_retry_after: u32,
 }
 
-/// The closing line: without it the answer was cut off.
+/// The closing line: if it is missing, the response was cut off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BatchEnd {
@@ -47,7 +49,7 @@ pub struct BatchEnd {
     pub not_asked: usize,
 }
 
-/// A verdict, as a line of the answer to a batch.
+/// A verdict as a line of a batch's response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BatchAnswer {

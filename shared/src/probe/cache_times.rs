@@ -1,39 +1,40 @@
-//! Times for which a verdict may be given again: the edge's setting, which it sends to origins.
+//! Cache lifetimes of verdicts: a setting of the edge, which it sends to origins.
 
 use std::fmt;
 
 use crate::{Reason, Status};
 
-/// Header of `POST /v1/probe` that holds [`CacheTimes`]. Without it the origin neither remembers a verdict nor gives
-/// one again. It isn't a member of the body, since an origin refuses unknown members.
+/// Header of `POST /v1/probe` with [`CacheTimes`]. Without it, the origin neither stores a verdict
+/// nor returns a stored one. It isn't a member of the body, because older origins reject unknown
+/// members.
 pub const REMEMBER_HEADER: &str = "x-remember";
 
-/// Times for which a verdict may be given again, in seconds.
+/// Cache lifetimes of verdicts, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheTimes {
-    /// `true` and `false`.
+    /// For `true` and `false`.
     pub decided: u64,
-    /// `domain_not_found` and `no_mx_records`.
+    /// For `domain_not_found` and `no_mx_records`.
     pub no_mail: u64,
-    /// The other strings.
+    /// For all other statuses.
     pub undecided: u64,
 }
 
-/// Longer than anybody keeps a verdict, in seconds.
+/// Greatest lifetime in seconds.
 const MOST_REMEMBERED: u64 = 7 * 24 * 60 * 60;
 
-/// Longest time for which a full mailbox is called so, in seconds.
+/// Greatest lifetime of the verdict about a full mailbox, in seconds.
 const FULL_MOST: u64 = 24 * 60 * 60;
 
 impl fmt::Display for CacheTimes {
-    /// The three times with `/` between them.
+    /// Formats the three times, separated by `/`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.decided, self.no_mail, self.undecided)
     }
 }
 
 impl CacheTimes {
-    /// Reads the three times; `None` for anything else and for more than a week.
+    /// Parses the three times; `None` for anything else, and for times above a week.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut times = text.split('/').map(|time| time.parse().ok());
@@ -42,15 +43,15 @@ impl CacheTimes {
         times.next().is_none().then_some(times_read)
     }
 
-    /// Seconds for which a verdict may be given again: as its status says, and a full mailbox for a day at most, since it may
-    /// be emptied.
+    /// Returns the cache lifetime of a verdict in seconds: by its status, but at most a day for a
+    /// full mailbox, since it may be emptied.
     #[must_use]
     pub fn of_verdict(&self, status: Status, reason: Option<Reason>) -> Option<u64> {
         let seconds = self.of(status)?;
         Some(if reason == Some(Reason::MailboxFull) { seconds.min(FULL_MOST) } else { seconds })
     }
 
-    /// Returns the seconds for which this status may be given again; `None` for our own failure.
+    /// Returns the cache lifetime for this status in seconds; `None` for our own failures.
     #[must_use]
     pub const fn of(&self, status: Status) -> Option<u64> {
         match status {
@@ -59,7 +60,7 @@ impl CacheTimes {
             Status::SmtpConnectError | Status::SmtpTimeout | Status::BlockedByProvider => {
                 Some(self.undecided)
             }
-            // The format is checked before any memory is asked.
+            // The format is checked before any cache.
             Status::FatalException | Status::InvalidFormat => None,
         }
     }

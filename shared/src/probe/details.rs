@@ -1,4 +1,4 @@
-//! The evidence of a verdict, sent on request.
+//! The evidence behind a verdict, sent on request.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,13 +24,13 @@ names! { CatchAll:
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Confidence {
-    /// The recipient was refused by name, or the server distinguishes real recipients from invented ones, or DNS says
-    /// that the domain accepts no mail.
+    /// The server refused the recipient by name or distinguishes real recipients from invented
+    /// ones, or DNS declares that the domain accepts no mail.
     High,
-    /// Accepted at an operator that is known to refuse unknown recipients; or refused for now, or under a code of the
-    /// mailbox in words that no table knows.
+    /// Accepted by an operator that is known to refuse unknown recipients; or refused temporarily,
+    /// or with a mailbox code and unknown words.
     Medium,
-    /// Accepted where everything is accepted, or where it is not known whether everything is.
+    /// Accepted, but the server accepts everything, or it isn't known if it does.
     Low,
     /// No evidence about the mailbox.
     #[default]
@@ -44,7 +44,7 @@ names! { Confidence:
     None = "none",
 }
 
-/// Advice about an address in one word.
+/// Advice about an address, in one word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Deliverability {
@@ -63,14 +63,14 @@ names! { Deliverability:
     Unknown = "unknown",
 }
 
-/// Existence of the mailbox, apart from whether it accepts mail now.
+/// Whether the mailbox exists, even if it accepts no mail now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mailbox {
-    /// It exists, or existed: a full, busy or disabled mailbox counts.
+    /// It exists: a full, busy or disabled mailbox counts.
     Exists,
     Absent,
-    /// An edge also reads a word so that a newer origin has and it does not know.
+    /// It isn't known. An edge also reads an unknown word from a newer origin as this.
     #[default]
     #[serde(other)]
     Unknown,
@@ -82,16 +82,16 @@ names! { Mailbox:
     Unknown = "unknown",
 }
 
-/// Facts about an address that need no server.
+/// Facts about an address that are known without a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traits {
-    /// The domain hands out throw-away addresses.
+    /// The domain provides throw-away addresses.
     pub disposable: bool,
-    /// The local part names a function (RFC 2142) and not a person.
+    /// The local part names a function (RFC 2142) instead of a person.
     pub role_account: bool,
-    /// The domain gives addresses away for nothing.
+    /// The domain provides addresses for free.
     pub free_provider: bool,
-    /// The domain that was probably meant, in place of a misspelt one.
+    /// The domain that was probably meant if this one looks misspelt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggested_domain: Option<String>,
 }
@@ -106,7 +106,7 @@ pub struct Details {
     /// True if the session was encrypted; absent when there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<bool>,
-    /// Milliseconds from question to verdict.
+    /// Duration of the check in milliseconds.
     pub duration_ms: u64,
     /// Origins from before November 2026 don't send it.
     #[serde(default)]
@@ -123,8 +123,8 @@ pub struct Details {
     /// Origins from before December 2026 don't send it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<Box<DomainFacts>>,
-    /// The second reader's chance in percent that the server spoke of a dead mailbox, where no rule understands it
-    /// (docs/verdicts.md). It decides nothing.
+    /// The second reader's probability in percent that the reply reports a dead mailbox, if it
+    /// matches no rule (docs/verdicts.md). It decides nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reader: Option<u8>,
     #[serde(flatten)]
@@ -132,7 +132,7 @@ pub struct Details {
 }
 
 impl Details {
-    /// Evidence of a session; the rest is not known yet.
+    /// Creates evidence of a session; the other fields are set later.
     #[must_use]
     pub const fn new(smtp_text: Option<String>, tls: Option<bool>) -> Self {
         Self {

@@ -1,4 +1,5 @@
-//! The facts about a domain that take no mail server to learn: its kind, with the evidence for it.
+//! Facts about a domain that are known without contacting a mail server: its kind, with the
+//! evidence.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,17 +11,17 @@ use crate::names::names;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum DomainKind {
-    /// Anybody, or any customer of a network, can have a mailbox there.
+    /// Anybody, or any customer of a network provider, can have a mailbox there.
     Provider,
     /// Forwards to a real mailbox.
     Relay,
-    /// Throw-away mailboxes.
+    /// Provides throw-away mailboxes.
     Disposable,
-    /// Its mail servers are a parking service's.
+    /// Its mail servers belong to a parking service.
     Parked,
-    /// Mail at its own servers or at those of an operator for businesses.
+    /// Receives mail at its own servers, or at those of an operator for businesses.
     Organization,
-    /// None of this is known. An edge also reads an unknown kind of a newer origin as this.
+    /// None of these is known. An edge also reads an unknown kind from a newer origin as this.
     #[default]
     #[serde(other)]
     Unknown,
@@ -39,15 +40,15 @@ names! { DomainKind:
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceSource {
-    /// A list of the service has the domain or a parent domain of it.
+    /// One of our lists contains the domain or a parent domain.
     List,
     /// The domain's mail servers in DNS.
     Mx,
-    /// DNS has no such domain, or the domain takes no mail.
+    /// The domain doesn't exist in DNS, or declares that it accepts no mail.
     Dns,
-    /// The sandbox' own table.
+    /// The sandbox's own table.
     Sandbox,
-    /// A source that a newer origin has.
+    /// A source that only newer origins know.
     #[serde(other)]
     Other,
 }
@@ -60,7 +61,7 @@ names! { EvidenceSource:
     Other = "other",
 }
 
-/// A piece of evidence for the kind of a domain. It names no domain and no host.
+/// A piece of evidence for the kind of a domain. It contains neither domain nor host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainEvidence {
     pub source: EvidenceSource,
@@ -72,32 +73,32 @@ pub struct DomainEvidence {
     pub as_of: Option<String>,
 }
 
-/// The facts about a domain. They don't name it.
+/// The facts about a domain. They don't contain its name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainFacts {
     pub kind: DomainKind,
     /// True if DNS names a host for its mail; absent when this couldn't be determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepts_mail: Option<bool>,
-    /// Operator of the forwarding service, or of the mail server where it is a known one.
+    /// Operator of the forwarding service or, if known, of the mail server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<String>,
-    /// Kind that the evidence suggests and does not prove.
+    /// Kind that the evidence suggests but doesn't prove.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suspected: Option<DomainKind>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<DomainEvidence>,
 }
 
-/// Body of `POST /v1/domain`, edge → origin.
+/// Body of `POST /v1/domain`, from edge to origin.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DomainRequest {
-    /// In lower-case A-labels.
+    /// The domain in lower-case A-labels.
     pub domain: String,
 }
 
-/// Answer of `POST /v1/domain`.
+/// Response of `POST /v1/domain`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainReport {
     #[serde(flatten)]
