@@ -86,10 +86,11 @@ pub enum Answer {
 /// The dialogue came to an end before an answer.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// By a reply of the server.
+    /// The server refused at this stage, with this reply.
     Refused(Stage, Reply),
     Broken(Stage, Broken),
-    /// Before the envelope of a further recipient arrived: an idle session that the server has given up.
+    /// An idle session that the server has closed before the envelope of a further recipient
+    /// arrived.
     Stale,
     /// No reply began within the [`Patience`] at this stage.
     Silent(Stage),
@@ -97,19 +98,19 @@ pub enum Failure {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Broken {
-    /// End of stream, reset or any other failure of the connection.
+    /// End of the stream, a reset or any other failure of the connection.
     Closed,
-    /// Input that is not a reply, or not the reply to our command.
+    /// Input that isn't a reply, or not a reply to our command.
     Garbage,
-    /// The TLS handshake.
+    /// The TLS handshake failed.
     Tls,
-    /// Our own command did not pass the command writer.
+    /// Our own command couldn't be encoded.
     Unencodable,
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
-    /// Waits for the banner and introduces ourselves: by `greeting`, or by the other where that is refused. Until RCPT no
-    /// reply is waited for longer than `patience` allows.
+    /// Waits for the banner and introduces us with `greeting`, or with the other one if the server
+    /// refuses it. Up to RCPT, each reply must begin within `patience`.
     ///
     /// # Errors
     /// [`Failure`] at banner or EHLO.
@@ -145,7 +146,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let mut reply = self.greet(helo_name).await?;
         if reply.is_permanent() {
             self.greeting = self.greeting.other();
-            // If the server hangs up now, its refusal stands.
+            // If the server hangs up now, its earlier refusal is reported.
             let refusal = |_| Failure::Refused(Stage::Ehlo, reply);
             reply = self.greet(helo_name).await.map_err(refusal)?;
         }
@@ -179,12 +180,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         matches!(self.wire, Wire::Encrypted(_))
     }
 
-    /// Every command has had its reply.
+    /// Returns whether every command has had its reply.
     pub fn is_settled(&self) -> bool {
         !self.quitting && self.outstanding == 0 && self.parser.is_empty()
     }
 
-    /// The stream, while it is in the clear.
+    /// Returns the stream, unless it is encrypted.
     pub const fn plain(&self) -> Option<&S> {
         match &self.wire {
             Wire::Plain(stream) => Some(stream),
@@ -192,10 +193,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
     }
 
-    /// Encrypts the session and introduces ourselves again (RFC 3207 §4.2).
+    /// Encrypts the session and introduces us again (RFC 3207 §4.2).
     ///
-    /// # Errors
-    /// [`Failure`]: refused, or [`Broken::Tls`]; the connection is then of no further use.
+    /// # Errors [`Failure`]: a refusal, or [`Broken::Tls`], after which the connection is unusable.
     pub async fn start_tls(
         mut self,
         tls: &Tls,
@@ -204,7 +204,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         stage: &mut Stage,
     ) -> Result<Self, Failure> {
         *stage = Stage::StartTls;
-        // The refusal that demanded TLS may have been the first of a flight.
+        // The refusal that demanded TLS may be followed by other replies of its flight.
         while self.outstanding > 0 {
             self.reply(Stage::StartTls).await?;
         }
@@ -228,11 +228,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ok(session)
     }
 
-    /// Asks whether the server takes mail for the recipient: MAIL and RCPT, in one flight where
-    /// PIPELINING is offered (RFC 2920 §3.1), behind RSET when the session has served before.
+    /// Asks whether the server accepts mail for the recipient: sends MAIL and RCPT, in one flight
+    /// if PIPELINING is offered (RFC 2920 §3.1), preceded by RSET if the session was used before.
     ///
-    /// # Errors
-    /// [`Failure::Broken`] at MAIL or RCPT; [`Failure::Stale`] when it did not survive its idleness.
+    /// # Errors [`Failure::Broken`] at MAIL or RCPT; [`Failure::Stale`] if the server has closed
+    /// the idle session.
     pub async fn ask(
         &mut self,
         envelope: Envelope<'_>,
@@ -264,7 +264,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         stage: &mut Stage,
     ) -> Result<Answer, Failure> {
         let rcpt = Command::Rcpt(envelope.recipient.normal());
-        // QUIT may end a flight (RFC 2920 §3.1), but not where the answer may be to encrypt first.
+        // QUIT may end a flight (RFC 2920 §3.1), but not if the server may still demand encryption.
         let settled = self.is_encrypted() || !self.capabilities.starttls;
         self.quitting = envelope.last && settled;
         let quit = self.quitting.then_some(Command::Quit);
@@ -305,7 +305,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.told_of_recipient(served_before, stage).await
     }
 
-    /// The reply to RSET: anything but 250 means that the server has given the session up.
+    /// Reads the reply to RSET: anything but 250 means that the server has closed the session.
     async fn expect_reset(&mut self) -> Result<(), Failure> {
         match self.reply(Stage::Mail).await {
             Ok(reset) if reset.code == 250 => Ok(()),
@@ -321,8 +321,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         *stage = Stage::Rcpt;
         let rcpt_reply = self.reply(Stage::Rcpt).await?;
         self.expect_no_surplus()?;
-        // RFC 2034 §4: servers give x.1.0 for an accepted sender. A doubled reply to RSET, with RCPT's reply still to
-        // come, looks like this.
+        // Servers use x.1.0 for an accepted sender (RFC 2034 §4). A duplicate reply to RSET, with
+        // RCPT's reply still missing, looks the same.
         let of_sender = rcpt_reply.is_positive()
             && rcpt_reply.enhanced.is_some_and(|code| (code.subject, code.detail) == (1, 0));
         if of_sender && served_before && !self.mixes_codes {
@@ -335,7 +335,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ok(Answer::Rcpt(rcpt_reply))
     }
 
-    /// A reply too many means that nobody knows which of them was the recipient's. Only a farewell may follow.
+    /// Fails if there is a surplus reply, because then it is unknown which one was the recipient's.
+    /// Only the reply to QUIT may follow.
     fn expect_no_surplus(&mut self) -> Result<(), Failure> {
         if self.parser.is_empty() {
             return Ok(());
@@ -348,37 +349,37 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 true
             }
             Ok(Some(reply)) => reply.code == 421,
-            // The beginning of the reply to QUIT.
+            // An incomplete line may be the beginning of the reply to QUIT.
             Ok(None) => return if was_sent_quit { Ok(()) } else { Err(SURPLUS) },
             Err(_) => false,
         };
         if is_farewell && self.parser.is_empty() { Ok(()) } else { Err(SURPLUS) }
     }
 
-    /// Returns whether it can serve a further recipient, if it may serve `limit` in all: every command has had its
-    /// reply, and only recipients were refused.
+    /// Returns whether the session can be used for a further recipient if it may serve `limit` in
+    /// total: every command has had its reply, and only recipients were refused.
     pub fn is_reusable(&self, limit: usize) -> bool {
         let limit = limit.min(self.recipients_max);
         self.is_settled() && self.asked > 0 && self.asked < limit && self.refused < MAX_REFUSED
     }
 
-    /// Recipients asked about so far.
+    /// Returns the number of recipients asked about so far.
     pub const fn asked(&self) -> usize {
         self.asked
     }
 
-    /// The server takes no more recipients than this in one session.
+    /// Limits the recipients per session to the server's maximum.
     pub const fn limit_recipients(&mut self, recipients_max: usize) {
         self.recipients_max = recipients_max;
     }
 
-    /// Sets the waiting time for the replies to the next question.
+    /// Sets the time limits for the next recipient's replies.
     pub const fn set_patience(&mut self, patience: Option<Patience>) {
         self.patience = patience;
     }
 
-    /// Returns whether the server has been silent since its last reply. Any text since then, most likely a farewell,
-    /// would be read as the reply to the next command.
+    /// Returns whether the server has been silent since its last reply. Any text received since
+    /// then, most likely a closing message, would be read as the reply to the next command.
     pub async fn is_quiet(&mut self) -> bool {
         let mut octet = [0];
         poll_fn(|cx| {
@@ -407,8 +408,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.wire.flush().await.map_err(closed)
     }
 
-    /// Handles a server that speaks before it is asked: its words would be read as the reply to the next command. Only
-    /// 421 may come at any time (RFC 5321 §3.8).
+    /// Handles text that the server sends without a command: it would be read as the reply to the
+    /// next one. Only 421 may come at any time (RFC 5321 §3.8).
     fn unsolicited(&mut self, stage: Stage) -> Failure {
         match self.parser.next_reply() {
             Ok(Some(reply)) if reply.code == 421 => Failure::Refused(stage, reply),
@@ -443,7 +444,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 }
 
-/// Passes a reply with this code; a refusal or a code out of place ends the dialogue.
+/// Returns a reply with this code; a refusal or an unexpected code ends the conversation.
 fn expect(code: u16, stage: Stage, reply: Reply) -> Result<Reply, Failure> {
     if reply.code == code {
         Ok(reply)

@@ -1,4 +1,5 @@
-//! Opportunistic encryption (RFC 7435): any certificate will do, because the alternative is the clear.
+//! Opportunistic encryption (RFC 7435): any certificate is accepted, because the alternative is no
+//! encryption.
 
 use std::{io, sync::Arc};
 
@@ -17,7 +18,8 @@ use tokio_rustls::{
     },
 };
 
-/// Servers whose sessions can be resumed; a ticket is about 300 bytes, and up to eight are stored of each.
+/// Number of servers whose sessions are remembered for resumption; a ticket is about 300 bytes, and
+/// each server has up to eight.
 const RESUMABLE: usize = 1_024;
 
 /// The TLS client, shared by all sessions.
@@ -25,8 +27,7 @@ const RESUMABLE: usize = 1_024;
 pub struct Tls(TlsConnector);
 
 impl Tls {
-    /// # Errors
-    /// [`Error`] when the crypto provider supports none of the protocol versions.
+    /// # Errors [`Error`] when the crypto provider supports none of the protocol versions.
     pub fn new() -> Result<Self, Error> {
         let provider = Arc::new(ring::default_provider());
         let verifier = AnyCertificate(provider.signature_verification_algorithms);
@@ -35,7 +36,7 @@ impl Tls {
             .dangerous()
             .with_custom_certificate_verifier(Arc::new(verifier))
             .with_no_client_auth();
-        // A resumed handshake spares the server a signature and us a certificate chain.
+        // A resumed handshake saves the server a signature and us a certificate chain.
         config.resumption = Resumption::in_memory_sessions(RESUMABLE);
         Ok(Self(TlsConnector::from(Arc::new(config))))
     }
@@ -51,8 +52,8 @@ impl Tls {
     }
 }
 
-/// Takes every certificate, and therefore every signature: checking that an unknown peer holds an
-/// unknown key proves nothing, and would refuse servers with certificates of another age.
+/// Accepts any certificate and any signature. Verifying an unknown server's unknown key proves
+/// nothing, and would reject servers with outdated certificates.
 #[derive(Debug)]
 struct AnyCertificate(WebPkiSupportedAlgorithms);
 

@@ -1,4 +1,4 @@
-//! The end of a dialogue: QUIT, and the replies that the server still owes.
+//! The end of a conversation: QUIT, and the replies that the server still owes.
 
 use std::{
     pin::pin,
@@ -15,23 +15,24 @@ use tokio::{
 use super::Session;
 use crate::Command;
 
-/// Time that a server has for the replies it still owes. Until then it occupies a socket.
+/// Time limit for the replies that the server still owes. Until then the socket stays open.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Session<S> {
-    /// Says QUIT and does not wait: nothing the server does now changes the verdict. Replies that are still
-    /// to come are read in the background before the connection is closed: to close it over them would
-    /// reset it, and the reset may overtake QUIT.
+    /// Sends QUIT and doesn't wait, because nothing can change the verdict any more. Outstanding
+    /// replies are read in the background before the connection is closed: closing it with unread
+    /// data would send a reset, which may overtake QUIT.
     ///
-    /// `held` is dropped after the connection is closed: the permit for it.
+    /// `held`, the connection's permit, is dropped after the connection is closed.
     pub fn quit(self, held: impl Send + 'static) {
-        // Bindings are dropped in reverse order.
+        // Variables are dropped in reverse order.
         let permit_guard = held;
         let mut session = self;
         let unread = session.outstanding > 0;
         if !session.quitting {
             let sending = pin!(session.send(Stage::Rcpt, [&Command::Quit]));
-            // Polled once: six octets fit the socket's buffer, or the server has stopped reading.
+            // Polled once: either the six bytes fit into the socket's buffer, or the server has
+            // stopped reading.
             let outcome = sending.poll(&mut Context::from_waker(Waker::noop()));
             if !matches!(outcome, Poll::Ready(Ok(()))) {
                 return;

@@ -1,14 +1,14 @@
-//! Longest silence of a server while other servers are left to ask.
+//! Longest silence of a server while other servers can still be tried.
 
 use rcpt_shared::Stage;
 use tokio::time::Instant;
 
-/// Latest times for the first octet of a server's replies before RCPT. At RCPT a server looks the recipient up, and may
-/// take the caller's whole time.
+/// Latest times for the first byte of a server's replies before RCPT. At RCPT a server looks up the
+/// recipient, which may take all of the caller's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     pub banner: Instant,
-    /// For all that follows a banner.
+    /// For all replies after the banner.
     pub dialogue: Instant,
 }
 

@@ -1,4 +1,4 @@
-//! The dialogue over an in-memory stream, against a server that follows a script.
+//! Conversations over an in-memory stream, against a server that follows a script.
 
 use std::time::Duration;
 
@@ -12,8 +12,8 @@ use tokio::{
 
 use super::{Answer, Broken, Envelope, Failure, Greeting, Patience, Session};
 
-/// A server: sends the first text, then for each further pair waits for exactly the expected bytes and sends the
-/// answer. Afterwards it closes, and returns any input beyond the script.
+/// A server that sends the first text, then for each further pair waits for exactly the expected
+/// bytes and sends the reply. Afterwards it closes, and returns any input beyond the script.
 fn server(script: &'static [(&str, &str)]) -> (DuplexStream, JoinHandle<String>) {
     let (client, mut stream) = duplex(4_096);
     let running = tokio::spawn(async move {
@@ -47,7 +47,7 @@ async fn ask(stream: DuplexStream, recipient: &str) -> (Result<Answer, Failure>,
     (answer, stage)
 }
 
-/// No other server is left to ask.
+/// No limit, because no other server can be tried.
 const PATIENCE: Option<Patience> = None;
 const EHLO: &str = "EHLO probe.example.com\r\n";
 
@@ -229,7 +229,7 @@ async fn a_server_that_never_ends_its_banner_is_cut_off() {
         let (client, mut server) = duplex(1_024);
         let flooding = tokio::spawn(async move {
             let mut sent_octets = 0;
-            // 10 MB, or until the client has had enough.
+            // Sends 10 MB, or until the client gives up.
             while sent_octets < 10_000_000 && server.write_all(&flood.repeat(1_000)).await.is_ok() {
                 sent_octets += flood.len() * 1_000;
             }
@@ -253,7 +253,7 @@ async fn a_helo_name_that_is_no_name_does_not_reach_the_wire() {
 
 const ENVELOPE: &str = "MAIL FROM:<>\r\nRCPT TO:<user@example.org>\r\n";
 
-/// Asks about each recipient in sequence in one session, and returns whether it could continue.
+/// Asks about each recipient in one session, and returns whether the session is still usable.
 async fn ask_all(
     stream: DuplexStream,
     recipients: &[&str],
@@ -386,7 +386,7 @@ async fn three_refusals_are_enough_for_one_session() {
     assert_eq!(recipients, 3);
 }
 
-/// Three and six seconds from now.
+/// Returns the times three and six seconds from now.
 fn patience() -> Option<Patience> {
     let after = |seconds| Instant::now() + Duration::from_secs(seconds);
     Some(Patience { banner: after(3), dialogue: after(6) })
@@ -445,7 +445,8 @@ async fn a_reply_that_has_begun_is_waited_for_to_its_end() {
 
 #[tokio::test]
 async fn a_reply_too_many_is_not_taken_for_the_recipients() {
-    // RSET is answered twice, and the unknown mailbox looks accepted: with all replies there, and before the last one.
+    // A duplicate reply to RSET makes an unknown mailbox look accepted: with all replies received,
+    // and with the last one missing.
     let answers =
         ["250 ok\r\n250 ok\r\n250 ok\r\n550 5.1.1 no\r\n", "250 ok\r\n250 ok\r\n250 2.1.0 ok\r\n"];
     for answer in answers {
