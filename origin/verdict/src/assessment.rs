@@ -4,17 +4,17 @@ use rcpt_shared::{CatchAll, Confidence, Deliverability, Mailbox, Reason, Stage, 
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assessment {
-    /// The verdict's reason, or a more exact one for an acceptance.
+    /// The verdict's reason, or a more precise one for an acceptance.
     pub reason: Reason,
     pub confidence: Confidence,
     pub verdict: Deliverability,
-    /// Whether the mailbox exists, apart from whether it accepts mail now.
+    /// Whether the mailbox exists, even if it accepts no mail now.
     pub mailbox: Mailbox,
 }
 
-/// Assesses `verdict`. `catch_all` is the knowledge about the domain at its host: any value but unknown comes from a
-/// control recipient, or a refusal within the day. `informative` says whether the operator is known to refuse unknown
-/// recipients at RCPT, or known not to.
+/// Assesses `verdict`. `catch_all` is what is known about the domain at its host: any value but
+/// unknown comes from a control recipient, or from a refusal within the last day. `informative`
+/// says if the operator is known to refuse unknown recipients at RCPT, or known not to.
 #[must_use]
 pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>) -> Assessment {
     use {
@@ -22,7 +22,7 @@ pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>)
         Deliverability::{Deliverable, Risky, Undeliverable, Unknown},
     };
     let reason = verdict.reason;
-    // The dialogue and DNS know some facts better than a status and a reason show.
+    // The conversation and DNS can give more precise facts than status and reason.
     let host_confidence =
         verdict.details.as_ref().map_or(Confidence::None, |details| details.confidence);
     let (reason, confidence, told) = match verdict.status {
@@ -38,9 +38,9 @@ pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>)
         Status::Refused | Status::InvalidFormat | Status::DomainNotFound => {
             (reason, High, Undeliverable)
         }
-        // An implicit MX that cannot be reached may be back tomorrow.
+        // An implicit MX that is unreachable may be reachable tomorrow.
         Status::NoMxRecords if verdict.stage == Stage::Dns => (reason, High, Undeliverable),
-        // No mail gets there as long as DNS, or the server, stays as it is.
+        // The domain gets no mail as long as DNS or the server isn't changed.
         Status::SmtpConnectError
             if reason == Reason::NoUsableAddress && host_confidence == High =>
         {
@@ -61,14 +61,15 @@ pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>)
     Assessment { reason, confidence, verdict: told, mailbox }
 }
 
-/// A mailbox that is full, busy or disabled exists or existed. An acceptance proves one only where not everything is accepted.
+/// A mailbox that is full, busy or disabled exists. An acceptance proves that it exists, unless the
+/// server accepts everything.
 fn mailbox(reason: Reason, verdict: Deliverability) -> Mailbox {
     match reason {
         Reason::Accepted if verdict == Deliverability::Deliverable => Mailbox::Exists,
         Reason::MailboxFull | Reason::MailboxBusy | Reason::MailboxDisabled => Mailbox::Exists,
         Reason::NoSuchMailbox | Reason::DomainNotFound | Reason::NullMx => Mailbox::Absent,
         Reason::DomainRefusesMail if verdict == Deliverability::Undeliverable => Mailbox::Absent,
-        // Not an implicit MX that may be back tomorrow.
+        // An implicit MX is excluded, because it may be reachable tomorrow.
         Reason::NoMx if verdict == Deliverability::Undeliverable => Mailbox::Absent,
         _ => Mailbox::Unknown,
     }

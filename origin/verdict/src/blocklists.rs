@@ -1,4 +1,5 @@
-//! The sites of blocklists: a refusal that names one concerns our address, regardless of its words.
+//! Sites of blocklists: a refusal that names one is about our address, whatever its other words
+//! are.
 
 use std::sync::LazyLock;
 
@@ -6,13 +7,13 @@ use serde::Deserialize;
 
 use super::tables;
 
-/// `data/blocklists.toml`.
+/// Contents of `data/blocklists.toml`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Blocklists {
-    /// Domains whose names and pages are about listed addresses.
+    /// Domains whose hosts and pages report listed addresses.
     sites: Vec<String>,
-    /// First labels of the zones in which addresses are looked up.
+    /// First labels of the DNS zones in which addresses are looked up.
     zones: Vec<String>,
 }
 

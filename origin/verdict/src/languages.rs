@@ -1,8 +1,9 @@
-//! Words of servers in their users' languages, a file of `data/languages/` for each: add a word there, or a file and
-//! its line here.
+//! Words of servers in their users' languages, one file in `data/languages/` per language; a new
+//! file needs a line here.
 //!
-//! A refusal is about the recipient where a word for a mailbox stands near a word for its absence, and
-//! not near one for a machine. Neither alone says anything: `not found` may be our PTR record.
+//! A refusal is about the recipient if a word for a mailbox stands near a word for its absence, and
+//! not near one for a machine. Neither word suffices alone: `not found` may be about our PTR
+//! record.
 
 pub(super) mod things;
 
@@ -17,33 +18,36 @@ use super::{
     text::{COLON, IP, REJECTED, STOP, Said, fold::LOST},
 };
 
-/// A file of `data/languages/`: words as they are written, in any case; accents may be missing. A word is matched from its beginning,
-/// and to its end unless it ends with `*`. Scripts without spaces are matched anywhere.
+/// A file in `data/languages/`: words in their normal spelling, in any case; accents are optional.
+/// A word matches from its beginning and, unless it ends with `*`, to its end. Scripts without
+/// spaces are matched anywhere.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct Language {
-    /// A mailbox or whom it belongs to.
+    /// Words for a mailbox or its owner.
     pub recipient: Vec<String>,
-    /// An address, which may be ours: with `missing` alone it means the recipient.
+    /// Words for an address, which may be ours: with one of `missing` alone, it means the
+    /// recipient's.
     pub address: Vec<String>,
     pub missing: Vec<String>,
-    /// Missing or out of order: RFC 5321 says `mailbox unavailable` of both, and of a policy.
+    /// Words for missing or out of order: RFC 5321 uses `mailbox unavailable` for both, and for a
+    /// policy.
     pub unavailable: Vec<String>,
     pub disabled: Vec<String>,
     pub full: Vec<String>,
-    /// Unmistakably us: our address, host or domain.
+    /// Words that can only mean us: our address, host or domain.
     pub us: Vec<String>,
-    /// TLS by another name.
+    /// Other words for TLS.
     pub encryption: Vec<String>,
-    /// The sender, whose mailbox may be unknown as well.
+    /// Words for the sender, whose mailbox may be unknown too.
     pub sender: Vec<String>,
-    /// A policy, a denial: us, unless a code says otherwise.
+    /// Words for a policy or a denial: about us, unless a code says otherwise.
     pub refusal: Vec<String>,
-    /// Words about our side of the conversation. They weaken a verdict but never decide it.
+    /// Words about our side of the conversation. They weaken a verdict but never decide it alone.
     pub sending: Vec<String>,
-    /// A request to come back.
+    /// Words that ask for a later retry.
     pub later: Vec<String>,
-    /// The server fails temporarily.
+    /// Words for a temporary failure of the server.
     pub outage: Vec<String>,
 }
 
@@ -67,7 +71,7 @@ pub(super) static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
     .into()
 });
 
-/// Sense of a word.
+/// Meaning of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sense {
     Recipient,
@@ -76,7 +80,7 @@ enum Sense {
     Unavailable,
     Disabled,
     Full,
-    /// A complete statement.
+    /// A complete statement by itself.
     Plain(Meaning),
 }
 
@@ -93,9 +97,10 @@ impl Sense {
     }
 }
 
-/// Most characters between a word for a mailbox and the word for its state: `user with that name is`.
+/// Greatest distance, in characters, between a word for a mailbox and the word for its state, such
+/// as `user with that name is`.
 const NEAR: usize = 14;
-/// Maximum of words whose neighbours are examined; a refusal has a dozen.
+/// Most words whose neighbours are examined; a refusal has about a dozen.
 const MAX_WORDS: usize = 256;
 
 static WORDS: LazyLock<Matcher<(usize, Sense)>> = LazyLock::new(|| {
@@ -127,7 +132,8 @@ impl Language {
     }
 }
 
-/// Returns the meanings of all languages' words in `words` (see [`Said`](super::text::Said)), as bits.
+/// Returns the meanings of all languages' words in `words` (see [`Said`](super::text::Said)) as a
+/// bit set.
 pub(super) fn meanings(words: &str) -> u32 {
     let mut findings: Vec<(usize, Sense, Range<usize>)> = Vec::new();
     let mut meanings = 0;
@@ -161,20 +167,23 @@ pub(super) fn meanings(words: &str) -> u32 {
     meanings
 }
 
-/// `Recipient address rejected: user unknown`, and nothing between the two.
+/// Returns whether the state directly follows `Recipient address rejected`, as in `Recipient
+/// address rejected: user unknown`.
 fn is_what_was_rejected(words: &str, state: &Range<usize>) -> bool {
     let before = words.get(..=state.start).unwrap_or_default();
     before.trim_end_matches([' ', COLON]).ends_with(REJECTED)
 }
 
-/// Exim's `Over quota`: of whom, if it says nothing else? A single word may concern the server.
+/// Returns whether the state is the whole text, such as Exim's `Over quota`, which then means the
+/// mailbox. A single word may also be about the server.
 fn is_all(words: &str, state: &Range<usize>) -> bool {
     let (before, after) = (words.get(..state.start), words.get(state.end..));
     let others = [before, after].into_iter().flatten().any(|it| it.contains(char::is_alphabetic));
     !others && words.get(state.clone()).is_some_and(|said| said.trim().contains(' '))
 }
 
-/// Within one sentence, and no IP address between them: `address 192.0.2.1 not found` is ours.
+/// Returns whether both are in one sentence without an IP address between them: `address 192.0.2.1
+/// not found` is about ours.
 fn are_near(words: &str, one: &Range<usize>, other: &Range<usize>) -> bool {
     let (first, second) = if one.start <= other.start { (one, other) } else { (other, one) };
     let Some(between) = words.get(first.end..second.start) else { return first.end > second.start };
@@ -182,13 +191,13 @@ fn are_near(words: &str, one: &Range<usize>, other: &Range<usize>) -> bool {
     between.chars().take(NEAR + 1).count() <= NEAR && !between.contains([IP, STOP, COLON])
 }
 
-/// `word` in its forms in a text: intact, and with the bytes above ASCII lost.
+/// Returns the forms of `word` in a text: intact, and with the non-ASCII bytes lost.
 fn patterns_of(word: &str) -> Vec<String> {
     let (stem, open) = word.strip_suffix('*').map_or((word, false), |stem| (stem, true));
     let lossy = |c: char| if c.is_ascii() { c } else { LOST };
     let words = |text: &str| Said::of(text).words.trim().to_owned();
     let mut forms = vec![words(stem)];
-    // Words in other scripts would have no letter left.
+    // Words in other scripts would lose all their letters.
     if !stem.is_ascii() && stem.chars().all(|c| c < '\u{250}') {
         forms.push(words(&stem.chars().map(lossy).collect::<String>()));
     }

@@ -1,9 +1,10 @@
-//! From a mail server's behaviour to a status and a reason: the policy of `docs/verdicts.md`, as tables.
+//! Maps a mail server's behaviour to a status and a reason: the policy of `docs/verdicts.md`, as
+//! tables.
 //!
-//! The main rule: a refusal of *us* is never a statement about the mailbox. `false` requires that the server spoke
-//! about the recipient, at RCPT. The order of evidence is the stage, the enhanced code, the basic code, the text;
-//! except that text which is unmistakably about us outranks any code, because some servers reuse `5.1.1` for a
-//! blocklist hit.
+//! The main rule: a refusal of *us* is never a statement about the mailbox. `false` requires that
+//! the server made a statement about the recipient, at RCPT. Evidence is ranked by stage, enhanced
+//! code, basic code, then text. But text that can only mean us outranks any code, because some
+//! servers reuse `5.1.1` for a blocklist hit.
 #![warn(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -36,8 +37,8 @@ use reading::Reading;
 pub use reception::{Reception, Scope};
 use rules::Rule;
 
-/// 5.1.1 and 5.1.10 (RFC 3463, RFC 7505 as Exchange uses it) and Exchange's 5.4.1: the name was looked up. 5.1.3 and
-/// 5.1.6 concern its form, or one mailbox.
+/// Codes for a failed lookup of the name: 5.1.1 and 5.1.10 (RFC 3463; Exchange uses RFC 7505's
+/// code) and Exchange's 5.4.1. 5.1.3 and 5.1.6 mean its form, or one mailbox only.
 const BY_NAME: [(u16, u16); 3] = [(1, 1), (1, 10), (4, 1)];
 
 /// Meaning of a server's behaviour.
@@ -45,17 +46,18 @@ const BY_NAME: [(u16, u16); 3] = [(1, 1), (1, 10), (4, 1)];
 pub struct Finding {
     pub status: Status,
     pub reason: Reason,
-    /// Seconds; only for greylisting.
+    /// Seconds to wait after greylisting; `None` otherwise.
     pub retry_after: Option<u32>,
-    /// Reception by the server, as the reply shows it.
+    /// How the server treats us, according to the reply.
     pub reception: Reception,
-    /// The rule of `docs/verdicts.md` that decided; `None` if the finding comes from no reply.
+    /// The rule in `docs/verdicts.md` that decided; `None` if the finding isn't based on a reply.
     pub rule: Option<&'static str>,
-    /// A refusal that asks for TLS; it says nothing where STARTTLS was not offered.
+    /// The refusal demands TLS; meaningless unless STARTTLS was offered.
     pub demands_tls: bool,
-    /// A `false` that may not last (4yz), or that a code says over words that no table knows: worth less.
+    /// A `false` that may be temporary (4yz), or one from a code with unknown words: lowers the
+    /// confidence.
     pub is_doubtful: bool,
-    /// The refusal has a code that servers have for a name that is not in their list.
+    /// The refusal has a code that servers use for a name missing in their list.
     pub by_name: bool,
 }
 
@@ -64,7 +66,7 @@ impl Finding {
         Self::of_ours(Status::SmtpConnectError, reason)
     }
 
-    /// A finding without a reply of the server.
+    /// Builds a finding without a server's reply.
     const fn of_ours(status: Status, reason: Reason) -> Self {
         Self {
             status,
@@ -89,14 +91,14 @@ impl Finding {
             rule: Some(name),
             demands_tls: encryption::is_demanded(reply, reading),
             is_doubtful: status == Status::Refused
-                // 556 has no other use (RFC 7504, RFC 7505).
+                // 556 has no other meaning (RFC 7504, RFC 7505).
                 && (reply.is_transient() || !(reading.is_understood() || reply.code == 556)),
             by_name: reason == Reason::NoSuchMailbox
                 && reading.enhanced.is_some_and(|code| BY_NAME.contains(&code)),
         }
     }
 
-    /// The verdict at `stage`, with the reply as its evidence.
+    /// Returns the verdict at `stage`, with the reply as its evidence.
     #[must_use]
     pub fn at(self, stage: Stage, reply: Option<&Reply>) -> Verdict {
         Verdict {
@@ -114,35 +116,36 @@ pub fn judge(stage: Stage, reply: &Reply) -> Finding {
     let reading = Reading::of(reply);
     let mut rules = rules::of(stage, reply.code).iter();
     let rule = rules.find(|rule| rule.fits(stage, reply.code, &reading));
-    // The last rule of each table fits everything.
+    // The last rule of each table matches everything.
     rule.map_or(Finding::unanswered(Reason::ProtocolError), |rule| {
         Finding::by(rule, reply, &reading)
     })
 }
 
-/// Reads the word lists and the reader's weights, so that a mistake in one is found at the start and the first check
-/// doesn't wait for them.
+/// Loads the word lists and the reader's weights, so that a mistake in them is found at startup and
+/// the first check doesn't wait for them.
 pub fn load() {
     LazyLock::force(&reader::MODEL);
-    // A mailbox, a state and a host's name: covers each list.
+    // The reply contains a mailbox, a state and a host name, so that each list is used.
     if let Some(reply) = Reply::parse("550 user unknown at mx.example.org\r\n") {
         let _ = judge(Stage::Rcpt, &reply);
     }
 }
 
-/// Returns the meaning of a broken dialogue, wherever it broke.
+/// Returns the finding for a broken conversation.
 #[must_use]
 pub const fn judge_broken(broken: Broken) -> Finding {
     match broken {
         Broken::Closed => Finding::unanswered(Reason::ConnectionFailed),
         Broken::Garbage => Finding::unanswered(Reason::ProtocolError),
         Broken::Tls => Finding::unanswered(Reason::TlsFailed),
-        // Ours, and never the recipient's.
+        // Our own failure; it says nothing about the recipient.
         Broken::Unencodable => Finding::of_ours(Status::FatalException, Reason::OurLimit),
     }
 }
 
-/// The recipient needs SMTPUTF8 and the server does not offer it (RFC 6531 §3.2).
+/// Returns the finding for a recipient that needs SMTPUTF8 when the server doesn't offer it (RFC
+/// 6531 §3.2).
 #[must_use]
 pub const fn smtputf8_unsupported() -> Finding {
     Finding::unanswered(Reason::Smtputf8Unsupported)

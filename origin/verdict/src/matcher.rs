@@ -1,4 +1,4 @@
-//! All words of a table looked for in one pass over the text.
+//! Searches a text for all words of a table in one pass.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ impl<T: Copy> Matcher<T> {
     #[expect(clippy::expect_used, reason = "its only error is of patterns beyond 2³¹ octets")]
     pub(super) fn new<P: AsRef<[u8]>>(rows: impl IntoIterator<Item = (P, T)>) -> Self {
         let (patterns, values): (Vec<P>, Vec<T>) = rows.into_iter().unzip();
-        // The fastest of its kinds, for some megabytes: a refusal is read with each probe that meets one.
+        // The fastest kind of automaton, for some megabytes of memory: every refusal is searched.
         let builder = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(patterns);
         Self { automaton: builder.expect("a table of short words"), values }
     }
@@ -27,7 +27,7 @@ impl<T: Copy> Matcher<T> {
         self.automaton.memory_usage()
     }
 
-    /// Each place of `text` where a pattern stands, with its value; they may overlap.
+    /// Returns all matches in `text`, which may overlap, with their values.
     pub(super) fn hits(&self, text: &str) -> impl Iterator<Item = (T, Range<usize>)> {
         self.automaton.find_overlapping_iter(text).filter_map(|hit| {
             self.values.get(hit.pattern().as_usize()).map(|value| (*value, hit.range()))

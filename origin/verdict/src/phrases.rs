@@ -1,5 +1,5 @@
-//! Phrases of servers, in lower case, each row with the provider or software that sends it: `data/phrases.toml`, and
-//! `data/idioms.toml` for words that would mislead on their own.
+//! Phrases of servers in lower case, each row with the provider or software that uses it:
+//! `data/phrases.toml`, and `data/idioms.toml` for phrases whose single words would mislead.
 //!
 //! A phrase is searched in the text that `reading.rs` prepares: words separated and surrounded by single spaces,
 //! without quoted addresses. Sisimai is a library that parses bounces and lists observed wordings.
@@ -14,58 +14,59 @@ use super::{matcher::Matcher, tables};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Meaning {
-    /// A rule of the recipient's domain about its senders.
+    /// A rule of the recipient's domain for its senders.
     DomainRule,
-    /// Unmistakably us: the name of our address.
+    /// Certainly about us: the name of our address.
     ReverseDns,
-    /// Unmistakably us: we may not send through them.
+    /// Certainly about us: we may not relay through the server.
     Relay,
-    /// Unmistakably us: too often, too much, too fast.
+    /// Certainly about us: too many messages or connections, or too fast.
     Rate,
-    /// Unmistakably us: our address, on a list or by its reputation.
+    /// Certainly about us: our address is on a list or has a bad reputation.
     OurAddress,
-    /// Unmistakably us: our name, sender, domain or connection.
+    /// Certainly about us: our name, sender, domain or connection.
     Client,
-    /// Unmistakably us: the session is not encrypted.
+    /// Certainly about us: the session isn't encrypted.
     Encryption,
-    /// The sender: us, unless a code says otherwise.
+    /// The sender: about us, unless a code says otherwise.
     Sender,
-    /// Us, unless a code says otherwise.
+    /// A policy: about us, unless a code says otherwise.
     Policy,
-    /// Our side of the conversation: us, unless a code or a word about the recipient says otherwise.
+    /// Our side of the conversation: about us, unless a code or a word about the recipient says
+    /// otherwise.
     Sending,
-    /// By its name, or in the fixed words of a software that does it.
+    /// Greylisting, named as such or in the fixed words of a software.
     Greylisting,
-    /// A request to come back: greylisting, unless a code says otherwise.
+    /// A request to retry later: greylisting, unless a code says otherwise.
     TryLater,
-    /// The server's own trouble, with any code.
+    /// The server's own failure, with any code.
     Trouble,
-    /// The server behind this one cannot be reached.
+    /// The server behind this one is unreachable.
     Unreachable,
     /// The server fails temporarily, unless a code says otherwise.
     Outage,
     MailboxFull,
-    /// The recipient currently gets more mail than the server accepts.
+    /// The recipient currently gets more mail than the server accepts for it.
     Busy,
-    /// A word of a mailbox, or of the state that one may be in.
+    /// A word for a mailbox, or for a mailbox's state.
     Mailbox,
-    /// No words, but a code or a link.
+    /// No words, only a code or a link.
     Wordless,
-    /// A quota, unless other words call it one of sending.
+    /// A quota of the mailbox, unless other words say that it limits sending.
     Quota,
     MessageSize,
     Disabled,
     /// The recipient does not exist.
     Recipient,
-    /// An address doesn't exist: the recipient's, if nothing concerns ours.
+    /// An address doesn't exist: the recipient's, unless something concerns ours.
     Address,
-    /// The recipient does not exist, or is out of order.
+    /// The recipient doesn't exist, or is out of order.
     Unavailable,
-    /// Exchange Online's words for an unknown recipient under 5.4.1, and Postfix's for a policy.
+    /// Exchange Online's words for an unknown recipient with 5.4.1, and Postfix's for a policy.
     RecipientDenied,
-    /// The recipient's domain has no mail here.
+    /// The server has no mail for the recipient's domain.
     Domain,
-    /// A domain or host that is not known, ours or the recipient's.
+    /// An unknown domain or host, ours or the recipient's.
     NoDomain,
 }
 
@@ -74,7 +75,7 @@ impl Meaning {
         1 << self as u32
     }
 
-    /// Returns the name in `docs/verdicts.md`: `OurAddress` is `our address`.
+    /// Returns the name in `docs/verdicts.md`: `OurAddress` becomes `our address`.
     #[cfg(test)]
     pub(super) fn name(self) -> String {
         let mut name = String::new();
@@ -95,7 +96,7 @@ pub(super) struct Phrase {
     pub seen_at: String,
 }
 
-/// The rows of a file: by meaning, phrases and where they were seen.
+/// Returns the rows of a file: meaning, phrases and sources.
 fn rows(file: &'static str) -> Vec<Phrase> {
     let by_meaning: HashMap<Meaning, HashMap<String, String>> = tables::read(file);
     let rows = by_meaning.into_iter().flat_map(|(meaning, phrases)| {
@@ -108,10 +109,10 @@ fn rows(file: &'static str) -> Vec<Phrase> {
 
 static ORDINARY: LazyLock<Vec<Phrase>> =
     LazyLock::new(|| rows(include_str!("../data/phrases.toml")));
-/// Longest first: each is removed from the text before the search for a part of it.
+/// Idioms, the longest first: each is removed from the text before shorter ones are searched.
 static IDIOMS: LazyLock<Vec<Phrase>> = LazyLock::new(|| rows(include_str!("../data/idioms.toml")));
 
-/// All but the idioms.
+/// Returns all phrases except idioms.
 pub(super) fn phrases() -> impl Iterator<Item = &'static Phrase> {
     ORDINARY.iter()
 }
@@ -123,11 +124,11 @@ pub(super) fn idioms() -> impl Iterator<Item = &'static Phrase> {
 static PHRASES: LazyLock<Matcher<Meaning>> =
     LazyLock::new(|| Matcher::new(phrases().map(|row| (&row.text, row.meaning))));
 
-/// Finds all idioms in one pass; most replies have none.
+/// Finds all idioms in one pass; most replies contain none.
 static IDIOM_TEXTS: LazyLock<Matcher<Meaning>> =
     LazyLock::new(|| Matcher::new(idioms().map(|row| (&row.text, row.meaning))));
 
-/// Returns the meanings of the phrases in `text` (see [`Said`](super::text::Said)), as bits.
+/// Returns the meanings of the phrases in `text` (see [`Said`](super::text::Said)) as a bit set.
 pub(super) fn meanings(text: &str) -> u32 {
     let mut meanings = 0;
     let mut text = Cow::Borrowed(text);

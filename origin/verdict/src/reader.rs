@@ -1,7 +1,8 @@
-//! A second reader for refusals that no rule understands: the chance that the reply says that the mailbox is dead.
+//! A statistical second reader for refusals that match no rule: estimates the probability that the
+//! reply reports a dead mailbox.
 //!
-//! It is linear over hashed words and letters, and decides nothing: its number is evidence beside the verdict
-//! (`docs/verdicts.md`). `origin/trainer` writes its weights.
+//! It is a linear model over hashed words and letters. It decides nothing: its result is evidence
+//! next to the verdict (`docs/verdicts.md`). `origin/trainer` computes its weights.
 
 mod features;
 mod model;
@@ -18,25 +19,25 @@ pub use veto::Abstention;
 
 use crate::{Finding, judge};
 
-/// The weights that `make reader` has written.
+/// The weights written by `make reader`.
 pub static MODEL: LazyLock<Model> = LazyLock::new(|| {
     Model::read(include_bytes!("../data/reader/model.bin")).unwrap_or_else(Model::silent)
 });
 
-/// The reader's result for a reply, with its inputs.
+/// The reader's result for a reply, with its features.
 #[derive(Debug, Clone)]
 pub struct Opinion {
-    /// Percent; `None` where the reader abstains.
+    /// Probability in percent; `None` if the reader abstains.
     pub percent: Option<u8>,
     pub abstention: Option<Abstention>,
-    /// Each feature with its contribution to the logit, the largest first.
+    /// Each feature with its contribution to the logit, largest first.
     pub features: Vec<(Feature, f64)>,
     /// Start value of the logit.
     pub bias: f64,
 }
 
-/// The chance in percent that `reply` says that the mailbox is dead. `None` where a rule has decided or the reader
-/// abstains. `our_names` are the names under which we speak.
+/// Returns the probability in percent that `reply` reports a dead mailbox. `None` if a rule has
+/// decided or the reader abstains. `our_names` are our own names, as the server sees them.
 #[must_use]
 pub fn percent<'a>(
     stage: Stage,
@@ -51,14 +52,14 @@ pub fn percent<'a>(
     veto::of_words(&features, &MODEL).is_none().then(|| MODEL.percent(&features))
 }
 
-/// Returns whether the reader is asked: the rules end in `unclear` at RCPT under a permanent code. Words about us end
-/// in another rule.
+/// Returns whether the reader is used: only if the rules end in `unclear` at RCPT with a permanent
+/// code. Replies about us match other rules.
 #[must_use]
 pub fn is_asked(stage: Stage, reply: &Reply, finding: &Finding) -> bool {
     stage == Stage::Rcpt && reply.is_permanent() && finding.reason == Reason::Unclear
 }
 
-/// Returns the result of `model` for `reply`, whether or not a rule has decided.
+/// Returns the model's result for `reply`, even if a rule has decided.
 #[must_use]
 pub fn opinion<'a>(
     reply: &Reply,
@@ -86,7 +87,7 @@ pub fn opinion<'a>(
     }
 }
 
-/// The rule that decides about `reply` at RCPT, with the reader's opinion where it is asked.
+/// Returns the rule's finding for `reply` at RCPT, and the reader's result if it is used.
 #[must_use]
 pub fn explain(reply: &Reply) -> (Finding, Option<Opinion>) {
     let finding = judge(Stage::Rcpt, reply);

@@ -10,12 +10,13 @@ use super::{
     text::Said,
 };
 
-/// The meaning of a reply. Its text is read only when a rule needs it: most replies are judged by their codes alone.
+/// The meaning of a reply. Its text is searched only when a rule needs it: most replies are judged
+/// by their codes alone.
 pub(super) struct Reading<'a> {
     text: &'a str,
     meanings: OnceCell<u32>,
-    /// Subject and detail of the enhanced code. The class is the basic code's to say: servers that
-    /// answer `450 5.7.1` mean to be asked again.
+    /// Subject and detail of the enhanced code. Only the basic code gives the class: servers that
+    /// send `450 5.7.1` expect a retry.
     pub enhanced: Option<(u16, u16)>,
 }
 
@@ -25,7 +26,7 @@ impl<'a> Reading<'a> {
         Self { text: reply.beginning(), meanings: OnceCell::new(), enhanced }
     }
 
-    /// Returns whether its words about a mailbox or its domain are known, or it has none.
+    /// Returns whether the words about a mailbox or its domain are known, or there are none.
     pub(super) fn is_understood(&self) -> bool {
         use Meaning::{
             Address, Disabled, Domain, Mailbox, MailboxFull, NoDomain, Quota, Recipient,
@@ -62,7 +63,7 @@ fn meanings(text: &str) -> u32 {
     if !plain_text.words.contains(char::is_alphabetic) {
         meanings |= Meaning::Wordless.bit();
     }
-    // Servers quote the client's address.
+    // Servers quote the client's IP address.
     if plain_text.quotes_an_ip() {
         meanings |= Meaning::Sending.bit();
     }

@@ -1,26 +1,27 @@
-//! Reception by a server, as a reply shows it, for the pool that decides when to come again.
+//! How a server treats us, according to a reply; the pool uses it to decide when to connect again.
 
 use rcpt_smtp::Reply;
 
 use super::{Rule, retry};
 
-/// Whom a refusal is about, besides the recipient that was asked about.
+/// Extent of a refusal beyond the recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Of no concern for the next question.
+    /// No consequence for the next recipient.
     Nothing,
-    /// Our address, its name or its reputation: every recipient there gets the same answer.
+    /// Our address, its name or its reputation: every recipient there gets the same reply.
     OurAddress,
-    /// A rule that may be of the recipient or its domain: other domains there get another answer.
+    /// A rule that may belong to the recipient or its domain: other domains there get other
+    /// replies.
     DomainRule,
-    /// Too often or too much, or a server that closes the connection: 421.
+    /// Too many or too fast, or a server that closes the connection: 421.
     Rate,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reception {
     pub scope: Scope,
-    /// Seconds that the text asks us to stay away.
+    /// Seconds for which the text asks us to stay away.
     pub hint: Option<u32>,
 }
 

@@ -5,13 +5,13 @@ const DEFAULT_DELAY: u32 = 300;
 const MIN_DELAY: u32 = 60;
 const MAX_DELAY: u32 = 24 * 3_600;
 
-/// Returns the seconds to wait after greylisting: from the text (`try again in 5 minutes`, `Greylisted for 300
-/// seconds`), else five minutes.
+/// Returns the seconds to wait after greylisting: from the text (`try again in 5 minutes`,
+/// `Greylisted for 300 seconds`), otherwise five minutes.
 pub(super) fn seconds(text: &str) -> u32 {
     hint(text).unwrap_or(DEFAULT_DELAY)
 }
 
-/// The delay that the text names.
+/// Returns the delay that the text requests, in seconds.
 pub(super) fn hint(text: &str) -> Option<u32> {
     let mut number = None;
     for word in text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {

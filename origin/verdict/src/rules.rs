@@ -1,6 +1,7 @@
 //! The policy as tables: the first matching rule gives a reply's status and reason.
 //!
-//! `docs/verdicts.md` holds the same rows in the same order, each with its reason; a test compares them.
+//! `docs/verdicts.md` contains the same rows in the same order, each with an explanation; a test
+//! compares them.
 
 mod before_rcpt;
 mod rcpt_permanent;
@@ -16,8 +17,8 @@ use rcpt_positive::RCPT_POSITIVE;
 use rcpt_transient::RCPT_TRANSIENT;
 pub(super) use table::Rule;
 
-/// The rules for a reply that begins with `code` at `stage`, of which the first that fits decides. The
-/// last of each table fits everything.
+/// Returns the rules for a reply with `code` at `stage`; the first match decides. The last rule of
+/// each table matches everything.
 pub(super) const fn of(stage: Stage, code: u16) -> &'static [Rule] {
     match (stage, code / 100) {
         (Stage::Rcpt, 4) => RCPT_TRANSIENT,

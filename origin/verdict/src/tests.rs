@@ -1,5 +1,5 @@
-//! `policy` holds a case for every row of the tables of `docs/verdicts.md`; `golden` replies of real servers; `words`
-//! the effect of each phrase in any surroundings.
+//! `policy` tests every row of the tables of `docs/verdicts.md`; `golden` replies of real servers;
+//! `words` the effect of each phrase in any context.
 
 mod cost;
 mod documented;
@@ -13,10 +13,10 @@ use rcpt_smtp::Reply;
 
 use super::judge;
 
-/// Name, stage, reply with a written `\n` between its lines, status, reason.
+/// Name, stage, reply with `\n` between its lines, status, reason.
 type Case = (&'static str, Stage, &'static str, Status, Reason);
 
-/// Reports all cases that differ, not only the first.
+/// Reports all failing cases, not only the first.
 fn check(cases: &[Case]) {
     let wrong: Vec<_> = cases
         .iter()

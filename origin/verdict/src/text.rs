@@ -1,7 +1,7 @@
-//! A server's words without its quotations: the form in which the tables of words are searched.
+//! A server's words without quotations, in the form for searching the tables' words.
 //!
-//! A mailbox may be called `spamhaus` and a host `callback.example.org`: addresses, host names and URLs are removed
-//! before words are searched.
+//! A mailbox may be named `spamhaus` and a host `callback.example.org`: addresses, host names and
+//! URLs are removed before the search.
 
 pub(super) mod fold;
 mod host_name;
@@ -12,25 +12,26 @@ use super::blocklists;
 use fold::{LOST, fold, unquoted};
 use host_name::is_host_name;
 
-/// In [`Said::words`], a removed IP address.
+/// Marks a removed IP address in [`Said::words`].
 pub(super) const IP: char = '*';
-/// In [`Said::words`], the end of a sentence.
+/// Marks the end of a sentence in [`Said::words`].
 pub(super) const STOP: char = '|';
 
-/// In [`Said::words`], a colon: the text before and after it belongs together if it is one word.
+/// Marks a colon in [`Said::words`]: a single word before or after it belongs to the other side.
 pub(super) const COLON: char = ':';
-/// In [`Said::words`], `Recipient address rejected`: words directly after it concern the recipient.
+/// Stands for `Recipient address rejected` in [`Said::words`]: words directly after it are about
+/// the recipient.
 pub(super) const REJECTED: char = '§';
 const REJECTIONS: [&str; 2] = [" recipient address rejected ", " recipient rejected "];
 
-/// Octets of folded text that are read: four times the 1 KiB that a reply's reading begins with. U+FDFA folds into 18
-/// letters.
+/// Most bytes of folded text that are used: four times the first 1 KiB of a reply, which alone is
+/// interpreted. U+FDFA folds into 18 letters.
 const MAX_SAID: usize = 4_096;
 
-/// Words without any meaning for who is rejected.
+/// Words that don't matter for who is rejected.
 const FILLERS: [&str; 9] = ["sorry", "the", "this", "that", "is", "was", "has", "been", "here"];
 
-/// All words of a reply, except fillers, that merely reject the recipient.
+/// Complete replies, without fillers, that only reject the recipient.
 const MERELY_REJECTED: [&[&str]; 8] = [
     &["address", "rejected"],
     &["address", "refused"],
@@ -42,16 +43,16 @@ const MERELY_REJECTED: [&[&str]; 8] = [
     &["recipient", "address", "not", "accepted"],
 ];
 
-/// From U+2E80 on scripts are written without spaces between words.
+/// From U+2E80 on, scripts have no spaces between words.
 const UNSPACED: char = '\u{2e80}';
 
 #[derive(Debug, Default)]
 pub(super) struct Said {
-    /// Words with their punctuation, separated and surrounded by single spaces, folded.
+    /// Folded words with punctuation, separated and surrounded by single spaces.
     pub text: String,
     /// The same without punctuation; IP addresses and ends of sentences are marked.
     pub words: String,
-    /// The site of a blocklist was named, as a host or in a URL.
+    /// The text named a blocklist's site, as a host or in a URL.
     pub names_blocklist: bool,
 }
 
@@ -60,11 +61,12 @@ impl Said {
         let text = unquoted(text);
         let mut said = Self::default();
         let mut rest = &*text;
-        // Behind this no bracket is closed; looked for once, or a text of open brackets would be read for each of them.
+        // No bracket is closed after this. It is searched once, because a text of open brackets
+        // would otherwise be searched for each of them.
         let last_closing = text.rfind('>').unwrap_or_default();
         while let Some((before, quoted)) = rest.split_once('<') {
             said.push(before);
-            // A bracket that is never closed quotes nothing; one that holds no address holds a URL or a
+            // An unclosed bracket quotes nothing; brackets without an address contain a URL or a
             // sentence (RFC 3986 appendix C).
             let is_closed = text.len() - quoted.len() <= last_closing;
             let pair = if is_closed { quoted.split_once('>') } else { None };
@@ -90,7 +92,8 @@ impl Said {
         self.words.contains(IP)
     }
 
-    /// Returns whether the recipient is rejected without another subject: then the recipient is the subject.
+    /// Returns whether the recipient is rejected and no other subject is named: then the recipient
+    /// is the subject.
     pub(super) fn merely_rejects_the_recipient(&self) -> bool {
         let said = self.words.split(' ').filter(|word| word.contains(char::is_alphabetic));
         let said: Vec<_> = said.filter(|word| !FILLERS.contains(word)).collect();
@@ -104,11 +107,11 @@ impl Said {
                 self.gap();
                 self.words.push(IP);
             } else if let Some((_, domain)) = word.rsplit_once('@') {
-                // `a@example.org:user` and `用户a@example.org不存在`: text attached to an address.
+                // Keeps text attached to an address: `a@example.org:user` and `用户a@example.org不存在`.
                 let before: String = word.chars().take_while(|c| *c >= UNSPACED).collect();
                 let part =
                     |c: char| c < UNSPACED && (c.is_alphanumeric() || matches!(c, '.' | '-'));
-                // `a@example.org...User unknown`: no host name has two dots in a row.
+                // Host names never contain two dots in a row: `a@example.org...User unknown`.
                 let (domain, behind) = domain.split_once("..").unwrap_or((domain, ""));
                 let after = domain.trim_start_matches(part);
                 let glued = if after.contains(char::is_alphanumeric) { after } else { "" };
@@ -134,7 +137,7 @@ impl Said {
             let next = chars.peek().copied();
             let lost =
                 c == '?' && previous.is_alphabetic() && next.is_some_and(char::is_alphabetic);
-            // `l'adresse` and `dell'utente` are two words, `n'existe` and `doesn't` one.
+            // `l'adresse` and `dell'utente` are two words; `n'existe` and `doesn't` are one.
             let elided = c == '\'' && previous != 'n' && chars.clone().take(3).count() == 3;
             match c {
                 _ if elided => self.gap(),
@@ -162,7 +165,8 @@ impl Said {
         }
     }
 
-    /// Returns `word` without URLs and host names, which may occur inside it: `host=mx.example.org[192.0.2.1]`.
+    /// Returns `word` without the URLs and host names in it, such as
+    /// `host=mx.example.org[192.0.2.1]`.
     fn without_names(&mut self, word: &str) -> String {
         let mut kept = String::with_capacity(word.len());
         let mut rest = word;
@@ -179,7 +183,7 @@ impl Said {
             } else if is_host_name(run) {
                 self.names_blocklist |= blocklists::has(run);
                 rest = if after.starts_with('/') { behind_path(after) } else { after };
-                // It may have ended a sentence.
+                // The removed name may have ended a sentence.
                 kept.push_str(if run.ends_with('.') { "." } else { "" });
             } else {
                 kept.push_str(run);

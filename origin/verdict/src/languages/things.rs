@@ -1,5 +1,5 @@
-//! Machines and services named after mailboxes: in `user database not found` and `servidor de cuenta no encontrado` the
-//! mailbox isn't missing.
+//! Machines and services named after mailboxes: in `user database not found` and `servidor de
+//! cuenta no encontrado`, no mailbox is missing.
 
 use std::{collections::HashSet, ops::Range, sync::LazyLock};
 
@@ -10,22 +10,22 @@ use super::super::{
     text::{COLON, Said},
 };
 
-/// `data/things.toml`.
+/// Contents of `data/things.toml`.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Things<T: Default> {
-    /// Words after a mailbox's word, or after the state.
+    /// Words that follow the word for a mailbox, or the state.
     things: T,
-    /// Words before the mailbox, with one of `of` between.
+    /// Words that precede the mailbox, with one of `of` between them.
     with_of: T,
     of: T,
-    /// Stand right before the mailbox.
+    /// Words that directly precede the mailbox.
     without_of: T,
-    /// Stand between mailbox and state, in scripts without spaces.
+    /// Words between mailbox and state, in scripts without spaces.
     unspaced: T,
 }
 
-/// The words in the form of [`Said::words`].
+/// Returns the words in the form of [`Said::words`].
 fn folded(words: Vec<String>) -> HashSet<String> {
     words.iter().map(|word| Said::of(word).words.trim().to_owned()).collect()
 }
@@ -41,7 +41,8 @@ static THINGS: LazyLock<Things<HashSet<String>>> = LazyLock::new(|| {
     }
 });
 
-/// The word for a mailbox at `noun` names a thing, or the state at `state` is that of one.
+/// Returns whether the mailbox word at `noun` is part of a thing's name, or the state at `state` is
+/// a thing's.
 pub(super) fn stand_between(words: &str, noun: &Range<usize>, state: &Range<usize>) -> bool {
     let (first, second) = if noun.start <= state.start { (noun, state) } else { (state, noun) };
     let between = words.get(first.end..second.start).unwrap_or_default();
@@ -49,19 +50,19 @@ pub(super) fn stand_between(words: &str, noun: &Range<usize>, state: &Range<usiz
     between.split(' ').any(is_thing)
         || THINGS.unspaced.iter().any(|thing| between.contains(thing.as_str()))
         || word_behind(words, noun).is_some_and(is_thing)
-        // `Account: unknown protocol`, and not `user unknown, system message`.
+        // Excludes `Account: unknown protocol`, but not `user unknown, system message`.
         || (between.contains(COLON) && word_behind(words, state).is_some_and(is_thing))
         || is_of_a_thing(words, noun)
 }
 
-/// Any of `words` is the name of a machine or a service, in any language.
+/// Returns whether any of `words` names a machine or a service, in any language.
 pub(crate) fn are_named(words: &str) -> bool {
     let sets = [&THINGS.things, &THINGS.with_of, &THINGS.without_of];
     words.split(' ').any(|word| sets.iter().any(|set| set.contains(word)))
         || THINGS.unspaced.iter().any(|thing| words.contains(thing.as_str()))
 }
 
-/// Returns the word after the one that ends, or continues, at `place`.
+/// Returns the word after the one that contains `place`.
 fn word_behind<'a>(words: &'a str, place: &Range<usize>) -> Option<&'a str> {
     let rest = words.get(place.end..)?;
     let is_whole = words.get(..place.end)?.ends_with(' ');
@@ -76,7 +77,7 @@ fn is_of_a_thing(words: &str, noun: &Range<usize>) -> bool {
     let [last, second, third] = [last, second, third].map(Option::unwrap_or_default);
     let two = format!("{second} {last}");
     THINGS.without_of.contains(last)
-        // `сервер почтового ящика`
+        // Matches `сервер почтового ящика`.
         || (THINGS.without_of.contains(second) && last.starts_with("почтов"))
         || (THINGS.of.contains(last) && THINGS.with_of.contains(second))
         || (THINGS.of.contains(&two) && THINGS.with_of.contains(third))

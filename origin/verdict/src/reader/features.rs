@@ -5,17 +5,19 @@ use crate::{
     text::{REJECTED, Said},
 };
 
-/// Buckets that features are hashed into; a weight of one octet each.
+/// Number of buckets for hashed features; each has a weight of one byte.
 pub const BUCKETS: usize = 1 << 16;
 
-/// Words and octets of folded text that are read. A refusal has a dozen words; the rest of a long one is advice.
+/// Most words of folded text that are used. A refusal has about a dozen words; the rest of a longer
+/// text is advice.
 const WORDS_MAX: usize = 32;
 const OCTETS_MAX: usize = 256;
-/// Letters of a run, at least and at most.
+/// Least and greatest number of letters in a run.
 const RUN: [usize; 2] = [3, 5];
 
-/// Words about faults, names in DNS, message content, lists, rules and times, which say nothing about a mailbox: `unknown
-/// error`, `PTR not found`, `illegal attachment`, `no such rule`, `quota of this hour`.
+/// Words about faults, DNS names, message content, lists, rules and times, which aren't about a
+/// mailbox: `unknown error`, `PTR not found`, `illegal attachment`, `no such rule`, `quota of this
+/// hour`.
 const FAULTS: [&str; 41] = [
     "attachment",
     "attachments",
@@ -60,10 +62,10 @@ const FAULTS: [&str; 41] = [
     "zone",
 ];
 
-/// A feature with its name.
+/// A feature and its readable form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Feature {
-    /// A word, two words, or letters between `…`.
+    /// One word, two words, or letters between `…`.
     pub text: String,
     pub bucket: u16,
 }
@@ -71,13 +73,13 @@ pub struct Feature {
 /// The features of one text.
 #[derive(Debug, Clone, Default)]
 pub struct Features {
-    /// Bucket of each occurrence of each feature, in the order of the text.
+    /// Bucket of every feature occurrence, in the order of the text.
     pub buckets: Vec<u16>,
-    /// Buckets of the words alone.
+    /// Buckets of the single words.
     pub words: Vec<u16>,
-    /// A machine, a service or a fault is named: it, and not the mailbox, may be missing.
+    /// The text names a machine, a service or a fault, which may be missing instead of the mailbox.
     pub names_thing: bool,
-    /// The text goes on behind what is read: the subject may stand there.
+    /// The text continues beyond the used words, and its subject may be there.
     pub is_cut: bool,
 }
 
@@ -89,7 +91,7 @@ enum Kind {
 }
 
 impl Features {
-    /// Features of a server's words, without quotations.
+    /// Returns the features of a server's text, without quotations.
     #[must_use]
     pub fn of(text: &str) -> Self {
         let (plain, is_cut) = plain(text);
@@ -107,7 +109,7 @@ impl Features {
         features
     }
 
-    /// The features with their names, in the order of the text.
+    /// Returns the features in readable form, in the order of the text.
     pub(super) fn named(text: &str) -> Vec<Feature> {
         let mut names = Vec::new();
         each(&plain(text).0, |kind, part| {
@@ -117,14 +119,14 @@ impl Features {
         names
     }
 
-    /// Returns the divisor of each occurrence, so that a long text weighs as much as a short one.
+    /// Returns the divisor for each occurrence, so that long and short texts have equal weight.
     #[must_use]
     pub fn norm(&self) -> f64 {
         (self.buckets.len().max(1) as f64).sqrt()
     }
 }
 
-/// FNV-1a, folded to 16 bits.
+/// Hashes with FNV-1a, folded to 16 bits.
 fn bucket(kind: Kind, part: &str) -> u16 {
     let mut hash = 0x811c_9dc5_u32;
     for octet in [kind as u8].iter().chain(part.as_bytes()) {
@@ -133,8 +135,8 @@ fn bucket(kind: Kind, part: &str) -> u16 {
     (hash ^ (hash >> 16)) as u16
 }
 
-/// The words of `text` as the rules see them, surrounded by single spaces, and whether there are more than are read. Names
-/// of queues and numbers are left out.
+/// Returns the words of `text` as the rules see them, surrounded by single spaces, and whether
+/// there are more than are used. Queue names and numbers are left out.
 fn plain(text: &str) -> (String, bool) {
     let plain_text = Said::of(text);
     let mut plain = String::with_capacity(OCTETS_MAX + 2);
@@ -153,7 +155,7 @@ fn plain(text: &str) -> (String, bool) {
     (plain, false)
 }
 
-/// Hands each feature of `plain` to `take`.
+/// Calls `take` with each feature of `plain`.
 fn each(plain: &str, mut take: impl FnMut(Kind, &str)) {
     let words = plain.trim();
     let mut begins = 0;

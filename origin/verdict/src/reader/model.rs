@@ -1,4 +1,4 @@
-//! The weights: one octet for each bucket, and which words were seen in training.
+//! The weights: one byte per bucket, and a bit for each word bucket seen in training.
 
 use super::features::{BUCKETS, Features};
 
@@ -12,19 +12,19 @@ pub struct Model {
     /// Contribution of a weight of 1 to the logit of a text with one feature.
     pub step: f32,
     pub bias: f32,
-    /// Known words that a text must have.
+    /// Least number of known words in a text.
     pub words_min: u8,
-    /// Percent from which a reply would count as a refusal of the recipient.
+    /// Percentage from which a reply would count as a refusal of the recipient.
     pub threshold: u8,
     /// SHA-256 of the training inputs.
     pub inputs: [u8; 32],
-    /// A bit for each bucket that a word of the training fell into.
+    /// A bit for each bucket, set if a word in training hashed to it.
     pub known: Vec<u8>,
     pub weights: Vec<i8>,
 }
 
 impl Model {
-    /// A model without any known word, so that it always abstains.
+    /// Creates a model without any known word, which always abstains.
     #[must_use]
     pub fn silent() -> Self {
         Self {
@@ -38,7 +38,7 @@ impl Model {
         }
     }
 
-    /// The model that [`Model::write`] has written.
+    /// Parses the output of [`Model::write`].
     #[must_use]
     pub fn read(octets: &[u8]) -> Option<Self> {
         let (header, rest) = octets.split_at_checked(HEADER)?;
@@ -70,7 +70,7 @@ impl Model {
         octets
     }
 
-    /// Words of a text that were seen in training.
+    /// Returns the number of words in a text that were seen in training.
     #[must_use]
     pub fn known_words(&self, features: &Features) -> usize {
         let is_known = |bucket: &&u16| {
@@ -89,7 +89,7 @@ impl Model {
         f64::from(self.bias)
     }
 
-    /// The chance in percent that the text says that the mailbox is dead.
+    /// Returns the probability in percent that the text reports a dead mailbox.
     #[must_use]
     pub fn percent(&self, features: &Features) -> u8 {
         let sum: i32 = features.buckets.iter().map(|bucket| i32::from(self.weight(*bucket))).sum();
@@ -102,10 +102,11 @@ impl Model {
     }
 }
 
-/// `1 / (1 + e^-logit)`, by additions, multiplications and a division alone: libraries differ in the last digit.
+/// Computes `1 / (1 + e^-logit)` with additions, multiplications and one division only: library
+/// functions differ in the last digit.
 #[must_use]
 pub fn chance(logit: f64) -> f64 {
-    // e^x = (e^(x/1024))^1024, and nine terms of the series are exact for such small values.
+    // e^x = (e^(x/1024))^1024; for such small values nine terms of the series are exact.
     let x = -logit.clamp(-30.0, 30.0) / 1024.0;
     let mut power = 1.0;
     for term in (1..=9).rev() {

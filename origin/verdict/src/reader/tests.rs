@@ -1,4 +1,4 @@
-//! Tests of when the reader is asked, and of its limits.
+//! Tests of when the reader is used, and of its limits.
 
 use rcpt_shared::Stage;
 use rcpt_smtp::Reply;
@@ -76,7 +76,7 @@ fn what_names_no_mailbox_or_an_unknown_subject_is_not_read() {
     }
 }
 
-/// Replies made to be read as a dead mailbox by their form: none is above the threshold.
+/// Replies written to look like those of dead mailboxes: none exceeds the threshold.
 #[test]
 fn hostile_forms_are_not_taken_for_a_dead_mailbox() {
     let long = format!("550 {} no such list here", "this one is closed ".repeat(100));
@@ -95,7 +95,7 @@ fn hostile_forms_are_not_taken_for_a_dead_mailbox() {
         let percent = percent_of(Stage::Rcpt, raw);
         assert!(percent.is_none_or(|percent| percent < MODEL.threshold), "{percent:?} {raw}");
     }
-    // Whatever it says, a reply to another question is not read.
+    // Replies at other stages are never read, whatever they say.
     for stage in [Stage::Banner, Stage::Ehlo, Stage::Mail] {
         assert_eq!(percent_of(stage, "550 no one here by that name"), None);
     }

@@ -1,4 +1,4 @@
-//! Abstention: replies that may be about us, and those that say too little.
+//! Abstention for replies that may be about us, or that say too little.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -6,20 +6,20 @@ use rcpt_smtp::Reply;
 
 use super::{features::Features, model::Model};
 
-/// Why the reader says nothing.
+/// Reason for abstaining.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Abstention {
-    /// A code of security (5.7.x) anywhere in the reply.
+    /// The reply contains a security code (5.7.x).
     SecurityCode,
     IpAddress,
     Url,
     OurName,
-    /// A server or a fault may be missing or unknown.
+    /// A server or a fault is named, which may be the missing or unknown thing.
     Thing,
-    /// The subject may stand behind what is read.
+    /// The subject may be beyond the used words.
     TooLong,
     FewKnownWords,
-    /// It may be the subject: `peer does not exist`.
+    /// An unknown word may be the subject: `peer does not exist`.
     UnknownWord,
 }
 
@@ -39,7 +39,7 @@ impl Abstention {
     }
 }
 
-/// Returns the reason to abstain if something in `reply` may be about us.
+/// Returns the reason to abstain if `reply` may be about us.
 pub(super) fn of_text<'a>(
     reply: &Reply,
     our_names: impl IntoIterator<Item = &'a str>,
@@ -59,7 +59,8 @@ pub(super) fn of_text<'a>(
     }
 }
 
-/// Returns the reason to abstain if the words name a machine, are too many, or `model` doesn't know them.
+/// Returns the reason to abstain if the words name a machine, are too many, or aren't known to
+/// `model`.
 pub(super) fn of_words(features: &Features, model: &Model) -> Option<Abstention> {
     if features.names_thing {
         return Some(Abstention::Thing);
@@ -77,7 +78,7 @@ pub(super) fn of_words(features: &Features, model: &Model) -> Option<Abstention>
     }
 }
 
-/// An address may stand within a word: `host=mx[192.0.2.1]`.
+/// Returns whether the text contains an IP address, even within a word: `host=mx[192.0.2.1]`.
 fn names_an_ip(text: &str) -> bool {
     let of_v4 = text.split(|c: char| !(c.is_ascii_digit() || c == '.'));
     let of_v6 = text.split(|c: char| !(c.is_ascii_hexdigit() || c == ':'));

@@ -1,4 +1,4 @@
-//! RCPT answered with 5yz: the only place where a refusal may be about the mailbox, if it says so.
+//! RCPT answered with 5yz: the only replies that may be about the mailbox, if they say so.
 
 use rcpt_shared::Reason::{
     DomainRefusesMail, MailboxDisabled, MailboxFull as Full, NoSuchMailbox, ProtocolError,
@@ -16,7 +16,7 @@ use crate::phrases::Meaning::{
 };
 
 pub(crate) const RCPT_PERMANENT: &[Rule] = &[
-    // About us, believed over any code: servers reuse 5.1.1 for a hit on a blocklist.
+    // Words about us override any code: servers reuse 5.1.1 for a blocklist hit.
     rule("5yz.reverse-dns-code").enhanced(&[Exactly(7, 25)]).reverse_dns_required(),
     rule("5yz.domain-rule-code").enhanced(&[Exactly(7, 51)]).blocked(),
     rule("5yz.domain-rule").says(&[DomainRule]).blocked(),
@@ -26,10 +26,11 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
     rule("5yz.our-address").says(&[OurAddress]).our_address(),
     rule("5yz.us").says(&[Client, Encryption]).blocked(),
     rule("5yz.busy").says(&[Busy]).silent_on(&[Sender]).busy(),
-    // Some say for ever and mean for now.
+    // Some servers send a permanent code for a temporary refusal.
     rule("5yz.greylisting").says(&[Greylisting]).greylisted(),
     rule("5yz.their-trouble").says(&[Trouble]).unanswered(ServerUnavailable),
-    // By the enhanced code. Yandex and others say 5.7.1 of a mailbox that does not exist.
+    // The next rows decide by the enhanced code. Yandex and others send 5.7.1 for a mailbox that
+    // doesn't exist.
     rule("5yz.security-of-recipient")
         .enhanced(&[Exactly(7, 0), Exactly(7, 1)])
         .says(&[Recipient, Address])
@@ -42,13 +43,14 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
         .refused(MailboxDisabled),
     // 5.1.7 and 5.1.8 are about the sender's address (RFC 3463 §3.2).
     rule("5yz.security-or-sender").enhanced(&[Subject(7), Exactly(1, 7), Exactly(1, 8)]).blocked(),
-    // A code about the mailbox, and words about policy and no mailbox: AOL and others did that.
+    // A code about the mailbox, with words about policy and not about a mailbox: AOL and others
+    // sent this.
     rule("5yz.mailbox-code-of-policy")
         .enhanced(&[Subject(1), Subject(2)])
         .says(&[Policy, RecipientDenied, Sender])
         .silent_on(&[Recipient, Address, Unavailable, Disabled, MailboxFull, Quota])
         .blocked(),
-    // "Bad destination system address" (RFC 3463 §3.2), which Stalwart uses for a mailbox.
+    // "Bad destination system address" (RFC 3463 §3.2), which Stalwart sends for a mailbox.
     rule("5yz.domain-code-and-words")
         .enhanced(&[Exactly(1, 2)])
         .says(&[Domain, NoDomain])
@@ -64,13 +66,13 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
         .enhanced(&[Subject(1)])
         .says(&[Domain])
         .refused(DomainRefusesMail),
-    // 5.1.1 is a code of the recipient, and servers say it of our message.
+    // 5.1.1 is a code for the recipient, but some servers send it about our message.
     rule("5yz.address-code-of-sending")
         .enhanced(&[Subject(1)])
         .says(&[Sending])
         .silent_on(&[Recipient, Address, Unavailable, Disabled, MailboxFull, Quota])
         .perhaps_blocked(),
-    // 552 concerns storage (RFC 5321 §4.2.3) and the text agrees: Comcast and Orange use 5.1.1 with it.
+    // 552 is about storage (RFC 5321 §4.2.3) and the text agrees: Comcast and Orange add 5.1.1.
     rule("5yz.552-full-under-address-code")
         .codes(&[552])
         .enhanced(&[Subject(1)])
@@ -80,13 +82,14 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
         .enhanced(&[Exactly(1, 1), Exactly(1, 3), Exactly(1, 4), Exactly(1, 6), Exactly(1, 10)])
         .refused(NoSuchMailbox),
     rule("5yz.domain-code").enhanced(&[Exactly(1, 2)]).refused(DomainRefusesMail),
-    // 5.1.0 doesn't say whose address is wrong: it may be ours.
+    // 5.1.0 doesn't say which address is wrong: it may be ours.
     rule("5yz.other-address-code")
         .enhanced(&[Subject(1)])
         .says(&[Recipient, Address, Unavailable])
         .silent_on(&[Policy, RecipientDenied, Sender])
         .refused(NoSuchMailbox),
-    // AOL says 5.2.1 of our message and of our address: only a word of a mailbox, or none at all, makes it the recipient's.
+    // AOL sends 5.2.1 about our message and our address: only words about a mailbox, or no words at
+    // all, make it the recipient's.
     rule("5yz.disabled-code-of-sending")
         .enhanced(&[Exactly(2, 1)])
         .says(&[Sending])
@@ -99,10 +102,10 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
     rule("5yz.full-code").enhanced(&[Exactly(2, 2)]).refused(Full),
     rule("5yz.mailbox-code-of-quota").enhanced(&[Subject(2)]).says(&[Quota]).refused(Full),
     rule("5yz.smtputf8").enhanced(&[Exactly(6, 7)]).unanswered(Smtputf8Unsupported),
-    // By its name a mailing list that cannot be expanded; OpenSMTPD says it of every address that its
-    // table of addresses lacks.
+    // By definition a mailing list that can't be expanded; OpenSMTPD sends it for every address
+    // missing in its table.
     rule("5yz.opensmtpd").enhanced(&[Exactly(2, 4)]).refused(NoSuchMailbox),
-    // The message is larger than the mailbox or the system takes; we sent none.
+    // The message is too large for the mailbox or the system, but we sent none.
     rule("5yz.size-code").enhanced(&[Exactly(2, 3), Exactly(3, 4)]).unanswered(ProtocolError),
     // Exchange Online's recipient lookup; otherwise a routing status.
     rule("5yz.exchange-lookup")
@@ -119,13 +122,13 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
         .says(&[Policy, RecipientDenied, Sender])
         .blocked(),
     rule("5yz.routing-code").enhanced(&[Subject(4)]).unanswered(ServerUnavailable),
-    // The enhanced code is absent, or says nothing about whom the refusal is about.
+    // The enhanced code is absent, or doesn't say what the refusal is about.
     rule("5yz.syntax").codes(&[500, 501, 502, 503, 504, 555]).unanswered(ProtocolError),
     rule("5yz.full").says(&[MailboxFull]).silent_on(&[Sender]).refused(Full),
-    // The size of a message that hasn't been sent.
+    // About the size of a message, which we haven't sent.
     rule("5yz.size").says(&[MessageSize]).unanswered(ProtocolError),
     rule("5yz.policy").says(&[Policy, RecipientDenied, Sender]).blocked(),
-    // RFC 5321 §4.2.3: 552 concerns storage. Under another code a quota may be one of sending.
+    // 552 is about storage (RFC 5321 §4.2.3). With another code, the quota may be one for sending.
     rule("5yz.quota").codes(&[552]).says(&[Quota]).silent_on(&[Sending]).refused(Full),
     rule("5yz.disabled").says(&[Disabled]).refused(MailboxDisabled),
     rule("5yz.outage").says(&[Outage]).unanswered(ServerUnavailable),
@@ -134,19 +137,20 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
         .says(&[Address, Unavailable])
         .silent_on(&[Sending])
         .refused(NoSuchMailbox),
-    // RFC 7504, RFC 7505 §4.2: the host or the domain accepts no mail. 521 is used for clients too.
+    // The host or the domain accepts no mail (RFC 7504, RFC 7505 §4.2). 521 is also sent to
+    // unwanted clients.
     rule("5yz.556").codes(&[556]).silent_on(&[Sending]).refused(DomainRefusesMail),
     rule("5yz.domain")
         .codes(&[521, 550, 551, 553])
         .says(&[Domain])
         .silent_on(&[Sending])
         .refused(DomainRefusesMail),
-    // Mail system, protocol and content status (RFC 3463 §3.4, §3.6, §3.7): nothing about a mailbox.
+    // Status of mail system, protocol and content (RFC 3463 §3.4, §3.6, §3.7): not about a mailbox.
     rule("5yz.system-code").enhanced(&[Subject(3)]).unanswered(ServerUnavailable),
     rule("5yz.too-many-code").enhanced(&[Exactly(5, 3)]).rate_limited(),
     rule("5yz.protocol-code").enhanced(&[Subject(5), Subject(6)]).unanswered(ProtocolError),
     rule("5yz.later").codes(&[550, 551, 553]).says(&[TryLater]).unanswered(ServerUnavailable),
     rule("5yz.sending").says(&[Sending]).perhaps_blocked(),
-    // No code about the recipient and no known word: nothing was said about the mailbox.
+    // Neither a code about the recipient nor a known word: says nothing about the mailbox.
     rule("5yz.otherwise").unclear(),
 ];

@@ -14,24 +14,25 @@ use crate::phrases::Meaning::{
 
 pub(crate) const RCPT_TRANSIENT: &[Rule] = &[
     rule("4yz.greylisting").says(&[Greylisting]).greylisted(),
-    // The neighbours of that domain are answered otherwise.
+    // Other domains at this server get other replies.
     rule("4yz.domain-rule").says(&[DomainRule]).blocked(),
     rule("4yz.full-code")
         .enhanced(&[Exactly(2, 2)])
         .silent_on(&[ReverseDns, Relay, Rate, OurAddress, Client, Encryption, Sender])
         .refused(Full),
-    // The recipient's own limit: everybody else there gets an answer.
+    // The limit is the recipient's own: other recipients there aren't affected.
     rule("4yz.busy")
         .says(&[Busy])
         .silent_on(&[ReverseDns, Relay, Rate, OurAddress, Client, Encryption, Sender])
         .busy(),
-    // Exchange Online: `4.4.4 … no mail-enabled subscriptions`.
+    // Exchange Online sends `4.4.4 … no mail-enabled subscriptions`.
     rule("4yz.domain-without-mail")
         .enhanced(&[Exactly(4, 4)])
         .says(&[Domain])
         .refused(DomainRefusesMail),
-    // Mail system and network status (RFC 3463 §3.4, §3.5): their trouble, in which an "IP address" may
-    // be one of theirs; save that Sendmail says 4.4.0 of our reverse DNS, and Exchange 4.3.2 of our rate.
+    // Status of mail system and network (RFC 3463 §3.4, §3.5): the server's own failure, in which
+    // an "IP address" may be one of its own. But Sendmail sends 4.4.0 about our reverse DNS, and
+    // Exchange 4.3.2 about our rate.
     rule("4yz.system-reverse-dns")
         .enhanced(&[Subject(3), Subject(4)])
         .says(&[ReverseDns])
@@ -49,14 +50,14 @@ pub(crate) const RCPT_TRANSIENT: &[Rule] = &[
     rule("4yz.our-address").says(&[OurAddress]).our_address(),
     rule("4yz.us").says(&[Client, Encryption]).blocked(),
     rule("4yz.their-trouble").says(&[Trouble]).unanswered(ServerUnavailable),
-    // A gateway that can't reach the server behind it: then 421 doesn't concern our rate.
+    // A gateway that can't reach the server behind it: its 421 isn't about our rate.
     rule("4yz.unreachable").says(&[Unreachable]).silent_on(&[Sender]).unanswered(ServerUnavailable),
     rule("4yz.security-450").codes(&[450, 451]).enhanced(&[Subject(7)]).greylisted(),
     rule("4yz.mailbox-later").enhanced(&[Exactly(2, 0)]).greylisted(),
     rule("4yz.busy-code").enhanced(&[Exactly(2, 1)]).busy(),
     rule("4yz.security-421").codes(&[421]).enhanced(&[Subject(7)]).rate_limited(),
     rule("4yz.security-or-sender").enhanced(&[Subject(7), Exactly(1, 7), Exactly(1, 8)]).blocked(),
-    // Protocol and content status (RFC 3463 §3.6, §3.7).
+    // Status of protocol and content (RFC 3463 §3.6, §3.7).
     rule("4yz.protocol").enhanced(&[Subject(5), Subject(6)]).unanswered(ServerUnavailable),
     rule("4yz.421").codes(&[421]).rate_limited(),
     rule("4yz.full").says(&[MailboxFull]).silent_on(&[Sender]).refused(Full),

@@ -4,10 +4,10 @@ use rcpt_shared::{Reason, Stage, Status};
 
 use crate::{Scope, phrases::Meaning, reading::Reading};
 
-/// Subject and detail of an enhanced status code; the class is the basic code's to say.
+/// Subject and detail of an enhanced status code; only the basic code gives the class.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Enhanced {
-    /// Every detail of a subject.
+    /// All details of a subject.
     Subject(u16),
     Exactly(u16, u16),
 }
@@ -36,11 +36,11 @@ pub(crate) struct Rule {
     silent_on: &'static [Meaning],
     pub status: Status,
     pub reason: Reason,
-    /// Consequence of the refusal for the next question.
+    /// Consequence of the refusal for later recipients.
     pub scope: Scope,
 }
 
-/// Begins a row; its conditions follow, and one of the conclusions ends it.
+/// Begins a row, which continues with its conditions and ends with one of the conclusions.
 pub(super) const fn rule(name: &'static str) -> Rule {
     Rule {
         name,
@@ -102,7 +102,7 @@ impl Rule {
         self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::DomainRule)
     }
 
-    /// Refused for our address: the domain's neighbours say the same.
+    /// Refused because of our address: other domains at the server reply the same.
     pub(super) const fn our_address(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::OurAddress)
     }
@@ -123,17 +123,17 @@ impl Rule {
         self.concludes(Status::BlockedByProvider, Reason::Greylisted, Scope::DomainRule)
     }
 
-    /// It exists, and is asked about too often: no concern of anybody else's.
+    /// The mailbox exists but gets too much mail; no other recipient is affected.
     pub(super) const fn busy(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::MailboxBusy, Scope::Nothing)
     }
 
-    /// Enough to withhold a `false`, and too little to reveal how the server treats us.
+    /// Sufficient to withhold a `false`, but not to conclude how the server treats us.
     pub(super) const fn perhaps_blocked(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::Nothing)
     }
 
-    /// The reply doesn't state its subject, and counts for nothing.
+    /// The reply doesn't name its subject, and has no consequence.
     pub(super) const fn unclear(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::Unclear, Scope::Nothing)
     }
@@ -160,7 +160,7 @@ impl Rule {
     }
 }
 
-/// The row as `docs/verdicts.md` has it, less its last column.
+/// Formats the row as in `docs/verdicts.md`, without its last column.
 #[cfg(test)]
 impl Rule {
     pub(crate) fn documented(&self) -> String {

@@ -1,4 +1,4 @@
-//! Cost of judging a reply that is made to be costly.
+//! Cost of judging replies that were made to be expensive.
 
 use std::time::{Duration, Instant};
 
@@ -12,13 +12,13 @@ const ORDINARY: &str = "550-5.1.1 The email account that you tried to reach does
     550-5.1.1 unnecessary spaces. For more information, go to\r\n\
     550 5.1.1  https://support.google.com/mail/?p=NoSuchUser a1-2f3si123f8f.123 - gsmtp\r\n";
 
-/// Four lines of `text`, as long as a line may be.
+/// Returns four lines of `text`, each of the greatest length.
 fn lines(text: &str) -> String {
     let text = text.repeat(2_040 / text.len());
     format!("550-{text}\r\n550-{text}\r\n550-{text}\r\n550 {text}\r\n")
 }
 
-/// The shortest of several judgements, to exclude the machine's other load.
+/// Returns the shortest of several measurements, to exclude the machine's other load.
 #[expect(clippy::disallowed_methods, reason = "a test measures real time")]
 fn cost(raw: &str) -> Duration {
     let reply = Reply::parse(raw).unwrap();
@@ -31,7 +31,8 @@ fn cost(raw: &str) -> Duration {
     (0..20).map(one).min().unwrap()
 }
 
-/// 8 KiB of U+FDFA cost 350 times as much as this ordinary refusal, and as many open brackets 160 times.
+/// 8 KiB of U+FDFA took 350 times as long as this ordinary refusal, and 8 KiB of open brackets 160
+/// times.
 #[test]
 fn no_reply_costs_more_to_judge_than_thirty_ordinary_ones() {
     let ordinary = cost(ORDINARY);

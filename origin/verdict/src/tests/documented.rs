@@ -1,4 +1,4 @@
-//! `docs/verdicts.md` holds the rules as they are, in their order.
+//! `docs/verdicts.md` contains exactly these rules, in this order.
 
 use rcpt_shared::Stage;
 

@@ -1,5 +1,5 @@
-//! The replies of `golden.txt`, written down from knowledge, and of `seen.txt` and the folder `seen`, each
-//! from a public page.
+//! The replies in `golden.txt`, written from experience, and in `seen.txt` and the folder `seen`,
+//! each from a public page.
 
 use std::collections::HashSet;
 

@@ -11,7 +11,7 @@ use crate::{
 const REFUSALS: &str = include_str!("languages/refusals.txt");
 const DEAD: &str = include_str!("languages/dead.txt");
 
-/// Name, reason and reply of each row.
+/// Returns name, reason and reply of each row.
 fn rows(text: &'static str) -> impl Iterator<Item = (&'static str, &'static str, Reply)> {
     text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(|row| {
         let columns: Vec<_> = row.splitn(6, " | ").collect();

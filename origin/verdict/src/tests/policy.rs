@@ -1,4 +1,4 @@
-//! A case for every row of the tables of `docs/verdicts.md`.
+//! Tests every row of the tables of `docs/verdicts.md`.
 
 use rcpt_shared::{
     Reason::{
@@ -327,7 +327,7 @@ fn a_quoted_address_is_no_evidence() {
     check(&cases);
 }
 
-/// Words that seem to be about the mailbox but are about us, each with a case.
+/// Words that seem to be about the mailbox but are about us.
 #[test]
 fn words_of_the_mailbox_that_are_said_of_us() {
     check(&[
@@ -371,7 +371,7 @@ fn a_system_for_members_alone_speaks_of_us() {
     }
 }
 
-/// RFC 5321 §3.1: before the client has said anything, a 5yz concerns the client.
+/// RFC 5321 §3.1: before the client has sent anything, a 5yz is about the client.
 #[test]
 fn a_greeting_that_refuses_us_by_a_code_or_a_list_is_no_broken_server() {
     for text in [

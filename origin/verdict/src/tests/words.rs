@@ -1,4 +1,4 @@
-//! Effect of a phrase of the tables on a refusal at RCPT, whatever surrounds it.
+//! Effect of the tables' phrases on a refusal at RCPT, in any context.
 
 use rcpt_shared::{Stage, Status};
 use rcpt_smtp::Reply;
@@ -15,7 +15,7 @@ fn status(reply: &str) -> Status {
     judge(Stage::Rcpt, &parsed.unwrap_or_else(|| panic!("not a reply: {reply}"))).status
 }
 
-/// Returns whether the reader, if asked, reads a refusal at RCPT as a dead mailbox.
+/// Returns whether the reader, if used, reads a refusal at RCPT as a dead mailbox.
 fn is_read_as_dead(reply: &str) -> bool {
     let parsed = Reply::parse(&format!("{reply}\r\n")).unwrap();
     let finding = judge(Stage::Rcpt, &parsed);
@@ -151,7 +151,7 @@ fn wordings_that_stand_in_no_corpus_are_read_by_what_they_speak_of() {
     }
 }
 
-/// Surroundings of a phrase: words of no table, as in a reply in an unknown language.
+/// Contexts for a phrase: words of no table, as in a reply in an unknown language.
 const UNKNOWN: [&str; 4] =
     ["{}", "kielletty {} tapahtuma", "Recipient address rejected: ei {}", "Přístup odepřen: {}!"];
 const BARE: [&str; 9] = ["521", "550", "551", "552", "553", "554", "571", "550 5.0.0", "550 5.1.0"];
@@ -175,7 +175,7 @@ fn no_word_for_a_mailbox_or_for_absence_alone_is_a_no() {
             &language.disabled,
             &language.full,
         ];
-        // Some words for absence hold the word for a mailbox, as `kein Benutzer` does.
+        // Some words for absence contain the word for a mailbox, such as `kein Benutzer`.
         let nouns: Vec<_> = language.recipient.iter().chain(&language.address).collect();
         let alone = |word: &&String| {
             let holds = |noun: &&String| {
@@ -184,8 +184,8 @@ fn no_word_for_a_mailbox_or_for_absence_alone_is_a_no() {
             !nouns.iter().any(|noun| *noun != *word && holds(noun))
         };
         for word in columns.into_iter().flatten().filter(alone) {
-            // 552 concerns storage, as does a quota without other words, and `Recipient address rejected: not found`
-            // names the mailbox.
+            // 552 is about storage, as is a quota without other words, and `Recipient address
+            // rejected: not found` names the mailbox.
             let around = |reply: &str| ["kielletty", "odepřen"].iter().any(|it| reply.contains(it));
             let says_whose = |reply: &String| {
                 let quota_alone = language.full.contains(word) && !around(reply);

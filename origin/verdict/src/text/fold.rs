@@ -1,17 +1,19 @@
-//! Letters in the tables' form: lower case, without accents, whatever the server's encoding.
+//! Converts letters to the tables' form: lower case, without accents, whatever the server's
+//! encoding.
 
 use std::borrow::Cow;
 
 use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 
-/// In place of a letter that was lost on the way: an octet that is no UTF-8, or the `?` of a server that
-/// writes ASCII only.
+/// Stands for a lost letter: a byte that isn't UTF-8, or the `?` of a server that writes ASCII
+/// only.
 pub(crate) const LOST: char = char::REPLACEMENT_CHARACTER;
 
-/// Letters that one word folds into, at most.
+/// Most letters into which one word may fold.
 const MAX_LETTERS: usize = 2_048;
 
-/// `text` in lower case, in compatibility form (full-width letters become ASCII) and without accents.
+/// Returns `text` in lower case, in compatibility form (full-width letters become ASCII) and
+/// without accents.
 pub(crate) fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -30,10 +32,11 @@ pub(crate) fn fold(text: &str) -> String {
             'ø' => folded.push('o'),
             'ł' => folded.push('l'),
             'đ' => folded.push('d'),
-            // Turkish: a server that does not know the language writes one for the other.
+            // Turkish: servers without support for the language replace one by the other.
             'ı' => folded.push('i'),
             '\u{2018}' | '\u{2019}' | '\u{2bc}' | '`' | '\u{b4}' => folded.push('\''),
-            // Remains of İ in lower case, and zero-width characters.
+            // Removes combining marks, such as the rest of a lower-cased İ, and zero-width
+            // characters.
             c if is_combining_mark(c) || is_invisible(c) => {}
             c => folded.push(c),
         }
@@ -45,14 +48,14 @@ const fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
 }
 
-/// Letters above ASCII that were written as quoted-printable (`=C3=A4`), as some servers answer.
+/// Decodes non-ASCII letters written as quoted-printable (`=C3=A4`), which some servers send.
 pub(crate) fn unquoted(text: &str) -> Cow<'_, str> {
     let mut decoded = String::new();
     let mut rest = text;
     while let Some((before, from)) = rest.split_once('=') {
         let (octets, after) = octets(from);
         decoded.push_str(before);
-        // One alone is not UTF-8, and `host=callback` no quoted octet.
+        // A single byte isn't UTF-8, so `host=callback` contains no quoted byte.
         match String::from_utf8(octets) {
             Ok(letters) if !letters.is_empty() => {
                 decoded.push_str(&letters);

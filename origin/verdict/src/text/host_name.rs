@@ -1,16 +1,17 @@
-//! Host names and URLs in a server's words: `callback.example.org` says nothing about a callback.
+//! Host names and URLs in a server's words: `callback.example.org` isn't about a callback.
 
-/// Top-level domains of names with a single dot; words that a full stop joins are no names.
+/// Top-level domains of names with a single dot; other words joined by a full stop aren't names.
 const COMMON: &[&str] =
     &["com", "net", "org", "info", "biz", "edu", "gov", "email", "cloud", "goog"];
 
-/// Returns whether `run`, which has neither spaces nor brackets, is a host name.
+/// Returns whether `run`, without spaces and brackets, is a host name.
 pub(super) fn is_host_name(run: &str) -> bool {
     let name = run.trim_matches(['.', '-', '_']);
     let Some((before, top)) = name.rsplit_once('.') else { return false };
     let lower = top.bytes().all(|octet| octet.is_ascii_lowercase());
     let upper = top.bytes().all(|octet| octet.is_ascii_uppercase());
-    // `RESOLVER.ADR.RecipientNotFound` is a name in a program, `rejected.Your` the end of a sentence.
+    // `RESOLVER.ADR.RecipientNotFound` is a program's identifier, and `rejected.Your` the end of a
+    // sentence.
     if top.len() < 2 || !(lower || upper) {
         return top.starts_with("xn--");
     }
