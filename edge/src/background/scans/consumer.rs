@@ -31,7 +31,7 @@ use crate::{
     store::scans,
 };
 
-/// What the queue does next with a message.
+/// Next step of the queue with a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
     Acknowledge,
