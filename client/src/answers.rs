@@ -16,7 +16,7 @@ pub struct Validation {
     /// True if a recent identical check gave the answer; `None` when the address is malformed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<bool>,
-    /// The verdict wasn't there by the deadline: the same check under its key gives it later.
+    /// The verdict hadn't arrived by the deadline; the same check with its key returns it later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pending: bool,
     /// Evidence behind the verdict, if it was requested.
@@ -27,7 +27,8 @@ pub struct Validation {
 }
 
 impl Validation {
-    /// Returns one word for what to do with the address: from the details if present, else from the status.
+    /// Returns one word that says what to do with the address: from the details if present,
+    /// otherwise from the status.
     #[must_use]
     pub fn verdict(&self) -> Deliverability {
         match (&self.details, self.status) {
@@ -50,21 +51,23 @@ impl Validation {
 pub struct Details {
     pub verdict: Deliverability,
     pub confidence: Confidence,
-    /// A word such as `no_such_mailbox`. New ones may come.
+    /// A word such as `no_such_mailbox`. New ones may be added.
     pub reason: String,
     #[serde(flatten)]
     pub further: BTreeMap<String, Value>,
 }
 
-/// The answers about a list.
+/// The verdicts for a list of addresses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ListValidation {
-    /// A result for each address, in their order.
+    /// One result per address, in the order of the request.
     pub results: Vec<Validation>,
-    /// How many were counted: those with `fatal_exception` aren't. `None` while one is pending.
+    /// Number of charged results: those with `fatal_exception` aren't. `None` while a result is
+    /// pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<u32>,
-    /// A verdict wasn't there by the deadline: the same list under its key gives all of them later.
+    /// A verdict hadn't arrived by the deadline; the same list with its key returns all of them
+    /// later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pending: bool,
     #[serde(flatten)]
@@ -74,15 +77,15 @@ pub struct ListValidation {
 /// The kind of a domain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Domain {
-    /// In lower case and in ASCII.
+    /// The domain, in lower case and in ASCII.
     pub name: String,
-    /// A word such as `relay`. New ones may come.
+    /// A word such as `relay`. New ones may be added.
     pub kind: String,
     /// True if DNS names a server for its mail; `None` when this couldn't be determined.
     pub accepts_mail: Option<bool>,
     /// Operator of the forwarding service or of the mail server.
     pub operator: Option<String>,
-    /// `disposable` where its mail server is a throw-away service's.
+    /// `disposable` if its mail server belongs to a throw-away service.
     pub suspected: Option<String>,
     pub evidence: Vec<DomainEvidence>,
     /// The domain that was probably meant.
@@ -94,7 +97,7 @@ pub struct Domain {
 /// A piece of evidence for the kind of a domain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DomainEvidence {
-    /// A word such as `list`. New ones may come.
+    /// A word such as `list`. New ones may be added.
     pub source: String,
     pub list: Option<String>,
     /// Day of the list, `YYYY-MM-DD`.
@@ -122,7 +125,7 @@ pub struct Allowance {
     pub daily_allowance: i64,
     pub used_today: i64,
     pub left_today: i64,
-    /// Used once the daily allowance is used up.
+    /// Remaining welcome checks, used after the daily allowance.
     pub welcome_left: i64,
     #[serde(flatten)]
     pub further: BTreeMap<String, Value>,
@@ -134,7 +137,7 @@ pub struct ScanAllowance {
     pub daily_allowance: i64,
     pub used_today: i64,
     pub left_today: i64,
-    /// They extend the allowance.
+    /// Scan credits, used after the daily allowance.
     pub credits: i64,
     #[serde(flatten)]
     pub further: BTreeMap<String, Value>,

@@ -1,4 +1,4 @@
-//! Builds a client, and decides which URLs of the service are allowed.
+//! Builds a client and checks the service's URL.
 
 use std::{fmt, net::Ipv4Addr, sync::Arc, time::Duration};
 
@@ -37,7 +37,8 @@ impl Builder {
         self
     }
 
-    /// Sets the time limit of a whole call, its attempts and pauses included; 30 seconds by default.
+    /// Sets the time limit of a whole call, including its retries and pauses; 30 seconds by
+    /// default.
     #[must_use]
     pub const fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
@@ -58,13 +59,12 @@ impl Builder {
         self
     }
 
-    /// # Errors
-    /// [`Error::Address`] if the URL isn't valid, or would send the key unencrypted.
+    /// # Errors [`Error::Address`] if the URL isn't valid or would send the key unencrypted.
     pub fn build(self) -> Result<Client, Error> {
         let url = checked(&self.url)?;
         let config = Agent::config_builder()
             .http_status_as_error(false)
-            // A redirection would carry the key to another host.
+            // Following a redirect could send the key to another host.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .timeout_connect(Some(CONNECT))
@@ -81,8 +81,8 @@ fn is_here(host: &str) -> bool {
         || host.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback())
 }
 
-/// Returns the URL without a slash at the end. Only a URL of this machine can use http or omit the scheme: a key must
-/// not leave the machine unencrypted.
+/// Returns the URL without a trailing slash. Only a URL on this machine may use http or omit the
+/// scheme: a key mustn't leave the machine unencrypted.
 fn checked(url: &str) -> Result<String, Error> {
     let with_scheme = match url.parse::<Uri>() {
         Ok(uri) if uri.scheme().is_none() && uri.host().is_some_and(is_here) => {

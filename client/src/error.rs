@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-/// The call did not end with an answer.
+/// The call failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The address of the service cannot be used.
+    /// The service's URL can't be used.
     #[error("{0}")]
     Address(String),
-    /// 401: no key, or one that is wrong, replaced or deactivated.
+    /// 401: the key is missing, wrong, replaced or deactivated.
     #[error("{message}")]
     Unauthorised { code: Option<String>, message: String, details: Box<ErrorDetails> },
-    /// 429: an allowance is used up, or there were too many requests; `after` is when it is worth trying
-    /// again.
+    /// 429: an allowance is used up, or there were too many requests; `after` is the time until a
+    /// retry makes sense.
     #[error("{message}")]
     TooMany {
         code: Option<String>,
@@ -20,13 +20,13 @@ pub enum Error {
         after: Option<Duration>,
         details: Box<ErrorDetails>,
     },
-    /// Another 4xx: the request itself is refused.
+    /// Another 4xx: the request itself was rejected.
     #[error("{message}")]
     Refused { status: u16, code: Option<String>, message: String, details: Box<ErrorDetails> },
-    /// 5xx, to the last attempt.
+    /// 5xx on every attempt.
     #[error("{message}")]
     Unavailable { status: u16, code: Option<String>, message: String, details: Box<ErrorDetails> },
-    /// No connection, one that broke, or no answer in time, to the last attempt.
+    /// Every attempt ended without a connection, with a broken one, or without a response in time.
     #[error("{cause}")]
     Network { cause: String },
     /// The response isn't the service's: it came from a proxy, a network's sign-in page, or another version.
@@ -34,16 +34,16 @@ pub enum Error {
     Unintelligible(String),
 }
 
-/// Members of an error of the service beside its message and code.
+/// Members of the service's error besides its message and code.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ErrorDetails {
-    /// Quote it when you report a problem.
+    /// Id to quote when you report a problem.
     pub request_id: Option<String>,
-    /// The allowance that is used up, such as `email check`.
+    /// Name of the exhausted allowance, such as `email check`.
     pub limit: Option<String>,
     /// Time at which the allowance is renewed, as an ISO 8601 date-time.
     pub resets_at: Option<String>,
-    /// A page about this error.
+    /// URL of a page about this error.
     pub doc_url: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl Error {
         matches!(self, Self::TooMany { .. } | Self::Unavailable { .. } | Self::Network { .. })
     }
 
-    /// The word for programs, if the service gave one.
+    /// Returns the code for programs, if the service sent one.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         match self {
@@ -66,7 +66,7 @@ impl Error {
         }
     }
 
-    /// Further members of the answer; `None` where the service has not answered.
+    /// Returns further members of the response; `None` if the service didn't respond.
     #[must_use]
     pub const fn details(&self) -> Option<&ErrorDetails> {
         match self {

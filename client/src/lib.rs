@@ -20,10 +20,10 @@
 //! # Ok::<(), rcpt_client::Error>(())
 //! ```
 //!
-//! A webhook is believed after [`verify_webhook`].
+//! [`verify_webhook`] verifies the events that a webhook receives.
 //!
-//! Calls block. A call that fails temporarily (502, 503, 429, no connection) is repeated automatically for as long as
-//! [`Builder::timeout`] allows.
+//! Calls block. A call that fails temporarily (502, 503, 429, no connection) is retried for as long
+//! as [`Builder::timeout`] allows.
 
 mod answers;
 mod builder;

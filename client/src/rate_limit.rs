@@ -5,17 +5,17 @@ use ureq::http::HeaderMap;
 /// Remaining units of an allowance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateLimit {
-    /// `daily` or `welcome` for checks, `scans` or `credits` for scans. New ones may come.
+    /// `daily` or `welcome` for checks, `scans` or `credits` for scans. New ones may be added.
     pub name: String,
     pub left: u64,
-    /// Seconds until it is renewed; `None` where it is not.
+    /// Seconds until it is renewed; `None` if it isn't renewed.
     pub seconds: Option<u64>,
     /// Size of the allowance.
     pub allowance: Option<u64>,
 }
 
 impl RateLimit {
-    /// The first that an answer names.
+    /// Returns the first allowance in a response.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let items = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let limit = items("ratelimit")?.split(',').next()?;

@@ -1,19 +1,20 @@
-//! Retry policy: when a call is repeated, after which pause, and when it gives up.
+//! Retry policy: when a call is retried, after which pause, and when it fails.
 
 use std::time::{Duration, Instant};
 
-/// Before the second attempt, where the service names no time; it doubles with each.
+/// Pause before the first retry if the service doesn't name one; it doubles each time.
 const FIRST: Duration = Duration::from_millis(500);
-/// The most that is waited where the service names no time.
+/// Longest pause if the service doesn't name one.
 const LONGEST: Duration = Duration::from_secs(15);
-/// The service answers a check within 12 seconds, or says that it cannot.
+/// Time limit of an attempt: the service responds to a check within 12 seconds, even if only with
+/// an error.
 const ATTEMPT: Duration = Duration::from_secs(15);
 
-/// Least time of an attempt: a shorter one would end the call with "no answer" in place of the service's last response.
-/// Of a short call a quarter.
+/// Shortest time of an attempt: a shorter one would end the call with "no answer" instead of the
+/// service's last response. A short call uses a quarter of its time.
 const RESERVE: Duration = Duration::from_secs(1);
 
-/// A call waits before it is made again.
+/// A pause before a retry.
 #[derive(Debug, Clone)]
 pub struct Wait {
     /// Number of failed attempts so far.
@@ -24,7 +25,7 @@ pub struct Wait {
     pub why: String,
 }
 
-/// The attempts of one call, and the time that it has in all.
+/// The attempts of one call, and the total time limit.
 #[derive(Debug)]
 pub(crate) struct Attempts {
     end: Instant,
@@ -34,19 +35,19 @@ pub(crate) struct Attempts {
 
 impl Attempts {
     pub(crate) fn new(timeout: Duration, now: Instant) -> Self {
-        // A time that no clock reaches is a year.
+        // A time limit beyond the clock's range becomes a year.
         let end = now.checked_add(timeout).unwrap_or(now + Duration::from_secs(31_536_000));
         Self { end, reserve: RESERVE.min(timeout / 4), failures: 0 }
     }
 
-    /// Time of the next attempt. Never zero, which would be no limit.
+    /// Returns the time limit of the next attempt. Never zero, which would mean no limit.
     pub(crate) fn next(&self, now: Instant) -> Duration {
         self.end.saturating_duration_since(now).clamp(Duration::from_millis(1), ATTEMPT)
     }
 
-    /// Returns the pause before the next attempt: the time that the service asks for, or a time that doubles, plus up
-    /// to half of it, so that many clients don't return together. `jitter` is in 0..1. `None` when too little of the
-    /// call's time would be left.
+    /// Returns the pause before the next attempt: the service's, or one that doubles, plus up to
+    /// half of it, so that many clients don't return together. `jitter` is in 0..1. Returns `None`
+    /// if too little of the call's time would be left.
     pub(crate) fn pause(
         &mut self,
         asked: Option<Duration>,
@@ -63,7 +64,7 @@ impl Attempts {
     }
 }
 
-/// The clock that a call's time is measured with.
+/// Returns the time of the clock that measures calls.
 #[expect(clippy::disallowed_methods, reason = "the client runs natively")]
 pub(crate) fn now() -> Instant {
     Instant::now()

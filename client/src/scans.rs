@@ -26,10 +26,10 @@ pub struct Scan {
     pub received: u64,
     /// Positions with a final verdict.
     pub answered: u64,
-    /// Positions whose server asked for patience.
+    /// Positions whose server has deferred them.
     pub waiting: u64,
     pub estimated_seconds_left: Option<u64>,
-    /// Final verdicts in one word: `deliverable`, `undeliverable`, `risky` and `unknown`.
+    /// Number of final verdicts per word: `deliverable`, `undeliverable`, `risky` and `unknown`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub by_verdict: BTreeMap<String, u64>,
     #[serde(flatten)]
@@ -37,7 +37,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Returns true if no further verdict will come.
+    /// Returns true if the scan has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
         !matches!(&*self.state, "open" | "running")
@@ -55,7 +55,7 @@ pub struct ScanPage {
 /// The result of one position.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ScanResult {
-    /// From 0.
+    /// Position in the list, from 0.
     pub position: usize,
     pub status: Status,
     #[serde(flatten)]
@@ -73,7 +73,7 @@ pub struct ScanResults {
 /// An event, in the form that a webhook receives.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Event {
-    /// The `webhook-id`.
+    /// The webhook's `webhook-id`.
     pub id: String,
     /// The body of the webhook.
     pub event: Value,
@@ -83,7 +83,7 @@ pub struct Event {
 #[derive(Debug, Clone, Deserialize)]
 pub struct EventPage {
     pub events: Vec<Event>,
-    /// Cursor that [`Client::events`] takes for later ones.
+    /// Cursor for later events, for [`Client::events`].
     pub next: String,
 }
 
@@ -91,7 +91,7 @@ pub struct EventPage {
 #[derive(Debug, Clone)]
 pub struct Joined<'a> {
     pub address: &'a str,
-    /// `None` if there is none.
+    /// `None` if the position has no result.
     pub result: Option<ScanResult>,
 }
 
@@ -99,13 +99,13 @@ fn other_list(message: String) -> Error {
     Error::Refused { status: 409, code: None, message, details: Box::default() }
 }
 
-/// Between two looks at a scan: it grows from the one to the other.
+/// First and longest pause between two requests for a scan's state; pauses grow.
 const LOOK: Duration = Duration::from_millis(500);
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
 
 impl Client {
-    /// Starts a scan of a list, and sends all of it. Called again with the same list and key within 24 hours,
-    /// it is the same scan.
+    /// Starts a scan of a list and sends all its parts. Another call with the same list and key
+    /// within 24 hours returns the same scan.
     ///
     /// # Errors
     /// See [`Error`].
@@ -122,7 +122,7 @@ impl Client {
         Ok(scan)
     }
 
-    /// Waits until a scan has ended, and shows it to `on_progress` at each look.
+    /// Waits until a scan has ended, calling `on_progress` with each state.
     ///
     /// # Errors
     /// See [`Error`].
@@ -145,10 +145,9 @@ impl Client {
         }
     }
 
-    /// The addresses of a scan, in the order in which they were sent, each with its result.
+    /// Returns the addresses of a scan in their original order, each with its result.
     ///
-    /// # Errors
-    /// [`Error::Refused`] where the list is not the one that was scanned, and others.
+    /// # Errors [`Error::Refused`] if the list isn't the scanned one; see also [`Error`].
     pub fn join_scan<'a>(&self, id: &str, addresses: &[&'a str]) -> Result<Vec<Joined<'a>>, Error> {
         let total = self.scan(id)?.total;
         if total != addresses.len() as u64 {
@@ -175,7 +174,7 @@ impl Client {
                     row.result = Some(result);
                 }
             }
-            // A page that leads back would never end.
+            // Pages that lead back to an earlier one would never end.
             match page.next {
                 Some(next) if after.is_none_or(|after| next > after) => after = Some(next),
                 _ => return Ok(joined),
@@ -183,8 +182,9 @@ impl Client {
         }
     }
 
-    /// Returns whether these are the addresses of part `number`, as far as the service knows: an older service compares
-    /// nothing, and a part with fewer than two different addresses can't be compared.
+    /// Returns whether these are the addresses of part `number`. If that can't be determined,
+    /// returns true: an older service compares nothing, and a part with fewer than two different
+    /// addresses can't be compared.
     fn is_part(&self, id: &str, number: usize, addresses: &[&str]) -> Result<bool, Error> {
         #[derive(Deserialize)]
         struct PartMatch {
@@ -208,7 +208,7 @@ impl Client {
         self.call(&Call::get(&format!("/events{after}")))
     }
 
-    /// Stops a scan. Verdicts known by then stay.
+    /// Cancels a scan. Verdicts found so far are kept.
     ///
     /// # Errors
     /// See [`Error`].
@@ -216,7 +216,7 @@ impl Client {
         self.call(&Call::post(&format!("/scans/{id}/cancel"), json!({})))
     }
 
-    /// Removes a scan with its results, and stops it if it is under way.
+    /// Deletes a scan with its results; a running one is cancelled.
     ///
     /// # Errors
     /// See [`Error`].
@@ -224,7 +224,7 @@ impl Client {
         self.reply(&Call::delete(&format!("/scans/{id}"))).map(drop)
     }
 
-    /// Starts a scan of `total` addresses, whose parts follow.
+    /// Creates a scan of `total` addresses, whose parts are sent later.
     ///
     /// # Errors
     /// See [`Error`]. A repeat with the same key within 24 hours returns the same scan.
@@ -238,7 +238,7 @@ impl Client {
         self.call(&Call::post("/scans", body).under(idempotency_key))
     }
 
-    /// Sends part `number`, from 0. The same part again changes nothing.
+    /// Sends part `number`, from 0. Sending the same part again changes nothing.
     ///
     /// # Errors
     /// See [`Error`].
@@ -247,7 +247,7 @@ impl Client {
         self.call(&Call::put(&path, json!({ "addresses": addresses })))
     }
 
-    /// A scan as it is now.
+    /// Returns the current state of a scan.
     ///
     /// # Errors
     /// See [`Error`].
@@ -255,7 +255,7 @@ impl Client {
         self.call(&Call::get(&format!("/scans/{id}")))
     }
 
-    /// Up to a hundred scans, newest first; those before the scan `before`.
+    /// Returns up to a hundred scans older than `before`, newest first.
     ///
     /// # Errors
     /// See [`Error`].
@@ -264,7 +264,7 @@ impl Client {
         self.call(&Call::get(&format!("/scans?limit=100{before}")))
     }
 
-    /// Up to a thousand results, those after the position `after`.
+    /// Returns up to a thousand results after the position `after`.
     ///
     /// # Errors
     /// See [`Error`].
@@ -272,7 +272,8 @@ impl Client {
         self.page_of_results(id, after, "")
     }
 
-    /// The same with verdicts that may change: they have `final: false`.
+    /// Like [`Client::results`], including verdicts that may still change: they have `final:
+    /// false`.
     ///
     /// # Errors
     /// See [`Error`].

@@ -1,4 +1,5 @@
-//! Events of the service, as [Standard Webhooks](https://www.standardwebhooks.com) sign them.
+//! Verifies events of the service, signed as in [Standard
+//! Webhooks](https://www.standardwebhooks.com).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -8,10 +9,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::Sha256;
 
-/// An older or newer event may be a replay.
+/// Greatest age of an event: an older one, or one from the future, may be a replay.
 const TOLERANCE: Duration = Duration::from_secs(300);
 
-/// The headers of a request that carries an event.
+/// The headers of a webhook request.
 #[derive(Debug, Clone, Copy)]
 pub struct WebhookHeaders<'a> {
     /// `webhook-id`
@@ -25,16 +26,16 @@ pub struct WebhookHeaders<'a> {
 /// An event.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct WebhookEvent {
-    /// `scan.completed`, `scan.expired` or `webhook.test`. New ones may come.
+    /// `scan.completed`, `scan.expired` or `webhook.test`. New ones may be added.
     #[serde(rename = "type")]
     pub kind: String,
-    /// ISO 8601 date-time.
+    /// Time of the event, as an ISO 8601 date-time.
     pub timestamp: String,
     #[serde(default)]
     pub data: Value,
 }
 
-/// The request is not an event that the service has signed just now.
+/// The request isn't an event that the service has signed recently.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WebhookError {
     #[error("A webhook's secret is whsec_ and base64.")]
@@ -49,8 +50,8 @@ pub enum WebhookError {
     Body,
 }
 
-/// Returns the event of a request, after its signature has been verified under one of the secrets: the new
-/// one and the old one, while a secret is being replaced. `body` is the request's raw body.
+/// Verifies a request's signature under one of the secrets and returns its event. Pass the new and
+/// the old secret while one is being replaced. `body` is the request's raw body.
 ///
 /// # Errors
 /// See [`WebhookError`].
@@ -72,7 +73,7 @@ pub fn verify_webhook(
         let mac = mac(headers.id, headers.timestamp, body, secret)?;
         for signature in headers.signature.split(' ') {
             let bytes = signature.strip_prefix("v1,").and_then(|text| BASE64.decode(text).ok());
-            // It compares in constant time.
+            // `verify_slice` compares in constant time.
             is_signed |= bytes.is_some_and(|bytes| mac.clone().verify_slice(&bytes).is_ok());
         }
     }
@@ -82,7 +83,8 @@ pub fn verify_webhook(
     serde_json::from_slice(body).map_err(|_| WebhookError::Body)
 }
 
-/// The header `webhook-signature` of an event, as the service would send it: for tests of a receiver.
+/// Returns the header `webhook-signature` of an event as the service would send it, for tests of a
+/// receiver.
 ///
 /// # Errors
 /// [`WebhookError::Secret`]
@@ -115,7 +117,7 @@ mod tests {
     const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     const OTHER: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
     const ID: &str = "msg_p5jXN8AQM9LWM0D4loKWxJek";
-    /// Of Standard Webhooks' own test.
+    /// Signature from the tests of Standard Webhooks.
     const SIGNATURE: &str = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=";
     const TIME: u64 = 1_614_265_330;
 

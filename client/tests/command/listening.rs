@@ -1,4 +1,4 @@
-//! `rcpt listen` and `rcpt trigger`: a service and a receiver, both stand-ins.
+//! `rcpt listen` and `rcpt trigger`, with stand-ins for the service and the receiver.
 
 use std::{
     fs,
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{at, command, home, run};
 use crate::stand_in::{Asked, StandIn};
 
-/// The event of a request, if it is signed with this secret.
+/// Returns the event of a request if it is signed with this secret.
 fn verified(asked: &Asked, secret: &str) -> WebhookEvent {
     let header = |name: &str| asked.header(name).unwrap();
     let headers = WebhookHeaders {
@@ -28,7 +28,7 @@ fn verified(asked: &Asked, secret: &str) -> WebhookEvent {
     verify_webhook(asked.body.as_bytes(), &headers, &[secret], now).unwrap()
 }
 
-/// The secret that the command says it signs with.
+/// Returns the signing secret that the command has printed.
 fn secret_of(text: &str) -> &str {
     let start = text.find("whsec_").unwrap();
     text[start..].split_whitespace().next().unwrap()
@@ -39,14 +39,15 @@ fn event(n: usize) -> Value {
     json!({ "id": format!("msg_{n}"), "event": event })
 }
 
-/// A service with an event before it's asked, and two that happen one after the other.
+/// A service with one event before the first request, and two that happen later, one after the
+/// other.
 fn service() -> StandIn {
     StandIn::start(|before, asked| {
         let cursor =
             asked.line.split_once("after=").map(|(_, rest)| rest.split(' ').next().unwrap());
         let (events, next) = match cursor {
             None => (vec![event(0)], "a"),
-            // Once nothing has happened since.
+            // No event since the cursor.
             Some("a") if before < 3 => (vec![], "a"),
             Some("a") => (vec![event(1)], "b"),
             Some("b") => (vec![event(2)], "c"),
@@ -104,7 +105,7 @@ fn an_event_is_triggered_without_the_service_under_the_same_secret() {
         assert_eq!(ran.code, 0, "{}", ran.said);
         let event = verified(receiver.asked().last().unwrap(), secret_of(&ran.said));
         assert_eq!(event.kind, kind);
-        // As recorded from the service, except for the values that differ each time.
+        // The recorded event, except for values that differ each time.
         let mut recorded = recorded[kind][0]["request"]["data"].clone();
         if let Some(id) = recorded.get_mut("id") {
             *id = event.data["id"].clone();

@@ -1,5 +1,5 @@
-//! The command without the service: its messages and exit codes on errors. `tests/tests/clients/` tests it with the
-//! service.
+//! The command without a service: messages and exit codes on errors. `tests/tests/clients/` tests
+//! it with a real service.
 
 mod listening;
 mod scanning;
@@ -23,7 +23,7 @@ struct Ran {
 }
 
 impl Ran {
-    /// Asserts the code, and a sentence without a trace of our insides.
+    /// Asserts the exit code and a message that reveals no internals.
     fn fails(&self, code: i32, sentence: &str) {
         assert_eq!(self.code, code, "{}", self.said);
         assert!(self.said.contains(sentence), "{}", self.said);
@@ -42,7 +42,7 @@ fn command(home: &TempDir) -> Command {
 fn run(command: &mut Command, input: &[u8]) -> Ran {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
-    // It may end before it has read everything.
+    // The command may exit before it has read everything.
     let _ = child.stdin.take().unwrap().write_all(input);
     let ended = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
@@ -60,7 +60,7 @@ fn email(body: &str) -> String {
 
 const KEY: &str = "rcpt_live_secret";
 
-/// `rcpt` at a service, with a key.
+/// Runs `rcpt` against a service, with a key.
 fn at(home: &TempDir, url: &str, arguments: &[&str]) -> Command {
     let mut command = command(home);
     command.env("RCPT_API_KEY", KEY).env("RCPT_URL", url).args(arguments);
@@ -128,7 +128,7 @@ fn what_passes_is_tried_again_under_one_idempotency_key() {
     assert!(requests.iter().all(|request| request.line == "POST /v1/validate_email HTTP/1.1"));
 }
 
-/// The line that an answer of [`verdict`] becomes.
+/// Returns the output line for a response of [`verdict`].
 fn verdict_line(email: &str) -> String {
     line_of(&format!("\"input\":\"{email}\""), email)
 }

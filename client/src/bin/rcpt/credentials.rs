@@ -1,4 +1,5 @@
-//! The API key and the service it belongs to: from options, the environment, or the file that `rcpt sign-in` writes.
+//! The API key and its service: from options, the environment, or the file written by `rcpt
+//! sign-in`.
 
 use std::{
     env, fs, io,
@@ -21,7 +22,7 @@ use crate::{
 /// Default address of the service, set when the command was built.
 const BUILT_IN: Option<&str> = option_env!("RCPT_DEFAULT_URL");
 
-/// Time of a request unless the command says otherwise.
+/// Time limit of a request, unless the command sets another.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Contents of the credentials file.
@@ -31,14 +32,14 @@ struct Kept {
     api_key: SecretString,
 }
 
-/// Serialised form of the credentials: the only place where a key leaves its type.
+/// Serialised form of the credentials, the only place where a key leaves its type.
 #[derive(Serialize)]
 struct Written<'a> {
     url: &'a str,
     api_key: &'a str,
 }
 
-/// A client with its key.
+/// Returns a client with the user's key.
 pub fn client(service: &Service, timeout: Duration) -> Result<Client, Failure> {
     let credentials = stored_credentials()?;
     let builder = builder(service, credentials.as_ref(), timeout)?;
@@ -54,7 +55,7 @@ pub fn client(service: &Service, timeout: Duration) -> Result<Client, Failure> {
         ));
     };
     let client = builder.api_key(credentials.api_key).build()?;
-    // The key of one service is no other's business.
+    // A key is never sent to another service than its own.
     if client.url() == credentials.url {
         return Ok(client);
     }
@@ -66,7 +67,7 @@ pub fn client(service: &Service, timeout: Duration) -> Result<Client, Failure> {
     Err(Failure::new(Kind::Credentials, message))
 }
 
-/// A client that is to sign in.
+/// Returns a client without a key, for signing in.
 pub fn anonymous(service: &Service) -> Result<Client, Failure> {
     Ok(builder(service, stored_credentials().ok().flatten().as_ref(), TIMEOUT)?.build()?)
 }
@@ -92,7 +93,7 @@ fn variable(name: &str) -> Option<String> {
 
 const FILE: &str = "credentials.json";
 
-/// A file of the folder `rcpt` where programs keep their settings.
+/// Returns the path of a file in the folder `rcpt` of the user's configuration.
 pub fn file(name: &str) -> Result<PathBuf, Failure> {
     let strategy = choose_base_strategy().map_err(|_| {
         let message =
@@ -142,7 +143,7 @@ pub fn keep(url: &str, api_key: &SecretString) -> Result<PathBuf, Failure> {
     Ok(file)
 }
 
-/// Writes a file that is whole or not there, and only its owner's.
+/// Writes a file completely or not at all, readable by its owner only.
 pub fn write_private(file: &Path, text: &str) -> Result<(), Failure> {
     let write = || -> io::Result<()> {
         let folder = file.parent().unwrap_or(Path::new("."));
@@ -157,7 +158,7 @@ pub fn write_private(file: &Path, text: &str) -> Result<(), Failure> {
     write().map_err(|error| Failure::of_output(file.display(), &error))
 }
 
-/// Removes the key; whether there was one.
+/// Removes the key and returns whether there was one.
 pub fn forget() -> Result<bool, Failure> {
     let file = file(FILE)?;
     match fs::remove_file(&file) {

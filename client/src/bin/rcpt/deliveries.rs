@@ -1,4 +1,5 @@
-//! Events on their way to a receiver on this machine, signed with a secret that only this machine has.
+//! Delivery of events to a receiver on this machine, signed with a secret that only this machine
+//! has.
 
 use std::{
     env, fs, io,
@@ -14,11 +15,11 @@ use crate::{
     failure::{Failure, Kind},
 };
 
-/// The service waits as long.
+/// Time limit of a delivery, the same as the service's.
 const TIMEOUT: Duration = Duration::from_secs(5);
 const FILE: &str = "webhook-secret";
 
-/// A receiver, and the secret that it verifies with.
+/// A receiver, and the secret with which it verifies events.
 #[derive(Debug)]
 pub struct Receiver {
     agent: Agent,
@@ -42,7 +43,7 @@ impl Receiver {
         Ok(Self { agent: config.build().into(), url: url.to_owned(), secret: secret()? })
     }
 
-    /// Sends an event once, and returns the status of the answer.
+    /// Sends an event once and returns the response's status.
     pub fn deliver(&self, id: &str, body: &str, now: SystemTime) -> Result<u16, Failure> {
         let seconds = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let signature = sign_webhook(id, seconds, body.as_bytes(), &self.secret)
@@ -67,7 +68,7 @@ impl Receiver {
     }
 }
 
-/// The secret of this machine. It's created once, so that the receiver's setting stays valid.
+/// Returns this machine's secret. It's created once, so that the receiver's setting stays valid.
 fn secret() -> Result<String, Failure> {
     if let Some(given) = env::var("RCPT_WEBHOOK_SECRET").ok().filter(|given| !given.is_empty()) {
         return Ok(given);
@@ -88,7 +89,7 @@ fn secret() -> Result<String, Failure> {
     Ok(secret)
 }
 
-/// The clock that events are signed by.
+/// Returns the time for an event's signature.
 #[expect(clippy::disallowed_methods, reason = "the command runs natively")]
 pub fn now() -> SystemTime {
     SystemTime::now()

@@ -1,4 +1,4 @@
-//! Exit codes for scripts, and error messages that say what to do.
+//! Exit codes for scripts, and error messages that suggest what to do.
 
 use std::{fmt, io, process::ExitCode};
 
@@ -32,11 +32,12 @@ pub enum Kind {
     /// A scan can't continue from its journal.
     Journal = 11,
     Refused = 12,
-    /// The program that read the output has closed it, as `head` does: 128 and SIGPIPE, and no sentence.
+    /// The program that reads the output has closed it, as `head` does: 128 plus SIGPIPE, without a
+    /// message.
     Closed = 141,
 }
 
-/// A code, and a sentence that says what to do.
+/// An exit code, and a message that suggests what to do.
 #[derive(Debug)]
 pub struct Failure {
     pub kind: Kind,
@@ -48,7 +49,7 @@ impl Failure {
         Self { kind, message: message.into() }
     }
 
-    /// Something that was to be written could not be.
+    /// Builds the error for output that couldn't be written.
     pub fn of_output(what: impl fmt::Display, error: &io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::BrokenPipe => Self::new(Kind::Closed, ""),
@@ -62,7 +63,7 @@ impl Failure {
         }
     }
 
-    /// Adds a sentence.
+    /// Appends a sentence to the message.
     #[must_use]
     pub fn and(mut self, sentence: &str) -> Self {
         if self.kind != Kind::Closed {
@@ -75,7 +76,7 @@ impl Failure {
         &self.message
     }
 
-    /// Prints the sentence to standard error, and returns the code.
+    /// Prints the message to standard error and returns the code.
     pub fn report(&self) -> ExitCode {
         if self.kind != Kind::Closed {
             anstream::eprintln!("rcpt: {}", self.message);

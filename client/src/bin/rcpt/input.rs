@@ -1,4 +1,4 @@
-//! Addresses from the command line and from standard input, one on each line.
+//! Addresses from the command line and from standard input, one per line.
 
 use std::io::{self, BufRead, Read as _};
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::failure::{Failure, Kind};
 
-/// No line with an address is longer; a longer one is no list of addresses.
+/// Greatest length of a line in bytes; a file with longer lines isn't a list of addresses.
 const LONGEST: u64 = 64 * 1024;
 
 /// An address as it was given.
@@ -31,7 +31,7 @@ pub fn entries(arguments: &[String]) -> impl Iterator<Item = Result<Entry, Failu
     })
 }
 
-/// The lines that are not empty, without spaces around them.
+/// Iterator over the non-empty lines, trimmed.
 struct Lines<R> {
     from: R,
     number: usize,
@@ -39,7 +39,7 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// `None` at the end.
+    /// Reads the next line; `None` at the end.
     fn line(&mut self) -> Result<Option<String>, Failure> {
         let mut bytes = Vec::new();
         self.number += 1;
@@ -74,7 +74,8 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Error for a file in another encoding, with advice: most come from Windows.
+/// Builds the error for a file in another encoding, with advice for Windows, where most of them
+/// come from.
 pub fn not_utf8(what: &str, line: usize, bytes: &[u8]) -> Failure {
     let is_wide =
         bytes.contains(&0) || bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");

@@ -1,4 +1,5 @@
-//! `rcpt listen`: the account's events, forwarded to a receiver on this machine. `rcpt trigger`: made-up ones.
+//! `rcpt listen`: the account's events, forwarded to a receiver on this machine. `rcpt trigger`
+//! sends fictitious events.
 
 use std::{
     thread,
@@ -17,9 +18,9 @@ use crate::{
     output::print,
 };
 
-/// Between two looks for events.
+/// Pause between two requests for events.
 const LOOK: Duration = Duration::from_secs(2);
-/// After the service could not be asked.
+/// Pause after a request has failed.
 const LONGER: Duration = Duration::from_secs(15);
 
 pub fn run(service: &Service, args: &Listen) -> Result<Ended, Failure> {
@@ -52,7 +53,7 @@ pub fn run(service: &Service, args: &Listen) -> Result<Ended, Failure> {
     }
 }
 
-/// The cursor behind everything that has happened.
+/// Returns the cursor after all existing events.
 fn end_of_events(client: &Client) -> Result<String, Failure> {
     let mut page = client.events(None).map_err(|error| match error {
         Error::Refused { status: 404, .. } => {
@@ -67,7 +68,7 @@ fn end_of_events(client: &Client) -> Result<String, Failure> {
     Ok(page.next)
 }
 
-/// Reports a receiver that fails; it still gets the next event.
+/// Delivers an event and reports a failing receiver, which still gets later events.
 fn forward(receiver: &Receiver, Event { id, event, .. }: &Event) -> Result<(), Failure> {
     let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
     let outcome = match receiver.deliver(id, &event.to_string(), now()) {
@@ -96,10 +97,10 @@ pub fn trigger(args: &Trigger) -> Result<Ended, Failure> {
     }
 }
 
-/// An event as the service sends it, with its `webhook-id`, of a scan that there isn't.
+/// Builds an event in the service's format, with its `webhook-id`, about a fictitious scan.
 fn made_up(kind: EventKind, time: &str) -> (String, Value) {
     let digits = hex::encode(rand::random::<[u8; 14]>());
-    // Of two addresses: `[true, false, fatal_exception]`.
+    // Counts of `[true, false, fatal_exception]` for two addresses.
     let scan = |state: &str, [valid, invalid, failed]: [u64; 3]| {
         json!({
             "id": format!("scan_{digits}"), "state": state, "total": 2, "answered": 2,

@@ -1,4 +1,4 @@
-//! Verdicts as a table, as one JSON array, or one on each line.
+//! Writes verdicts as a table, as one JSON array, or as one JSON object per line.
 
 use std::io::{self, Write};
 
@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::{args::Format, failure::Failure, input::Entry};
 
-/// The service's answer about one address.
+/// The service's response about one address.
 #[derive(Debug)]
 pub enum Outcome {
     Verdict(Box<Validation>),
-    /// It refuses to check this text, which says nothing about a mailbox.
+    /// The service refused to check this text, which says nothing about a mailbox.
     Refusal {
         error: String,
         code: Option<String>,
@@ -40,7 +40,7 @@ struct Line<'a> {
 }
 
 impl Row {
-    /// `None` where the service gave no verdict.
+    /// Returns the verdict; `None` if the service gave none.
     pub fn verdict(&self) -> Option<Deliverability> {
         match &self.outcome {
             Outcome::Verdict(answer) => Some(answer.verdict()),
@@ -96,7 +96,7 @@ fn in_words(details: &Details) -> String {
 pub struct Rows<W> {
     to: W,
     format: Format,
-    /// Columns that addresses have in a table.
+    /// Width of the table's column for addresses.
     width: usize,
     count: usize,
 }
@@ -122,7 +122,7 @@ impl<W: Write> Rows<W> {
         Ok(())
     }
 
-    /// Writes the text after the last row.
+    /// Writes the closing text after the last row.
     pub fn end(&mut self) -> Result<(), Failure> {
         match (self.format, self.count) {
             (Format::Json, 0) => self.put("[]\n"),
@@ -149,7 +149,7 @@ impl<W: Write> Rows<W> {
     }
 }
 
-/// A list is anybody's text: its control characters would command the terminal.
+/// Removes control characters, which could send commands to the terminal.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

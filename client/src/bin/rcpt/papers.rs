@@ -1,4 +1,4 @@
-//! Completions and manual pages, made from the command line's own description.
+//! Completions and manual pages, generated from the definition of the command line.
 
 use std::{fs, io::Write as _, path::Path};
 
@@ -18,7 +18,7 @@ pub fn completions(shell: Shell) -> Result<Ended, Failure> {
     Ok(Ended::Good)
 }
 
-/// `rcpt.1`, and one page for each command beside it.
+/// Writes `rcpt.1` and one page for each command.
 pub fn manual(folder: &Path) -> Result<Ended, Failure> {
     let failed = |error| Failure::of_output(folder.display(), &error);
     fs::create_dir_all(folder).map_err(failed)?;

@@ -1,5 +1,5 @@
-//! `rcpt scan`: checks a file in the background. A journal beside the output records the progress, so that the same
-//! command continues wherever it was stopped.
+//! `rcpt scan`: checks a file in the background. A journal next to the output records the progress,
+//! so that the same command continues after an interruption.
 
 mod journal;
 mod list;
@@ -28,9 +28,9 @@ use list::List;
 use progress::Progress;
 use verdicts::Verdicts;
 
-/// A service that is away for longer is a matter for the next run.
+/// Time limit of a request: a longer outage is left to the next run.
 const TIMEOUT: Duration = Duration::from_secs(600);
-/// Between two looks at a scan: it grows from the one to the other.
+/// First and longest pause between two requests for a scan's state; pauses grow.
 const LOOK: Duration = Duration::from_millis(500);
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
 
@@ -46,7 +46,7 @@ pub fn run(service: &Service, args: &args::Scan) -> Result<Ended, Failure> {
     into_file(service, args, file, &output)
 }
 
-/// Standard input is stored in a private file until the end: its rows are read twice.
+/// Stores standard input in a private file, because its rows are read twice.
 fn of_input(service: &Service, args: &args::Scan) -> Result<Ended, Failure> {
     let unread =
         |error: io::Error| Failure::new(Kind::Input, format!("The input can't be read: {error}."));
@@ -89,24 +89,25 @@ fn into_file(
     Ok(Ended::Good)
 }
 
-/// `list.csv` and `.verdicts.csv` are `list.verdicts.csv`.
+/// Replaces the extension: `list.csv` and `.verdicts.csv` make `list.verdicts.csv`.
 fn beside(file: &Path, end: &str) -> PathBuf {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     file.with_file_name(format!("{stem}{end}"))
 }
 
-/// Locks the file, so that only one run continues with it.
+/// Locks the file, so that only one run at a time uses it.
 fn lock(file: &Path) -> Result<File, Failure> {
     let opened = File::open(file).map_err(|error| list::unreadable(file, &error))?;
     if let Err(TryLockError::WouldBlock) = opened.try_lock() {
         let message = format!("Another rcpt is at work on {}. Wait for it to end.", file.display());
         return Err(Failure::new(Kind::Journal, message));
     }
-    // File systems without locks are used unlocked.
+    // On file systems without locks, the file is used unlocked.
     Ok(opened)
 }
 
-/// The results of the list's scan, which a journal at `place` makes the same in the next run.
+/// Returns the results of the list's scan; with a journal at `place`, the next run continues the
+/// same scan.
 fn scanned(
     client: &Client,
     list: &List,
@@ -121,11 +122,11 @@ fn scanned(
         Some(journal) => journal.of_same(list, client.url())?,
         None => Journal::new(list, client.url(), idempotency_key()),
     };
-    // Before anything is asked: the next run must ask under the same key.
+    // The journal is written before the first request, so that the next run uses the same key.
     journal.write(place)?;
     let scan = match &journal.scan {
         Some(id) => client.scan(id).map_err(|error| stopped(error, &journal, place))?,
-        // One scan for one key, however often the request is repeated.
+        // A key creates one scan, however often the request is repeated.
         None => client
             .create_scan(total, &journal.name(name), &journal.key)
             .map_err(|error| not_started(error, list, place))?,
@@ -146,7 +147,7 @@ fn scanned(
     Ok(verdicts)
 }
 
-/// The sentence for Ctrl-C: where the scan is now, and how to stop it.
+/// Returns the message for Ctrl-C: where the scan is running, and how to stop it.
 fn goes_on(id: &str, place: Option<&Path>) -> String {
     let again = match place {
         Some(_) => "The same command fetches its verdicts",
@@ -157,7 +158,7 @@ fn goes_on(id: &str, place: Option<&Path>) -> String {
     format!("The scan goes on at the service. {again}. To stop it: rcpt scans cancel {id}")
 }
 
-/// Sends the parts that the service doesn't have.
+/// Sends the parts that the service doesn't have yet.
 fn send_missing_parts(
     client: &Client,
     list: &List,
@@ -181,7 +182,7 @@ fn send_missing_parts(
     Ok(scan)
 }
 
-/// Waits until every position has its verdict.
+/// Waits until every position has its final verdict.
 fn wait(
     client: &Client,
     mut scan: Scan,
@@ -212,9 +213,10 @@ fn wait(
     Err(Failure::new(Kind::Journal, message))
 }
 
-/// Error of a scan that wasn't created. The journal is removed if a repeat can't help.
+/// Returns the error for a scan that wasn't created. The journal is removed if a retry can't
+/// succeed.
 fn not_started(error: Error, list: &List, place: Option<&Path>) -> Failure {
-    // Another scan's end makes room for this one.
+    // When another scan ends, this one can start.
     let is_momentary = error.is_transient() || error.code() == Some("too_many_scans");
     if is_momentary || !matches!(error, Error::Refused { .. }) {
         let failure = Failure::from(error);
@@ -225,7 +227,7 @@ fn not_started(error: Error, list: &List, place: Option<&Path>) -> Failure {
     removed.map_or_else(|also| also, |()| failure)
 }
 
-/// The scan was made, and a call for it failed.
+/// Returns the error for a scan that was created but whose later request failed.
 fn stopped(error: Error, journal: &Journal, place: Option<&Path>) -> Failure {
     let id = journal.scan.as_deref().unwrap_or_default();
     match error {

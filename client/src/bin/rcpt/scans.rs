@@ -40,7 +40,7 @@ pub fn list(service: &Service) -> Result<Ended, Failure> {
     }
 }
 
-/// `180 deliverable, 20 undeliverable`
+/// Formats the counts, such as `180 deliverable, 20 undeliverable`.
 pub fn verdicts_in_words(scan: &Scan) -> String {
     let words = ["deliverable", "undeliverable", "risky", "unknown"];
     let counts = words.map(|word| (scan.by_verdict.get(word).copied().unwrap_or_default(), word));
@@ -95,7 +95,7 @@ pub fn results(service: &Service, args: &Results) -> Result<Ended, Failure> {
     }
 }
 
-/// Columns of the CSV. New ones may come at the end.
+/// Columns of the CSV. New ones may be added at the end.
 const COLUMNS: [&str; 17] = [
     "position",
     "status",
@@ -123,7 +123,7 @@ fn row(result: &ScanResult) -> String {
         Some(Value::String(text)) => text.clone(),
         Some(other) => other.to_string(),
     });
-    // Words and numbers need no quotes, but a later version may send others.
+    // Words and numbers need no quotes, but a later version of the service may send other texts.
     let quoted = fields.map(|field| match field.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),
         false => field,

@@ -1,4 +1,4 @@
-//! `rcpt sign-in`: asks for email, password and code, and keeps the API key.
+//! `rcpt sign-in`: asks for email, password and code, and stores the API key.
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -11,7 +11,7 @@ use crate::{
     failure::{Ended, Failure, Kind},
 };
 
-/// Codes of the service for named keys that don't have the right `quota`.
+/// Error codes for named keys without the right `quota`.
 const LIMITED: [&str; 2] = ["missing_right", "test_key"];
 
 pub fn run(service: &Service, args: &SignIn) -> Result<Ended, Failure> {
@@ -20,7 +20,8 @@ pub fn run(service: &Service, args: &SignIn) -> Result<Ended, Failure> {
         let api_key = secret("API key: ")?;
         let whose = match with(&client, &api_key)?.quota() {
             Ok(quota) => format!("the key of an account on plan {}", quota.plan),
-            // A genuine key that may not ask for the quota; it says later what it may do.
+            // The key is genuine but lacks the right to read the quota; its other rights show when
+            // it is used.
             Err(error) if error.code().is_some_and(|code| LIMITED.contains(&code)) => {
                 "a named key, which may not see the account's quota".to_owned()
             }
@@ -50,7 +51,8 @@ fn by_password(client: &Client, email: Option<String>) -> Result<(String, Secret
         other => other,
     };
     let signed_in = signed_in.map_err(refused)?;
-    // Only the key is stored, so the session isn't needed. If it can't be ended it expires.
+    // Only the key is stored, so the session isn't needed. If it can't be ended, it expires by
+    // itself.
     let _ = client.sign_out(&signed_in.token);
     Ok((signed_in.email, signed_in.api_key))
 }
@@ -79,7 +81,7 @@ fn line(question: &str) -> Result<String, Failure> {
     Ok(line.to_owned())
 }
 
-/// A line that a terminal doesn't show.
+/// Reads a line without showing it on the terminal.
 fn secret(question: &str) -> Result<SecretString, Failure> {
     if !io::stdin().is_terminal() {
         return line(question).map(SecretString::from);

@@ -1,4 +1,4 @@
-//! Progress of a scan, in a file that is either whole or absent. It holds no address.
+//! Progress of a scan, in a file that is written completely or not at all. It contains no address.
 
 use std::{
     fs,
@@ -18,11 +18,11 @@ pub struct Journal {
     file: String,
     column: usize,
     url: String,
-    /// The `Idempotency-Key` under which the scan is made.
+    /// The `Idempotency-Key` with which the scan is created.
     pub key: String,
     /// The scan's id, once it is known.
     pub scan: Option<String>,
-    /// Parts that the service has.
+    /// Number of parts that the service has received.
     pub parts: usize,
 }
 
@@ -55,7 +55,7 @@ impl Journal {
         })
     }
 
-    /// The journal, if it is that of this list at this service.
+    /// Returns the journal if it belongs to this list and this service.
     pub fn of_same(self, list: &List, url: &str) -> Result<Self, Failure> {
         let why = if self.url != url {
             format!("This scan was started at {}.", self.url)
@@ -68,13 +68,14 @@ impl Journal {
         Err(Failure::new(Kind::Journal, message))
     }
 
-    /// Returns the scan's name. It ends with part of its key, which tells it from other scans of the same file.
+    /// Returns the scan's name. It ends with a part of its key, which distinguishes scans of the
+    /// same file.
     pub fn name(&self, name: &str) -> String {
         let short: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
         format!("{} #{}", short.trim(), self.key.get(..8).unwrap_or(&self.key))
     }
 
-    /// Without a path nothing is stored.
+    /// Writes the journal; without a path, nothing is stored.
     pub fn write(&self, place: Option<&Path>) -> Result<(), Failure> {
         let Some(place) = place else { return Ok(()) };
         let write = || -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! The file: its column of addresses, each address once.
+//! Reads the file: its column of addresses, with each address once.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -16,9 +16,9 @@ use crate::{
     input::not_utf8,
 };
 
-/// Rows that are looked at to find the column.
+/// Rows that are read to find the column.
 const LOOKED_AT: usize = 100;
-/// A larger field is the text after a quote that was never closed.
+/// Greatest size of a field in bytes; a larger one follows an unclosed quote.
 const LARGEST_FIELD: usize = 16 * 1024;
 const NAMES: [&str; 7] =
     ["email", "e-mail", "e_mail", "mail", "email address", "e-mail address", "emailaddress"];
@@ -26,7 +26,7 @@ const NAMES: [&str; 7] =
 /// A file as it was read.
 #[derive(Debug)]
 pub struct List {
-    /// Each well-formed address once, in the order in which they first come; an index is a position.
+    /// Each well-formed address once, in the order of first occurrence; the index is its position.
     pub addresses: Vec<String>,
     pub rows: usize,
     /// SHA-256 of the file, in hexadecimal.
@@ -34,10 +34,10 @@ pub struct List {
     pub column: usize,
     pub has_header: bool,
     pub dialect: Dialect,
-    /// Fields of the longest row.
+    /// Number of fields in the longest row.
     pub width: usize,
     counts: Counts,
-    /// From the normal form of an address to its position.
+    /// Maps an address's normal form to its position.
     positions: HashMap<String, usize>,
 }
 
@@ -45,14 +45,14 @@ pub struct List {
 #[derive(Debug, Clone, Copy)]
 pub struct Dialect {
     pub delimiter: u8,
-    /// It begins with U+FEFF, by which Excel knows UTF-8.
+    /// The file begins with U+FEFF, by which Excel recognises UTF-8.
     pub has_mark: bool,
     pub line_end: Terminator,
     /// Rows may have fewer or more fields than the first.
     pub is_lenient: bool,
 }
 
-/// Rows that ask for no check of their own.
+/// Number of rows that need no check of their own.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     duplicates: usize,
@@ -64,12 +64,12 @@ struct Counts {
 #[derive(Debug, PartialEq, Eq)]
 pub enum Subject {
     Position(usize),
-    /// Not an address: the service doesn't have to be asked.
+    /// Not an address, so the service isn't asked.
     Malformed,
     Empty,
 }
 
-/// Counts its bytes into a hash.
+/// Hashes the bytes that are read through it.
 struct Hashed<R> {
     from: R,
     hash: Sha256,
@@ -141,8 +141,7 @@ impl List {
 
     /// Iterates over the rows again, the header first if there is one.
     ///
-    /// # Errors
-    /// `each` fails, or the file is not the one that was read.
+    /// # Errors `each` fails, or the file has changed since it was read.
     pub fn rows(
         &self,
         file: &Path,
@@ -201,7 +200,8 @@ pub fn unreadable(file: &Path, error: &io::Error) -> Failure {
     Failure::new(Kind::Input, format!("{} can't be read: {why}.", file.display()))
 }
 
-/// Follows the first line: of comma, semicolon and tab, the one it has most often separates the columns.
+/// Derives the dialect from the first line: the most frequent of comma, semicolon and tab separates
+/// the columns.
 fn dialect(file: &Path, is_lenient: bool) -> Result<Dialect, Failure> {
     let opened = File::open(file).map_err(|error| unreadable(file, &error))?;
     let mut line = Vec::new();
@@ -216,7 +216,7 @@ fn dialect(file: &Path, is_lenient: bool) -> Result<Dialect, Failure> {
     let line_end = match &line[..] {
         [.., b'\r', b'\n'] => Terminator::CRLF,
         [.., b'\n'] => Terminator::Any(b'\n'),
-        // Of old Macs.
+        // Line ends of old Macs.
         _ if line.contains(&b'\r') => Terminator::Any(b'\r'),
         _ => Terminator::Any(b'\n'),
     };
@@ -261,7 +261,8 @@ fn next(
     Ok(read)
 }
 
-/// Returns the column with the addresses: the selected one, or by its name, or the one with the most addresses.
+/// Returns the column of addresses: the selected one, else one with a known name, else the one with
+/// the most addresses.
 fn address_column(
     records: &[StringRecord],
     has_header: bool,

@@ -4,7 +4,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use rcpt_client::Scan;
 use serde_json::Value;
 
-/// A bar on a terminal, nothing elsewhere.
+/// A progress bar on a terminal; nothing is shown elsewhere.
 #[derive(Debug)]
 pub struct Progress(ProgressBar);
 
@@ -31,13 +31,13 @@ impl Progress {
     }
 }
 
-/// `127 of 150 done, 23 to be asked again, about 12 min left`
+/// Formats the progress, such as `127 of 150 done, 23 to be asked again, about 12 min left`.
 fn in_words(scan: &Scan) -> String {
     let mut words = format!("{} of {} done", scan.answered, scan.total);
     if scan.waiting > 0 {
         words += &format!(", {} to be asked again", scan.waiting);
     }
-    // `2026-11-23T17:20:00Z`
+    // Takes the time of day from `2026-11-23T17:20:00Z`.
     let until = scan.further.get("retries_until").and_then(Value::as_str);
     if let Some(time) = until.filter(|_| scan.waiting > 0).and_then(|until| until.get(11..16)) {
         words += &format!(", until {time} UTC at the latest");

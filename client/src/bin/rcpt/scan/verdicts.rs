@@ -1,4 +1,4 @@
-//! The results of a scan, and the file that they are written into beside the customer's own columns.
+//! The results of a scan, and the output file that adds them to the customer's columns.
 
 use std::{
     collections::HashMap,
@@ -18,12 +18,12 @@ use super::{
 };
 use crate::failure::{Failure, Kind};
 
-/// Our columns. A result has one value for each.
+/// Columns that we add. A result has one value for each.
 const COLUMNS: [&str; 4] = ["rcpt_status", "rcpt_verdict", "rcpt_confidence", "rcpt_reason"];
 
 type RowColumns = [u16; COLUMNS.len()];
 
-/// The results by position. There are few different words, each stored once.
+/// The results by position. The few different words are stored once each.
 #[derive(Debug, Default)]
 pub struct Verdicts {
     words: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Verdicts {
 }
 
 impl Verdicts {
-    /// Fetches all of them.
+    /// Fetches all results of a scan.
     pub fn fetch(
         client: &Client,
         id: &str,
@@ -100,7 +100,7 @@ impl Verdicts {
     }
 }
 
-/// Writes the file again with our columns, as a whole or not at all.
+/// Writes the file with our additional columns, completely or not at all.
 pub fn write(list: &List, verdicts: &Verdicts, file: &Path, output: &Path) -> Result<(), Failure> {
     let name = output.display();
     let full = |error: &io::Error| Failure::of_output(&name, error).and("Nothing is lost.");
@@ -113,13 +113,13 @@ pub fn write(list: &List, verdicts: &Verdicts, file: &Path, output: &Path) -> Re
     Ok(())
 }
 
-/// Writes it to standard output.
+/// Writes the rows to standard output.
 pub fn print(list: &List, verdicts: &Verdicts, file: &Path) -> Result<(), Failure> {
     let failed = |error: &io::Error| Failure::of_output("The verdicts", error);
     rows(list, verdicts, file, &mut io::stdout().lock(), &failed)
 }
 
-/// The rows with our columns behind theirs, in the dialect of the file.
+/// Writes the rows with our columns after the customer's, in the file's dialect.
 fn rows(
     list: &List,
     verdicts: &Verdicts,
@@ -133,7 +133,7 @@ fn rows(
         to.write_all(b"\xef\xbb\xbf").map_err(|error| failed(&error))?;
     }
     let mut builder = WriterBuilder::new();
-    // A lenient list may have a row of any length, which is filled up.
+    // Rows of a lenient list may have any length and are padded.
     let mut writer =
         builder.delimiter(dialect.delimiter).terminator(dialect.line_end).from_writer(to);
     list.rows(file, |record, subject| {
