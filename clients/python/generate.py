@@ -25,7 +25,8 @@ with tempfile.TemporaryDirectory() as scratch:
     reduced, config = Path(scratch, "openapi.json"), Path(scratch, "config.json")
     reduced.write_text(json.dumps(without_lists(json.loads(document.read_text()))))
     config.write_text(json.dumps({"package_name_override": "generated"}))
-    # The formatter takes the oldest Python that it writes for from here, wherever the folder is.
+    # The formatter reads the oldest supported Python version from this file, wherever the folder
+    # is.
     Path(scratch, "ruff.toml").write_text('target-version = "py310"\n')
     generated = Path(scratch, "generated")
     tools = Path(sys.executable).parent
@@ -34,7 +35,7 @@ with tempfile.TemporaryDirectory() as scratch:
     ended = subprocess.run(command, capture_output=True, text=True, env={"PATH": f"{tools}:/usr/bin:/bin", "RUFF_NO_CACHE": "true"})
     if ended.returncode != 0:
         sys.exit(ended.stdout + ended.stderr)
-    # Its template takes from Python 3.11 what the rest of it has for 3.10.
+    # The template imports from Python 3.11 a name that the rest of it imports for 3.10.
     client = generated / "client.py"
     text = client.read_text()
     newer, older = "from typing import Any, Self\n", "from typing import Any\n"

@@ -211,7 +211,7 @@ export class Rcpt {
     do {
       const query = { limit: PAGE, ...(after === undefined ? {} : { after }) };
       const init = { params: { path: { id }, query }, ...signalOf(signal) };
-      // In JSON, since no other form is asked for.
+      // The default format is JSON.
       const page = answer(await this.api.GET("/v1/scans/{id}/results", init)) as Schemas["ScanResults"];
       found.push(...page.results);
       after = page.next ?? undefined;
@@ -248,7 +248,7 @@ function signalOf(signal: AbortSignal | undefined): { signal?: AbortSignal } {
 /** Returns the response's data, or throws its error. Also for calls of {@link Rcpt.api}. */
 export function answer<T>(told: { data?: T; error?: unknown; response: Response }): T {
   const { data, error, response } = told;
-  // 204 has nothing to say.
+  // A 204 has no body.
   if (response.ok && (data !== undefined || response.status === 204)) return data as T;
   throw errorOf(response, error);
 }

@@ -33,9 +33,9 @@ export function retrying({ timeout, patience }: Retries): (request: Request) => 
 
 async function called(request: Request, seconds: number): Promise<Response> {
   const hasKey = request.headers.has("Idempotency-Key");
-  // One key for all attempts, so that the service recognises them as one request.
+  // All attempts share one key, so that the service recognises them as one request.
   if (request.method === "POST" && !hasKey) request.headers.set("Idempotency-Key", crypto.randomUUID());
-  // As bytes, which every attempt can send again: a stream would need a copy for each.
+  // Bytes, which every attempt can send again: a stream would need a copy for each.
   const body = request.body === null ? null : await request.arrayBuffer();
   const end = performance.now() + seconds * 1000;
   const reserve = Math.min(RESERVE, seconds / 4) * 1000;
@@ -51,7 +51,7 @@ async function called(request: Request, seconds: number): Promise<Response> {
     const pause = Math.max(asked ?? doubled, FIRST) * (1 + Math.random() / 2) * 1000;
     if (performance.now() + pause + reserve > end) {
       if (outcome instanceof RcptError) throw outcome;
-      // An earlier attempt of this call is still under way: nothing that its caller could act on.
+      // An earlier attempt of this call is still in flight; the caller can't do anything about it.
       if (isInProgress && (unanswered || !hasKey))
         throw new RcptError(`The service didn't answer within ${seconds} s.`, 0);
       return outcome;
@@ -67,20 +67,20 @@ async function attempt(
   milliseconds: number,
 ): Promise<Response | RcptError> {
   const limit = new AbortController();
-  // Not `AbortSignal.timeout`, whose timer does not keep a program running that waits for nothing else.
+  // `AbortSignal.timeout` has a timer that doesn't keep a program alive, so it isn't used.
   const timer = setTimeout(() => limit.abort(), Math.max(milliseconds, 1));
   try {
     const response = await fetch(url, {
       method,
       headers,
       body,
-      // A redirection would carry the key to another host.
+      // Following a redirect could send the key to another host.
       redirect: "manual",
       signal: AbortSignal.any([signal, limit.signal]),
     });
     const answer = await response.arrayBuffer();
     const { status, statusText, headers: given } = response;
-    // A response of these statuses can't be made with a body.
+    // Responses with these statuses can't have a body.
     const isEmpty = [204, 205, 304].includes(status);
     return new Response(isEmpty ? null : answer, { status, statusText, headers: given });
   } catch (cause) {

@@ -46,7 +46,7 @@ export async function verifyWebhook(
     const key = await crypto.subtle.importKey("raw", keyOf(secret), HMAC, false, ["verify"]);
     for (const signature of signatures) {
       const bytes = signature.startsWith("v1,") ? bytesOf(signature.slice(3)) : undefined;
-      // It compares in constant time.
+      // `verify` compares in constant time.
       if (bytes !== undefined)
         isSigned = (await crypto.subtle.verify("HMAC", key, bytes, signed)) || isSigned;
     }

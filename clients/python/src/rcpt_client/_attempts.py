@@ -10,18 +10,19 @@ import httpx
 
 from ._errors import RcptError
 
-# Before the second attempt, where the service names no time; it doubles with each. Seconds.
+# Pause before the first retry if the service doesn't name one; it doubles each time. In seconds.
 _FIRST = 0.5
 _LONGEST = 15
 
-# The service answers a check within 12 seconds, or says that it can't. Seconds.
+# Time limit of an attempt: the service responds to a check within 12 seconds, even if only with an
+# error. In seconds.
 _ATTEMPT = 15
 
 # Shortest time for an attempt, in seconds; a quarter of a short call's time. With less, the call would end with "no
 # answer" instead of the service's previous answer.
 _RESERVE = 1
 
-# The first call with this `Idempotency-Key` is still under way.
+# The first call with this `Idempotency-Key` is still in flight.
 _IN_PROGRESS = b'"idempotency_key_in_use"'
 
 
@@ -30,7 +31,7 @@ class Attempts:
 
     def __init__(self, request: httpx.Request, timeout: float):
         self._has_key = "Idempotency-Key" in request.headers
-        # One key for all attempts, so that the service recognises them as one request.
+        # All attempts share one key, so that the service recognises them as one request.
         if request.method == "POST" and not self._has_key:
             request.headers["Idempotency-Key"] = str(uuid.uuid4())
         self._timeout = timeout
@@ -62,7 +63,7 @@ class Attempts:
         """The answer that the call ends with, if it isn't an error."""
         if isinstance(outcome, RcptError):
             raise outcome
-        # An earlier attempt of this call is still under way: nothing that its caller could act on.
+        # An earlier attempt of this call is still in flight; the caller can't do anything about it.
         if _is_in_progress(outcome) and (self._unanswered or not self._has_key):
             raise RcptError(f"The service didn't answer within {self._timeout:g} s.")
         return outcome

@@ -27,15 +27,15 @@ class RcptError(Exception):
     ):
         super().__init__(message)
         self.message = message
-        #: The HTTP status; 0 where there was no answer, or not one of the service.
+        # : The HTTP status; 0 without a response of the service.
         self.status = status
-        #: For programs; some errors have none.
+        # : Code for programs; some errors have none.
         self.code = code
-        #: Seconds after which it's worth trying again, if the service says so.
+        # : Seconds until a retry makes sense, if the service names them.
         self.retry_after = retry_after
-        #: Quote it when you report a problem.
+        # : Id to quote when you report a problem.
         self.request_id = request_id
-        #: The allowance that is used up, such as `email check`, and when it's renewed.
+        # : The exhausted allowance, such as `email check`, and the time of its renewal.
         self.limit = limit
         self.resets_at = resets_at
         #: A page about this error, if the service names one.
@@ -81,7 +81,7 @@ def _text(members: Mapping[str, Any], name: str) -> str | None:
 
 def _time(text: str | None) -> datetime | None:
     try:
-        # Python 3.10 reads no "Z".
+        # Python 3.10 can't parse "Z".
         return datetime.fromisoformat(text.replace("Z", "+00:00")) if text else None
     except ValueError:
         return None

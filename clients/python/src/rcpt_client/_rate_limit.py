@@ -12,12 +12,12 @@ import httpx
 class RateLimit:
     """What is left of an allowance."""
 
-    #: `daily` or `welcome` for checks, `scans` or `credits` for scans. New ones may come.
+    # : `daily` or `welcome` for checks, `scans` or `credits` for scans. New ones may be added.
     name: str
     left: int
-    #: Seconds until it's renewed; None where it isn't.
+    # : Seconds until it's renewed; None if it isn't.
     seconds: int | None
-    #: How many it had.
+    # : Size of the allowance.
     allowance: int | None
 
     @classmethod

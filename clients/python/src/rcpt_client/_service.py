@@ -16,7 +16,8 @@ from ._rate_limit import RateLimit
 from .generated import AuthenticatedClient
 from .generated.types import Response
 
-# The answer that `answered` is waiting for, if it's an error: the generated code reads only the shapes that it knows.
+# The error response for which `answered` is waiting: the generated code parses only the shapes in
+# the description.
 _failure: ContextVar[RcptError | None] = ContextVar("failure", default=None)
 
 
@@ -26,13 +27,13 @@ class Service:
     def __init__(self, url: str, api_key: str, **httpx_args: Any):
         _check(url)
         self._rate_limit: RateLimit | None = None
-        #: For the modules of `rcpt_client.generated.api`: every operation.
+        # : Client for the modules of `rcpt_client.generated.api`, which contain every operation.
         self.client = AuthenticatedClient(
             base_url=url.rstrip("/"),
             token=api_key,
             prefix="",
             auth_header_name="X-API-Key",
-            # A redirection would carry the key to another host.
+            # Following a redirect could send the key to another host.
             follow_redirects=False,
             httpx_args=httpx_args,
         )

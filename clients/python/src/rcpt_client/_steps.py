@@ -38,11 +38,11 @@ from .generated.models import (
 )
 from .generated.types import UNSET
 
-# Addresses of a part; the last one of a list has what is left.
+# Addresses per part; the last part of a list may have fewer.
 _PART = 1_000
-# Results of a page.
+# Results per page.
 _PAGE = 10_000
-# Seconds between two looks at a scan: from the one to the other.
+# First and longest pause in seconds between two requests for a scan's state.
 _LOOK, _LONGEST_LOOK = 0.5, 10.0
 
 
@@ -60,7 +60,7 @@ class Pause:
 
 
 T = TypeVar("T")
-#: Yields what is to be done, is sent what came of it, and returns the result.
+# : Yields requests and pauses, receives their results, and returns the final result.
 Steps = Generator[Call | Pause, Any, T]
 Progress = Callable[[Scan], object]
 
@@ -70,7 +70,7 @@ class Joined:
     """An address of a list, and its result."""
 
     address: str
-    #: None while there is none.
+    # : None if the position has no result.
     result: ScanResult | None
 
 
@@ -206,7 +206,8 @@ def _is_part(id: str, n: int, addresses: Sequence[str]) -> Steps[bool]:
         body = PartRequest(addresses=list(addresses))
         match: PartMatch = yield Call(_match_scan_part, {"id": id, "n": n, "body": body})
     except RcptError as error:
-        # An older service compares nothing; of a part with fewer than two different addresses none can.
+        # An older service compares nothing, and a part with fewer than two different addresses
+        # can't be compared.
         if error.code != "nothing_to_match" and error.status not in (404, 405):
             raise
         return True

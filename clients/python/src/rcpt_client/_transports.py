@@ -15,10 +15,10 @@ import httpx
 from ._attempts import Attempts
 from ._errors import RcptError
 
-# When the attempt of this thread must have ended, on the monotonic clock.
+# Deadline of this thread's attempt, on the monotonic clock.
 _end: ContextVar[float] = ContextVar("end")
 
-# Written at a time, so that a server that takes bytes slowly can't hold a call.
+# Bytes per write, so that a server that reads slowly can't stall a call.
 _PIECE = 16 * 1024
 
 

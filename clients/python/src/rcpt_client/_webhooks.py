@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# An older or newer event may be a repetition of somebody who has recorded it. Seconds.
+# Greatest age of an event: an older one, or one from the future, may be a replay. In seconds.
 _TOLERANCE = 5 * 60
 
 
