@@ -1,5 +1,6 @@
-// Start time of an isolate by the size of its Worker: CPU time of workerd from its start to its first answer, with
-// no, one, two and four modules of wasm, each a copy of the Worker's. Usage: node devtools/bench/cold-start.mjs [FILE]
+// Measures the start time of an isolate by the size of its Worker: the CPU time of workerd from its
+// start to its first response, with zero, one, two and four copies of the Worker's wasm module.
+// Usage: node devtools/bench/cold-start.mjs [FILE]
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -28,7 +29,7 @@ function freePort() {
   });
 }
 
-// Milliseconds that all threads of a process were on a CPU.
+// Returns the CPU time of all threads of a process in milliseconds.
 function cpu(pid) {
   const threads = readdirSync(`/proc/${pid}/task`);
   const nanoseconds = threads.map((thread) => Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8").split(" ")[0]));
@@ -67,7 +68,7 @@ const worker :Workerd.Worker = (compatibilityDate = "2026-01-01",
 const median = (times) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)];
 const times = COPIES.map(() => []);
 try {
-  // In turn, so that what disturbs the machine for a while disturbs all alike.
+  // The subjects alternate, so that a disturbance of the machine affects all alike.
   for (let round = 0; round < STARTS; round += 1) {
     for (const [index, copies] of COPIES.entries()) times[index].push(await start(copies));
   }

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 use crate::drive::quantile;
 
-/// Enough for a median and a 99th percentile that mean something, and over in a minute.
+/// Enough for a meaningful median and 99th percentile within a minute.
 const CHECKS: usize = 300;
 
 /// Measures the cost of checks and the effect of more databases, and prints each figure.
@@ -51,11 +51,11 @@ pub struct Figure {
     pub n: usize,
 }
 
-/// Measures everything, prints a table, and writes each figure to `target/bench/<name>.json`; those
-/// of accounts and of scans, together, to `target/bench/accounts.json` and `target/bench/scans.json`.
+/// Measures everything, prints a table, and writes each figure to `target/bench/<name>.json`;
+/// figures of accounts and of scans are collected in `target/bench/accounts.json` and
+/// `target/bench/scans.json`.
 ///
-/// # Errors
-/// A part does not start, or a file cannot be written.
+/// # Errors A part doesn't start, or a file can't be written.
 pub async fn run() -> Result<()> {
     let mut figures = vec![wasm_size()?];
     let stack = Stack::builder().try_start().await?;
@@ -101,7 +101,7 @@ pub async fn run() -> Result<()> {
     scans().await
 }
 
-/// Measures scans alone; prints the figures and writes them to `target/bench/scans.json`.
+/// Measures only scans, prints the figures and writes them to `target/bench/scans.json`.
 ///
 /// # Errors
 /// As [`run`].
@@ -126,7 +126,7 @@ fn write(name: &str, figures: &impl Serialize) -> Result<()> {
         .with_context(|| format!("writing {}", file.display()))
 }
 
-/// Bytes of the Worker's wasm after gzip, as Cloudflare counts them.
+/// Returns the gzipped size of the Worker's wasm in bytes, as Cloudflare counts it.
 fn wasm_size() -> Result<Figure> {
     let wasm = folder::repository().join("edge/build/index_bg.wasm");
     let output = Command::new("gzip").args(["--best", "--stdout"]).arg(&wasm).output()?;
@@ -139,7 +139,7 @@ async fn checks(account: &Account, address: impl Fn(usize) -> String) -> Vec<(u1
     time(CHECKS, async |n| account.check(&address(n)).await.status).await
 }
 
-/// Times `count` calls one after the other, each with its status code.
+/// Measures `count` sequential calls, each with its status code.
 async fn time(count: usize, mut one: impl AsyncFnMut(usize) -> u16) -> Vec<(u16, Duration)> {
     let mut times = Vec::with_capacity(count);
     for n in 0..count {

@@ -1,5 +1,5 @@
-//! The local world of `make dev`: sandbox, origin and `wrangler dev`, one confirmed account, and every
-//! mail as a file.
+//! The local environment of `make dev`: sandbox, origin and `wrangler dev`, one confirmed account,
+//! and all emails as files.
 
 mod account;
 mod mails;
@@ -22,7 +22,7 @@ use rcpt_tests::{Account, Mailbox, Origin, Process, Sandbox, process::folder};
 
 const WATCH: Duration = Duration::from_millis(250);
 
-/// Starts everything, prints how to use it, and runs until a signal or until a part of it ends.
+/// Starts everything, prints usage hints, and runs until a signal arrives or a part ends.
 ///
 /// # Errors
 /// A part doesn't start or ends unexpectedly; the error shows the end of its log.
@@ -36,7 +36,7 @@ pub async fn run() -> Result<()> {
     }
 }
 
-/// Dropping the future, as a signal does, drops the processes and so ends them.
+/// Dropping the future, as on a signal, drops the processes, which ends them.
 async fn live() -> Result<()> {
     let settings = Settings::from_environment()?;
     settings.require_free_ports()?;

@@ -1,5 +1,5 @@
-//! Measures the cost of a restart, a crash, a hang and a blocked port of an origin: origins behind a real edge, under
-//! load.
+//! Measures the cost of a restart, a crash, a hang and a blocked port of an origin, with several
+//! origins behind a real edge under load.
 
 use std::{collections::BTreeMap, fmt::Write as _, process::Command, sync::Arc, time::Duration};
 
@@ -15,12 +15,13 @@ use tokio::{
     time::{Instant, interval, sleep},
 };
 
-/// Edge's domains are spread over origins by name: enough of them for every origin to have its third.
+/// Number of domains: the edge distributes them over origins by name, and this many give each
+/// origin its third.
 const DOMAINS: usize = 120;
 const MAILBOXES: [&str; 4] = ["accepts", "accepts", "rejects", "full"];
-/// Time from SIGTERM to the end: the grace, and some reserve for the machine.
+/// Time from SIGTERM to exit: the grace period, and some reserve.
 const END: Duration = Duration::from_secs(30);
-/// The longest that the edge takes for an answer, and more.
+/// Time limit of a response, longer than the edge's own.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Duration of each row, and checks sent per second.
@@ -30,23 +31,24 @@ pub struct DrillPlan {
     pub rate: u32,
 }
 
-/// Results of one event.
+/// Measurements of one event.
 #[derive(Debug)]
 pub struct Row {
     pub name: &'static str,
-    /// It is something that an operator does on purpose.
+    /// True if operators cause such an event on purpose.
     pub is_orderly: bool,
-    /// Answers by status; 0 means none.
+    /// Number of responses by status; 0 means no response.
     pub statuses: BTreeMap<u16, u64>,
-    /// Verdicts that count by docs/interface.md, and the account's charges.
+    /// Number of verdicts that are charged according to docs/interface.md, and the account's
+    /// charges.
     pub counted: i64,
     pub charged: i64,
-    /// In order.
+    /// Response times in milliseconds, sorted.
     milliseconds: Vec<u128>,
 }
 
 impl Row {
-    /// Returns the share of checks that weren't answered 200.
+    /// Returns the share of checks with another status than 200.
     pub fn failed_share(&self) -> f64 {
         let all: u64 = self.statuses.values().sum();
         let fine = self.statuses.get(&200).copied().unwrap_or_default();
@@ -59,7 +61,7 @@ impl Row {
     }
 }
 
-/// Event that the origins undergo while checks arrive.
+/// Event at the origins while checks arrive.
 #[derive(Clone, Copy)]
 enum Event {
     Nothing,
@@ -79,10 +81,9 @@ const ROWS: [(&str, bool, Event); 5] = [
     ("one with port 25 shut", false, Event::ShutPort),
 ];
 
-/// Runs every row, one after the other, with three origins.
+/// Runs all rows one after the other, with three origins.
 ///
-/// # Errors
-/// A part does not start, or does not come back.
+/// # Errors A part doesn't start, or doesn't recover.
 pub async fn run(plan: DrillPlan) -> Result<Vec<Row>> {
     let mut service = Service::start(3).await?;
     let mut rows = Vec::new();
@@ -90,13 +91,14 @@ pub async fn run(plan: DrillPlan) -> Result<Vec<Row>> {
         println!("drill: {name}");
         let row = service.row(plan, number, event).await?;
         rows.push(Row { name, is_orderly, ..row });
-        // Waits until the edge has forgotten the failed origin before the next row.
+        // Waits until the edge no longer avoids the failed origin, before the next row.
         sleep(Duration::from_secs(5)).await;
     }
     Ok(rows)
 }
 
-/// A row with two origins, one of which is up at any moment: restarted, killed, and hung.
+/// Runs a row with two origins, of which one is always up while the other is restarted, killed or
+/// hung.
 ///
 /// # Errors
 /// As [`run`].
@@ -105,9 +107,9 @@ pub async fn in_short(plan: DrillPlan) -> Result<Row> {
     Ok(Row { name: "restarted, killed, hung", ..row })
 }
 
-/// Edge, origins, and the asking account.
+/// The edge, the origins and the account.
 struct Service {
-    /// Serves as long as it exists.
+    /// Runs until it is dropped.
     _sandbox: Sandbox,
     tickets: String,
     origins: Vec<Origin>,
@@ -133,7 +135,7 @@ impl Service {
     }
 
     async fn row(&mut self, plan: DrillPlan, number: usize, event: Event) -> Result<Row> {
-        // The count of a day ends with the day.
+        // The day's count is reset at midnight.
         today().await;
         let before = self.account.email_checks().await.used_today;
         let url = format!("{}/v1/validate_email", self.edge.url);
@@ -152,7 +154,7 @@ async fn charged(account: &Account, before: i64, due: i64) -> i64 {
     loop {
         let charged = account.email_checks().await.used_today - before;
         if charged == due || Instant::now() > deadline {
-            // A charge that comes later would be wrong too, so wait for it.
+            // A late extra charge would be wrong too, so it waits for one.
             sleep(Duration::from_secs(1)).await;
             return account.email_checks().await.used_today - before;
         }
@@ -196,7 +198,8 @@ async fn disturb(
             hang(one, all / 2).await?;
         }
         Event::ShutPort => {
-            // As where every SYN to port 25 is refused: the servers of port_check, and all others.
+            // Simulates a network that rejects every SYN to port 25, to the servers of port_check
+            // and to all others.
             let origin = origins.first_mut().context("no origin")?;
             let port = origin.url.rsplit_once(':').context("no port")?.1.parse()?;
             origin.kill();
@@ -278,7 +281,7 @@ async fn load(plan: DrillPlan, number: usize, url: String, account: Arc<Account>
     Ok(row)
 }
 
-/// The rows, as Markdown.
+/// Formats the rows as Markdown.
 pub fn table(rows: &[Row]) -> String {
     let mut text = String::from(
         "| what happened | checks | not 200 | share | p50 ms | p99 ms | longest ms | counted | charged | wrong |\n\
@@ -290,7 +293,7 @@ pub fn table(rows: &[Row]) -> String {
             |(status, count): (&u16, &u64)| (*status != 200).then(|| format!("{count} × {status}"));
         let failed: Vec<_> = row.statuses.iter().filter_map(other).collect();
         let failed = if failed.is_empty() { "–".to_owned() } else { failed.join(", ") };
-        // Writing to a String cannot fail.
+        // Writing to a String can't fail.
         let _ = writeln!(
             text,
             "| {} | {all} | {failed} | {:.2} % | {} | {} | {} | {} | {} | {} |",

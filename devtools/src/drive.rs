@@ -1,4 +1,5 @@
-//! Drives servers alternately, over connections that are kept open, and measures their time and CPU.
+//! Sends requests to several servers alternately, over persistent connections, and measures time
+//! and CPU.
 
 use std::{fs, time::Duration};
 
@@ -6,21 +7,20 @@ use anyhow::{Result, ensure};
 use reqwest::{Client, Request};
 use tokio::{task::JoinSet, time::Instant};
 
-/// A server under comparison: the request it gets and its process.
+/// A server under comparison: its request and its process.
 pub struct Subject {
     request: Request,
     process: u32,
     client: Client,
-    /// Milliseconds, in the order of the answers.
+    /// Response times in milliseconds, in the order of arrival.
     times: Vec<f64>,
     busy: Duration,
-    /// Milliseconds of the server's process.
+    /// CPU time of the server's process in milliseconds.
     cpu: f64,
 }
 
 impl Subject {
-    /// # Errors
-    /// There is no client.
+    /// # Errors The HTTP client can't be built.
     pub fn new(request: Request, process: u32) -> Result<Self> {
         // workerd closes connections that are idle while the other servers are measured.
         let client = Client::builder().timeout(Duration::from_secs(60));
@@ -28,10 +28,9 @@ impl Subject {
         Ok(Self { request, process, client, times: Vec::new(), busy: Duration::ZERO, cpu: 0.0 })
     }
 
-    /// Sends `count` requests, `at_once` at a time; each must be answered 200.
+    /// Sends `count` requests, `at_once` at a time; each must get a 200.
     ///
-    /// # Errors
-    /// A request is not answered 200.
+    /// # Errors A request gets another status than 200.
     pub async fn drive(&mut self, count: usize, at_once: usize) -> Result<()> {
         let cpu = cpu_milliseconds(self.process)?;
         let started = Instant::now();
@@ -75,12 +74,12 @@ impl Subject {
         quantile(&sorted, 0.5)
     }
 
-    /// Answers a second.
+    /// Returns the responses per second.
     pub fn rate(&self) -> f64 {
         self.times.len() as f64 / self.busy.as_secs_f64()
     }
 
-    /// Milliseconds of CPU an answer, all threads of the server together.
+    /// Returns the milliseconds of CPU per response, over all threads of the server.
     pub fn cpu(&self) -> f64 {
         self.cpu / self.times.len() as f64
     }
@@ -90,18 +89,18 @@ impl Subject {
     }
 }
 
-/// Time on a CPU of all threads, living ones: workerd's threads live as long as it does.
+/// Returns the CPU time of all living threads; workerd's threads live as long as the process.
 pub(crate) fn cpu_milliseconds(process: u32) -> Result<f64> {
     let mut nanoseconds = 0.0;
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
-        // The first number of schedstat (Linux, sched-stats.rst).
+        // The first number in schedstat is the CPU time (Linux, sched-stats.rst).
         let stat = fs::read_to_string(thread?.path().join("schedstat"))?;
         nanoseconds += stat.split(' ').next().unwrap_or_default().parse::<f64>()?;
     }
     Ok(nanoseconds / 1e6)
 }
 
-/// Nearest rank.
+/// Returns a quantile by the nearest-rank method.
 pub(crate) fn quantile(sorted: &[f64], part: f64) -> f64 {
     let rank = (sorted.len() as f64 * part).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)

@@ -1,5 +1,6 @@
-//! Programs for developers that are no tests: the local world of `make dev`, `make bench`, `make load`,
-//! the log scan at the end of `make test`, and `serve`, through which the portal's tests drive the harness.
+//! Programs for developers besides tests: the local environment of `make dev`, `make bench`, `make
+//! load`, the log scan after `make test`, and `serve`, through which the portal's tests use the
+//! harness.
 
 pub mod bench;
 pub mod dev;

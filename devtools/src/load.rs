@@ -1,6 +1,6 @@
-//! An open-model load test of edge and origin together: when each check is sent is decided before the
-//! first one is, so that a service that falls behind does not slow down its callers, and the time a
-//! check spends waiting to be sent counts.
+//! An open-model load test of edge and origin. The time of each check is chosen before the run, so
+//! that a slow service doesn't slow down its callers, and the time that a check waits to be sent is
+//! included.
 
 mod report;
 
@@ -25,22 +25,23 @@ use crate::drive::Subject;
 /// Plan of a load run.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadPlan {
-    /// Cached checks before anything is measured, in rounds of [`ROUND`]: V8 compiles wasm well only after
+    /// Cached checks before the measurement, in rounds of [`ROUND`]: V8 optimises wasm only after
     /// some thousand calls of a function.
     pub warm_up: usize,
-    /// Seconds of fresh checks at the run's rate before it: they fill origin's memory of hosts.
+    /// Seconds of fresh checks at the run's rate before it, which fill origin's table of hosts.
     pub settle: u64,
     pub seconds: u64,
-    /// Checks a second, on average: a Poisson process.
+    /// Average checks per second of a Poisson process.
     pub rate: f64,
-    /// Of ten checks, the number of popular addresses, which the cache knows.
+    /// Number of popular, cached addresses among ten checks.
     pub cached_of_ten: u32,
     pub seed: u64,
 }
 
 impl Default for LoadPlan {
     fn default() -> Self {
-        // Two cores carry this rate with room to spare: workerd, origin, mail server and the senders together.
+        // Two cores can serve this rate with reserve: workerd, origin, mail server and the senders
+        // together.
         let (seconds, rate, seed) = (600, 40.0, 1);
         Self { warm_up: 4_000, settle: 60, seconds, rate, cached_of_ten: 8, seed }
     }
@@ -48,7 +49,7 @@ impl Default for LoadPlan {
 
 const ROUND: usize = 1_000;
 const POPULAR: u32 = 50;
-/// The mail server's answers: most accept, some refuse, and a few are slow.
+/// The mail server's replies: most mailboxes accept, some are refused, and a few are slow.
 const MAILBOXES: [&str; 10] = [
     "accepts",
     "accepts",
@@ -62,7 +63,7 @@ const MAILBOXES: [&str; 10] = [
     "greylisted",
 ];
 
-/// A check to come.
+/// A scheduled check.
 struct Arrival {
     after: Duration,
     address: String,
@@ -76,7 +77,7 @@ impl LoadPlan {
         let mut at = 0.0;
         let mut arrivals = Vec::new();
         loop {
-            // Exponential gaps; 1 - r is never 0.
+            // Gaps are exponentially distributed; 1 - r is never 0.
             at -= (1.0 - random.random::<f64>()).ln() / self.rate;
             if at >= end {
                 return arrivals;
@@ -97,10 +98,10 @@ fn popular(n: u32) -> String {
     format!("accepts+popular-{n}@sandbox.test")
 }
 
-/// Runs the plan against a stack of its own, and leaves the report in `file`.
+/// Runs the plan against a stack of its own, and writes the report to `file`.
 ///
-/// # Errors
-/// The stack doesn't start, or the file can't be written. Errors of the service are in the report.
+/// # Errors The stack doesn't start, or the file can't be written. Failures of the service are part
+/// of the report.
 pub async fn run(plan: &LoadPlan, file: &Path) -> Result<Report> {
     let stack = Stack::builder().origin_env("RCPT_MAX_PROBES", "2000");
     let stack = stack.try_start().await?;
@@ -128,15 +129,15 @@ pub async fn run(plan: &LoadPlan, file: &Path) -> Result<Report> {
     Ok(report)
 }
 
-/// Sends the planned requests; returns the answers and the memory samples.
+/// Sends the planned requests, and returns the responses and the memory samples.
 async fn measure(
     plan: &LoadPlan,
     stack: &Stack,
     account: &Arc<Account>,
 ) -> Result<(Vec<Answer>, Vec<Sample>)> {
     let (answers, mut answered) = mpsc::unbounded_channel();
-    // workerd closes connections that are idle for longer; a request on one that it has just closed
-    // would fail without having been sent.
+    // workerd closes connections that are idle for longer; a request on a connection that is just
+    // being closed would fail unsent.
     let client = Client::builder().timeout(Duration::from_secs(30));
     let client = client.pool_idle_timeout(Duration::from_secs(2)).build()?;
     let arrivals = plan.arrivals();
@@ -172,7 +173,7 @@ async fn warm_up(plan: &LoadPlan, stack: &Stack, account: &Account) -> Result<()
     Ok(())
 }
 
-/// Sends each check at its time, and returns when all have been answered.
+/// Sends each check at its time, and returns when all have got their responses.
 async fn send(
     arrivals: Vec<Arrival>,
     start: Instant,
@@ -201,7 +202,7 @@ async fn send(
                 second: arrival.after.as_secs(),
                 is_fresh: arrival.is_fresh,
                 status,
-                // From when it was due, not from when it could be sent.
+                // The time is measured from when the check was due, even if it was sent later.
                 ms: due.elapsed().as_secs_f64() * 1000.0,
             });
         });
@@ -218,7 +219,7 @@ mod tests {
     fn arrivals_come_at_the_rate_and_are_the_same_for_the_same_seed() {
         let plan = LoadPlan { seconds: 100, ..LoadPlan::default() };
         let arrivals = plan.arrivals();
-        // 4,000 expected, with a standard deviation of 63.
+        // The expected number is 4,000, with a standard deviation of 63.
         assert!((3_700..4_300).contains(&arrivals.len()), "{}", arrivals.len());
         assert!(arrivals.is_sorted_by_key(|arrival| arrival.after));
         let again = plan.arrivals();

@@ -13,7 +13,7 @@ use serde_json::Value;
 const FORBIDDEN: [(&str, &str); 5] = [
     ("an address", "@"),
     ("an API key", "rcpt_live_"),
-    // The Base64 of `{"`: the head of a session or a ticket.
+    // `{"` in Base64: the start of a session token or a ticket.
     ("a JWT", "eyJ"),
     ("a password hash", "$argon2"),
     ("a two-factor secret", "otpauth:"),
@@ -27,11 +27,11 @@ pub struct Scan {
     /// Requests that the origin logged, and how many of them the edge logged under the same id.
     pub probes: usize,
     pub joined: usize,
-    /// File, line number, and kind of the match. Not the line itself.
+    /// File, line number, and kind of the match. The line itself is omitted.
     pub hits: Vec<(PathBuf, usize, &'static str)>,
 }
 
-/// Reads the logs of every edge and origin that tests have left below `folder`.
+/// Reads the logs of every edge and origin that tests have written below `folder`.
 ///
 /// # Errors
 /// There are no files, or one can't be read.
@@ -41,7 +41,7 @@ pub fn scan(folder: &Path) -> Result<Scan> {
     for run in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
         for (name, ids) in [("edge.log", &mut edge_ids), ("origin.log", &mut origin_ids)] {
             let file = run.as_ref().map(|run| run.path().join(name)).unwrap_or_default();
-            // Not every run has both.
+            // Some runs have only one of the two.
             let Ok(bytes) = fs::read(&file) else { continue };
             scan.files += 1;
             scan.read(&file, &String::from_utf8_lossy(&bytes), ids);
@@ -57,7 +57,7 @@ pub fn scan(folder: &Path) -> Result<Scan> {
 impl Scan {
     fn read(&mut self, file: &Path, log: &str, ids: &mut Vec<String>) {
         for (number, line) in log.lines().enumerate() {
-            // Both log JSON; the other lines are miniflare's, which logs received emails.
+            // Edge and origin log JSON; other lines are miniflare's, which logs received emails.
             let Ok(entry) = serde_json::from_str::<Value>(line) else { continue };
             self.lines += 1;
             ids.extend(entry["request_id"].as_str().map(str::to_owned));

@@ -1,5 +1,5 @@
-//! Half a minute of `make load` (docs/trust.md, L1), for properties of any machine: no errors, and an exact ledger.
-//! `make load` itself measures speed and memory.
+//! Half a minute of `make load` (docs/trust.md, L1), for properties that hold on any machine: no
+//! errors, and an exact ledger. `make load` itself measures speed and memory.
 
 use rcpt_devtools::load::{self, LoadPlan};
 use rcpt_tests::process::folder;

@@ -26,7 +26,7 @@ pub async fn run() -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// CPU and memory of sign-ins, one after the other.
+/// Measures CPU and memory of sequential sign-ins.
 async fn sign_ins(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
     let workerd = edge.process.pid();
     let (memory, wasm) = (resident(edge)?, wasm_bytes(edge)?);
@@ -53,7 +53,7 @@ async fn sign_ins(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
     ])
 }
 
-/// Other routes, alone and beside sign-ins without a pause.
+/// Measures other routes, alone and during continuous sign-ins.
 async fn beside_sign_ins(account: &Account) -> Result<Vec<Figure>> {
     let quota = async |_| account.quota().await.status;
     let settings = async |n| {
@@ -80,7 +80,8 @@ async fn beside_sign_ins(account: &Account) -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Median times for addresses with and without an account, and their ratio: docs/trust.md, A1 allows 10 %.
+/// Returns the median times for addresses with and without an account, and their ratio:
+/// docs/trust.md, A1 allows 10 %.
 async fn enumeration(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
     let anonymous = &account.anonymous;
     let unknown = |n: usize| format!("unknown-{n}@rcpt-tests.net");
@@ -94,7 +95,7 @@ async fn enumeration(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
         let mut of = [Vec::new(), Vec::new()];
         for n in 0..CALLS {
             let emails = [account.email.clone(), unknown(n)];
-            // Which comes first changes too.
+            // Alternates which of the two comes first.
             for which in [n % 2, 1 - n % 2] {
                 let (Some(email), Some(times)) = (emails.get(which), of.get_mut(which)) else {
                     continue;
@@ -108,7 +109,8 @@ async fn enumeration(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
                 times.push((status, started.elapsed()));
             }
         }
-        // The unconfirmed accounts that registration leaves would be known to the next route.
+        // Deletes the unconfirmed accounts that registrations leave, because the next route would
+        // find them.
         edge.sql("DELETE FROM accounts WHERE email LIKE 'unknown-%'", &[]).await;
         edge.sql("DELETE FROM addresses WHERE confirmed = 0", &[]).await;
         let [known, unknown] =

@@ -1,5 +1,5 @@
-//! Measures conversations on one core, in the clear and in TLS: from 100 to 2,000 concurrent ones, each with a mail
-//! server that answers after four seconds (docs/trust.md, L3).
+//! Measures conversations on one core, with and without TLS: from 100 to 2,000 concurrent ones,
+//! each with a mail server that replies after four seconds (docs/trust.md, L3).
 
 use std::{fs, process::Command, sync::Arc, time::Duration};
 
@@ -13,32 +13,32 @@ use super::folder;
 use crate::drive::{cpu_milliseconds, quantile};
 
 const AT_ONCE: [usize; 5] = [100, 250, 500, 1_000, 2_000];
-/// Probes of each conversation: the first fills the machine, the others measure it when full.
+/// Probes per conversation: the first ones fill the machine, the others are measured while it is
+/// full.
 const PROBES_EACH: usize = 3;
 /// The mail server's delay. Exchange delays some replies by five seconds.
 const DELAY: Duration = Duration::from_secs(4);
 /// The memory limit of the systemd unit.
 const MEMORY_MAX: u64 = 512 << 20;
 
-/// The figures at one number of conversations.
+/// Figures for one number of conversations.
 #[derive(Debug, Serialize)]
 struct Point {
     in_tls: bool,
     at_once: usize,
     probes_per_s: f64,
-    /// Beyond the mail server's four seconds.
+    /// Median time of a probe beyond the mail server's four seconds.
     p50_ms: f64,
     p99_ms: f64,
-    /// Of origin, a probe.
+    /// CPU time of origin per probe.
     cpu_ms: f64,
     resident_mb: f64,
     file_descriptors: usize,
 }
 
-/// Prints the curve, and writes it to `target/bench/conversations.json`.
+/// Prints the curve and writes it to `target/bench/conversations.json`.
 ///
-/// # Errors
-/// Origin does not start, a probe fails, or 2,000 conversations take more than 512 MB.
+/// # Errors Origin doesn't start, a probe fails, or 2,000 conversations need more than 512 MB.
 pub async fn run() -> Result<()> {
     println!(
         "          at once  probes/s  p50 +ms  p99 +ms  CPU ms/probe  resident MB  descriptors"
@@ -96,7 +96,7 @@ async fn measure(in_tls: bool, at_once: usize) -> Result<Point> {
             Ok(times)
         });
     }
-    // All of the first ones are held before the first one ends.
+    // At this moment all first probes have started and none has ended.
     tokio::time::sleep(DELAY / 2).await;
     let file_descriptors = fs::read_dir(format!("/proc/{process}/fd"))?.count();
     let mut times: Vec<f64> = Vec::new();

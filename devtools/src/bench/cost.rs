@@ -1,4 +1,4 @@
-//! Cost of checks in rows, KV writes and dollars, and the effect of more databases.
+//! Measures the cost of checks in rows, KV writes and dollars, and the effect of more databases.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,7 +10,8 @@ use tokio::{task::JoinSet, time::Instant};
 use super::Figure;
 use crate::drive::cpu_milliseconds;
 
-/// Cloudflare's list prices of autumn 2026, in dollars for a million; CPU for a million milliseconds.
+/// Cloudflare's list prices of autumn 2026, in dollars per million units; CPU per million
+/// milliseconds.
 const ROW_WRITTEN: f64 = 1.00;
 const ROW_READ: f64 = 0.001;
 const KV_READ: f64 = 0.50;
@@ -20,10 +21,9 @@ const CPU: f64 = 0.02;
 
 const CHECKS: u32 = 200;
 
-/// A list without repeats, against the real origin, and as many cached checks.
+/// Measures a list without repeats, against the real origin, and the same number of cached checks.
 ///
-/// # Errors
-/// A part does not start or a check is not answered.
+/// # Errors A part doesn't start, or a check isn't answered.
 pub async fn costs() -> Result<Vec<Figure>> {
     let stack = Stack::builder().shimmed().try_start().await?;
     let edge = &stack.edge;
@@ -54,8 +54,8 @@ pub async fn costs() -> Result<Vec<Figure>> {
     ])
 }
 
-/// Returns the counts of these checks together, and the milliseconds of the runtime's CPU for each: more than
-/// Cloudflare bills, since D1, KV and the cache run in the same process here.
+/// Returns the total counts of these checks, and the runtime's CPU time per check in milliseconds:
+/// more than Cloudflare bills, since D1, KV and the cache run in the same process here.
 async fn measured(
     edge: &Edge,
     account: &Account,
@@ -69,21 +69,19 @@ async fn measured(
         ensure!(reply.status == 200, "{} {}", reply.status, reply.body);
     }
     let cpu = (cpu_milliseconds(workerd)? - before) / f64::from(CHECKS);
-    // Leaves time for writes that follow the last response.
+    // Leaves time for writes after the last response.
     tokio::time::sleep(Duration::from_millis(500)).await;
     Ok((edge.counts().await, cpu))
 }
 
-/// Databases, and statements a second that each of them is held to: few enough that nothing else is the
-/// limit.
+/// Databases, and the limit of statements per second for each: low enough to be the bottleneck.
 const DATABASES: u8 = 4;
 const STATEMENTS_PER_SECOND: u32 = 50;
 const CALLERS: usize = 8;
 const SECONDS: u64 = 8;
 const ADDRESS: &str = "known@scale.example";
 
-/// # Errors
-/// A part does not start or a check is not answered.
+/// # Errors A part doesn't start, or a check isn't answered.
 pub async fn scaling() -> Result<Figure> {
     let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
     let edge = Edge::builder().origins(&[&origin.url]).databases(usize::from(DATABASES));
@@ -105,7 +103,8 @@ pub async fn scaling() -> Result<Figure> {
     Ok(Figure { name: "checks_per_s_ratio_4_databases_to_1", value: all / one, unit: "ratio", n })
 }
 
-/// Cached checks a second of these accounts together, each with as many callers.
+/// Returns the cached checks per second of these accounts together, each with the same number of
+/// callers.
 async fn rate(accounts: &[Account]) -> Result<f64> {
     let started = Instant::now();
     let until = started + Duration::from_secs(SECONDS);

@@ -1,5 +1,5 @@
-//! Measures how late answers with a deadline are beside mail servers that never answer, with the real Worker and
-//! origin.
+//! Measures how late responses with a deadline are while mail servers never reply, with the real
+//! Worker and origin.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -17,16 +17,15 @@ use crate::drive::quantile;
 
 const TARPITS: usize = 500;
 const DEADLINE_MS: u32 = 1_000;
-/// A second, each at its time.
+/// Checks per second, each sent at its scheduled time.
 const RATE: u32 = 20;
-/// With the deadline shorter than the ten seconds that a tarpit is held.
+/// Duration; with the deadline, shorter than the ten seconds for which a tarpit is held.
 const SECONDS: u32 = 6;
 
-/// Milliseconds by which pending answers are later than their deadline, 99th percentile: as the caller sees it, and without the
-/// time of the trips to the database.
+/// Returns the delay of pending responses after their deadline in milliseconds, 99th percentile: as
+/// the caller measures it, and without the time of the database's trips.
 ///
-/// # Errors
-/// A part does not start, or an answer is no pending one.
+/// # Errors A part doesn't start, or a response isn't pending.
 pub async fn run() -> Result<[Figure; 2]> {
     let stack = Stack::builder().origin_env("RCPT_MAX_PROBES", "2000").start().await;
     stack.edge.sql("UPDATE plans SET max_in_flight = 10000", &[]).await;
@@ -35,7 +34,7 @@ pub async fn run() -> Result<[Figure; 2]> {
         stack.edge.set(&account.email, "plan = 'unlimited'").await;
     }
     let [mut owner, mut other] = accounts;
-    // Without miniflare's own Workers in front, which let few requests through at a time.
+    // Bypasses miniflare's own Workers, which admit few requests at a time.
     for account in [&mut owner, &mut other] {
         account.anonymous = Anonymous::new(&stack.edge.direct);
     }
@@ -44,7 +43,7 @@ pub async fn run() -> Result<[Figure; 2]> {
         let request = other
             .anonymous
             .check_request(&other.api_key, &format!("timeout+held-{n}@sandbox.test"));
-        // Bypasses the harness's limit of concurrent requests, since all of these stay open.
+        // Bypasses the harness's limit on concurrent requests, since all of these stay open.
         tasks.spawn(request.send());
     }
     let limit = Instant::now() + Duration::from_secs(8);
@@ -65,7 +64,7 @@ pub async fn run() -> Result<[Figure; 2]> {
         late.insert(id, ms);
     }
     ensure!(!tasks.is_empty(), "the tarpits have gone");
-    // Log lines come after their answers.
+    // Log lines are written after their responses.
     sleep(Duration::from_millis(500)).await;
     let log = stack.edge.process.log();
     let mut latencies: Vec<f64> = late.values().copied().collect();
@@ -97,7 +96,8 @@ pub async fn run() -> Result<[Figure; 2]> {
     ])
 }
 
-/// The id of a request, and by how many milliseconds its pending answer was later than its deadline.
+/// Returns the id of a request, and the delay of its pending response after the deadline in
+/// milliseconds.
 async fn late_ms(account: Account, n: u32) -> Result<(String, f64)> {
     let body = json!({ "email": format!("timeout+due-{n}@sandbox.test"), "deadline_ms": DEADLINE_MS, "details": true });
     let request = account.anonymous.request(Method::POST, "/validate_email");

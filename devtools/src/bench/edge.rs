@@ -1,5 +1,5 @@
-//! The Worker's cost beyond the platform's, measured beside an empty one in the same runtime and in turn:
-//! `target/bench/edge.json`.
+//! Measures the Worker's cost beyond the platform's, by alternating with an empty Worker in the
+//! same runtime: `target/bench/edge.json`.
 
 use std::{fs, path::Path};
 
@@ -20,18 +20,18 @@ use crate::{
     load::{self, LoadPlan},
 };
 
-/// Concurrent callers, requests in each round of each subject, and rounds. With one caller each subject gets one
-/// request in a round: disturbances of the machine affect all alike, and the ratio is reproducible within 1 %.
+/// Concurrent callers, requests per round and subject, and rounds. With one caller, each subject
+/// gets one request per round: disturbances of the machine affect all alike, and the ratio is
+/// reproducible within 1 %.
 const LEVELS: [(usize, usize, usize); 3] = [(1, 1, 1_500), (8, 400, 6), (32, 640, 6)];
-/// Requests to each subject before anything is measured: V8 compiles wasm well only after some thousand
+/// Requests to each subject before the measurement: V8 optimises wasm only after some thousand
 /// calls of a function.
 const WARM_UP: usize = 4_000;
 const STARTS: usize = 5;
 const FRESH: usize = 150;
 const ADDRESS: &str = "accepts@sandbox.test";
 
-/// # Errors
-/// A part does not start or does not answer, or the file cannot be written.
+/// # Errors A part doesn't start or respond, or the file can't be written.
 pub async fn run() -> Result<Vec<Figure>> {
     let mut figures = comparison().await?;
     figures.push(fresh_overhead().await?);
@@ -47,7 +47,7 @@ pub async fn run() -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Rounds of each in turn, at each level.
+/// Runs alternating rounds of each subject, at each level.
 ///
 /// # Errors
 /// As [`run`].
@@ -62,7 +62,7 @@ pub async fn comparison() -> Result<Vec<Figure>> {
     let workerd = edge.process.pid();
     let [mut p50, mut rate, mut cpu] = [const { Vec::new() }; 3];
     let mut n = 0;
-    // Both without miniflare's own Workers in front.
+    // Both bypass miniflare's own Workers.
     let mut subjects = [
         Subject::new(check(&account, &edge.direct)?, workerd)?,
         Subject::new(check(&account, &format!("http://127.0.0.1:{port}"))?, workerd)?,
@@ -71,7 +71,8 @@ pub async fn comparison() -> Result<Vec<Figure>> {
     for subject in &mut subjects {
         subject.drive(WARM_UP, 8).await?;
     }
-    // Each subject follows each other one equally often, because the predecessor affects caches and garbage collection.
+    // Each subject follows each other subject equally often, because the predecessor affects caches
+    // and garbage collection.
     let mut random = StdRng::seed_from_u64(1);
     let mut order: Vec<usize> = (0..subjects.len()).collect();
     for (at_once, count, rounds) in LEVELS {
@@ -94,7 +95,7 @@ pub async fn comparison() -> Result<Vec<Figure>> {
         cpu.push(ours.cpu() / empty.cpu());
         n += ours.count();
     }
-    // The middle one of the three levels.
+    // Uses the middle one of the three levels.
     let figure = |name, mut ratios: Vec<f64>| {
         ratios.sort_by(f64::total_cmp);
         Figure { name, value: quantile(&ratios, 0.5), unit: "ratio", n }
@@ -112,7 +113,8 @@ fn check(account: &Account, url: &str) -> Result<Request> {
     Ok(request.build()?)
 }
 
-/// A fresh check over the edge, less the same probe asked of the origin directly, one after the other.
+/// Returns the time of a fresh check through the edge, minus the same probe sent directly to the
+/// origin, measured sequentially.
 async fn fresh_overhead() -> Result<Figure> {
     let stack = Stack::builder().try_start().await?;
     let account = stack.edge.account().await;
@@ -150,8 +152,8 @@ async fn round_trips() -> Result<[Figure; 2]> {
     ])
 }
 
-/// The first answer of a new runtime, less the second: compiling and starting the wasm, and building the
-/// router and the configuration.
+/// Returns the time of a new runtime's first response minus the second: compiling and starting the
+/// wasm, and building the router and the configuration.
 async fn isolate_start() -> Result<Figure> {
     let mut times = Vec::new();
     for _ in 0..STARTS {
@@ -171,7 +173,7 @@ async fn isolate_start() -> Result<Figure> {
     Ok(Figure { name: "isolate_start_ms", value: quantile(&times, 0.5), unit: "ms", n: STARTS })
 }
 
-/// Two minutes of load: enough for errors, and for memory that leaks fast. `make load` takes longer.
+/// Runs two minutes of load: enough to find errors and fast memory leaks. `make load` takes longer.
 async fn load_figures() -> Result<[Figure; 3]> {
     let plan = LoadPlan { seconds: 120, ..LoadPlan::default() };
     let report = load::run(&plan, &folder::target().join("bench/load.json")).await?;

@@ -1,7 +1,8 @@
-//! The price of a month at Cloudflare for 100 thousand, 1 million and 100 million checks, as Markdown.
+//! Computes the monthly price at Cloudflare for 100 thousand, 1 million and 100 million checks, as
+//! Markdown.
 //!
-//! The figures are those that `make bench` left in `target/bench`, and the list prices below. The machines of the
-//! origins are extra: their number is that of the load that one carries.
+//! It uses the figures of `make bench` in `target/bench`, and the list prices below. The origins'
+//! machines are extra: their number follows from the load that one can carry.
 
 use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
 
@@ -9,26 +10,26 @@ use anyhow::{Context as _, Result, bail};
 use rcpt_tests::process::folder;
 use serde_json::Value;
 
-/// Date of the list prices of the Workers Paid plan, in US dollars (developers.cloudflare.com: workers, d1, kv,
-/// observability, each under pricing). Those of logs are in force from 1 December 2026; before, a million lines above
-/// 20 million are 0.60.
+/// Date of the list prices of the Workers Paid plan, in US dollars (developers.cloudflare.com:
+/// workers, d1, kv, observability, each under pricing). The log prices are in force from 1 December
+/// 2026; before that, a million lines above 20 million cost 0.60.
 const PRICES_OF: &str = "November 2026";
 const PLAN: f64 = 5.00;
 const MILLION: f64 = 1_000_000.0;
 const VOLUMES: [(&str, f64); 3] =
     [("100 thousand", 100_000.0), ("1 million", MILLION), ("100 million", 100.0 * MILLION)];
-/// Share of checks that nobody has asked about lately. With all of them fresh, it is a list without repeats, and KV is
-/// written as often as measured; otherwise each is asked about again, and written once.
+/// Share of checks of addresses that weren't checked recently. If all are fresh, the list has no
+/// repeats, and KV is written as often as measured; otherwise each address is checked again later,
+/// and written once.
 const FRESH_SHARES: [f64; 2] = [0.2, 1.0];
-/// At most, for a cached and a fresh check; at this price the number of rows read hardly matters.
+/// Most rows read by a cached and a fresh check; at this price the exact number hardly matters.
 const ROWS_READ: [f64; 2] = [2.0, 8.0];
-/// Our line of a request is 300 bytes; what Cloudflare adds to it is not documented, so this is a guess on the high
-/// side.
+/// Our log line is 300 bytes; Cloudflare's additions aren't documented, so this is a high estimate.
 const LOG_BYTES: f64 = 1_500.0;
 const DAYS_KEPT: f64 = 7.0;
 const SECONDS_OF_A_MONTH: f64 = 30.0 * 86_400.0;
 
-/// Something that is billed: the amount that a month includes, and the price of a further unit.
+/// A billed resource: the included amount per month, and the price per further unit.
 struct Part {
     name: &'static str,
     used: f64,
@@ -45,7 +46,7 @@ impl Part {
 /// Figures of `make bench` that the prices need.
 #[derive(Clone, Copy)]
 struct Measured {
-    /// The time that a check takes at the edge, less origin's, is more than the CPU that it takes.
+    /// Upper bound of a check's CPU time: its total time at the edge, minus origin's.
     cpu_ms: [f64; 2],
     rows_written: [f64; 2],
     kv_writes_fresh: f64,
@@ -140,8 +141,7 @@ impl Measured {
 
 /// Prints the table.
 ///
-/// # Errors
-/// `make bench` has not left the figures.
+/// # Errors The figures of `make bench` are missing.
 pub fn run() -> Result<()> {
     print!("{}", Measured::read(&folder::repository().join("target/bench"))?.table()?);
     Ok(())

@@ -1,4 +1,5 @@
-//! Cost and speed of scans (docs/trust.md, S4), their effect on a single check, and the share left greylisted.
+//! Measures cost and speed of scans (docs/trust.md, S4), their effect on single checks, and the
+//! share of addresses left greylisted.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -10,17 +11,16 @@ use tokio::time::{Instant, sleep};
 use super::{Figure, checks, expect};
 use crate::drive::quantile;
 
-/// Addresses of the scan that is measured, and of a part.
+/// Addresses in the measured scan, and in a part.
 const ADDRESSES: usize = 5_000;
 const PART: usize = 1_000;
 const LIMIT: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Measures each on a stack of its own.
+/// Measures each figure on a stack of its own.
 ///
-/// # Errors
-/// A scan doesn't start, or doesn't complete. If the scan ended too soon to measure checks beside it, those figures are
-/// left out with a message.
+/// # Errors A scan doesn't start, or doesn't complete. If the scan ended too soon to measure checks
+/// during it, those figures are left out with a message.
 pub async fn run() -> Result<Vec<Figure>> {
     let mut figures = cost().await?;
     figures.push(greylisting().await?);
@@ -52,21 +52,23 @@ async fn cost() -> Result<Vec<Figure>> {
     let figure = |name, value, unit| Figure { name, value, unit, n };
     Ok(vec![
         figure("addresses_per_s", n as f64 / seconds, "1/s"),
-        // Looking at the scan every half a second is among the statements.
+        // The statements include polling the scan every half second.
         figure("d1_rows_written_per_1000", per_1000(counts.d1_rows_written), "rows"),
         figure("d1_statements_per_1000", per_1000(counts.d1_statements), "statements"),
-        // A message is written, read and deleted.
+        // A message costs three operations: it is written, read and deleted.
         figure("queue_operations_per_1000", per_1000(counts.queue_messages * 3), "operations"),
         figure("kv_writes_per_1000", per_1000(counts.kv_writes), "writes"),
     ])
 }
 
-/// Single checks at one machine while a scan asks another one, which answers so slowly that the scan outlasts them.
+/// Measures single checks at one mail server while a scan uses another, which is so slow that the
+/// scan outlasts them.
 async fn beside() -> Result<Figure> {
     let slow = |machine, milliseconds| {
         let any = SocketAddr::from(([127, 0, 0, machine], 0));
         SmtpServer::start(any, move |recipient| {
-            // A domain that takes everybody is not asked about each.
+            // The server refuses unknown recipients: for a catch-all domain, not every address
+            // would be probed.
             let rcpt_reply =
                 if recipient.contains('+') { "250 2.1.5 Ok" } else { "550 5.1.1 Unknown" };
             Answer::After(Duration::from_millis(milliseconds), rcpt_reply.to_owned())

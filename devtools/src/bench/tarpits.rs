@@ -1,4 +1,4 @@
-//! Measures whether servers that never answer slow down others (docs/trust.md, P3).
+//! Measures whether servers that never reply slow down others (docs/trust.md, P3).
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,24 +14,23 @@ use super::Figure;
 use crate::drive::quantile;
 
 const TARPITS: usize = 500;
-/// A second; each is sent at its time, however the ones before it fare.
+/// Probes per second, each sent at its scheduled time regardless of earlier ones.
 const GOOD: u32 = 50;
-/// Shorter than the ten seconds that a tarpit is held.
+/// Duration, shorter than the ten seconds for which a tarpit is held.
 const SECONDS: u32 = 7;
 
-/// Several rounds, since a single one depends on the machine's other load.
+/// Number of rounds, since a single one depends on the machine's other load.
 const ROUNDS: usize = 3;
 
-/// The 99th percentile of good probes beside 500 held ones, over the same without them: the median of
-/// three rounds.
+/// Returns the 99th percentile of good probes during 500 held ones, divided by the same without
+/// them: the median of three rounds.
 ///
-/// # Errors
-/// Origin does not start, or a good probe fails.
+/// # Errors Origin doesn't start, or a good probe fails.
 pub async fn run() -> Result<Figure> {
     let sandbox = Sandbox::start()?;
     let origin = Origin::builder().routes(&sandbox.routes()).env("RCPT_MAX_PROBES", "2000");
     let origin = Arc::new(origin.start().await?);
-    // The first connections warm both sides up.
+    // Warms up the connections.
     good(&origin, "warm", 1).await?;
     let mut ratios = Vec::new();
     for round in 0..ROUNDS {
@@ -65,12 +64,12 @@ async fn ratio(round: usize, sandbox: &Sandbox, origin: &Arc<Origin>) -> Result<
     }
     let beside = good(origin, &format!("beside-{round}"), SECONDS).await?;
     println!("good probes: p99 {alone:.1} ms alone, {beside:.1} ms beside {TARPITS} tarpits");
-    // The next round starts without them.
+    // Waits until the held probes have ended, for the next round.
     while tasks.join_next().await.is_some() {}
     Ok(beside / alone)
 }
 
-/// The 99th percentile, in milliseconds from when each was due.
+/// Returns the 99th percentile of the times in milliseconds since each probe was due.
 async fn good(origin: &Arc<Origin>, name: &str, seconds: u32) -> Result<f64> {
     let start = Instant::now();
     let mut probes = JoinSet::new();

@@ -1,4 +1,4 @@
-//! The whole service for a test that is not written in Rust: see `rcpt_devtools::serve`.
+//! The whole service for tests in other languages: see `rcpt_devtools::serve`.
 
 use tokio::task::LocalSet;
 

@@ -1,15 +1,15 @@
-//! The one account of the local world.
+//! The only account of the local environment.
 
 use anyhow::{Context as _, Result, ensure};
 use rcpt_tests::{Account, Anonymous};
 
 use super::{mails::Mails, say};
 
-/// The developer's account; it exists in the local D1 alone.
+/// The developer's account; it exists only in the local D1.
 const EMAIL: &str = "dev@rcpt.example";
 const PASSWORD: &str = "rcpt-local-development";
 
-/// Signs the developer's account in, after making it as a person would if it is not there.
+/// Signs in to the developer's account; if it doesn't exist, registers it first in the usual way.
 pub(super) async fn ensure(url: &str, mails: &mut Mails) -> Result<Account> {
     let anonymous = Anonymous::new(url);
     let login = anonymous.login(EMAIL, PASSWORD).await;

@@ -1,4 +1,4 @@
-//! Emails as files: each is written once, and its link is printed.
+//! Writes each email to a file once, and prints its link.
 
 use std::{
     fs,
@@ -11,13 +11,13 @@ use rcpt_tests::{Mail, Mailbox, service::clock};
 
 use super::say;
 
-/// Copies each mail, once, to a text file, and prints its link.
+/// Copies emails to text files and prints their links.
 #[derive(Debug)]
 pub(super) struct Mails {
     pub mailbox: Mailbox,
     folder: PathBuf,
     delivered: usize,
-    /// Of the log at the last look.
+    /// Length of the log when it was last read, in bytes.
     bytes: u64,
 }
 
@@ -49,7 +49,7 @@ impl Mails {
     }
 }
 
-/// Sorts by time; the recipient may hold any character, so only harmless ones are used.
+/// Returns a name that sorts by time; only harmless characters of the recipient are used.
 fn file_name(mail: &Mail, now: u64, count: usize) -> String {
     let harmless = |c: char| if c.is_ascii_alphanumeric() || "@.+-".contains(c) { c } else { '_' };
     let to: String = mail.to.chars().map(harmless).collect();

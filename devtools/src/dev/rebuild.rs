@@ -1,4 +1,4 @@
-//! Builds the Worker again when its sources change. `wrangler dev` watches the result and reloads it.
+//! Rebuilds the Worker when its sources change. `wrangler dev` watches the output and reloads it.
 
 use std::{fs, path::Path, time::SystemTime};
 
@@ -12,7 +12,7 @@ use super::say;
 const SOURCES: [&str; 2] = ["edge/src", "shared/src"];
 
 pub(super) struct Rebuild {
-    /// Time of the newest source in the Worker that runs, or in the one that is being built.
+    /// Time of the newest source in the running Worker, or in the one being built.
     built: Option<SystemTime>,
     build: Option<(Process, Instant)>,
 }
@@ -22,7 +22,8 @@ impl Rebuild {
         Self { built: newest_source(), build: None }
     }
 
-    /// Starts a build after a change, and reports how the last one ended. A build that fails leaves the Worker as it was.
+    /// Starts a build after a change, and reports the previous build's result. A failed build
+    /// leaves the Worker unchanged.
     ///
     /// # Errors
     /// `make` can't be started.

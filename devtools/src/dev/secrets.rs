@@ -12,7 +12,7 @@ use rcpt_tests::service::secret;
 
 use super::say;
 
-/// The ports of a plain `npx wrangler dev`; other ports are given on its command line.
+/// Ports of a plain `npx wrangler dev`; other ports are set on its command line.
 const PLAIN: [(&str, &str); 2] =
     [("ORIGINS", "http://127.0.0.1:8788"), ("PORTAL_URL", "http://127.0.0.1:8787")];
 
@@ -22,8 +22,8 @@ pub(super) struct Secrets {
     pub tickets: String,
 }
 
-/// Adds missing secrets to `.dev.vars` and changes no existing ones. A concurrent `make dev` waits for the lock and
-/// uses the values written first.
+/// Adds missing secrets to `.dev.vars` and changes no existing ones. A concurrent `make dev` waits
+/// for the lock and uses the existing values.
 pub(super) fn ensure(path: &Path) -> Result<Secrets> {
     let opened = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(path);
     let mut file = opened.with_context(|| format!("opening {}", path.display()))?;

@@ -10,14 +10,16 @@ use rcpt_tests::process::folder;
 pub(super) struct Settings {
     pub edge_port: u16,
     pub origin_port: u16,
-    /// Logs, emails and temporary files.
+    /// Folder for logs, emails and temporary files.
     pub folder: PathBuf,
-    /// D1, KV and cache: wrangler's own default, so that `npx wrangler dev` sees the same account.
+    /// Folder for D1, KV and the cache: wrangler's default, so that `npx wrangler dev` uses the
+    /// same account.
     pub state: PathBuf,
 }
 
 impl Settings {
-    /// `EDGE_PORT`, `ORIGIN_PORT`, and `DEV_FOLDER` and `DEV_STATE` for a second world beside the first.
+    /// Reads `EDGE_PORT` and `ORIGIN_PORT`, and `DEV_FOLDER` and `DEV_STATE` for a second
+    /// environment.
     pub fn from_environment() -> Result<Self> {
         let path = |name: &str, default: PathBuf| env::var_os(name).map_or(default, PathBuf::from);
         Ok(Self {

@@ -1,4 +1,4 @@
-//! `wrangler dev`, migrated and waited for.
+//! Starts `wrangler dev` with migrated databases and waits until it serves.
 
 use std::{fs, path::Path, process::Command, time::Duration};
 
@@ -8,19 +8,19 @@ use reqwest::Client;
 
 use super::{Settings, say};
 
-/// `wrangler dev` looks for the network before it starts, and continues without.
+/// `wrangler dev` first tries to reach the network, and continues without it.
 const START: Duration = Duration::from_secs(120);
 const MIGRATE: Duration = Duration::from_secs(120);
 
 /// Migrates the local databases, then serves the Worker.
 pub(super) async fn start(settings: &Settings) -> Result<Process> {
-    // Emails, and other files of workerd while it runs.
+    // Emails and other files of workerd while it runs.
     let temporary = settings.folder.join("tmp");
     fs::create_dir_all(&temporary)?;
 
     say("migrating the local databases");
     let mut migrate = node("tools/migrate", &temporary);
-    // Resets a throttled developer: it is their own machine.
+    // Resets the throttles: it is the developer's own machine.
     migrate.args(["--forget-throttles", "--persist-to"]).arg(&settings.state);
     let mut migrating = Process::spawn("migrations", &migrate, &settings.folder)?;
     let status = migrating.wait_for_end(MIGRATE).await?;
@@ -41,7 +41,7 @@ pub(super) async fn start(settings: &Settings) -> Result<Process> {
     command.args(["--show-interactive-dev-session=false"]);
     command.arg(format!("--var=ORIGINS:http://127.0.0.1:{}", settings.origin_port));
     command.arg(format!("--var=PORTAL_URL:{edge_url}"));
-    // No mail leaves this machine, and made-up domains may register.
+    // No email leaves this machine, and fictitious domains may register.
     command.arg("--var=DNS_URL:off");
     let mut process = Process::spawn("edge", &command, &settings.folder)?;
     let (client, health) = (Client::new(), format!("{edge_url}/v1/health"));
@@ -58,13 +58,13 @@ fn wrangler(temporary: &Path) -> Command {
     node("node_modules/wrangler/bin/wrangler.js", temporary)
 }
 
-/// A program of the repository that runs wrangler, or wrangler itself.
+/// Returns the command for wrangler, or for a program of the repository that runs it.
 fn node(program: &str, temporary: &Path) -> Command {
     let root = folder::repository();
     let mut command = Command::new("node");
     command.arg(root.join(program)).current_dir(root);
     command.env("TMPDIR", temporary).env("NO_COLOR", "1").env("FORCE_COLOR", "0");
-    // No questions, no statistics, no look for a newer version.
+    // Suppresses questions, telemetry and version checks.
     command.env("CI", "1").env("WRANGLER_SEND_METRICS", "false");
     command
 }

@@ -10,14 +10,15 @@ use crate::drive::quantile;
 /// A response, or status 0 if there was none.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer {
-    /// Of the run, in which it was due.
+    /// Second of the run in which the check was due.
     pub second: u64,
     pub is_fresh: bool,
     pub status: u16,
     pub ms: f64,
 }
 
-/// Resident bytes of origin, and bytes of the Worker's linear memory. V8 owns the rest of workerd's memory.
+/// Resident bytes of origin, and bytes of the Worker's linear memory. V8 owns the remaining memory
+/// of workerd.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample {
     pub second: f64,
@@ -32,19 +33,19 @@ pub struct Report {
     pub requests: usize,
     pub rate: f64,
     pub statuses: BTreeMap<u16, usize>,
-    /// 5xx and answers that never came, of all.
+    /// Share of 5xx and missing responses.
     pub error_rate: f64,
-    /// Answers that count, and the charges in the quota report.
+    /// Number of charged responses, and the charges in the quota report.
     pub counted: i64,
     pub charged: i64,
     pub cached_ms: Percentiles,
     pub fresh_ms: Percentiles,
     pub memory: Vec<Memory>,
-    /// Of origin's resident memory, per ten minutes.
+    /// Growth of origin's resident memory per ten minutes.
     pub origin_slope_percent: f64,
-    /// From the first sample to the last: it never shrinks.
+    /// Growth from the first sample to the last: linear memory never shrinks.
     pub wasm_bytes_grown: u64,
-    /// By second of the run.
+    /// Figures for each second of the run.
     pub timeline: Vec<Second>,
 }
 
@@ -80,7 +81,7 @@ impl Report {
             *statuses.entry(answer.status).or_insert(0) += 1;
         }
         let errors = answers.iter().filter(|answer| is_error(answer)).count();
-        // The sandbox gives no `fatal_exception`: every 200 counts.
+        // The sandbox returns no `fatal_exception`, so every 200 is charged.
         let counted = statuses.get(&200).copied().unwrap_or(0);
         let [first, last] =
             [samples.first(), samples.last()].map(|one| one.map_or(0, |one| one.wasm));
@@ -133,7 +134,8 @@ fn memory(sample: &Sample) -> Memory {
     Memory { second: sample.second, origin_mb: mb(sample.origin), wasm_mb: mb(sample.wasm) }
 }
 
-/// Of origin's resident memory, by least squares, in percent of the mean and per ten minutes.
+/// Returns the growth of origin's resident memory, by least squares, in percent of the mean per ten
+/// minutes.
 fn slope_percent(samples: &[Sample]) -> f64 {
     let n = samples.len() as f64;
     let mean_x = samples.iter().map(|sample| sample.second).sum::<f64>() / n;
@@ -161,7 +163,7 @@ mod tests {
             };
             slope_percent(&(0..600).map(sample).collect::<Vec<_>>())
         };
-        // 60,000 bytes in ten minutes, of 1,029,950 on average.
+        // 60,000 bytes in ten minutes, with a mean of 1,029,950.
         assert!((slope(100) - 5.826).abs() < 0.01, "{}", slope(100));
         assert_eq!(slope(0), 0.0);
     }

@@ -1,4 +1,5 @@
-//! `tools/deploy` with the real wrangler, against a stand-in of Cloudflare's API: it proves the calls, not the answers.
+//! `tools/deploy` with the real wrangler, against a stand-in for Cloudflare's API: it tests the
+//! calls, not Cloudflare's behaviour.
 
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _};
 
@@ -14,7 +15,8 @@ fn secrets_on_disk(platform: &Platform) -> BTreeMap<String, String> {
     lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// The account is whole: everything once, bound to one another, with the secrets of the file and no others ever.
+/// Asserts that the account is complete: everything exists once and is bound correctly, with the
+/// secrets of the file and no others ever.
 async fn assert_whole(platform: &Platform, databases: usize) {
     let state = platform.state().await.unwrap();
     let count = |member: &str| state[member].as_array().map_or(0, Vec::len);
@@ -40,7 +42,7 @@ async fn assert_whole(platform: &Platform, databases: usize) {
     assert_eq!(secrets.len(), SECRETS.len(), "{:?}", secrets.keys());
     for name in SECRETS {
         let name = format!("{name}_SECRETS");
-        // Whichever call was lost, no second value was ever sent.
+        // Whichever call was lost, a second value was never sent.
         let sent_secrets = worker["secrets"][&name].as_array().unwrap();
         assert!(
             !sent_secrets.is_empty() && sent_secrets.iter().all(|value| *value == secrets[&name]),
@@ -67,7 +69,7 @@ async fn an_empty_account_has_the_service_after_one_command_and_a_second_changes
     }
     let mode = fs::metadata(platform.secrets_file()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    // No value is in anything that was written, or in another file.
+    // No secret value appears in the output or in another file.
     let configuration = fs::read_to_string(platform.configuration()).unwrap();
     for (name, value) in secrets_on_disk(&platform) {
         assert!(!run.output.contains(&value) && !configuration.contains(&value), "{name}");
@@ -96,7 +98,8 @@ async fn an_empty_account_has_the_service_after_one_command_and_a_second_changes
     assert_whole(&platform, 3).await;
 }
 
-/// In short two of the changes, in full each: its reply is lost, and everything after it, with and without its effect.
+/// Cuts off the run at two of the changes in the short form and at each in the full one: its reply
+/// and everything after it is lost, with and without its effect.
 #[tokio::test]
 async fn a_run_that_is_cut_off_anywhere_goes_on_where_it_was() {
     let whole = Platform::small().await.unwrap();
@@ -146,20 +149,20 @@ async fn a_secret_is_never_made_anew_where_there_are_accounts() {
     assert_eq!(platform.changes().await.unwrap(), changes);
     assert!(!platform.secrets_file().exists());
 
-    // Neither where the whole Worker is gone.
+    // The same holds if the whole Worker is lost.
     platform.order(&json!({"state": {"workers": {}, "domains": []}})).await.unwrap();
     let run = platform.deploy(&[]).await.unwrap();
     assert!(!run.succeeded && run.output.contains("the Worker lacks them"), "{}", run.output);
     assert_eq!(platform.changes().await.unwrap(), changes);
 
-    // With the copy it comes back as it was.
+    // With the copy, the secret is restored unchanged.
     fs::write(platform.secrets_file(), secrets_text).unwrap();
     let run = platform.deploy(&[]).await.unwrap();
     assert!(run.succeeded, "{}", run.output);
     assert_whole(&platform, 1).await;
 }
 
-/// Wrangler may run for longer than the platform keeps our own connections.
+/// Wrangler may run longer than the platform keeps our own connections open.
 #[tokio::test]
 async fn a_version_with_a_further_migration_is_deployed_in_one_run() {
     let platform = Platform::small().await.unwrap();
@@ -242,7 +245,7 @@ async fn secrets_are_on_the_disk_before_anything_changes_or_the_run_ends() {
         assert!(!run.succeeded && run.output.contains(said), "{}", run.output);
     }
     assert_eq!(platform.changes().await.unwrap(), 0);
-    // Values that are missing are all named, before the account is asked.
+    // All missing values are named before the first call to the account.
     let run = Platform::small().await.unwrap();
     let run = run.deploy(&[("PORTAL_URL", ""), ("ORIGINS", "")]).await.unwrap();
     assert!(!run.succeeded, "{}", run.output);

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-/// Returns whether the tool finds nothing missing, and its output.
+/// Runs the tool; returns whether nothing is missing, and its output.
 fn deployable(arguments: &[&str]) -> (bool, String) {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let tool = Command::new("tools/deployable").current_dir(root).args(arguments).output().unwrap();

@@ -1,4 +1,4 @@
-//! `make dev` as a newcomer meets it: two commands to a verdict, and nothing left behind.
+//! `make dev` for a newcomer: two commands to a verdict, and no process left behind.
 
 use std::{
     fs,
@@ -18,11 +18,11 @@ use tokio::time::{Instant, sleep};
 const START: Duration = Duration::from_secs(180);
 const STOP: Duration = Duration::from_secs(20);
 
-/// A local world beside the developer's own.
+/// A local environment separate from the developer's own.
 struct World {
     folder: PathBuf,
     command: Command,
-    /// In the environment of every process it starts.
+    /// Environment variable set in every process that it starts.
     marker: String,
 }
 
@@ -44,7 +44,7 @@ impl World {
     }
 
     async fn start(&self) -> Process {
-        // More than the ten seconds that origin may take to finish.
+        // Longer than the ten seconds that origin may take to finish.
         let grace = Duration::from_secs(18);
         let started = Process::spawn_with_grace("dev", &self.command, &self.folder, grace);
         let mut process = started.unwrap();
@@ -53,7 +53,7 @@ impl World {
         process
     }
 
-    /// Command lines of the processes that belong to this world.
+    /// Returns the command lines of this environment's processes.
     fn processes(&self) -> Vec<(u32, String)> {
         let ours = |folder: &Path| {
             let environment = fs::read(folder.join("environ")).ok()?;
@@ -69,7 +69,7 @@ impl World {
 }
 
 impl World {
-    /// The processes that are still there after a while; the leashes need a moment.
+    /// Returns the processes that still run after a while; ending them takes a moment.
     async fn left_behind(&self) -> Vec<(u32, String)> {
         let deadline = Instant::now() + STOP;
         while !self.processes().is_empty() && Instant::now() < deadline {
@@ -79,7 +79,7 @@ impl World {
     }
 }
 
-/// Runs a printed line exactly as it stands, in a shell.
+/// Runs a printed line unchanged in a shell.
 fn paste(line: &str) -> String {
     let output = Command::new("sh").args(["-c", line]).output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
@@ -92,7 +92,8 @@ fn printed<'a>(log: &'a str, start: &str) -> &'a str {
         .unwrap_or_else(|| panic!("no line with {start} in:\n{log}"))
 }
 
-/// Guesses at the developer's password until this machine has to wait, by wrong ones at other addresses too.
+/// Guesses the developer's password, and passwords of other addresses, until this machine is
+/// throttled.
 async fn throttle(url: &str) {
     let anonymous = Anonymous::new(url);
     for email in ["dev@rcpt.example", "other@rcpt.example"] {
@@ -135,7 +136,7 @@ async fn the_printed_line_gives_a_verdict_and_nothing_is_left_behind() {
     drop(dev);
     assert_eq!(world.left_behind().await, []);
 
-    // The second start finds the account, with the same key, and waits for nothing.
+    // The second start finds the same account and key, and isn't throttled.
     let mut again = world.start().await;
     assert_eq!(printed(&again.log(), "API key"), printed(&log, "API key"));
 

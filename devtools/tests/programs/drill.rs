@@ -1,4 +1,5 @@
-//! `make drill` in short (docs/operating.md), for properties of any machine. The drill itself measures response times.
+//! The short form of `make drill` (docs/operating.md), for properties that hold on any machine. The
+//! drill itself measures response times.
 
 use rcpt_devtools::drill::{self, DrillPlan};
 
@@ -11,6 +12,7 @@ async fn origins_that_are_restarted_killed_and_hung_cost_no_wrong_charge() {
     assert_eq!(all, plan.seconds * u64::from(plan.rate));
     assert!(row.statuses.keys().all(|status| [200, 502].contains(status)), "{row:?}");
     assert_eq!(row.charged, row.counted, "{row:?}");
-    // The other one was there all the time. An edge that doesn't ask it loses a quarter of all.
+    // The other origin was always up. An edge that doesn't try it would fail a quarter of all
+    // checks.
     assert!(row.failed_share() < 0.1, "{row:?}");
 }

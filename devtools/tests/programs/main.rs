@@ -1,4 +1,4 @@
-//! The programs that other people start: `make dev` for developers, `serve` for the portal's tests.
+//! The programs that people start: `make dev` for developers, `serve` for the portal's tests.
 
 mod deploy;
 mod deployable;

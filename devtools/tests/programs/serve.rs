@@ -1,4 +1,5 @@
-//! `serve`, which the portal's tests are built upon: a line in, a line out, and nothing left behind.
+//! `serve`, on which the portal's tests are based: it reads and writes lines, and leaves no process
+//! behind.
 
 use std::process::Stdio;
 

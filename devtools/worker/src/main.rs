@@ -1,10 +1,11 @@
-//! Makes the Worker in `edge/build/` of the wasm that cargo has built: wasm-bindgen, wasm-opt and esbuild, with the
-//! entry in `edge/entry.mjs`. The Makefile runs both.
+//! Builds the Worker in `edge/build/` from the wasm that cargo has compiled, with wasm-bindgen,
+//! wasm-opt, esbuild and the entry in `edge/entry.mjs`. The Makefile runs both.
 //!
-//! `rcpt-worker shipped` optimises for size and takes a minute; `rcpt-worker quick` takes seconds, for `make dev` and
-//! for tests of a change. A stamp in the folder names the kind that was built last.
+//! `rcpt-worker shipped` optimises for size and takes a minute; `rcpt-worker quick` takes seconds,
+//! for `make dev` and for tests of a change. A stamp file in the folder names the kind that was
+//! built last.
 //!
-//! `rcpt-worker table [--functions CRATE] [FILE]` prints what the Worker that ships consists of.
+//! `rcpt-worker table [--functions CRATE] [FILE]` prints the composition of the shipped Worker.
 
 mod table;
 
@@ -19,8 +20,8 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 use wasm_bindgen_cli_support::Bindgen;
 
-/// WebAssembly features that both rustc emits and workerd reads. Not `--all-features`: binaryen would use compact
-/// imports, which workerd can't read.
+/// WebAssembly features that both rustc emits and workerd reads. `--all-features` isn't used:
+/// binaryen would use compact imports, which workerd can't read.
 const FEATURES: [&str; 7] = [
     "--enable-mutable-globals",
     "--enable-sign-ext",
@@ -41,7 +42,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// The cargo profile, and the name of its folder in `target/`.
+    /// Returns the cargo profile, which is also the folder's name in `target/`.
     fn profile(self) -> &'static str {
         match self {
             Self::Shipped => "release",
@@ -67,7 +68,7 @@ fn main() -> Result<()> {
 }
 
 fn build(kind: Kind) -> Result<()> {
-    // Both kinds write to one folder.
+    // Both kinds use the same folder.
     let lock = File::create("target/worker-build.lock")?;
     lock.lock()?;
 
@@ -82,15 +83,15 @@ fn build(kind: Kind) -> Result<()> {
     publish(kind, &staging)
 }
 
-/// Writes `index_bg.wasm` and the JavaScript around it. The function that resets the state of an instance is for the
-/// entry, which calls it after a panic.
+/// Writes `index_bg.wasm` and its JavaScript. The entry calls the exported reset function after a
+/// panic.
 fn bind(kind: Kind, wasm: &Path, staging: &Path) -> Result<()> {
     if staging.exists() {
         fs::remove_dir_all(staging)?;
     }
     let mut bindgen = Bindgen::new();
     bindgen.module(true)?.input_path(wasm).out_name("index").typescript(false);
-    // Names are for profiles, of the Worker that ships.
+    // Function names are kept for profiling the shipped Worker.
     bindgen.demangle(kind == Kind::Shipped);
     bindgen.reset_state_function(true).force_enable_abort_handler(true);
     bindgen.generate(staging).context("wasm-bindgen")
@@ -103,19 +104,19 @@ fn bundle(staging: &Path) -> Result<()> {
     esbuild.args(["entry.mjs", "--bundle", "--format=esm", "--minify", "--log-level=warning"]);
     esbuild.args(["--outfile=bundle.js", "--external:./index_bg.wasm", "--external:cloudflare:*"]);
     run(esbuild.current_dir(staging))?;
-    // workerd has no source phase imports.
+    // workerd doesn't support source phase imports.
     let bundle =
         fs::read_to_string(staging.join("bundle.js"))?.replace("import source ", "import ");
     fs::write(staging.join("index.js"), bundle)?;
     Ok(())
 }
 
-/// The names of functions, a seventh of the file, stay in another file for profiles.
+/// Optimises the wasm; function names, a seventh of the file, go to a separate file for profiles.
 fn optimise(staging: &Path) -> Result<()> {
     let named_build = Path::new(NAMED);
     let wasm = staging.join("index_bg.wasm");
     wasm_opt(&wasm, named_build, &["-Oz", "--debuginfo"])?;
-    // Optimised again, it would be half a percent smaller and take as long again.
+    // A second optimisation would save half a percent of size and double the time.
     wasm_opt(named_build, &wasm, &["--strip-debug", "--strip-producers"])
 }
 
@@ -125,7 +126,8 @@ fn wasm_opt(input: &Path, output: &Path, options: &[&str]) -> Result<()> {
     run(&mut command)
 }
 
-/// Exchanges the Worker in `edge/build/`, the entry last: `wrangler dev` watches it.
+/// Replaces the Worker in `edge/build/`; the entry is written last, because `wrangler dev` watches
+/// it.
 fn publish(kind: Kind, staging: &Path) -> Result<()> {
     let build = Path::new("edge/build");
     fs::create_dir_all(build)?;
@@ -140,7 +142,7 @@ fn publish(kind: Kind, staging: &Path) -> Result<()> {
     }
     File::create(build.join(".quick"))?;
     if kind == Kind::Shipped {
-        // The shipped Worker also serves for `make dev`.
+        // `make dev` can use the shipped Worker too.
         File::create(build.join(".shipped"))?;
     }
     Ok(())

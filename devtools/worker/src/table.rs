@@ -1,4 +1,5 @@
-//! `rcpt-worker table`: what the Worker's wasm consists of, before compression: bytes of code by crate, and the data.
+//! `rcpt-worker table`: composition of the Worker's wasm before compression: bytes of code by
+//! crate, and data.
 
 use std::{
     collections::BTreeMap,
@@ -10,16 +11,15 @@ use std::{
 use anyhow::{Context as _, Result};
 use wasmparser::{KnownCustom, Name, Parser, Payload, TypeRef};
 
-/// Bytes; smaller rows are summed up.
+/// Bytes; smaller rows are summed in one.
 const LEAST: usize = 1_000;
 
-/// Functions of a crate that are listed.
+/// Number of functions listed for a crate.
 const FUNCTIONS: usize = 60;
 
-/// Prints bytes by crate, or those of the largest functions of one crate.
+/// Prints bytes by crate, or the largest functions of one crate.
 ///
-/// # Errors
-/// `file` is no wasm.
+/// # Errors `file` isn't wasm.
 pub(crate) fn print(file: &Path, functions_of: Option<&str>) -> Result<()> {
     let wasm = fs::read(file).with_context(|| file.display().to_string())?;
     let text = Sizes::read(&wasm)?.table(functions_of);
@@ -32,7 +32,7 @@ pub(crate) fn print(file: &Path, functions_of: Option<&str>) -> Result<()> {
 
 #[derive(Default)]
 struct Sizes {
-    /// Imported functions come first in the index space.
+    /// Number of imported functions, which come first in the index space.
     imported: u32,
     bodies: Vec<usize>,
     names: BTreeMap<u32, String>,
@@ -110,12 +110,12 @@ fn largest_first<'n>(sizes: impl Iterator<Item = (&'n str, usize)>) -> Vec<(&'n 
     rows
 }
 
-/// Of `<a::B as c::D>::e` the crate of the type; of anything else the first path.
+/// Returns the crate of the type for `<a::B as c::D>::e`, otherwise that of the first path.
 fn crate_of(function: &str) -> &str {
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     for (at, _) in function.match_indices("::") {
         let before = &function[..at];
-        // `core[1a2b]::fmt` has the hash of the crate.
+        // In `core[1a2b]::fmt`, the brackets contain the crate's hash.
         let before = before
             .strip_suffix(']')
             .and_then(|before| before.rsplit_once('['))
@@ -148,14 +148,16 @@ mod tests {
         }
     }
 
-    /// The module imports a function, and has two of its own of 2 and 1,205 bytes. The second has a name.
+    /// The module imports one function and defines two, of 2 and 1,205 bytes. The second has a
+    /// name.
     #[test]
     fn code_is_counted_by_crate() {
         let mut wasm = b"\0asm\x01\0\0\0".to_vec();
         wasm.extend([1, 4, 1, 0x60, 0, 0]);
         wasm.extend([2, 7, 1, 1, b'm', 1, b'f', 0, 0]);
         wasm.extend([3, 3, 2, 0, 0]);
-        // Bodies of 2 and 1,205 (0xb5 0x09) bytes: 1 + 1 + 2 + 2 + 1,205 bytes (0xbb 0x09).
+        // Function bodies of 2 and 1,205 (0xb5 0x09) bytes: 1 + 1 + 2 + 2 + 1,205 bytes (0xbb
+        // 0x09).
         wasm.extend([10, 0xbb, 0x09, 2, 2, 0, 0x0b, 0xb5, 0x09, 0]);
         wasm.extend([1; 1_203]);
         wasm.push(0x0b);
