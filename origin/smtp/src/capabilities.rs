@@ -1,8 +1,8 @@
-//! Capabilities of a server in its reply to EHLO (RFC 5321 §4.1.1.1).
+//! The extensions that a server lists in its reply to EHLO (RFC 5321 §4.1.1.1).
 
 use super::Reply;
 
-/// The extensions of an EHLO reply that the dialogue makes use of (RFC 5321 §4.1.1.1).
+/// The extensions of an EHLO reply that a session uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Capabilities {
     /// RFC 2920.

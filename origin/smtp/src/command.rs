@@ -1,28 +1,28 @@
-//! The commands, and their one way onto the wire.
+//! The commands, and the only function that encodes them.
 
-/// RFC 5321 §4.5.3.1.4, octets, the CRLF included.
+/// Greatest length of a command line, including CRLF, in bytes (RFC 5321 §4.5.3.1.4).
 const MAX_COMMAND_LINE: usize = 512;
 
-/// A command of the dialogue.
+/// A command of a session.
 #[derive(Clone, Copy)]
 pub enum Command<'a> {
     Ehlo(&'a str),
     Helo(&'a str),
     StartTls,
-    /// The reverse-path without its brackets; empty is the null reverse-path.
+    /// The reverse-path without brackets; empty for the null reverse-path.
     Mail {
         reverse_path: &'a str,
-        /// RFC 6531 §3.4: the parameter that announces a UTF-8 mailbox.
+        /// Whether to send the parameter for a UTF-8 mailbox (RFC 6531 §3.4).
         smtputf8: bool,
     },
-    /// The forward-path without its brackets.
+    /// The forward-path without brackets.
     Rcpt(&'a str),
     Rset,
     Quit,
 }
 
 impl<'a> Command<'a> {
-    /// The line, less its CRLF, in pieces.
+    /// Returns the line without its CRLF, in pieces.
     const fn pieces(self) -> [&'a str; 3] {
         match self {
             Self::Ehlo(name) => ["EHLO ", name, ""],
@@ -39,7 +39,8 @@ impl<'a> Command<'a> {
     }
 }
 
-/// The line would hold CR, LF or NUL, or more than 512 octets. It is not shown: it may be an address.
+/// The line would contain CR, LF or NUL, or more than 512 bytes. It isn't shown, because it may
+/// contain an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a command line")]
 pub struct Unencodable;
@@ -47,10 +48,9 @@ pub struct Unencodable;
 impl Command<'_> {
     /// Appends the line and its CRLF to `flight`.
     ///
-    /// The last check before the wire: with any arguments, one command is one line.
+    /// This is the last check before sending: whatever the arguments, one command is one line.
     ///
-    /// # Errors
-    /// [`Unencodable`]; `flight` is then as it was.
+    /// # Errors [`Unencodable`]; `flight` is then unchanged.
     pub fn encode(&self, flight: &mut Vec<u8>) -> Result<(), Unencodable> {
         let start = flight.len();
         for piece in self.pieces() {
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn takes_512_octets_and_no_more() {
-        // "RCPT TO:<" and ">" and CRLF are 12 octets.
+        // `RCPT TO:<`, `>` and CRLF are 12 bytes.
         assert_eq!(encoded(Command::Rcpt(&"a".repeat(500))).unwrap().len(), 512);
         assert_eq!(encoded(Command::Rcpt(&"a".repeat(501))), Err(Unencodable));
     }

@@ -1,5 +1,6 @@
-//! Connecting from the configured source addresses, the two families raced as in Happy Eyeballs. Only
-//! families are raced: two connections to one family would be a second session with one server.
+//! Connects from the configured source addresses; the two families are raced as in Happy Eyeballs.
+//! Only families are raced: two connections to the same family would be two sessions with one
+//! server.
 
 use std::{
     fmt, io,
@@ -18,28 +19,29 @@ use tokio::{
 
 use super::HeloIdentity;
 
-/// RFC 8305 §5: the recommended delay before the other family is tried beside the first.
+/// RFC 8305 §5: recommended delay before the other family is tried in parallel.
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
-/// Bytes of a server's output that the kernel holds: two of the largest replies.
+/// Size of the kernel's receive buffer in bytes: two of the largest replies.
 const RECEIVE_BUFFER: u32 = 16 * 1_024;
 
-/// Why there is no connection.
+/// Reason why there is no connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Unconnected {
     #[error("refused, unreachable or silent")]
     Theirs,
-    /// Out of ports or descriptors, no route, or forbidden by our own firewall: says nothing about the
+    /// No free port or descriptor, no route, or blocked by our own firewall: says nothing about the
     /// server.
     #[error("no way to connect from here")]
     Ours,
 }
 
-/// Why an address could not be connected to; of several failures the greatest counts.
+/// Reason why connecting to an address failed; of several failures, the greatest is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConnectFailure {
-    /// No route to the address, forbidden on this machine or switched off, which may be so for one family
-    /// alone: a server that the other family found shut is not excused by it.
+    /// The address is unreachable from here: no route, or blocked or switched off on this machine.
+    /// This may affect one family only, so it doesn't excuse a server that the other family found
+    /// closed.
     NoWay,
     Theirs,
     NoSocket,
@@ -62,26 +64,25 @@ pub struct Dialer {
 }
 
 impl Dialer {
-    /// Dials by TCP; `timeout` is for one address.
+    /// Creates a dialer for TCP; `timeout` applies per address.
     pub fn new(timeout: Duration) -> Self {
         Self::over(Arc::new(Tcp), timeout)
     }
 
-    /// Dials over `network`.
+    /// Creates a dialer for `network`.
     pub fn over(network: Arc<dyn Network>, timeout: Duration) -> Self {
         Self { timeout, network }
     }
 
-    /// Longest wait for one address.
+    /// Returns the time limit for one address.
     pub const fn timeout(&self) -> Duration {
         self.timeout
     }
 
-    /// Connects to `first`. If that takes a while, or fails, `second` is asked for an address of the other family,
-    /// which is tried in parallel. Returns the first connection.
+    /// Connects to `first`. If that fails or takes a while, `second` returns an address of the
+    /// other family, which is tried in parallel. Returns the first connection.
     ///
-    /// # Errors
-    /// [`Unconnected`], the more informative of the two.
+    /// # Errors [`Unconnected`], the more informative of the two failures.
     pub async fn race(
         &self,
         from: &HeloIdentity,
@@ -130,8 +131,7 @@ impl Dialer {
 
     /// Connects to `address`.
     ///
-    /// # Errors
-    /// [`Unconnected`]; a server that does not answer within the configured time is `Theirs`.
+    /// # Errors [`Unconnected`]; a server that doesn't respond within the time limit is `Theirs`.
     pub async fn connect(
         &self,
         from: &HeloIdentity,
@@ -153,9 +153,9 @@ impl Dialer {
     }
 }
 
-/// Where connections are opened: TCP, or a simulation.
+/// A network in which to open connections: TCP, or a simulation.
 pub trait Network: Send + Sync {
-    /// Connects from `source`, or if there is none from an address that the network chooses.
+    /// Connects from `source`; without one, the network chooses an address.
     fn connect(
         &self,
         source: Option<IpAddr>,
@@ -166,7 +166,7 @@ pub trait Network: Send + Sync {
 
 /// A byte stream to a mail server.
 pub trait Connection: AsyncRead + AsyncWrite + Unpin + Send + Sync + fmt::Debug {
-    /// Sends each write immediately; does nothing where writes are never held back.
+    /// Disables the delay of small writes; does nothing on a network without such a delay.
     ///
     /// # Errors
     /// Those of the socket.
@@ -206,8 +206,8 @@ async fn connect(
 ) -> Result<TcpStream, ConnectFailure> {
     let socket = socket(source, address).map_err(|_| ConnectFailure::NoSocket)?;
     let mut connecting = pin!(socket.connect(address));
-    // Errors of our own system appear immediately. Later the same errors come from routers on the way (ICMP) and mean
-    // as little as silence.
+    // Errors of our own system are reported immediately. Later, the same errors come from routers
+    // (ICMP) and mean as little as silence.
     if let Some(connected) = connecting.as_mut().now_or_never() {
         return connected.map_err(|error| whose(error.kind(), true));
     }
@@ -217,15 +217,15 @@ async fn connect(
     }
 }
 
-/// Classifies an error: `at_once` if our own system reported it without sending anything.
+/// Classifies an error; `at_once` means that our own system reported it before sending anything.
 fn whose(error: io::ErrorKind, at_once: bool) -> ConnectFailure {
     match error {
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::PermissionDenied if at_once => {
             ConnectFailure::NoWay
         }
-        // Linux reports an exhausted port range late.
+        // Linux reports late that no port is free.
         io::ErrorKind::AddrNotAvailable => ConnectFailure::NoSocket,
-        // The loopback refuses immediately.
+        // The loopback interface refuses immediately.
         _ => ConnectFailure::Theirs,
     }
 }

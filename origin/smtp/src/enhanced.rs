@@ -11,9 +11,9 @@ pub struct EnhancedCode {
 }
 
 impl EnhancedCode {
-    /// Reads the code at the start of `text` (RFC 2034 §4); returns it with the rest.
+    /// Parses the code at the start of `text` (RFC 2034 §4), and returns it with the rest.
     pub fn leading(text: &str) -> Option<(Self, &str)> {
-        // A quick check: most lines of most replies have no code.
+        // A quick check, because most reply lines have no code.
         let [class @ (b'2' | b'4' | b'5'), b'.', ..] = text.as_bytes() else { return None };
         let part_of_it = |octet: u8| octet.is_ascii_digit() || octet == b'.';
         let end = text.bytes().position(|octet| !part_of_it(octet)).unwrap_or(text.len());
@@ -24,17 +24,17 @@ impl EnhancedCode {
             subject: component(parts.next()?)?,
             detail: component(parts.next()?)?,
         };
-        // A fourth number makes it an IP address.
+        // With a fourth number it would be an IP address.
         parts.next().is_none().then_some((code, rest))
     }
 
-    /// Reads the forms that some servers use instead: `#5.1.0 …` (Cisco) and `… (#5.1.1)` (qmail).
+    /// Parses the forms that some servers use instead: `#5.1.0 …` (Cisco) and `… (#5.1.1)` (qmail).
     pub fn after_hash(text: &str) -> Option<Self> {
         text.split('#').skip(1).find_map(|rest| Self::leading(rest).map(|(code, _)| code))
     }
 }
 
-/// RFC 3463 §2: one to three digits.
+/// A component has one to three digits (RFC 3463 §2).
 fn component(digits: &[u8]) -> Option<u16> {
     if !(1..=3).contains(&digits.len()) {
         return None;

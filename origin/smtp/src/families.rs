@@ -1,20 +1,20 @@
-//! The addresses we connect from, and the IP families by which mail servers are dialled.
+//! Our source addresses, and the IP families of connections to mail servers.
 
 use std::net::IpAddr;
 
-/// An address to connect from, and the name that its reverse record leads to.
+/// A source address, and the name in its reverse record.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SourceAddress {
     pub ip: IpAddr,
-    /// `None`: the configured one.
+    /// The address's own HELO name; `None` for the configured default.
     pub helo_name: Option<String>,
-    /// Unix time since which mail servers see it. `None`: for long.
+    /// Unix time since which mail servers have seen this address. `None` for an established one.
     pub since: Option<u64>,
-    /// Only accounts without a plan are asked for from it.
+    /// True if only accounts without a plan use it.
     pub is_for_free: bool,
 }
 
-/// The IP families by which mail servers are dialled, at least one.
+/// The IP families of connections to mail servers, at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Families {
     pub ipv4: bool,
@@ -24,8 +24,9 @@ pub struct Families {
 impl Families {
     pub const BOTH: Self = Self { ipv4: true, ipv6: true };
 
-    /// The families of `sources`; both where the system chooses the address. Beside a configured address it chooses none:
-    /// no reverse record would lead from such an address to the HELO name.
+    /// Returns the families of `sources`, or both if there are none and the system chooses the
+    /// address. If an address is configured, the system may not choose one for the other family:
+    /// that address would have no reverse record with the HELO name.
     pub fn of<'a>(sources: impl IntoIterator<Item = &'a SourceAddress>) -> Self {
         let mut families = Self { ipv4: false, ipv6: false };
         for source in sources {

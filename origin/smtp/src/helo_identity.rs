@@ -4,21 +4,22 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::{Families, SourceAddress};
 
-/// One of our names. Without an address of a family, the system chooses one.
+/// A HELO name with its addresses. If a family has no address, the system chooses one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeloIdentity {
     pub helo_name: String,
     v4: Option<IpAddr>,
     v6: Option<IpAddr>,
     families: Families,
-    /// Unix time since which mail servers see its newest address.
+    /// Unix time since which mail servers have seen its newest address.
     since: Option<u64>,
     is_for_free: bool,
 }
 
 impl HeloIdentity {
-    /// Returns the identities made of `sources`, at least one: for each name its nth IPv4 address with its nth IPv6
-    /// address. Each dials by `families`, or by default by those of its addresses.
+    /// Returns the identities made of `sources`, at least one: each name's nth IPv4 address is
+    /// combined with its nth IPv6 address. Each identity connects over `families`, or by default
+    /// over those of its addresses.
     pub fn all(
         helo_name: &str,
         sources: &[SourceAddress],
@@ -50,7 +51,7 @@ impl HeloIdentity {
         identities
     }
 
-    /// The name alone: the system chooses the addresses.
+    /// Creates an identity without addresses, so that the system chooses them.
     pub fn unbound(helo_name: &str) -> Self {
         let helo_name = helo_name.to_owned();
         Self {
@@ -77,27 +78,28 @@ impl HeloIdentity {
         }
     }
 
-    /// The address to connect from.
+    /// Returns the source address for a connection to `peer`.
     pub const fn source_for(&self, peer: SocketAddr) -> Option<IpAddr> {
         if peer.is_ipv4() { self.v4 } else { self.v6 }
     }
 
-    /// Returns whether it may connect to `ip` at all.
+    /// Returns whether this identity may connect to `ip`.
     pub const fn reaches(&self, ip: IpAddr) -> bool {
         self.families.include(ip)
     }
 
-    /// Unix time since which mail servers see its newest address; `None`: for long.
+    /// Returns the Unix time since which mail servers have seen its newest address; `None` for an
+    /// established one.
     pub const fn since(&self) -> Option<u64> {
         self.since
     }
 
-    /// Whether only accounts without a plan are asked for from it.
+    /// Returns whether only accounts without a plan use it.
     pub const fn is_for_free(&self) -> bool {
         self.is_for_free
     }
 
-    /// The accounts that it asks for, as they are shown.
+    /// Returns the displayed name of the accounts that use it.
     pub const fn class_name(&self) -> &'static str {
         if self.is_for_free { "free" } else { "known" }
     }
@@ -108,7 +110,7 @@ impl HeloIdentity {
         if addresses.is_empty() { self.helo_name.clone() } else { addresses.join(" ") }
     }
 
-    /// The addresses that were configured for it.
+    /// Returns its configured addresses.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.v4.into_iter().chain(self.v6)
     }

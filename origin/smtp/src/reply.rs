@@ -1,37 +1,41 @@
-//! Replies, and the parser that cuts a byte stream into them within bounds.
+//! Replies, and a parser with size limits that splits a byte stream into them.
 
 use std::borrow::Cow;
 
 use super::EnhancedCode;
 
-/// Octets of one reply line without its line break. RFC 5321 §4.5.3.1.5 says 512; real servers exceed it.
+/// Greatest length of a reply line in bytes, without its line break. RFC 5321 §4.5.3.1.5 says 512;
+/// real servers exceed it.
 const MAX_LINE: usize = 2_048;
 const MAX_LINES: usize = 100;
-/// Octets for one recipient, the opening of the session included. An honest one needs about 1 KiB.
+/// Most bytes received per recipient, including the start of the session. A normal conversation
+/// needs about 1 KiB.
 const MAX_SESSION: usize = 64 * 1_024;
-/// Bytes of text stored of one reply. Capabilities and reasons stand in its first 1 KiB; the rest would be held for as
-/// long as the server is silent afterwards, and three times as large where each byte is replaced by U+FFFD.
+/// Most bytes of text stored per reply. Capabilities and reasons are within the first 1 KiB; the
+/// rest would stay in memory while the server is silent afterwards, and triple if each byte is
+/// replaced by U+FFFD.
 const MAX_TEXT: usize = 8 * 1_024;
-/// Octets of text that are read for their meaning. Real replies end before; letters that fold into many (U+FDFA into 18)
-/// made 8 KiB cost milliseconds.
+/// Bytes of text that are interpreted. Real replies are shorter; letters that fold into many
+/// (U+FDFA into 18) made 8 KiB cost milliseconds.
 const MAX_READ: usize = 1_024;
 
-/// Bytes read in one call. An EHLO reply has about 250 bytes; a probe holds this much while a server is silent.
+/// Bytes read per call. An EHLO reply has about 250 bytes; a probe holds a buffer of this size
+/// while a server is silent.
 const ROOM: usize = 512;
 
 /// A complete reply (RFC 5321 §4.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// 200–599.
+    /// Reply code, 200–599.
     pub code: u16,
     pub enhanced: Option<EnhancedCode>,
-    /// The text of the lines, less codes, separated by `\n`; at most [`MAX_TEXT`] octets. It may quote
-    /// the address: never log it.
+    /// Text of the lines without their codes, joined by `\n`; at most [`MAX_TEXT`] bytes. It may
+    /// quote the address, so never log it.
     text: String,
 }
 
 impl Reply {
-    /// The reply that `raw` holds; for tests and tables. `None` unless it is exactly one.
+    /// Parses a single reply, for tests and tables. `None` unless `raw` is exactly one reply.
     pub fn parse(raw: &str) -> Option<Self> {
         let mut parser = ReplyParser::default();
         parser.feed(raw.as_bytes()).ok()?;
@@ -47,28 +51,28 @@ impl Reply {
         &self.text
     }
 
-    /// Returns the first 1 KiB of the text, which carries the reply's meaning.
+    /// Returns the first 1 KiB of the text, which contains the reply's meaning.
     pub fn beginning(&self) -> &str {
         self.text.get(..self.text.floor_char_boundary(MAX_READ)).unwrap_or(&self.text)
     }
 
-    /// 2yz.
+    /// Returns whether the code is 2yz.
     pub const fn is_positive(&self) -> bool {
         self.code / 100 == 2
     }
 
-    /// 4yz.
+    /// Returns whether the code is 4yz.
     pub const fn is_transient(&self) -> bool {
         self.code / 100 == 4
     }
 
-    /// 5yz.
+    /// Returns whether the code is 5yz.
     pub const fn is_permanent(&self) -> bool {
         self.code / 100 == 5
     }
 }
 
-/// The input is not a reply, or longer than a reply may be.
+/// The input isn't a reply, or exceeds a reply's limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReplyError {
     #[error("a line does not begin with a code from 200 to 599 and a space or hyphen")]
@@ -83,15 +87,15 @@ pub enum ReplyError {
     LongSession,
 }
 
-/// Splits a byte stream into replies. Pure: it holds its input and never more than its bounds.
+/// Splits a byte stream into replies. It does no I/O, and never holds more than its limits.
 #[derive(Debug, Default)]
 pub struct ReplyParser {
     buffer: Vec<u8>,
-    /// Octets of `buffer` that were already read.
+    /// Bytes of `buffer` that were already parsed.
     read: usize,
-    /// Octets fed for the recipient in hand.
+    /// Bytes received for the current recipient.
     session: usize,
-    /// The reply whose last line hasn't arrived.
+    /// The reply whose last line hasn't arrived yet.
     partial: Option<(Reply, usize)>,
 }
 
@@ -105,7 +109,7 @@ impl ReplyParser {
         self.fed(bytes.len())
     }
 
-    /// Returns a buffer for further input, to be appended; [`ReplyParser::fed`] counts it.
+    /// Returns a buffer to which further input is appended; [`ReplyParser::fed`] then counts it.
     pub fn room(&mut self) -> &mut Vec<u8> {
         self.buffer.drain(..self.read);
         self.read = 0;
@@ -122,20 +126,19 @@ impl ReplyParser {
         if self.session > MAX_SESSION { Err(ReplyError::LongSession) } else { Ok(()) }
     }
 
-    /// A further recipient is asked about in this session.
+    /// Resets the byte count for the next recipient of the session.
     pub const fn next_recipient(&mut self) {
         self.session = 0;
     }
 
     /// Returns the next complete reply; `None` when more input is needed.
     ///
-    /// # Errors
-    /// [`ReplyError`]; the stream is then lost.
+    /// # Errors [`ReplyError`]; the stream is then unusable.
     pub fn next_reply(&mut self) -> Result<Option<Reply>, ReplyError> {
         loop {
             let rest = self.buffer.get(self.read..).unwrap_or_default();
             let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
-                // A CR may be waiting for its LF.
+                // The last byte may be a CR whose LF hasn't arrived.
                 return if rest.len() > MAX_LINE + 1 {
                     Err(ReplyError::LongLine)
                 } else {
@@ -144,7 +147,7 @@ impl ReplyParser {
             };
             let line = rest.get(..end).unwrap_or_default();
             self.read += end + 1;
-            // RFC 5321 §2.3.8 wants CRLF; a bare LF is common enough and harmless in a reply.
+            // RFC 5321 §2.3.8 requires CRLF; a bare LF is common and harmless in a reply.
             let (code, more, text) = split(line.strip_suffix(b"\r").unwrap_or(line))?;
             if let Some(reply) = append(&mut self.partial, code, more, &text)? {
                 return Ok(Some(reply));
@@ -152,13 +155,13 @@ impl ReplyParser {
         }
     }
 
-    /// Returns whether all input was parsed as replies.
+    /// Returns whether all input has been parsed.
     pub fn is_empty(&self) -> bool {
         self.partial.is_none() && self.read == self.buffer.len()
     }
 
-    /// Discards unread input: plaintext from before a TLS handshake must not be read as the server's words after it
-    /// (CVE-2011-0411).
+    /// Discards unread input: plaintext received before a TLS handshake mustn't be read as the
+    /// server's later replies (CVE-2011-0411).
     pub fn discard(&mut self) {
         self.buffer.clear();
         self.read = 0;
@@ -166,7 +169,7 @@ impl ReplyParser {
     }
 }
 
-/// Code, whether more lines follow, text.
+/// Splits a line into its code, whether more lines follow, and its text.
 fn split(line: &[u8]) -> Result<(u16, bool, Cow<'_, str>), ReplyError> {
     if line.len() > MAX_LINE {
         return Err(ReplyError::LongLine);
@@ -184,12 +187,12 @@ fn split(line: &[u8]) -> Result<(u16, bool, Cow<'_, str>), ReplyError> {
         _ => return Err(ReplyError::Garbage),
     };
     let code = digit(hundreds) * 100 + digit(tens) * 10 + digit(ones);
-    // Nearly every line is valid, and checked faster than mended.
+    // Nearly every line is valid, and validating is faster than repairing.
     let text = str::from_utf8(text).map_or_else(|_| String::from_utf8_lossy(text), Cow::Borrowed);
     Ok((code, more, text))
 }
 
-/// Adds a line to the reply in progress and returns it when this was the last one.
+/// Adds a line to the current reply, and returns the reply if this was its last line.
 fn append(
     partial: &mut Option<(Reply, usize)>,
     code: u16,
@@ -198,13 +201,14 @@ fn append(
 ) -> Result<Option<Reply>, ReplyError> {
     let leading = EnhancedCode::leading(text);
     let own_text = leading.map_or(text, |(_, rest)| rest).trim();
-    // Only refusals are written that way.
+    // Only refusals use this form.
     let hashed = || if code >= 400 { EnhancedCode::after_hash(text) } else { None };
     let enhanced = leading.map(|(enhanced, _)| enhanced).or_else(hashed);
     let (reply, lines) = match partial.take() {
         None => {
             let mut reply = Reply { code, enhanced, text: String::new() };
-            // One read holds a whole EHLO reply, so this size is enough too.
+            // The first line reserves room for a whole EHLO reply; a last line needs only its own
+            // size.
             reply.text.reserve_exact(if more { ROOM } else { own_text.len() });
             reply.text.push_str(own_text);
             (reply, 1)

@@ -1,4 +1,4 @@
-//! A dialogue with a mail server: greeting, encryption, envelopes, farewell (RFC 5321 §3).
+//! A conversation with a mail server: greeting, encryption, envelopes, closing (RFC 5321 §3).
 
 mod farewell;
 mod patience;
@@ -15,37 +15,42 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use super::{Capabilities, Command, Reply, ReplyParser, Tls, Wire};
 pub use patience::Patience;
 
-/// A dialogue with a mail server, past its greeting.
+/// A conversation with a mail server, after its greeting.
 ///
-/// Every method records its progress in `stage`, so a caller that times out knows where it stopped.
+/// Every method records its progress in `stage`, so that a caller that times out knows where it
+/// stopped.
 pub struct Session<S> {
     wire: Wire<S>,
     parser: ReplyParser,
     capabilities: Capabilities,
     greeting: Greeting,
-    /// Replies still to come for commands already sent.
+    /// Number of replies that haven't arrived for commands already sent.
     outstanding: usize,
-    /// Recipients asked about so far, and how many of them were refused.
+    /// Number of recipients asked about so far, and of those refused.
     asked: usize,
     refused: usize,
-    /// True after QUIT was sent behind the last recipient, or the server has said 421: no further commands.
+    /// True after QUIT was sent with the last recipient, or the server has sent 421: no further
+    /// commands.
     quitting: bool,
-    /// `None`: until the caller gives up.
+    /// Time limit per reply; `None` if the caller limits the time.
     patience: Option<Patience>,
-    /// Most recipients that the server takes in one session, where it was learnt.
+    /// Most recipients that the server accepts per session, if known.
     recipients_max: usize,
-    /// An accepted recipient had the code of an accepted sender, 2.1.0, when replies could not be shifted.
+    /// An accepted recipient had the reply code of an accepted sender, 2.1.0, although replies
+    /// can't have been shifted.
     mixes_codes: bool,
 }
 
-/// Nobody knows which of the replies was the recipient's.
+/// A surplus reply: it is unknown which one was the recipient's.
 const SURPLUS: Failure = Failure::Broken(Stage::Rcpt, Broken::Garbage);
 
-/// Refused recipients in one session. Postfix delays each reply by a second after ten errors
-/// (`smtpd_soft_error_limit`), other servers after fewer, and more of them look like a directory harvest.
+/// Most refused recipients per session. Postfix delays each reply by a second after ten errors
+/// (`smtpd_soft_error_limit`), other servers after fewer, and more errors look like a directory
+/// harvest.
 const MAX_REFUSED: usize = 3;
 
-/// Start of a session (RFC 5321 §3.2): a server that doesn't know EHLO gets HELO, and has no capabilities.
+/// Start of a session (RFC 5321 §3.2): a server that doesn't know EHLO gets HELO and has no
+/// capabilities.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Greeting {
     #[default]
@@ -62,28 +67,29 @@ impl Greeting {
     }
 }
 
-/// A sender and the recipient in question.
+/// A sender and one recipient.
 #[derive(Clone, Copy)]
 pub struct Envelope<'a> {
-    /// Without brackets; empty for the null reverse-path.
+    /// The sender without brackets; empty for the null reverse-path.
     pub reverse_path: &'a str,
     pub recipient: &'a Address,
-    /// No further recipient will be asked about in this session.
+    /// True if this is the session's last recipient.
     pub last: bool,
 }
 
-/// The answer to one envelope.
+/// The reply to one envelope.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Answer {
     /// MAIL was refused.
     Mail(Reply),
     /// The server's reply about the recipient.
     Rcpt(Reply),
-    /// The recipient needs SMTPUTF8 (RFC 6531 §3.2) and the server does not offer it: nothing was sent.
+    /// The recipient needs SMTPUTF8 (RFC 6531 §3.2), which the server doesn't offer: nothing was
+    /// sent.
     Smtputf8Unsupported,
 }
 
-/// The dialogue came to an end before an answer.
+/// The conversation ended before a reply to the recipient.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Failure {
     /// The server refused at this stage, with this reply.

@@ -1,4 +1,4 @@
-//! The reply parser at and beyond its bounds.
+//! Tests of the reply parser at and beyond its limits.
 
 use super::{MAX_LINE, MAX_LINES, MAX_SESSION, MAX_TEXT, Reply, ReplyError, ReplyParser};
 
@@ -96,7 +96,7 @@ fn bounds_the_line() {
     assert!(all(longest.as_bytes()).is_ok());
     let longer = format!("250 {}\r\n", "x".repeat(MAX_LINE - 3));
     assert_eq!(all(longer.as_bytes()), Err(ReplyError::LongLine));
-    // Refused before the line break has come, too.
+    // The line is also rejected before its line break has arrived.
     assert_eq!(all(&longer.as_bytes()[..MAX_LINE + 2]), Err(ReplyError::LongLine));
 }
 
@@ -109,7 +109,7 @@ fn bounds_the_reply() {
 
 #[test]
 fn keeps_the_beginning_of_a_long_text_and_reads_all_of_it() {
-    // 0xff is no UTF-8, and its replacement has three octets.
+    // 0xff isn't valid UTF-8, and its replacement has three bytes.
     let line = [b"250-".as_slice(), &[0xff; 2_000], b"\r\n"].concat();
     let long = [b"250-first\r\n".as_slice(), &line.repeat(30), b"250 last\r\n"].concat();
     let replies = all(&long).unwrap();
