@@ -1,4 +1,4 @@
-//! State of our source addresses: since when and why each is asked from less than it could be.
+//! State of our source addresses: since when and why each is used less than it could be.
 
 use rcpt_pool::{SiteStatus, Status};
 
@@ -6,21 +6,21 @@ use crate::{
     State, clock::unix_now, doctor::BLOCKLIST, telemetry::status::SourceStatus, watch::Reason,
 };
 
-/// A rate that has been at its floor for so long is worth a person's attention.
+/// Seconds after which a rate that stays at its minimum is reported to the operator.
 const UNWELCOME_AFTER: u64 = 3_600;
 
 /// Returns the causes for which mail servers may refuse us, and the operators that do.
 pub fn reasons(state: &State, status: &Status) -> Vec<Reason> {
     let now = unix_now();
     let mut reasons = state.watch.reasons();
-    // Knowledge about an address that a reload removed stays, without effect.
+    // Records about an address that a reload has removed are kept, but have no effect.
     let in_use: Vec<_> = state.prober.identities().iter().map(|it| it.label()).collect();
     let of_ours = status.operators.iter().filter(|site| in_use.contains(&site.source));
     reasons.extend(of_ours.filter_map(|site| unwelcome(site, now)));
     reasons
 }
 
-/// The operator asks us to stay away from one source address, by its own words.
+/// Reports that a mail operator's replies ask us to use one source address less.
 fn unwelcome(site: &SiteStatus, now: u64) -> Option<Reason> {
     let since = site.floor_since.filter(|since| now.saturating_sub(*since) >= UNWELCOME_AFTER)?;
     let SiteStatus { operator, source, .. } = site;
@@ -42,7 +42,7 @@ fn unwelcome(site: &SiteStatus, now: u64) -> Option<Reason> {
     })
 }
 
-/// Every source address in use, with each cause that holds it back.
+/// Returns every source address in use, with each cause that limits it.
 pub fn sources(state: &State, status: &Status) -> Vec<SourceStatus> {
     let (now, findings) = (unix_now(), state.watch.reasons());
     let mut all = Vec::new();

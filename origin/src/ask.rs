@@ -1,5 +1,5 @@
-//! `origin ask`: verdicts with their evidence on the terminal, without an edge. An open question is followed by the
-//! defects of this machine.
+//! `origin ask`: prints verdicts with their evidence on the terminal, without an edge. If a verdict
+//! stays undecided, this machine's defects are printed too.
 
 use std::{fmt, io::Write as _, sync::Arc};
 
@@ -13,10 +13,10 @@ use crate::{
     doctor::{self, Finding, Health},
 };
 
-/// Addresses that are asked about side by side; the pool spreads them over mail servers.
+/// Addresses checked concurrently; the pool distributes them over mail servers.
 const CONCURRENT_MAX: usize = 10;
 
-/// Exit code when a question stays open. 0: each has its verdict.
+/// Exit code if a verdict stays undecided; 0 if all are decided.
 const OPEN: u8 = 3;
 
 /// An address and its verdict.
@@ -31,7 +31,7 @@ struct Row {
 #[serde(untagged)]
 enum Answered {
     Asked(Box<Verdict>),
-    /// Never asked about: it isn't an address.
+    /// Not checked: the text isn't an address.
     Malformed {
         status: Status,
         problem: String,
@@ -49,7 +49,8 @@ impl Answered {
     }
 }
 
-/// Asks about each address and prints its row in the order of the arguments, as JSON one a line. Returns the exit code.
+/// Checks each address and prints its row in the order of the arguments; JSON has one row per line.
+/// Returns the exit code.
 pub async fn ask(state: &Arc<State>, addresses: &[String], json: bool) -> u8 {
     state.prober.clone().learn_own_addresses().await;
     let mut rows = stream::iter(addresses).map(|text| row(state, text)).buffered(CONCURRENT_MAX);
@@ -84,7 +85,7 @@ async fn row(state: &State, text: &str) -> Row {
     Row { address: text.to_owned(), known: answer }
 }
 
-/// A reader that has left, such as `head`, ends nothing.
+/// A closed output, as by `head`, isn't an error.
 fn print(row: &Row, json: bool) {
     let mut out = std::io::stdout().lock();
     let _ = match json.then(|| serde_json::to_string(row)) {

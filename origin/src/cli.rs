@@ -20,7 +20,7 @@ pub struct Cli {
     pub command: Option<Command>,
 }
 
-/// Command to run instead of serving.
+/// Command to run instead of the service.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum Command {
     /// Examine this machine: network, port 25, names, sender, blocklists, clock. Exits with 0 when it is
@@ -91,12 +91,12 @@ pub enum ListsAction {
 }
 
 impl Cli {
-    /// The command line with every value of the configuration, as `--help` and the manual page show it.
+    /// Returns the command line with all settings, as shown by `--help` and the manual page.
     pub fn documented() -> Program {
         Self::command().after_help(config::reference())
     }
 
-    /// Reads the arguments of the process; prints and exits on `--help`, `--version` and mistakes.
+    /// Parses the process's arguments; prints and exits on `--help`, `--version` and mistakes.
     pub fn read() -> Self {
         let matches = Self::documented().get_matches();
         Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())

@@ -1,4 +1,5 @@
-//! Configuration: one TOML file, every value also by environment variable, read once into types.
+//! The configuration: a TOML file whose values can be set by environment variables too, parsed once
+//! into types.
 
 mod certificate;
 mod contradictions;
@@ -30,19 +31,19 @@ pub use validity::{Standing, Validity};
 use values::Values;
 pub use variables::{UnknownVariables, unknown_variables};
 
-/// Policy of session encryption.
+/// Policy for encrypting sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartTls {
-    /// Only when the server demands it: three round trips fewer for everyone else.
+    /// Only when the server demands it, which saves all others three round trips.
     OnDemand,
     /// Whenever the server offers it.
     Always,
 }
 
-/// Octets of `source_key`: too many to be guessed.
+/// Least length of `source_key` in bytes, so that it can't be guessed.
 const SOURCE_KEY_LENGTH: usize = 16;
 
-/// The secret of `source_key`; without one, empty.
+/// The secret in `source_key`; empty if it isn't set.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SourceKey(pub String);
 
@@ -62,7 +63,7 @@ impl fmt::Debug for SourceKey {
 }
 
 impl Config {
-    /// Reads the file at `path`, if any, and the environment, which wins over the file.
+    /// Reads the file at `path`, if any, and the environment, which takes precedence.
     ///
     /// # Errors
     /// [`Mistakes`]: every wrong, missing or unknown value, by name.
@@ -79,17 +80,17 @@ impl Config {
         Self::parse(&text, environment)
     }
 
-    /// The facts about `domain` by its mail hosts and the lists in force.
+    /// Returns the facts about `domain` by its mail hosts and the lists in force.
     pub fn facts(&self, domain: &str, route: &MailRoute) -> DomainFacts {
         self.lists.facts(domain, route, &self.operators)
     }
 
-    /// The families that are dialled, by whichever identity.
+    /// Returns the IP families over which any identity connects.
     pub fn dialled(&self) -> Families {
         self.families.unwrap_or_else(|| Families::of(&self.source_addresses))
     }
 
-    /// Like [`Config::read`], from the text of the file.
+    /// Like [`Config::read`], with the text of the file.
     ///
     /// # Errors
     /// [`Mistakes`]: every wrong, missing or unknown value, by name.

@@ -1,4 +1,4 @@
-//! Queries to the recursive nameservers, and their answers.
+//! Queries to the recursive nameservers, with a cache.
 
 mod answers;
 mod metrics;
@@ -25,19 +25,19 @@ pub use nameservers::Ask;
 use nameservers::Nameservers;
 use rcpt_pool::HashKey;
 
-/// RFC 8305 §3: time the other family gets once one has answered.
+/// Time that the second family gets after the first has been answered (RFC 8305 §3).
 const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
-/// Longest cache time of a record, regardless of its TTL.
+/// Longest cache time of a record, even if its TTL is longer.
 const MAX_CACHED: Duration = Duration::from_secs(3_600);
 
-/// Why a question has no records for an answer.
+/// Reason why a query returned no records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoAnswer {
-    /// NXDOMAIN.
+    /// The name doesn't exist (NXDOMAIN).
     NoSuchName,
-    /// The name exists, without such records; or its CNAME chain is endless.
+    /// The name exists without such records, or its CNAME chain is endless.
     NoRecords,
-    /// SERVFAIL, timeout or nonsense from every nameserver asked.
+    /// Every nameserver responded with SERVFAIL or nonsense, or timed out.
     Failed,
 }
 
@@ -45,11 +45,11 @@ pub enum NoAnswer {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mx {
     pub preference: u16,
-    /// Lower case, without the final dot; empty for the root.
+    /// Host in lower case without the final dot; empty for the root.
     pub exchange: Arc<str>,
 }
 
-/// The nameservers, and their recent answers.
+/// The nameservers and a cache of their answers.
 pub struct Dns {
     nameservers: Arc<Nameservers>,
     families: Families,
@@ -60,10 +60,10 @@ pub struct Dns {
 }
 
 impl Dns {
-    /// `timeout` applies to one query to one nameserver; `families` selects the kinds of host addresses.
+    /// `timeout` applies to each query to a nameserver; `families` selects the types of address
+    /// records.
     ///
-    /// # Errors
-    /// [`NetError`] when the resolver cannot be set up.
+    /// # Errors [`NetError`] when the resolver can't be set up.
     pub fn new(
         nameservers: &[SocketAddr],
         timeout: Duration,
@@ -73,7 +73,8 @@ impl Dns {
         Ok(Self::of(nameservers, families, HashKey::default()))
     }
 
-    /// Asks `nameserver`, which may be a simulation, with `order` for hosts of equal preference.
+    /// Creates it for `nameserver`, which may be a simulation; `order` sorts hosts of equal
+    /// preference.
     pub fn over(
         nameserver: Arc<dyn Ask>,
         timeout: Duration,
@@ -94,13 +95,14 @@ impl Dns {
         }
     }
 
-    /// Orders hosts of equal preference: for one domain always alike, so that its questions share sessions, and
-    /// differently for each, so that all hosts get their part (RFC 5321 §5.1).
+    /// Returns the key that sorts hosts of equal preference: always the same order for one domain,
+    /// so that its checks share sessions, and different orders for different domains, so that all
+    /// hosts are used (RFC 5321 §5.1).
     pub const fn order(&self) -> HashKey {
         self.order
     }
 
-    /// The MX records of a domain (lower case).
+    /// Returns the MX records of a domain (lower case).
     ///
     /// # Errors
     /// [`NoAnswer`].
@@ -108,12 +110,12 @@ impl Dns {
         self.mx.about(domain, || self.question(domain, RecordType::MX, mx)).await
     }
 
-    /// The addresses of a host (lower case), the families alternating, IPv4 first: a probe's reputation
-    /// and reverse DNS are most often in order there. Where one family alone is dialled, those of the other
-    /// are given only if it has none: a host that we do not reach is not a host without address.
+    /// Returns the addresses of a host (lower case), with families alternating, IPv4 first, where
+    /// reverse DNS and reputation are more often in order. If we connect over one family only,
+    /// addresses of the other are returned only if there are no others: an unreachable host isn't a
+    /// host without addresses.
     ///
-    /// # Errors
-    /// [`NoAnswer`] when neither family has any.
+    /// # Errors [`NoAnswer`] if the host has no address.
     pub async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, NoAnswer> {
         let ask = |kind| move || self.question(host, kind, address);
         let v4 = self.v4.about(host, ask(RecordType::A));
@@ -125,13 +127,13 @@ impl Dns {
         }
     }
 
-    /// Until when the MX records of a domain hold; `None` where they aren't in memory.
+    /// Returns the expiry of a domain's cached MX records; `None` if they aren't cached.
     pub fn mx_until(&self, domain: &str) -> Option<Instant> {
         self.mx.known(domain).map(|(_, until)| until)
     }
 
-    /// Returns the cached result of [`Dns::addresses`], with its expiry; `None` if it isn't in memory,
-    /// and for a host without an address of a family that is dialled.
+    /// Returns the cached result of [`Dns::addresses`] with its expiry; `None` if it isn't cached,
+    /// or if the host has no address in our families.
     pub fn known_addresses(&self, host: &str) -> Option<(Vec<IpAddr>, Instant)> {
         let (records, until) = match self.families {
             Families { ipv6: false, .. } => self.v4.known(host)?,
@@ -144,10 +146,9 @@ impl Dns {
         Some((records.ok()?.to_vec(), until))
     }
 
-    /// The addresses of a host in both families, whichever are dialled.
+    /// Returns the addresses of a host in both families, even if we don't connect over them.
     ///
-    /// # Errors
-    /// [`NoAnswer`] when neither family has any.
+    /// # Errors [`NoAnswer`] if the host has no address.
     pub async fn all_addresses(&self, host: &str) -> Result<Vec<IpAddr>, NoAnswer> {
         let ask = |kind| move || self.question(host, kind, address);
         let v4 = self.v4.about(host, ask(RecordType::A));
@@ -156,7 +157,7 @@ impl Dns {
         either(v4, v6)
     }
 
-    /// The IPv4 addresses of a name, which may be an entry of a blocklist.
+    /// Returns the IPv4 addresses of a name, such as a blocklist's entry.
     ///
     /// # Errors
     /// [`NoAnswer`].
@@ -168,7 +169,7 @@ impl Dns {
         self.nameservers.records(name, RecordType::A, v4).await.records
     }
 
-    /// The names that an address leads back to, in lower case without the final dot.
+    /// Returns the names in an address's reverse records, in lower case without the final dot.
     ///
     /// # Errors
     /// [`NoAnswer`].
@@ -181,7 +182,7 @@ impl Dns {
         self.nameservers.records(&name, RecordType::PTR, host).await.records
     }
 
-    /// The TXT records of a name, the strings of each joined (RFC 7208 §3.3).
+    /// Returns the TXT records of a name, each with its strings joined (RFC 7208 §3.3).
     ///
     /// # Errors
     /// [`NoAnswer`].
@@ -198,7 +199,7 @@ impl Dns {
         self.nameservers.metrics.clone()
     }
 
-    /// Returns whether any nameserver answers.
+    /// Returns whether any nameserver responds.
     pub async fn is_reachable(&self) -> bool {
         self.nameservers.are_reachable().await
     }
@@ -231,14 +232,15 @@ fn address(data: &RData) -> Option<IpAddr> {
     }
 }
 
-/// RFC 8305 §3: both are queried in parallel, and once one has answered the other gets little time.
+/// Queries both families in parallel; after the first answer, the other has little time left (RFC
+/// 8305 §3).
 async fn both(
     v4: impl Future<Output = Records<IpAddr>>,
     v6: impl Future<Output = Records<IpAddr>>,
 ) -> Result<Vec<IpAddr>, NoAnswer> {
     let (mut v4, mut v6) = (pin!(v4), pin!(v6));
     let (v4, v6) = tokio::select! {
-        // From the cache both are ready immediately.
+        // From the cache, both are ready immediately.
         biased;
         v4 = &mut v4 => {
             let v6 = if v4.is_ok() {
@@ -264,7 +266,7 @@ async fn one_else_other(
     .map(|addresses| addresses.to_vec())
 }
 
-/// Both families as one list, alternating.
+/// Joins both families in one list, alternating.
 fn either(v4: Records<IpAddr>, v6: Records<IpAddr>) -> Result<Vec<IpAddr>, NoAnswer> {
     let (v4, v6) = match (v4, v6) {
         (Err(NoAnswer::Failed), Err(_)) | (Err(_), Err(NoAnswer::Failed)) => {

@@ -1,4 +1,5 @@
-//! `origin doctor`: examines whether this machine can ask mail servers, and advises where it can't.
+//! `origin doctor`: examines whether this machine can check addresses, and gives advice if it
+//! can't.
 
 mod blocklists;
 mod certificate;
@@ -15,7 +16,7 @@ use crate::{State, clock::unix_now};
 pub use blocklists::CHECK as BLOCKLIST;
 pub use report::{Finding, Health, Report};
 
-/// Examines everything: a failure in one part skips no other.
+/// Examines everything: a failure in one part doesn't skip the others.
 pub async fn examine(state: &State) -> Report {
     let config = &*state.prober.config();
     let dns = state.prober.dns();
@@ -40,14 +41,14 @@ pub async fn examine(state: &State) -> Report {
     Report(findings)
 }
 
-/// Examines the reputation of our addresses, with queries to nameservers alone.
+/// Examines the reputation of our addresses, with DNS queries only.
 pub async fn examine_addresses(state: &State) -> Vec<Finding> {
     let (ours, mut findings) = addresses(state).await;
     findings.extend(sender::sender_spf(state, &ours).await);
     findings
 }
 
-/// Returns every address that we connect from, and the findings about it.
+/// Returns all our source addresses, and the findings about them.
 async fn addresses(state: &State) -> (Vec<IpAddr>, Vec<Finding>) {
     let (config, dns) = (&*state.prober.config(), state.prober.dns());
     let (mut ours, mut findings) = <(Vec<IpAddr>, Vec<Finding>)>::default();

@@ -1,14 +1,14 @@
-//! `origin explain`: the meaning of a reply to RCPT, with the rule behind it.
+//! `origin explain`: the meaning of a reply to RCPT, and the rule that decided.
 
 use std::fmt::{self, Write as _};
 
 use rcpt_smtp::Reply;
 use rcpt_verdict::reader::{self, MODEL};
 
-/// Features that are shown; further ones add little.
+/// Most features shown; further ones add little.
 const FEATURES_MAX: usize = 16;
 
-/// The explanation of `text`, a reply with `\n` between its lines. `None` if it is no reply.
+/// Explains `text`, a reply with `\n` between its lines. Returns `None` if it isn't a reply.
 #[must_use]
 pub fn explain(text: &str) -> Option<String> {
     let reply = Reply::parse(&(text.trim().replace("\\n", "\r\n") + "\r\n"))?;

@@ -26,13 +26,14 @@ pub use error::Error;
 pub use probe::ask_one;
 pub use request_id::RequestId;
 
-/// Octets of a probe's body. An address has at most 254, in JSON six times that.
+/// Greatest size of a probe's body in bytes. An address has at most 254, and up to six times that
+/// in JSON.
 const MAX_BODY: usize = 4 * 1_024;
 
-/// Bytes of a batch's body: 500 addresses of 254 bytes with their JSON, twice over.
+/// Greatest size of a batch's body in bytes: twice the size of 500 addresses of 254 bytes in JSON.
 const MAX_BATCH_BODY: usize = 256 * 1_024;
 
-/// The service, for `main` and for tests.
+/// Builds the whole service, for `main` and for tests.
 pub fn build(state: Arc<State>) -> Router {
     finish(public().merge(admin()), state)
 }
@@ -47,7 +48,7 @@ pub fn build_admin(state: Arc<State>) -> Router {
     finish(admin(), state)
 }
 
-/// The page for those whom we connect to.
+/// Builds the page for owners of mail servers that we connect to.
 pub fn build_neighbours(config: &Config) -> Router {
     neighbours::router(config)
 }

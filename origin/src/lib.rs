@@ -1,8 +1,8 @@
-//! The SMTP probe service: asks mail servers about one recipient.
+//! The SMTP probe service: asks mail servers about single recipients.
 //!
-//! `POST /v1/probe` takes an address from the edge and gives a verdict: DNS finds the mail servers ([`mx`]),
-//! `rcpt-pool` grants sessions, `rcpt-smtp` holds the dialogue, `rcpt-verdict` interprets its replies, and [`probe`]
-//! does all of it within one budget.
+//! `POST /v1/probe` receives an address from the edge and returns a verdict: DNS finds the mail
+//! servers ([`mx`]), `rcpt-pool` grants sessions, `rcpt-smtp` runs the conversation, `rcpt-verdict`
+//! interprets its replies, and [`probe`] combines these within one budget.
 #![warn(
     clippy::expect_used,
     clippy::indexing_slicing,

@@ -1,7 +1,8 @@
-//! The lists of domains and mail servers that say the kind of a domain: read from one bundle, looked up by suffix.
+//! Lists of domains and mail servers that determine a domain's kind: read from one bundle, looked
+//! up by suffix.
 //!
-//! The bundle is `cat data/lists/*.toml`, or the file of `lists_file` where that is newer. Names that are acquitted (providers and
-//! relays) stand on no other list, and are looked up first all the same.
+//! The bundle is `cat data/lists/*.toml`, or the file in `lists_file` if that is newer. Acquitted
+//! names (providers and relays) are on no other list, and are looked up first all the same.
 
 mod bundle;
 mod facts;
@@ -26,7 +27,7 @@ pub use file::in_force;
 pub use mail_route::MailRoute;
 use names::listed_suffix;
 
-/// The files of `data/lists/`, one after the other.
+/// The concatenated files of `data/lists/`.
 pub const BUILT_IN: &str = concat!(
     include_str!("../data/lists/disposable-server.toml"),
     include_str!("../data/lists/disposable.toml"),
@@ -42,27 +43,27 @@ static BUILT_IN_LISTS: LazyLock<Arc<Lists>> = LazyLock::new(|| {
     Arc::new(Lists::of(Bundle::parse(BUILT_IN).expect("the lists of the package")))
 });
 
-/// The lists, ready to be asked.
+/// The lists, prepared for lookups.
 #[derive(Debug)]
 pub struct Lists {
     disposable: HashSet<String>,
     providers: HashSet<String>,
-    /// With the name of the operator.
+    /// Relays' domains, with the name of the operator.
     relays: HashMap<String, Arc<str>>,
     parked_servers: HashSet<String>,
     disposable_servers: HashSet<String>,
-    /// With the domain that is meant.
+    /// Misspelt domains, with the intended domain.
     look_alikes: HashMap<String, String>,
-    /// The most used first.
+    /// Domains to suggest, most used first.
     suggested: Vec<String>,
-    /// Source, date and licence, by the list's name.
+    /// Source, date and licence of each list, by name.
     pub headers: BTreeMap<&'static str, Header>,
-    /// Entries, by the list's name.
+    /// Number of entries of each list, by name.
     pub sizes: BTreeMap<&'static str, usize>,
 }
 
 impl Lists {
-    /// The lists of the package.
+    /// Returns the built-in lists.
     #[must_use]
     pub fn built_in() -> Arc<Self> {
         BUILT_IN_LISTS.clone()
@@ -91,7 +92,7 @@ impl Lists {
         }
     }
 
-    /// The names of a list.
+    /// Returns the names on a list.
     fn names(&self, list: &str) -> HashSet<&str> {
         fn all<'a>(names: impl IntoIterator<Item = &'a String>) -> HashSet<&'a str> {
             names.into_iter().map(String::as_str).collect()
@@ -108,7 +109,8 @@ impl Lists {
         }
     }
 
-    /// Returns whether the domain or one above it is a provider's or a relay's: nothing else that is listed holds for it.
+    /// Returns whether the domain or a parent belongs to a provider or a relay, which overrides all
+    /// other lists.
     fn is_acquitted(&self, domain: &str) -> bool {
         listed_suffix(domain, |name| {
             self.providers.contains(name) || self.relays.contains_key(name)

@@ -1,4 +1,4 @@
-//! Wires the service: command line → configuration → state → listener.
+//! Connects the service's parts: command line → configuration → state → listener.
 
 use std::{
     env,
@@ -39,10 +39,10 @@ use rcpt_pool::operators::Operators;
 use rcpt_smtp::Families;
 use tokio::net::TcpListener;
 
-/// Ticket secrets in the form that the configuration demands.
+/// Ticket secrets in a valid form.
 const UNUSED_SECRETS: &str = "unused:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// Time of a look-up of `lists learn`.
+/// Time limit of a lookup by `lists learn`.
 const LEARNING_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
@@ -58,7 +58,7 @@ fn main() -> ExitCode {
         env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect();
     let unknown = unknown_variables(variables.iter().map(String::as_str));
     let environment = |name: &str| env::var(name).ok();
-    // `ask` sees no tickets, so it works without their secrets.
+    // `ask` needs no tickets, so it works without their secrets.
     let without_tickets = |name: &str| match name {
         "RCPT_TICKET_SECRETS" => Some(UNUSED_SECRETS.to_owned()),
         _ => environment(name),
@@ -85,7 +85,7 @@ fn main() -> ExitCode {
         println!("configuration is fine");
         return ExitCode::SUCCESS;
     }
-    // Dropped at the end of `main`, after all log lines are written.
+    // Dropped at the end of `main`, after all log lines were written.
     let (level, _written) = log::install(config.log_level);
     for stranger in &unknown.strangers.0 {
         tracing::warn!("{stranger}");
@@ -94,7 +94,7 @@ fn main() -> ExitCode {
         Some(Command::Doctor { json }) => doctor(config, json),
         Some(Command::Ask { json, addresses }) => ask(config, &addresses, json),
         Some(Command::Status) => status(&config),
-        // `explain` and `lists` were answered above, without a configuration.
+        // `explain` and `lists` were handled above, without a configuration.
         Some(Command::Explain { .. } | Command::Lists { .. }) | None => {
             run(config, path, level).map(|()| ExitCode::SUCCESS)
         }
@@ -108,7 +108,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Shows or updates lists, without the configuration.
+/// Shows or updates lists, without a configuration.
 fn lists_command(action: &ListsAction) -> ExitCode {
     match action {
         ListsAction::Show { file } => {
@@ -144,7 +144,7 @@ fn lists_command(action: &ListsAction) -> ExitCode {
     }
 }
 
-/// Prints the mail servers that many listed domains share.
+/// Prints the mail servers shared by many listed domains.
 #[tokio::main]
 async fn learn(nameservers: &[SocketAddr], least: usize) -> Result<(), Box<dyn std::error::Error>> {
     let dns = &Dns::new(nameservers, LEARNING_TIMEOUT, Families::BOTH)?;
@@ -186,7 +186,8 @@ async fn run(
     let mut passed = Passed::from_service_manager();
     let state = State::new(config)?;
     memory::recall(&state, passed.files(memory::is_copy));
-    // Before anybody can know that we run: a signal without its handler would end us.
+    // The handler is installed before anything announces the process: an unhandled signal would end
+    // it.
     let reloading = reload::on_hangup(path, state.clone(), level)?;
     let (signals, stopping) = (serve::signals()?, state.clone());
     let listener = passed.listener("listen", address).await?;
@@ -194,7 +195,7 @@ async fn run(
     tokio::spawn(state.prober.clone().learn_own_addresses());
     tokio::spawn(Watch::keep(state.clone()));
     tokio::spawn(memory::keep(state.clone()));
-    // The port may have been 0.
+    // The configured port may be 0.
     tracing::info!(address = %listener.local_addr()?, tls = speaks_tls, "listening");
     let router = match admin_address {
         None if address.ip().is_loopback() => build(state.clone()),
@@ -238,7 +239,7 @@ async fn run(
     Ok(())
 }
 
-/// Serves a listener that isn't for the edge, for as long as the process runs.
+/// Serves a listener that isn't for the edge, for the life of the process.
 fn serve_beside(listener: TcpListener, router: Router, whom: &str) -> io::Result<()> {
     tracing::info!(address = %listener.local_addr()?, "listening for {whom}");
     tokio::spawn(serve::serve(listener, router, pending(), Duration::ZERO));
@@ -257,7 +258,7 @@ async fn doctor(config: Config, json: bool) -> Result<ExitCode, Box<dyn std::err
     Ok(ExitCode::from(report.exit_code()))
 }
 
-/// Prints the verdicts, and exits with 3 when a question stays open.
+/// Prints the verdicts; the exit code is 3 if one stays undecided.
 #[tokio::main]
 async fn ask(
     config: Config,
@@ -281,7 +282,7 @@ fn explain(reply: &str) -> ExitCode {
     }
 }
 
-/// Prints the running service's state of the operators.
+/// Prints the running service's state at each operator.
 #[tokio::main]
 async fn status(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let address = match config.admin_listen {

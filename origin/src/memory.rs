@@ -1,5 +1,6 @@
-//! Memory that outlives a restart: the service manager keeps it in its file descriptor store (`FDSTORE`, sd_notify(3)),
-//! in no file. It has counters of operators and habits of domains, by hashes under a secret of this origin.
+//! Memory that survives a restart: the service manager keeps it in its file descriptor store
+//! (`FDSTORE`, sd_notify(3)), and in no file. It contains operators' counters and domains' habits,
+//! by hashes under a secret of this origin.
 
 use std::{
     fs::File,
@@ -23,33 +24,34 @@ use crate::{
     telemetry::status::KeepingStatus,
 };
 
-/// Time from the start to the first copy. The pauses then double, so that a crash costs at most half of what a young
-/// process has learnt: one that dies each minute would otherwise hand over nothing.
+/// Time from the start to the first copy. The pauses then double, so that a crash loses at most
+/// half of what a young process has learnt: a process that crashes every minute would otherwise
+/// never store a copy.
 const FIRST: Duration = Duration::from_secs(1);
-/// Time from one copy to the next at most.
+/// Longest pause between two copies.
 const EVERY: Duration = Duration::from_secs(60);
-/// Octets of a copy at most.
+/// Greatest size of a copy in bytes.
 pub const LENGTH_MAX: usize = 65_536;
-/// Names of the copies in turn: each is handed over before the one before is taken back.
+/// Alternating names of the copies: a new copy is stored before the previous one is removed.
 const NAMES: [&str; 2] = ["memory-a", "memory-b"];
-/// Written into each copy: another release may lay them out otherwise.
+/// First bytes of each copy, since other releases may use another layout.
 const LAYOUT: &[u8] = b"rcpt origin memory 1";
 const TAG_LENGTH: usize = 32;
 
 /// State of the stored memory, for `origin status`.
 #[derive(Debug, Default)]
 pub struct Keeping {
-    /// Unix time of the last copy that the service manager took; 0: none.
+    /// Unix time of the last copy accepted by the service manager; 0 if there was none.
     copied: AtomicU64,
-    /// Unix time of the copy that this process began with; 0: it began with none.
+    /// Unix time of the copy with which this process started; 0 if there was none.
     recalled: AtomicU64,
-    /// Which of the two names the next copy has.
+    /// Index of the next copy's name.
     turn: AtomicUsize,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Copy {
-    /// Unix time at which it was made.
+    /// Unix time of the copy.
     at: u64,
     pool: rcpt_pool::Memory,
     habits: Vec<HabitMemory>,
@@ -66,7 +68,7 @@ fn mac(config: &Config) -> Hmac<Sha256> {
     config.own_mac(LAYOUT)
 }
 
-/// Takes over the newest of the copies that the service manager handed back.
+/// Loads the newest copy that the service manager has returned.
 pub fn recall(state: &State, copies: Vec<(String, File)>) {
     let (config, now) = (state.prober.config(), unix_now());
     let read = copies.into_iter().filter_map(|(name, file)| {
@@ -80,14 +82,14 @@ pub fn recall(state: &State, copies: Vec<(String, File)>) {
     let pause = Duration::from_secs(now.saturating_sub(copy.at));
     state.prober.recall(&copy.pool, &copy.habits, pause);
     state.keeping.recalled.store(copy.at, Ordering::Relaxed);
-    // The next one is handed over beside it.
+    // The next copy gets the other name.
     state.keeping.turn.store(usize::from(name == NAMES[0]), Ordering::Relaxed);
     let (operators, domains) = (copy.pool.len(), copy.habits.len());
     tracing::info!(seconds = pause.as_secs(), operators, domains, "remembers the process before");
 }
 
-/// Hands a copy to the service manager for ever: soon after the start, and each minute in the end. Returns where there
-/// is no service manager.
+/// Stores copies with the service manager for the life of the process: soon after the start, and
+/// finally every minute. Returns immediately without a service manager.
 pub async fn keep(state: Arc<State>) {
     if !supervisor::is_there() {
         return;
@@ -100,8 +102,8 @@ pub async fn keep(state: Arc<State>) {
     }
 }
 
-/// Hands a copy to the service manager, if there is one. Whenever the process ends meanwhile, it has this one or the
-/// one before.
+/// Stores a copy with the service manager, if there is one. If the process ends meanwhile, this
+/// copy or the previous one is available.
 pub fn hand_over(state: &State) {
     if !supervisor::is_there() {
         return;
@@ -122,7 +124,7 @@ pub fn hand_over(state: &State) {
     }
 }
 
-/// The copy with its tag, as much of it as fits.
+/// Returns the encoded copy with its tag, shortened to the greatest size.
 fn encoded(config: &Config, mut copy: Copy) -> Option<Vec<u8>> {
     loop {
         let octets = postcard::to_allocvec(&copy).ok()?;
@@ -133,7 +135,7 @@ fn encoded(config: &Config, mut copy: Copy) -> Option<Vec<u8>> {
         if copy.habits.is_empty() {
             return None;
         }
-        // Those that end soonest are last.
+        // The habits that end soonest are last.
         copy.habits.truncate(copy.habits.len() * 3 / 4);
     }
 }
@@ -151,7 +153,7 @@ fn content(mut file: File) -> io::Result<Vec<u8>> {
     Ok(octets)
 }
 
-/// Memory without a name that nobody can change any more.
+/// Returns anonymous memory that can no longer be changed.
 fn sealed(octets: &[u8]) -> io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let mut file = File::from(memfd_create("rcpt-origin-memory", flags)?);
@@ -163,7 +165,7 @@ fn sealed(octets: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether a descriptor of the service manager has a copy.
+/// Returns whether a descriptor's name is that of a copy.
 pub fn is_copy(name: &str) -> bool {
     NAMES.contains(&name)
 }

@@ -1,4 +1,4 @@
-//! Which hosts take the mail of a domain (RFC 5321 §5.1).
+//! Finds the hosts that accept a domain's mail (RFC 5321 §5.1).
 
 pub mod guard;
 pub mod special_use;
@@ -6,7 +6,7 @@ pub mod special_use;
 use crate::dns::{Dns, Mx, NoAnswer};
 use special_use::is_special_use;
 
-/// Maximum of tried hosts.
+/// Most hosts tried.
 const MAX_HOSTS: usize = 10;
 
 /// Mail hosts of a domain.
@@ -14,11 +14,11 @@ const MAX_HOSTS: usize = 10;
 pub enum MailHosts {
     /// The MX hosts, in the order in which to try them.
     Explicit(Vec<Mx>),
-    /// No MX record: the domain itself, if it has an address.
+    /// Without an MX record: the domain itself, if it has an address.
     Implicit,
 }
 
-/// The domain accepts no mail, or the look-up failed.
+/// The domain accepts no mail, or the lookup failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoMailHosts {
     DomainNotFound,
@@ -45,8 +45,9 @@ pub async fn mail_hosts(dns: &Dns, domain: &str) -> Result<MailHosts, NoMailHost
     }
 }
 
-/// The hosts by preference, equal preferences by their place, each once; `None` for a null MX
-/// (RFC 7505). A null MX beside real hosts is a mistake of the domain's owner and names no host.
+/// Returns the hosts without duplicates by preference, and those of equal preference by `place`;
+/// `None` for a null MX (RFC 7505). A null MX next to real hosts is a mistake of the domain's owner
+/// and is ignored.
 fn in_order(records: &[Mx], place: impl Fn(&str) -> u64) -> Option<Vec<Mx>> {
     let mut records: Vec<&Mx> = records.iter().filter(|mx| !mx.exchange.is_empty()).collect();
     if records.is_empty() {
@@ -65,9 +66,10 @@ fn in_order(records: &[Mx], place: impl Fn(&str) -> u64) -> Option<Vec<Mx>> {
     Some(hosts)
 }
 
-/// Returns whether addresses of `host` can be queried: a host name that is no IP address and not special-use.
+/// Returns whether `host` may be looked up: it must be a host name, not an IP address, and not
+/// special-use.
 ///
-/// Underscores aren't allowed in a host name (RFC 1123 §2.1) and occur in real MX records.
+/// Underscores aren't allowed in host names (RFC 1123 §2.1), but occur in real MX records.
 pub fn is_resolvable(host: &str) -> bool {
     let label = |label: &[u8]| {
         (1..=63).contains(&label.len())

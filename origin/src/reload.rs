@@ -1,5 +1,5 @@
-//! SIGHUP: the configuration is read again, and the reloadable settings change. Changed files of a certificate do the
-//! same.
+//! Rereads the configuration on SIGHUP, and applies the reloadable settings. Changed certificate
+//! files have the same effect.
 
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
@@ -17,7 +17,7 @@ use crate::{
     telemetry::log::Level,
 };
 
-/// Settings that are changed by a reload; any other needs a restart.
+/// Settings that a reload changes; any other needs a restart.
 const RELOADED: [&str; 17] = [
     "tls_cert",
     "tls_key",
@@ -38,14 +38,13 @@ const RELOADED: [&str; 17] = [
     "log_level",
 ];
 
-/// Interval between looks at the certificate's files.
+/// Interval between checks of the certificate's files.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Reads the configuration again on each SIGHUP, from where it came from, and when the certificate's files
-/// are others. A mistake changes nothing.
+/// Rereads the configuration on each SIGHUP and when the certificate's files have changed. If there
+/// is a mistake, nothing changes.
 ///
-/// # Errors
-/// [`io::Error`] when the handler cannot be installed.
+/// # Errors [`io::Error`] when the signal handler can't be installed.
 pub fn on_hangup(
     path: Option<PathBuf>,
     state: Arc<State>,
@@ -60,8 +59,8 @@ pub fn on_hangup(
                 signalled = hangups.recv() => if signalled.is_none() { return },
                 () = change(&files) => tracing::info!("a file has changed that is read again"),
             }
-            // Taken before they are read, so that later changes are noticed. After a mistake they are read again only
-            // after another change.
+            // Marks are taken before reading the files, so that later changes are noticed. After a
+            // mistake, the files are only read again when they have changed.
             files = files.now();
             match Config::read(path.as_deref(), &|name| std::env::var(name).ok()) {
                 Ok(config) => match apply(&running, &config, &state, &level) {
@@ -125,7 +124,7 @@ fn apply(running: &Config, read: &Config, state: &Arc<State>, level: &Level) -> 
     Ok(())
 }
 
-/// Returns the configuration in force, with the reloadable changes.
+/// Returns the configuration in force with the changed reloadable settings.
 fn reloaded(in_force: &Config, read: &Config) -> Config {
     let operators = read.operators.as_ref().clone().numbered_as(&in_force.operators);
     let read = read.clone();
@@ -152,14 +151,15 @@ fn reloaded(in_force: &Config, read: &Config) -> Config {
         lists_note: read.lists_note,
         lists_files: read.lists_files,
         log_level: read.log_level,
-        // Two secrets may have the same key id, so a difference isn't always visible: they are always replaced.
+        // Ticket secrets are always replaced: two may have the same key id, so a difference can't
+        // always be detected.
         ticket_secrets: read.ticket_secrets,
         ..in_force.clone()
     }
 }
 
-/// Completes when one of the files is another, or has other content, and all have stayed so for a moment: a
-/// certificate and its key are written one after the other.
+/// Completes when a file has changed and all have been stable for a moment: a certificate and its
+/// key are written one after the other.
 async fn change(before: &Files) {
     let mut last = before.clone();
     loop {
@@ -172,14 +172,14 @@ async fn change(before: &Files) {
     }
 }
 
-/// Permits removed while in use disappear when they are returned.
+/// Adjusts the number of permits; removed permits that are in use disappear when they are returned.
 fn resize(state: &Arc<State>, of: fn(&State) -> &Semaphore, before: usize, after: usize) {
     of(state).add_permits(after.saturating_sub(before));
     let surplus = u32::try_from(before.saturating_sub(after)).unwrap_or(u32::MAX);
     if surplus > 0 {
         let state = state.clone();
         tokio::spawn(async move {
-            // Err: they are never closed.
+            // The semaphores are never closed.
             if let Ok(permits) = of(&state).acquire_many(surplus).await {
                 permits.forget();
             }

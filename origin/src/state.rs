@@ -1,4 +1,4 @@
-//! State shared by the handlers, and its set-up.
+//! State shared by the handlers, and its setup.
 
 use std::{
     io,
@@ -32,23 +32,24 @@ pub struct State {
     pub permits: Semaphore,
     /// Number of permits that batches may take.
     pub batch_permits: Semaphore,
-    /// Single checks and batches in progress, by tenant.
+    /// Single checks and batches in progress, counted by tenant.
     pub probes: FairShares,
     pub batches: FairShares,
     pub port_check: Arc<PortCheck>,
     pub verdicts: VerdictMemory,
     pub watch: Watch,
     pub keeping: Keeping,
-    /// Certificate of `listen`, if it speaks TLS.
+    /// Certificate of `listen`, if it uses TLS.
     pub certificate: ArcSwapOption<Certificate>,
-    /// True when the process is to end: batches ask about no further address.
+    /// True while the process is stopping: batches start no further checks.
     pub stopping: watch::Sender<bool>,
 }
 
-/// Batches of one tenant in progress while it is alone; of all tenants twice as many, beyond the first of each.
+/// Concurrent batches of a tenant that is alone; all tenants together may have twice as many, plus
+/// the first of each.
 const MAX_BATCHES: usize = 8;
 
-/// The service could not be set up.
+/// Why the service couldn't be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     #[error("resolver: {0}")]
@@ -62,7 +63,7 @@ pub enum SetupError {
 }
 
 impl State {
-    /// Builds everything that all probes share.
+    /// Builds the state shared by all probes.
     ///
     /// # Errors
     /// [`SetupError`].
@@ -71,7 +72,8 @@ impl State {
         Self::unproved(config)
     }
 
-    /// Builds the state without testing the source addresses: the doctor reports missing ones and continues.
+    /// Builds the state without testing the source addresses: the doctor reports missing ones and
+    /// continues.
     ///
     /// # Errors
     /// [`SetupError`].
@@ -81,7 +83,8 @@ impl State {
         Self::within(config, surroundings, own)
     }
 
-    /// Builds it within these surroundings; `own` are the addresses of the machine, which are never dialled.
+    /// Builds the state with these surroundings; `own` are the machine's addresses, to which we
+    /// never connect.
     ///
     /// # Errors
     /// [`SetupError`].
@@ -120,8 +123,8 @@ impl State {
         }))
     }
 
-    /// Returns whether `verdict` blames a server that couldn't be reached while port 25 is blocked: the failure is
-    /// ours, and not the recipient's.
+    /// Returns whether `verdict` reports an unreachable server while port 25 is blocked: then the
+    /// failure is ours.
     pub async fn blames_port(&self, verdict: &Verdict) -> bool {
         verdict.stage == Stage::Connect
             && verdict.smtp_code.is_none()
@@ -129,10 +132,9 @@ impl State {
     }
 }
 
-/// Tries source addresses now, so that not every probe finds out.
+/// Tests the source addresses at startup instead of in each probe.
 ///
-/// # Errors
-/// [`SetupError::SourceAddress`] of the first that this machine hasn't.
+/// # Errors [`SetupError::SourceAddress`] for the first that this machine doesn't have.
 pub fn prove<'a>(sources: impl IntoIterator<Item = &'a SourceAddress>) -> Result<(), SetupError> {
     for source in sources {
         UdpSocket::bind((source.ip, 0))
@@ -141,7 +143,7 @@ pub fn prove<'a>(sources: impl IntoIterator<Item = &'a SourceAddress>) -> Result
     Ok(())
 }
 
-/// Returns the number of probes of one tenant that may be in progress, of `max_probes`.
+/// Returns the number of concurrent probes that one tenant may have, out of `max_probes`.
 pub fn probes_of_one_tenant(max_probes: usize, config: &Config) -> usize {
     (max_probes as f64 * config.tenant_share).ceil() as usize
 }

@@ -1,4 +1,4 @@
-//! Observability: the log, the metrics, the status, and whether port 25 is open.
+//! Observability: the log, the metrics, the status, and the check of port 25.
 
 pub mod exposition;
 pub mod log;

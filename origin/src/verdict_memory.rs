@@ -1,7 +1,8 @@
-//! Verdicts of a while ago: an address that is asked about again within its cache time is answered without
-//! its mail server. All checks of a domain go to one origin, which therefore has its verdicts.
+//! Recent verdicts: an address that is checked again within its cache time is answered without its
+//! mail server. All checks of a domain go to one origin, which therefore has its verdicts.
 //!
-//! In memory alone, by a MAC under a key of this process, bounded in entries and in time.
+//! They are kept in memory only, under a MAC with a key of this process, and limited in number and
+//! time.
 
 use std::{sync::Arc, time::Duration};
 
@@ -11,7 +12,7 @@ use rcpt_shared::{Address, CacheTimes, Verdict};
 use sha2::Sha256;
 use tokio::time::Instant;
 
-/// A verdict with details is about 600 bytes: 30 MB.
+/// Most entries: a verdict with details takes about 600 bytes, so 30 MB.
 const MAX_ENTRIES: u64 = 50_000;
 
 type Key = [u8; 32];
@@ -42,7 +43,7 @@ impl Expiry<Key, Kept> for Ending {
     }
 }
 
-/// The verdicts that may be given again.
+/// Verdicts within their cache time.
 pub struct VerdictMemory {
     mac: Hmac<Sha256>,
     kept: Cache<Key, Kept>,
@@ -57,7 +58,7 @@ impl Default for VerdictMemory {
 }
 
 impl VerdictMemory {
-    /// A request with details has an entry of its own.
+    /// Returns the entry's key; requests with details have their own.
     fn key(&self, address: &Address, details: bool) -> Key {
         let mut mac = self.mac.clone();
         mac.update(&[u8::from(details)]);
@@ -65,7 +66,7 @@ impl VerdictMemory {
         mac.finalize().into_bytes().into()
     }
 
-    /// The verdict about this address, if it may still be given.
+    /// Returns the verdict for this address, if it hasn't expired.
     pub fn recall(&self, address: &Address, details: bool) -> Option<Verdict> {
         let entry = self.kept.get(&self.key(address, details))?;
         let mut verdict = Verdict::clone(&entry.verdict);
@@ -73,7 +74,7 @@ impl VerdictMemory {
         Some(verdict)
     }
 
-    /// Stores a verdict for its cache time; one without a cache time is dropped immediately.
+    /// Stores a verdict for its cache time, if it has one.
     pub fn remember(&self, address: &Address, details: bool, verdict: &Verdict, times: CacheTimes) {
         let ttl = Duration::from_secs(
             times.of_verdict(verdict.status, Some(verdict.reason)).unwrap_or_default(),

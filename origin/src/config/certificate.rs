@@ -1,5 +1,5 @@
-//! The certificate of our own listener, read with the configuration so that mistakes in it are mistakes of the
-//! configuration.
+//! The certificate of our own listener, loaded with the configuration so that its mistakes are
+//! reported with the others.
 
 use std::{fmt, fs, os::unix::fs::MetadataExt as _, sync::Arc};
 
@@ -15,17 +15,17 @@ use super::{Config, SettingMistake, Standing, Validity};
 #[derive(Clone)]
 pub struct Certificate {
     pub tls: Arc<ServerConfig>,
-    /// Of the first of the chain, which is ours.
+    /// Validity of the chain's first certificate, which is ours.
     pub validity: Option<Validity>,
-    /// The files' state before they were read: a change since then is noticed.
+    /// State of the files before they were read, so that later changes are noticed.
     pub files: Files,
 }
 
-/// Files, and the marks by which a change of them is seen.
+/// Paths of files, each with a mark that changes when the file does.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Files(Vec<(String, Option<Mark>)>);
 
-/// Length, inode and time of a file's last change, seconds and nanoseconds.
+/// Length, inode, and time of the last change in seconds and nanoseconds.
 type Mark = (u64, u64, i64, i64);
 
 impl Files {
@@ -44,7 +44,7 @@ impl Files {
         self
     }
 
-    /// The same files, as they are now.
+    /// Returns the same files with their current marks.
     #[must_use]
     pub fn now(&self) -> Self {
         Self::at(self.0.iter().map(|(path, _)| path.as_str()))
@@ -52,10 +52,10 @@ impl Files {
 }
 
 impl Certificate {
-    /// The certificate chain and its key, each a PEM file. `None` where neither is given.
+    /// Loads the certificate chain and its key, each from a PEM file. `None` if neither is set.
     ///
-    /// # Errors
-    /// The [`SettingMistake`]: a file that cannot be read, or two that do not belong together.
+    /// # Errors The [`SettingMistake`]: a file that can't be read, or a key that doesn't belong to
+    /// the certificate.
     pub(super) fn read(cert: &str, key: &str) -> Result<Option<Self>, SettingMistake> {
         match (cert, key) {
             ("", "") => return Ok(None),
@@ -91,14 +91,14 @@ impl Certificate {
 }
 
 impl Config {
-    /// Returns a warning about the certificate's validity at `now`, Unix time in seconds; `None` if all is well.
+    /// Returns a warning about the certificate's validity at `now` (Unix seconds), if there is one.
     pub fn certificate_warning(&self, now: u64) -> Option<String> {
         let (standing, clause) = self.certificate.as_ref()?.validity?.standing(now);
         (standing != Standing::Valid).then(|| format!("tls_cert: {} {clause}", self.tls_cert))
     }
 }
 
-/// Shows nothing of the key.
+/// Doesn't show the key.
 impl fmt::Debug for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Certificate")

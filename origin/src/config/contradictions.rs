@@ -1,10 +1,10 @@
-//! Contradictions between values that are each valid.
+//! Finds contradictions between valid values.
 
 use super::{Config, SettingMistake};
 
 impl Config {
-    /// Every pair of values that contradict each other. A part of the budget is a mistake only where it
-    /// is `given`: a default that is longer than a short budget ends with it.
+    /// Returns all pairs of values that contradict each other. Parts of the budget are only
+    /// compared if they are `given`: a default that exceeds a short budget simply ends with it.
     pub(super) fn contradictions(&self, given: impl Fn(&str) -> bool) -> Vec<SettingMistake> {
         let mut mistakes = Vec::new();
         for (name, part) in

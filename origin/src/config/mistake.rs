@@ -1,8 +1,8 @@
-//! Mistakes in the configuration: a single one, and the list of all.
+//! Mistakes in the configuration, single and as a list.
 
 use std::fmt;
 
-/// A wrong value: its name, and the expected form. It never holds a secret's text.
+/// A wrong value: its name, and the expected form. It never contains a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingMistake {
     pub name: String,
@@ -14,7 +14,7 @@ impl SettingMistake {
         Self { name: name.to_owned(), sentence: format!("{name}: {problem}") }
     }
 
-    /// `kind` is the kind of `name`; `meant` is a known name with almost the same spelling.
+    /// `kind` describes `name`; `meant` is a known name with a similar spelling.
     pub(super) fn unknown(kind: &str, name: &str, meant: Option<&str>) -> Self {
         let hint = match meant {
             Some(meant) => format!("did you mean `{meant}`?"),
@@ -30,7 +30,7 @@ impl fmt::Display for SettingMistake {
     }
 }
 
-/// Every mistake of a configuration, in the order of the settings.
+/// All mistakes of a configuration, in the order of the settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mistakes(pub Vec<SettingMistake>);
 
@@ -46,7 +46,7 @@ impl From<SettingMistake> for Mistakes {
     }
 }
 
-/// Writes each mistake on a line.
+/// Writes one mistake per line.
 impl fmt::Display for Mistakes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, mistake) in self.0.iter().enumerate() {

@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use super::parse;
 
-/// Prefix of a name that means mail hosts, and not the domain of an address.
+/// Prefix of names that stand for mail hosts instead of address domains.
 const MAIL_HOST: &str = "mx:";
 
 /// Domains, hosts and networks whose owners have opted out. A name includes its subdomains.
@@ -20,8 +20,8 @@ pub struct OptOuts {
 }
 
 impl OptOuts {
-    /// `example.org`, `mx:example.org`, `192.0.2.0/24` or a bare IP address, separated by commas. A name of one
-    /// label is refused: it would be a whole top-level domain.
+    /// Parses `example.org`, `mx:example.org`, `192.0.2.0/24` or a bare IP address, separated by
+    /// commas. A name with a single label is rejected: it would be a whole top-level domain.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut opt_outs = Self::default();
         for item in parse::items(text) {
@@ -46,14 +46,14 @@ impl OptOuts {
         is_below(&self.hosts, host)
     }
 
-    /// Returns whether the machine has opted out of connections.
+    /// Returns whether this IP address has opted out.
     pub fn include_address(&self, ip: IpAddr) -> bool {
         let ip = ip.to_canonical();
         self.networks.iter().any(|network| network.contains(&ip))
     }
 }
 
-/// Returns whether `name` or a parent domain of it is one of `names`.
+/// Returns whether `name` or one of its parent domains is in `names`.
 fn is_below(names: &HashSet<String>, name: &str) -> bool {
     let mut suffix = name;
     loop {

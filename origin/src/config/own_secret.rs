@@ -1,4 +1,4 @@
-//! The secret of this origin alone, and what is derived from it.
+//! The secret of this origin alone, and the keys derived from it.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use rcpt_pool::HashKey;
@@ -7,7 +7,7 @@ use sha2::Sha256;
 use super::Config;
 
 impl Config {
-    /// `source_key`, or else the secret of the tickets.
+    /// Returns `source_key`, or else the secret for tickets.
     pub fn own_secret(&self) -> &[u8] {
         match self.source_key.0.as_str() {
             "" => self.ticket_secrets.signing().1,
@@ -15,14 +15,14 @@ impl Config {
         }
     }
 
-    /// An HMAC under the secret that is used for nothing but `purpose`.
+    /// Returns an HMAC under a key that is used only for `purpose`.
     pub fn own_mac(&self, purpose: &[u8]) -> Hmac<Sha256> {
-        // HMAC takes keys of any length.
+        // HMAC accepts keys of any length, so this can't fail.
         let keyed = Hmac::<Sha256>::new_from_slice(self.own_secret());
         keyed.unwrap_or_else(|_| Hmac::new(&Default::default())).chain_update(purpose)
     }
 
-    /// The key of the hashes by which parties, operators and domains are remembered.
+    /// Returns the key for hashing parties, operators and domains in memory.
     pub fn hash_key(&self) -> HashKey {
         let tag = self.own_mac(b"names in memory").finalize().into_bytes();
         let word =

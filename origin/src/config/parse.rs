@@ -1,4 +1,4 @@
-//! Parsers from the text of a value to its type; `None` for text that the setting doesn't accept.
+//! Parsers for the text of settings; `None` for text that a setting doesn't accept.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -19,13 +19,14 @@ pub(super) fn from_str<T: FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
-/// Items separated by commas; blank text is the empty list.
+/// Returns the items between commas; blank text is the empty list.
 pub(super) fn items(text: &str) -> impl Iterator<Item = &str> {
     let blank = text.trim().is_empty();
     text.split(',').map(str::trim).filter(move |_| !blank)
 }
 
-/// A lower-case domain name of letters, digits and hyphens (RFC 1123 §2.1), at least two labels.
+/// Parses a lower-case domain name of letters, digits and hyphens (RFC 1123 §2.1) with at least two
+/// labels.
 pub(super) fn host_name(text: &str) -> Option<String> {
     domain_name(text).filter(|name| name.contains('.'))
 }
@@ -36,17 +37,17 @@ pub(super) fn domain_name(text: &str) -> Option<String> {
     text.is_ascii().then(|| address.domain().to_owned())
 }
 
-/// Without brackets; the null reverse-path, empty, is written as in SMTP.
+/// Parses a sender without brackets; the null sender is written `<>`, as in SMTP.
 pub(super) fn reverse_path(text: &str) -> Option<String> {
     if text == "<>" {
         return Some(String::new());
     }
     let address = Address::parse(text).ok()?;
-    // A UTF-8 reverse-path would need SMTPUTF8 of every server.
+    // A UTF-8 sender would require SMTPUTF8 from every server.
     (!address.needs_smtputf8()).then(|| address.normal().to_owned())
 }
 
-/// An address to write to, or none.
+/// Parses a contact address, or none.
 pub(super) fn contact(text: &str) -> Option<String> {
     if text.is_empty() {
         Some(String::new())
@@ -80,7 +81,7 @@ pub(super) fn port(text: &str) -> Option<u16> {
     from_str(text).filter(|port| *port != 0)
 }
 
-/// Bare addresses are networks of one.
+/// Parses networks; a bare address is a network of one.
 pub(super) fn networks(text: &str) -> Option<Vec<IpNet>> {
     items(text).map(network).collect()
 }
@@ -93,17 +94,17 @@ pub(super) fn milliseconds(text: &str) -> Option<Duration> {
     from_str(text).filter(|ms| (1..=600_000).contains(ms)).map(Duration::from_millis)
 }
 
-/// Milliseconds, of which 0 means no pause.
+/// Parses milliseconds; 0 means no pause.
 pub(super) fn pause(text: &str) -> Option<Duration> {
     if text == "0" { Some(Duration::ZERO) } else { milliseconds(text) }
 }
 
-/// RFC 5321 §4.5.3.1.8: a server must take a hundred recipients.
+/// RFC 5321 §4.5.3.1.8: servers must accept a hundred recipients.
 pub(super) fn recipients(text: &str) -> Option<usize> {
     count(text).filter(|count| *count <= 100)
 }
 
-/// `ipv4`, `ipv6` or both, separated by a comma. `Some(None)`: no value.
+/// Parses `ipv4`, `ipv6` or both, separated by a comma. Returns `Some(None)` for an empty text.
 pub(super) fn families(text: &str) -> Option<Option<Families>> {
     let mut families = Families { ipv4: false, ipv6: false };
     for item in items(text) {
@@ -137,11 +138,11 @@ pub(super) fn source_addresses(text: &str) -> Option<Vec<SourceAddress>> {
         .collect()
 }
 
-/// Unix time of 00:00 UTC of a date such as 2026-11-01.
+/// Returns the Unix time of 00:00 UTC on a date such as 2026-11-01.
 fn midnight(text: &str) -> Option<u64> {
     let moment: toml::value::Datetime = text.parse().ok()?;
     let date = moment.date.filter(|_| moment.time.is_none())?;
-    // Years begin in March, so that a leap day is the last of its year.
+    // Years are counted from March, so that a leap day is the last of its year.
     let (year, month) = match u64::from(date.month) {
         month @ 1..=2 => (u64::from(date.year).checked_sub(1)?, month + 9),
         month => (u64::from(date.year), month - 3),
@@ -150,11 +151,11 @@ fn midnight(text: &str) -> Option<u64> {
         + year / 400
         + (month * 153 + 2) / 5
         + u64::from(date.day - 1);
-    // From 0000-03-01 to 1970-01-01.
+    // Days from 0000-03-01 to 1970-01-01.
     days.checked_sub(719_468).map(|days| days * 24 * 3_600)
 }
 
-/// `host:port`, an IPv6 host in brackets.
+/// Parses `host:port`, with IPv6 hosts in brackets.
 pub(super) fn server(text: &str) -> Option<Server> {
     let (host, port) = text.rsplit_once(':')?;
     let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
@@ -178,7 +179,7 @@ pub(super) fn count(text: &str) -> Option<usize> {
     from_str(text).filter(|count| (1..=1_000_000).contains(count))
 }
 
-/// A percentage as a share of one.
+/// Parses a percentage to a fraction.
 pub(super) fn percent(text: &str) -> Option<f64> {
     let percent: u8 = from_str(text)?;
     (1..=100).contains(&percent).then(|| f64::from(percent) / 100.0)
@@ -197,7 +198,7 @@ pub(super) fn key_ring(text: &str) -> Option<KeyRing> {
 }
 
 pub(super) fn log_level(text: &str) -> Option<LevelFilter> {
-    // The type's own parser also takes numbers.
+    // The type's own parser also accepts numbers.
     let is_lower_case = text.bytes().all(|b| b.is_ascii_lowercase());
     from_str(text).filter(|_| is_lower_case && !text.is_empty())
 }

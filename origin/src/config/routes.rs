@@ -1,4 +1,4 @@
-//! Routes: domains whose mail server is fixed, as in the transport map of a mail server.
+//! Routes: domains with a configured mail server, as in a mail server's transport map.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use super::parse;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Route {
     Server(Server),
-    /// The domain takes no mail, as if it had a null MX (RFC 7505).
+    /// The domain accepts no mail, as with a null MX (RFC 7505).
     NoMx,
 }
 
-/// A server that accepts mail.
+/// A configured mail server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Server {
-    /// Name or IP address, resolved by the system.
+    /// Name or IP address, resolved with the system's resolver.
     pub host: String,
     pub port: u16,
 }
@@ -32,12 +32,13 @@ impl Route {
     }
 }
 
-/// A transport map: domain suffix → host and port.
+/// A transport map from domain suffixes to servers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Routes(HashMap<String, Route>);
 
 impl Routes {
-    /// `suffix=host:port` or `suffix=no-mx`, separated by commas; IPv6 hosts in brackets.
+    /// Parses `suffix=host:port` or `suffix=no-mx`, separated by commas; IPv6 hosts are in
+    /// brackets.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let mut routes = HashMap::new();
         for item in parse::items(text) {
@@ -50,7 +51,7 @@ impl Routes {
         Some(Self(routes))
     }
 
-    /// The route of `domain` (lower-case): that of the longest suffix made of whole labels.
+    /// Returns the route for `domain` (lower-case): the longest suffix of whole labels wins.
     pub fn of(&self, domain: &str) -> Option<&Route> {
         if self.0.is_empty() {
             return None;

@@ -1,15 +1,15 @@
-//! A setting of the table, and the form of its value.
+//! A row of the settings' table, and the form of its value.
 
 use strsim::osa_distance;
 
 /// A configurable value.
 pub(super) struct Setting {
-    /// Key in the file; in the environment `RCPT_` and the name in capitals.
+    /// Key in the file; the environment variable is `RCPT_` and the name in capitals.
     pub name: &'static str,
-    /// Default in the environment's form; `None` if the value is required.
+    /// Default in the environment's form; `None` if the setting is required.
     pub default: Option<&'static str>,
     pub form: Form,
-    /// Completes "expected …".
+    /// Text after "expected" in a mistake.
     pub expects: &'static str,
     pub about: &'static str,
 }
@@ -23,14 +23,14 @@ pub(super) enum Form {
     List,
     /// A table of strings; comma separated `key=value` in the environment.
     Table,
-    /// A string that no message may repeat.
+    /// A string that mustn't appear in messages.
     Secret,
 }
 
-/// Slips of the finger in the name of a value that are recognised.
+/// Greatest number of typing mistakes for suggesting a name.
 const MAX_SLIPS: usize = 3;
 
-/// Returns the one of `settings` whose name is almost `name`.
+/// Returns the setting with a name similar to `name`.
 pub(super) fn meant_by(settings: &[Setting], name: &str) -> Option<&'static str> {
     let slips = |known: &&Setting| osa_distance(known.name, name);
     let closest = settings.iter().min_by_key(slips)?;

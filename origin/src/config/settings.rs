@@ -1,5 +1,5 @@
-//! The table of settings: each value of the configuration has one row with its name, form, default, parser and expected
-//! form. [`Config`], `--help` and the mistakes come from it.
+//! The table of settings: each has a row with its name, form, default, parser, expected form and
+//! description. [`Config`], `--help` and the mistakes are generated from it.
 
 use std::{fmt::Write as _, net::SocketAddr, sync::Arc, time::Duration};
 
@@ -26,17 +26,17 @@ macro_rules! settings {
         #[derive(Debug, Clone)]
         pub struct Config {
             $(#[doc = $about] pub $field: $type,)*
-            /// The built-in operators with those of the file.
+            /// The built-in operators and those in the operators' file.
             pub operators: Arc<Operators>,
-            /// The lists of `lists_file`, or of the package.
+            /// The lists in `lists_file`, or the built-in ones.
             pub lists: Arc<Lists>,
-            /// Why the lists of `lists_file` are passed over.
+            /// Why the lists in `lists_file` are ignored.
             pub lists_note: Option<String>,
             /// State of the file before it was read.
             pub lists_files: Files,
-            /// Numbers that no setting changes.
+            /// Constants that no setting changes.
             pub pace: Pace,
-            /// From the files of `tls_cert` and `tls_key`.
+            /// Loaded from the files in `tls_cert` and `tls_key`.
             pub certificate: Option<Certificate>,
         }
 
@@ -51,8 +51,8 @@ macro_rules! settings {
         ];
 
         impl Config {
-            /// Returns the names of settings whose values differ from `other`, as far as `Debug` shows them: secrets by
-            /// their key ids.
+            /// Returns the names of settings that differ from `other` in their `Debug` output, in
+            /// which secrets are shown by key id.
             pub fn differing(&self, other: &Self) -> Vec<&'static str> {
                 let mut names = Vec::new();
                 $(if format!("{:?}", self.$field) != format!("{:?}", other.$field) {
@@ -69,7 +69,7 @@ macro_rules! settings {
                 names
             }
 
-            /// `None` when a value is wrong: `values` then holds the mistakes, every one of them.
+            /// Returns `None` if any value is wrong: `values` then contains all mistakes.
             pub(super) fn from_values(values: &mut Values<'_>) -> Option<Self> {
                 $(let $field: Option<$type> = values.read($name, $parse);)*
                 let operators = values.read_operators("operators_file");
@@ -200,7 +200,7 @@ settings! {
         "Least severe level that is logged";
 }
 
-/// The settings with their variables, defaults and meaning, as `--help` prints them.
+/// Returns the settings with their variables, defaults and descriptions, as printed by `--help`.
 pub fn reference() -> String {
     let mut text = String::from(
         "Configuration values, as keys of the TOML file or as environment variables (which win):\n",
@@ -211,7 +211,7 @@ pub fn reference() -> String {
             Some("") => "default: empty".to_owned(),
             Some(value) => format!("default: {value}"),
         };
-        // Writing to a String cannot fail.
+        // Writing to a String can't fail.
         let _ = write!(
             text,
             "\n  {} ({})\n      {} [{default}]\n      Expects {}\n",

@@ -1,4 +1,4 @@
-//! Reading the configuration: the example, the defaults, and every mistake by name.
+//! Tests of reading the configuration: the example, the defaults, and each mistake by name.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -19,7 +19,7 @@ fn parse(text: &str, environment: &[(&str, &str)]) -> Result<Config, Mistakes> {
     Config::parse(text, &|name| environment.get(name).map(ToString::to_string))
 }
 
-/// With the required values set.
+/// Parses `environment` together with the required values.
 fn with(environment: &[(&str, &str)]) -> Result<Config, Mistakes> {
     parse("", &[&REQUIRED[..], environment].concat())
 }
@@ -92,7 +92,7 @@ fn variables_that_are_no_settings_are_named() {
 
 #[test]
 fn the_example_shows_every_value_with_its_default() {
-    // Comments that are not settings begin with a capital letter or hold no ` = `.
+    // Comments that aren't settings begin with a capital letter or contain no ` = `.
     let uncommented = EXAMPLE.replace("\n# [routes]\n# ", "\n[routes]\n");
     let uncommented: String = uncommented
         .lines()
@@ -120,7 +120,7 @@ fn the_example_shows_every_value_with_its_default() {
             assert_eq!(text, Some(default), "{}", setting.name);
         }
     }
-    // There is no such certificate here.
+    // The example's certificate doesn't exist here.
     let mut environment = REQUIRED.to_vec();
     environment.extend([("RCPT_TLS_CERT", ""), ("RCPT_TLS_KEY", "")]);
     parse(&uncommented, &environment).unwrap();
@@ -230,10 +230,10 @@ fn names_every_mistake_at_once() {
     let mistakes = parse(file, &environment).unwrap_err();
     let mut expected = vec!["mail_form"];
     expected.extend(settings::ALL.iter().map(|setting| setting.name));
-    // The file is read when all else has been.
+    // The operators' file is read last.
     expected.retain(|name| *name != "operators_file");
     expected.push("operators_file");
-    // A file of lists that can't be read is passed over.
+    // A lists file that can't be read is ignored.
     expected.retain(|name| *name != "lists_file");
     assert_eq!(names(&mistakes), expected);
     let text = mistakes.to_string();

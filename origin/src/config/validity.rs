@@ -1,32 +1,34 @@
-//! Validity of a certificate, with the warnings about it.
+//! Validity of a certificate, and warnings about it.
 
 use x509_parser::parse_x509_certificate;
 
-/// Unix times in seconds, both included.
+/// First and last second, in Unix time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Validity {
     pub not_before: i64,
     pub not_after: i64,
 }
 
-/// State of a certificate at some moment.
+/// State of a certificate at some time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     Valid,
-    /// It should have been replaced by now.
+    /// Its renewal is overdue.
     EndsSoon,
-    /// Clients refuse it.
+    /// Clients reject it.
     Invalid,
 }
 
 const DAY: i64 = 86_400;
-/// Certificates are renewed with a third of their time left, or half of it if that is a few days. With less than a
-/// sixth left, renewal has failed; the operator is warned at most two weeks before the end.
+/// Certificates are normally renewed with a third of their lifetime left, or half of it if that is
+/// only a few days. With less than a sixth left, renewal must have failed; the warning comes at
+/// most two weeks before the end.
 const SHARE_LEFT: i64 = 6;
 const MOST_LEFT: i64 = 14 * DAY;
 
 impl Validity {
-    /// The validity of a certificate in DER. `None` where it is too unusual to be read, which is no reason not to serve it.
+    /// Reads the validity of a certificate in DER. `None` if it can't be parsed; the certificate is
+    /// served all the same.
     pub(super) fn of(certificate: &[u8]) -> Option<Self> {
         let (_, certificate) = parse_x509_certificate(certificate).ok()?;
         let validity = certificate.validity();
@@ -36,7 +38,7 @@ impl Validity {
         })
     }
 
-    /// Returns its state at `now`, Unix time in seconds, and a clause that describes it.
+    /// Returns the state at `now` (Unix seconds), and a clause that describes it.
     pub fn standing(self, now: u64) -> (Standing, String) {
         let now = i64::try_from(now).unwrap_or(i64::MAX);
         let Self { not_before, not_after } = self;
@@ -76,14 +78,14 @@ mod tests {
     #[test]
     fn the_end_is_near_when_a_renewal_is_overdue() {
         use Standing::{EndsSoon, Invalid, Valid};
-        // Days of validity, days since its beginning, and the expected clause.
+        // Days of validity, days since its start, state, and the expected clause.
         for (days, since, standing, clause) in [
             (90, 0, Valid, "expires in 90 days"),
             (90, 75, Valid, "expires in 15 days"),
             (90, 77, EndsSoon, "expires in 13 days"),
             (365, 350, Valid, "expires in 15 days"),
             (365, 352, EndsSoon, "expires in 13 days"),
-            // A certificate of six days, renewed every third.
+            // A six-day certificate, renewed every three days.
             (6, 4, Valid, "expires in 2 days"),
             (12, 11, EndsSoon, "expires in 24 hours"),
             (90, 90, EndsSoon, "expires in 0 minutes"),

@@ -1,4 +1,4 @@
-//! Reads each setting from the environment or the file, and collects the mistakes.
+//! Reads each setting from the environment or the file, and collects mistakes.
 
 use std::{fs, sync::Arc};
 
@@ -11,10 +11,10 @@ use super::{
 };
 use crate::lists::{self, Lists};
 
-/// Its required values are made up, and its secret is public: they have to be replaced.
+/// Its required values are examples and its secret is public, so they must be replaced.
 const EXAMPLE: &str = include_str!("../../origin.example.toml");
 
-/// The text of every value, and the mistakes found while reading it.
+/// The texts of all values, and the mistakes found while parsing them.
 pub(super) struct Values<'a> {
     settings: &'static [Setting],
     file: Table,
@@ -28,7 +28,7 @@ impl<'a> Values<'a> {
         text: &str,
         environment: &'a dyn Fn(&str) -> Option<String>,
     ) -> Result<Self, SettingMistake> {
-        // The error's own Display quotes the line, which may hold a secret.
+        // The error's own Display quotes the line, which may contain a secret.
         let file: Table = text.parse().map_err(|error: toml::de::Error| {
             let before = error.span().and_then(|span| text.get(..span.start)).unwrap_or_default();
             let line = before.matches('\n').count() + 1;
@@ -42,7 +42,7 @@ impl<'a> Values<'a> {
         Ok(Self { settings, file, environment, mistakes: Mistakes(mistakes) })
     }
 
-    /// The value of the setting called `name`, or `None` with a mistake noted.
+    /// Returns the setting named `name`, or `None` after recording a mistake.
     pub(super) fn read<T>(
         &mut self,
         name: &str,
@@ -67,7 +67,8 @@ impl<'a> Values<'a> {
         None
     }
 
-    /// Returns the value given for `setting`: from the environment, else from the file, else the default.
+    /// Returns the text for `setting`: from the environment, otherwise from the file, otherwise the
+    /// default.
     fn text(&self, setting: &Setting) -> Given {
         if let Some(text) = (self.environment)(&setting.variable()) {
             return Given::Text(text);
@@ -79,17 +80,17 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns whether the setting `name` is set, and not left at its default.
+    /// Returns whether the setting `name` is set explicitly.
     pub(super) fn is_given(&self, name: &str) -> bool {
         let set = |setting: &Setting| (self.environment)(&setting.variable()).is_some();
         self.file.contains_key(name)
             || self.settings.iter().any(|setting| setting.name == name && set(setting))
     }
 
-    /// The operators' table, with the rows of the file that the setting called `name` leads to.
+    /// Returns the operators' table with the rows of the file in the setting `name`.
     pub(super) fn read_operators(&mut self, name: &str) -> Option<Arc<Operators>> {
         let setting = self.settings.iter().find(|setting| setting.name == name)?;
-        // Of the wrong form: the setting's own mistake says so.
+        // A value of the wrong form has been recorded as a mistake already.
         let Given::Text(path) = self.text(setting) else { return None };
         let text = match path.as_str() {
             "" => Ok(String::new()),
@@ -113,8 +114,9 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// The lists in force, why those of the file are passed over, and the file's state before it was read. No mistake: a service must
-    /// not stay down for a file that is fetched.
+    /// Returns the lists in force, why those in the file are ignored, and the file's state before
+    /// it was read. Never records a mistake: a service mustn't fail to start because of a
+    /// downloaded file.
     pub(super) fn read_lists(&self, name: &str) -> (Arc<Lists>, Option<String>, Files) {
         let setting = self.settings.iter().find(|setting| setting.name == name);
         let path = match setting.map(|setting| self.text(setting)) {
@@ -126,7 +128,7 @@ impl<'a> Values<'a> {
         (lists, note, files)
     }
 
-    /// The certificate in the files that these settings lead to.
+    /// Loads the certificate from the files in these settings.
     pub(super) fn read_certificate(
         &mut self,
         cert: &str,
@@ -134,7 +136,7 @@ impl<'a> Values<'a> {
     ) -> Option<Option<Certificate>> {
         let path = |name: &str| {
             let setting = self.settings.iter().find(|setting| setting.name == name)?;
-            // Of the wrong form: the setting's own mistake says so.
+            // A value of the wrong form has been recorded as a mistake already.
             if let Given::Text(path) = self.text(setting) { Some(path) } else { None }
         };
         let (cert, key) = (path(cert)?, path(key)?);
@@ -152,15 +154,16 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Value given for a setting.
+/// Text given for a setting.
 enum Given {
     Text(String),
-    /// A number where a list belongs, for example.
+    /// For example, a number instead of a list.
     WrongForm,
     Nothing,
 }
 
-/// Returns whether `text` is the example's value of `setting`, for a secret under any key id.
+/// Returns whether `text` is the example's value of `setting`; secrets are compared without their
+/// key ids.
 fn is_of_the_example(setting: &Setting, text: &str) -> bool {
     let example: Table = EXAMPLE.parse().unwrap_or_default();
     let shown = example.get(setting.name).and_then(Value::as_str);
@@ -170,7 +173,7 @@ fn is_of_the_example(setting: &Setting, text: &str) -> bool {
     })
 }
 
-/// The value in the form it has in the environment; `None` when it is not written as `form` asks.
+/// Returns the value in the environment's form; `None` if it doesn't have the given form.
 fn text_of(value: &Value, form: Form) -> Option<String> {
     match (form, value) {
         (Form::Single | Form::Secret, Value::String(text)) => Some(text.clone()),

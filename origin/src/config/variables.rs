@@ -1,21 +1,21 @@
-//! Environment variables that look like settings and aren't.
+//! Finds environment variables that look like settings but aren't.
 
 use super::{Mistakes, SettingMistake, setting::meant_by, settings};
 
 const PREFIX: &str = "RCPT_";
-/// The path of the file, which is no value in it.
+/// Path of the configuration file, which isn't a setting itself.
 const CONFIG: &str = "RCPT_CONFIG";
 
-/// Variables of the environment that begin with `RCPT_` and name no setting.
+/// Environment variables that begin with `RCPT_` but name no setting.
 #[derive(Debug, Default)]
 pub struct UnknownVariables {
-    /// Almost the name of a setting.
+    /// Names that are similar to a setting's.
     pub slips: Mistakes,
-    /// Anything else, which may belong to another program.
+    /// All other names, which may belong to another program.
     pub strangers: Mistakes,
 }
 
-/// Looks through the names of variables.
+/// Sorts the names of variables.
 pub fn unknown_variables<'a>(names: impl IntoIterator<Item = &'a str>) -> UnknownVariables {
     let mut unknown = UnknownVariables::default();
     for variable in names {

@@ -1,4 +1,4 @@
-//! Answers about one record type: the valid ones, and queries in progress.
+//! The cache of one record type, and its running queries.
 
 use std::{
     pin::Pin,
@@ -13,16 +13,18 @@ use tokio::time::{Instant, timeout};
 use super::{MAX_CACHED, NoAnswer};
 use crate::single_flight::{Flight, SingleFlight};
 
-/// Names and records remembered of one record type: 10,000 names with a handful each. Of 300 bytes each,
-/// 15 MB; of 1 KB each, as a hostile domain could make them, 50 MB.
+/// Greatest number of cached names and records of one type: 10,000 names with a handful of records
+/// each. With 300 bytes each, they take 15 MB; with 1 KB each, as a hostile domain could make them,
+/// 50 MB.
 const MAX_WEIGHT: u64 = 50_000;
 
-/// Time that an abandoned query continues for the next caller: an AAAA that was slower than the A. Each holds a socket.
+/// Time for which an abandoned query continues for the next caller, such as an AAAA query slower
+/// than the A query. Each keeps a socket open.
 const LINGER: Duration = Duration::from_millis(500);
 
 pub(super) type Records<T> = Result<Arc<[T]>, NoAnswer>;
 
-/// Outcome of a query, and how long it may be cached; zero if the failure is ours.
+/// Result of a query, and its cache time; zero after a failure of ours.
 pub(super) struct Answer<T> {
     pub records: Records<T>,
     pub until: Option<Instant>,
@@ -30,7 +32,7 @@ pub(super) struct Answer<T> {
 
 /// The cache of one record type. Concurrent requests for an answer share one query.
 pub(super) struct Answers<T: Send + Sync + 'static> {
-    /// Each with the time until which it holds.
+    /// Cached results, each with its expiry.
     kept: Cache<Arc<str>, (Records<T>, Instant)>,
     asked: SingleFlight<Records<T>>,
 }
@@ -48,12 +50,12 @@ impl<T: Send + Sync + 'static> Default for Answers<T> {
 }
 
 impl<T: Send + Sync + 'static> Answers<T> {
-    /// The answer about `name` in memory, and until when it holds.
+    /// Returns the cached result for `name`, with its expiry.
     pub(super) fn known(&self, name: &str) -> Option<(Records<T>, Instant)> {
         self.kept.get(name).filter(|(_, until)| *until > Instant::now())
     }
 
-    /// The answer about `name` (lower case): from memory, or by way of `ask`.
+    /// Returns the result for `name` (lower case), from the cache or from `ask`.
     pub(super) async fn about<A>(&self, name: &str, ask: impl FnOnce() -> A) -> Records<T>
     where
         A: Future<Output = Answer<T>> + Send + 'static,
@@ -64,7 +66,8 @@ impl<T: Send + Sync + 'static> Answers<T> {
         let flight = self.asked.join(name, || {
             let (kept, name, asking) = (self.kept.clone(), Arc::from(name), ask());
             async move {
-                // It may have been answered since: an answer is stored before its query is removed.
+                // The query may have finished meanwhile: its result is stored before the query is
+                // removed.
                 if let Some(kept) = recall(&kept, &name) {
                     return kept;
                 }
@@ -87,7 +90,7 @@ where
     (until > Instant::now()).then_some(records)
 }
 
-/// Waits for an answer. When dropped, the query continues for a while.
+/// Waits for a query's result. When dropped, it lets the query continue for a while.
 struct Lingering<T: Send + Sync + 'static>(Option<Flight<Records<T>>>);
 
 impl<T: Send + Sync + 'static> Future for Lingering<T> {
@@ -126,7 +129,7 @@ mod tests {
 
     use super::{Answer, Answers, NoAnswer, Records};
 
-    /// A source whose queries take a while.
+    /// A source with slow queries.
     struct World {
         answers: Answers<u32>,
         questions: Arc<AtomicUsize>,
@@ -144,7 +147,7 @@ mod tests {
             Self { answers: Answers::default(), questions: Arc::default(), while_asked }
         }
 
-        /// The answer holds for `ttl` seconds.
+        /// Returns the records after a delay; they can be cached for `ttl` seconds.
         async fn ask(&self, records: Result<u32, NoAnswer>, ttl: Option<u64>) -> Records<u32> {
             let ask_upstream = || {
                 let (questions, while_asked) = (self.questions.clone(), self.while_asked);

@@ -1,4 +1,4 @@
-//! Metrics of the nameservers: queries by outcome, and response times.
+//! Metrics of the nameservers: queries by result, and response times.
 
 use std::{
     sync::{
@@ -18,10 +18,11 @@ use prometheus_client::{
     registry::{Registry, Unit},
 };
 
-/// Seconds. A recursive nameserver near us answers from memory in a millisecond; patience ends at two.
+/// Buckets in seconds. A nearby nameserver answers from its cache in a millisecond; the time limit
+/// is two seconds.
 const BUCKETS: [f64; 9] = [0.001, 0.0025, 0.01, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0];
 
-/// The nameserver by its position in the configuration, and its outcome.
+/// The nameserver's position in the configuration, and the query's result.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct QuestionLabels {
     nameserver: usize,
@@ -34,12 +35,12 @@ struct Place {
     nameserver: usize,
 }
 
-/// Counters of queries. Clones share them.
+/// Counters of queries. Clones share the counters.
 #[derive(Clone)]
 pub struct DnsMetrics {
     questions: Family<QuestionLabels, Counter>,
     duration: Family<Place, Histogram>,
-    /// True if any of them answered the last query.
+    /// True if any nameserver responded to the last query.
     answering: Arc<AtomicBool>,
 }
 
@@ -62,12 +63,12 @@ impl DnsMetrics {
         registry.register_with_unit("dns_duration", help, Unit::Seconds, duration);
     }
 
-    /// Returns whether some nameserver answered the last query.
+    /// Returns whether any nameserver responded to the last query.
     pub fn is_answering(&self) -> bool {
         self.answering.load(Ordering::Relaxed)
     }
 
-    /// `place` counts from 1.
+    /// Counts a query; `place` is the nameserver's position, from 1.
     pub(super) fn asked<T>(&self, place: usize, told: &Result<T, NetError>, took: Duration) {
         let outcome = outcome(told);
         self.questions.get_or_create(&QuestionLabels { nameserver: place, outcome }).inc();

@@ -31,14 +31,14 @@ pub(super) async fn blocklists(dns: &Dns, config: &Config, address: IpAddr) -> V
     findings
 }
 
-/// Reason why a list's answer counts for nothing.
+/// Reason why a blocklist's answer can't be used.
 struct Worthless {
     why: &'static str,
     advice: &'static str,
 }
 
-/// Also queries the two test entries that distinguish a working list from a domain that answers everything or nothing
-/// (RFC 5782 §5).
+/// Returns whether the list contains the address. Two test entries are queried too, which
+/// distinguish a working list from a domain that answers every query or none (RFC 5782 §5).
 async fn is_listed(dns: &Dns, address: IpAddr, zone: &str) -> Result<bool, Worthless> {
     let [always, never] = test_entries(address);
     let (question, always, never) =
@@ -63,7 +63,8 @@ async fn lookup(dns: &Dns, name: &str) -> Result<bool, Worthless> {
         Err(NoAnswer::NoSuchName | NoAnswer::NoRecords) => Ok(false),
         Err(NoAnswer::Failed) => Err(Worthless { why: "doesn't answer", advice: "" }),
         Ok(codes) if codes.iter().all(|code| code.octets().starts_with(&[127, 0, 0])) => Ok(true),
-        // Spamhaus refuses questions by 127.255.255.x; a domain that was sold answers with its web server.
+        // Spamhaus rejects queries with 127.255.255.x; a domain that was sold answers with its web
+        // server's address.
         Ok(codes) if codes.iter().all(|code| code.octets().starts_with(&[127, 255, 255])) => {
             let advice = "Public resolvers are refused: use a nameserver of your own.";
             Err(Worthless { why: "refuses our questions", advice })
@@ -75,7 +76,8 @@ async fn lookup(dns: &Dns, name: &str) -> Result<bool, Worthless> {
     }
 }
 
-/// The address that every list has and the one that none has, of this one's family.
+/// Returns the address that every list contains and the one that none contains, in this address's
+/// family.
 const fn test_entries(address: IpAddr) -> [IpAddr; 2] {
     let v4 = [Ipv4Addr::new(127, 0, 0, 2), Ipv4Addr::LOCALHOST];
     match address {
@@ -84,7 +86,7 @@ const fn test_entries(address: IpAddr) -> [IpAddr; 2] {
     }
 }
 
-/// The name to ask for (RFC 5782 §2.1, §2.4): octets or nibbles in reverse, then the zone.
+/// Returns the name to query (RFC 5782 §2.1, §2.4): reversed bytes or nibbles, then the zone.
 fn listing(address: IpAddr, zone: &str) -> String {
     let reversed: Vec<String> = match address {
         IpAddr::V4(ip) => ip.octets().iter().rev().map(ToString::to_string).collect(),

@@ -1,4 +1,4 @@
-//! The certificate of our own listener: for how long it is valid.
+//! Validity of our own listener's certificate.
 
 use super::Finding;
 use crate::config::{Config, Standing};

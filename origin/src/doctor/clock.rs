@@ -1,11 +1,11 @@
-//! The clock: tickets live for a minute.
+//! The clock: a wrong one makes tickets invalid, which live for a minute.
 
 use rsntp::AsyncSntpClient;
 
 use super::Finding;
 use crate::config::Server;
 
-/// Seconds by which the clock may be off: the edge's tickets live for sixty.
+/// Greatest tolerated offset of the clock in seconds: the edge's tickets live for sixty.
 const MAX_OFFSET: f64 = 5.0;
 
 pub(super) async fn clock(server: Option<&Server>) -> Finding {

@@ -1,4 +1,4 @@
-//! Our names: the HELO name leads to our addresses, and they lead back to it.
+//! Our names: the HELO name must resolve to our addresses, and their reverse names to it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -14,7 +14,7 @@ use crate::{
 const HELO_NAME: &str = "helo_name";
 const REVERSE_NAME: &str = "reverse_name";
 
-/// Checks that the name has one of our addresses; returns those addresses and the findings.
+/// Checks that the name resolves to one of our addresses; returns those addresses and the findings.
 pub(super) async fn helo_name(dns: &Dns, identity: &HeloIdentity) -> (Vec<IpAddr>, Vec<Finding>) {
     let name = &identity.helo_name;
     let look_up = dns.all_addresses(name).await;
@@ -49,8 +49,8 @@ fn leads_to(name: &str, found: &[IpAddr], address: IpAddr) -> Finding {
     Finding::wrong(HELO_NAME, about, advice)
 }
 
-/// Returns the addresses that `identity` connects from: the configured ones, else the system's choice; behind a NAT,
-/// only the name's addresses are known.
+/// Returns the source addresses of `identity`: the configured ones, otherwise the system's choice;
+/// behind a NAT, only the name's addresses are known.
 fn addresses(identity: &HeloIdentity, of_name: &[IpAddr]) -> Vec<IpAddr> {
     let mut ours: Vec<IpAddr> = identity.addresses().collect();
     for any in [IpAddr::from(Ipv4Addr::UNSPECIFIED), IpAddr::from(Ipv6Addr::UNSPECIFIED)] {
@@ -67,7 +67,8 @@ fn addresses(identity: &HeloIdentity, of_name: &[IpAddr]) -> Vec<IpAddr> {
     ours
 }
 
-/// Checks that `address` resolves to the HELO name, or at least to some name that resolves back to it.
+/// Checks that `address` has the HELO name as its reverse name, or at least a name that resolves
+/// back to it.
 pub(super) async fn reverse_name(dns: &Dns, identity: &HeloIdentity, address: IpAddr) -> Finding {
     let name = &identity.helo_name;
     let advice = format!(

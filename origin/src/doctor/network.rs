@@ -1,4 +1,4 @@
-//! The way out: source addresses, nameservers, port 25.
+//! Outgoing connections: source addresses, nameservers, port 25.
 
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
@@ -11,7 +11,7 @@ use crate::{
 
 const PORT_25: &str = "port_25";
 
-/// Checks that this machine has the addresses that it should connect from.
+/// Checks that this machine has the configured source addresses.
 pub(super) fn source_addresses(config: &Config) -> Vec<Finding> {
     let bound = |ip: IpAddr| match UdpSocket::bind((ip, 0)) {
         Ok(_) => Finding::fine("source_address", format!("{ip} is an address of this machine")),
@@ -34,7 +34,8 @@ pub(super) async fn nameservers(dns: &Dns) -> Finding {
     }
 }
 
-/// Tries all servers in parallel. One greeting shows that the port is open: a silent server beside it is a warning.
+/// Connects to all test servers in parallel. One greeting shows that the port is open; servers that
+/// stay silent cause a warning.
 pub(super) async fn port_25(state: &State) -> Vec<Finding> {
     let servers = &state.prober.config().port_check;
     if servers.is_empty() {
@@ -61,8 +62,8 @@ pub(super) async fn port_25(state: &State) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Returns the finding that this machine is cut off altogether, which explains the rest: no route leads out, or nothing
-/// has answered.
+/// Returns the finding that this machine has no network, which explains all others: there is no
+/// route, or nothing has responded.
 pub(super) fn cut_off(findings: &[Finding]) -> Option<Finding> {
     if outward_address(true).is_none() && outward_address(false).is_none() {
         let advice =
@@ -82,9 +83,9 @@ pub(super) fn cut_off(findings: &[Finding]) -> Option<Finding> {
     })
 }
 
-/// The address that the system connects from. Nothing is sent.
+/// Returns the source address that the system would choose. Nothing is sent.
 pub(super) fn outward_address(v4: bool) -> Option<IpAddr> {
-    // Any public address will do: it decides the route.
+    // Any public address selects the route.
     let (from, to): (&str, SocketAddr) = if v4 {
         ("0.0.0.0:0", SocketAddr::from(([9, 9, 9, 9], 53)))
     } else {

@@ -1,17 +1,17 @@
-//! The doctor's findings, for people and for machines.
+//! The doctor's findings, as text and as JSON.
 
 use std::fmt;
 
 use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 
-/// State of one thing, from good to bad.
+/// State of one item, from good to bad.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Health {
     Fine,
-    /// Could not be found out, or is not configured.
+    /// It couldn't be determined, or isn't configured.
     Unknown,
-    /// Probes work, and some servers will refuse them.
+    /// Probes work, but some servers will refuse them.
     Warning,
     Wrong,
 }
@@ -19,13 +19,13 @@ pub enum Health {
 /// Result of one examination.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
-    /// Name of the examination, which never changes: `port_25`, `helo_name`, …
+    /// Fixed name of the examination: `port_25`, `helo_name`, …
     pub check: &'static str,
     pub health: Health,
     pub about: String,
-    /// Empty when there is nothing to do.
+    /// Empty if nothing needs to be done.
     pub advice: String,
-    /// The source address that it is about, as it is shown elsewhere.
+    /// The source address concerned, in its displayed form.
     #[serde(skip)]
     pub source: Option<String>,
 }
@@ -41,7 +41,7 @@ impl Finding {
         }
     }
 
-    /// The same, of this source address.
+    /// Adds the source address to the finding.
     pub(crate) fn of(self, source: &str) -> Self {
         Self { source: Some(source.to_owned()), ..self }
     }
@@ -105,17 +105,18 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Everything that was found, in the order in which it was looked at.
+/// All findings, in the order of the examinations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report(pub Vec<Finding>);
 
 impl Report {
-    /// The worst finding.
+    /// Returns the worst finding's health.
     pub fn health(&self) -> Health {
         self.0.iter().map(|finding| finding.health).max().unwrap_or(Health::Unknown)
     }
 
-    /// 0: nothing is wrong; 1: something is; 3: there are warnings only. 2 is a mistake in the arguments.
+    /// Returns 0 if nothing is wrong, 1 if something is, 3 if there are only warnings. 2 is
+    /// reserved for wrong arguments.
     pub fn exit_code(&self) -> u8 {
         match self.health() {
             Health::Fine | Health::Unknown => 0,
@@ -125,7 +126,7 @@ impl Report {
     }
 }
 
-/// Writes each finding on a line, with the advice below it.
+/// Writes one finding per line, each followed by its advice.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (position, finding) in self.0.iter().enumerate() {
@@ -136,7 +137,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// `{health, findings: [{check, health, about, advice}]}`
+/// Serialises as `{health, findings: [{check, health, about, advice}]}`.
 impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut report = serializer.serialize_struct("Report", 2)?;

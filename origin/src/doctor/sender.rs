@@ -1,4 +1,5 @@
-//! The sender: its domain takes mail, its SPF record names our addresses, and it has a postmaster.
+//! The sender: its domain must accept mail and have a postmaster, and its SPF record must contain
+//! our addresses.
 
 use std::net::IpAddr;
 
@@ -20,7 +21,7 @@ const MAIL_FROM: &str = "mail_from";
 const POSTMASTER: &str = "postmaster";
 const SPF: &str = "spf";
 
-/// Everything about `mail_from`; `ours` are the addresses that we connect from.
+/// Examines `mail_from`; `ours` are our source addresses.
 pub(super) async fn mail_from(state: &State, ours: &[IpAddr]) -> Vec<Finding> {
     let dns = state.prober.dns();
     let config = state.prober.config();
@@ -36,7 +37,8 @@ pub(super) async fn mail_from(state: &State, ours: &[IpAddr]) -> Vec<Finding> {
     findings
 }
 
-/// The SPF record of the sender's domain, for each address; nothing for the null sender.
+/// Checks the SPF record of the sender's domain for each address; returns nothing for the null
+/// sender.
 pub(super) async fn sender_spf(state: &State, ours: &[IpAddr]) -> Vec<Finding> {
     let (config, dns) = (state.prober.config(), state.prober.dns());
     let Some((_, domain)) = config.mail_from.rsplit_once('@') else { return Vec::new() };
@@ -104,7 +106,8 @@ async fn takes_mail(dns: &Dns, sender: &str, domain: &str) -> Finding {
     }
 }
 
-/// RFC 5321 §4.5.1: every domain that takes mail has one. Asked as any other address is.
+/// RFC 5321 §4.5.1: every domain that accepts mail must have a postmaster. It is checked like any
+/// other address.
 async fn postmaster(state: &State, domain: &str) -> Finding {
     let address = format!("postmaster@{domain}");
     let Ok(recipient) = Address::parse(&address) else {

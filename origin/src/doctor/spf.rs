@@ -7,10 +7,10 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::dns::{Dns, NoAnswer};
 
-/// RFC 7208 §4.6.4.
+/// Most DNS lookups of an evaluation (RFC 7208 §4.6.4).
 const MAX_LOOKUPS: usize = 10;
 
-/// Result of a domain's record for an address.
+/// Result of a domain's SPF record for an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Spf {
     Pass,
@@ -18,7 +18,7 @@ pub(super) enum Spf {
     SoftFail,
     Neutral,
     NoRecord,
-    /// The record cannot be evaluated by anybody, and why.
+    /// The record is invalid, with the reason.
     Broken(String),
     /// The result is unknown, with the reason.
     Unknown(String),
@@ -31,11 +31,11 @@ pub(super) async fn evaluate(dns: &Dns, domain: &str, address: IpAddr) -> Spf {
 struct SpfEvaluation<'a> {
     dns: &'a Dns,
     address: IpAddr,
-    /// Terms so far that asked DNS.
+    /// Terms with a DNS lookup so far.
     lookups: usize,
 }
 
-/// Why a term has no answer.
+/// Reason why a term can't be evaluated.
 enum Stop {
     Broken(String),
     Unknown(String),
@@ -117,7 +117,8 @@ impl SpfEvaluation<'_> {
                 };
                 self.is_one_of(hosts, prefixes).await?.ok_or_else(|| not_understood(mechanism))
             }
-            // RFC 7208 §5.5: do not use. It would not speak for an address that has no reverse name.
+            // RFC 7208 §5.5 advises against `ptr`. It wouldn't match an address without a reverse
+            // name.
             ("ptr", _) => Ok(false),
             _ => Err(not_understood(mechanism)),
         }
@@ -134,8 +135,8 @@ impl SpfEvaluation<'_> {
         }
     }
 
-    /// Returns whether our address is in the network of one of these hosts; `None` if there is a host, and the prefixes
-    /// are invalid.
+    /// Returns whether our address is in the network of one of these hosts; `None` if there are
+    /// hosts and the prefixes are invalid.
     async fn is_one_of(
         &mut self,
         hosts: Vec<String>,
@@ -157,7 +158,7 @@ impl SpfEvaluation<'_> {
         Ok(exchanges.take(MAX_LOOKUPS).map(|mx| mx.exchange.to_string()).collect())
     }
 
-    /// Returns the records of `name`; the default if there are none.
+    /// Returns the records of `name`, or an empty default if it has none.
     fn found<T: Default>(&self, name: &str, told: Result<T, NoAnswer>) -> Result<T, Stop> {
         match told {
             Ok(found) => Ok(found),
@@ -175,7 +176,7 @@ impl SpfEvaluation<'_> {
         Ok(network.contains(&self.address))
     }
 
-    /// Counts a term that asks DNS about `target`.
+    /// Counts a term with a DNS lookup of `target`.
     fn spend(&mut self, target: &str) -> Result<(), Stop> {
         if target.contains('%') {
             return Err(Stop::Unknown(format!("{target} depends on a message")));
@@ -214,7 +215,7 @@ fn qualified(term: &str) -> (Spf, &str) {
     (Spf::Pass, term)
 }
 
-/// Parses `:domain/prefix//prefix`, each part optional. Invalid prefixes are `None`.
+/// Parses `:domain/prefix//prefix`, each part optional. Invalid prefixes become `None`.
 fn target_and_prefixes(rest: &str) -> (Option<&str>, Option<(u8, u8)>) {
     let (target, prefixes) = match rest.find('/') {
         Some(at) => rest.split_at(at),

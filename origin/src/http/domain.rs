@@ -1,4 +1,4 @@
-//! `POST /v1/domain`: the kind of a domain, from the lists and DNS. No mail server is asked.
+//! `POST /v1/domain`: the kind of a domain, from the lists and DNS. No mail server is contacted.
 
 use std::sync::Arc;
 
@@ -13,11 +13,11 @@ use tokio::time::Instant;
 use super::{Error, probe::admit, request_id::RequestId};
 use crate::{State, clock::milliseconds};
 
-/// `POST /v1/domain {domain}`: 200 with a [`DomainReport`].
+/// Handles `POST /v1/domain {domain}`: 200 with a [`DomainReport`].
 ///
-/// 1. the ticket, which is bound to the body: 401; the body: 400, 413
-/// 2. a permit, and the tenant's share of them: 503 with `Retry-After`
-/// 3. DNS; 503 when no nameserver answers and no list has the domain
+/// 1. the ticket, which contains the body's hash: 401; the body: 400, 413
+/// 2. a permit, within the tenant's share: 503 with `Retry-After`
+/// 3. DNS; 503 if no nameserver responds and no list contains the domain
 pub(super) async fn domain(
     extract::State(state): extract::State<Arc<State>>,
     Extension(given_id): Extension<RequestId>,
@@ -26,7 +26,7 @@ pub(super) async fn domain(
     let started = Instant::now();
     // 1
     let (DomainRequest { domain }, asker, id) = admit(&state, given_id, request).await?;
-    // The edge sends it reduced; anything else would be looked up as it is.
+    // The edge sends the normal form; any other would be looked up unchanged.
     let address = Address::parse(&format!("a@{domain}")).map_err(|_| Error::Malformed)?;
     if address.domain() != domain {
         return Err(Error::Malformed);

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::telemetry::port_check::SHUT_STANDS;
 
-/// An error of the caller, or of the service. The body is `{detail: string}`.
+/// An error caused by the client or by the service. The body is `{detail: string}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("The ticket is missing or not valid for this request.")]

@@ -1,5 +1,5 @@
-//! Time limit for the header of a request. A slower client loses the connection: otherwise it would hold a socket for
-//! as long as it likes.
+//! Time limit for the header of an HTTP request. A slower client is disconnected; otherwise it
+//! could keep a socket indefinitely.
 
 use std::{
     fmt::Debug,
@@ -25,10 +25,10 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
-/// From the connection, or from the first octet of a further request, to the end of the header.
+/// Time from the connection, or from the first byte of a further request, to the end of the header.
 pub(super) const HEADER: Duration = Duration::from_secs(10);
 
-/// A listener whose connections have [`HEADER`] for each header.
+/// A listener that limits the time for each header to [`HEADER`].
 pub(super) struct HeaderLimit<L>(pub L);
 
 impl<L: Listener<Addr: Debug>> Listener for HeaderLimit<L> {
@@ -46,7 +46,7 @@ impl<L: Listener<Addr: Debug>> Listener for HeaderLimit<L> {
     }
 }
 
-/// Requests of one connection with complete headers.
+/// Counts a connection's requests whose headers are complete.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Requests(Arc<Counted>);
 
@@ -54,8 +54,8 @@ pub(super) struct Requests(Arc<Counted>);
 struct Counted {
     begun: AtomicUsize,
     in_progress: AtomicUsize,
-    /// HTTP/2, where frames come between requests too: a header that comes slowly holds up its own connection
-    /// alone, which has shown that it can send one.
+    /// True for HTTP/2, where frames arrive between requests too: a slow header blocks only its own
+    /// connection, which has already sent a complete one.
     is_multiplexed: AtomicBool,
 }
 
@@ -92,13 +92,13 @@ impl Drop for InProgress {
     }
 }
 
-/// A connection that fails to read once a header takes too long.
+/// A connection whose reads fail when a header takes too long.
 pub(super) struct Limited<S> {
     io: S,
     requests: Requests,
-    /// Requests that had begun when the limit was last looked at.
+    /// Number of requests that had started when the limit was last checked.
     seen: usize,
-    /// Runs while a header is awaited.
+    /// Timer that runs while a header is incomplete.
     limit: Option<Pin<Box<Sleep>>>,
 }
 

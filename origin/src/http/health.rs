@@ -18,13 +18,13 @@ use crate::{
     telemetry::{exposition::Exposition, status::OriginStatus},
 };
 
-/// `GET /health`: the process is alive.
+/// Handles `GET /health`: the process is alive.
 pub(super) async fn health() -> Json<Value> {
     Json(json!({ "status": "ok" }))
 }
 
-/// `GET /ready`: 200 when a nameserver answers and port 25 isn't known to be blocked, else 503. `reasons` lists causes
-/// for which mail servers may refuse us.
+/// Handles `GET /ready`: 200 if a nameserver responds and port 25 isn't known to be blocked,
+/// otherwise 503. `reasons` lists why mail servers may refuse us.
 pub(super) async fn ready(
     extract::State(state): extract::State<Arc<State>>,
 ) -> Result<Json<Value>, Error> {
@@ -38,7 +38,8 @@ pub(super) async fn ready(
     Ok(Json(json!({ "status": "ready", "reasons": reasons })))
 }
 
-/// `GET /metrics`: OpenMetrics if requested, else the classic text format of Prometheus.
+/// Handles `GET /metrics`: OpenMetrics if requested, otherwise the classic text format of
+/// Prometheus.
 pub(super) async fn metrics(
     extract::State(state): extract::State<Arc<State>>,
     headers: HeaderMap,
@@ -57,7 +58,8 @@ pub(super) async fn metrics(
     Ok(([(CONTENT_TYPE, exposition.content_type())], text).into_response())
 }
 
-/// `GET /operators`: the rates at each operator from each source address, and how it receives us.
+/// Handles `GET /operators`: the rates at each operator from each source address, and how it treats
+/// us.
 pub(super) async fn operators(
     extract::State(state): extract::State<Arc<State>>,
 ) -> Json<OriginStatus> {

@@ -1,4 +1,5 @@
-//! The page for owners of mail servers that we connect to: who connects, what is asked, and how to opt out.
+//! The page for owners of mail servers that we connect to: who connects, for which purpose, and how
+//! to opt out.
 
 use axum::{
     Router,
@@ -10,7 +11,7 @@ use html_escape::encode_text;
 
 use crate::Config;
 
-/// The page needs nothing from anywhere.
+/// The page loads no external content.
 const HEADERS: [(HeaderName, &str); 3] = [
     (header::CONTENT_SECURITY_POLICY, "default-src 'none'; style-src 'unsafe-inline'"),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
@@ -89,7 +90,7 @@ mod tests {
             assert!(text.contains(words), "{words} not in\n{text}");
         }
         assert!(of("abuse@example.net").contains("mailto:abuse@example.net"));
-        // A quoted local part may hold HTML's special characters.
+        // A quoted local part may contain HTML's special characters.
         let text = of("\"<b>\"@example.net");
         assert!(!text.contains("<b>"), "{text}");
     }

@@ -1,4 +1,4 @@
-//! `POST /v1/probe`, and its common parts with the batch: the ticket, the body, the record.
+//! `POST /v1/probe`, and the steps it shares with batches: the ticket, the body, the log.
 
 use std::{sync::Arc, time::Duration};
 
@@ -22,16 +22,17 @@ use crate::{
     clock::{self, milliseconds},
 };
 
-/// The edge sends the body with the headers.
+/// Time limit for the body, which the edge sends right after the headers.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// `POST /v1/probe {address, details?}`: 200 with a verdict for anything a remote server or DNS does.
+/// Handles `POST /v1/probe {address, details?}`: 200 with a verdict for any behaviour of a mail
+/// server or DNS.
 ///
-/// 1. the ticket, which is bound to the body: 401; and port 25 not known to be shut: 503
-/// 2. the body: 400, 413; and a verdict that is remembered
-/// 3. a permit, and the tenant's share of them: 503 with `Retry-After`
+/// 1. the ticket, which contains the body's hash: 401; and port 25, unless known to be blocked: 503
+/// 2. the body: 400, 413; and a cached verdict
+/// 3. a permit, within the tenant's share: 503 with `Retry-After`
 /// 4. the probe
-/// 5. a failure to connect is not believed while port 25 is shut outward: 503 with `Retry-After`
+/// 5. if connecting failed while port 25 is blocked, no verdict: 503 with `Retry-After`
 pub(super) async fn probe(
     extract::State(state): extract::State<Arc<State>>,
     Extension(given_id): Extension<RequestId>,
@@ -57,7 +58,7 @@ pub(super) async fn probe(
     Ok(answer(&id, verdict))
 }
 
-/// Steps 3 to 5 of a single check.
+/// Runs steps 3 to 5 of a single check.
 ///
 /// # Errors
 /// [`Error::AtCapacity`], [`Error::PortShut`].
@@ -88,7 +89,7 @@ fn answer(id: &RequestId, verdict: Verdict) -> Response {
     response
 }
 
-/// Returns the body of a request with a valid ticket, the asker, and the id for the log.
+/// Verifies the ticket; returns the request's body, the asker, and the id for the log.
 pub(super) async fn admit<B: DeserializeOwned>(
     state: &State,
     given_id: RequestId,
@@ -137,7 +138,8 @@ fn unreadable(rejection: &BytesRejection) -> Error {
     }
 }
 
-/// The log line and the counters. Neither knows the address, its domain or the host's name.
+/// Writes the log line and updates the counters. Neither contains the address, its domain or the
+/// host's name.
 pub(super) fn record(
     state: &State,
     id: &RequestId,
@@ -150,7 +152,7 @@ pub(super) fn record(
         Some(host) => prober.config().operators.label(host),
         None => Arc::from("none"),
     };
-    // Asked from where; of an address that ended with DNS, from nowhere.
+    // A verdict that was reached with DNS alone has no source address.
     let is_asked = verdict.stage > Stage::Dns;
     let source = is_asked.then(|| prober.source(question, verdict.mx_host.as_deref()));
     state.metrics.finished(verdict, &operator, took);

@@ -1,4 +1,4 @@
-//! The id that joins the logs of edge and origin.
+//! The request id shared by the logs of edge and origin.
 
 use axum::{
     extract::Request,
@@ -9,11 +9,11 @@ use axum::{
 
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Longest id believed.
+/// Greatest length of an accepted id.
 const MAX_LENGTH: usize = 64;
 
-/// The id that joins the logs of edge and origin. It comes from outside and goes into the log, so it is
-/// held to letters, digits, hyphens and underscores: no address fits in.
+/// The request id shared by the logs of edge and origin. It comes from outside and is logged, so
+/// only letters, digits, hyphens and underscores are allowed, which excludes addresses.
 #[derive(Debug, Clone)]
 pub struct RequestId(String);
 
@@ -43,7 +43,7 @@ impl RequestId {
     }
 }
 
-/// Gives every request an id, the caller's if it has one, and every response the same.
+/// Gives every request an id, the caller's if it sent one, and returns it with the response.
 pub(super) async fn name(mut request: Request, next: Next) -> Response {
     let id = RequestId::of(request.headers()).unwrap_or_else(RequestId::random);
     request.extensions_mut().insert(id.clone());

@@ -1,4 +1,4 @@
-//! The HTTP listener and its end.
+//! The HTTP listener and its shutdown.
 
 use std::{fmt::Debug, future::Future, io, time::Duration};
 
@@ -11,8 +11,8 @@ use tokio::{
 
 use super::header_limit::{self, HeaderLimit, Requests};
 
-/// Serves `router` until `shutdown`, then stops accepting and lets requests in progress finish, for
-/// at most `grace`.
+/// Serves `router` until `shutdown`, then accepts no further requests and waits for those in
+/// progress, for at most `grace`.
 ///
 /// # Errors
 /// [`io::Error`] of the listener.
@@ -27,7 +27,7 @@ pub async fn serve<L: Listener<Addr: Debug>>(
     let service = router.into_make_service_with_connect_info::<Requests>();
     let server = axum::serve(HeaderLimit(listener), service).with_graceful_shutdown(async move {
         shutdown.await;
-        // Err: the server ended first.
+        // Fails if the server has already ended.
         let _ = stopping.send(());
     });
     let out_of_grace = async {
@@ -48,8 +48,7 @@ pub async fn serve<L: Listener<Addr: Debug>>(
 
 /// Completes on SIGTERM or SIGINT.
 ///
-/// # Errors
-/// [`io::Error`] when the handlers cannot be installed.
+/// # Errors [`io::Error`] when the signal handlers can't be installed.
 pub fn signals() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

@@ -1,5 +1,5 @@
-//! The listener that speaks TLS. Each handshake is made with the certificate of its moment, so that another one
-//! costs no connection.
+//! The TLS listener. Each handshake uses the current certificate, so that replacing it interrupts
+//! no connection.
 
 use std::{
     io,
@@ -20,17 +20,17 @@ use tokio_rustls::{TlsAcceptor, server::TlsStream};
 use crate::State;
 use crate::fair_shares::FairShares;
 
-/// For a handshake: two round trips, and the signature.
+/// Time limit of a handshake: two round trips, and the signature.
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Concurrent handshakes; further connections wait in the kernel's queue.
 const MAX_HANDSHAKES: usize = 4_096;
-/// Concurrent handshakes with one address, or one /64; its further connections are closed: a silent client blocks only
-/// itself.
+/// Concurrent handshakes of one address or /64; its further connections are closed, so that silent
+/// clients only block themselves.
 const MAX_OF_PEER: usize = 256;
-/// Connections that are ready and not yet served.
+/// Most connections that are ready but not served yet.
 const MAX_READY: usize = 256;
 
-/// Accepts connections, and yields those with a complete handshake.
+/// Accepts connections, and yields those whose handshake is complete.
 pub struct TlsListener {
     address: SocketAddr,
     ready: mpsc::Receiver<(TlsStream<TcpStream>, SocketAddr)>,
@@ -38,10 +38,9 @@ pub struct TlsListener {
 }
 
 impl TlsListener {
-    /// Speaks TLS on `listener`, with [`State::certificate`].
+    /// Serves TLS on `listener`, with [`State::certificate`].
     ///
-    /// # Errors
-    /// [`io::Error`]: the listener has no address.
+    /// # Errors [`io::Error`] when the listener has no address.
     pub fn new(listener: TcpListener, state: Arc<State>) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let (done, ready) = mpsc::channel(MAX_READY);
@@ -57,7 +56,8 @@ impl Listener for TlsListener {
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         match self.ready.recv().await {
             Some(ready) => ready,
-            // The sending task has panicked: the service manager's watchdog gets no message, and the port is silent.
+            // The sending task has panicked: the watchdog of the service manager will restart the
+            // process.
             None => std::future::pending().await,
         }
     }
@@ -81,9 +81,9 @@ async fn accept(
     let handshakes = Arc::new(Semaphore::new(MAX_HANDSHAKES));
     let peers = FairShares::new(MAX_OF_PEER, usize::MAX);
     loop {
-        // Err: it is never closed.
+        // The semaphore is never closed.
         let Ok(permit) = handshakes.clone().acquire_owned().await else { return };
-        // Through the trait: an error of one connection ends no other.
+        // The trait's method handles errors of single connections.
         let (stream, peer) = Listener::accept(&mut listener).await;
         let Some(certificate) = state.certificate.load_full() else { return };
         let Some(entry) = peers.enter(Some(network(peer.ip()))) else { continue };
@@ -93,14 +93,14 @@ async fn accept(
             let handshake = TlsAcceptor::from(certificate.tls.clone()).accept(stream);
             if let Ok(Ok(stream)) = timeout(HANDSHAKE, handshake).await {
                 drop((permit, entry));
-                // Err: the listener has gone.
+                // Fails if the listener was dropped.
                 let _ = done.send((stream, peer)).await;
             }
         });
     }
 }
 
-/// The address, or the /64 that one peer has all of.
+/// Returns the address, or the /64 for IPv6, which belongs to one client.
 fn network(ip: IpAddr) -> Arc<str> {
     match ip.to_canonical() {
         IpAddr::V4(ip) => Arc::from(ip.to_string()),
@@ -108,7 +108,8 @@ fn network(ip: IpAddr) -> Arc<str> {
     }
 }
 
-/// Answers are small: they are not held back for more. A socket that refuses is merely slower.
+/// Disables Nagle's algorithm, because responses are small. If that fails, the connection is only
+/// slower.
 pub fn no_delay(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
 }

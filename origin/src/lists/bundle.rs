@@ -1,4 +1,4 @@
-//! The form of a bundle of lists, and the rules that every bundle keeps.
+//! The format of a bundle of lists, and the rules that every bundle must follow.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -14,12 +14,12 @@ use super::names::suffixes;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct Header {
     pub source: String,
-    /// `YYYY-MM-DD`.
+    /// Date as `YYYY-MM-DD`.
     pub date: String,
     pub licence: String,
 }
 
-/// The file format of a bundle. A missing list is a mistake, and so is an unknown one.
+/// Format of a bundle's file. A missing or unknown list is a mistake.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bundle {
@@ -43,7 +43,7 @@ pub struct NameList {
 pub struct OperatorList {
     #[serde(flatten)]
     pub header: Header,
-    /// Domains by the name of their operator.
+    /// Operators' names, each with its domains.
     pub operators: BTreeMap<String, Vec<String>>,
 }
 
@@ -51,7 +51,7 @@ pub struct OperatorList {
 pub struct CountedList {
     #[serde(flatten)]
     pub header: Header,
-    /// Listed domains behind each mail server.
+    /// Mail servers, each with its number of listed domains.
     pub domains: BTreeMap<String, u32>,
 }
 
@@ -59,11 +59,11 @@ pub struct CountedList {
 pub struct MeaningList {
     #[serde(flatten)]
     pub header: Header,
-    /// The domain that is meant by each misspelt one.
+    /// Misspelt domains, each with the intended domain.
     pub meant: BTreeMap<String, String>,
 }
 
-/// Why a bundle is refused.
+/// Reason for rejecting a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mistake(pub String);
 
@@ -75,15 +75,14 @@ impl fmt::Display for Mistake {
 
 impl std::error::Error for Mistake {}
 
-/// Lists that must not name a provider or a relay, or a parent or child of one: all others except the suggested
-/// domains, which are providers.
+/// Lists that mustn't contain a provider or a relay, nor a parent or child of one: all but the
+/// suggested domains, which are providers.
 const ACCUSING: [&str; 4] = ["disposable", "parked_server", "disposable_server", "look_alike"];
 
 impl Bundle {
-    /// Reads a bundle and holds it to the rules.
+    /// Parses a bundle and checks the rules.
     ///
-    /// # Errors
-    /// [`Mistake`] for the first rule that is broken.
+    /// # Errors [`Mistake`] for the first broken rule.
     pub fn parse(text: &str) -> Result<Self, Mistake> {
         let bundle: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(0, |span| {
@@ -95,7 +94,7 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// The headers by the names of the lists.
+    /// Returns the headers with the names of their lists.
     #[must_use]
     pub fn headers(&self) -> [(&'static str, &Header); 7] {
         [
@@ -109,7 +108,7 @@ impl Bundle {
         ]
     }
 
-    /// The names by the names of their lists.
+    /// Returns the entries with the names of their lists.
     #[must_use]
     pub fn entries(&self) -> [(&'static str, Vec<&str>); 7] {
         fn listed(list: &NameList) -> Vec<&str> {
@@ -193,7 +192,8 @@ fn check_names(list: &str, names: &[&str]) -> Result<(), Mistake> {
     Ok(())
 }
 
-/// A provider or relay, a name above or a name below it stands on no list that accuses, and nobody is both.
+/// Checks that no provider or relay, and no parent or child of one, is on an accusing list, and
+/// that no name is both.
 fn check_acquittals(entries: &[(&'static str, Vec<&str>)]) -> Result<(), Mistake> {
     let of = |wanted: &'static str| {
         let lists = entries.iter().filter(move |(list, _)| *list == wanted);
@@ -213,7 +213,7 @@ fn check_acquittals(entries: &[(&'static str, Vec<&str>)]) -> Result<(), Mistake
         .keys()
         .flat_map(|name| suffixes(name).skip(1).map(move |above| (above, *name)))
         .collect();
-    // Nobody chooses a misspelt domain for its mailboxes.
+    // No service chooses a misspelt domain for its mailboxes.
     let misspelt: HashSet<&&str> = of("look_alike").collect();
     if let Some(name) = of("disposable").find(|name| misspelt.contains(name)) {
         return Err(Mistake(format!("{name} is on the lists disposable and look_alike")));

@@ -1,4 +1,5 @@
-//! The figures of the lists, on domains that other parties name: `cargo test -p rcpt-origin --lib lists::evaluation -- --nocapture`.
+//! Accuracy of the lists on domains named by other parties: `cargo test -p rcpt-origin --lib
+//! lists::evaluation -- --nocapture`.
 
 use std::{collections::BTreeSet, sync::LazyLock};
 
@@ -106,7 +107,7 @@ fn no_domain_that_accepts_mail_is_corrected() {
     let Evaluation { providers, relays, .. } = evaluation();
     let disposable = Bundle::parse(BUILT_IN).unwrap().disposable.names;
     providers.names.iter().chain(&relays.names).chain(&disposable).for_each(|name| ask(name));
-    // Each domain one letter away from a suggested one.
+    // All domains one letter away from a suggested one.
     for meant in &lists.suggested {
         for place in 0..=meant.len() {
             let (before, after) = meant.split_at(place);

@@ -1,4 +1,4 @@
-//! From the lists and a domain's mail hosts to its kind.
+//! Determines a domain's kind from the lists and its mail hosts.
 
 use std::collections::HashSet;
 
@@ -8,8 +8,8 @@ use rcpt_shared::{DomainEvidence, DomainFacts, DomainKind, EvidenceSource};
 use super::{Lists, MailRoute, names::listed_suffix};
 
 impl Lists {
-    /// Returns the facts about `domain` (lower-case A-labels): from the acquitting lists first, then from the accusing
-    /// ones, then from its mail hosts.
+    /// Returns the facts about `domain` (lower-case A-labels): from the acquitting lists, then the
+    /// accusing lists, then its mail hosts.
     #[must_use]
     pub fn facts(&self, domain: &str, route: &MailRoute, operators: &Operators) -> DomainFacts {
         let operator = |host: &str| operators.get(operators.of_host(host)?);
@@ -60,7 +60,8 @@ impl Lists {
             && !self.is_acquitted(domain)
     }
 
-    /// Every host is a parking service's. One real host beside it would take the mail.
+    /// Returns whether all hosts belong to a parking service. If a real host is among them, it
+    /// receives the mail.
     fn is_parked(&self, route: &MailRoute) -> bool {
         let is_parking = |host: &str| is_listed(host, &self.parked_servers);
         !route.hosts.is_empty() && route.hosts.iter().all(|host| is_parking(host))
@@ -71,14 +72,15 @@ impl Lists {
         is_listed(host, &self.parked_servers) || is_listed(host, &self.disposable_servers)
     }
 
-    /// Any of the hosts is a throw-away service's: nobody else sends mail there.
+    /// Returns whether any host belongs to a throw-away service: such a service receives mail only
+    /// for its own domains.
     fn is_suspected(&self, domain: &str, route: &MailRoute) -> bool {
         let is_known = |host: &str| is_listed(host, &self.disposable_servers);
         !self.is_acquitted(domain) && route.hosts.iter().any(|host| is_known(host))
     }
 }
 
-/// Returns whether a list of suffixes has the host.
+/// Returns whether the host is in a list of suffixes.
 fn is_listed(host: &str, suffixes: &HashSet<String>) -> bool {
     listed_suffix(host, |name| suffixes.contains(name)).is_some()
 }
@@ -161,7 +163,7 @@ mod tests {
         for domain in ["gmail.com", "duck.com", "x.gmail.com"] {
             assert_eq!(facts(domain, &["mail.wabblywabble.com"]).suspected, None, "{domain}");
         }
-        // Anybody can point an MX at a parking service beside a real host.
+        // Anybody can add a parking service's MX to a real one.
         let domain_facts = facts("firm.example", &["mail.h-email.net", "mx.firm.example"]);
         assert_eq!(domain_facts.kind, DomainKind::Organization);
     }
@@ -179,7 +181,7 @@ mod tests {
             );
             assert_eq!(domain_facts.evidence, [], "{domain}");
         }
-        // `.example` hosts of their own name aside, an operator's consumer domain is no organisation.
+        // An operator's consumer domain isn't an organisation.
         assert_eq!(facts("kakao.com", &["mx.kakao.com"]).kind, DomainKind::Provider);
     }
 }

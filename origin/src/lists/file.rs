@@ -1,13 +1,14 @@
-//! The lists that are in force: those of `lists_file`, if they are no older than the package's own.
+//! The lists in force: those in `lists_file`, unless the built-in ones are newer.
 
 use std::{fs, io, sync::Arc};
 
 use super::{Bundle, Header, Lists};
 
-/// Octets of a file of lists; ours has 210,000.
+/// Greatest size of a lists file in bytes; ours has 210,000.
 pub const MAX_OCTETS: u64 = 8 << 20;
 
-/// The lists in the file at `path`, or those of the package with the reason. An empty path, and one at which nothing is yet, has none.
+/// Returns the lists in the file at `path`, or the built-in ones with the reason. There is no
+/// reason if the path is empty or the file doesn't exist yet.
 #[must_use]
 pub fn in_force(path: &str) -> (Arc<Lists>, Option<String>) {
     let built_in = Lists::built_in();
@@ -30,7 +31,7 @@ pub fn in_force(path: &str) -> (Arc<Lists>, Option<String>) {
     }
 }
 
-/// Reads a file that may be too large.
+/// Reads a file up to the greatest size.
 ///
 /// # Errors
 /// [`io::Error`].
@@ -42,7 +43,7 @@ pub fn read(path: &str) -> io::Result<String> {
 }
 
 impl Lists {
-    /// The name of a list that is older here than in `other`.
+    /// Returns the name of a list that is older than in `other`.
     #[must_use]
     pub fn older_list_than(&self, other: &Self) -> Option<&'static str> {
         let mut lists = other.headers.iter();

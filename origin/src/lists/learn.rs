@@ -1,5 +1,5 @@
-//! `origin lists learn`: mail servers behind many listed domains, for a person to read. Nothing is listed
-//! automatically: anybody can point a domain at anybody's server.
+//! `origin lists learn`: prints mail servers behind many listed domains, for people to review.
+//! Nothing is listed automatically, because anybody can point a domain at any server.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -8,15 +8,16 @@ use rcpt_pool::operators::Operators;
 
 use super::Lists;
 
-/// Domains that are looked up side by side.
+/// Domains looked up concurrently.
 const CONCURRENT_MAX: usize = 50;
 
-/// A mail server with the number of listed domains behind it.
+/// A mail server, and the number of listed domains behind it.
 pub type Proposal = (Arc<str>, usize);
 
 impl Lists {
-    /// Looks up the mail hosts of each disposable domain, and returns those behind at least `least` of them, the most
-    /// used first. Hosts of known operators and of the lists are left out. Failed look-ups are ignored.
+    /// Looks up the mail hosts of each disposable domain, and returns those behind at least `least`
+    /// of them, the most used first. Hosts of known operators and hosts on the lists are left out.
+    /// Failed lookups are ignored.
     pub async fn learn<F>(
         &self,
         mail_hosts: impl Fn(String) -> F,

@@ -1,22 +1,22 @@
-//! The mail hosts of a domain, as its kind depends on them.
+//! A domain's mail hosts, as far as they determine its kind.
 
 use std::sync::Arc;
 
 use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
 
-/// The mail hosts that DNS or a route names.
+/// The mail hosts from DNS or a route.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MailRoute {
-    /// In lower case; empty for a domain without MX records.
+    /// Names in lower case; empty for a domain without MX records.
     pub hosts: Vec<Arc<str>>,
-    /// `None` when this couldn't be determined.
+    /// `None` if this couldn't be determined.
     pub accepts_mail: Option<bool>,
     /// DNS has no MX record: the domain's own address accepts its mail, if there is one.
     pub is_implicit: bool,
 }
 
 impl MailRoute {
-    /// A route that the configuration names.
+    /// Returns the mail hosts of a configured route.
     #[must_use]
     pub fn configured(host: Option<&str>) -> Self {
         Self {
@@ -26,14 +26,14 @@ impl MailRoute {
         }
     }
 
-    /// Adds the probe's findings.
+    /// Adds the probe's results.
     #[must_use]
     pub fn after(self, verdict: &Verdict) -> Self {
         let confidence =
             verdict.details.as_ref().map_or(Confidence::None, |details| details.confidence);
         let accepts_mail = match verdict.reason {
             Reason::DomainRefusesMail => Some(false),
-            // No host that DNS names exists.
+            // None of the hosts named in DNS exists.
             Reason::NoUsableAddress if confidence == Confidence::High => Some(false),
             Reason::DnsFailure => None,
             _ if !self.is_implicit => self.accepts_mail,

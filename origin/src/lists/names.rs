@@ -1,12 +1,12 @@
-//! Names and the names above them.
+//! A name and its parents.
 
-/// The name itself and those above it, down to two labels: the longest first.
+/// Yields the name and its parents, down to two labels, the longest first.
 pub(super) fn suffixes(name: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, above)| above))
         .filter(|suffix| suffix.contains('.'))
 }
 
-/// The longest suffix of `name` in whole labels that `is_listed`.
+/// Returns the longest suffix of `name`, in whole labels, for which `is_listed` is true.
 pub(super) fn listed_suffix(name: &str, is_listed: impl Fn(&str) -> bool) -> Option<&str> {
     suffixes(name).find(|suffix| is_listed(suffix))
 }

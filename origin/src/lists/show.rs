@@ -1,17 +1,17 @@
-//! `origin lists show`: the lists in force, with their source and date.
+//! `origin lists show`: prints the lists in force, with source and date.
 
 use std::fmt::Write as _;
 
 use super::Lists;
 
 impl Lists {
-    /// Returns a line for each list: name, entries, date, licence, source.
+    /// Returns a line per list: name, entries, date, licence, source.
     #[must_use]
     pub fn table(&self) -> String {
         let mut text = String::new();
         for (list, header) in &self.headers {
             let size = self.sizes.get(list).copied().unwrap_or_default();
-            // Writing to a String cannot fail.
+            // Writing to a String can't fail.
             let _ = writeln!(
                 text,
                 "{list:<18}{size:>7}  {}  {}  {}",

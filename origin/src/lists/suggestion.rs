@@ -1,22 +1,22 @@
-//! The intended domain of a misspelt one. A domain that accepts mail is never corrected, except for a short curated
-//! list.
+//! Finds the intended domain of a misspelt one. A domain that accepts mail is never corrected,
+//! except for those on a short curated list.
 
 use rcpt_shared::{DomainFacts, DomainKind};
 use strsim::osa_distance;
 
 use super::Lists;
 
-/// Octets; shorter domains have neighbours that are domains in their own right.
+/// Least length in bytes; shorter domains are too similar to other existing domains.
 const MIN_MISSPELT: usize = 7;
-/// Octets from which two slips are recognised.
+/// Least length in bytes for recognising two slips.
 const MIN_TWO_SLIPS: usize = 10;
 
-/// Rows of the keyboard as most layouts have them.
+/// Rows of most keyboard layouts.
 const ROWS: [&str; 4] = ["1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm"];
 
 impl Lists {
-    /// The domain that was probably meant by `domain`: by the list of look-alikes, or where the facts say that it takes no mail or is
-    /// parked.
+    /// Returns the domain that was probably meant by `domain`: from the list of look-alikes, or if
+    /// the facts say that it accepts no mail or is parked.
     #[must_use]
     pub fn suggestion(&self, domain: &str, facts: &DomainFacts) -> Option<&str> {
         if matches!(facts.kind, DomainKind::Provider | DomainKind::Relay) {
@@ -30,13 +30,14 @@ impl Lists {
             return None;
         }
         let cost = |known: &&String| cost(domain, known).unwrap_or(u8::MAX);
-        // The first of equal ones is the most used.
+        // Of equally close domains, the first is the most used.
         let closest = self.suggested.iter().min_by_key(cost)?;
         (cost(&closest) < u8::MAX).then_some(closest)
     }
 }
 
-/// Returns how unlikely a slip from `meant` to `typed` is, from 0; `None` if it is more than a typing slip.
+/// Returns the unlikelihood of typing `typed` for `meant`, from 0; `None` if it is more than a
+/// typing slip.
 fn cost(typed: &str, meant: &str) -> Option<u8> {
     if is_slip_of_ending(typed, meant) {
         return Some(0);
@@ -49,7 +50,7 @@ fn cost(typed: &str, meant: &str) -> Option<u8> {
     }
 }
 
-/// The same up to the last dot, and behind it a slip of the top-level domain, such as `con`, `cmo`, `c` or `comm`.
+/// Returns whether only the top-level domain is mistyped, such as `con`, `cmo`, `c` or `comm`.
 fn is_slip_of_ending(typed: &str, meant: &str) -> bool {
     let (Some((typed, typed_end)), Some((meant, meant_end))) =
         (typed.rsplit_once('.'), meant.rsplit_once('.'))
@@ -115,7 +116,7 @@ mod tests {
             ("t-onlin.de", Some("t-online.de")),
             ("btinterent.con", Some("btinternet.com")),
             ("yahoo.com.be", Some("yahoo.com.br")),
-            // Too short, too far, or the name of a provider.
+            // Too short, too different, or a provider's own domain.
             ("qw.com", None),
             ("gmx.dd", None),
             ("example.com", None),
@@ -134,7 +135,7 @@ mod tests {
     fn without_evidence_of_dns_only_the_curated_look_alikes_are_corrected() {
         for accepts_mail in [Some(true), None] {
             let suggestion = |typed: &str| of(typed, accepts_mail, DomainKind::Organization);
-            // Companies with these names exist.
+            // Companies with these domains exist.
             for real in
                 ["aon.com", "msc.com", "gmx.co", "email.co", "mail.con", "gmail.con", "outlooj.com"]
             {
@@ -146,7 +147,7 @@ mod tests {
 
     #[test]
     fn an_easier_slip_wins_over_a_harder_one() {
-        // One exchange from gmail.com, one wrong letter far away from ymail.com.
+        // One transposition away from gmail.com, and one distant wrong letter away from ymail.com.
         assert_eq!(of("gmali.com", Some(false), DomainKind::Unknown).as_deref(), Some("gmail.com"));
         assert_eq!(of("tmail.com", Some(false), DomainKind::Unknown).as_deref(), Some("gmail.com"));
         assert_eq!(

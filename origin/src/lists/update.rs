@@ -1,4 +1,5 @@
-//! `origin lists update`: a signed bundle takes the place of the one in force, or nothing changes and the reason is given.
+//! `origin lists update`: replaces the lists in force by a signed bundle, or changes nothing and
+//! gives the reason.
 
 use std::{
     collections::HashSet,
@@ -12,37 +13,38 @@ use minisign_verify::{PublicKey, Signature};
 
 use super::{Bundle, Lists, Mistake, file, in_force};
 
-/// Time of a download.
+/// Time limit of a download.
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(60);
-/// Octets of a signature's file; ours has some 300.
+/// Greatest size of a signature file in bytes; ours has about 300.
 const MAX_SIGNATURE: u64 = 16 << 10;
-/// End of the name of a signature's file.
+/// Suffix of a signature file's name.
 const SIGNATURE_END: &str = ".minisig";
 
-/// Limits of the names that an update may remove from a list: this percentage, or this number if that is more. An
-/// emptied list is a mistake or an attack, but a list of twenty names must be able to lose some.
+/// Greatest share of a list's names that an update may remove, in percent; a small fixed number is
+/// always allowed. An emptied list is a mistake or an attack, but a list of twenty names must be
+/// able to lose some.
 const REMOVED_PERCENT_MAX: usize = 3;
 const REMOVED_MIN: usize = 3;
-/// The same for names that it may add.
+/// Greatest share of names that an update may add, in percent.
 const ADDED_PERCENT_MAX: usize = 20;
 const ADDED_MIN: usize = 20;
 
-/// Outcome of an update.
+/// Result of an update.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Updated {
-    /// The names of the lists that are newer now.
+    /// Names of the lists that are now newer.
     Replaced(Vec<&'static str>),
-    /// The bundle is the one in force.
+    /// The bundle is already in force.
     AlreadyInForce,
 }
 
-/// Why an update is refused, as a sentence.
+/// Reason for rejecting an update, as a sentence.
 type Reason = String;
 
-/// Fetches the bundle at `source` (a URL or a file) with its signature, holds both to the rules, and replaces the file at `into`.
+/// Fetches the bundle at `source` (a URL or a file) with its signature, checks both, and replaces
+/// the file at `into`.
 ///
-/// # Errors
-/// The reason; then nothing has changed.
+/// # Errors The reason; nothing has changed then.
 pub fn update(source: &str, key: &Path, into: &Path) -> Result<Updated, Reason> {
     let key = read_key(key)?;
     let bundle = fetch(source, file::MAX_OCTETS)?;
@@ -54,7 +56,7 @@ pub fn update(source: &str, key: &Path, into: &Path) -> Result<Updated, Reason> 
 fn read_key(path: &Path) -> Result<PublicKey, Reason> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("no key: {shown}: {error}"))?;
-    // A file as `minisign -G` writes it, or its second line alone.
+    // Accepts a file in the format of `minisign -G`, or only its second line.
     PublicKey::decode(&text)
         .or_else(|_| PublicKey::from_base64(text.trim()))
         .map_err(|_| format!("no key: {shown} holds none of minisign's"))
@@ -68,7 +70,7 @@ fn verified(key: &PublicKey, bundle: Vec<u8>, signature: &[u8]) -> Result<String
     String::from_utf8(bundle).map_err(|_| "the bundle is no text".to_owned())
 }
 
-/// Replaces the lists at `into` by a bundle with a verified signature.
+/// Replaces the lists at `into` by a bundle whose signature was verified.
 fn replace(text: &str, into: &Path) -> Result<Updated, Reason> {
     let bundle = Bundle::parse(text).map_err(|Mistake(problem)| problem)?;
     let path = into.to_str().ok_or("the path of the lists is no text")?;
@@ -81,7 +83,7 @@ fn replace(text: &str, into: &Path) -> Result<Updated, Reason> {
     Ok(Updated::Replaced(newer))
 }
 
-/// Compares a bundle with the lists in force, and returns the lists of it that are newer.
+/// Compares a bundle with the lists in force, and returns the bundle's newer lists.
 fn newer_lists(bundle: &Bundle, current: &Lists) -> Result<Vec<&'static str>, Reason> {
     let mut newer = Vec::new();
     for ((list, header), (_, names)) in bundle.headers().into_iter().zip(bundle.entries()) {
@@ -118,7 +120,8 @@ fn newer_lists(bundle: &Bundle, current: &Lists) -> Result<Vec<&'static str>, Re
     Ok(newer)
 }
 
-/// Writes a file beside and renames it: a reader sees the old lists or the new ones, also after a crash.
+/// Writes a temporary file and renames it, so that readers see either the old or the new lists,
+/// even after a crash.
 fn write(text: &str, into: &Path) -> io::Result<()> {
     let mut beside = into.as_os_str().to_owned();
     beside.push(".new");
@@ -130,7 +133,7 @@ fn write(text: &str, into: &Path) -> io::Result<()> {
         fs::rename(&beside, into)
     })();
     if written.is_err() {
-        // It may not even exist.
+        // The file may not exist.
         let _ = fs::remove_file(&beside);
     }
     written?;
@@ -138,7 +141,7 @@ fn write(text: &str, into: &Path) -> io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// The octets of a URL or a file, at most `most`.
+/// Returns the bytes of a URL or a file, at most `most`.
 fn fetch(source: &str, most: u64) -> Result<Vec<u8>, Reason> {
     let failed = |error: &dyn std::fmt::Display| format!("{source}: {error}");
     let mut octets = Vec::new();
@@ -171,7 +174,7 @@ mod tests {
     use super::{super::BUILT_IN, Updated, update};
     use crate::lists::in_force;
 
-    /// A folder with a key, a bundle with its signature, and the lists in force.
+    /// A folder with a key, a signed bundle, and the lists in force.
     struct World {
         folder: PathBuf,
         keys: KeyPair,
@@ -209,7 +212,7 @@ mod tests {
             fs::read_to_string(self.folder.join("lists.toml")).ok()
         }
 
-        /// An update that is refused for this, and changes nothing.
+        /// Asserts that an update is rejected for this reason and changes nothing.
         fn refuses(&self, text: &str, reason: &str) {
             let before = self.lists();
             let refused = self.offer(text).unwrap_err();
@@ -225,18 +228,18 @@ mod tests {
         }
     }
 
-    /// The package's lists with the disposable ones of another day.
+    /// Returns the built-in lists with another date for the disposable one.
     fn of_day(day: &str) -> String {
         BUILT_IN.replacen("2026-11-09", day, 1)
     }
 
-    /// `count` further disposable domains.
+    /// Adds `count` disposable domains.
     fn with_more(text: &str, count: usize) -> String {
         let names: String = (0..count).map(|n| format!("\"more-{n}.example\", ")).collect();
         text.replacen("\"mailinator.com\"", &format!("{names}\"mailinator.com\""), 1)
     }
 
-    /// Without `count` of the disposable domains.
+    /// Removes `count` disposable domains.
     fn with_fewer(text: &str, count: usize) -> String {
         let (head, rest) = text.split_once("names = [\n").unwrap();
         let (names, tail) = rest.split_once(']').unwrap();
@@ -253,7 +256,7 @@ mod tests {
         let (lists, note) = in_force(world.folder.join("lists.toml").to_str().unwrap());
         assert!(lists.is_disposable("more-4.example") && note.is_none());
         assert_eq!(world.update(), Ok(Updated::AlreadyInForce));
-        // A replay of the one before, and other names under the same date.
+        // A replay of the previous bundle, and other names with the same date.
         world.refuses(&of_day("2099-01-01"), "older than 2099-01-02");
         world.refuses(BUILT_IN, "older than 2099-01-02");
         world.refuses(&with_more(&of_day("2099-01-02"), 6), "and other names");
@@ -319,7 +322,7 @@ mod tests {
     fn a_folder_that_takes_no_file_changes_nothing() {
         let world = World::new("folder");
         world.sign(&of_day("2099-01-02"));
-        // A folder in the place of the file beside.
+        // A folder exists with the temporary file's name.
         fs::create_dir_all(world.folder.join("lists.toml.new")).unwrap();
         assert!(world.update().unwrap_err().contains("lists.toml"));
         assert_eq!(world.lists(), None);

@@ -1,5 +1,5 @@
-//! Addresses that may be dialled. Strangers choose the name of a mail host, so without this check a probe would connect
-//! to any machine in our network.
+//! Rules for the addresses that we may connect to. Strangers choose the names of mail hosts, so
+//! without this check a probe could connect to any machine in our network.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
@@ -17,8 +17,8 @@ const fn v6(a: u16, b: u16, c: u16, prefix: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(a, b, c, 0, 0, 0, 0, 0), prefix)
 }
 
-/// IANA IPv4 special-purpose registry (RFC 6890), and multicast. Globally reachable ranges are included: none of them
-/// holds a mail server.
+/// IANA IPv4 special-purpose registry (RFC 6890), and multicast. Ranges that are globally reachable
+/// are included too, because none of them contains a mail server.
 const FORBIDDEN_V4: [Ipv4Net; 18] = [
     v4(0, 0, 0, 0, 8),       // this network
     v4(10, 0, 0, 0, 8),      // private use
@@ -40,12 +40,12 @@ const FORBIDDEN_V4: [Ipv4Net; 18] = [
     v4(240, 0, 0, 0, 4),     // reserved, and limited broadcast
 ];
 
-/// The only IPv6 range from which IANA assigns global unicast addresses. Ranges outside need no row: unspecified,
-/// loopback, IPv4-mapped and -compatible, NAT64 (64:ff9b::/96, 64:ff9b:1::/48), discard-only, segment routing, unique
-/// local, link local, site local, multicast.
+/// The only IPv6 range from which IANA assigns global unicast addresses. Ranges outside need no
+/// row: unspecified, loopback, IPv4-mapped and -compatible, NAT64 (64:ff9b::/96, 64:ff9b:1::/48),
+/// discard-only, segment routing, unique local, link local, site local, multicast.
 const GLOBAL_UNICAST: Ipv6Net = v6(0x2000, 0, 0, 3);
 
-/// The rows of the IANA IPv6 special-purpose registry inside [`GLOBAL_UNICAST`].
+/// Rows of the IANA IPv6 special-purpose registry within [`GLOBAL_UNICAST`].
 const FORBIDDEN_V6: [Ipv6Net; 5] = [
     v6(0x2001, 0, 0, 23), // IETF protocol assignments: Teredo, benchmarking, ORCHID, AMT, …
     v6(0x2001, 0x0db8, 0, 32), // documentation
@@ -54,7 +54,7 @@ const FORBIDDEN_V6: [Ipv6Net; 5] = [
     v6(0x3fff, 0, 0, 20), // documentation
 ];
 
-/// The rule for addresses found in DNS.
+/// Decides which addresses from DNS we may connect to.
 #[derive(Debug, Default)]
 pub struct Guard {
     allowed: Vec<IpNet>,
@@ -62,7 +62,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// `allowed` overrides all other rules; `own` are the addresses of this machine.
+    /// `allowed` overrides all other rules; `own` are this machine's addresses.
     pub fn new(allowed: Vec<IpNet>, own: Vec<IpAddr>) -> Self {
         Self { allowed, own: ArcSwap::from_pointee(own) }
     }
@@ -77,7 +77,7 @@ impl Guard {
         self.own.store(Arc::new(own));
     }
 
-    /// Returns whether `ip` may be dialled.
+    /// Returns whether we may connect to `ip`.
     pub fn permits(&self, ip: IpAddr) -> bool {
         self.allowed.iter().any(|network| network.contains(&ip))
             || (is_public_unicast(ip) && !self.own.load().contains(&ip))

@@ -1,9 +1,9 @@
-//! Names that no public DNS zone holds.
+//! Names that don't exist in public DNS.
 
-/// Names that no public DNS zone holds, from the IANA special-use domain names registry.
+/// Names that don't exist in public DNS, from the IANA registry of special-use domain names.
 ///
-/// `example.com`, `example.net` and `example.org` are in the registry too, but they are delegated and
-/// answer for themselves.
+/// `example.com`, `example.net` and `example.org` are in the registry too, but they are delegated
+/// and can be queried.
 const SPECIAL_USE: [&str; 8] = [
     // RFC 6761 §6.2–6.5.
     "test",
@@ -20,8 +20,8 @@ const SPECIAL_USE: [&str; 8] = [
     "alt",
 ];
 
-/// Returns whether `domain` (lower-case) is, or is under, a special-use name: it isn't queried, because the answer is
-/// known and the query would leave our network for nothing (RFC 6761 §6).
+/// Returns whether `domain` (lower-case) is a special-use name or below one. It isn't queried,
+/// because the answer is known and queries mustn't leave our network (RFC 6761 §6).
 pub fn is_special_use(domain: &str) -> bool {
     SPECIAL_USE.iter().any(|name| {
         domain.strip_suffix(name).is_some_and(|under| under.is_empty() || under.ends_with('.'))

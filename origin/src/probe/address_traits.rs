@@ -1,11 +1,11 @@
-//! The traits of an address: disposable, a role, a free provider, misspelt.
+//! Traits of an address: disposable, role, free provider, misspelt.
 
 use rcpt_shared::{Address, DomainFacts, DomainKind, Traits, is_role};
 
 use super::sandbox;
 use crate::lists::Lists;
 
-/// The traits of `address`: those of its domain follow from the domain's kind.
+/// Returns the traits of `address`; those of its domain follow from the domain's kind.
 pub(super) fn address_traits(address: &Address, facts: &DomainFacts, lists: &Lists) -> Traits {
     let domain = address.domain();
     let suggested = lists.suggestion(domain, facts).map(str::to_owned);

@@ -1,33 +1,33 @@
-//! The outcome of asking one host, or one of its addresses.
+//! Results of asking a host, or one of its addresses.
 
 use std::time::Duration;
 
 use rcpt_shared::Verdict;
 
-/// The outcome of asking a host.
+/// Result of asking a host.
 pub(super) enum Outcome {
-    /// The verdict is final; no other host is asked.
+    /// The verdict is final; no other host is tried.
     Settled(Verdict),
-    /// A failure that may be this host's alone: the next one is asked.
+    /// A failure that may affect only this host: the next one is tried.
     NextHost(Verdict),
 }
 
-/// The outcome of asking one of its addresses.
+/// Result of asking one address of a host.
 pub(super) enum Attempt {
-    /// The verdict is final; no other host is asked.
+    /// The verdict is final; no other host is tried.
     Settled(Verdict),
-    /// A failure that may be this host's alone: the next one is asked.
+    /// A failure that may affect only this host: the next one is tried.
     NextHost(Verdict),
-    /// A host of equal preference may have another answer; else the verdict stands.
+    /// A host of equal preference may reply differently; otherwise the verdict stands.
     AskEqual(Verdict),
-    /// The same host may have another answer after a moment; else the verdict stands.
+    /// The same host may reply differently after a moment; otherwise the verdict stands.
     AskAgain(Verdict, Retry),
 }
 
-/// When and where to ask a host again.
+/// When and how to ask a host again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Retry {
     pub after: Duration,
-    /// In a new session: this one's answer will stay the same.
+    /// True if a new session is needed, because this one would reply the same.
     pub afresh: bool,
 }

@@ -1,14 +1,14 @@
-//! The budget of one address of a list: it begins when the address has a session.
+//! The budget of one address in a list: it starts when the address gets a session.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-/// The budget of an address of a list is looked at no more often.
+/// Interval at which an address's budget is checked.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Runs the probe of one address of a list. Time `lost` to waiting and DNS doesn't count. It waits for a session until
-/// the deadline, and has its whole budget once it has one.
+/// Runs the probe of one address in a list. Time `lost` to waiting and DNS isn't counted. The probe
+/// waits for a session until the deadline, and then has its whole budget.
 pub(super) async fn within_own_budget<T>(
     mut work: impl Future<Output = T> + Unpin,
     budget: Duration,

@@ -1,15 +1,15 @@
-//! The most informative of the failures at several hosts.
+//! Selects the most informative of several hosts' failures.
 
 use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
 
-/// The most informative failure of several hosts: the one that got furthest, and the earlier among equals, because
-/// hosts come in order of preference.
+/// The most informative of several hosts' failures: the one at the latest stage, and the earliest
+/// among equals, because hosts come in order of preference.
 #[derive(Default)]
 pub(super) struct BestFailure {
     best: Option<Verdict>,
-    /// Hosts that failed for another reason than the first one.
+    /// True if hosts failed for different reasons.
     is_mixed: bool,
-    /// True if one of them left the confidence open.
+    /// True if one of the failures has low confidence.
     is_open: bool,
 }
 
@@ -23,14 +23,14 @@ impl BestFailure {
         }
     }
 
-    /// Returns the most informative failure. A failure that holds for a domain only if all hosts share it is skipped
-    /// where they don't.
+    /// Returns the most informative failure. A failure that holds for a domain only if all hosts
+    /// share it is skipped if they don't.
     pub(super) fn into_verdict(self) -> Verdict {
-        // Without a host there is no address.
+        // Without hosts there is no address to connect to.
         let mut best = self.best.unwrap_or_else(|| {
             Verdict::new(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns)
         });
-        // RFC 7504: one host takes no mail, and another may.
+        // RFC 7504: one host accepts no mail, but another may.
         if self.is_mixed && best.reason == Reason::DomainRefusesMail {
             best.reason = Reason::ServerUnavailable;
         }
@@ -41,13 +41,14 @@ impl BestFailure {
     }
 }
 
-/// At one stage our own failure outweighs a server's: "we could not find its address" leaves open what "it has
-/// none" would settle.
+/// At the same stage, our own failure outweighs a server's: if we couldn't look up an address, it
+/// isn't certain that there is none.
 fn rank(failure: &Verdict) -> (Stage, bool) {
     (failure.stage, matches!(failure.reason, Reason::DnsFailure | Reason::OurLimit))
 }
 
-/// Returns the meaning of all hosts' failure for a domain: if each accepts no mail (RFC 7504), the domain accepts none.
+/// Converts a failure shared by all hosts to one of the domain: if each host accepts no mail (RFC
+/// 7504), the domain accepts none.
 pub(super) fn of_domain(failure: Verdict) -> Verdict {
     match failure.reason {
         Reason::DomainRefusesMail => Verdict { status: Status::Refused, ..failure },

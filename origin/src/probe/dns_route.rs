@@ -1,4 +1,4 @@
-//! DNS' answer about a domain's mail hosts, as the domain's kind depends on it.
+//! Converts DNS' results for mail hosts to the form that determines a domain's kind.
 
 use crate::{
     dns::Mx,
@@ -6,7 +6,7 @@ use crate::{
     mx::{MailHosts, NoMailHosts},
 };
 
-/// The answer of DNS.
+/// Converts a DNS result.
 pub(super) fn route_of(found: &Result<MailHosts, NoMailHosts>) -> MailRoute {
     match found {
         Ok(MailHosts::Explicit(hosts)) => route_to(hosts),
@@ -16,7 +16,7 @@ pub(super) fn route_of(found: &Result<MailHosts, NoMailHosts>) -> MailRoute {
     }
 }
 
-/// The route to these MX hosts.
+/// Returns the route with these MX hosts.
 pub(super) fn route_to(hosts: &[Mx]) -> MailRoute {
     MailRoute {
         hosts: hosts.iter().map(|mx| mx.exchange.clone()).collect(),

@@ -1,4 +1,4 @@
-//! The facts about a domain without a probe: the lists, its mail hosts in DNS, and the domain that was meant.
+//! Facts about a domain without a probe: the lists, its mail hosts in DNS, and the intended domain.
 
 use rcpt_shared::{DomainKind, DomainReport, sandbox::domain_facts};
 use tokio::time::timeout;
@@ -12,8 +12,8 @@ use crate::{
 };
 
 impl Prober {
-    /// Returns the facts from lists and DNS about `domain` (lower-case A-labels); `None` when no nameserver answers
-    /// within the probe's time and no list has the domain.
+    /// Returns the facts about `domain` (lower-case A-labels) from lists and DNS; `None` if no
+    /// nameserver responds within the probe's time and no list contains the domain.
     pub async fn domain_report(&self, domain: &str) -> Option<DomainReport> {
         let config = self.config();
         let (facts, is_known) = match domain_facts(domain) {

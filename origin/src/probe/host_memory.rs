@@ -1,7 +1,7 @@
-//! Memory of mail hosts and domains, to spare the next probe a round trip or a futile attempt.
+//! Memory about mail hosts and domains, which saves later probes a round trip or a futile attempt.
 //!
-//! Each memory is bounded in entries and in time; an entry is about 100 bytes, so all of them together
-//! stay below 10 MB.
+//! Each memory is limited in entries and time; an entry takes about 100 bytes, so all of them
+//! together stay below 10 MB.
 
 use std::{borrow::Cow, cmp::Reverse, hash::Hash, sync::Arc, time::Duration};
 
@@ -14,29 +14,30 @@ use tokio::time::Instant;
 
 use crate::dns::Mx;
 
-/// Entries of each memory. About as many hosts take the mail of most of the world.
+/// Entries per memory. About this many hosts accept most of the world's mail.
 const MAX_ENTRIES: u64 = 20_000;
-/// Capabilities expire because a server's configuration changes.
+/// Lifetime of stored capabilities: a server's configuration may change.
 const OFFERS_KEPT: Duration = Duration::from_secs(3_600);
-/// A host that could not be reached is tried after its siblings for so long.
+/// Time for which an unreachable host is tried after its siblings.
 const DOWN_KEPT: Duration = Duration::from_secs(60);
-/// A domain's habit is asked about once a day (docs/verdicts.md).
+/// Interval of the control recipient for a domain (docs/verdicts.md).
 const DAY: Duration = Duration::from_secs(24 * 3_600);
-/// Delay until the next control recipient after one without an answer; it doubles each time.
+/// Delay until the next control recipient after an inconclusive one; it doubles each time.
 const DOUBT: Duration = Duration::from_secs(15 * 60);
-/// Longer than a day, so that the length of a doubt outlives it.
+/// Lifetime of an entry: longer than a day, so that the length of a doubt is still known when it
+/// ends.
 const HABIT_KEPT: Duration = Duration::from_secs(2 * 24 * 3_600);
 
 /// Capabilities that a host has shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Offers {
-    /// It refused MAIL or RCPT until the session was encrypted.
+    /// It has refused MAIL or RCPT until the session was encrypted.
     pub demands_tls: bool,
-    /// It does not take UTF-8 local parts.
+    /// It rejects UTF-8 local parts.
     pub lacks_smtputf8: bool,
-    /// The greeting it takes.
+    /// The greeting that it accepts.
     pub greeting: Greeting,
-    /// Recipients that it takes in one session, where it closed one for more.
+    /// Most recipients per session, if it has closed a session for more.
     pub recipients_max: Option<usize>,
 }
 
@@ -48,8 +49,8 @@ struct Habit {
     lasts: Duration,
 }
 
-/// Values that expire after a fixed time by tokio's clock: the cache's own clock doesn't follow it in virtual time, and
-/// only frees expired entries.
+/// Values that expire after a fixed time by tokio's clock. The cache's own clock doesn't follow
+/// virtual time, and only frees expired entries.
 struct Memory<T> {
     entries: Cache<Arc<str>, (T, Instant)>,
     kept: Duration,
@@ -74,10 +75,10 @@ impl<T: Clone + Send + Sync + 'static> Memory<T> {
 pub(super) struct HostMemory {
     offers: Memory<Offers>,
     down: Memory<()>,
-    /// By a keyed hash of domain and host, since it outlives a restart.
+    /// By a keyed hash of domain and host, since it survives restarts.
     catch_all: Cache<u64, Habit>,
     keys: HashKey,
-    /// Domain and host where a recipient was refused by name within the day.
+    /// Domain and host where a recipient was refused by name within the last day.
     refuses_by_name: Memory<()>,
 }
 
@@ -85,7 +86,7 @@ pub(super) struct HostMemory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HabitMemory {
     key: u64,
-    /// `None`: the control recipient had no answer.
+    /// `None` if the control recipient was inconclusive.
     accepts_all: Option<bool>,
     seconds_left: u32,
     lasts: u32,
@@ -100,7 +101,7 @@ where
 }
 
 impl HostMemory {
-    /// Domains and hosts are distinguished by hashes under `keys`.
+    /// Creates an empty memory; domains and hosts are hashed under `keys`.
     pub(super) fn new(keys: HashKey) -> Self {
         Self {
             offers: Memory::new(OFFERS_KEPT),
@@ -111,7 +112,7 @@ impl HostMemory {
         }
     }
 
-    /// The habits for the next process, those that last longest first.
+    /// Returns the habits for the next process, longest remaining lifetime first.
     pub(super) fn habits(&self) -> Vec<HabitMemory> {
         let now = Instant::now();
         let seconds = |time: Duration| u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
@@ -131,7 +132,7 @@ impl HostMemory {
         habits
     }
 
-    /// Takes over the habits of a process that ended `pause` ago.
+    /// Loads the habits of a process that ended `pause` ago.
     pub(super) fn recall(&self, habits: &[HabitMemory], pause: Duration) {
         let now = Instant::now();
         for habit in habits {
@@ -151,7 +152,7 @@ impl HostMemory {
         self.offers.get(host).unwrap_or_default()
     }
 
-    /// Records deviations from the default; the default needs no memory.
+    /// Records capabilities that differ from the default.
     pub(super) fn showed(&self, host: &str, offers: Offers) {
         if offers != self.offers(host) {
             self.offers.insert(host, offers);
@@ -162,8 +163,8 @@ impl HostMemory {
         self.down.insert(host, ());
     }
 
-    /// Returns the hosts, with recently unreachable ones after the others of their list: the next preference is better
-    /// than four seconds of waiting for a dead host.
+    /// Returns the hosts with recently unreachable ones last: trying the next preference is better
+    /// than waiting four seconds for a dead host.
     pub(super) fn in_health_order<'h>(&self, hosts: &'h [Mx]) -> Cow<'h, [Mx]> {
         let is_down = |host: &Mx| self.down.get(&host.exchange).is_some();
         if hosts.len() < 2 || !hosts.iter().any(is_down) {
@@ -179,8 +180,8 @@ impl HostMemory {
         (habit.until > Instant::now()).then_some(habit.found)
     }
 
-    /// Stores the result of a control recipient: for a day, and a doubt for a quarter of an hour, which doubles with
-    /// each further one.
+    /// Stores a control recipient's result: for a day, or if inconclusive for 15 minutes, doubling
+    /// each time.
     pub(super) fn is_catch_all(&self, key: &str, found: CatchAll) {
         let key = self.keys.hash_one(key);
         let before = self.catch_all.get(&key).filter(|habit| habit.found == CatchAll::Unknown);
@@ -193,21 +194,22 @@ impl HostMemory {
         self.catch_all.insert(key, habit);
     }
 
-    /// Remembers that a recipient was refused by name.
+    /// Records that a recipient was refused by name.
     pub(super) fn refused_by_name(&self, key: &str) {
         if self.refuses_by_name.get(key).is_none() {
             self.refuses_by_name.insert(key, ());
         }
     }
 
-    /// Returns whether a recipient was refused by name within the day: something is known there, but one name refused
-    /// doesn't show that others are.
+    /// Returns whether a recipient was refused by name within the last day: the server knows some
+    /// names, but one refusal doesn't prove that it refuses others.
     pub(super) fn refuses_by_name(&self, key: &str) -> bool {
         self.refuses_by_name.get(key).is_some()
     }
 }
 
-/// Returns the key of a control recipient's result: backup hosts accept names that the first host refuses.
+/// Returns the key of a control recipient's result: backup hosts may accept names that the first
+/// host refuses.
 pub(super) fn catch_all_key(domain: &str, host: &str) -> String {
     [domain, "\n", host].concat()
 }

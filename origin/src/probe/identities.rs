@@ -1,4 +1,4 @@
-//! Our source addresses by number, and the choice of one for a domain.
+//! Our source addresses by number, and the choice of one for each domain.
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -10,13 +10,13 @@ use rcpt_smtp::HeloIdentity;
 
 use crate::config::Config;
 
-/// Our source addresses. A number that was given to one stays its own over reloads, because the pool keeps what it
-/// has learnt by it.
+/// Our source addresses. An address keeps its number over reloads, because the pool stores records
+/// under it.
 pub(super) struct Identities {
     numbered: Vec<Numbered>,
-    /// Our name at an address that the system chooses.
+    /// Our name with an address chosen by the system.
     unbound: Arc<HeloIdentity>,
-    /// Which of them asks about a domain depends on this secret, so it can't be chosen from outside.
+    /// Secret on which the choice for a domain depends, so that outsiders can't control it.
     key: Vec<u8>,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Identities {
 struct Numbered {
     identity: Arc<HeloIdentity>,
     label: Arc<str>,
-    /// False once a reload has taken it out: sessions that are open end, and no others begin.
+    /// False after a reload has removed it: open sessions end, and no others start.
     is_in_use: bool,
 }
 
@@ -45,7 +45,8 @@ impl Identities {
         Self { numbered: Vec::new(), unbound, key: config.own_secret().to_vec() }.with(config)
     }
 
-    /// These with the source addresses of `config`, each under the number that it had.
+    /// Returns the identities with the source addresses of `config`; known addresses keep their
+    /// numbers.
     pub(super) fn with(&self, config: &Config) -> Self {
         let mut numbered = self.numbered.clone();
         numbered.iter_mut().for_each(|known| known.is_in_use = false);
@@ -62,7 +63,7 @@ impl Identities {
         Self { numbered, unbound: self.unbound.clone(), key: self.key.clone() }
     }
 
-    /// Without any, there is the configured name.
+    /// Without source addresses, returns the configured name.
     pub(super) fn get(&self, number: usize) -> Arc<HeloIdentity> {
         let numbered_identity = self.numbered.get(number);
         numbered_identity.map_or_else(
@@ -76,28 +77,27 @@ impl Identities {
         in_use.map(|known| &known.identity)
     }
 
-    /// A value of each, by number.
+    /// Returns a value for each identity, by number.
     pub(super) fn numbered<T>(&self, of: impl Fn(&HeloIdentity) -> T) -> Vec<T> {
         self.numbered.iter().map(|known| of(&known.identity)).collect()
     }
 
-    /// Every name that we go by, or went by.
+    /// Returns all our current and former names.
     pub(super) fn helo_names(&self) -> impl Iterator<Item = &str> {
         let numbered = self.numbered.iter().map(|known| &known.identity);
         numbered.chain([&self.unbound]).map(|identity| identity.helo_name.as_str())
     }
 
-    /// The one that asks about `domain` for accounts of the class, always the same: a server that wants to be asked
-    /// again later must be asked from the same address. Where no address is set apart for the class, all accounts
-    /// share the others.
+    /// Returns the number of the address for `domain` and accounts of this class. It is always the
+    /// same, because a server that defers a request expects the retry from the same address. If no
+    /// address is reserved for the class, it shares those of the others.
     ///
-    /// It is the one of the highest hash with the domain, so a further address takes over the domains that it gains
-    /// and moves no other.
+    /// Rendezvous hashing: an additional address takes over some domains and moves no others.
     pub(super) fn of(&self, domain: &str, class: SourceClass) -> usize {
         let in_use = || self.numbered.iter().enumerate().filter(|(_, known)| known.is_in_use);
         let has_own = in_use().any(|(_, known)| known.class() == class);
         let candidates = || in_use().filter(|(_, known)| !has_own || known.class() == class);
-        // Most origins have one, and hash nothing.
+        // Most origins have one address and need no hash.
         match candidates().take(2).count() {
             0 => 0,
             1 => candidates().next().map_or(0, |(number, _)| number),

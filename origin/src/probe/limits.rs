@@ -1,4 +1,4 @@
-//! The rules of the pool, as they are configured.
+//! The pool's limits, from the configuration.
 
 use std::time::Duration;
 
@@ -8,8 +8,8 @@ use super::client::Client;
 
 use crate::config::Config;
 
-/// Longest idle time of a session: long enough for the next address of a list, short enough that servers don't mind
-/// (RFC 5321 §4.5.3.2.7 lets them wait five minutes).
+/// Longest idle time of a session: long enough for a list's next address, and short enough not to
+/// bother servers (RFC 5321 §4.5.3.2.7 lets them wait five minutes).
 const MAX_IDLE: Duration = Duration::from_secs(30);
 
 pub(super) fn pool_settings(config: &Config, client: &Client) -> Settings {

@@ -1,4 +1,4 @@
-//! Whom an address of a list is grouped with.
+//! Grouping of a list's addresses.
 
 use rcpt_shared::Address;
 
@@ -8,12 +8,12 @@ use crate::{
     mx::{self, MailHosts},
 };
 
-/// Maximum of a list's concurrent questions at one operator or machine.
+/// Most concurrent checks of a list at one operator or machine.
 const MAX_AT_ONCE: usize = 8;
 
 impl Prober {
-    /// Returns the key of the limits that most likely apply to an address, to group those of a list, and the number
-    /// that may be asked concurrently.
+    /// Returns the key of the limits that probably apply to an address, by which a list's addresses
+    /// are grouped, and how many of the group may be checked concurrently.
     pub async fn plan(&self, address: &Address) -> (String, usize) {
         let domain = address.domain();
         let config = self.config();

@@ -1,5 +1,5 @@
-//! Our own addresses, which are never dialled: those of this machine, the configured ones, and those that our names
-//! resolve to. Behind a NAT only the names show the public one.
+//! Our own addresses, to which we never connect: those of this machine, the configured ones, and
+//! those to which our names resolve. Behind a NAT, only the names reveal the public address.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -13,7 +13,7 @@ impl Prober {
         self.resolver.guard.own()
     }
 
-    /// Looks our addresses up. Failed look-ups leave the former ones.
+    /// Looks up our addresses. If a lookup fails, the previous ones are kept.
     pub async fn learn_own_addresses(self: Arc<Self>) {
         let (guard, config) = (&self.resolver.guard, self.config());
         let mut own: Vec<IpAddr> =

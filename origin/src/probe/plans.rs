@@ -1,8 +1,8 @@
-//! Inputs of a question about a domain: mail hosts in order, and the addresses of the first.
+//! Prepared inputs of a probe: a domain's mail hosts in order, and the addresses of the first.
 //!
-//! A plan is made from answers of DNS that are in memory already, once they have passed the checks of the
-//! configuration (routes, opt-outs, the guard of addresses). It spares the questions that follow a look-up of each. It
-//! ends with the first of the answers, and with every reload.
+//! A plan is made from cached answers of DNS that have passed the configuration's checks (routes,
+//! opt-outs, the address guard). It saves the lookups of a probe. It expires with the first of its
+//! answers, and with every reload.
 
 use std::{
     net::SocketAddr,
@@ -17,19 +17,19 @@ use tokio::time::Instant;
 
 use crate::dns::Mx;
 
-/// About 300 bytes each: 6 MB.
+/// Most plans, of about 300 bytes each: 6 MB.
 const MAX_PLANS: u64 = 20_000;
 
 pub(super) struct Plan {
-    /// In the order in which to ask them.
+    /// Hosts in the order in which to try them.
     pub hosts: Vec<Mx>,
-    /// Of the first host; never empty.
+    /// Addresses of the first host; never empty.
     pub addresses: Vec<SocketAddr>,
     pub until: Instant,
     pub epoch: u64,
 }
 
-/// The plans, by domain.
+/// The plans by domain.
 pub(super) struct Plans {
     known: Cache<Arc<str>, Arc<Plan>>,
     /// Number of reloads: a plan made before or during a reload is discarded.
@@ -43,7 +43,7 @@ impl Default for Plans {
 }
 
 impl Plans {
-    /// To be read before the configuration that a plan is made by.
+    /// Returns the epoch; must be read before the configuration from which a plan is made.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
@@ -59,7 +59,7 @@ impl Plans {
         plan
     }
 
-    /// To be called when another configuration holds.
+    /// Discards all plans; must be called after the configuration was replaced.
     pub(super) fn forget_all(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
         self.known.invalidate_all();

@@ -1,4 +1,4 @@
-//! Progress of a probe, and the time that it lost to us and to DNS.
+//! Progress of a probe, and the time it spent on waiting and DNS.
 
 use std::{
     future::poll_fn,
@@ -20,17 +20,17 @@ use crate::lists::MailRoute;
 pub(super) struct Progress {
     pub stage: Stage,
     pub mx_host: Option<Arc<str>>,
-    /// The verdict, while only the control recipient is waited for.
+    /// The verdict, while only the control recipient's result is missing.
     pub settled: Option<Box<Verdict>>,
     /// The domain's mail hosts, once they are known.
     pub route: Option<MailRoute>,
-    /// The probe has passed the gate of its domain.
+    /// True if the probe has been admitted by the limits of its domain.
     pub admitted: bool,
-    /// The addresses of the host that were connected to, or tried.
+    /// Addresses of the host to which connecting was tried.
     pub tried: Vec<IpAddr>,
-    /// Time spent waiting for a session, while others use up the limits.
+    /// Time spent waiting for a session while the limits are used up.
     pub waiting: Stopwatch,
-    /// Time that DNS took.
+    /// Time spent on DNS.
     pub dns: Stopwatch,
 }
 
@@ -49,7 +49,7 @@ impl Default for Progress {
     }
 }
 
-/// Adds up time; its clones show the same.
+/// Adds up durations; its clones share the sum.
 #[derive(Clone)]
 pub(super) struct Stopwatch(Arc<Measured>);
 
@@ -57,7 +57,7 @@ pub(super) struct Stopwatch(Arc<Measured>);
 struct Measured {
     made: Instant,
     total: AtomicU64,
-    /// Start of the current measurement, since `made`; zero without one.
+    /// Start of the current measurement since `made`, in nanoseconds; zero if none is running.
     since: AtomicU64,
 }
 
@@ -69,7 +69,7 @@ impl Default for Stopwatch {
 }
 
 impl Stopwatch {
-    /// Measures `work`. A future that is ready at its first poll takes no time, so no clock is read.
+    /// Measures `work`. If it is ready at its first poll, it takes no time and no clock is read.
     pub(super) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         if let Some(done) = poll_fn(|cx| Poll::Ready(as_ready(work.as_mut().poll(cx)))).await {

@@ -1,18 +1,18 @@
-//! Removes private parts from a server's words.
+//! Removes private parts from a server's text.
 
 use std::net::IpAddr;
 
 use rcpt_shared::Address;
 
-/// Characters shown.
+/// Most characters that are shown.
 const MAX_CHARS: usize = 512;
 const MAX_LOG_CHARS: usize = 200;
 const ADDRESS: &str = "[address]";
 const IP: &str = "[ip]";
 
-/// Returns `text` as one line of at most 512 characters, without identifying parts: email addresses, the checked local
-/// part, each of our HELO names and every IP address. Behind a NAT we don't know which of them is ours, and the
-/// server's own is of no use to the customer.
+/// Returns `text` as one line of at most 512 characters, without identifying parts: email
+/// addresses, the checked local part, each of our HELO names and every IP address. Behind a NAT we
+/// don't know which IP address is ours, and the server's own is of no use to the customer.
 pub(super) fn redact<'a>(
     text: &str,
     recipient: &Address,
@@ -22,7 +22,7 @@ pub(super) fn redact<'a>(
     let helo_names: Vec<_> = helo_names.into_iter().map(str::to_lowercase).collect();
     let mut shown = String::with_capacity(text.len().min(MAX_CHARS));
     let whole = text.to_lowercase();
-    // A quoted local part may hold spaces, which the words below would cut through.
+    // A quoted local part may contain spaces, at which the words below would be split.
     let quoted = local_part.starts_with('"') && whole.contains(&local_part);
     if quoted {
         return ADDRESS.to_owned();
@@ -69,8 +69,9 @@ pub(super) fn redact_for_log<'a>(
     shown
 }
 
-/// Returns whether `word` means the mailbox: the local part in quotes, in brackets or before an encoded `@`, and on its
-/// own only if no language has such a word. `Mailbox is full` reads the same for the mailbox `full`.
+/// Returns whether `word` is the checked mailbox: the local part in quotes, in brackets or before
+/// an encoded `@`, or alone unless it is a word of some language. `Mailbox is full` could also name
+/// the mailbox `full`.
 fn names_local_part(word: &str, local_part: &str) -> bool {
     word.match_indices(local_part).any(|(start, _)| {
         let (before, from) = word.split_at(start);
@@ -87,7 +88,7 @@ fn names_local_part(word: &str, local_part: &str) -> bool {
     })
 }
 
-/// Replaces text that reads as an IP address, anywhere in the word.
+/// Copies the word to `shown`, replacing any IP addresses in it.
 fn push_without_ips(shown: &mut String, word: &str) {
     let mut rest = word;
     while !rest.is_empty() {
@@ -103,7 +104,7 @@ fn push_without_ips(shown: &mut String, word: &str) {
 }
 
 fn push_unless_ip(shown: &mut String, candidate: &str) {
-    // Punctuation may follow an address, and `ip:192.0.2.1` precede it.
+    // Punctuation may follow an address, and `ip:` may precede it, as in `ip:192.0.2.1`.
     let trimmed = candidate.trim_matches(['.', ':']);
     let after_colon = trimmed.rsplit(':').next().unwrap_or(trimmed);
     let is_ip = |text: &str| text.parse::<IpAddr>().is_ok();

@@ -1,4 +1,4 @@
-//! From a mail host to the socket addresses that may be dialled.
+//! Resolves a mail host to socket addresses that we may connect to.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,18 +11,18 @@ use crate::{
     mx::{self, guard::Guard},
 };
 
-/// Addresses tried of one host: two of each family, and no domain can make us connect to more than
-/// ten hosts × four addresses.
+/// Most addresses tried per host: two of each family, so that no domain can make us connect to more
+/// than ten hosts × four addresses.
 const MAX_ADDRESSES: usize = 4;
 
 /// Source of a host's addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found<'a> {
-    /// In DNS.
+    /// Found in DNS.
     InDns,
-    /// In the domain's plan, with addresses that have passed every check.
+    /// From the domain's plan; the addresses have passed every check.
     Planned(&'a [SocketAddr]),
-    /// Configured, with its port: neither DNS nor the address guard nor the pool's limits apply.
+    /// Configured, with its port: DNS, the address guard and the pool's limits don't apply.
     ByRoute(u16),
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Resolver {
 }
 
 impl Resolver {
-    /// The addresses of `host`; none when it has no usable one.
+    /// Returns the addresses of `host`; none if it has no usable one.
     ///
     /// # Errors
     /// [`Unresolved`].
@@ -46,15 +46,15 @@ impl Resolver {
             Found::Planned(addresses) => Ok(addresses.to_vec()),
             Found::InDns => self.usable_addresses(host).await,
             Found::ByRoute(port) => {
-                // `host:port` through the system's resolver: a route may use a local name.
+                // Uses the system's resolver for `host:port`, because a route may use a local name.
                 let addresses = lookup_host((host, port)).await;
                 Ok(addresses.map(|found| found.take(MAX_ADDRESSES).collect()).unwrap_or_default())
             }
         }
     }
 
-    /// Resolves once and filters; these literals are dialled, so a name whose answer changes between check and use (DNS
-    /// rebinding) gains nothing.
+    /// Resolves the name once and filters the result. We connect to these literal addresses, so a
+    /// name whose addresses change after the check (DNS rebinding) gains nothing.
     async fn usable_addresses(&self, host: &str) -> Result<Vec<SocketAddr>, Unresolved> {
         if !mx::is_resolvable(host) {
             return Err(Unresolved::NoSuchName);
@@ -72,7 +72,7 @@ impl Resolver {
         permitted.map(|ip| SocketAddr::new(ip, self.smtp_port)).take(MAX_ADDRESSES).collect()
     }
 
-    /// The plan for a domain with these hosts, if the answers that it needs are in memory.
+    /// Returns the plan for a domain with these hosts, if the needed answers are cached.
     pub(super) fn plan(
         &self,
         domain: &str,
@@ -91,11 +91,11 @@ impl Resolver {
     }
 }
 
-/// Why a host has no address.
+/// Reason why a host has no address.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Unresolved {
     /// The name doesn't exist, or can't exist.
     NoSuchName,
-    /// No nameserver had an answer, which says nothing about the host.
+    /// No nameserver responded, which says nothing about the host.
     DnsFailed,
 }

@@ -1,5 +1,5 @@
-//! Addresses of the sandbox, answered without a connection: a reply of their mail server is judged like any other. A
-//! route for the domain gives the replies instead, and only those.
+//! Sandbox addresses, answered without a connection: the fixed reply is judged like a real one. If
+//! a route exists for the domain, only its server's replies count.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -16,7 +16,8 @@ use super::progress::Progress;
 
 const ACCEPTED: &str = "250 2.1.5 Ok";
 
-/// Returns the verdict of a sandbox address; `None` for all others, and for those that a server answers.
+/// Returns the verdict for a sandbox address; `None` for all others, and if a server answers for
+/// the sandbox.
 pub(super) async fn verdict_of(
     question: &Question,
     has_server: bool,
@@ -48,13 +49,13 @@ pub(super) async fn verdict_of(
     })
 }
 
-/// The domain that was meant by the sandbox' misspelt one.
+/// Returns the domain meant by the sandbox's misspelt one.
 pub(super) fn meant_by(domain: &str) -> Option<&'static str> {
     (domain == MISSPELT_DOMAIN).then_some(DOMAIN)
 }
 
-/// The facts about the domain of a sandbox address, which no list has; `None` for all others. An address with the name of a trait
-/// has it wherever it is in the sandbox.
+/// Returns the facts about a sandbox address's domain, which is on no list; `None` for all others.
+/// An address named after a trait has it in every domain of the sandbox.
 pub(super) fn facts_of(address: &Address) -> Option<DomainFacts> {
     let case = find(address)?;
     let mut facts = domain_facts(address.domain())?;
@@ -69,7 +70,7 @@ pub(super) fn facts_of(address: &Address) -> Option<DomainFacts> {
     Some(facts)
 }
 
-/// `catch_all` is for callers with details, and reported if the reply is about the recipient.
+/// `catch_all` is shown in the details, if the reply is about the recipient.
 fn replied(line: &str, host: &str, catch_all: Option<CatchAll>) -> Verdict {
     let Some(reply) = Reply::parse(&format!("{line}\r\n")) else {
         return Verdict::new(Status::SmtpConnectError, Reason::ProtocolError, Stage::Rcpt);
@@ -88,7 +89,7 @@ fn replied(line: &str, host: &str, catch_all: Option<CatchAll>) -> Verdict {
     Verdict { mx_host: Some(host.to_owned()), details, ..verdict }
 }
 
-/// Returns the text of a reply after its codes.
+/// Returns the text of a reply without its codes.
 fn text_of(line: &str) -> Option<String> {
     let (_, rest) = line.split_once(' ')?;
     let is_code = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');

@@ -1,4 +1,4 @@
-//! Converts a reply into a signal for the pool.
+//! Converts a reply to the pool's signal.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ pub(super) const fn is_about_recipient(finding: Finding) -> bool {
     matches!(finding.status, Status::Accepted | Status::Refused)
 }
 
-/// Returns the signal for the pool. Greylisting and relaying are rules for one recipient or domain, and reveal nothing
-/// about the next question.
+/// Returns the signal for the pool. Greylisting and relay refusals apply to one recipient or
+/// domain, and mean nothing for others.
 pub(super) fn signal<'a>(
     finding: Finding,
     stage: Stage,

@@ -1,4 +1,4 @@
-//! Verdicts on addresses that no mail server was asked about.
+//! Verdicts for addresses for which no mail server is contacted.
 
 use rcpt_shared::{Address, Reason, Stage, Status, Verdict};
 
@@ -14,12 +14,12 @@ pub(super) fn no_mail_hosts(reason: NoMailHosts) -> Verdict {
     }
 }
 
-/// The verdict on a domain whose operator has opted out: no connection was made.
+/// Returns the verdict for a domain whose operator has opted out: no connection was made.
 pub(super) fn opted_out() -> Verdict {
     Verdict::new(Status::BlockedByProvider, Reason::OptedOut, Stage::Dns)
 }
 
-/// The verdict on an address that no server is asked about.
+/// Returns the verdict for an address for which no server is contacted.
 pub(super) fn not_asked() -> Verdict {
     Verdict::new(Status::BlockedByProvider, Reason::Unclear, Stage::Dns)
 }
@@ -28,8 +28,9 @@ pub(super) fn dns_failure() -> Verdict {
     Verdict::new(Status::FatalException, Reason::DnsFailure, Stage::Dns)
 }
 
-/// Whether a mail server would take the question for a search for open relays, which blocklists list: `user%other@`,
-/// `other!user@` and `"user@other"@` ask it to pass mail on (RFC 5321 §3.6.1 and appendix C let no server need them).
+/// Returns whether a mail server would take the address for a search for open relays, which leads
+/// to blocklisting: `user%other@`, `other!user@` and `"user@other"@` ask it to relay mail (RFC 5321
+/// §3.6.1 and appendix C let no server require them).
 pub(super) fn looks_like_relaying(address: &Address) -> bool {
     address.local_part().contains(['%', '!', '@'])
 }

@@ -1,5 +1,5 @@
-//! The two text formats of metrics: OpenMetrics 1.0, which the library writes, and the classic format of
-//! Prometheus, which every tool reads.
+//! The two text formats of metrics: OpenMetrics 1.0, which the library writes, and Prometheus'
+//! classic format, which every tool reads.
 
 use std::fmt::Write as _;
 
@@ -13,7 +13,7 @@ pub enum Exposition {
 }
 
 impl Exposition {
-    /// The one for a client that sends this `Accept` header.
+    /// Returns the format for a client with this `Accept` header.
     pub fn accepted_by(accept: &str) -> Self {
         let open_metrics = accept.split(',').any(|range| {
             let mut parts = range.split(';').map(str::trim);
@@ -30,7 +30,7 @@ impl Exposition {
         }
     }
 
-    /// `families` are OpenMetrics texts, with or without their end.
+    /// Formats `families`, OpenMetrics texts with or without their end mark.
     pub fn write(self, families: &[String]) -> String {
         let mut written = String::new();
         for family in families {
@@ -52,8 +52,8 @@ fn write_line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// In the classic format the name of a family is that of its samples, units are unknown, and an info is
-/// a gauge. A histogram's buckets come before its sum and its count.
+/// In the classic format, a family has the name of its samples, units are unknown, and an info is a
+/// gauge. A histogram's buckets precede its sum and count.
 fn classic<'l>(written: &mut String, lines: impl Iterator<Item = &'l str>) {
     let mut help = None;
     let mut totals = String::new();
@@ -73,7 +73,7 @@ fn classic<'l>(written: &mut String, lines: impl Iterator<Item = &'l str>) {
                     kind => ("", kind),
                 };
                 if let Some((_, help)) = help.take().and_then(|help| help.split_once(' ')) {
-                    // Writing to a String cannot fail.
+                    // Writing to a String can't fail.
                     let _ = writeln!(written, "# HELP {name}{suffix} {help}");
                 }
                 let _ = writeln!(written, "# TYPE {name}{suffix} {kind}");

@@ -1,4 +1,4 @@
-//! Counters for `GET /metrics`. No label is ever an address, a domain or a host.
+//! Counters for `GET /metrics`. Labels never contain an address, a domain or a host.
 
 use std::{
     fmt,
@@ -14,7 +14,8 @@ use prometheus_client::{
 use rcpt_pool::{Entries, SiteStatus, Status};
 use rcpt_shared::Verdict;
 
-/// Seconds. A warm local server answers in milliseconds; the budget ends at ten.
+/// Buckets in seconds. A nearby server replies within milliseconds on an open session; the budget
+/// is ten seconds.
 const BUCKETS: [f64; 12] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 7.5, 10.5];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -22,11 +23,11 @@ struct ProbeLabels {
     status: &'static str,
     reason: &'static str,
     stage: &'static str,
-    /// A name of the operators' table, `other`, or `none` where no host was chosen.
+    /// A name from the operators' table, `other`, or `none` if no host was chosen.
     operator: String,
 }
 
-/// An operator of mail hosts, and the source address that it is asked from.
+/// An operator of mail hosts, and the source address used for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Site {
     operator: String,
@@ -131,7 +132,7 @@ pub struct Metrics {
     probes: Family<ProbeLabels, Counter>,
     duration: Histogram,
     in_flight: Gauge,
-    /// Probes that may be in progress.
+    /// Greatest number of concurrent probes.
     in_flight_max: Gauge,
     at_capacity: Counter<u64, AtomicU64>,
     bad_tickets: Counter<u64, AtomicU64>,
@@ -228,7 +229,7 @@ impl Metrics {
         self.duration.observe(took.as_secs_f64());
     }
 
-    /// Stores the pool's status, and the limit of probes in progress, for the next [`Metrics::text`].
+    /// Stores the pool's status and the limit of concurrent probes for the next [`Metrics::text`].
     pub fn show(&self, status: &Status, probes_max: usize) {
         self.in_flight_max.set(i64::try_from(probes_max).unwrap_or(i64::MAX));
         self.sweeps.inner().store(status.sweeps_total, Ordering::Relaxed);
@@ -266,7 +267,7 @@ impl Metrics {
         self.bad_tickets.inc();
     }
 
-    /// The OpenMetrics text.
+    /// Returns the metrics as OpenMetrics text.
     ///
     /// # Errors
     /// [`fmt::Error`] never occurs while writing to a `String`.

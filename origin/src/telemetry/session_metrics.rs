@@ -1,4 +1,4 @@
-//! Time that probes wait for a session, and the share of warm sessions.
+//! Metrics of the waiting time for sessions, and of the share of warm sessions.
 
 use prometheus_client::{
     encoding::EncodeLabelSet,
@@ -8,7 +8,8 @@ use prometheus_client::{
 use rcpt_pool::{Acquired, Class, Refused};
 use tokio::time::Instant;
 
-/// Seconds. Most sessions are available immediately; a check waits ten seconds at most, a batch for longer.
+/// Buckets in seconds. Most sessions are available immediately; a check waits at most ten seconds,
+/// a batch longer.
 const BUCKETS: [f64; 10] = [0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0];
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -19,19 +20,19 @@ struct WaitLabels {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ResultLabels {
-    /// `warm` for an idle session, `new` for leave to open one, `refused` for neither, `abandoned` where the probe's time was
-    /// over first.
+    /// `warm` for an idle session, `new` for permission to open one, `refused` for neither,
+    /// `abandoned` if the probe's time ran out before.
     result: &'static str,
 }
 
-/// Requests for sessions with mail hosts. Clones count together.
+/// Metrics of requests for sessions with mail hosts. Clones share the counters.
 #[derive(Clone)]
 pub struct SessionMetrics {
     waited: Family<WaitLabels, Histogram>,
     requests: Family<ResultLabels, Counter>,
-    /// Of single checks and of batches, looked up once.
+    /// Waiting times of single checks and of batches; the series are looked up once.
     waited_by_class: [Histogram; 2],
-    /// In the order of [`RESULTS`], looked up once.
+    /// Requests by result, in the order of [`RESULTS`]; the series are looked up once.
     requests_by_result: [Counter; 4],
 }
 
@@ -63,7 +64,8 @@ impl SessionMetrics {
         registry.register("session_requests", help, self.requests.clone());
     }
 
-    /// Starts a request, which is counted when it is dropped: the longest waits end by giving up.
+    /// Starts a request, which is counted when it is dropped: the longest waits end with the caller
+    /// giving up.
     pub(crate) fn begin(&self, class: Class) -> SessionRequest<'_> {
         let [interactive, batch] = &self.waited_by_class;
         let waited = match class {

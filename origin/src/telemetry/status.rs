@@ -1,4 +1,4 @@
-//! `origin status`: the running service's `GET /operators`, as a table.
+//! `origin status`: prints the running service's `GET /operators` as a table.
 
 use std::{io, net::SocketAddr, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::clock::unix_now;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Everything that `GET /operators` answers.
+/// The response of `GET /operators`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OriginStatus {
     #[serde(flatten)]
@@ -25,22 +25,21 @@ pub struct OriginStatus {
     pub memory: KeepingStatus,
 }
 
-/// A source address and what keeps it from being used in full; one of them for each cause, and one for an address
-/// without any.
+/// A source address and one cause that limits it; an address without a cause has one entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceStatus {
     pub source: String,
     pub class: String,
     /// `in_use`, `new`, `blocklisted`, `unwelcome` or `resting`.
     pub state: String,
-    /// Unix time.
+    /// Unix time since which this is the state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// Memory for the next restart, and memory that this process recalled.
+/// State of the memory for the next restart, and of the memory with which this process started.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KeepingStatus {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,14 +48,13 @@ pub struct KeepingStatus {
     pub recalled_from: Option<u64>,
 }
 
-/// Asks the service at `address` and returns the table.
+/// Requests the status from the service at `address` and returns the table.
 ///
-/// # Errors
-/// [`io::Error`] when it does not run there, or answers something else.
+/// # Errors [`io::Error`] when the service isn't running there, or its response is invalid.
 pub async fn fetch(address: SocketAddr) -> io::Result<String> {
     let asking = async {
         let mut stream = TcpStream::connect(address).await?;
-        // HTTP/1.0: the body ends with the connection.
+        // In HTTP/1.0 the body ends with the connection.
         stream.write_all(b"GET /operators HTTP/1.0\r\n\r\n").await?;
         let mut text = String::new();
         stream.read_to_string(&mut text).await?;
@@ -68,8 +66,8 @@ pub async fn fetch(address: SocketAddr) -> io::Result<String> {
     Ok(table(&status, unix_now()))
 }
 
-/// Writes a line for each operator and source address, with the words that lowered its rate; a line for each source
-/// address and each cause that holds it back; and the memory that survives a restart.
+/// Formats a line per operator and source address, with the words that lowered its rate; a line per
+/// source address and cause that limits it; and the state of the memory that survives restarts.
 pub fn table(status: &OriginStatus, now: u64) -> String {
     let operators = operator_table(&status.pool, now);
     let sources = source_table(&status.sources, now);
@@ -103,7 +101,7 @@ fn memory(memory: KeepingStatus, now: u64) -> String {
     }
 }
 
-/// How long ago a Unix time is.
+/// Formats the time since a Unix time.
 fn ago(since: u64, now: u64) -> String {
     match now.saturating_sub(since) / 60 {
         minutes @ 0..120 => format!("{minutes} min ago"),

@@ -1,4 +1,4 @@
-//! The running version, its start, and whether it can work at all.
+//! The running version, its start time, and whether it can work.
 
 use std::{
     fmt,
@@ -14,7 +14,7 @@ use prometheus_client::{
 use super::{log::dropped_lines, port_check::PortCheck, session_metrics::SessionMetrics};
 use crate::{clock::unix_now, config::Validity, dns::DnsMetrics, watch::Reason};
 
-/// The running version, its start, and whether it can work at all.
+/// The running version, its start time, and whether it can work.
 pub struct Vitals {
     registry: Registry,
     dns: DnsMetrics,
@@ -86,7 +86,7 @@ impl Vitals {
         }
     }
 
-    /// The OpenMetrics text, without its end.
+    /// Returns the OpenMetrics text without its end mark.
     ///
     /// # Errors
     /// [`fmt::Error`] never occurs while writing to a `String`.

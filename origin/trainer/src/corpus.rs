@@ -1,4 +1,4 @@
-//! Replies with their pages and their labels.
+//! Replies with their source pages and labels.
 
 use std::collections::HashSet;
 
@@ -7,9 +7,9 @@ use rcpt_smtp::Reply;
 use rcpt_verdict::reader::Features;
 use sha2::{Digest as _, Sha256};
 
-/// Collected for the reader alone: the rules were not written from these rows.
+/// Rows collected for the reader alone; the rules weren't derived from them.
 const COLLECTED: &str = include_str!("../../verdict/data/reader/corpus.txt");
-/// The corpora of the rules, whose verdicts on these replies are right.
+/// The rules' corpora; the rules judge these replies correctly.
 const SEEN: [&str; 3] = [
     include_str!("../../verdict/src/tests/seen.txt"),
     include_str!("../../verdict/src/tests/seen/providers.txt"),
@@ -19,19 +19,19 @@ const SEEN: [&str; 3] = [
 /// Meaning of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Label {
-    /// The mailbox or its domain takes no mail.
+    /// The mailbox or its domain accepts no mail.
     Dead,
-    /// We are refused.
+    /// The server refuses us.
     Us,
-    /// Trouble of the server, a size, a syntax.
+    /// A failure of the server, a size limit, or a syntax error.
     Other,
 }
 
-/// A permanent refusal with where it was seen.
+/// A permanent refusal and its source.
 #[derive(Debug, Clone)]
 pub struct Row {
     pub label: Label,
-    /// Page, product or set of rules: rows of one source share a fold.
+    /// Page, product or set of rules; rows of one source share a fold.
     pub source: String,
     pub raw: String,
     pub reply: Reply,
@@ -61,10 +61,9 @@ impl Row {
     }
 }
 
-/// The corpus as it was collected, and the corpora of the rules.
+/// Returns the whole corpus: the collected rows and those of the rules.
 ///
-/// # Errors
-/// A row that cannot be read.
+/// # Errors A row that can't be parsed.
 pub fn all_rows() -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for line in SEEN.iter().flat_map(|text| text.lines()).filter(|line| is_row(line)) {
@@ -84,13 +83,12 @@ pub fn all_rows() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// The corpus, each text once, in an order that depends on the texts alone.
+/// Returns the corpus without duplicate texts, in an order that depends on the texts alone.
 ///
-/// # Errors
-/// A row that cannot be read.
+/// # Errors A row that can't be parsed.
 pub fn rows() -> Result<Vec<Row>> {
     let mut rows = all_rows()?;
-    // Pages quote the same replies. One that the rules were tested with stays theirs.
+    // Pages quote the same replies. If one also belongs to the rules' corpora, that row is kept.
     let mut texts = HashSet::new();
     rows.retain(|row| texts.insert((row.reply.code, row.features.buckets.clone())));
     rows.sort_by_cached_key(|row| Sha256::digest(row.raw.as_bytes()));
@@ -122,18 +120,18 @@ fn collected() -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Products whose replies occur in several places.
+/// Products whose replies occur in several repositories.
 const SAME: [(&str, &str); 6] = [
     ("sisimai/", "sisimai"),
     ("fm/smtp-codes", "smtp-field-manual"),
     ("activecampaign/smtp-field-manual", "smtp-field-manual"),
-    // Each has the samples of PHPMailer-BMH in its comments.
+    // Each contains the samples of PHPMailer-BMH in its comments.
     ("hippich/phpmailer-bmh", "voku/phpmailer-bmh"),
     ("mautic/mautic", "voku/phpmailer-bmh"),
     ("twisted1919/bounce-handler", "voku/phpmailer-bmh"),
 ];
 
-/// The source that `page` belongs to: a repository, or everything of a host.
+/// Returns the source of `page`: a repository, or everything on a host.
 fn source_of(page: &str) -> Result<String> {
     let page = page.to_lowercase();
     let rest = page.split_once("://").map_or(&*page, |(_, rest)| rest);
@@ -171,7 +169,7 @@ mod tests {
         assert!(rows.len() >= 1_000, "{} replies", rows.len());
     }
 
-    /// Two pages that quote the same reply mean the same.
+    /// Two pages that quote the same reply have the same label.
     #[test]
     fn a_text_has_one_label() {
         let mut labels = HashMap::new();
@@ -182,7 +180,7 @@ mod tests {
         }
     }
 
-    /// Nobody looks at the fold set apart, so its replies are no test.
+    /// Nobody looks at the fold set apart, so its replies aren't tested.
     #[test]
     fn no_refusal_of_the_corpus_is_a_no() {
         for row in all_rows().unwrap() {

@@ -1,9 +1,10 @@
-//! Wilson's interval of a share.
+//! Wilson's score interval of a share.
 
-/// Quantile of the normal distribution for 95 % in the middle.
+/// Quantile of the normal distribution for a 95 % interval.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// Wilson's score interval for `part` of `whole` at 95 %. Of nothing nothing is known: from 0 to 1.
+/// Returns Wilson's score interval for `part` of `whole` at 95 %. If `whole` is zero, the interval
+/// is 0 to 1.
 #[must_use]
 pub fn wilson(part: usize, whole: usize) -> [f64; 2] {
     if whole == 0 {
@@ -20,7 +21,8 @@ pub fn wilson(part: usize, whole: usize) -> [f64; 2] {
 mod tests {
     use super::wilson;
 
-    /// From Brown, Cai and DasGupta, Interval Estimation for a Binomial Proportion (2001), and by hand.
+    /// Values from Brown, Cai and DasGupta, Interval Estimation for a Binomial Proportion (2001),
+    /// and computed by hand.
     #[test]
     fn the_interval_is_that_of_the_formula() {
         for (part, whole, due) in [

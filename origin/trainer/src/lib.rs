@@ -1,5 +1,5 @@
-//! Trains the second reader (`rcpt_verdict::reader`) and measures it: the corpus in folds by source, logistic regression in
-//! a fixed order, and intervals.
+//! Trains and evaluates the second reader (`rcpt_verdict::reader`): a corpus in folds by source,
+//! logistic regression in a fixed order, and intervals.
 
 pub mod corpus;
 pub mod folds;
@@ -7,7 +7,8 @@ pub mod interval;
 pub mod measure;
 pub mod regression;
 
-/// SHA-256 of the training inputs: labels and features, so that another way to fold letters counts as well.
+/// Returns the SHA-256 of the training inputs: labels and features, so that a change in folding
+/// letters changes it too.
 #[must_use]
 pub fn inputs(rows: &[corpus::Row]) -> [u8; 32] {
     use sha2::{Digest as _, Sha256};

@@ -1,4 +1,4 @@
-//! `make reader`: trains the reader and writes its weights, and prints its accuracy.
+//! `make reader`: trains the reader, writes its weights and prints its accuracy.
 
 use std::{collections::HashSet, env, fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! Accuracy of rules, reader and both on replies of sources that weren't used in training.
+//! Accuracy of rules, reader and both together on replies of sources that weren't used in training.
 
 use rcpt_shared::{Stage, Status};
 use rcpt_verdict::{judge, reader};
@@ -10,11 +10,11 @@ use crate::{
     regression::train,
 };
 
-/// Thresholds in percent that are considered, from the lowest: a fold has too few refusals of us to allow less.
+/// Lowest threshold considered, in percent: a fold has too few refusals of us to justify less.
 const LEAST: u8 = 80;
 const MOST: u8 = 95;
 
-/// Results for one row of the fold that the model hasn't seen.
+/// Results for one row of a fold that the model hasn't been trained on.
 #[derive(Debug, Clone)]
 pub struct Judged {
     pub fold: u8,
@@ -22,15 +22,15 @@ pub struct Judged {
     pub is_of_rules: bool,
     pub raw: String,
     pub source: String,
-    /// By the rules alone.
+    /// Result of the rules alone.
     pub is_refused: bool,
-    /// The rules understand nothing.
+    /// True if no rule understands the reply.
     pub is_asked: bool,
-    /// By the reader, also where a rule has decided; `None` where it abstains.
+    /// Result of the reader, even if a rule has decided; `None` if it abstains.
     pub percent: Option<u8>,
-    /// Words of it that the model has seen.
+    /// Number of its words seen in training.
     pub known_words: usize,
-    /// Chosen in the other folds.
+    /// Threshold chosen in the other folds.
     pub threshold: u8,
 }
 
@@ -44,7 +44,7 @@ impl Judged {
     }
 }
 
-/// A share with its interval.
+/// A share and its interval.
 #[derive(Debug, Clone, Copy)]
 pub struct Share {
     pub part: usize,
@@ -71,11 +71,11 @@ impl Share {
     }
 }
 
-/// Judges each row by a model that has seen no row of its source.
+/// Judges each row with a model that was trained without its source.
 #[must_use]
 pub fn out_of_fold(rows: &[Row], words_min: u8) -> Vec<Judged> {
     let folds: Vec<_> = rows.iter().map(|row| fold_of(&row.source)).collect();
-    // Scores of the rows of `of` by a model that was trained without the rows of `of` and `and`.
+    // Scores the rows of `of` with a model that was trained without the rows of `of` and `and`.
     let scores = |of: u8, and: u8| {
         let trained = train(
             rows.iter()
@@ -116,8 +116,8 @@ fn scored(row: &Row, fold: u8, model: &reader::Model) -> Judged {
     }
 }
 
-/// The lowest threshold at which no refusal that the reader is asked about, and one in a hundred of all others, counts as
-/// dead.
+/// Returns the lowest threshold at which no refusal that needs the reader, and at most one in a
+/// hundred of all others, counts as dead.
 #[must_use]
 pub fn threshold_for(rows: &[Judged]) -> u8 {
     let alive = |row: &&Judged| row.label != Label::Dead;
@@ -132,12 +132,12 @@ pub fn threshold_for(rows: &[Judged]) -> u8 {
     (LEAST..MOST).find(fits).unwrap_or(MOST)
 }
 
-/// Rows that a figure covers.
+/// Rows covered by a figure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Replies that the rules were not written from.
+    /// Replies from which the rules weren't derived.
     Collected,
-    /// Rows in the fold from which no words or settings are chosen.
+    /// Rows in the fold set apart.
     Apart,
     /// Rows in the other folds.
     Others,
@@ -155,7 +155,7 @@ impl Scope {
     }
 }
 
-/// Name and share of each figure.
+/// Returns the name and share of each figure.
 #[must_use]
 pub fn figures(judged: &[Judged], scope: Scope) -> [(&'static str, Share); 6] {
     let rows = || judged.iter().filter(move |row| scope.includes(row));

@@ -1,21 +1,23 @@
-//! Logistic regression by AdaGrad in a fixed order. Only additions, multiplications, divisions and roots, which IEEE 754
-//! rounds alike everywhere: the same rows give the same octets on every processor.
+//! Logistic regression with AdaGrad in a fixed order. It uses only additions, multiplications,
+//! divisions and roots, which IEEE 754 rounds alike everywhere: the same rows give the same bytes
+//! on every processor.
 
 use rcpt_verdict::reader::{BUCKETS, Features, Model, chance};
 
 use crate::corpus::Row;
 
-/// Everything that the weights depend on beside the rows; changed together with the constants below.
+/// All settings on which the weights depend, apart from the rows; must be changed together with the
+/// constants below.
 pub const SETTINGS: &str = "adagrad epochs=60 rate=0.5 decay=2e-5 words=3";
 
 const EPOCHS: usize = 60;
 const RATE: f64 = 0.5;
-/// Share of a weight that each step takes away.
+/// Share by which each step reduces a weight.
 const DECAY: f64 = 2e-5;
-/// Known words that a reply must have.
+/// Least number of known words in a reply.
 pub const WORDS_MIN: u8 = 3;
 
-/// A text as the trainer sees it.
+/// A text in the trainer's form.
 struct Example {
     /// Each bucket once, with its count divided by the norm.
     values: Vec<(usize, f64)>,
@@ -39,7 +41,7 @@ impl Example {
     }
 }
 
-/// Trains a model on `rows` in their order. The threshold stays at 100.
+/// Trains a model on `rows` in their given order. The threshold stays at 100.
 #[must_use]
 pub fn train<'a>(rows: impl IntoIterator<Item = &'a Row>) -> Model {
     let rows: Vec<_> = rows.into_iter().collect();

@@ -1,4 +1,4 @@
-//! Clients that send their headers, or a body, an octet at a time.
+//! Clients that send their headers, or a body, one byte at a time.
 
 use std::{convert::Infallible, future::pending, time::Duration};
 
@@ -14,7 +14,7 @@ use crate::http::serve::serve;
 
 const REQUEST: &[u8] = b"POST / HTTP/1.1\r\nhost: origin\r\ncontent-length: 2\r\n\r\nhi";
 
-/// Yields the connections that a test makes.
+/// A listener that yields a test's connections.
 struct Connections(mpsc::UnboundedReceiver<DuplexStream>);
 
 impl Listener for Connections {
@@ -46,7 +46,7 @@ fn connect() -> DuplexStream {
     client
 }
 
-/// Sends an octet a second and returns how long the server puts up with it.
+/// Sends a byte per second, and returns the time until the server disconnects.
 async fn drip(client: &mut DuplexStream, octets: &[u8]) -> Duration {
     let started = Instant::now();
     let (mut reading, mut writing) = tokio::io::split(client);

@@ -1,4 +1,4 @@
-//! Which addresses may be dialled.
+//! Tests of which addresses we may connect to.
 
 use std::net::IpAddr;
 
@@ -95,7 +95,7 @@ const FORBIDDEN: &[&str] = &[
     "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
 ];
 
-/// The neighbours of the forbidden ranges, and real mail servers.
+/// Addresses next to the forbidden ranges, and those of real mail servers.
 const PERMITTED: &[&str] = &[
     "1.0.0.0",
     "8.8.8.8",
