@@ -1,10 +1,10 @@
-//! The word to the holders of a session that others wait for it.
+//! Asks the holders of a session to close it because others are waiting.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-/// Tells everybody who uses a session to close it: the question, and the control recipient behind it.
+/// Asks all users of a session to close it: the check, and the control recipient after it.
 #[derive(Default)]
 pub(super) struct Cut {
     is_due: AtomicBool,
@@ -22,16 +22,17 @@ impl Cut {
         self.due.notify_waiters();
     }
 
-    /// Completes once the session is to be closed, for each who waits for it.
+    /// Completes when the session must be closed; several users can wait for it.
     pub(super) async fn until_due(&self) {
         let due = self.due.notified();
-        // A cut between the two is not missed: the future is a waiter from its creation on.
+        // A cut between the two isn't missed: the future is registered as a waiter from its
+        // creation.
         if !self.is_due() {
             due.await;
         }
     }
 
-    /// Returns true once.
+    /// Returns true to the first caller only.
     pub(super) fn is_first_to_count(&self) -> bool {
         !self.is_counted.swap(true, Ordering::Relaxed)
     }

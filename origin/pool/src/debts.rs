@@ -1,7 +1,8 @@
-//! Sessions that servers closed on us at RCPT, and sessions that were held for long while others waited, by the asking
-//! account. Both harm the neighbours. One account may bring many such domains, so while it is in debt, its domains
-//! without a recent answer are asked one at a time, and the others as before. Free accounts are one tenant elsewhere;
-//! here each has its own debts, or one would delay all.
+//! Sessions that servers closed on us at RCPT, and sessions that were held for long while others
+//! waited, by account. Both harm other accounts. An account may have many such domains, so while it
+//! is in debt, its domains without a recent answer are asked one at a time; other domains aren't
+//! affected. Elsewhere, free accounts are one tenant; here each has its own debts, because
+//! otherwise one would delay all.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -9,13 +10,14 @@ use tokio::time::Instant;
 
 use super::Key;
 
-/// From one unproven domain of an account in debt to the next.
+/// Time between two checks of unproven domains of an account in debt.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Lifetime of a debt after the last session that was closed.
+/// Lifetime of a debt after the account's last closed session.
 const LASTS: Duration = Duration::from_secs(60);
-/// A single closed or held session may be chance.
+/// Number of closed or held sessions without consequences, because they may be chance.
 const CHANCE: u32 = 1;
-/// An account waits as long as it held a session, twice as long after the next one, and at most this many times.
+/// An account waits as long as it held a session, and twice as long after each further one, up to
+/// this factor.
 const TIMES_MAX: u32 = 32;
 const MAX_DEBTORS: usize = 256;
 
@@ -24,7 +26,7 @@ pub(super) struct Debts(HashMap<Key, Debt>);
 
 #[derive(Clone, Copy)]
 struct Debt {
-    /// Sessions that were closed or held.
+    /// Number of sessions that were closed or held.
     costs: u32,
     next: Instant,
     until: Instant,
@@ -39,9 +41,9 @@ impl Debts {
         self.cost(account, Duration::ZERO, now);
     }
 
-    /// Records a session of the account that was held while others waited. The account owes that time, and more with
-    /// each further one: otherwise each new domain, whose first cut is free of charge, would hold a session for as long
-    /// again.
+    /// Records a session that the account held while others waited. The account owes that time, and
+    /// more for each further one. Otherwise each new domain, whose first cut is free, could hold a
+    /// session as long again.
     pub(super) fn held(&mut self, account: Key, took: Duration, now: Instant) {
         self.cost(account, took, now);
     }
@@ -62,7 +64,7 @@ impl Debts {
         debt.until = debt.next + LASTS;
     }
 
-    /// Returns the instant at which the account may ask about an unproven domain.
+    /// Returns the time at which the account may check an unproven domain.
     pub(super) fn due(&self, account: Key, now: Instant) -> Instant {
         match self.0.get(&account) {
             Some(debt) if debt.until > now && debt.costs > CHANCE => debt.next.max(now),
@@ -70,14 +72,14 @@ impl Debts {
         }
     }
 
-    /// Reserves that moment.
+    /// Reserves that time.
     pub(super) fn take(&mut self, account: Key, at: Instant) {
         if let Some(debt) = self.0.get_mut(&account).filter(|debt| debt.costs > CHANCE) {
             debt.next = at + INTERVAL;
         }
     }
 
-    /// Gives the moment back, unless a later one was reserved since.
+    /// Releases the reservation, unless a later time was reserved since.
     pub(super) fn give_back(&mut self, account: Key, at: Instant) {
         if let Some(debt) = self.0.get_mut(&account).filter(|debt| debt.next == at + INTERVAL) {
             debt.next = at;

@@ -1,4 +1,4 @@
-//! The end of sessions, or their return to the idle ones.
+//! Ends sessions, or returns them to the idle ones.
 
 use std::{
     collections::BTreeMap,
@@ -9,13 +9,14 @@ use tokio::time::{Instant, sleep};
 
 use super::{Pool, SWEEP, State, sessions::Idle, site::SiteKey, sites::SHARDS, want::MeterKey};
 
-/// Idle sessions in total.
+/// Most idle sessions in total.
 const MAX_IDLE: usize = 1_024;
-/// Idle sessions closed together when there are too many: the search takes as long as for one.
+/// Number of idle sessions closed together when there are too many: searching for one takes as long
+/// as for all.
 const GIVE_WAY: usize = 32;
 
 impl<S: Send + 'static> Pool<S> {
-    /// Records that a session in use was closed, and serves waiting questions.
+    /// Records that a session in use was closed, and serves waiting checks.
     pub(super) fn end(self: &Arc<Self>, key: &SiteKey, id: u64, answered: bool) {
         let has_waiting = self
             .lock()
@@ -28,7 +29,7 @@ impl<S: Send + 'static> Pool<S> {
         self.sweep_soon();
     }
 
-    /// Leaves the session to the next question, or closes it if too many are idle.
+    /// Keeps the session idle for the next check, or closes it if too many are idle.
     pub(super) fn lie_idle(
         self: &Arc<Self>,
         key: &SiteKey,
@@ -59,7 +60,7 @@ impl<S: Send + 'static> Pool<S> {
         left
     }
 
-    /// Closes idle sessions, and serves questions that wait for their places.
+    /// Closes idle sessions, and serves checks that wait for their places.
     fn end_all(self: &Arc<Self>, sessions: Vec<(SiteKey, MeterKey, S)>) {
         for (key, meter, session) in sessions {
             (self.close)(session);
@@ -73,7 +74,7 @@ impl<S: Send + 'static> Pool<S> {
         }
     }
 
-    /// Takes all idle sessions out, for their end.
+    /// Removes and returns all idle sessions, to be closed.
     pub fn drain(&self) -> Vec<S> {
         let mut drained = Vec::new();
         for (_, site) in self.lock().sites.iter_mut() {
@@ -85,7 +86,7 @@ impl<S: Send + 'static> Pool<S> {
         drained
     }
 
-    /// Looks through idle sessions and stale state every second, as long as there is any.
+    /// Starts a sweep every second, as long as there are idle sessions or stale state.
     pub(super) fn sweep_soon(self: &Arc<Self>) {
         if self.sweeping.load(Ordering::Relaxed) || self.sweeping.swap(true, Ordering::AcqRel) {
             return;
@@ -99,8 +100,8 @@ impl<S: Send + 'static> Pool<S> {
         });
     }
 
-    /// Closes sessions that were idle for too long and removes expired state, in one shard of the sites; returns true
-    /// if nothing is left.
+    /// Closes sessions that were idle for too long and removes expired state, in one shard of the
+    /// sites; returns true if nothing is left.
     pub(super) fn sweep(self: &Arc<Self>) -> bool {
         let now = Instant::now();
         let mut state = self.lock();
@@ -110,7 +111,7 @@ impl<S: Send + 'static> Pool<S> {
         let nothing_left =
             state.domains.is_empty() && state.addresses.is_empty() && state.sites.are_over();
         if nothing_left {
-            // Under the lock, so that later callers see that no sweep is running.
+            // Set under the lock, so that later callers see that no sweep is running.
             self.sweeping.store(false, Ordering::Release);
         }
         drop(state);
@@ -123,7 +124,7 @@ impl<S: Send + 'static> Pool<S> {
 }
 
 impl<S> State<S> {
-    /// Takes out the sessions of the group with most idle ones that were used longest ago.
+    /// Removes and returns the least recently used sessions of the group with the most idle ones.
     fn idle_of_largest_group(&mut self) -> Vec<(SiteKey, MeterKey, S)> {
         let mut groups: BTreeMap<_, Vec<Instant>> = BTreeMap::new();
         for idle in self.sites.iter().flat_map(|(_, site)| site.sessions.idle()) {

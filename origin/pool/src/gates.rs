@@ -1,5 +1,5 @@
-//! Gates before a recipient's domain, or before an address that is dialled: while one of them is wary of
-//! us, or we of it, one session passes in ten seconds. A gate is never shut.
+//! Gates for recipients' domains, or for addresses that we connect to: while one is narrow because
+//! of refusals, one session passes every ten seconds. A gate is never closed completely.
 
 use std::{collections::HashMap, hash::Hash, time::Duration};
 
@@ -7,40 +7,41 @@ use tokio::time::Instant;
 
 use super::Key;
 
-/// Refusals of us at RCPT, in a row and for any recipients, after which a domain is wary.
+/// Consecutive refusals of us at RCPT, for any recipients, after which a domain's gate is narrow.
 const STRIKES: u32 = 3;
-/// No hint of a server keeps batches away longer.
+/// Longest time for which a server's hint keeps batches away.
 const LONGEST_HINT: Duration = Duration::from_secs(3_600);
-/// Groups remembered at one gate.
+/// Groups remembered per gate.
 const MAX_PASSED: usize = 8;
-/// Gates remembered. Forgetting one costs one more session; memory without a bound costs the service.
+/// Most gates remembered. A forgotten gate costs one more session; unlimited memory would cost the
+/// service.
 const MAX_GATES: usize = 10_000;
 
-/// The gates of one kind. Those without an entry stand open.
+/// All gates of one kind. Gates without an entry are open.
 pub(super) struct Gates<K> {
     gates: HashMap<K, Gate>,
     /// Time for which a gate stays narrow after the last refusal.
     memory: Duration,
-    /// From one session to the next, see [`super::Pace`].
+    /// Time between two sessions, see [`super::Pace`].
     interval: Duration,
 }
 
 struct Gate {
     strikes: u32,
-    /// Time of the next passage; `None` while there are only strikes.
+    /// Time of the next passage; `None` while there were only single strikes.
     next: Option<Instant>,
     /// Reservation of the next passage.
     place: Option<Place>,
-    /// Groups that passed, and when.
+    /// Groups that have passed, with the time.
     passed: Vec<(Key, Instant)>,
-    /// End of the strikes and of the interval between sessions.
+    /// Time until which strikes count and sessions are limited.
     narrow_until: Instant,
-    /// End of the time that batches stay away, which may be later.
+    /// Time until which batches stay away, which may be later.
     hint: Instant,
 }
 
-/// A place in front of a gate. It goes to the group that has not passed for longest, so that one that asks
-/// more often passes no more often.
+/// Reservation of a gate's next passage. It goes to the group that hasn't passed for longest, so
+/// that frequent requests don't help.
 struct Place {
     group: Key,
     ticket: u64,
@@ -48,7 +49,7 @@ struct Place {
 }
 
 impl Gate {
-    /// Returns the time of the next passage, while the gate is narrow.
+    /// Returns the time of the next passage while the gate is narrow.
     fn next(&self, now: Instant) -> Option<Instant> {
         self.next.filter(|_| self.narrow_until > now)
     }
@@ -59,7 +60,7 @@ impl Gate {
 
     fn precedes(&self, group: Key, other: Key) -> bool {
         let passed = |group| self.passed.iter().find(|(it, _)| *it == group).map(|(_, at)| *at);
-        // None, which is less: it never has.
+        // `None` sorts first: that group has never passed.
         group != other && passed(group) < passed(other)
     }
 
@@ -79,7 +80,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         Self { gates: HashMap::new(), memory, interval }
     }
 
-    /// Returns the time until the next passage; zero when the gate is open.
+    /// Returns the time until the next passage; zero if the gate is open.
     pub(super) fn wait(&self, key: K, now: Instant) -> Duration {
         let next = self.gates.get(&key).and_then(|gate| gate.next(now));
         next.map_or(Duration::ZERO, |next| next.saturating_duration_since(now))
@@ -91,8 +92,8 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         self.wait(key, now).max(gate.hint.saturating_duration_since(now))
     }
 
-    /// Returns the time at which the group may pass; or its waiting time, if the next passage is reserved or comes
-    /// after `latest`.
+    /// Returns the time at which the group may pass, or its waiting time if the next passage is
+    /// reserved or comes after `latest`.
     pub(super) fn due(
         &self,
         key: K,
@@ -113,7 +114,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         if due > now && due > latest { Err(due - now) } else { Ok(due) }
     }
 
-    /// Passes, or takes the place for `at`.
+    /// Passes the gate, or reserves the passage at `at`.
     pub(super) fn take(&mut self, key: K, group: Key, ticket: u64, at: Instant, now: Instant) {
         let Some(gate) = self.gates.get_mut(&key).filter(|gate| gate.next.is_some()) else {
             return;
@@ -125,7 +126,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         }
     }
 
-    /// Uses the reserved passage; returns false if it went to another group.
+    /// Uses a reserved passage; returns false if it went to another group.
     pub(super) fn redeem(&mut self, key: K, ticket: u64, now: Instant) -> bool {
         let Some(gate) = self.gates.get_mut(&key) else { return true };
         let Some(next) = gate.next(now) else { return true };
@@ -134,7 +135,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
                 gate.pass(place.group, self.interval, now);
                 true
             }
-            // Another refusal arrived since.
+            // Another refusal has arrived in the meantime.
             _ => false,
         }
     }
@@ -145,7 +146,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         }
     }
 
-    /// A refusal of us: narrows the gate.
+    /// Records a refusal of us, which narrows the gate.
     pub(super) fn refused(&mut self, key: K, hint: Option<Duration>, now: Instant) {
         let soonest = now + self.interval;
         let gate = self.strike(key, now);
@@ -154,7 +155,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         gate.hint = gate.hint.max(now + hint.unwrap_or_default().min(LONGEST_HINT));
     }
 
-    /// A refusal that may be one recipient's rule: three in a row narrow the gate.
+    /// Records a refusal that may be one recipient's rule; three in a row narrow the gate.
     pub(super) fn doubted(&mut self, key: K, hint: Option<Duration>, now: Instant) {
         let gate = self.strike(key, now);
         gate.strikes += 1;
@@ -187,7 +188,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         gate
     }
 
-    /// A recipient was spoken about: the gate stands open.
+    /// Records a reply about a recipient, which opens the gate.
     pub(super) fn answered(&mut self, key: K) {
         if !self.gates.is_empty() {
             self.gates.remove(&key);

@@ -2,12 +2,13 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
-/// Secret that goes into a hash before the value: without it nobody knows which values share a hash.
+/// Secret that is hashed before each value, so that outsiders can't find values with equal hashes.
 #[derive(Clone, Copy)]
 pub struct HashKey([u64; 2]);
 
 impl HashKey {
-    /// A key of its own for each process; the same octets give the same hashes in one build.
+    /// Creates a key from random numbers, different for each process; the same numbers give the
+    /// same hashes within one build.
     pub const fn new(secret: [u64; 2]) -> Self {
         Self(secret)
     }

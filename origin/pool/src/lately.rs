@@ -1,9 +1,10 @@
-//! Recipients that a machine of no known operator has refused in the last ten minutes. Such machines are often hosts of
-//! hundreds of domains, which ban a client for an hour after 20 in ten minutes.
+//! Recipients refused in the last ten minutes by a machine of no known operator. Such machines
+//! often host hundreds of domains, and ban a client for an hour after 20 refusals in ten minutes.
 //!
-//! The room is given out by [`History`]: an account that guesses stops at half of the number, like control recipients.
-//! So it never gets our address banned, and the other half is left to lists and forms. Batches stop at the number. A
-//! single check of an account with a good history has a few more, which nobody else can use up.
+//! The number is divided by [`History`]: an account that guesses may use half of it, like control
+//! recipients. So it can't get our address banned, and the other half is left to lists and forms.
+//! Batches may use the whole number. Single checks of an account with a good history have a few
+//! more, which nobody else can use up.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -12,16 +13,19 @@ use tokio::time::Instant;
 use super::{Class, Key, histories::History, want::Want};
 
 const SPAN: Duration = Duration::from_secs(600);
-/// A single check of an account with no history has this many more than batches, so that a list keeps out no newcomer.
+/// Additional refusals for single checks of an account without history, so that lists don't keep
+/// newcomers out.
 const NEWCOMER_EXTRA: usize = 1;
-/// A single check of an account with a good history has this many more than batches. Two more may be under way.
+/// Additional refusals for single checks of an account with a good history. Two more may be in
+/// flight.
 const GOOD_EXTRA: usize = 3;
 
 /// Refused recipients of the last ten minutes.
 pub(super) struct Lately {
-    /// Number after which batches stay away; `usize::MAX`: nobody stays away.
+    /// Number after which batches stay away; `usize::MAX` for no limit.
     most: usize,
-    /// Time of each, and the group that asked about it; oldest first. No group asks about control recipients.
+    /// Time of each refusal and the group that caused it, oldest first. Control recipients have no
+    /// group.
     refused: VecDeque<(Instant, Option<Key>)>,
 }
 
@@ -41,14 +45,14 @@ impl Lately {
         while self.refused.front().is_some_and(|(at, _)| is_over(*at, now)) {
             self.refused.pop_front();
         }
-        // Beyond what anybody may have an older one makes no difference.
+        // Older refusals beyond the greatest limit make no difference.
         if self.refused.len() > self.most.saturating_add(GOOD_EXTRA) {
             self.refused.pop_front();
         }
         self.refused.push_back((now, group));
     }
 
-    /// Returns how long the party must wait before it asks again, if it must.
+    /// Returns how long the party must wait, if it must.
     pub(super) fn must_wait(&self, want: &Want, now: Instant) -> Option<Duration> {
         if self.refused.is_empty() || self.most == usize::MAX {
             return None;
@@ -68,7 +72,8 @@ impl Lately {
         all.max(self.wait(of_group, |other| other == Some(group), now))
     }
 
-    /// Returns whether a recipient may be asked about that is refused most probably and nobody waits for.
+    /// Returns whether a control recipient, which is probably refused and for which nobody waits,
+    /// may be asked about.
     pub(super) fn spares_one(&self, now: Instant) -> bool {
         self.most == usize::MAX || self.wait(self.half(), |_| true, now).is_none()
     }
@@ -77,7 +82,7 @@ impl Lately {
         self.most.div_ceil(2)
     }
 
-    /// Returns the time until fewer than `most` are left of those that count, if there are more.
+    /// Returns the time until fewer than `most` relevant refusals are left, if there are more.
     fn wait(
         &self,
         most: usize,

@@ -1,5 +1,6 @@
-//! Memory of how operators received us that outlives a restart: recipients refused in the last hour, lowered rates and
-//! source addresses that rest. All names in it are keyed hashes, and a server's words are left out.
+//! Memory about operators that survives a restart: recipients refused in the last hour, lowered
+//! rates and resting source addresses. All names in it are keyed hashes, and servers' words are
+//! left out.
 
 use std::time::Duration;
 
@@ -13,19 +14,20 @@ use super::{
     site::SiteKey,
 };
 
-/// Groups and accounts whose refused recipients are remembered, those with most first. About 22 octets each.
+/// Most groups and accounts whose refused recipients are stored, those with most refusals first.
+/// Each takes about 22 bytes.
 const MAX_PARTIES: usize = 512;
-/// Operators from one source address each; about 60 octets.
+/// Most operators per source address; each takes about 60 bytes.
 const MAX_SITES: usize = 256;
 
-/// Memory of one pool for the next.
+/// Memory of one pool for the next process.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Memory {
     sites: Vec<SiteMemory>,
     rests: Vec<Rest>,
 }
 
-/// How an operator received one source address. Times are Unix seconds.
+/// An operator's treatment of one source address. Times are in Unix seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct SiteMemory {
     operator: Key,
@@ -35,7 +37,7 @@ struct SiteMemory {
     parties: Vec<(Key, HourMemory)>,
 }
 
-/// A source address that rests with an operator.
+/// A source address that rests at an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Rest {
     operator: Key,
@@ -57,7 +59,7 @@ impl<S: Send + 'static> Pool<S> {
         self.keys.hash_one(("source", label))
     }
 
-    /// Returns the knowledge about operators for the next process.
+    /// Returns the memory about operators for the next process.
     pub fn memory(&self) -> Memory {
         let clocks = self.clocks();
         let operator_key = |id| self.operator_key(&self.operator_name(id));
@@ -87,8 +89,8 @@ impl<S: Send + 'static> Pool<S> {
         memory
     }
 
-    /// Takes over the memory of a process that ended `pause` ago. Operators and source addresses that are unknown
-    /// here are left out.
+    /// Loads the memory of a process that ended `pause` ago. Operators and source addresses that
+    /// are unknown here are ignored.
     pub fn recall(&self, memory: &Memory, pause: Duration) {
         let (clocks, settings) = (self.clocks(), self.settings());
         let rows = settings.operators.rows();
@@ -121,7 +123,7 @@ impl<S: Send + 'static> Pool<S> {
 }
 
 impl Memory {
-    /// How many sites and rests it has.
+    /// Returns the number of sites and rests.
     pub fn len(&self) -> usize {
         self.sites.len() + self.rests.len()
     }
@@ -130,7 +132,7 @@ impl Memory {
         self.len() == 0
     }
 
-    /// Leaves out what weighs least where there is too much.
+    /// Drops the least important entries if there are too many.
     fn shorten(&mut self) {
         let sum = |hour: &HourMemory| hour.iter().sum::<u32>();
         let weight = |site: &SiteMemory| (site.rate.is_some(), sum(&site.refused));

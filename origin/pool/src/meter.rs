@@ -1,5 +1,5 @@
-//! Counts for one operator from one source address, or for one machine that is in no table: sessions, their rate,
-//! recipients and refusals.
+//! Counters for one operator from one source address, or for one machine of no known operator:
+//! sessions, their rate, recipients and refusals.
 
 use std::time::Duration;
 
@@ -13,9 +13,9 @@ use super::{
 /// Limits of one operator or one machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Concurrent sessions, idle ones included.
+    /// Most concurrent sessions, idle ones included.
     pub sessions: usize,
-    /// From one new session to the next, once the first `sessions` are open.
+    /// Time between two new sessions, once the first `sessions` are open.
     pub interval: Duration,
     pub recipients_per_minute: usize,
     pub refused_per_hour: usize,
@@ -38,11 +38,11 @@ impl Limits {
 pub struct Totals {
     pub sessions: u64,
     pub recipients: u64,
-    /// Recipients that were refused.
+    /// Refused recipients.
     pub refused: u64,
     /// Refusals of us.
     pub refusals_of_us: u64,
-    /// Sessions that were held for long and ended because others waited.
+    /// Sessions that were ended because they were held for long while others waited.
     pub cut: u64,
 }
 
@@ -87,14 +87,14 @@ impl Meter {
         self.is_limited = limits != Limits::NONE;
     }
 
-    /// How long the party must wait because recipients were refused lately, if it must.
+    /// Returns how long the party must wait because of recently refused recipients, if it must.
     pub(super) fn refused_before(&self, want: &Want, now: Instant) -> Option<Duration> {
         let share = want.share_of(self.refusals.per_hour());
         let of_hour = self.refusals.must_wait(want.party, share, want.class, now);
         of_hour.max(self.refused_lately.must_wait(want, now))
     }
 
-    /// Returns whether so few recipients were refused lately that one may be risked that nobody waits for.
+    /// Returns whether there were few enough refused recipients to risk a control recipient.
     pub(super) fn spares_refusal(&self, now: Instant) -> bool {
         self.refused_lately.spares_one(now) && self.refusals.spares_one(now)
     }
@@ -103,8 +103,8 @@ impl Meter {
         if self.is_limited { self.recipients.not_before(now) } else { None }
     }
 
-    /// Returns the earliest time of the next session, if not now. Batches leave one session free for interactive
-    /// checks.
+    /// Returns the earliest time of the next session, unless it is now. Batches leave one session
+    /// free for interactive checks.
     pub(super) fn session_not_before(&self, class: Class, now: Instant) -> Option<Instant> {
         let spare = match class {
             Class::Interactive => Duration::ZERO,
@@ -126,7 +126,7 @@ impl Meter {
         if interval.is_zero() {
             return;
         }
-        // A rate that was lowered allows no burst.
+        // A lowered rate allows no burst.
         let burst = if self.rate.is_lowered() { 0 } else { self.sessions.saturating_sub(1) };
         let burst = u32::try_from(burst).unwrap_or(u32::MAX);
         let earliest = now.checked_sub(interval.saturating_mul(burst)).unwrap_or(now);
@@ -134,13 +134,13 @@ impl Meter {
         self.next_new = Some(from + interval);
     }
 
-    /// Recomputes due times after the rate was raised.
+    /// Recomputes due times after the rate has risen.
     pub(super) fn rate_raised(&mut self, now: Instant) {
         let soonest = now + self.rate.interval();
         self.next_new = self.next_new.map(|due| due.min(soonest));
     }
 
-    /// Returns whether it can be removed: no later request depends on it.
+    /// Returns whether it can be removed because no later request depends on it.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.in_use == 0
             && self.idle == 0

@@ -1,4 +1,4 @@
-//! Moves an operator's domains away from a source address whose rate has stayed at the floor.
+//! Moves an operator's domains away from a source address whose rate has stayed at the minimum.
 
 use std::time::Duration;
 
@@ -6,14 +6,15 @@ use tokio::time::Instant;
 
 use super::{Settings, State, operators::OperatorId, site::SiteKey};
 
-/// After so long at the floor an operator's domains go to the next source address, once in so long.
+/// Time at the minimum after which an operator's domains move to the next source address; also the
+/// shortest time between two moves.
 pub(super) const MOVE_AFTER: Duration = Duration::from_secs(3_600);
 pub(super) const MOVE_KEPT: Duration = Duration::from_secs(24 * 3_600);
 
-/// A source address that an operator's domains have left.
+/// A source address from which an operator's domains were moved.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Move {
-    /// The source address that replaces it.
+    /// Number of the source address that replaces it.
     pub to: usize,
     pub at: Instant,
 }
@@ -23,14 +24,15 @@ impl Move {
         now.saturating_duration_since(self.at) < MOVE_KEPT
     }
 
-    /// Time at which the rest ended, if it has.
+    /// Returns the time at which the rest ended, if it has.
     pub(super) fn returned(&self, now: Instant) -> Option<Instant> {
         (!self.is_kept(now)).then(|| self.at + MOVE_KEPT)
     }
 }
 
 impl<S> State<S> {
-    /// Returns the substitute for `identity` at this operator, if its rate has been at the floor for an hour.
+    /// Returns the substitute for `identity` at this operator, if its rate has been at the minimum
+    /// for an hour.
     pub(super) fn moved(
         &mut self,
         operator: OperatorId,
@@ -42,7 +44,8 @@ impl<S> State<S> {
             return identity;
         };
         let now = Instant::now();
-        // Free accounts never wear out the addresses of the others, nor the others theirs.
+        // Free accounts never use up the reputation of the other accounts' addresses, nor the
+        // reverse.
         let may_stand_in = |number: usize| {
             let source = sources.get(number);
             source.is_some_and(|source| source.is_in_use && source.class == own.class)
@@ -54,14 +57,15 @@ impl<S> State<S> {
         {
             return rest.to;
         }
-        // Back from a rest it has the hour anew.
+        // After a rest, it has a new hour.
         let returned = before.map(|rest| rest.at + MOVE_KEPT);
         let since = self.floor_since(operator, identity);
         let since = since.map(|since| returned.map_or(since, |at| at.max(since)));
         if since.is_none_or(|since| now.saturating_duration_since(since) < MOVE_AFTER) {
             return identity;
         }
-        // Only one rests at a time, so at least half are left; and none moves to an equally unwelcome one.
+        // Only one address rests at a time, so at least half of them are left, and domains never
+        // move to an address that is equally unwelcome.
         if self.moves.iter().any(|((of, _), rest)| *of == operator && rest.is_kept(now)) {
             return identity;
         }
@@ -75,7 +79,7 @@ impl<S> State<S> {
         to
     }
 
-    /// Time since which the rate with the operator has been at the floor.
+    /// Returns the time since which the rate at the operator has been at the minimum.
     pub(super) fn floor_since(&self, operator: OperatorId, identity: usize) -> Option<Instant> {
         let site = self.sites.get(&SiteKey::Operator(operator, identity))?;
         site.sessions.known_meter(None)?.rate.floor_since()

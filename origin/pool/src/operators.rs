@@ -1,25 +1,25 @@
-//! The table of operators: mail hosts, their operators, and the limits there. The rows are data: `data/operators.toml`,
-//! and those of the configured `operators_file`.
+//! The table of operators: mail hosts, their operators, and the limits there. The rows are in
+//! `data/operators.toml` and in the configured `operators_file`.
 
 mod parse;
 
 use std::{collections::HashMap, sync::Arc, time::Duration};
 
-/// The rows that are built in.
+/// The built-in rows.
 const BUILT_IN: &str = include_str!("../data/operators.toml");
 
-/// The metric label of those without a row.
+/// Metric label for hosts of no known operator.
 pub const OTHER: &str = "other";
 
-/// An operator. `None` means the configured default.
+/// An operator. `None` stands for the configured default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Operator {
     /// Also a metric label.
     pub name: Arc<str>,
-    /// Suffixes of mail hosts in whole labels; `*` is one label.
+    /// Suffixes of mail hosts in whole labels; `*` matches one label.
     mx: Vec<String>,
     consumer: Vec<String>,
-    /// Whether its replies at RCPT reveal if the mailbox exists, where known.
+    /// Whether its replies at RCPT reveal if the mailbox exists; `None` if unknown.
     pub informative: Option<bool>,
     pub sessions: Option<usize>,
     pub session_interval: Option<Duration>,
@@ -27,10 +27,10 @@ pub struct Operator {
     pub refused_per_hour: Option<usize>,
 }
 
-/// The number of an operator in its table.
+/// Number of an operator in its table.
 pub type OperatorId = usize;
 
-/// The table, ready for look-ups: every probe makes one, label by label.
+/// The table, prepared for lookups: every probe makes one, label by label.
 #[derive(Debug, Clone)]
 pub struct Operators {
     rows: Vec<Operator>,
@@ -41,10 +41,9 @@ pub struct Operators {
 }
 
 impl Operators {
-    /// The built-in rows with those of `text`, the content of an operators file.
+    /// Returns the built-in rows together with those in `text`, the content of an operators file.
     ///
-    /// # Errors
-    /// A sentence for each mistake in `text`, with the operator it is about.
+    /// # Errors A sentence for each mistake in `text`, with the operator concerned.
     pub fn with(text: &str) -> Result<Self, Vec<String>> {
         let mut rows = parse::rows(BUILT_IN)?;
         for row in parse::rows(text)? {
@@ -56,8 +55,8 @@ impl Operators {
         Self::index(rows)
     }
 
-    /// Returns the same table, its rows numbered as in `before`: the pool stores its knowledge of an operator under
-    /// that number. Rows only in `before` are unreachable.
+    /// Returns the same table with rows numbered as in `before`: the pool stores records about an
+    /// operator under that number. Rows only in `before` are unreachable.
     #[must_use]
     pub fn numbered_as(self, before: &Self) -> Self {
         let mut rows = self.rows.clone();
@@ -70,7 +69,7 @@ impl Operators {
             })
             .collect();
         numbered.extend(rows);
-        // Another order of the rows claims no name twice either.
+        // Renumbering rows can't introduce duplicates, so this doesn't fail.
         Self::index(numbered).unwrap_or(self)
     }
 
@@ -112,8 +111,8 @@ impl Operators {
         self.rows.get(id)
     }
 
-    /// The operator of `host` (lower-case); `None` when the table does not know it. The longest suffix
-    /// that is known decides.
+    /// Returns the operator of `host` (lower-case); `None` if it isn't in the table. The longest
+    /// matching suffix decides.
     pub fn of_host(&self, host: &str) -> Option<OperatorId> {
         let mut suffix = host;
         loop {
@@ -134,14 +133,14 @@ impl Operators {
         self.by_pattern.iter().find(fits).map(|(_, id)| *id)
     }
 
-    /// The name of the operator of `host`, for labels.
+    /// Returns the name of the operator of `host`, for labels.
     pub fn label(&self, host: &str) -> Arc<str> {
         let row = self.of_host(host).and_then(|id| self.get(id));
         row.map_or_else(|| Arc::from(OTHER), |row| row.name.clone())
     }
 
-    /// Returns whether the domain has mailboxes for everybody: a reply about one recipient there isn't its owner's
-    /// word.
+    /// Returns whether anybody can get a mailbox at the domain: then a reply about one recipient
+    /// isn't under the domain owner's control.
     pub fn is_consumer_domain(&self, domain: &str) -> bool {
         self.by_consumer_domain.contains_key(domain)
     }

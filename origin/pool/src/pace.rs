@@ -1,16 +1,18 @@
-//! Numbers of the pool's manners that no setting changes. A simulation varies them (docs/decisions/0009-simulated-manners.md).
+//! Constants of the pool that no setting changes. A simulation varies them
+//! (docs/decisions/0009-simulated-manners.md).
 
 use std::time::Duration;
 
-/// Numbers of the pool's manners.
+/// Constants of the pool's rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pace {
-    /// From one session to the next at a gate.
+    /// Time between two sessions through a narrow gate.
     pub gate_interval: Duration,
-    /// While both classes wait, each session of this number goes to a batch.
+    /// While both classes wait, one in this many sessions goes to a batch.
     pub batch_turn: usize,
-    /// Recipients that a machine of no known operator refuses in ten minutes, after which batches stay away. Shared hosts
-    /// ban after twenty; single checks have up to three more, and two may be under way.
+    /// Refused recipients in ten minutes at a machine of no known operator, after which batches
+    /// stay away. Shared hosts ban after twenty; single checks may cause up to three more, and two
+    /// may be in flight.
     pub machine_refused_lately: usize,
 }
 

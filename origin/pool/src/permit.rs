@@ -1,4 +1,4 @@
-//! The permit to hold one session; dropping it makes room for another.
+//! The permit for one session; dropping it makes room for another.
 
 use std::{
     net::IpAddr,
@@ -20,28 +20,28 @@ use super::{
     want::{MeterKey, Want},
 };
 
-/// A session to use, or leave to open one.
+/// A session to use, or permission to open one.
 pub enum Acquired<S: Send + 'static> {
     Idle(S, Permit<S>),
     New(Permit<S>),
 }
 
-/// The right to one session.
+/// The permit for one session.
 pub struct Permit<S: Send + 'static> {
     pub(super) pool: Arc<Pool<S>>,
     pub(super) site: SiteKey,
-    /// Of the use at the site.
+    /// Number of the use at the site.
     id: u64,
     pub(super) meter: MeterKey,
     host: Arc<str>,
     identity: usize,
-    /// The address to connect to, or that is connected to.
+    /// Address of the connection, or of the one to be opened.
     pub(super) address: Option<IpAddr>,
     pub(super) party: Party,
     cut: Arc<Cut>,
-    /// The recipient was spoken about.
+    /// True if the server has replied about the recipient.
     answered: AtomicBool,
-    /// Of recipients alone was spoken in the session, so far.
+    /// True while all replies in the session were about recipients.
     is_blameless: AtomicBool,
     is_released: bool,
 }
@@ -52,17 +52,17 @@ impl<S: Send + 'static> Permit<S> {
         self.identity
     }
 
-    /// The address to connect to.
+    /// Returns the address to connect to.
     pub const fn address(&self) -> Option<IpAddr> {
         self.address
     }
 
-    /// Returns whether the permit is for any address of the host, and not for one machine.
+    /// Returns whether the permit is for any address of the host instead of one machine.
     pub const fn is_for_any_address(&self) -> bool {
         !matches!(self.site, SiteKey::Network(_))
     }
 
-    /// The session leads to this address.
+    /// Records the address to which the session is connected.
     pub const fn connected_to(&mut self, address: IpAddr) {
         self.address = Some(address);
     }
@@ -79,8 +79,8 @@ impl<S: Send + 'static> Permit<S> {
         self.pool.note(self, signal, !was_answered);
     }
 
-    /// Completes when the session has been held for long and others wait for it: the caller must close it, and the
-    /// question ends as our own limit.
+    /// Completes when the session has been held for long and others wait for it: the caller must
+    /// close it, and the check ends with our own limit as its reason.
     pub fn cut(&self) -> impl Future<Output = ()> + Send + 'static {
         let (cut, pool) = (Arc::clone(&self.cut), Arc::clone(&self.pool));
         let is_other = matches!(self.site, SiteKey::Network(_));
@@ -91,24 +91,24 @@ impl<S: Send + 'static> Permit<S> {
         }
     }
 
-    /// Returns whether the server has refused so few recipients lately that the control recipient may be one more.
+    /// Returns whether the server has refused few enough recipients to risk a control recipient.
     pub fn spares_refusal(&self) -> bool {
         self.pool.spares_refusal(self)
     }
 
-    /// Counts a further recipient: the control recipient.
+    /// Counts an additional recipient: the control recipient.
     pub fn count_recipient(&self) {
         self.pool.count_recipient(self);
     }
 
-    /// Returns the session for the next recipient at its host, or closes it when enough are idle.
+    /// Keeps the session for the next recipient at its host, or closes it if enough are idle.
     pub fn keep(self, session: S) {
         self.lie_idle(session, false);
     }
 
-    /// Returns the session for the next recipient at its machine, under any of its names: in the clear a server doesn't
-    /// learn by which name it was dialled. A session with any reply other than an answer about a recipient serves its
-    /// own host alone.
+    /// Keeps the session for the next recipient at its machine, under any of its names: without
+    /// TLS, a server doesn't learn which name we used. After any reply that wasn't about a
+    /// recipient, the session serves its own host only.
     pub fn keep_for_machine(mut self, session: S) {
         let is_shared = *self.answered.get_mut() && *self.is_blameless.get_mut();
         self.lie_idle(session, is_shared);
@@ -128,7 +128,7 @@ impl<S: Send + 'static> Permit<S> {
         let pool = Arc::clone(&self.pool);
         match pool.lie_idle(&self.site, self.id, *self.answered.get_mut(), idle) {
             None => self.is_released = true,
-            // Closed before the permit is dropped, which makes room for another one.
+            // Closed before the permit is dropped, which makes room for another session.
             Some(session) => (pool.close)(session),
         }
     }
@@ -142,7 +142,7 @@ impl<S: Send + 'static> Drop for Permit<S> {
     }
 }
 
-/// A waiting request. A permit granted to an abandoned one is taken back.
+/// A waiting request. A permit that was granted to an abandoned request is returned.
 pub(super) struct Queued<S: Send + 'static> {
     pub answer: oneshot::Receiver<Answer<S>>,
     pub claim: Claim<S>,
@@ -150,7 +150,7 @@ pub(super) struct Queued<S: Send + 'static> {
 
 impl<S: Send + 'static> Queued<S> {
     pub(super) async fn wait(mut self) -> Result<Acquired<S>, Refused> {
-        // The sender lives in the site, which is not forgotten while one waits there.
+        // The sender lives in the site, which isn't removed while a request waits there.
         let grant = (&mut self.answer).await.unwrap_or(Err(Refused::GONE))?;
         Ok(self.claim.granted(grant))
     }
@@ -160,7 +160,7 @@ impl<S: Send + 'static> Drop for Queued<S> {
     fn drop(&mut self) {
         self.answer.close();
         if let Ok(Ok(grant)) = self.answer.try_recv() {
-            // Dropping the permit makes room; an idle session stays for the next.
+            // Dropping the permit makes room; an idle session is kept for the next request.
             match self.claim.granted(grant) {
                 Acquired::Idle(session, permit) => permit.keep(session),
                 Acquired::New(_) => {}
@@ -169,7 +169,7 @@ impl<S: Send + 'static> Drop for Queued<S> {
     }
 }
 
-/// Parts of a permit when a session is granted.
+/// Parts of a permit that are known before the session is granted.
 pub(super) struct Claim<S: Send + 'static> {
     pub pool: Arc<Pool<S>>,
     pub site: SiteKey,

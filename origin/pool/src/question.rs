@@ -1,4 +1,4 @@
-//! A question, the session that is wanted for it, and the reasons to refuse one.
+//! A check, the session that it needs, and the reasons to refuse one.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -7,29 +7,29 @@ use tokio::time::Instant;
 
 use super::SourceClass;
 
-/// A question: the address, its asker, and how long to wait for an answer. It is made once, from the ticket and the
-/// body, and lent to everything below.
+/// A check: the address, the asker, and how long to wait for a verdict. It is built once from the
+/// ticket and the body, and borrowed by all lower layers.
 #[derive(Debug, Clone)]
 pub struct Question {
     pub address: Address,
-    /// The verdict is wanted with its details.
+    /// True if the verdict's details are requested.
     pub details: bool,
     pub asker: Asker,
     pub wait: Wait,
 }
 
-/// The party that asks.
+/// The party behind a check.
 #[derive(Debug, Clone, Default)]
 pub struct Asker {
-    /// The account; `None` where the edge names none.
+    /// Name of the account; `None` if the edge sends none.
     pub account: Option<Arc<str>>,
-    /// The name the account is counted under wherever groups are: its own if it pays, one for all free
-    /// accounts together. `None` where the edge names none, which no share then limits.
+    /// Name of the group for fair sharing: the account itself if it pays, otherwise one for all
+    /// free accounts together. `None` if the edge sends none; then no share limits it.
     pub fairness_group: Option<Arc<str>>,
 }
 
 impl Asker {
-    /// Class of source addresses that this question may use.
+    /// Returns the class of source addresses that this check may use.
     pub fn class(&self) -> SourceClass {
         match self.fairness_group.as_deref() {
             Some(FREE) => SourceClass::Free,
@@ -38,20 +38,20 @@ impl Asker {
     }
 }
 
-/// Kind of wait for an answer, and the latest time to wait for a session.
+/// Kind of request that waits, and the latest time to wait for a session.
 #[derive(Debug, Clone, Copy)]
 pub enum Wait {
-    /// Somebody waits for this one answer.
+    /// A client waits for this single verdict.
     Interactive(Instant),
-    /// An address of a list. Its own budget begins when it has a session.
+    /// An address in a list. Its own budget starts when it gets a session.
     InBatch(Instant),
 }
 
-/// Urgency of a question.
+/// Urgency of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     Interactive,
-    /// Comes after interactive checks, with a tenth of the sessions reserved.
+    /// Served after interactive checks, with a tenth of the sessions reserved.
     Batch,
 }
 
@@ -63,7 +63,7 @@ impl Wait {
         }
     }
 
-    /// Latest time to wait for a session.
+    /// Returns the latest time to wait for a session.
     pub const fn deadline(self) -> Instant {
         let (Self::Interactive(deadline) | Self::InBatch(deadline)) = self;
         deadline
@@ -77,58 +77,58 @@ pub struct Target<'a> {
     pub host: &'a str,
     /// Its addresses, in the order in which to try them.
     pub addresses: &'a [SocketAddr],
-    /// Index of the identity to ask under.
+    /// Index of the identity to use.
     pub identity: usize,
-    /// True for a configured route, which is trusted to bear any load.
+    /// True for a configured route, to which no limits apply.
     pub is_route: bool,
-    /// The question has passed the gate of the domain already.
+    /// True if the check has already passed the domain's gate.
     pub admitted: bool,
-    /// True to ask in a new session: idle ones were of no use.
+    /// True to open a new session, because idle ones were of no use.
     pub afresh: bool,
-    /// True if other hosts are left to ask, so this one isn't waited for.
+    /// True if other hosts can be tried, so that this one isn't waited for.
     pub more_hosts: bool,
 }
 
-/// No session for now.
+/// No session is available now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
-    /// Time after which asking again may succeed.
+    /// Time after which another attempt may succeed.
     pub after: Duration,
     pub cause: Cause,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// The recipient's domain refused us lately.
+    /// The recipient's domain has refused us recently.
     Domain,
-    /// This address of the host refused us lately; another may not have.
+    /// This address of the host has refused us recently; another may not have.
     Address,
-    /// The refused recipients of an hour are used up.
+    /// The hour's refused recipients are used up.
     Refusals,
-    /// Our address is new to the operator.
+    /// Our source address is new to the operator.
     WarmUp,
-    /// Too many wait already.
+    /// Too many requests are waiting already.
     Crowded,
 }
 
-/// Reception of a question, for the questions that follow.
+/// A server's reaction, which affects later checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal<'a> {
-    /// The recipient was spoken about, and refused or not.
+    /// The server replied about the recipient.
     Answered {
         refused: bool,
     },
     Refused(Refusal<'a>),
 }
 
-/// We were refused, which says nothing about the recipient.
+/// The server refused us, which says nothing about the recipient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refusal<'a> {
-    /// No recipient had been named yet: it is the machine that speaks, and no domain.
+    /// True before any recipient was named: the refusal is the machine's, not a domain's.
     pub before_rcpt: bool,
-    /// 421: the server closes the connection.
+    /// True for 421: the server closes the connection.
     pub closing: bool,
-    /// The words are about our address, its name or its reputation.
+    /// True if the words are about our address, its name or its reputation.
     pub about_our_address: bool,
     /// Time for which the server asked us to stay away.
     pub hint: Option<Duration>,

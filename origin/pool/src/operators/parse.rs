@@ -1,4 +1,4 @@
-//! Reads the rows of an operators file, and names every mistake in them.
+//! Parses the rows of an operators file, and reports all mistakes.
 
 use std::{sync::Arc, time::Duration};
 
@@ -128,7 +128,7 @@ impl Row<'_> {
     }
 }
 
-/// Returns the value's form in a message.
+/// Returns the value as it is shown in a message.
 fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => format!("{text:?}"),
@@ -143,8 +143,8 @@ fn is_domain(name: &str) -> bool {
     name.contains('.') && Address::parse(&format!("a@{name}")).is_ok()
 }
 
-/// Returns whether this is a domain name, with `*` for a label; not for either of the last two, since anybody may
-/// register `ionos.lol`.
+/// Returns whether this is a domain name, with `*` allowed for a label except the last two, since
+/// anybody may register `ionos.lol`.
 fn is_pattern(pattern: &str) -> bool {
     let is_registered = pattern.rsplit('.').take(2).all(|label| label != "*");
     is_registered && is_domain(&pattern.replace('*', "x"))

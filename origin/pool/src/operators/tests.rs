@@ -1,4 +1,4 @@
-//! The built-in table, and files that extend it.
+//! Tests of the built-in table, and of files that extend it.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn a_new_table_keeps_the_numbers_of_the_one_before() {
     assert_eq!(after.of_host(google), before.of_host(google));
     assert_eq!(number(&after, "first"), None, "it is no operator any more");
     assert_eq!(number(&after, "third"), Some(before.rows().len()));
-    // It returns with its former number.
+    // The operator gets its previous number back.
     let again = table(&(row("second") + &row("third") + &row("first"))).numbered_as(&after);
     for name in ["first", "second"] {
         assert_eq!(number(&again, name), number(&before, name), "{name}");
@@ -73,7 +73,7 @@ fn what_is_known_of_an_operator() {
     let row = |host| table.of_host(host).and_then(|id| table.get(id)).unwrap();
     assert_eq!(row("mta5.am0.yahoodns.net").informative, Some(false));
     assert_eq!(row("aspmx.l.google.com").informative, Some(true));
-    // A gateway's knowledge depends on each of its customers.
+    // Replies of a gateway depend on each of its customers.
     assert_eq!(row("us-smtp-inbound-1.mimecast.com").informative, None);
     assert!(table.is_consumer_domain("gmail.com") && !table.is_consumer_domain("example.org"));
 }
