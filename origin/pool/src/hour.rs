@@ -13,7 +13,7 @@ pub(super) const FIRST: u64 = SLICES as u64;
 /// Counts of the last hour's slices.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Hour {
-    /// The slice that was counted in last.
+    /// Latest slice with a count.
     last: u64,
     counts: [u32; SLICES as usize],
 }
@@ -26,7 +26,7 @@ impl Hour {
         }
     }
 
-    /// Empties the slices that have begun since the last one.
+    /// Clears the slices that have started since the last one.
     fn advance(&mut self, slice: u64) {
         let passed = slice.saturating_sub(self.last).min(u64::from(SLICES));
         for n in 0..passed {

@@ -1,6 +1,6 @@
-//! The rate of new sessions with one operator from one source address. It falls on evidence from many
-//! independent parties that our address is not welcome, rises with each answer, and has a floor at which
-//! single checks still pass.
+//! The rate of new sessions at one operator from one source address. It falls on evidence from many
+//! independent parties that our address isn't welcome, rises with each answer, and has a minimum at
+//! which single checks still pass.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -15,28 +15,28 @@ use super::{
     remembered::{Clocks, RateMemory},
 };
 
-/// The longest time from one new session to the next.
+/// Longest time between two new sessions.
 const FLOOR: Duration = Duration::from_secs(5);
-/// Starting interval of the doubling when the configured one is shorter.
+/// Interval from which doubling starts if the configured one is shorter.
 const SHORTEST: Duration = Duration::from_millis(250);
-/// Times that a rate is halved at most.
+/// Most times that a rate is halved.
 const MAX_LEVEL: u32 = 16;
-/// In place of words that were said to the process before.
+/// Stands for words that were sent to a previous process.
 const BEFORE_RESTART: &str = "said before the restart";
 /// Time for which a trial counts.
 const LATELY: Duration = Duration::from_secs(600);
-/// Domains tried lately before refusals say anything: fewer may have rules of their own in common.
+/// Least number of recently tried domains for a conclusion: fewer may share a rule of their own.
 const MIN_DOMAINS: usize = 8;
-/// Least number of tenants with refusals: a single tenant chooses its own questions.
+/// Least number of tenants with refusals, because a single tenant chooses its own addresses.
 const MIN_TENANTS: usize = 3;
-/// Trials remembered of one tenant, and in total. One tenant can't push out the trials of others.
+/// Most trials remembered per tenant, and in total. A tenant can't displace the trials of others.
 const MAX_OF_TENANT: usize = 64;
 const MAX_TRIALS: usize = 1_024;
-/// A machine's words about our address count once in this time.
+/// Interval in which a machine's words about our address count only once.
 const MACHINE_COUNTS: Duration = Duration::from_secs(60);
 const MAX_MACHINES: usize = 64;
 
-/// A domain that a tenant asked about, and whether our address was refused there.
+/// A domain that a tenant has checked, and whether our address was refused there.
 #[derive(Clone, Copy)]
 struct Trial {
     at: Instant,
@@ -59,7 +59,7 @@ pub(super) struct Lowered {
 }
 
 pub(super) struct Rate {
-    /// Pause between new sessions without any refusal.
+    /// Time between new sessions without any refusals.
     base: Duration,
     /// Number of halvings.
     level: u32,
@@ -88,12 +88,12 @@ impl Rate {
         }
     }
 
-    /// A rate that was lowered stays lowered.
+    /// Changes the base; a lowered rate stays lowered.
     pub(super) const fn set_base(&mut self, base: Duration) {
         self.base = base;
     }
 
-    /// The lowered rate, without the words.
+    /// Returns the lowered rate, without the words.
     pub(super) fn remembered(&self, clocks: Clocks) -> Option<RateMemory> {
         let lowered = self.lowered.as_ref()?;
         Some(RateMemory {
@@ -104,7 +104,7 @@ impl Rate {
         })
     }
 
-    /// Takes over the lowered rate of a process before.
+    /// Restores the lowered rate of a previous process.
     pub(super) fn recall(&mut self, memory: RateMemory, clocks: Clocks) {
         self.level = memory.level.clamp(1, MAX_LEVEL);
         let (since, words) = (clocks.instant(memory.lowered_since), BEFORE_RESTART.to_owned());
@@ -112,7 +112,7 @@ impl Rate {
         self.floor_since = memory.floor_since.map(|at| clocks.instant(at));
     }
 
-    /// From one new session to the next.
+    /// Returns the time between two new sessions.
     pub(super) fn interval(&self) -> Duration {
         if self.level == 0 {
             return self.base;
@@ -133,13 +133,14 @@ impl Rate {
         self.floor_since
     }
 
-    /// A recipient of the domain was spoken about lately, when the tenant asked.
+    /// Returns whether the server has recently replied about a recipient of the domain to this
+    /// tenant.
     pub(super) fn is_proven(&self, tenant: Key, domain: Key, now: Instant) -> bool {
         let trial = self.trials.by_party.get(&(tenant, domain));
         trial.is_some_and(|trial| !trial.refused && trial.is_lately(now))
     }
 
-    /// A recipient of the domain was spoken about.
+    /// Records a reply about a recipient of the domain.
     pub(super) fn answered(&mut self, tenant: Key, domain: Key, now: Instant) -> Option<Change> {
         self.trials.add(tenant, domain, false, now);
         let another = self.lowered.as_ref().is_some_and(|lowered| lowered.domain != domain);
@@ -154,8 +155,8 @@ impl Rate {
         Some(Change::Raised)
     }
 
-    /// At RCPT our address was refused. Such a refusal may be the domain's own rule, so it counts once
-    /// for a domain, and only in good company.
+    /// Records a refusal of our address at RCPT. It may be the domain's own rule, so it counts once
+    /// per domain, and only together with others.
     pub(super) fn refused_at_rcpt(
         &mut self,
         tenant: Key,
@@ -170,7 +171,7 @@ impl Rate {
         self.lower(domain, words, now)
     }
 
-    /// Before RCPT, where no domain was named, our address was refused by this machine.
+    /// Records a refusal of our address by a machine before RCPT, where no domain had been named.
     pub(super) fn refused_by_machine(
         &mut self,
         machine: IpAddr,
@@ -201,8 +202,8 @@ impl Rate {
         Some(Change::Lowered)
     }
 
-    /// At least half of at least eight domains tried lately, brought by at least three tenants or by all
-    /// that asked there.
+    /// Returns whether at least half of the recently tried domains, at least eight, refuse us, and
+    /// the refusals came from at least three tenants or from all that tried.
     fn is_general(&self, now: Instant) -> bool {
         let (mut domains, mut tenants) = (HashMap::new(), HashMap::new());
         let lately = self.trials.by_party.iter().filter(|(_, trial)| trial.is_lately(now));
@@ -217,28 +218,28 @@ impl Rate {
             && (brought >= MIN_TENANTS || brought == tenants.len())
     }
 
-    /// Number of trials in memory.
+    /// Returns the number of trials in memory.
     pub(super) fn trials(&self) -> usize {
         self.trials.by_party.len()
     }
 
-    /// Returns whether it can be removed: no later request depends on it.
+    /// Returns whether it can be removed because no later request depends on it.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.level == 0 && self.trials.by_party.values().all(|trial| !trial.is_lately(now))
     }
 }
 
-/// The trials of the last ten minutes, by tenant and domain, in the order of their time.
+/// Trials of the last ten minutes by tenant and domain, ordered by time.
 #[derive(Default)]
 struct Trials {
     by_party: BTreeMap<(Key, Key), Trial>,
     of_tenant: HashMap<Key, usize>,
-    /// Oldest first; an entry repeated since then moves to the end when it reaches the front.
+    /// Oldest first; an entry that was repeated moves to the end when it reaches the front.
     order: VecDeque<((Key, Key), Instant)>,
 }
 
 impl Trials {
-    /// Remembers the trial; true when the domain's refusal was counted already.
+    /// Adds a trial; returns true if the domain's refusal was already counted.
     fn add(&mut self, tenant: Key, domain: Key, refused: bool, now: Instant) -> bool {
         let trial = Trial { at: now, refused };
         if let Some(before) = self.by_party.get_mut(&(tenant, domain)) {
@@ -255,7 +256,7 @@ impl Trials {
         self.forget(now);
         if self.of_tenant.get(&tenant).is_some_and(|count| *count >= MAX_OF_TENANT) {
             if !refused {
-                // As many others of the tenant's speak for it already.
+                // The tenant has its maximum of other trials.
                 return counted;
             }
             let own = self.by_party.iter().filter(|((other, _), _)| *other == tenant);
@@ -294,7 +295,8 @@ impl Trials {
         }
     }
 
-    /// Takes the front of the order, with the time of its last trial; `None` where that is gone.
+    /// Removes the front of the order, with the time of its last trial; `None` if the trial no
+    /// longer exists.
     fn pop(&mut self) -> Option<((Key, Key), Instant)> {
         let (key, _) = self.order.pop_front()?;
         Some((key, self.by_party.get(&key)?.at))

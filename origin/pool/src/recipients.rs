@@ -4,14 +4,14 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Divisor of a minute's recipients for the burst.
+/// The burst is a minute's recipients divided by this.
 const BURST_SHARE: u32 = 6;
 
-/// Recipients a minute, as a token bucket.
+/// Limit of recipients a minute, as a token bucket.
 pub(super) struct Recipients {
     interval: Duration,
     burst: Duration,
-    /// Time at which the bucket will be full again.
+    /// Time at which the bucket is full again.
     due: Option<Instant>,
 }
 
@@ -23,12 +23,12 @@ impl Recipients {
         Self { interval, burst, due: None }
     }
 
-    /// Changes the rate; units counted at the old rate are paid off at the new one.
+    /// Changes the rate; units counted at the old rate are drained at the new one.
     pub(super) fn set_rate(&mut self, per_minute: usize) {
         *self = Self { due: self.due, ..Self::new(per_minute) };
     }
 
-    /// Returns the earliest time of the next recipient, if not now.
+    /// Returns the earliest time of the next recipient, unless it is now.
     pub(super) fn not_before(&self, now: Instant) -> Option<Instant> {
         let earliest = self.due?.checked_sub(self.burst)?;
         (earliest > now).then_some(earliest)

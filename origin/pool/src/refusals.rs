@@ -12,20 +12,20 @@ use super::{
     remembered::HourMemory,
 };
 
-/// Each account of a group has a twentieth of the group's share of refused recipients for itself, and each group a
-/// twentieth of the remainder.
+/// Each account is guaranteed a twentieth of its group's share of refused recipients, and each
+/// group a twentieth of the rest.
 const FLOOR_SHARE: usize = 20;
-/// Single checks of all groups together stop at this many times the hour's number.
+/// Single checks of all groups together are limited to the hour's number times this.
 const HARD_LIMIT: usize = 2;
 
-/// Refused recipients of the last hour, by group and account.
+/// Recipients refused in the last hour, by group and account.
 pub(super) struct Refusals {
     per_hour: usize,
-    /// Slices are counted from here.
+    /// Start of the first slice.
     began: Option<Instant>,
     total: Hour,
     parties: HashMap<Key, Hour>,
-    /// The slice in which parties were forgotten last.
+    /// Slice in which expired parties were last removed.
     forgot_in: u64,
 }
 
@@ -49,7 +49,7 @@ impl Refusals {
         FIRST + age.as_secs() / SLICE.as_secs()
     }
 
-    /// The counts of the last hour, in all and by party.
+    /// Returns the counts of the last hour, in total and by party.
     pub(super) fn remembered(&self, now: Instant) -> (HourMemory, Vec<(Key, HourMemory)>) {
         let slice = self.slice(now);
         let parties = self.parties.iter().map(|(key, hour)| (*key, hour.remembered(slice)));
@@ -59,7 +59,7 @@ impl Refusals {
         (self.total.remembered(slice), parties)
     }
 
-    /// Takes over the counts of a process that ended `pause` ago.
+    /// Restores the counts of a process that ended `pause` ago.
     pub(super) fn recall(
         &mut self,
         total: HourMemory,
@@ -76,12 +76,13 @@ impl Refusals {
         self.parties = parties.collect();
     }
 
-    /// Returns how long the party must wait before it asks again, if it must.
+    /// Returns how long the party must wait, if it must.
     ///
-    /// A group continues while it has had fewer than the remainder of all, and than its share: so the first one has
-    /// half, and others half of the rest. Beyond the hour's number each has a little until all have had twice as many;
-    /// a group that has had none has its first even then. An account that has had little continues until its group has
-    /// had the whole hour's number. Batches stop at the hour's number.
+    /// A group may continue while it has had fewer refusals than its share, and fewer than are left
+    /// in total: so the first has half, and others half of the rest. Beyond the hour's number, each
+    /// group may have a few more until all have had twice as many; a group without any may always
+    /// have its first. An account with few refusals may continue until its group has had the whole
+    /// hour's number. Batches stop at the hour's number.
     pub(super) fn must_wait(
         &self,
         party: Party,
@@ -111,7 +112,7 @@ impl Refusals {
         Some(until.saturating_duration_since(now))
     }
 
-    /// Counts one refused recipient, of the party that asked about it. Nobody asks about control recipients.
+    /// Counts a refused recipient for the party that caused it. Control recipients have no party.
     pub(super) fn count(&mut self, party: Option<Party>, now: Instant) {
         self.began.get_or_insert(now);
         let slice = self.slice(now);
@@ -121,18 +122,18 @@ impl Refusals {
         }
     }
 
-    /// Returns whether a recipient may be asked about that is refused most probably and nobody waits for: while less than
-    /// half of the hour's number is spent.
+    /// Returns whether a control recipient, which is probably refused and for which nobody waits,
+    /// may be asked about: while less than half of the hour's number is used.
     pub(super) fn spares_one(&self, now: Instant) -> bool {
         self.total(now) < self.per_hour.div_ceil(2)
     }
 
-    /// In the last hour.
+    /// Returns the number in the last hour.
     pub(super) fn total(&self, now: Instant) -> usize {
         self.total.sum(self.slice(now))
     }
 
-    /// Number of parties in memory.
+    /// Returns the number of parties in memory.
     pub(super) fn parties(&self) -> usize {
         self.parties.len()
     }
@@ -141,7 +142,7 @@ impl Refusals {
         self.per_hour
     }
 
-    /// Forgets the parties that had none in the last hour, once in a slice.
+    /// Removes parties without refusals in the last hour, once per slice.
     pub(super) fn forget(&mut self, now: Instant) {
         let slice = self.slice(now);
         if std::mem::replace(&mut self.forgot_in, slice) == slice {
@@ -155,7 +156,7 @@ impl Refusals {
     }
 }
 
-/// A part of `all`, at least one.
+/// Returns a share of `all`, at least one.
 pub(super) fn part_of(all: usize, share: f64) -> usize {
     if share >= 1.0 { all } else { ((all as f64 * share) as usize).max(1) }
 }

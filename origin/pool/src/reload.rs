@@ -1,12 +1,12 @@
-//! Changes the limits of a pool in use: its knowledge of each operator and machine stays.
+//! Replaces the settings of a running pool; records about operators and machines are kept.
 
 use std::sync::Arc;
 
 use super::{Pool, Settings, site::SiteKey};
 
 impl<S: Send + 'static> Pool<S> {
-    /// From now on these settings hold, for the sessions and waiters there are too. Rates that were lowered
-    /// and refusals that were counted stay: a reload is no way to forget how we were received.
+    /// Applies the settings to new and existing sessions and waiting requests. Lowered rates and
+    /// counted refusals are kept, because a reload mustn't make us forget how we were treated.
     ///
     /// The operators of `settings` are numbered as before ([`super::operators::Operators::numbered_as`]).
     pub fn set_settings(self: &Arc<Self>, settings: Settings) {
@@ -25,10 +25,10 @@ impl<S: Send + 'static> Pool<S> {
             .filter(|(_, site)| !site.waiting.is_empty())
             .map(|(key, _)| key.clone())
             .collect();
-        // Holds the lock, so that no site is created with the old settings meanwhile.
+        // Holds the lock, so that no site is created with the old settings in the meantime.
         self.settings.store(Arc::new(settings));
         drop(state);
-        // An address may be another operator's by the new table.
+        // In the new table, an address may belong to another operator.
         self.behind.invalidate_all();
         sites.iter().for_each(|site| self.pump(site));
     }

@@ -1,4 +1,4 @@
-//! Parts of a memory that outlives a restart, and the clocks for reading it.
+//! Parts of the memory that survives a restart, and clocks for converting its times.
 
 use std::time::Duration;
 
@@ -11,13 +11,13 @@ use super::Key;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RateMemory {
     pub level: u32,
-    /// The domain that lowered it last.
+    /// The domain that caused the last lowering.
     pub domain: Key,
     pub lowered_since: u64,
     pub floor_since: Option<u64>,
 }
 
-/// Counts of an hour's slices, the current one first.
+/// Counts of an hour's slices, the current slice first.
 pub(super) type HourMemory = [u32; 12];
 
 /// Converts between the pool's clock and Unix seconds.
@@ -32,7 +32,7 @@ impl Clocks {
         self.unix_now.saturating_sub(self.now.saturating_duration_since(at).as_secs())
     }
 
-    /// The instant of a Unix time that has passed; one that the clock can't show is now.
+    /// Returns the instant of a past Unix time, or now if the clock can't represent it.
     pub(super) fn instant(&self, unix: u64) -> Instant {
         let age = Duration::from_secs(self.unix_now.saturating_sub(unix));
         self.now.checked_sub(age).unwrap_or(self.now)

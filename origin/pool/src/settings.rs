@@ -1,4 +1,4 @@
-//! The rules of the pool, as configured.
+//! The pool's settings.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,43 +9,44 @@ use super::{
     site::SiteKey,
 };
 
-/// The rules of the pool.
+/// The pool's settings.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub operators: Arc<Operators>,
     /// Limits of an operator without its own.
     pub operator: Limits,
-    /// For one machine that is no operator's.
+    /// Limits of a machine without a known operator.
     pub machine: Limits,
-    /// Concurrent sessions with the machines of one /24 or /64.
+    /// Most concurrent sessions with the machines of one /24 or /64.
     pub network_sessions: usize,
     /// Longest idle time of a session.
     pub max_idle: Duration,
-    /// Requests that may wait for one site.
+    /// Most requests waiting for one site.
     pub max_waiting: usize,
-    /// The part of waiters and of refused recipients that one tenant may have.
+    /// Share of waiting requests and of refused recipients that one tenant may have.
     pub tenant_share: f64,
-    /// Our source addresses. A number that was given to one stays its own: what was learnt is kept by it.
+    /// Our source addresses. An address keeps its number, because records are stored under it.
     pub sources: Vec<Source>,
     pub pace: Pace,
 }
 
-/// A source address, with that of the other family where both share a name.
+/// A source address; if two of different families share a name, both.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// As it is shown.
+    /// Label as shown to operators.
     pub label: Arc<str>,
-    /// Unix time since which mail servers see it; `None`: for long.
+    /// Unix time since which mail servers have seen it; `None` for an established one.
     pub since: Option<u64>,
     pub class: SourceClass,
-    /// False once a reload has taken it out.
+    /// False after a reload has removed it.
     pub is_in_use: bool,
 }
 
-/// The accounts that may use a source address. What one class does to the reputation of its addresses stays its own.
+/// Accounts that may use a source address. The reputation of one class's addresses doesn't depend
+/// on the others.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SourceClass {
-    /// Paying accounts; all of them where no address is set apart for free ones.
+    /// Paying accounts; all accounts if no address is reserved for free ones.
     #[default]
     Known,
     /// Accounts without a plan.
@@ -53,7 +54,8 @@ pub enum SourceClass {
 }
 
 impl Settings {
-    /// Returns the limits of a machine or operator, and of concurrent sessions with the whole site.
+    /// Returns the limits of a machine or operator, and the most concurrent sessions with the whole
+    /// site.
     pub(super) fn limits_of(
         &self,
         site: &SiteKey,
@@ -69,7 +71,7 @@ impl Settings {
         }
     }
 
-    /// The limits of an operator: those of its row, else the configured ones.
+    /// Returns an operator's limits: those in its row, otherwise the configured ones.
     fn operator_limits(&self, operator: Option<OperatorId>) -> Limits {
         let default = self.operator;
         let Some(row) = operator.and_then(|id| self.operators.get(id)) else {
@@ -86,7 +88,7 @@ impl Settings {
         }
     }
 
-    /// Returns one tenant's part of `all`, at least one.
+    /// Returns one tenant's share of `all`, at least one.
     pub(super) fn share(&self, all: usize) -> usize {
         part_of(all, self.tenant_share)
     }

@@ -1,8 +1,9 @@
-//! Waiters, served by start-time fair queueing over session time: the next session goes to the group that has
-//! used least of the site's time, in it to the account, and in that to the domain.
+//! Waiting requests, served by start-time fair queueing over session time: the next session goes to
+//! the group that has used the least of the site's time, within it to the account, and within that
+//! to the domain.
 //!
-//! Sessions in use count with their age. A party that starts to wait begins at the position of the last one served, so
-//! that no credit builds up while it wants nothing; its lead over that halves in a minute.
+//! Sessions in use count with their age. A party that starts to wait begins at the time of the last
+//! one served, so that it gains no credit while idle; a lead over that time halves every minute.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -13,19 +14,20 @@ use tokio::time::Instant;
 
 use super::{Key, party::Party};
 
-/// Questions in a row for one domain, before the account's next one has its turn. Domains of one operator
-/// often have a host each, and to change the host is to open a session: ten questions are worth one.
+/// Consecutive checks of one domain before the account's next domain is served. Each domain of an
+/// operator often has its own host, and changing hosts needs a new session, so several checks are
+/// worth it.
 const DOMAIN_TURN: u32 = 10;
-/// And no longer than this, in seconds of session time.
+/// Longest such sequence in seconds of session time.
 const DOMAIN_TURN_S: f64 = 1.0;
-/// A lead below this, in seconds, is forgotten with the party.
+/// Leads below this, in seconds, are forgotten with the party.
 const LEAD_MIN_S: f64 = 0.25;
-/// In which a lead halves.
+/// Time in seconds after which a lead has halved.
 const HALF_LIFE_S: f64 = 60.0;
 /// Time after which a lead expires.
 const MEMORY: Duration = Duration::from_secs(300);
 
-/// Group, account, domain.
+/// Group, account and domain.
 pub(super) type Path = [Key; 3];
 
 impl Party {
@@ -34,27 +36,28 @@ impl Party {
     }
 }
 
-/// The waiters of one class at one site.
+/// The waiting requests of one class at one site.
 pub(super) struct Shares<W> {
     root: Part<W>,
     order: u64,
 }
 
-/// A group, an account of it, or a domain of that.
+/// A group, one of its accounts, or one of that account's domains.
 struct Part<W> {
     /// Virtual time, in seconds of session time.
     time: f64,
     /// Time of the last change.
     at: Instant,
-    /// Breaks ties: the one served last comes last.
+    /// Breaks ties: the part served last has the greatest.
     order: u64,
     waiting: usize,
-    /// The time at which the last of the parts was served.
+    /// Virtual time of the part that was served last.
     floor: f64,
-    /// The current part, the number of its turns' services, and its time at the turn's start.
+    /// The current part, how often it was served in this turn, and its time at the start of the
+    /// turn.
     turn: Option<(Key, u32, f64)>,
     parts: BTreeMap<Key, Part<W>>,
-    /// The waiters, of a domain.
+    /// Waiting requests of a domain.
     queue: VecDeque<W>,
 }
 
@@ -72,7 +75,8 @@ impl<W> Part<W> {
         }
     }
 
-    /// Returns the part. Its lead shrinks with the time in which it wanted nothing.
+    /// Returns the part, creating it if needed. Its lead shrinks with the time in which it
+    /// requested nothing.
     fn part(&mut self, key: Key, order: &mut u64, now: Instant) -> &mut Self {
         let floor = self.floor;
         let part = self.parts.entry(key).or_insert_with(|| {
@@ -105,7 +109,7 @@ impl<W> Part<W> {
         part.charge(rest, seconds, order, now);
     }
 
-    /// `age` is the time in seconds of the path's sessions in use.
+    /// `age` is the total time in seconds of the path's sessions in use.
     fn take(
         &mut self,
         path: &mut Vec<Key>,
@@ -180,7 +184,7 @@ impl<W> Part<W> {
         self.parts.values().for_each(|part| part.visit(see));
     }
 
-    /// Takes the waiter that came last to the longest queue.
+    /// Removes the latest request of the longest queue.
     fn take_last(&mut self) -> Option<W> {
         let taken_waiter = match self.parts.values_mut().max_by_key(|part| part.waiting) {
             Some(part) => part.take_last(),
@@ -208,14 +212,14 @@ impl<W> Shares<W> {
         self.root.push(&path, waiter, &mut self.order, now);
     }
 
-    /// A session of the path's was in use for this long.
+    /// Charges the duration of a session to the path.
     pub(super) fn charge(&mut self, path: Path, used: Duration, now: Instant) {
         if self.root.waiting > 0 || used.as_secs_f64() >= LEAD_MIN_S {
             self.root.charge(&path, used.as_secs_f64(), &mut self.order, now);
         }
     }
 
-    /// Takes the first, in order of time, that `fits`.
+    /// Removes and returns the first request, in order of virtual time, that `fits`.
     pub(super) fn take(
         &mut self,
         age: impl Fn(&[Key]) -> f64,
@@ -224,7 +228,7 @@ impl<W> Shares<W> {
         self.root.take(&mut Vec::with_capacity(3), &mut self.order, &age, &mut fits)
     }
 
-    /// Forgets the waiters that `keep` does not want, and leads that are over.
+    /// Removes requests for which `keep` is false, and expired leads.
     pub(super) fn retain(&mut self, keep: impl Fn(&W) -> bool, now: Instant) {
         self.root.retain(&keep, now);
     }
@@ -239,7 +243,7 @@ impl<W> Shares<W> {
         self.root.parts.get(&group).map_or(0, |part| part.waiting)
     }
 
-    /// Takes a waiter of the group with most of them, if these are more than `most`.
+    /// Removes a request of the group with the most, if it has more than `most`.
     pub(super) fn take_of_largest(&mut self, most: usize) -> Option<W> {
         let largest = self.root.parts.values_mut().max_by_key(|part| part.waiting)?;
         let taken_waiter = if largest.waiting > most { largest.take_last() } else { None };
@@ -304,7 +308,7 @@ mod tests {
         for _ in 0..12 {
             let (group, _) = shares.take(unused, |_| true).unwrap();
             turns[group as usize - 1] += 1;
-            // One's sessions take ten times as long as the other's.
+            // The first group's sessions take ten times as long as the second's.
             let used = Duration::from_millis(if group == 1 { 1_000 } else { 100 });
             shares.charge([group, group, 7], used, now);
         }

@@ -1,5 +1,5 @@
-//! A unit of shared limits: the sessions with one operator from one source address, with the machines of one network,
-//! or with one route; and the questions that wait for them.
+//! A unit of shared limits: the sessions with one operator from one source address, with the
+//! machines of one network, or with one route; and the checks that wait for them.
 
 use std::{
     net::IpAddr,
@@ -20,7 +20,7 @@ use super::{
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum SiteKey {
-    /// From one of our source addresses.
+    /// An operator, from one of our source addresses.
     Operator(OperatorId, usize),
     /// A /24 or a /64, by its first address.
     Network(IpAddr),
@@ -30,7 +30,7 @@ pub(super) enum SiteKey {
 pub(super) struct Site<S> {
     pub sessions: Sessions<S>,
     pub waiting: Waiting<S>,
-    /// Time at which the timer next serves waiting questions.
+    /// Time at which the timer next serves waiting checks.
     timer: Option<Instant>,
 }
 
@@ -51,12 +51,12 @@ impl<S> Site<S> {
         self.sessions.meter(key)
     }
 
-    /// The meter of a machine: its own, unless too many machines of the network have one.
+    /// Returns the meter of a machine: its own, unless too many machines of the network have one.
     pub(super) fn meter_of(&mut self, machine: IpAddr, now: Instant) -> MeterKey {
         self.sessions.meter_of(machine, || self.waiting.meters(), now)
     }
 
-    /// Serves a new question immediately if no other waits.
+    /// Serves a new check immediately if no other is waiting.
     pub(super) fn serve_newcomer(
         &mut self,
         want: &Want,
@@ -72,8 +72,7 @@ impl<S> Site<S> {
 
     /// Returns whether an idle session is available to a new request.
     ///
-    /// # Errors
-    /// How long the party must wait because recipients were refused lately.
+    /// # Errors How long the party must wait because of recently refused recipients.
     pub(super) fn has_idle(&self, want: &Want, now: Instant) -> Result<bool, Duration> {
         match self.sessions.room(want, now) {
             Room::Spent(after) => Err(after),
@@ -82,7 +81,7 @@ impl<S> Site<S> {
         }
     }
 
-    /// Queues one; see [`Waiting::push`].
+    /// Queues a request; see [`Waiting::push`].
     pub(super) fn wait(
         &mut self,
         want: Want,
@@ -93,8 +92,8 @@ impl<S> Site<S> {
         self.waiting.push(want, answer, most, now);
     }
 
-    /// Serves waiting questions as far as there is room, and returns the time of the next attempt. The caller hands the
-    /// granted sessions over after closing the evicted ones.
+    /// Serves waiting checks while there is room, and returns the time of the next attempt. The
+    /// caller must close the evicted sessions before handing over the granted ones.
     pub(super) fn serve(
         &mut self,
         now: Instant,
@@ -117,24 +116,24 @@ impl<S> Site<S> {
             return (granted, None);
         }
         next = earlier(next, sessions.cut_longest(waiting.wants(), now));
-        // A later timer is of no use; an earlier one calls again.
+        // A later timer isn't needed; an earlier one calls again.
         next = next.filter(|due| timer.is_none_or(|timer| *due < timer));
         *timer = next.or(*timer);
         (granted, next)
     }
 
-    /// A timer rang that was set for `due`.
+    /// Handles a timer that was set for `due`.
     pub(super) fn timer_fired(&mut self, due: Instant) {
         self.timer.take_if(|timer| *timer <= due);
     }
 
-    /// Takes back a session granted to a question that has left.
+    /// Takes back a session granted to an abandoned check.
     pub(super) fn take_back(&mut self, grant: Grant<S>, now: Instant) {
         let idle = grant.idle.map(|idle| Idle { since: now, ..idle });
         self.release(grant.id, false, idle, now);
     }
 
-    /// Records that a session was closed, or is idle from now on. Returns whether others wait.
+    /// Records that a session was closed or has become idle. Returns whether others are waiting.
     pub(super) fn release(
         &mut self,
         id: u64,
@@ -150,7 +149,7 @@ impl<S> Site<S> {
         !self.waiting.is_empty()
     }
 
-    /// Removes expired state, and takes out sessions that were idle for too long.
+    /// Removes expired state, and returns sessions that were idle for too long.
     pub(super) fn sweep(&mut self, now: Instant) -> Vec<(MeterKey, S)> {
         self.waiting.forget_left(now);
         self.sessions.sweep(&self.waiting.meters(), now)

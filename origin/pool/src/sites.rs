@@ -1,4 +1,5 @@
-//! All sites, in shards that are swept one after the other, so that a sweep holds up nobody.
+//! All sites, in shards that are swept one at a time, so that a sweep doesn't block others for
+//! long.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +12,11 @@ use super::{
 };
 
 pub(super) const SHARDS: usize = 16;
-/// Sites remembered after the last session with them.
+/// Most sites remembered after their last session.
 const MAX_SITES: usize = 10_000;
 
 pub(super) struct Sites<S> {
-    /// Ordered by key, so that the behaviour doesn't depend on the order of hashes.
+    /// Ordered by key, so that behaviour doesn't depend on the order of hashes.
     shards: Vec<BTreeMap<SiteKey, Site<S>>>,
     keys: HashKey,
     swept: usize,
@@ -67,7 +68,7 @@ impl<S> Sites<S> {
         self.shards.iter().map(BTreeMap::len).sum()
     }
 
-    /// Sweeps the next shard, and returns the idle sessions that are to end.
+    /// Sweeps the next shard, and returns the idle sessions that must end.
     pub(super) fn sweep(&mut self, now: Instant) -> Vec<(SiteKey, MeterKey, S)> {
         let beyond = self.len().saturating_sub(MAX_SITES);
         self.swept = (self.swept + 1) % SHARDS;
@@ -84,7 +85,8 @@ impl<S> Sites<S> {
         expired
     }
 
-    /// Returns whether all shards were swept since the first, and only operators are left, whose totals are shown.
+    /// Returns whether all shards have been swept once and only operators are left, whose totals
+    /// are kept for the status.
     pub(super) fn are_over(&self) -> bool {
         self.swept == 0 && self.iter().all(|(key, site)| is_operator(key) && !site.is_in_use())
     }
@@ -94,7 +96,7 @@ const fn is_operator(key: &SiteKey) -> bool {
     matches!(key, SiteKey::Operator(..))
 }
 
-/// Removes the least recently used sites: recent refusals of a machine stay counted.
+/// Removes the least recently used sites; machines with recent refusals are kept longest.
 fn forget_oldest<S>(shard: &mut BTreeMap<SiteKey, Site<S>>, count: usize) {
     let mut unused: Vec<_> = shard
         .iter()

@@ -1,5 +1,5 @@
-//! The pool's view for operators: the rate at each operator from each source address, and whether it was lowered, since
-//! when and with which words.
+//! The pool's state for operators: the rate at each operator from each source address, and if it
+//! was lowered, since when and by which words.
 
 use std::{
     sync::{
@@ -22,16 +22,17 @@ use super::{
     warm_up::is_new,
 };
 
-/// Everything, as `GET /operators` answers it.
+/// The complete state, as in `GET /operators`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     pub operators: Vec<SiteStatus>,
-    /// Number of sweeps since the start, and the microseconds for which they blocked everybody.
+    /// Number of sweeps since the start, and the total microseconds for which they held the lock.
     #[serde(default)]
     pub sweeps_total: u64,
     #[serde(default)]
     pub sweep_micros_total: u64,
-    /// Number of times that a caller waited for the pool's lock since the start, and the microseconds of all waits.
+    /// Number of times that a caller had to wait for the pool's lock since the start, and the total
+    /// microseconds.
     #[serde(default)]
     pub lock_waits_total: u64,
     #[serde(default)]
@@ -40,14 +41,14 @@ pub struct Status {
     pub entries: Entries,
 }
 
-/// Numbers of the entries that the pool holds in memory.
+/// Numbers of entries in the pool's memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entries {
     /// Operators by source address, networks and routes.
     pub sites: usize,
     /// Operators by source address, and machines.
     pub meters: usize,
-    /// Domains and addresses that refused us lately.
+    /// Domains and addresses that have refused us recently.
     pub gates: usize,
     /// Answers and refusals of the last ten minutes, by group and domain.
     pub trials: usize,
@@ -55,14 +56,14 @@ pub struct Entries {
     pub refusals: usize,
     /// Accounts that owe session time.
     pub debts: usize,
-    /// Groups, accounts and domains that were quick or slow lately.
+    /// Groups, accounts and domains that were quick or slow recently.
     pub standings: usize,
-    /// Accounts whose recipients' existence is remembered for a day.
+    /// Accounts with a history.
     #[serde(default)]
     pub histories: usize,
 }
 
-/// One operator from one source address; or all machines that belong to no operator, as `other`.
+/// One operator from one source address, or all machines without a known operator, as `other`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteStatus {
     pub operator: String,
@@ -74,35 +75,35 @@ pub struct SiteStatus {
     /// Sessions in use for longer than two seconds.
     #[serde(default)]
     pub held: usize,
-    /// From one new session to the next.
+    /// Milliseconds between two new sessions.
     pub interval_ms: u64,
     /// Unix time since which the rate is lowered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lowered_since: Option<u64>,
-    /// Words of the reply that lowered it last.
+    /// Words of the reply that last lowered it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
-    /// Unix time since which the rate is at its floor.
+    /// Unix time since which the rate has been at its minimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor_since: Option<u64>,
-    /// The source address that asks about the operator's domains while this one rests, and the Unix time at which
-    /// the rest ends.
+    /// The source address that serves the operator's domains while this one rests, and the Unix
+    /// time at which the rest ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rests_until: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stand_in: Option<String>,
-    /// Unix time since which batches show the address to the operator little by little.
+    /// Unix time since which batches use the address gradually more at this operator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warms_up_since: Option<u64>,
-    /// Recipients refused in the last hour, and how many may be.
+    /// Recipients refused in the last hour, and the limit.
     pub refused_last_hour: usize,
     pub refused_per_hour: usize,
-    /// Since the start.
+    /// Totals since the start.
     pub sessions_total: u64,
     pub recipients_total: u64,
     pub refused_total: u64,
     pub refusals_of_us_total: u64,
-    /// Sessions that were held for long and ended because others waited.
+    /// Sessions that were ended because they were held for long while others waited.
     #[serde(default)]
     pub cut_total: u64,
 }
@@ -202,7 +203,7 @@ impl<S: Send + 'static> Pool<S> {
         source.map_or_else(Arc::default, |source| source.label.clone())
     }
 
-    /// The source address that `host` is asked from where `identity` is the domain's own.
+    /// Returns the source address used for `host`, given the domain's own `identity`.
     pub fn source_of(&self, host: &str, identity: usize) -> Arc<str> {
         let settings = self.settings();
         let operator = settings.operators.of_host(host);

@@ -1,4 +1,4 @@
-//! The rules of the pool, with numbers for sessions and a clock that is not waited for.
+//! Tests of the pool's rules, with numbers as sessions and virtual time.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -33,7 +33,7 @@ mod newcomers;
 mod refused;
 mod reload;
 
-/// The wall clock of these tests, in seconds.
+/// Wall clock of these tests, in Unix seconds.
 const NOW: u64 = 1_795_305_600;
 const BUDGET: Duration = Duration::from_secs(10);
 const GOOGLE: &str = "aspmx.l.google.com";
@@ -52,7 +52,7 @@ const OPERATORS: &str = r#"
     recipients_per_minute = 1000000
     refused_per_hour = 100
 "#;
-/// 421 at RCPT.
+/// A 421 at RCPT.
 const CLOSED: Signal<'_> = Signal::Refused(Refusal {
     before_rcpt: false,
     closing: true,
@@ -75,7 +75,8 @@ fn pool_of(sources: usize) -> Arc<Pool<u32>> {
     pool_since(sources, Vec::new())
 }
 
-/// A pool of `sources` source addresses; `since` holds the Unix time since which each is in use.
+/// Returns a pool with `sources` source addresses; `since` is the Unix time at which each was first
+/// used.
 fn pool_since(sources: usize, since: Vec<Option<u64>>) -> Arc<Pool<u32>> {
     Pool::new(settings(sources, since), drop, || NOW, HashKey::default())
 }
@@ -105,7 +106,7 @@ fn pool() -> Arc<Pool<u32>> {
     pool_of(1)
 }
 
-/// A wanted session, with owned values.
+/// A requested session, with owned values.
 #[derive(Clone)]
 struct Wanted {
     host: String,
@@ -178,7 +179,7 @@ impl Wanted {
         }
     }
 
-    /// Takes a session, is received so, and keeps it unless it was closed.
+    /// Takes a session, reports `signal`, and keeps the session unless it was closed.
     async fn received(&self, pool: &Arc<Pool<u32>>, signal: Signal<'_>) {
         let permit = self.permit(pool).await;
         permit.note(signal);
@@ -188,7 +189,7 @@ impl Wanted {
     }
 }
 
-/// Uses a session for `time`, counting how many are in use, and keeps it.
+/// Uses a session for `time` while counting those in use, and keeps it.
 async fn work(pool: &Arc<Pool<u32>>, want: &Wanted, time: Duration, busy: &Busy) {
     let acquired = want.ask(pool).await.unwrap_or_else(|refused| panic!("{refused:?}"));
     let (session, permit) = match acquired {
@@ -257,12 +258,12 @@ async fn one_machine_under_five_hundred_names_gets_two_sessions_idle_ones_includ
     assert!(idle <= 2, "{idle}");
 }
 
-/// An open connection of the test below.
+/// An open connection in the test below.
 struct Open(Arc<AtomicUsize>);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_session_that_gives_way_is_closed_before_the_one_in_its_place_is_opened() {
-    // To close one takes long enough for others to go ahead of it.
+    // Closing takes long enough for others to overtake it.
     let close = |session: Open| {
         std::thread::sleep(Duration::from_millis(2));
         session.0.fetch_sub(1, Ordering::SeqCst);
@@ -289,20 +290,20 @@ async fn a_session_that_gives_way_is_closed_before_the_one_in_its_place_is_opene
     assert_eq!(most.load(Ordering::SeqCst), LIMITS.sessions);
 }
 
-/// A connection of the tests below that takes time to close, and signals it.
+/// A connection in the tests below that takes time to close, and signals it.
 struct Closing(Arc<AtomicUsize>, UnboundedSender<()>);
 
 impl Closing {
     fn close(self) {
-        // Err: the test has ended.
+        // Fails if the test has ended.
         let _ = self.1.send(());
         std::thread::sleep(Duration::from_millis(20));
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-/// Opens `count` sessions with one machine, its maximum, and leaves them all idle; another is wanted as soon as one is
-/// being closed. Returns the number of sessions open at that moment.
+/// Opens the maximum of `count` sessions with one machine and leaves them idle, then requests
+/// another while one is being closed. Returns the greatest number of open sessions at that moment.
 async fn most_beside_one_that_is_closed(count: usize, max_idle: Duration) -> usize {
     let machine = Limits { interval: Duration::ZERO, sessions: count, ..LIMITS };
     let limits = Settings { machine, network_sessions: count, max_idle, ..settings(1, Vec::new()) };
@@ -455,7 +456,7 @@ async fn one_who_leaves_while_waiting_takes_nothing_along() {
         let left = timeout(Duration::from_millis(10), google("a").ask(&pool)).await;
         assert!(left.is_err());
     }
-    // Granted in the moment of leaving: the answer is never read.
+    // The session is granted at the moment of leaving, so the grant is never read.
     let want = google("a");
     let mut waiting = Box::pin(want.ask(&pool));
     assert!(timeout(Duration::from_millis(10), &mut waiting).await.is_err());

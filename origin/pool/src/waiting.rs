@@ -21,14 +21,14 @@ struct Waiter<S> {
     answer: oneshot::Sender<Answer<S>>,
 }
 
-/// A session for a waiting question.
+/// A session granted to a waiting check.
 pub(super) struct Granted<S> {
     answer: oneshot::Sender<Answer<S>>,
     grant: Grant<S>,
 }
 
 impl<S> Granted<S> {
-    /// Hands the session over; returns it if the question was abandoned.
+    /// Hands over the session, or returns it if the check was abandoned.
     pub(super) fn hand_over(self) -> Option<Grant<S>> {
         self.answer.send(Ok(self.grant)).err()?.ok()
     }
@@ -59,7 +59,7 @@ impl<S> Waiting<S> {
         self.interactive.all().into_iter().chain(self.batch.all()).map(|waiter| &waiter.want)
     }
 
-    /// The meters that are waited for.
+    /// Returns the meters for which requests are waiting.
     pub(super) fn meters(&self) -> Vec<MeterKey> {
         if self.is_empty() { Vec::new() } else { self.wants().map(|want| want.meter).collect() }
     }
@@ -71,8 +71,8 @@ impl<S> Waiting<S> {
         }
     }
 
-    /// Queues a request. In a full queue the group with most waiting requests gives way. A group may wait while it has
-    /// fewer requests than there are free places.
+    /// Queues a request. If the queue is full, the group with the most waiting requests loses one.
+    /// A group may always wait while it has fewer requests than there are free places.
     pub(super) fn push(
         &mut self,
         want: Want,
@@ -82,7 +82,7 @@ impl<S> Waiting<S> {
     ) {
         let group = want.party.group;
         let own = self.interactive.of_group(group) + self.batch.of_group(group);
-        // Err, here and below: it has left.
+        // Here and below, this fails if the check was abandoned.
         if own >= most_of_group {
             let _ = answer.send(Err(CROWDED));
             return;
@@ -100,12 +100,13 @@ impl<S> Waiting<S> {
         self.class(want.class).push(path, Waiter { want, answer }, now);
     }
 
-    /// Charges the time that a session was in use.
+    /// Charges the duration of a session's use.
     pub(super) fn charge(&mut self, Ended { path, class, took }: Ended, now: Instant) {
         self.class(class).charge(path, took, now);
     }
 
-    /// Serves the next request that has room, if any. `next` becomes the time of the next attempt, if that is earlier.
+    /// Serves the next request for which there is room, if any. `next` becomes the time of the next
+    /// attempt, if that is earlier.
     pub(super) fn serve_next(
         &mut self,
         sessions: &mut Sessions<S>,
@@ -116,7 +117,7 @@ impl<S> Waiting<S> {
         loop {
             let (Waiter { want, answer }, found) = self.take_next(sessions, now, next)?;
             if let Room::Spent(after) = found {
-                // Err: it has left.
+                // Fails if the check was abandoned.
                 let _ = answer.send(Err(Refused { after, cause: Cause::Refusals }));
                 continue;
             }
@@ -126,7 +127,8 @@ impl<S> Waiting<S> {
         }
     }
 
-    /// Takes out the next who is served, or told that its refused recipients are spent.
+    /// Removes the next request that is either served, or refused because its refused recipients
+    /// are used up.
     fn take_next(
         &mut self,
         sessions: &Sessions<S>,
@@ -160,7 +162,7 @@ impl<S> Waiting<S> {
         self.batch.retain(stays, now);
     }
 
-    /// Returns whether a question waits although there is room.
+    /// Returns whether a check is waiting although there is room.
     #[cfg(test)]
     pub(super) fn neglected_by(&self, sessions: &Sessions<S>, now: Instant) -> bool {
         let all = self.interactive.all().into_iter().chain(self.batch.all());

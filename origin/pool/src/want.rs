@@ -1,4 +1,4 @@
-//! The session that a check wants from a site.
+//! The session that a check requests from a site.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -6,23 +6,23 @@ use super::{
     Class, Question, Settings, Target, histories::History, party::Party, refusals::part_of,
 };
 
-/// The meter that counts a session: of a machine in a network; or, with `None`, of the whole site, and in a network of the
-/// machines beyond the first ones.
+/// Key of the meter that counts a session: a machine in a network, or `None` for the whole site,
+/// which in a network counts the machines beyond the first ones.
 pub(super) type MeterKey = Option<IpAddr>;
 
-/// The session that is wanted, and for whom.
+/// A request for a session.
 #[derive(Clone)]
 pub(super) struct Want {
     pub party: Party,
-    /// Of the party's account.
+    /// History of the party's account.
     pub history: History,
     pub host: Arc<str>,
     pub identity: usize,
     pub meter: MeterKey,
     pub class: Class,
-    /// The part of the hour's refused recipients that the party's group may have.
+    /// Share of the hour's refused recipients that the party's group may have.
     pub refused_share: f64,
-    /// No idle one.
+    /// True if an idle session won't do.
     pub afresh: bool,
 }
 
@@ -50,7 +50,7 @@ impl Want {
         }
     }
 
-    /// Returns the group's part of `per_hour`, at least one.
+    /// Returns the group's share of `per_hour`, at least one.
     pub(super) fn share_of(&self, per_hour: usize) -> usize {
         part_of(per_hour, self.refused_share)
     }

@@ -1,6 +1,6 @@
-//! A new source address is shown to operators little by little: what many ask of it at once looks like an
-//! attack. Only batches wait for it; those who wait for one answer are few. An address that a blocklist has, or that
-//! is back from a rest, is shown anew.
+//! A new source address is used gradually more at each operator, because sudden volume looks like
+//! an attack. Only batches wait for it; single checks are few. An address on a blocklist, or one
+//! that returns from a rest, is introduced again.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -9,14 +9,14 @@ use tokio::time::Instant;
 use super::{Pool, State, operators::OperatorId, recipients::Recipients};
 
 const DAY: u64 = 24 * 3_600;
-/// Recipients a minute on the first two days; every two days it is twice as many.
+/// Recipients a minute on the first two days; the number doubles every two days.
 const FIRST: usize = 2;
 const DOUBLES: u64 = 2 * DAY;
-/// At its end the rate is 32,768 a minute, more than any operator is asked.
+/// Duration; at its end the rate is 32,768 a minute, more than any operator ever gets.
 const LASTS: u64 = 28 * DAY;
 
-/// Recipients a minute that a batch may ask about from an address that mail servers have seen since then;
-/// `None`: as many as always.
+/// Returns the recipients a minute that batches may check from an address that mail servers have
+/// seen since `since`; `None` for no limit.
 fn per_minute(since: u64, now: u64) -> Option<usize> {
     let age = now.saturating_sub(since);
     (age < LASTS).then(|| FIRST << (age / DOUBLES))
@@ -26,18 +26,20 @@ fn per_minute(since: u64, now: u64) -> Option<usize> {
 #[derive(Default)]
 pub(super) struct WarmUp {
     passed: HashMap<(OperatorId, usize), (usize, Recipients)>,
-    /// Unix time since which a blocklist has each source address, by number.
+    /// Unix time since which a blocklist contains each source address, by number.
     listed: Vec<Option<u64>>,
 }
 
 impl<S: Send + 'static> Pool<S> {
-    /// From now on batches ask from these source addresses at the pace of one that is new since then (Unix time);
-    /// from the others as before. Nothing else changes, so a blocklist that errs stops nobody.
+    /// Makes batches use these source addresses at the pace of addresses that are new since the
+    /// given Unix times; others aren't affected. Nothing else changes, so a wrong blocklist stops
+    /// nobody.
     pub fn set_listed(&self, since: Vec<Option<u64>>) {
         self.lock().warm_up.listed = since;
     }
 
-    /// Unix time since which the operator is to get used to the source address, if it is.
+    /// Returns the Unix time since which the operator is being introduced to the source address, if
+    /// it is.
     pub(super) fn warms_up_since(
         &self,
         state: &State<S>,
@@ -55,14 +57,14 @@ impl<S: Send + 'static> Pool<S> {
     }
 }
 
-/// Whether an address of that time is still new.
+/// Returns whether an address of that age is still new.
 pub fn is_new(since: u64, unix_now: u64) -> bool {
     per_minute(since, unix_now).is_some()
 }
 
 impl WarmUp {
-    /// Counts one recipient of a batch; or says how long the batch must wait, if it must. `unix_now` and
-    /// `since` in Unix seconds.
+    /// Counts a recipient of a batch, or returns how long the batch must wait. `unix_now` and
+    /// `since` are in Unix seconds.
     pub(super) fn pass(
         &mut self,
         operator: OperatorId,

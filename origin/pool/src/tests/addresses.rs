@@ -1,9 +1,10 @@
-//! Source addresses: which of them asks, and how they are shown to operators.
+//! Source addresses: the choice of one, and their gradual introduction to operators.
 
 use super::*;
 use crate::Cause;
 
-/// Recipients of batches that pass at Google before one must wait for the address to become known, at most 20.
+/// Returns how many recipients of batches pass at Google before one must wait for the address to
+/// warm up, at most 20.
 async fn batches_at_once(pool: &Arc<Pool<u32>>) -> usize {
     for passed in 0..20 {
         let want = Wanted { class: Class::Batch, ..google(&format!("b{passed}.org")) };
@@ -40,7 +41,7 @@ async fn while_a_blocklist_has_an_address_its_batches_go_at_the_pace_of_a_new_on
     }
     pool.set_listed(vec![None]);
     assert_eq!(batches_at_once(&pool).await, 20, "it ends with the listing");
-    // An entry that stays for weeks while operators answer us loses its weight.
+    // A blocklist entry that lasts for weeks while operators accept us loses its weight.
     pool.set_listed(vec![Some(NOW - 28 * 24 * 3_600)]);
     assert_eq!(batches_at_once(&pool).await, 20);
 }

@@ -1,4 +1,5 @@
-//! Histories: many parties act at random for minutes, and the invariants are checked every ten milliseconds.
+//! Random histories: many parties act for minutes, and the invariants are checked every ten
+//! milliseconds.
 
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 
@@ -52,14 +53,14 @@ async fn probe(pool: Arc<Pool<u32>>, want: Wanted, mut random: StdRng) {
     let _ = timeout(patience, dialogue).await;
 }
 
-/// Waiting questions get the 10 ms that a timer may be late.
+/// Waiting checks are tolerated for the 10 ms by which a timer may be late.
 fn look(pool: &Arc<Pool<u32>>, was_neglected: &mut bool) {
     let state = pool.lock();
     let now = Instant::now();
     let mut is_neglected = false;
     for (_, site) in state.sites.iter() {
         let [in_use, uses, of_meters] = site.sessions.counts();
-        // Sessions that are being closed are in use by nobody.
+        // Sessions being closed aren't used by any check.
         assert!(in_use >= uses && in_use == of_meters, "{in_use} {uses} {of_meters}");
         is_neglected |= site.waiting.neglected_by(&site.sessions, now);
     }
@@ -92,7 +93,7 @@ async fn whatever_happens_nobody_waits_for_nothing_and_all_counts_agree() {
             look(&pool, &mut was_neglected);
             sleep(Duration::from_millis(10)).await;
         }
-        // Abandoned questions are removed by the next sweep.
+        // Abandoned checks are removed by the next sweep.
         sleep(Duration::from_secs(2)).await;
         let mut state = pool.lock();
         assert_eq!((state.domains.places(), state.addresses.places()), (0, 0), "seed {seed}");

@@ -1,14 +1,14 @@
-//! A machine of hundreds of domains that bans after twenty unknown recipients in ten minutes.
+//! A machine with hundreds of domains that bans after twenty unknown recipients in ten minutes.
 
 use super::{refused::refused_controls, *};
 use crate::Cause;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const SPAN: Duration = Duration::from_secs(600);
-/// The machine bans after this number.
+/// Number of unknown recipients after which the machine bans.
 const BAN: usize = 20;
 
-/// A pool whose machines bear as many recipients as come, so that refused ones alone count.
+/// Returns a pool without limits on recipients, so that only refused ones count.
 fn pool() -> Arc<Pool<u32>> {
     let limits = Limits { refused_per_hour: 300, interval: Duration::ZERO, ..LIMITS };
     let settings = Settings { machine: limits, ..settings(1, Vec::new()) };
@@ -34,7 +34,7 @@ fn batch(account: &str) -> Wanted {
     of(account, account, Class::Batch)
 }
 
-/// Asks once, if the pool lets it. Returns whether it did.
+/// Runs one check if the pool permits it. Returns whether it did.
 async fn asks(pool: &Arc<Pool<u32>>, want: &Wanted, refused: bool) -> bool {
     match want.ask(pool).await {
         Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) => {
@@ -50,7 +50,7 @@ async fn asks(pool: &Arc<Pool<u32>>, want: &Wanted, refused: bool) -> bool {
     }
 }
 
-/// Asks about dead recipients until it must wait. Returns how many there were.
+/// Checks dead recipients until it must wait. Returns their number.
 async fn guesses(pool: &Arc<Pool<u32>>, want: &Wanted) -> usize {
     let mut count = 0;
     while asks(pool, want, true).await {
@@ -60,7 +60,7 @@ async fn guesses(pool: &Arc<Pool<u32>>, want: &Wanted) -> usize {
     count
 }
 
-/// Gives the account a history elsewhere.
+/// Gives the account a history at another server.
 async fn history(pool: &Arc<Pool<u32>>, account: &str, refused: bool) {
     for _ in 0..10 {
         let want = Wanted { host: GOOGLE.to_owned(), ..single(account) };
@@ -121,7 +121,7 @@ async fn lists_have_fifteen_in_any_ten_minutes_and_learn_the_time_of_the_next_on
                 sent.push(Instant::now());
                 let first = sent.len().checked_sub(16).and_then(|index| sent.get(index));
                 assert!(first.is_none_or(|at| at.elapsed() >= SPAN));
-                // Spread over the window.
+                // The checks are spread over the window.
                 sleep(Duration::from_secs(sent.len() as u64 % 30)).await;
             }
             Err(refused) => {
@@ -139,7 +139,7 @@ async fn the_control_recipient_is_no_guess_and_gives_way_at_half() {
     let pool = pool();
     assert_eq!(refused_controls(&pool, (0..30).map(|_| single("form"))).await, 8);
     assert_eq!(pool.status().entries.histories, 1);
-    // Its history is good, until a fifth of its recipients are refused.
+    // Its history stays good until a fifth of its recipients are refused.
     assert_eq!(guesses(&pool, &single("form")).await, 8);
 }
 

@@ -1,9 +1,9 @@
-//! Refused recipients, many of whom are asked about at once: those that wait in a queue count as well.
+//! Refused recipients when many are checked concurrently: waiting ones must count too.
 
 use super::*;
 use crate::Cause;
 
-/// Asks about `count` unknown recipients at once, and returns those that were asked about.
+/// Checks `count` unknown recipients concurrently, and returns how many were asked about.
 async fn dead_list(pool: &Arc<Pool<u32>>, want: &Wanted, count: usize) -> usize {
     let mut all = JoinSet::new();
     for _ in 0..count {
@@ -17,7 +17,7 @@ async fn dead_list(pool: &Arc<Pool<u32>>, want: &Wanted, count: usize) -> usize 
                     true
                 }
                 Err(refused) => {
-                    // What waits in vain until its deadline is crowded out.
+                    // Requests that wait in vain until their deadline are crowded out.
                     assert!(matches!(refused.cause, Cause::Refusals | Cause::Crowded));
                     false
                 }
@@ -27,8 +27,8 @@ async fn dead_list(pool: &Arc<Pool<u32>>, want: &Wanted, count: usize) -> usize 
     all.join_all().await.into_iter().filter(|is_asked| *is_asked).count()
 }
 
-/// Asks about an accepted recipient of each want, and about a control recipient where the pool lets it. Returns the number
-/// of control recipients.
+/// Checks an accepted recipient for each want, and a control recipient if the pool permits it.
+/// Returns the number of control recipients.
 pub(super) async fn refused_controls(
     pool: &Arc<Pool<u32>>,
     wants: impl Iterator<Item = Wanted>,
@@ -57,7 +57,7 @@ async fn a_dead_list_that_is_asked_about_at_once_has_no_more_than_its_share() {
     for class in [Class::Interactive, Class::Batch] {
         let pool = pool();
         let asked_count = dead_list(&pool, &of("lister".to_owned(), class), 400).await;
-        // Those that are on their way when the last one is counted may be refused too.
+        // Those in flight when the last one is counted may be refused too.
         assert!((50..50 + LIMITS.sessions).contains(&asked_count), "{class:?}: {asked_count}");
     }
 }

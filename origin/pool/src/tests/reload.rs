@@ -1,4 +1,4 @@
-//! Other limits for a pool in use.
+//! Changed limits for a running pool.
 
 use super::*;
 
