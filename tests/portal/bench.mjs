@@ -1,5 +1,6 @@
-// Cost of a first visit: bytes, requests, and the time until the page can be used. Prints a table and
-// writes target/bench/portal.json. `npm run bench:portal`; it has the same requirements as the tests.
+// Measures a first visit: bytes, requests, and the time until the page is usable. It prints a table
+// and writes target/bench/portal.json. Run with `npm run bench:portal`; it has the same
+// requirements as the tests.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { gzipSync } from "node:zlib";

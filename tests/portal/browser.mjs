@@ -1,6 +1,6 @@
-// Debian's Chromium, and windows that notice what must not happen in any of them.
+// Debian's Chromium, with windows that record events that mustn't happen in any of them.
 //
-// Its headless shell: the same engine without a browser's own window, whose drawing took half of the time.
+// Its headless shell: the same engine without a window, whose drawing took half of the time.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -12,7 +12,8 @@ const EXECUTABLE = process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell";
 export function launch() {
   return chromium.launch({
     executablePath: EXECUTABLE,
-    // The browser's own services must not look for a network; root, as in a container, has no sandbox.
+    // Chromium's own services mustn't use the network; as root, which containers use, it has no
+    // sandbox.
     args: [
       "--no-sandbox",
       "--disable-gpu",
@@ -37,7 +38,7 @@ export async function openWindow(browser, stack, { foreign = [], ...options } = 
     permissions: ["clipboard-read", "clipboard-write"],
     ...options,
   });
-  // For conditions that come at once where nothing else runs.
+  // Time limit for conditions that are immediate on an idle machine.
   context.setDefaultTimeout(40_000);
   const wrongs = [];
   context.on("request", (request) => {

@@ -1,5 +1,5 @@
-// Runs what the reference shows, in each of its languages, as a reader would: with the command and the packages that
-// come with a release.
+// Runs the reference's examples in each language, as readers would: with the command and the
+// packages of a release.
 import { execFile, execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { homedir } from "node:os";
@@ -24,7 +24,7 @@ export function programs() {
     curl: (text) => run("sh", ["-ec", text], options),
     rcpt: (text) => run("sh", ["-c", `${text}; test $? -le 3`], options),
     TypeScript: (text) => {
-      // Tests run side by side, each with examples of its own.
+      // Tests run in parallel, each with its own examples.
       const example = `example-${(examples += 1)}.mjs`;
       writeFileSync(path.join(folder, example), text);
       return run("node", [example], options);

@@ -1,5 +1,6 @@
-// Pictures of every page and of its main states, in target/screenshots: NAME-WIDTH-SCHEME.png.
-// `npm run portal:screenshots [NAME]...`; needs the tests' installation. Three of them are in docs/.
+// Takes screenshots of every page and its main states, into target/screenshots:
+// NAME-WIDTH-SCHEME.png. Run with `npm run portal:screenshots [NAME]...`; it needs the tests'
+// installation. Three of them are in docs/.
 import { copyFileSync, mkdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { openWindow } from "./browser.mjs";

@@ -1,5 +1,6 @@
-// The whole service, started and driven by the harness through its program `serve` (devtools/src/serve.rs):
-// a command is a line of JSON, and so is its answer. Several may be on their way at the same time.
+// The whole service, started and driven by the harness through its program `serve`
+// (devtools/src/serve.rs): commands and responses are lines of JSON. Several commands may run at
+// the same time.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
@@ -18,7 +19,7 @@ export async function startStack() {
   const child = spawn(SERVE, { cwd: ROOT, stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout });
   const ended = once(child, "exit").then(() => Promise.reject(new Error("serve has ended")));
-  // Only commands that wait for an answer see the error.
+  // Only commands that wait for a response see the error.
   ended.catch(() => {});
   const [first] = await Promise.race([once(lines, "line"), ended]);
   return new Stack(child, lines, ended, JSON.parse(first).url);

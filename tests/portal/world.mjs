@@ -62,7 +62,7 @@ export class World {
       await run(new Reader(this, page, context));
       assert.deepEqual(wrongs, []);
     } catch (error) {
-      // The page's own part first: a report may be cut short.
+      // The page's own message comes first, because the report may be shortened.
       const shown = await page
         .locator("main")
         .innerText({ timeout: 1000 })
@@ -141,7 +141,7 @@ export class Reader {
 
   /** Signed in as after a reload, without the API key, on a page of theirs that has all it loads. */
   async enter({ email, token }, path = "/overview") {
-    // Storage belongs to a site: any page of it will do.
+    // Storage belongs to an origin, so any of its pages will do.
     const empty = `${this.stack.url}/empty`;
     await this.page.route(empty, (route) => route.fulfill({ contentType: "text/html", body: "" }));
     await this.open(empty);

@@ -8,7 +8,8 @@ fn is_long() -> bool {
     env::var_os("PROOF").is_some()
 }
 
-/// Number of tries: `long` in `make proof`, which sets `PROOF`, and `short` otherwise.
+/// Returns the number of repetitions: `long` in `make proof`, which sets `PROOF`, otherwise
+/// `short`.
 pub fn count(short: usize, long: usize) -> usize {
     if is_long() { long } else { short }
 }
@@ -18,7 +19,7 @@ pub fn count(short: usize, long: usize) -> usize {
 ///
 /// # Panics
 ///
-/// If `SEED` is no number.
+/// If `SEED` isn't a number.
 pub fn seed() -> u64 {
     let seed = match env::var("SEED") {
         Ok(seed) => seed.parse().unwrap_or_else(|_| panic!("SEED={seed}")),

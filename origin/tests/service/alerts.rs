@@ -1,4 +1,4 @@
-//! The alerts and the dashboard in `dist/` speak of metrics, labels and paragraphs that there are.
+//! The alerts and the dashboard in `dist/` use only metrics, labels and paragraphs that exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,7 +20,7 @@ const OPERATING: &str = include_str!("../../../docs/operating.md");
 /// Labels that Prometheus adds.
 const OF_PROMETHEUS: [&str; 2] = ["instance", "job"];
 
-/// The series at `/metrics` of an origin that has worked: name → labels.
+/// Returns the series at `/metrics` of an origin that has done some work: name → labels.
 async fn exposed() -> BTreeMap<String, BTreeSet<String>> {
     let (_world, origin) = World::start(Settings::default(), &[]).await;
     verdict(&origin, "known@example.org").await;

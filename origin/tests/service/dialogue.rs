@@ -1,4 +1,4 @@
-//! Verdicts from whole dialogues over real sockets, the hostile ones included.
+//! Verdicts from whole conversations over real sockets, including hostile ones.
 
 use std::{
     sync::{
@@ -27,7 +27,7 @@ async fn answer_of(server: &MailServer, environment: &[(&str, &str)]) -> (Status
     (verdict.status, verdict.reason, verdict.stage)
 }
 
-/// A server that says each text as soon as the one before was answered, and then does `last`.
+/// A server that sends each text once the previous one was answered, and then does `last`.
 async fn saying(texts: &'static [&str], last: fn(&TcpStream)) -> MailServer {
     MailServer::serving(move |mut stream, _| async move {
         for (position, text) in texts.iter().enumerate() {
@@ -103,7 +103,7 @@ async fn a_silent_server_is_a_timeout_at_its_stage_when_the_budget_ends() {
         let answer = answer_of(&server, &[("RCPT_BUDGET_MS", "300")]).await;
         assert_eq!(answer, (SmtpTimeout, Reason::Timeout, stage));
         let took = started.elapsed();
-        // Without the budget it would take for ever; a busy machine may take a little longer.
+        // Without the budget it would never end; a busy machine may take a little longer.
         assert!((300..3_000).contains(&took.as_millis()), "{took:?}");
     }
 }
@@ -136,7 +136,7 @@ async fn a_reset_at_any_stage_is_a_failed_connection() {
                 stream.write_all(text.as_bytes()).await.unwrap();
                 let _ = stream.read(&mut [0; 1_024]).await;
             }
-            // Closing with nothing lingering is a reset.
+            // Closing without lingering sends a reset.
             stream.set_zero_linger().unwrap();
         })
         .await;

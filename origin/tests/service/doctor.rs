@@ -27,10 +27,10 @@ type Row = (&'static str, RecordType, &'static str);
 /// Placeholder for an address of this machine; `PTR_OF_OURS` is the name of its PTR record.
 const OURS: &str = "OURS";
 const PTR_OF_OURS: &str = "PTR_OF_OURS";
-/// Placeholder for that address on a blocklist: its octets in reverse.
+/// Placeholder for that address on a blocklist: its bytes reversed.
 const REVERSED: &str = "REVERSED";
 
-/// All in order.
+/// A zone without any defects.
 const ZONE: &[Row] = &[
     ("probe.op.org.", RecordType::A, OURS),
     ("probe.op.org.", RecordType::TXT, "v=spf1 a -all"),
@@ -42,7 +42,7 @@ const ZONE: &[Row] = &[
     ("mx.op.org.", RecordType::A, "127.0.0.3"),
 ];
 
-/// Not a loopback address, which the resolver answers itself.
+/// Returns an address other than loopback ones, which the resolver answers itself.
 fn our_address() -> Ipv4Addr {
     let addresses = if_addrs::get_if_addrs().unwrap().into_iter().map(|interface| interface.ip());
     let v4 = addresses.filter_map(|ip| match ip {
@@ -113,7 +113,7 @@ impl Drop for Machine {
 }
 
 impl Machine {
-    /// A machine with the records of `zone`, where the postmaster gets the reply `rcpt`.
+    /// Starts a machine with the records of `zone`; the postmaster gets the reply `rcpt`.
     async fn with(zone: Vec<Row>, rcpt: &'static str) -> Self {
         let nameserver = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let mail = TcpListener::bind("127.0.0.3:0").await.unwrap();
@@ -150,7 +150,7 @@ impl Machine {
         Self::with(ZONE.to_vec(), "250 ok").await
     }
 
-    /// The row of `owner` and `kind` is `data` instead, or is gone.
+    /// Replaces the row of `owner` and `kind` by `data`, or removes it.
     async fn changed(owner: &str, kind: RecordType, data: Option<&'static str>) -> Self {
         let mut zone = ZONE.to_vec();
         let row = zone.iter().position(|row| row.0 == owner && row.1 == kind).unwrap();
@@ -172,7 +172,7 @@ impl Machine {
         command.kill_on_drop(true).output().await.unwrap()
     }
 
-    /// The exit code, and the findings of `check` as "health: about".
+    /// Returns the exit code, and the findings of `check` as "health: about".
     async fn told(&self, check: &str) -> (i32, Vec<String>) {
         let output = self.doctor(&["--json"]).await;
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();

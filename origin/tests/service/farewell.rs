@@ -1,4 +1,4 @@
-//! The end of a session: a server that says goodbye is heard, and the connection is not reset over it.
+//! The end of a session: the server's closing message is read, and the connection isn't reset.
 
 use std::{io::ErrorKind, time::Duration};
 
@@ -11,7 +11,7 @@ use tokio::{
     time::timeout,
 };
 
-/// Serves one recipient, and says how the client left.
+/// Serves one recipient, and reports how the client left.
 async fn serve(stream: TcpStream, mail: &str, left: mpsc::UnboundedSender<String>) {
     let mut stream = BufReader::new(stream);
     stream.write_all(b"220 mx\r\n").await.unwrap();
@@ -31,7 +31,7 @@ async fn serve(stream: TcpStream, mail: &str, left: mpsc::UnboundedSender<String
         };
         stream.write_all(format!("{answer}\r\n").as_bytes()).await.unwrap();
     }
-    // The client waits for the answer.
+    // The client waits for the reply.
     let early = timeout(Duration::from_millis(200), stream.read_u8()).await;
     let _ = stream.write_all(b"221 bye\r\n").await;
     let _ = stream.shutdown().await;
@@ -46,7 +46,7 @@ async fn serve(stream: TcpStream, mail: &str, left: mpsc::UnboundedSender<String
 
 #[tokio::test]
 async fn a_session_ends_after_the_servers_farewell() {
-    // Where the sender is refused, the answer to RCPT is never read.
+    // If the sender is refused, the reply to RCPT is never read.
     for mail in ["250 ok", "550 no"] {
         let (left, mut how) = mpsc::unbounded_channel();
         let server = MailServer::serving(move |stream, _| serve(stream, mail, left.clone())).await;

@@ -183,7 +183,7 @@ async fn metrics_are_the_classic_text_unless_open_metrics_is_asked_for() {
 
     let (kind, text) = metrics(&origin, "*/*").await;
     assert_eq!(kind, "text/plain; version=0.0.4; charset=utf-8");
-    // Each sample stands below the help and the type of its own name.
+    // Each sample must follow the help and the type of its family.
     let (mut described, mut samples) = (String::new(), 0);
     for line in text.lines() {
         if let Some(help) = line.strip_prefix("# HELP ") {

@@ -1,4 +1,4 @@
-//! Lists that are fetched: from a signed bundle through the program into the origin that runs.
+//! Downloaded lists: from a signed bundle through the program into the running origin.
 
 use std::{fs, io::Cursor, path::PathBuf, process::Output, time::Duration};
 
@@ -13,7 +13,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// The file is looked at every five seconds, and read when it has stayed as it is for as long.
+/// The file is checked every five seconds, and read once it has been unchanged for as long.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LISTED: &str = "newly-listed.example";
 
@@ -42,7 +42,7 @@ impl Folder {
     }
 }
 
-/// The kind of the domain, as the origin at `address` has it.
+/// Returns the kind of the domain according to the origin at `address`.
 async fn kind(address: &str, domain: &str) -> Value {
     let body = json!({ "domain": domain }).to_string();
     let request = format!(
@@ -91,7 +91,7 @@ async fn a_signed_bundle_reaches_the_origin_that_runs_and_a_spoilt_one_changes_n
     let signed = Cursor::new(bundle.as_bytes());
     let signature = minisign::sign(None, &keys.sk, signed, Some("rcpt lists"), None).unwrap();
     fs::write(folder.file("bundle.minisig"), signature.to_string()).unwrap();
-    // A third party on the way.
+    // A third party has changed the bundle.
     fs::write(folder.file("bundle"), bundle.replacen(LISTED, "gmail.example", 1)).unwrap();
     let (is_updated, said) = folder.update().await;
     assert!(!is_updated && said.starts_with("Nothing has changed: the signature"), "{said}");
@@ -112,7 +112,7 @@ async fn a_signed_bundle_reaches_the_origin_that_runs_and_a_spoilt_one_changes_n
         assert!(Instant::now() < deadline, "the origin doesn't read its lists again");
         sleep(Duration::from_millis(200)).await;
     }
-    // The file is damaged: the package's lists are in force, and the service continues.
+    // The file is damaged: the built-in lists are in force, and the service continues.
     fs::write(&lists_file, &bundle[..bundle.len() / 2]).unwrap();
     let deadline = Instant::now() + PATIENCE;
     while kind(&address, LISTED).await != "unknown" {

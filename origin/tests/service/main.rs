@@ -1,6 +1,7 @@
-//! Origin as a whole, against controlled servers: no Worker, and no mail server of Debian's.
+//! Origin as a whole, against controlled servers: without a Worker and without Debian's mail
+//! servers.
 //!
-//! One program for all of them: many wait for time-outs, and wait side by side.
+//! One program for all tests: many wait for time-outs, and can wait in parallel.
 
 mod alerts;
 mod ask;

@@ -1,4 +1,4 @@
-//! Nameservers that are silent, closed, or older than EDNS: the cost in time, and how often.
+//! Nameservers that are silent, closed, or older than EDNS: the time they cost, and how often.
 
 use std::{
     net::SocketAddr,
@@ -14,7 +14,7 @@ use hickory_resolver::proto::op::{Message, ResponseCode};
 use rcpt_shared::{Reason, Stage, Status};
 use tokio::{net::UdpSocket, task::JoinHandle, time::sleep};
 
-/// Answers each question by `answer`, or is silent where that is `None`.
+/// Answers each query with `answer`, or stays silent if that is `None`.
 struct Nameserver {
     address: SocketAddr,
     questions: Arc<AtomicUsize>,
@@ -49,7 +49,7 @@ impl Nameserver {
         Self::answering(|_| None).await
     }
 
-    /// A nameserver that knows no name.
+    /// Returns a nameserver that knows no name.
     async fn healthy() -> Self {
         Self::answering(|query| Some(coded(query, ResponseCode::NXDomain))).await
     }
@@ -65,7 +65,7 @@ fn coded(query: Message, code: ResponseCode) -> Vec<u8> {
     response.to_vec().unwrap()
 }
 
-/// The header alone, as some servers send it with an error: twelve bytes, all counts zero.
+/// Only the header, as some servers send it with an error: twelve bytes, all counts zero.
 fn coded_without_question(query: Message, code: ResponseCode) -> Vec<u8> {
     let mut response = coded(query, code);
     response.truncate(12);
@@ -85,7 +85,7 @@ async fn a_nameserver_that_is_silent_costs_one_question_its_time() {
         ("RCPT_DNS_TIMEOUT_MS", "500"),
     ]);
     assert_eq!(verdict(&origin, "user@one.org").await.status, Status::DomainNotFound);
-    // It is also asked for the root, and stays silent.
+    // The root is queried too, and gets no response.
     let mut query_count = 0;
     while query_count < silent.questions() {
         query_count = silent.questions();
@@ -118,7 +118,7 @@ async fn a_question_that_no_nameserver_answers_tells_nothing_about_one_of_them()
     assert_eq!(second.questions(), query_count, "the first is still asked first");
 }
 
-/// The owner of a domain chooses whom its own nameserver answers.
+/// The owner of a domain decides to which resolvers its own nameserver responds.
 #[tokio::test]
 async fn a_domain_about_which_the_first_nameserver_is_silent_sends_no_other_domain_to_the_second() {
     let quiet_about_one = |query: Message| {
@@ -132,7 +132,7 @@ async fn a_domain_about_which_the_first_nameserver_is_silent_sends_no_other_doma
         ("RCPT_DNS_TIMEOUT_MS", "300"),
     ]);
     assert_eq!(verdict(&origin, "user@evil.org").await.status, Status::DomainNotFound);
-    // The question for the root, and its answer.
+    // The query for the root, and its answer.
     while first.questions() < 2 {
         sleep(Duration::from_millis(1)).await;
     }

@@ -1,4 +1,4 @@
-//! Opt-outs: no connection is made, under whichever name the machine is reached.
+//! Opt-outs: no connection is made, under any name of the machine.
 
 use std::sync::atomic::Ordering;
 

@@ -30,7 +30,7 @@ fn the_dynamic_user_has_no_name_of_a_group() {
 fn the_lists_belong_to_a_user_of_their_own_whose_state_the_origin_can_read() {
     let user = value_of(LISTS, "User");
     assert!(GROUPS.lines().any(|line| line.starts_with(&format!("u {user} "))), "{user}");
-    // The state of a dynamic user is in /var/lib/private.
+    // The state of a dynamic user would be in /var/lib/private.
     assert!(!LISTS.contains("DynamicUser="));
     assert_eq!((value_of(LISTS, "StateDirectoryMode"), value_of(LISTS, "UMask")), ("0755", "0022"));
     let words = value_of(LISTS, "ExecStart").split(' ');

@@ -1,4 +1,5 @@
-//! Politeness (docs/trust.md, P7) as it is in production: the host is found in DNS, and no route exempts it.
+//! Politeness (docs/trust.md, P7) as in production: the host is found in DNS, and isn't exempted by
+//! a route.
 
 use std::{
     net::SocketAddr,
@@ -85,8 +86,8 @@ async fn a_thousand_addresses_of_many_domains_at_one_host_share_two_sessions() {
     let statuses = all.join_all().await;
     let answered = statuses.iter().filter(|status| **status == Status::Accepted).count();
     assert!(most.load(Ordering::Relaxed) <= 2, "{}", most.load(Ordering::Relaxed));
-    // Twenty a second after the first two hundred, and half of a thousand may wait; on a very busy machine some find no
-    // session within the budget, which is reported as our limit.
+    // The rate is twenty a second after the first two hundred, and half of a thousand may wait; on
+    // a busy machine some find no session within the budget, which is reported as our limit.
     assert!(answered >= 200, "{answered}");
     let ours = statuses.iter().filter(|status| **status == Status::FatalException).count();
     assert_eq!(answered + ours, 1_000);
@@ -167,7 +168,8 @@ async fn a_421_in_a_session_that_has_served_before_is_taken_note_of() {
     let environment: Vec<_> = environment.iter().map(|(k, v)| (*k, v.as_str())).collect();
     let origin = origin(&environment);
     assert_eq!(verdict(&origin, "u@d.org").await.reason, Reason::NoSuchMailbox);
-    // The second is refused where the first was asked; another session isn't opened immediately.
+    // The second is refused at the server where the first was checked; no other session is opened
+    // immediately.
     for address in ["v@d.org", "w@other.org"] {
         let outcome = verdict(&origin, address).await;
         assert_eq!((outcome.status, outcome.reason), (Status::FatalException, Reason::OurLimit));
@@ -187,7 +189,7 @@ async fn a_batch_stays_away_as_long_as_a_server_says() {
     assert_eq!(verdict(&origin, "u@d.org").await.status, Status::BlockedByProvider);
     let lines = batch(&origin, &["v@d.org".to_owned()], None).await;
     let [BatchLine::NotAsked(missed), BatchLine::End(_)] = &lines[..] else { panic!("{lines:?}") };
-    // Ten minutes, less the time since, on however slow a machine.
+    // Ten minutes minus the elapsed time, even on a slow machine.
     assert!((500..=600).contains(&missed.not_asked_retry_after), "{missed:?}");
 }
 

@@ -1,4 +1,5 @@
-//! A shut port 25 is ours: 503, so that the edge asks another origin, and no verdict about the recipient.
+//! A blocked port 25 is our own failure: 503, so that the edge tries another origin, and no verdict
+//! about the recipient.
 
 use crate::harness::{MailServer, body, drain, json_of, probe_request, send, shut_port, state};
 use axum::{
@@ -50,7 +51,7 @@ async fn a_server_that_is_down_is_its_own_fault_while_another_greets_us() {
     assert_eq!(json_of(response).await["status"], "smtp_connect_error");
 }
 
-/// It may lead elsewhere than out of port 25.
+/// A route may lead to another port than 25.
 #[tokio::test]
 async fn a_route_that_greets_us_does_not_show_that_the_port_is_open() {
     let greeting = MailServer::answering("220 mx", "", "250 ok").await;
@@ -69,7 +70,7 @@ async fn the_watch_sees_the_port_shut_and_readiness_follows() {
     tokio::spawn(async move {
         let mut query = [0; 512];
         while let Ok((length, from)) = nameserver.recv_from(&mut query).await {
-            // The question back as an answer without records.
+            // Returns the query as a response without records.
             query[2] |= 0x80;
             let _ = nameserver.send_to(&query[..length], from).await;
         }
@@ -90,7 +91,7 @@ async fn the_watch_sees_the_port_shut_and_readiness_follows() {
     let response = send(&origin, ready()).await;
     assert_eq!(response.status(), StatusCode::OK);
     assert_eq!(json_of(response).await, json!({"status": "ready", "reasons": []}));
-    // Origin names the causes for which mail servers may refuse us, and continues: every address may be listed.
+    // Origin lists why mail servers may refuse us, and continues: any address may be listed.
     let listed = || Finding {
         check: "blocklist",
         health: Health::Wrong,

@@ -27,7 +27,7 @@ use tokio::{
 /// Longer than any budget.
 const NEVER: Duration = Duration::from_secs(30);
 
-/// Answers RCPT for `evil…` domains never, and for others after `delay`.
+/// Never answers RCPT for `evil…` domains, and answers for others after `delay`.
 async fn slow_for_evil(stream: TcpStream, delay: Duration) {
     let mut stream = BufReader::new(stream);
     let _ = stream.write_all(b"220 mx\r\n").await;
@@ -60,7 +60,7 @@ fn at_host(host: &'static str) -> impl Fn(&str, RecordType) -> Vec<RData> + Send
     }
 }
 
-/// `in_flight` checks of a slow domain at any time, for each of `accounts`.
+/// Keeps `in_flight` checks of a slow domain running for each of `accounts`.
 fn attack(origin: &Router, accounts: usize, in_flight: usize) -> JoinSet<()> {
     let mut attack = JoinSet::new();
     for n in 0..accounts * in_flight {
@@ -75,7 +75,7 @@ fn attack(origin: &Router, accounts: usize, in_flight: usize) -> JoinSet<()> {
     attack
 }
 
-/// `count` checks of others, four a second and by ten accounts: how long each took.
+/// Runs `count` checks of others, four a second and by ten accounts; returns their durations.
 async fn others(origin: &Router, count: usize) -> Vec<(Duration, Verdict)> {
     let mut all = JoinSet::new();
     for n in 0..count {
@@ -108,8 +108,9 @@ async fn accounts_with_a_slow_domain_do_not_hold_up_others_at_its_operator_or_ma
             let origin = internet.origin(&[]);
             let _attack = attack(&origin, accounts, 4);
             sleep(Duration::from_millis(500)).await;
-            // They wait for the first cut, after 6.5 seconds; from its end on the others are served as if alone. Alone it
-            // is 52 ms in an idle session, and was 4.9 s beside such domains before there were cuts and a reserve.
+            // They wait for the first cut, after 6.5 seconds; from then on they are served as if
+            // alone. Alone a check takes 52 ms in an idle session, and it took 4.9 s beside such
+            // domains before cuts and the reserve existed.
             let first = others(&origin, 4).await;
             let later = others(&origin, 100).await;
             for (_, verdict) in first.iter().chain(&later) {
@@ -198,7 +199,7 @@ async fn greedy_accounts_leave_permits_to_the_first_checks_of_others() {
 async fn whoever_joins_an_identical_check_late_has_its_own_budget() {
     let connections = Arc::new(AtomicUsize::new(0));
     let counted = connections.clone();
-    // The first session is silent, the second one answers.
+    // The first session is silent, and the second one answers.
     let server = MailServer::serving(move |stream, number| {
         counted.fetch_add(1, Ordering::Relaxed);
         async move {
@@ -222,7 +223,7 @@ async fn whoever_joins_an_identical_check_late_has_its_own_budget() {
     assert_eq!(connections.load(Ordering::Relaxed), 2);
 }
 
-/// A20: Yahoo's way.
+/// A20: several equal hosts, as Yahoo has them.
 #[tokio::test]
 async fn equal_hosts_of_one_domain_share_its_sessions() {
     let connections = Arc::new(AtomicUsize::new(0));
@@ -247,7 +248,7 @@ async fn equal_hosts_of_one_domain_share_its_sessions() {
     assert!(connections.load(Ordering::Relaxed) <= 2);
 }
 
-/// N8, in clear text.
+/// N8, without TLS.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_names_of_one_machine_share_its_sessions() {
     let (open, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));

@@ -1,4 +1,4 @@
-//! The binary under a service manager: its messages, the effect of a reload, and its sockets.
+//! The binary under a service manager: its messages, reloads, and its sockets.
 
 use std::{path::PathBuf, process::Stdio, time::Duration};
 
@@ -12,7 +12,7 @@ use tokio::{
     time::timeout,
 };
 
-/// A folder of its own, removed at the end.
+/// A temporary folder, removed at the end.
 pub struct Folder(PathBuf);
 
 impl Folder {
@@ -46,7 +46,7 @@ impl Origin {
         Self::start_by(command, environment).await
     }
 
-    /// Variables that every origin needs.
+    /// Returns the variables that every origin requires.
     pub fn required() -> [(&'static str, &'static str); 5] {
         [
             ("RCPT_LISTEN", "127.0.0.1:0"),
@@ -57,7 +57,7 @@ impl Origin {
         ]
     }
 
-    /// Starts it by a command that has none of these variables yet.
+    /// Starts it with a command that has none of these variables yet.
     pub async fn start_by(mut command: Command, environment: &[(&str, &str)]) -> Self {
         command.envs(Self::required()).envs(environment.iter().copied());
         let mut child = command.stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();
@@ -87,7 +87,7 @@ impl Origin {
         self.send(body(recipient)).await
     }
 
-    /// The whole answer to a probe with details.
+    /// Returns the complete response to a probe with details.
     pub async fn probe_with_details(&self, recipient: &str) -> String {
         let mut text = String::new();
         self.send(detailed_body(recipient)).await.read_to_string(&mut text).await.unwrap();
@@ -107,7 +107,7 @@ impl Origin {
     }
 }
 
-/// The status of `GET path`.
+/// Returns the status of `GET path`.
 async fn status(address: &str, path: &str) -> u16 {
     let mut stream = TcpStream::connect(address).await.unwrap();
     let request = format!("GET {path} HTTP/1.1\r\nhost: origin\r\nconnection: close\r\n\r\n");
@@ -208,7 +208,7 @@ async fn an_admin_address_that_is_taken_is_named() {
     command.env_clear().envs(Origin::required()).env("RCPT_ADMIN_LISTEN", &address);
     let ended = command.kill_on_drop(true).output().await.unwrap();
     assert_eq!(ended.status.code(), Some(1));
-    // The log is written by a thread of its own, so its lines may come before or behind the message.
+    // A separate thread writes the log, so its lines may come before or after the message.
     let text = String::from_utf8(ended.stderr).unwrap();
     let message = format!("admin_listen: cannot bind {address}: ");
     assert!(text.lines().any(|line| line.starts_with(&message)), "{text}");
@@ -237,7 +237,7 @@ async fn a_reload_changes_routes_opt_outs_and_secrets_while_probes_are_in_progre
     origin.line("configuration reloaded").await;
     assert!(ask(&origin, "one@sandbox.test").await.contains("opted_out"));
     assert!(ask(&origin, "one@other.test").await.contains("no_such_mailbox"));
-    // A mistake in a list, and the file gone: as before.
+    // A mistake in a list, and a missing file: nothing changes.
     for wrong in [Some("opt_outs = [\"com\"]"), None] {
         match wrong {
             Some(text) => std::fs::write(&file, text).unwrap(),
@@ -304,7 +304,7 @@ async fn a_reload_changes_limits_and_log_level_and_a_mistake_changes_nothing() {
 
     std::fs::write(&file, "max_probes = 2\nlog_level = \"off\"\nsmtp_port = 2525\n").unwrap();
     origin.signal("-HUP").await;
-    // A probe that is refused is a warning in the log, until the level is off.
+    // A rejected probe logs a warning, until the level is off.
     let mut silent = false;
     for _ in 0..20 {
         assert_eq!(status_of(origin.probe("three@sandbox.test").await).await, 503);

@@ -1,4 +1,4 @@
-//! TLS of its own: which versions, HTTP/2, and certificates replaced while requests come.
+//! TLS by origin itself: its versions, HTTP/2, and certificates replaced during requests.
 
 use std::{
     path::PathBuf,
@@ -61,12 +61,13 @@ impl Authority {
         self.folder.join(name).to_str().unwrap().to_owned()
     }
 
-    /// A certificate of its own kind, which is trusted from now on: its text, and its key's.
+    /// Issues a new trusted certificate; returns its text and its key's.
     fn issue(&mut self) -> (String, String) {
         self.issue_until(unix_now() + 90 * DAY)
     }
 
-    /// A trusted certificate that is valid for the ninety days before this Unix time: its text, and its key's.
+    /// Issues a trusted certificate that is valid for the ninety days before this Unix time;
+    /// returns its text and its key's.
     fn issue_until(&mut self, not_after: u64) -> (String, String) {
         let signing_key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(["origin.example.com".to_owned()]).unwrap();
@@ -78,7 +79,7 @@ impl Authority {
     }
 
     fn put(&self, (cert, key): &(String, String)) {
-        // As certbot and others do: a file is whole or absent.
+        // Written as certbot and others do: a file is either complete or absent.
         for (name, text) in [("cert.pem", cert), ("key.pem", key)] {
             std::fs::write(self.file("new"), text).unwrap();
             std::fs::rename(self.file("new"), self.file(name)).unwrap();
@@ -148,7 +149,7 @@ impl Origin {
     }
 }
 
-/// The status line of one probe on a connection of its own.
+/// Returns the status line of a probe on its own connection.
 async fn probe(mut stream: TlsStream<TcpStream>) -> std::io::Result<String> {
     let body = body("user@sandbox.test");
     let request = format!(
@@ -167,7 +168,7 @@ async fn probe(mut stream: TlsStream<TcpStream>) -> std::io::Result<String> {
 async fn ten_certificates_are_replaced_under_load_and_no_request_fails() {
     let server = MailServer::answering("220 mx", "", "550 5.1.1 no such user").await;
     let mut authority = Authority::new("tls");
-    // All are trusted from the start: the client doesn't choose the served one.
+    // All are trusted from the start, so the client accepts whichever is served.
     let certificates: Vec<_> = (0..11).map(|_| authority.issue()).collect();
     authority.put(&certificates[0]);
     let mut origin = Origin::start(&authority, &server.route()).await;
@@ -230,7 +231,7 @@ async fn a_certificate_that_is_wrong_changes_nothing_until_its_files_are_right()
     authority.put(&second);
     origin.line("configuration reloaded").await;
     assert_eq!(served(&authority, &origin.address).await, rustls_pem(&second.0));
-    // A file that has gone is named too.
+    // A missing file is named in the message too.
     std::fs::remove_file(authority.file("cert.pem")).unwrap();
     origin.hang_up().await;
     let line = origin.line("configuration not reloaded").await;
@@ -238,7 +239,7 @@ async fn a_certificate_that_is_wrong_changes_nothing_until_its_files_are_right()
     assert_eq!(served(&authority, &origin.address).await, rustls_pem(&second.0));
 }
 
-/// The value of a gauge at `/metrics`.
+/// Returns the value of a gauge at `/metrics`.
 async fn gauge(authority: &Authority, address: &str, name: &str) -> u64 {
     let mut stream = authority.connect(address, &[&TLS13], b"http/1.1").await.unwrap();
     let request = "GET /metrics HTTP/1.1\r\nhost: origin\r\nconnection: close\r\n\r\n";
@@ -267,8 +268,8 @@ async fn the_end_of_a_certificate_is_told_before_it_comes() {
     assert_eq!(gauge(&authority, &origin.address, NOT_AFTER).await, ends[1]);
     assert_eq!(gauge(&authority, &origin.address, NOT_BEFORE).await, ends[1] - 90 * DAY);
 
-    // Before a start it is named, and holds nothing up: without any certificate the service would be as far from
-    // answering, and the renewal may come a moment later.
+    // An invalid certificate is reported at startup and doesn't prevent it: without a certificate
+    // the service couldn't respond either, and the renewal may follow soon.
     let (cert, key) = (authority.file("cert.pem"), authority.file("key.pem"));
     let environment = [
         ("RCPT_HELO_NAME", "probe.example.com"),
@@ -310,7 +311,7 @@ async fn http_2_is_spoken_to_those_who_ask_for_it_and_silence_holds_nobody_up() 
     let certificate = authority.issue();
     authority.put(&certificate);
     let origin = Origin::start(&authority, &server.route()).await;
-    // A client that connects again and again and starts no handshake.
+    // A client that connects repeatedly without a handshake.
     let mut silent = Vec::new();
     for _ in 0..300 {
         let socket = TcpSocket::new_v4().unwrap();

@@ -1,4 +1,4 @@
-//! Answers stay true: with servers of any manners, and after any earlier question.
+//! Verdicts stay true with servers of all kinds, and after any earlier check.
 
 use std::{
     net::IpAddr,
@@ -51,8 +51,8 @@ async fn converse(stream: TcpStream, mut answer: impl FnMut(&str, &str) -> Optio
     }
 }
 
-/// Postscreen tests a client in its first session, in which it answers no RCPT otherwise, and lets it in when it connects
-/// again.
+/// Postscreen tests a client in its first session, in which it never accepts RCPT, and admits it
+/// when it connects again.
 #[tokio::test]
 async fn a_server_that_lets_us_in_when_we_connect_again_is_passed_with_the_sessions_of_production()
 {
@@ -73,7 +73,8 @@ async fn a_server_that_lets_us_in_when_we_connect_again_is_passed_with_the_sessi
     assert_eq!(connections.load(Ordering::Relaxed), 2);
 }
 
-/// Each of three hosts begins its banner and ends it after four seconds, more than one of them is waited for in silence.
+/// Three hosts begin their banner and complete it after four seconds; several of them are waited
+/// for.
 #[tokio::test]
 async fn a_greet_pause_is_waited_for_however_many_hosts_are_left() {
     let zone = |name: &str, kind| match kind {
@@ -168,7 +169,7 @@ async fn the_readers_number_stands_beside_a_verdict_that_it_does_not_change() {
     }
 }
 
-/// The control recipient has no answer, so nothing is known but that the host looks names up.
+/// The control recipient is inconclusive, so it is only known that the host looks names up.
 #[tokio::test]
 async fn a_refusal_by_name_is_worth_a_medium_where_the_control_recipient_tells_nothing() {
     for (refusal, confidence) in [
@@ -196,7 +197,8 @@ async fn a_refusal_by_name_is_worth_a_medium_where_the_control_recipient_tells_n
     }
 }
 
-/// The server closes at the sixth recipient of a session, whichever account asked for the others; control recipients count too.
+/// The server closes the session at the sixth recipient, whichever accounts asked for the others;
+/// control recipients count too.
 #[tokio::test]
 async fn a_session_that_others_used_up_is_nobodys_refusal() {
     let connections = Arc::new(AtomicUsize::new(0));
@@ -226,7 +228,8 @@ async fn a_session_that_others_used_up_is_nobodys_refusal() {
     assert!((5..=8).contains(&connections), "{connections}: what a session takes is learnt");
 }
 
-/// MAIL is refused in a flight and the reply to RCPT never comes: the farewell waits for it.
+/// MAIL is refused in a flight and the reply to RCPT never comes: the end of the session waits for
+/// it.
 #[tokio::test]
 async fn a_session_that_says_farewell_still_counts() {
     let (open, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -262,8 +265,8 @@ async fn a_session_that_says_farewell_still_counts() {
     assert!(most.load(Ordering::Relaxed) <= 3, "{most:?} at once");
 }
 
-/// Behind a NAT the public address is on no interface. The limit belongs to the mailbox: the session continues, and
-/// nobody else waits.
+/// Behind a NAT, the public address is on no interface. The limit belongs to the mailbox: the
+/// session continues, and no other recipient waits.
 #[tokio::test]
 async fn a_busy_mailbox_keeps_its_session_and_costs_nobody_else_one() {
     let connections = Arc::new(AtomicUsize::new(0));
@@ -345,7 +348,7 @@ async fn a_domain_whose_hosts_have_no_address_cannot_be_written_to() {
     };
     let internet = Internet::start(zone, |stream, _| converse(stream, |_, _| None)).await;
     let origin = internet.origin(&[]);
-    // `nothing.org` exists and has no address.
+    // `nothing.org` exists without an address.
     for (address, confidence) in
         [("user@special.org", Confidence::High), ("user@empty.org", Confidence::Medium)]
     {
@@ -362,7 +365,7 @@ async fn a_domain_whose_hosts_have_no_address_cannot_be_written_to() {
     }
 }
 
-/// Of two hosts, the first refuses us in words that nobody knows; the second is asked, and decides.
+/// The first of two hosts refuses us in unknown words; the second is tried, and decides.
 #[tokio::test]
 async fn a_greeting_that_refuses_us_in_unknown_words_sends_us_to_the_next_host() {
     let zone = |name: &str, kind| match kind {

@@ -67,7 +67,7 @@ export function suite(world) {
         );
       const row = (name) => shown.find((text) => text.startsWith(`${name} `));
       assert.equal(row("interim"), "interim boolean, optional");
-      // Given by this release, and optional in the description for the sake of those before.
+      // Given by this release, but optional in the description because earlier releases lack it.
       assert.equal(row("final"), "final boolean");
       assert.match(row("confidence"), /may be absent$/);
       await reader.accessible("an endpoint with parameters");
@@ -116,7 +116,7 @@ export function suite(world) {
     const { exampleOf, nameOf } = await sourceOf("pages/docs/document.ts");
     const newScan = async (body) =>
       (await stack.api("POST", "/v1/scans", { headers: { "X-API-Key": apiKey }, body })).body.id;
-    // The one that is read has ended; the one that gets a part waits for it.
+    // The scan that is read has ended; the one that receives a part waits for it.
     const addresses = ["accepts@sandbox.test", "rejects@sandbox.test"];
     const scanOf = async (operation) =>
       operation === "putScanPart" ? newScan({ total: 2 }) : newScan({ addresses });
@@ -128,7 +128,8 @@ export function suite(world) {
       )) {
         const schemes = security.flatMap(Object.keys);
         const byKey = schemes.includes("ApiKey");
-        // The account's own operations are read only: some would end the account or its session, and with it the test.
+        // Of the account's operations, only reads are run: some others would end the account or the
+        // session, and with it the test.
         if (!byKey && method !== "get") continue;
         const example = {
           operation,
@@ -152,7 +153,7 @@ export function suite(world) {
           const told = `${operation} in ${language}: ${stdout}${stderr}`;
           // The description itself speaks of errors.
           if (operation === "openapi") assert.match(stdout, /["']?openapi["']?: ?["']3\.1\.0/, told);
-          // Its answer has no body.
+          // Its response has no body.
           else if (operation === "deleteScan") assert.match(stdout, /^(undefined|None)?\s*$/, told);
           else assert.doesNotMatch(stdout, /"detail"|Error|undefined/, told);
           if (operation === "createScan" || operation === "putScanPart")
@@ -184,7 +185,7 @@ export function suite(world) {
       await reader.fill({ Password: PASSWORD, "Password again": PASSWORD });
       await reader.press("Confirm my address");
       await reader.reads("Overview");
-      // Within the portal: the key is in no storage, and so ends with the document.
+      // Stays within the portal: the key isn't stored, so it is lost with the document.
       await reader.page.getByRole("contentinfo").getByRole("link", { name: "Start", exact: true }).click();
       const example = reader.page.getByRole("tabpanel");
       await example.waitFor();
@@ -245,7 +246,7 @@ export function suite(world) {
     const shown = JSON.parse(await example.innerText());
     const { body } = await reader.stack.api("POST", "/v1/validate_email", {
       headers: { "X-API-Key": apiKey },
-      // Tagged, so that no earlier check answers from the cache, without the server's words.
+      // Tagged, so that no cached result, which lacks the server's text, is returned.
       body: { email: shown.email.replace("@", "+example@"), details: true },
     });
     // `catch_all` is "no" only after another check: a server that has refused one recipient doesn't accept them all.

@@ -1,4 +1,4 @@
-// Readers' view of failures: the session, the API, the network.
+// The portal's behaviour on failures of the session, the API and the network.
 import assert from "node:assert/strict";
 import { PASSWORD } from "../world.mjs";
 import { checkAddress } from "./overview.mjs";

@@ -1,6 +1,6 @@
-// The start page: complete without JavaScript, true in what it shows, and small.
+// The start page: complete without JavaScript, correct, and small.
 //
-// WRITE_RECORDED=1 writes the answers that its try-it replays, instead of comparing them.
+// With WRITE_RECORDED=1 it writes the responses shown by its try-it instead of comparing them.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -34,7 +34,7 @@ export function suite(world) {
     for (const email of ADDRESSES) {
       const { status, body } = await stack.api("POST", "/v1/validate_email", {
         headers: { "X-API-Key": apiKey },
-        // Tagged, so that no earlier check answers from the cache, without the server's words.
+        // Tagged, so that no cached result, which lacks the server's text, is returned.
         body: { email: email.replace("@", "+recorded@"), details: true },
       });
       assert.equal(status, 200, email);
@@ -43,7 +43,7 @@ export function suite(world) {
     }
     if (process.env.WRITE_RECORDED !== undefined) return record(answers);
     const { RECORDED: recorded } = await sourceOf("pages/home/recorded.ts");
-    // A newer service may add to the recorded answer, but change nothing.
+    // A newer service may add members to the recorded response, but change none.
     const told = answers.map((answer, at) => ({
       ...Object.fromEntries(Object.keys(recorded[at]).map((name) => [name, answer[name]])),
       details: Object.fromEntries(

@@ -1,4 +1,4 @@
-// The sign-up guard: what is refused, a field to try it, and the hook for Supabase.
+// The sign-up guard: its policy, a field to try it, and the hook for Supabase.
 import assert from "node:assert/strict";
 
 export function suite(world) {

@@ -1,4 +1,4 @@
-// The way from registration to a new key without a mouse.
+// Registration, sign-in and key rotation without a mouse.
 import assert from "node:assert/strict";
 import { PASSWORD } from "../world.mjs";
 

@@ -1,4 +1,4 @@
-// Emails as their readers see them: opened in the browser, wide and narrow, light and dark.
+// Emails as rendered in a browser: wide and narrow, light and dark.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { text as all } from "node:stream/consumers";
@@ -108,7 +108,7 @@ export async function allMails(world) {
   const remove = { password: PASSWORD, totp_code: code };
   assert.equal((await stack.api("DELETE", "/v1/me", { headers, body: remove })).status, 204);
   const owners = [];
-  // Confirmation, two-factor on, the two that were asked for, a code used, codes replaced, deletion.
+  // Confirmation, two-factor on, two requested emails, a used code, replaced codes, deletion.
   for (let nth = 1; nth <= 7; nth++) owners.push(await stack.mail(account.email, nth));
   const titles = owners.map(({ subject }) => subject);
   for (const subject of ["Your recovery codes have been replaced", "Your account has been deleted"])

@@ -1,4 +1,4 @@
-// Properties of every page: its headers, its policy, its accessibility, its navigation.
+// Properties of all pages: headers, policy, accessibility, navigation.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -107,7 +107,7 @@ export function suite(world) {
       const configured = await built({ ...urls, PORTAL_API_URL: "https://api.example/" });
       for (const url of Object.values(urls)) assert.ok(configured.footer.includes(`href="${url}"`), url);
       assert.ok(configured.footer.includes('href="https://api.example/v1/openapi.json"'));
-      // The API may be elsewhere; nothing else is connected to.
+      // The API may have another origin; connections to any other are blocked.
       assert.ok(
         configured.headers.includes("; connect-src 'self' https://api.example; "),
         configured.headers,
@@ -222,7 +222,7 @@ export function suite(world) {
       for (const width of WIDTHS) {
         await reader.page.setViewportSize({ width, height: 800 });
         await reader.open(path);
-        // Their links are incomplete without a token, and they say so.
+        // Without a token their links are incomplete, and the pages say so.
         await reader.reads(
           ["/verify", "/reset", "/stop-emails", "/confirm-address", "/address-changed"].includes(path)
             ? "This link is incomplete"
@@ -326,7 +326,7 @@ export function suite(world) {
     const account = await world.account();
     await reader.signIn(account, "/sign-in?next=https://evil.example/");
     await reader.arrivesAt("/overview");
-    // A reader who is already signed in is led on at once, by the same rule.
+    // A reader who is signed in is redirected immediately, by the same rule.
     for (const next of ["//evil.example", "/v1/health", "/sign-in", "javascript:alert(1)", "/nowhere"]) {
       await reader.open(`/sign-in?next=${encodeURIComponent(next)}`);
       await reader.arrivesAt("/overview");

@@ -1,4 +1,4 @@
-// Scans: a list goes in, its verdicts come out beside it, and it can be stopped and deleted.
+// Scans: upload of a list, its verdicts, stopping and deleting.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { strToU8, zipSync } from "fflate";
@@ -155,14 +155,14 @@ export function suite(world) {
         assert.equal(await results(reader).getByText("@sandbox.test").count(), 0, what);
       }
       await reader.accessible("another list than the one that was scanned");
-      // By row number, as on the page.
+      // Identified by row number, as on the page.
       const { bytes } = await downloads(reader, "Download CSV");
       const lines = bytes.toString().split("\r\n");
       assert.match(lines[0], /^row,rcpt_verdict,/);
       assert.match(lines[1], /^1,deliverable,/);
       assert.match(lines[12], /^12,undeliverable,/);
 
-      // Another column is looked into, and rows that are the same may trade places.
+      // Another column is selected, and equal rows may change places.
       const elsewhere = ["Other,Mail", ...addresses.map((row, n) => `o${n}@sandbox.test,${row}`)].join("\n");
       await chooses(reader, file(elsewhere, "renamed.csv"));
       await joined.waitFor();
@@ -286,7 +286,7 @@ export function suite(world) {
     const headers = { "X-API-Key": apiKey };
     const { body: scan } = await reader.stack.api("POST", "/v1/scans", { headers, body: { total: 6_000 } });
     const send = async (part) => {
-      // They need no server, and so have their verdict at once.
+      // They need no server and get their verdicts immediately.
       const body = { addresses: Array.from({ length: 1_000 }, (_, n) => `no address ${part} ${n}`) };
       const { status } = await reader.stack.api("PUT", `/v1/scans/${scan.id}/parts/${part}`, {
         headers,

@@ -1,4 +1,5 @@
-// Cloudflare Turnstile in a portal that is built with it: the policy of its pages, and the token that goes along with the forms.
+// Cloudflare Turnstile in a portal that is built with it: the policy of its pages, and the token
+// sent with the forms.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";

@@ -1,4 +1,4 @@
-// The webhooks page: its programs accept what is signed, and nothing else.
+// The webhooks page: its programs accept signed messages only.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { createHmac } from "node:crypto";

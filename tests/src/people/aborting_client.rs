@@ -1,4 +1,4 @@
-//! A client that aborts its request, so that the runtime hears of it.
+//! A client that aborts its request so that the runtime notices.
 
 use anyhow::{Context as _, Result};
 use serde_json::json;
@@ -6,24 +6,22 @@ use tokio::{io::AsyncWriteExt as _, net::TcpStream};
 
 use super::Account;
 
-/// A check that has been sent; its answer is not waited for.
+/// A check that was sent; its response isn't awaited.
 #[derive(Debug)]
 pub struct AbortingClient(TcpStream);
 
 impl AbortingClient {
-    /// Sends the check to `edge.direct`, the Worker itself: miniflare's own in front does not pass on that
-    /// a client has left.
+    /// Sends the check to `edge.direct`, the Worker itself: miniflare's own Worker doesn't pass on
+    /// that a client has left.
     ///
-    /// # Errors
-    /// The connection fails.
+    /// # Errors When the connection fails.
     pub async fn check(direct: &str, account: &Account, address: &str) -> Result<Self> {
         Self::check_with(direct, account, address, "").await
     }
 
     /// Sends the check with a further header: `Name: value` and CRLF.
     ///
-    /// # Errors
-    /// The connection fails.
+    /// # Errors When the connection fails.
     pub async fn check_with(
         direct: &str,
         account: &Account,
@@ -46,8 +44,7 @@ impl AbortingClient {
     /// Ends the connection with a reset. After a mere FIN workerd continues, since a client may shut down its own
     /// direction and still wait for the response.
     ///
-    /// # Errors
-    /// The connection has failed before.
+    /// # Errors When the connection has already failed.
     pub fn abort(self) -> Result<()> {
         Ok(self.0.set_zero_linger()?)
     }

@@ -13,39 +13,39 @@ use crate::service::clock;
 /// Seconds of a time step (RFC 6238 §5.2).
 const STEP: u64 = 30;
 
-/// Makes six-digit codes out of the secret that a set-up answered.
+/// Computes six-digit codes from the secret of a set-up response.
 #[derive(Debug)]
 pub struct Authenticator {
     totp: Totp,
-    /// Base32.
+    /// The secret in base32.
     pub secret: String,
     /// The last step whose code was used.
     last_step: AtomicU64,
 }
 
 impl Authenticator {
-    /// # Panics
-    /// The secret is not base32.
+    /// # Panics If the secret isn't base32.
     pub fn new(secret: &str) -> Self {
         let bytes = Secret::try_from_base32(secret).expect("base32");
         let totp = Builder::new().with_secret(bytes).build().expect("a secret");
         Self { totp, secret: secret.to_owned(), last_step: AtomicU64::new(0) }
     }
 
-    /// The code of a time step.
+    /// Returns the code of a time step.
     pub fn code_of(&self, step: u64) -> String {
         self.totp.generate(step * STEP).to_string()
     }
 
-    /// The code of the current step. It is still accepted when the step ends before it arrives.
+    /// Returns the code of the current step. It is still accepted if the step ends before it
+    /// arrives.
     pub fn code(&self) -> String {
         let now = step();
         self.last_step.fetch_max(now, Relaxed);
         self.code_of(now)
     }
 
-    /// A code that was not given out before, since each is accepted once. The next step's is accepted too;
-    /// the one after it is waited for.
+    /// Returns a code that wasn't returned before, since each is accepted once. The next step's
+    /// code is accepted too; beyond that it waits.
     pub async fn unused_code(&self) -> String {
         loop {
             let now = step();
@@ -58,7 +58,7 @@ impl Authenticator {
         }
     }
 
-    /// Six digits that belong to no step around this one.
+    /// Returns six digits that aren't the code of any nearby step.
     pub fn wrong_code(&self) -> String {
         let near: Vec<_> = (step() - 2..step() + 6).map(|step| self.code_of(step)).collect();
         let mut codes = (0..1_000_000).map(|code| format!("{code:06}"));
@@ -66,7 +66,7 @@ impl Authenticator {
     }
 }
 
-/// The current time step.
+/// Returns the current time step.
 pub fn step() -> u64 {
     clock::now() / STEP
 }

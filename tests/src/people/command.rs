@@ -1,4 +1,4 @@
-//! Somebody at a command line: `rcpt` with a home folder of its own.
+//! A person at a command line: `rcpt` with its own home folder.
 
 use std::{
     path::{Path, PathBuf},
@@ -35,17 +35,16 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// The lines of the output, each as JSON.
+    /// Returns the output's lines, parsed as JSON.
     ///
-    /// # Panics
-    /// A line is not JSON.
+    /// # Panics If a line isn't JSON.
     pub fn lines(&self) -> Vec<Value> {
         let lines = self.out.lines().map(serde_json::from_str);
         lines.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
 
-/// A home folder, and a service that the commands in it call.
+/// A home folder, and the service that its commands use.
 #[derive(Debug)]
 pub struct CommandLine {
     home: PathBuf,
@@ -54,16 +53,15 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// At the service of this URL, without a key.
+    /// Creates one for the service at this URL, without a key.
     ///
-    /// # Panics
-    /// The folder cannot be made.
+    /// # Panics If the folder can't be created.
     pub fn new(url: &str) -> Self {
         let home = folder::scratch("home").expect("a folder");
         Self { home, url: url.to_owned(), api_key: None }
     }
 
-    /// With a key in the environment.
+    /// Puts a key into the environment.
     #[must_use]
     pub fn with_key(mut self, api_key: &str) -> Self {
         self.api_key = Some(api_key.to_owned());
@@ -74,7 +72,7 @@ impl CommandLine {
         &self.home
     }
 
-    /// `rcpt` with these arguments, to change before it is run.
+    /// Returns the command `rcpt` with these arguments.
     ///
     /// # Panics
     /// It does not build.
@@ -88,7 +86,7 @@ impl CommandLine {
         command
     }
 
-    /// Runs `rcpt` to its end with this standard input.
+    /// Runs `rcpt` with this standard input until it exits.
     ///
     /// # Panics
     /// It cannot be started, or a signal ends it.
@@ -97,7 +95,7 @@ impl CommandLine {
     }
 }
 
-/// Runs a program to its end with this standard input.
+/// Runs a program with this standard input until it exits.
 ///
 /// # Panics
 /// It cannot be started, or a signal ends it.

@@ -3,7 +3,7 @@
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
-/// An answer: status, headers, and the body as JSON.
+/// A response: status, headers, and the body as JSON.
 #[derive(Debug, Clone)]
 pub struct Reply {
     pub status: u16,
@@ -12,13 +12,13 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Status and body, to be asserted together.
+    /// Returns status and body, for a common assertion.
     pub fn parts(&self) -> (u16, &Value) {
         (self.status, &self.body)
     }
 
-    /// Asserts an error of an account operation: this status, and `{detail, code}` with this code and
-    /// nothing else.
+    /// Asserts an account operation's error: this status, and exactly `{detail, code}` with this
+    /// code.
     ///
     /// # Panics
     /// It is another answer.
@@ -29,12 +29,12 @@ impl Reply {
         assert!(!detail.is_empty(), "{why}");
     }
 
-    /// A member of the body as text; empty when absent.
+    /// Returns a member of the body as text; empty if absent.
     pub fn text(&self, member: &str) -> &str {
         self.body.get(member).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// A header as text; empty when absent.
+    /// Returns a header as text; empty if absent.
     pub fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }

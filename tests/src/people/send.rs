@@ -58,8 +58,8 @@ fn take_link(body: &mut Value, path: &str) {
     assert!(is_linked, "{path}: {shown}");
 }
 
-/// Sends all requests at the same time, each on a connection of its own, however many. For the Worker's
-/// direct socket, which reads several hundred a second.
+/// Sends all requests at the same time, each on its own connection, without a limit. Meant for the
+/// Worker's direct socket, which reads several hundred a second.
 ///
 /// # Panics
 /// A request gets no answer.

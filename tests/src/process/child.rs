@@ -1,4 +1,4 @@
-//! Child processes that cannot outlive us.
+//! Child processes that can't outlive this one.
 //!
 //! Every child runs under `leash.sh` in a process group of its own, and the leash holds the reading end of a pipe whose
 //! writing end is ours. The kernel closes our end however this process ends (a panic, Ctrl-C, `kill -9`, or a test
@@ -27,7 +27,8 @@ const POLL: Duration = Duration::from_millis(20);
 /// Time for the kernel to end a killed process.
 const KILLED: Duration = Duration::from_secs(10);
 
-/// A running program, its output in a file. Dropping it ends it and everything it started.
+/// A running program, its output in a file. Dropping it ends the program and everything it has
+/// started.
 #[derive(Debug)]
 pub struct Process {
     name: String,
@@ -41,8 +42,8 @@ pub struct Process {
 
 impl Process {
     /// Starts `command`, its output (both streams) in `folder/name.log`. Only program, arguments,
-    /// environment and working directory of `command` count. On the way out the program gets SIGTERM,
-    /// and SIGKILL three seconds later.
+    /// environment and working directory of `command` are used. When dropped, the program gets
+    /// SIGTERM, and SIGKILL three seconds later.
     ///
     /// # Errors
     /// The log cannot be created, or there is no `sh`. A missing program shows as exit code 127.
@@ -106,22 +107,22 @@ impl Process {
         Ok(Self { name: name.to_owned(), leash, held: stdin, log, grace, ended: None })
     }
 
-    /// Everything the program has written so far.
+    /// Returns the program's output so far.
     pub fn log(&self) -> String {
         self.log.text()
     }
 
-    /// Path of the program's output.
+    /// Returns the path of the program's output.
     pub fn log_path(&self) -> &Path {
         self.log.path()
     }
 
-    /// The last lines of the log, for an error message.
+    /// Returns the last lines of the log, for an error message.
     pub fn last_lines(&self) -> String {
         self.log.to_string()
     }
 
-    /// The exit status, once the program has ended.
+    /// Returns the exit status once the program has ended.
     pub fn exited(&mut self) -> Option<ExitStatus> {
         if self.ended.is_none() {
             self.ended = self.leash.try_wait().ok().flatten();
@@ -171,7 +172,7 @@ impl Process {
         }
     }
 
-    /// The process id of a program of this name that the process has started, or is.
+    /// Returns the process id of a program of this name within the process's group.
     pub fn member(&self, name: &str) -> Option<u32> {
         self.members().find(|(_, stat)| stat.name == name).map(|(pid, _)| pid)
     }
@@ -187,30 +188,31 @@ impl Process {
         Stat::all().filter(move |(_, stat)| stat.group == group)
     }
 
-    /// SIGTERM now; returns without waiting. Follow with [`Process::wait_for_end`].
+    /// Sends SIGTERM and returns without waiting. Follow with [`Process::wait_for_end`].
     pub fn terminate(&mut self) {
         self.held = None;
     }
 
-    /// `kill -9` of the program and all it started, and waits until it is gone.
+    /// Kills the program and all it has started with SIGKILL, and waits until they have ended.
     pub fn kill(&mut self) {
         self.signal_group(Signal::SIGKILL);
         self.ended = self.leash.wait().ok().or(self.ended);
-        // The leash may be the first to go.
+        // The leash may end first.
         self.wait_for_group(KILLED);
     }
 
-    /// The exit code, or 128 + the signal, as a shell would report it.
+    /// Returns the exit code, or 128 plus the signal, as a shell reports it.
     pub fn code(status: ExitStatus) -> i32 {
         status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(-1)
     }
 
     fn signal_group(&self, signal: Signal) {
-        // ESRCH: no process is left. EPERM: root's, which the leash ends.
+        // ESRCH means that no process is left. EPERM means that it belongs to root, and then the
+        // leash ends it.
         let _ = killpg(self.group(), signal);
     }
 
-    /// The process group that the program and all it starts are in.
+    /// Returns the process group of the program and all it has started.
     pub fn group_id(&self) -> i32 {
         self.group().as_raw()
     }

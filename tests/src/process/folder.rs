@@ -13,13 +13,13 @@ use anyhow::{Context as _, Result};
 /// Lifetime of earlier runs' scratch folders, so that failures can be investigated.
 const KEPT: Duration = Duration::from_secs(3600);
 
-/// The root of the repository.
+/// Returns the root of the repository.
 pub fn repository() -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     tests.parent().unwrap_or(tests).to_owned()
 }
 
-/// Cargo's target folder.
+/// Returns cargo's target folder.
 pub fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from)
 }
@@ -34,7 +34,7 @@ pub fn tools() -> PathBuf {
     )
 }
 
-/// A new folder `target/tests/<process id>-<n>-<name>`.
+/// Creates a folder `target/tests/<process id>-<n>-<name>`.
 ///
 /// # Errors
 /// It cannot be created.
@@ -43,7 +43,7 @@ pub fn scratch(name: &str) -> Result<PathBuf> {
     let all = target().join("tests");
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let folder = all.join(format!("{}-{count}-{name}", process::id()));
-    // A folder of the same name is from a dead process that had our id.
+    // A folder of the same name was left by an ended process with our id.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
     if count == 0 {

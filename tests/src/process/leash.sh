@@ -22,7 +22,7 @@ exec 3<&-
 wait "$program"
 code=$?
 kill "$watcher" 2>/dev/null
-# What PROGRAM left behind in the group: asked first, then made to.
+# Ends the processes that PROGRAM has left in its group: first with SIGTERM, then with SIGKILL.
 trap '' TERM
 kill -TERM 0
 { sleep 1; kill -KILL 0; } >/dev/null 2>&1 &

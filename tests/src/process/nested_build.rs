@@ -6,10 +6,10 @@ use anyhow::{Context as _, Error, Result, ensure};
 
 use super::folder;
 
-/// A value made once in a process; its failure is reported on every use.
+/// A value computed once per process; a failure is reported on every use.
 pub type Once<T> = OnceLock<Result<T, String>>;
 
-/// The value of `once`, which `make` makes the first time.
+/// Returns the value of `once`, computed by `make` on first use.
 ///
 /// # Errors
 /// It could not be made.
@@ -32,8 +32,8 @@ pub fn command(program: &str) -> Command {
     command
 }
 
-/// The path of a binary of the workspace, which cargo builds now unless it is up to date. The whole workspace is named,
-/// as everywhere: alone, a package needs its crates with other features.
+/// Returns the path of a workspace binary, built now unless it is up to date. The whole workspace
+/// is named, because a single package would compile its dependencies with other features.
 ///
 /// # Errors
 /// It does not build.

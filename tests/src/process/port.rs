@@ -19,12 +19,13 @@ const FIRST: u16 = 20_000;
 const BLOCK: u16 = 1_000;
 const BLOCKS: u16 = 12;
 
-/// The first port of this process's block. The lock is the kernel's: it ends with the process, however that ends.
+/// First port of this process's block. The lock is the kernel's: it ends with the process, however
+/// that ends.
 static OURS: LazyLock<(File, u16)> = LazyLock::new(|| {
     (0..BLOCKS).find_map(lock).expect("at most 12 test programs at the same time")
 });
 
-/// The block of this number, unless another program has it.
+/// Locks the block of this number, unless another program has it.
 fn lock(number: u16) -> Option<(File, u16)> {
     let path = env::temp_dir().join(format!("rcpt-ports-{number}.lock"));
     let file = File::options().write(true).create(true).truncate(false).open(path).ok()?;

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-/// Resident bytes of the process with this id.
+/// Returns the resident bytes of the process with this id.
 pub fn bytes(pid: u32) -> Option<u64> {
     status(pid, "VmRSS:")
 }
 
-/// The most that it has held since it was started.
+/// Returns the largest resident size since its start.
 pub fn peak(pid: u32) -> Option<u64> {
     status(pid, "VmHWM:")
 }

@@ -1,4 +1,4 @@
-//! The runtime on which servers run that several tests share.
+//! A runtime for servers shared by several tests.
 
 use std::sync::LazyLock;
 

@@ -5,7 +5,7 @@ use std::fs;
 /// A process at one moment.
 #[derive(Debug)]
 pub(crate) struct Stat {
-    /// Of its program, 15 bytes at most.
+    /// Name of its program, at most 15 bytes.
     pub(crate) name: String,
     pub(crate) has_ended: bool,
     pub(crate) group: i32,
@@ -14,7 +14,7 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
-    /// None: there is no such process.
+    /// Returns `None` if the process doesn't exist.
     pub(crate) fn of(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // `pid (name) state parent group …`; the name may hold anything.
@@ -31,7 +31,7 @@ impl Stat {
         })
     }
 
-    /// Every process of the machine, by its id.
+    /// Returns all processes of the machine by id.
     pub(crate) fn all() -> impl Iterator<Item = (u32, Self)> {
         let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
         let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());

@@ -1,4 +1,4 @@
-//! Turns: tests that keep every core busy do not run at the same time.
+//! Turns: tests that keep all cores busy don't run at the same time.
 
 use tokio::sync::{Mutex, MutexGuard};
 

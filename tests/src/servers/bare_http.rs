@@ -1,9 +1,9 @@
-//! Just enough of HTTP for servers that misbehave: one request is read, and bytes are written.
+//! A minimal HTTP server for simulated failures: reads one request and writes bytes.
 
 use anyhow::{Result, ensure};
 use tokio::{io::AsyncReadExt as _, net::TcpStream};
 
-/// The bytes of an answer with this body, after which the connection ends.
+/// Returns the bytes of a response with this body, after which the connection ends.
 pub(super) fn http(status: u16, body: &str) -> String {
     format!(
         "HTTP/1.1 {status} Status\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\

@@ -24,7 +24,7 @@ greylisted: greylisted
 greylisted-once: greylisted
 ";
 const ALIASES: &str = "retired: :fail: This account has been disabled\n";
-/// More than the quota of `CONFIGURATION`.
+/// Larger than the quota in `CONFIGURATION`.
 const FULL: usize = 20_000;
 
 /// A running Exim with its greylisting daemon; both end with it.

@@ -15,28 +15,29 @@ use crate::process::runtime;
 /// Behaviour of a hostile server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Hostility {
-    /// Not a single octet.
+    /// Sends nothing.
     Silent,
-    /// An octet a second, of a banner that has no end.
+    /// Sends an endless banner, one byte a second.
     Dripping,
-    /// A banner of 10 MB in one line.
+    /// Sends a banner of 10 MB in one line.
     HugeLine,
-    /// A banner of 10 MB in many lines.
+    /// Sends a banner of 10 MB in many lines.
     HugeBanner,
-    /// `250-` to EHLO for ever.
+    /// Answers EHLO with `250-` lines for ever.
     Endless,
-    /// A reply to EHLO that is as long as a session may be sent, and does not end.
+    /// Answers EHLO with an incomplete reply of the greatest length.
     Hoarding,
-    /// A reset (RST) at the connection, and where the banner and the replies to EHLO and MAIL would be.
+    /// Resets the connection (RST) immediately, or instead of the banner or the reply to EHLO or
+    /// MAIL.
     Reset(usize),
-    /// All replies before the first command.
+    /// Sends all replies before the first command.
     Hasty,
-    /// Codes that answer something else.
+    /// Sends codes that belong to other commands.
     Confused,
 }
 
 impl Hostility {
-    /// Each of them.
+    /// All behaviours.
     pub const ALL: [Self; 12] = [
         Self::Silent,
         Self::Dripping,
@@ -52,7 +53,7 @@ impl Hostility {
         Self::Confused,
     ];
 
-    /// Does it until the client leaves.
+    /// Behaves like this until the client leaves.
     async fn converse(self, stream: TcpStream) -> Result<()> {
         let mut stream = BufReader::new(stream);
         match self {
@@ -102,14 +103,14 @@ impl Hostility {
     }
 }
 
-/// The text, and then a command.
+/// Sends the text and reads a command.
 async fn reply(stream: &mut BufReader<TcpStream>, text: &[u8]) -> Result<()> {
     stream.write_all(text).await?;
     stream.read_until(b'\n', &mut Vec::new()).await?;
     Ok(())
 }
 
-/// The octets again and again, 10 MB in all.
+/// Sends the bytes repeatedly, 10 MB in total.
 async fn flood(stream: &mut BufReader<TcpStream>, octets: &[u8]) -> Result<()> {
     for _ in 0..10_000_000 / octets.len() {
         stream.write_all(octets).await?;
@@ -137,7 +138,7 @@ impl HostileServer {
             let listener = TcpListener::from_std(listener).expect("a nonblocking listener");
             loop {
                 let Ok((stream, _)) = listener.accept().await else { continue };
-                // An error is the client's leaving.
+                // An error means that the client has left.
                 tokio::spawn(async move { hostility.converse(stream).await.ok() });
             }
         });

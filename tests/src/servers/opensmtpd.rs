@@ -73,7 +73,8 @@ impl OpenSmtpd {
     }
 }
 
-/// Its own filters (smtpd.conf(5), MAIL FILTERING) give the replies that it has no settings for.
+/// OpenSMTPD's own filters (smtpd.conf(5), MAIL FILTERING) give the replies for which it has no
+/// settings.
 fn configuration(plain: SocketAddr, tls_only: SocketAddr) -> String {
     let [plain, tls_only] = [plain, tls_only].map(|address| address.port());
     format!(

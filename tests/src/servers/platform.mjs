@@ -1,5 +1,5 @@
-// A stand-in for Cloudflare's API: what `make deploy` and wrangler call, over state in memory and databases of workerd.
-// It records every call, and proves ours, not the platform's answers.
+// A stand-in for Cloudflare's API: what `make deploy` and wrangler call, over state in memory and
+// databases of workerd. It records every call; it tests our calls, not the platform's behaviour.
 //
 // node platform.mjs STATE.json prints its port, and goes on with that state, which it keeps there. POST /control with
 //   cut      {after: N, before: boolean}: the Nth change from now takes effect or not, its reply is lost, and so is everything later

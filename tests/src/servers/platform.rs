@@ -66,10 +66,9 @@ impl Platform {
         Ok(Self { process, folder, home: tempfile::tempdir()?, url })
     }
 
-    /// The same with one database of two migrations: fewer calls.
+    /// Starts it with one database and two migrations, for fewer calls.
     ///
-    /// # Errors
-    /// The stand-in does not start.
+    /// # Errors When the stand-in doesn't start.
     pub async fn small() -> Result<Self> {
         let platform = Self::start().await?;
         let migrations = platform.folder.join("edge/migrations");
@@ -103,7 +102,7 @@ impl Platform {
         &self.folder
     }
 
-    /// The file with the operator's copy of the secrets.
+    /// Returns the file with the operator's copy of the secrets.
     pub fn secrets_file(&self) -> PathBuf {
         self.home.path().join("kept/rcpt.secrets")
     }
@@ -143,7 +142,7 @@ impl Platform {
         })
     }
 
-    /// Gives the stand-in an order (`cut`, `refuse`, `state`; the ones of before end).
+    /// Sends the stand-in an order (`cut`, `refuse` or `state`), which replaces earlier ones.
     ///
     /// # Errors
     /// It does not answer.

@@ -79,7 +79,7 @@ impl Postfix {
         Ok(Self { process, _postgrey: postgrey, plain, tls_only })
     }
 
-    /// The port that takes mail in the clear, and offers STARTTLS.
+    /// Returns the address that accepts mail without TLS, and offers STARTTLS.
     pub fn plain(&self) -> SocketAddr {
         self.plain
     }

@@ -1,4 +1,4 @@
-//! The sandbox: addresses that always give their documented verdict, with no network at all.
+//! The sandbox: addresses with documented verdicts, without any network.
 //!
 //! Origin reaches them through explicit routes, like a mail server's transport map.
 

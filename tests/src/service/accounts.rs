@@ -9,18 +9,18 @@ use super::{Edge, Mail};
 use crate::people::{Account, Anonymous, Authenticator, PASSWORD};
 
 impl Edge {
-    /// A caller without credentials.
+    /// Returns a caller without credentials.
     pub fn anonymous(&self) -> Anonymous {
         Anonymous::new(&self.url)
     }
 
-    /// An address that nothing has been registered with yet.
+    /// Returns an address that hasn't been registered yet.
     pub fn new_email(&self) -> String {
         static COUNT: AtomicUsize = AtomicUsize::new(1);
         format!("person-{}@rcpt-tests.net", COUNT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Registers a new address with [`PASSWORD`], and returns it and the mail that came.
+    /// Registers a new address with [`PASSWORD`]; returns it and the email.
     ///
     /// # Panics
     /// The answer is not 201, or no mail comes.
@@ -37,7 +37,7 @@ impl Edge {
         mail.unwrap_or_else(|error| panic!("{error:#}\n{}", self.process.last_lines()))
     }
 
-    /// A new account: registered, the mailed link used, signed in by it.
+    /// Creates an account: registers, uses the mailed link, and is signed in by it.
     ///
     /// # Panics
     /// Any step does not go as documented.
@@ -45,7 +45,7 @@ impl Edge {
         self.account_of(&self.new_email()).await
     }
 
-    /// A confirmed account of this address, signed in.
+    /// Creates a confirmed account with this address, signed in.
     ///
     /// # Panics
     /// Any step does not go as documented.
@@ -66,7 +66,7 @@ impl Edge {
         assert_eq!(rows.len(), 1, "{email}");
     }
 
-    /// Ends every session of the account, behind the service's back.
+    /// Ends all sessions of the account directly in the database.
     ///
     /// # Panics
     /// D1 refuses.
@@ -76,7 +76,7 @@ impl Edge {
         assert!(!self.sql(sql, &[email.into()]).await.is_empty(), "{email} has no session");
     }
 
-    /// The account's row, as `columns` (SQL) select from it.
+    /// Selects `columns` (SQL) from the account's row.
     ///
     /// # Panics
     /// D1 refuses, or there is no such account.
@@ -86,7 +86,7 @@ impl Edge {
         rows.into_iter().next().unwrap_or_else(|| panic!("no account {email}"))
     }
 
-    /// The account's id: 16 hexadecimal digits.
+    /// Returns the account's id: 16 hexadecimal digits.
     ///
     /// # Panics
     /// There is no such account.
@@ -95,7 +95,7 @@ impl Edge {
         row.get("id").and_then(Value::as_str).expect("an id").to_owned()
     }
 
-    /// Runs one statement on the database of the account with this id alone.
+    /// Runs one statement on the database of the account with this id.
     ///
     /// # Panics
     /// D1 refuses, or it is no id.
@@ -104,7 +104,7 @@ impl Edge {
         self.sql_in(number.expect("an account's id"), sql, params).await
     }
 
-    /// Waits until no reset mail is due any more: all were handed over.
+    /// Waits until all reset emails have been sent.
     ///
     /// # Panics
     /// That takes longer than half a minute.
@@ -147,8 +147,7 @@ impl Edge {
 
     /// Every table of D1 but these, each with all of its rows in all databases.
     ///
-    /// # Panics
-    /// D1 refuses.
+    /// Resets the account's last time step, so that tests needn't wait for the next.
     pub async fn dump(&self, without: &[&str]) -> Vec<(String, Value)> {
         let tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_cf%' ESCAPE '\\'
             ORDER BY name";

@@ -9,7 +9,7 @@ const SECONDS: u64 = 24 * 60 * 60;
 /// Longer than any test that begins on one day and must end on it.
 const MARGIN: u64 = 60;
 
-/// Unix seconds.
+/// Returns the Unix time in seconds.
 #[expect(
     clippy::disallowed_methods,
     reason = "native only, and the one place of the harness that reads the clock"
@@ -18,8 +18,7 @@ pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// The day that it is, counted from 1970-01-01, and that will last for another minute: a midnight that
-/// is nearer than that is waited for.
+/// Returns the current day, counted from 1970-01-01, and waits first if it ends within a minute.
 pub async fn today() -> u64 {
     let seconds_left = seconds_to_reset();
     if seconds_left <= MARGIN {
@@ -28,15 +27,14 @@ pub async fn today() -> u64 {
     now() / SECONDS
 }
 
-/// Whole seconds to the next 00:00 UTC.
+/// Returns the whole seconds to the next 00:00 UTC.
 pub fn seconds_to_reset() -> u64 {
     SECONDS - now() % SECONDS
 }
 
-/// 00:00 UTC after `day`, as answers write it: `2026-11-21T00:00:00Z`.
+/// Formats 00:00 UTC after `day` as in responses: `2026-11-21T00:00:00Z`.
 ///
-/// # Panics
-/// The day is in another geological era.
+/// # Panics If the day can't be represented.
 pub fn resets_at(day: u64) -> String {
     let seconds = i64::try_from((day + 1) * SECONDS).expect("a near day");
     let time = DateTime::from_timestamp(seconds, 0).expect("a near day");

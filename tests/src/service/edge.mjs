@@ -145,8 +145,8 @@ export default {
     };
   }
 
-  // A socket of the Worker itself would lead through miniflare's router of static assets, which is
-  // JavaScript too and which the Workers beside do not have.
+  // A socket of the Worker itself would lead through miniflare's router of static assets, which
+  // also costs JavaScript time and which the other Workers don't have.
   #direct() {
     const { name, options } = this.#config;
     return {
@@ -226,7 +226,7 @@ export default {
     return modules;
   }
 
-  // A service binding would reach the router of the static assets, which has no such handler.
+  // A service binding would reach the router of static assets, which has no such handler.
   async #runScheduled(request) {
     const { name, cron } = this.#config;
     const { pathname, searchParams } = new URL(request.url);
@@ -237,7 +237,7 @@ export default {
     return new Response(outcome);
   }
 
-  // Hands texts to the consumer as one batch of messages, whatever is in the queue.
+  // Passes texts to the consumer as one batch of messages, whatever the queue contains.
   async #deliver(texts) {
     const { name, queue } = this.#config;
     const worker = await this.#miniflare.getWorker(name);
@@ -252,7 +252,7 @@ export default {
     const rows = await this.#sql(database, { sql: "SELECT name FROM d1_migrations" });
     const applied = new Set(rows.map((row) => row.name));
     const missing = this.#config.migrations.filter(({ name }) => !applied.has(name));
-    // All in one: a start of the Worker is for many tests most of their time.
+    // All statements run at once, because starting the Worker takes most of many tests' time.
     const statements = missing.flatMap(({ name, statements }) => [
       ...statements.map((sql) => ({ sql })),
       { sql: "INSERT INTO d1_migrations (name) VALUES (?)", params: [name] },

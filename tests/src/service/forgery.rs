@@ -1,4 +1,4 @@
-//! Credentials made outside the edge, with a secret that is known or guessed.
+//! Credentials forged outside the edge, with a known or guessed secret.
 //!
 //! Written from docs/decisions/0002-derived-keys.md alone, so that it also checks the edge's output.
 
@@ -10,7 +10,8 @@ use sha2::Sha256;
 
 use super::clock;
 
-/// The API key of this account (16 hexadecimal digits) and version under the ring's first secret.
+/// Returns the API key of this account (16 hexadecimal digits) and version under the ring's first
+/// secret.
 ///
 /// # Panics
 /// The account id isn't valid.
@@ -53,7 +54,7 @@ pub fn named_key(
     with_checksum(&format!("rcpt_{mode}_{subject}{terms}{tag}"))
 }
 
-/// The key with one character of its MAC changed and the checksum of the result.
+/// Changes one character of the key's MAC, and corrects the checksum.
 ///
 /// # Panics
 /// It is not a key.
@@ -72,7 +73,7 @@ fn base62(value: u128, width: usize) -> String {
     format!("{digits:0>width$}")
 }
 
-/// The claims of this session of this account, issued now.
+/// Returns the claims of this account's session, issued now.
 pub fn session_claims(account: &str, session: &str) -> Value {
     let now = clock::now();
     json!({
@@ -81,7 +82,7 @@ pub fn session_claims(account: &str, session: &str) -> Value {
     })
 }
 
-/// The session that a genuine token names.
+/// Returns the session named in a genuine token.
 ///
 /// # Panics
 /// It is not a token.
@@ -93,7 +94,7 @@ pub fn session_of(token: &str) -> String {
     claims.get("jti").and_then(Value::as_str).expect("a session").to_owned()
 }
 
-/// A session token of these claims, properly signed with the ring's first secret.
+/// Returns a session token with these claims, signed with the ring's first secret.
 ///
 /// # Panics
 /// Never: a JSON value serialises.
@@ -101,7 +102,7 @@ pub fn session(keys: &KeyRing, claims: &Value) -> String {
     jwt::sign(keys, claims).expect("claims")
 }
 
-/// The token with another algorithm in its header, and this signature or none.
+/// Replaces the algorithm in the token's header, and its signature.
 ///
 /// # Panics
 /// It is not a token.

@@ -24,14 +24,14 @@ pub struct Mail {
 }
 
 impl Mail {
-    /// The first link in the text.
+    /// Returns the first link in the text.
     pub fn link(&self) -> Option<&str> {
         self.text
             .split_whitespace()
             .find(|word| word.starts_with("https://") || word.starts_with("http://"))
     }
 
-    /// The token in the link `{PORTAL_URL}/verify?token=…` or `/reset?token=…`.
+    /// Returns the token in the link `{PORTAL_URL}/verify?token=…` or `/reset?token=…`.
     pub fn token(&self) -> Option<&str> {
         self.link()?.split_once("?token=").map(|(_, token)| token)
     }
@@ -44,12 +44,12 @@ pub struct Mailbox {
 }
 
 impl Mailbox {
-    /// The present and future emails of this log.
+    /// Creates the mailbox for this log.
     pub fn of_log(log: &Path) -> Self {
         Self { log: log.to_owned() }
     }
 
-    /// Every mail so far, in the order sent.
+    /// Returns all emails so far, in the order sent.
     pub fn mails(&self) -> Vec<Mail> {
         self.read(|_| true)
     }
@@ -59,17 +59,17 @@ impl Mailbox {
         parse(&String::from_utf8_lossy(&log), is_wanted, |path| fs::read_to_string(path).ok())
     }
 
-    /// Length of the log: while it is the same, so are the emails.
+    /// Returns the length of the log: while it is unchanged, so are the emails.
     pub fn log_bytes(&self) -> u64 {
         fs::metadata(&self.log).map_or(0, |data| data.len())
     }
 
-    /// Every mail so far to this address, in the order sent.
+    /// Returns all emails to this address so far, in the order sent.
     pub fn mails_to(&self, to: &str) -> Vec<Mail> {
         self.read(|recipient| recipient == to)
     }
 
-    /// The first mail to this address, waited for.
+    /// Waits for the first email to this address.
     ///
     /// # Errors
     /// None comes within ten seconds.
@@ -77,7 +77,7 @@ impl Mailbox {
         self.wait_for_nth_mail(to, 1).await
     }
 
-    /// The `nth` mail to this address with this subject, counted from 1, waited for.
+    /// Waits for the `nth` email to this address with this subject, counted from 1.
     ///
     /// # Errors
     /// It does not come within ten seconds.
@@ -95,7 +95,7 @@ impl Mailbox {
         }
     }
 
-    /// The `nth` mail to this address, counted from 1, waited for.
+    /// Waits for the `nth` email to this address, counted from 1.
     ///
     /// # Errors
     /// It does not come within ten seconds.

@@ -1,4 +1,4 @@
-//! The real origin binary, built once and started with the environment a test asks for.
+//! The real origin binary, built once and started with a test's environment.
 
 use std::{
     path::{Path, PathBuf},
@@ -20,7 +20,7 @@ use crate::process::{
 
 /// A test that waits longer would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Generous: the machine may be compiling beside us.
+/// Generous, because the machine may be compiling at the same time.
 const START: Duration = Duration::from_secs(30);
 /// Origin finishes requests in flight, which may take its whole budget of 10 s.
 const GRACE: Duration = Duration::from_secs(12);
@@ -50,38 +50,38 @@ pub struct OriginBuilder {
 }
 
 impl OriginBuilder {
-    /// A value of the environment, instead of the harness's own.
+    /// Sets an environment variable, overriding the harness's own.
     pub fn env(mut self, key: &str, value: impl Into<String>) -> Self {
         self.environment.retain(|(present, _)| present != key);
         self.environment.push((key.to_owned(), value.into()));
         self
     }
 
-    /// `suffix=host:port[,…]`, as `RCPT_ROUTES` takes them.
+    /// Sets the routes, `suffix=host:port[,…]`, in the form of `RCPT_ROUTES`.
     pub fn routes(self, routes: &str) -> Self {
         self.env("RCPT_ROUTES", routes)
     }
 
-    /// Routes after those there are.
+    /// Adds routes to the existing ones.
     pub fn add_routes(self, routes: &str) -> Self {
         let present = self.environment.iter().find(|(key, _)| key == "RCPT_ROUTES");
         let all = present.map_or_else(|| routes.to_owned(), |(_, all)| format!("{all},{routes}"));
         self.routes(&all)
     }
 
-    /// The secrets of edge and origin.
+    /// Sets the secrets shared with the edge.
     pub fn ticket_secrets(mut self, secrets: &str) -> Self {
         secrets.clone_into(&mut self.ticket_secrets);
         self
     }
 
-    /// Another port than a free one.
+    /// Sets a port instead of a free one.
     pub fn port(mut self, port: u16) -> Self {
         self.port = port;
         self
     }
 
-    /// The command line, for tests of starting itself.
+    /// Returns the command line, for tests of the start itself.
     ///
     /// # Errors
     /// The binary does not build.
@@ -127,13 +127,13 @@ impl OriginBuilder {
     }
 }
 
-/// Status, reason, and the reply they were read from.
+/// Returns a verdict's status, reason and stage, and the reply's codes.
 pub fn gist(verdict: &Verdict) -> (Status, Reason, Stage, Option<u16>, Option<&str>) {
     let Verdict { status, reason, stage, smtp_code, enhanced_code, .. } = verdict;
     (*status, *reason, *stage, *smtp_code, enhanced_code.as_deref())
 }
 
-/// A running origin, and the means to ask it as the edge does.
+/// A running origin, and the means to send it requests as the edge does.
 #[derive(Debug)]
 pub struct Origin {
     pub process: Process,
@@ -145,16 +145,16 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// An origin that knows no route, asks no nameserver, and may dial loopback addresses.
+    /// Returns a builder without routes and nameservers, which may connect to loopback addresses.
     ///
     /// # Panics
     /// There is no `/dev/urandom`.
     pub fn builder() -> OriginBuilder {
-        // Nothing listens there: a test that needs DNS says so.
+        // Nothing listens there: a test that needs DNS sets another one.
         Self::system_dns().env("RCPT_NAMESERVERS", "127.0.0.1:1")
     }
 
-    /// An origin that asks the nameservers of the machine.
+    /// Returns a builder that uses the machine's nameservers.
     ///
     /// # Panics
     /// There is no `/dev/urandom`.
@@ -171,7 +171,7 @@ impl Origin {
         }
     }
 
-    /// The verdict about an address.
+    /// Returns the verdict about an address.
     ///
     /// # Errors
     /// Any other answer than 200 with a verdict.
@@ -185,7 +185,7 @@ impl Origin {
         serde_json::from_str(&text).with_context(|| format!("not a verdict: {text}"))
     }
 
-    /// The verdict about an address.
+    /// Returns the verdict about an address.
     ///
     /// # Panics
     /// Any other answer than 200 with a verdict.
@@ -196,7 +196,7 @@ impl Origin {
         }
     }
 
-    /// The verdict about an address, with its details.
+    /// Returns the verdict about an address, with its details.
     ///
     /// # Panics
     /// Any other answer than 200 with a verdict.
@@ -207,7 +207,7 @@ impl Origin {
         response.json().await.expect("a verdict")
     }
 
-    /// A ticket for this body, as the edge would issue it now.
+    /// Issues a ticket for this body, as the edge would.
     ///
     /// # Panics
     /// Never: the claims serialise.
@@ -215,12 +215,12 @@ impl Origin {
         Ticket::issue(&self.keys, "harness", body.as_bytes(), clock::now()).expect("a ticket")
     }
 
-    /// The keys that sign tickets, for tests that forge them.
+    /// Returns the keys that sign tickets, for tests that forge them.
     pub fn keys(&self) -> &KeyRing {
         &self.keys
     }
 
-    /// `POST /v1/probe` with any body and any bearer token.
+    /// Sends `POST /v1/probe` with any body and bearer token.
     ///
     /// # Errors
     /// The connection fails.
@@ -228,7 +228,7 @@ impl Origin {
         self.post_to("/v1/probe", body, ticket).await
     }
 
-    /// `POST path` with any body and any bearer token.
+    /// Sends `POST path` with any body and bearer token.
     ///
     /// # Errors
     /// The connection fails.
@@ -236,7 +236,7 @@ impl Origin {
         self.request(path, body, ticket).send().await
     }
 
-    /// The same, to change before it is sent.
+    /// Returns the request before it is sent.
     pub fn request(&self, path: &str, body: &str, ticket: &str) -> RequestBuilder {
         self.client
             .post(format!("{}{path}", self.url))
@@ -245,7 +245,7 @@ impl Origin {
             .body(body.to_owned())
     }
 
-    /// `GET path`.
+    /// Sends `GET path`.
     ///
     /// # Errors
     /// The connection fails.
@@ -253,17 +253,17 @@ impl Origin {
         self.client.get(format!("{}{path}", self.url)).send().await
     }
 
-    /// The id of its process.
+    /// Returns its process id.
     pub fn pid(&self) -> Option<u32> {
         self.process.member("origin")
     }
 
-    /// `kill -9`.
+    /// Kills it with SIGKILL.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// Starts it again as it was, on the same port.
+    /// Starts it again with the same settings, on the same port.
     ///
     /// # Errors
     /// As [`OriginBuilder::start`].

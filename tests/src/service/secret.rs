@@ -1,4 +1,4 @@
-//! Fresh secrets, and the names that the edge knows them by.
+//! New secrets, and their names in the edge's configuration.
 
 use std::{fs::File, io::Read as _};
 
@@ -15,7 +15,7 @@ pub const EDGE: [&str; 6] = [
     "SCAN_SECRETS",
 ];
 
-/// A fresh key ring of one 256-bit secret, in the configured form `kid:secret`.
+/// Returns a key ring with one new 256-bit secret, as `kid:secret`.
 ///
 /// # Errors
 /// `/dev/urandom` cannot be read.
@@ -23,7 +23,7 @@ pub fn key_ring() -> Result<String> {
     Ok(format!("dev1:{}", URL_SAFE_NO_PAD.encode(random::<32>()?)))
 }
 
-/// A fresh password that every password rule takes.
+/// Returns a new password that satisfies all password rules.
 ///
 /// # Errors
 /// `/dev/urandom` cannot be read.

@@ -35,10 +35,10 @@ const none = () => ({
 let counts = none();
 let faults = [];
 let pace = null;
-// When each database has done what it was asked so far, in ms.
+// Time in ms at which each database has finished its statements.
 const done = new Map();
 
-// Work in flight that has no answer to give any more.
+// Work that still runs after its response.
 let background = 0;
 
 // `Object.create` keeps what else the platform's context has.

@@ -20,28 +20,28 @@ pub struct Counts {
     pub kv_writes: u64,
     pub cache_reads: u64,
     pub cache_writes: u64,
-    /// Calls that put messages into the queue, and how many those were.
+    /// Calls that put messages into the queue, and the number of messages.
     pub queue_sends: u64,
     pub queue_messages: u64,
 }
 
-/// Behaviour of a binding instead of its answer.
+/// A binding's behaviour instead of its normal answer.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fault {
     /// `d1`, `kv`, `cache`, `queue` or `mail`.
     pub part: &'static str,
-    /// The number of the one database that it strikes; none: any.
+    /// Number of the affected database; `None` for all.
     pub database: Option<u8>,
     /// Strikes only round trips to D1 that do exactly this, a verb and a table for each statement in any
     /// order: `["update accounts", "delete leases"]`. Every one where it is empty.
     pub statements: &'static [&'static str],
-    /// Calls to let through first.
+    /// Calls to let through before the first fault.
     pub skip: u32,
-    /// Calls to strike.
+    /// Number of faulty calls.
     pub times: u32,
     pub delay_ms: u64,
-    /// Empty: it answers after all.
+    /// Error to report; empty if the call only takes longer.
     pub error: &'static str,
     /// True to fail only after the operation has taken effect.
     pub late: bool,
@@ -50,7 +50,7 @@ pub struct Fault {
 }
 
 impl Edge {
-    /// The calls since the last time this was asked, or since the start.
+    /// Returns the calls since this was last called, or since the start.
     pub async fn counts(&self) -> Counts {
         let counts = self.shim(&json!({ "reset": true })).await;
         serde_json::from_value(counts).expect("the counts")
@@ -90,7 +90,7 @@ impl Edge {
         counts["messages"].as_array().expect("the messages").clone()
     }
 
-    /// From now on the bindings fail like this; nothing: they work again.
+    /// Makes the bindings fail like this from now on; an empty list repairs them.
     pub async fn fail(&self, faults: &[Fault]) {
         self.shim(&json!({ "faults": faults })).await;
     }
@@ -100,12 +100,12 @@ impl Edge {
         self.shim(&json!({ "statementsPerSecond": statements_per_second })).await;
     }
 
-    /// Keeps the isolate busy for this time, and returns at its end: nothing else runs in it.
+    /// Keeps the isolate busy for this time, so that nothing else runs in it, and then returns.
     pub async fn keep_busy(&self, time: Duration) {
         self.shim(&json!({ "busyMs": time.as_millis() })).await;
     }
 
-    /// Below `/v1`: every other path is the static assets'.
+    /// The path is below `/v1`, because all others belong to the static assets.
     async fn shim(&self, told: &Value) -> Value {
         let client = reqwest::Client::builder().pool_max_idle_per_host(0).build();
         let request = client.expect("a client").post(format!("{}/v1/__shim", self.url)).json(told);

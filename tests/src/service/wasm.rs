@@ -1,4 +1,4 @@
-//! Memory of the Worker's wasm, which shows a leak: it never shrinks.
+//! Linear memory of the Worker's wasm, which reveals a leak because it never shrinks.
 
 use std::{
     fs::File,
@@ -13,7 +13,7 @@ use super::Edge;
 /// More than a line of the log.
 const TAIL: u64 = 64 * 1024;
 
-/// Bytes of the Worker's linear memory, as the last line of its log says.
+/// Returns the bytes of the Worker's linear memory according to its last log line.
 ///
 /// # Errors
 /// It has logged nothing yet.

@@ -47,7 +47,7 @@ impl Workerd {
         Ok(Self { pid, started: stat.started, log })
     }
 
-    /// The id of its process.
+    /// Returns its process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }
@@ -77,12 +77,12 @@ impl Workerd {
         self.log.wait_until(&what, limit, async || self.log.line_with(needle), ended).await
     }
 
-    /// `kill -9`, and waits until it is gone.
+    /// Kills it with SIGKILL, and waits until it has ended.
     pub fn kill(&self) {
         if self.has_ended() {
             return;
         }
-        // ESRCH: it has just ended.
+        // ESRCH means that it has just ended.
         let _ = kill(Pid::from_raw(self.pid.cast_signed()), Signal::SIGKILL);
         wait_at_most(KILLED, || self.has_ended());
     }

@@ -1,4 +1,4 @@
-//! Mail servers on all of 127/8, on one port, and a nameserver that answers from a function.
+//! Mail servers on all of 127/8 at one port, and a nameserver whose answers come from a function.
 
 use std::{
     net::{IpAddr, Ipv4Addr, SocketAddr},
@@ -34,8 +34,8 @@ impl Drop for Internet {
 }
 
 impl Internet {
-    /// `zone` has the records of a name without its last dot; `serve` is given each connection with the address that was
-    /// dialled.
+    /// `zone` returns the records of a name without the final dot; `serve` gets each connection
+    /// with its local address.
     pub async fn start<F>(
         zone: impl Fn(&str, RecordType) -> Vec<RData> + Send + 'static,
         serve: impl Fn(TcpStream, IpAddr) -> F + Send + 'static,
@@ -58,7 +58,7 @@ impl Internet {
         Self { port, nameserver, running }
     }
 
-    /// An origin in this internet.
+    /// Returns an origin in this simulated Internet.
     pub fn origin(&self, environment: &[(&str, &str)]) -> Router {
         build(self.state(environment))
     }
@@ -104,7 +104,7 @@ pub fn a(address: &str) -> RData {
     RData::A(A(address.parse::<Ipv4Addr>().unwrap()))
 }
 
-/// Every domain has one host of its own, all of them at `address`.
+/// Returns a zone in which every domain has its own host, all at `address`.
 pub fn one_machine(address: &'static str) -> impl Fn(&str, RecordType) -> Vec<RData> + Send {
     move |name, kind| match kind {
         RecordType::MX => vec![mx(10, &format!("mx.{name}"))],

@@ -1,4 +1,4 @@
-//! The players of these tests: mail servers that follow a script, and an edge that asks.
+//! Helpers of these tests: mail servers that follow a script, and a client that acts as the edge.
 
 pub mod internet;
 pub mod world;
@@ -36,7 +36,7 @@ impl Drop for MailServer {
 }
 
 impl MailServer {
-    /// Gives each connection to `serve`, with its number from 0.
+    /// Passes each connection to `serve`, numbered from 0.
     pub async fn serving<F>(serve: impl Fn(TcpStream, usize) -> F + Send + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
@@ -46,7 +46,8 @@ impl MailServer {
         let running = tokio::spawn(async move {
             for number in 0.. {
                 let (stream, _) = listener.accept().await.unwrap();
-                // Replies to a flight are written one by one here; real servers send them together.
+                // Replies to a flight are written one by one here, whereas real servers send them
+                // together.
                 stream.set_nodelay(true).unwrap();
                 tokio::spawn(serve(stream, number));
             }
@@ -68,13 +69,13 @@ impl MailServer {
         .await
     }
 
-    /// The route that leads the domain `sandbox.test` here.
+    /// Returns the route from `sandbox.test` to this server.
     pub fn route(&self) -> String {
         format!("sandbox.test={}", self.address)
     }
 }
 
-/// Answers commands until the client leaves, or sends STARTTLS, which is the caller's to answer: then
+/// Answers commands until the client leaves, or sends STARTTLS: then the caller must answer, and
 /// `true` is returned.
 pub async fn obey<S>(stream: &mut BufReader<S>, extensions: &str, mail: &str, rcpt: &str) -> bool
 where
@@ -101,17 +102,17 @@ where
     }
 }
 
-/// Reads and forgets until the client leaves.
+/// Reads and discards input until the client leaves.
 pub async fn drain(mut stream: TcpStream) {
     let _ = stream.read_to_end(&mut Vec::new()).await;
 }
 
-/// A port that was just free refuses connections.
+/// Returns a port that was just released, so it refuses connections.
 pub async fn shut_port() -> String {
     TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string()
 }
 
-/// An origin configured by `environment`, which knows of no nameserver that answers.
+/// Returns an origin configured by `environment`, without a responsive nameserver.
 pub fn origin(environment: &[(&str, &str)]) -> Router {
     build(state(environment))
 }
@@ -144,7 +145,7 @@ pub fn ticket(body: &str) -> String {
         .unwrap()
 }
 
-/// A request with a good ticket.
+/// Returns a request with a valid ticket.
 pub fn probe_request(body: String) -> Request<Body> {
     Request::post("/v1/probe")
         .header("authorization", format!("Bearer {}", ticket(&body)))
@@ -160,14 +161,14 @@ pub async fn json_of(response: Response<Body>) -> Value {
     serde_json::from_slice(&to_bytes(response.into_body(), 65_536).await.unwrap()).unwrap()
 }
 
-/// Asks about `address` and expects a verdict.
+/// Checks `address` and expects a verdict.
 pub async fn verdict(origin: &Router, address: &str) -> Verdict {
     let response = send(origin, probe_request(body(address))).await;
     assert_eq!(response.status(), StatusCode::OK);
     serde_json::from_value(json_of(response).await).unwrap()
 }
 
-/// A ticket that names a paying tenant.
+/// Returns a ticket that names a paying tenant.
 pub fn ticket_of(tenant: Option<&str>, body: &str) -> String {
     let keys = KeyRing::parse(SECRETS).unwrap();
     let tenant = tenant.map(|name| Tenant { name, paying: true });
@@ -181,20 +182,20 @@ fn request_of(path: &str, tenant: Option<&str>, body: String) -> Request<Body> {
         .unwrap()
 }
 
-/// Asks about `address` on behalf of a paying tenant, and expects a verdict.
+/// Checks `address` on behalf of a paying tenant, and expects a verdict.
 pub async fn verdict_for(origin: &Router, tenant: &str, address: &str) -> Verdict {
     let response = send(origin, request_of("/v1/probe", Some(tenant), body(address))).await;
     assert_eq!(response.status(), StatusCode::OK);
     serde_json::from_value(json_of(response).await).unwrap()
 }
 
-/// Asks for the kind of a domain.
+/// Requests the kind of a domain.
 pub async fn domain_report(origin: &Router, domain: &str) -> Response<Body> {
     let body = json!({ "domain": domain }).to_string();
     send(origin, request_of("/v1/domain", None, body)).await
 }
 
-/// The lines of the answer to a batch.
+/// Returns the lines of a batch's response.
 pub async fn batch(origin: &Router, addresses: &[String], tenant: Option<&str>) -> Vec<BatchLine> {
     let body = json!({ "addresses": addresses }).to_string();
     let response = send(origin, request_of("/v1/probe/batch", tenant, body)).await;
@@ -204,7 +205,7 @@ pub async fn batch(origin: &Router, addresses: &[String], tenant: Option<&str>) 
     lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
 }
 
-/// Asks about `address` with `details`, and expects a verdict that has them.
+/// Checks `address` with `details`, and expects a verdict with them.
 pub async fn detailed(origin: &Router, address: &str) -> Verdict {
     let response = send(origin, probe_request(detailed_body(address))).await;
     assert_eq!(response.status(), StatusCode::OK);
