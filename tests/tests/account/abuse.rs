@@ -251,7 +251,7 @@ async fn a_victim_gets_three_mails_an_hour_however_they_are_caused() {
         // An email sent to somebody else afterwards arrives after all of them.
         edge.registered().await;
         edge.mailbox().wait_for_nth_mail(&victim, 3).await.unwrap();
-        // A member's own registration was one of them.
+        // One of them was caused by the member's own registration.
         assert_eq!(edge.mailbox().mails_to(&victim).len(), 3);
     }
 }

@@ -1,4 +1,4 @@
-//! `tools/admin`, on the local D1, while the Worker is running on it.
+//! `tools/admin` on the local D1 while the Worker uses it.
 
 use std::process::Command;
 
@@ -9,8 +9,8 @@ use tokio::{
     sync::{MappedMutexGuard, Mutex, MutexGuard},
 };
 
-/// A service and its operator. One test at a time has it: a Worker that reads while another process writes is refused
-/// by the local database.
+/// A service and its operator. Used by one test at a time: the local database rejects a Worker's
+/// reads while another process writes.
 pub struct Operated {
     pub edge: Edge,
     pub origin: FakeOrigin,
@@ -37,7 +37,8 @@ impl Operated {
         self.admin_with(&[], words).await
     }
 
-    /// Returns the exit code, standard output and standard error, with `environment` beside the tests' own variables.
+    /// Returns the exit code, standard output and standard error; `environment` is added to the
+    /// tests' own variables.
     pub async fn admin_with(
         &self,
         environment: &[(&str, &str)],
@@ -52,14 +53,14 @@ impl Operated {
         (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
     }
 
-    /// Standard output of an action that succeeds.
+    /// Returns the standard output of an action that must succeed.
     pub async fn output(&self, words: &[&str]) -> String {
         let (code, output, errors) = self.admin(words).await;
         assert_eq!((code, errors.as_str()), (0, ""), "{words:?}");
         output
     }
 
-    /// Runs an action and returns the value that it shows of the account under this name.
+    /// Runs an action and returns the value it shows under this name.
     pub async fn shown(&self, words: &[&str], name: &str) -> String {
         let output = self.output(words).await;
         let line = output.lines().find_map(|line| line.strip_prefix(&format!("{name:<22}")));

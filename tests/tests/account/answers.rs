@@ -38,7 +38,7 @@ pub async fn mail(email: &str, nth: usize) -> Mail {
     edge().await.mailbox().wait_for_nth_mail(email, nth).await.unwrap()
 }
 
-/// Session credentials, exactly: the three members, with an API key and a JWT of the right shape.
+/// Asserts session credentials: exactly three members, with an API key and a JWT of the right form.
 pub fn assert_credentials(anonymous: &Anonymous, reply: &Reply, email: &str) -> Account {
     let account = Account::from_credentials(anonymous, PASSWORD, reply);
     let members: Vec<_> = reply.body.as_object().unwrap().keys().map(String::as_str).collect();

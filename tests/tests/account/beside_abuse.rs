@@ -24,19 +24,20 @@ const CHECKS: Duration = Duration::from_millis(50);
 /// Rounds with each kind of abuse, and with junk keys. Their medians are compared.
 const ROUNDS: usize = 3;
 
-/// Between two requests of the abuser.
+/// Time between two requests of the abuser.
 fn pause() -> Duration {
     let per_second = env::var("ABUSE_PER_SECOND");
     Duration::from_secs(1)
         / per_second.map_or(500, |value| value.parse().expect("ABUSE_PER_SECOND"))
 }
 
-/// Requests of the abuser on their way, so that a busy machine is not merely flooded.
+/// Concurrent requests of the abuser, limited so that a busy machine isn't simply flooded.
 fn at_once() -> usize {
     proof::count(8, 200)
 }
 
-/// Statements a second, over a minute, because a shield lets a minute's requests through together.
+/// Greatest number of statements a second, averaged over a minute because a shield lets a minute's
+/// requests through together.
 const STATEMENTS: f64 = 50.0;
 
 type Abuse = Arc<dyn Fn(usize) -> RequestBuilder + Send + Sync>;
@@ -63,7 +64,7 @@ impl World {
         Self { edge, _origin: origin, other }
     }
 
-    /// From one network, and from a network of its own each, all of one site.
+    /// Requests from one network, or each from its own network within one site.
     fn anonymous(
         &self,
         path: &'static str,
@@ -150,7 +151,7 @@ impl World {
     }
 }
 
-/// Abuses at its rate until it is aborted.
+/// Sends the abuse at its rate until it is aborted.
 fn start(abuse: Abuse) -> JoinHandle<()> {
     tokio::spawn(async move {
         let (mut pace, at_once) = (interval(pause()), Arc::new(Semaphore::new(at_once())));
@@ -205,7 +206,7 @@ async fn beside_an_abuser_the_others_fail_in_nothing_and_d1_hears_little() {
             slow.push(format!("{name}: {ratio:.2}"));
         }
     }
-    // Without `PROOF` the machine does other things beside.
+    // Without `PROOF`, the machine is also used for other things.
     assert!(proof::count(0, 1) == 0 || slow.is_empty(), "{slow:?}");
 }
 
@@ -225,7 +226,7 @@ async fn checks_go_on_between_the_passwords_of_a_site_and_its_neighbours_sign_in
         let request = other.anonymous.request(Method::POST, "/auth/login").json(&body);
         request.header("cf-connecting-ip", network)
     };
-    // One of each network, so that no shield and no wait of a network is in the way.
+    // Each comes from its own network, so that neither a shield nor a network's wait applies.
     let from_a_site = |n: usize| sign_in("nobody@abuse.example", format!("2001:db8:8:{n:x}::1"));
     let burst: Vec<_> = (0..100).map(from_a_site).collect();
     let abuse = tokio::spawn(send_all(burst, 100));
@@ -248,6 +249,6 @@ async fn checks_go_on_between_the_passwords_of_a_site_and_its_neighbours_sign_in
     assert_eq!(neighbour.unwrap().await.unwrap().status, 200, "another site has its turn");
     println!("{} hashed, {} refused, {checks} checks beside", hashed.len(), refused.len());
     assert!(hashed.len() >= 10 && refused.len() >= 50, "{} hashed", hashed.len());
-    // Also where a hash takes longer than the time between two of them.
+    // This also holds if a hash takes longer than the time between two of them.
     assert!(checks * 2 >= hashed.len(), "{checks} checks beside {} hashes", hashed.len());
 }

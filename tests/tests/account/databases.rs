@@ -1,5 +1,5 @@
-//! Accounts over several databases (docs/scale.md): where they are created, the effect of a failing database, and that
-//! nothing is lost between two of them, wherever an operation is interrupted.
+//! Accounts in several databases (docs/scale.md): where they are created, and that a failing
+//! database or an interruption at any step loses nothing.
 
 use rcpt_shared::Status;
 use rcpt_tests::{
@@ -10,11 +10,11 @@ use rcpt_tests::{
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// From each continent into another database.
+/// Each continent has another database.
 const HOMES: &str = "EU:1 NA:2 *:0";
 const CONTINENTS: [&str; 3] = ["AF", "EU", "NA"];
 
-/// Every round trip to this database fails, or to any.
+/// Makes every round trip to this database, or to any, fail.
 fn down(database: Option<u8>) -> Fault {
     Fault { part: "d1", database, times: 1_000_000, error: "away", ..Fault::default() }
 }
@@ -24,7 +24,7 @@ async fn edge_with(origin: &FakeOrigin) -> Edge {
     edge.shimmed().start().await.unwrap()
 }
 
-/// Registers from a continent; status of the answer.
+/// Registers from a continent; returns the response's status.
 async fn register_from(edge: &Edge, continent: &str, email: &str) -> u16 {
     let body = json!({ "email": email, "password": PASSWORD });
     let request = edge.anonymous().request(Method::POST, "/auth/register").json(&body);
@@ -44,14 +44,14 @@ fn confirmations(edge: &Edge, email: &str) -> usize {
     edge.mailbox().mails_to(email).iter().filter(|mail| mail.subject == CONFIRMATION).count()
 }
 
-/// Confirms by the link in the nth email that has one.
+/// Confirms with the link in the nth email that contains one.
 async fn confirmed(edge: &Edge, email: &str, nth: usize) -> Account {
     let mail = edge.mailbox().wait_for_titled(email, CONFIRMATION, nth).await.unwrap();
     let reply = edge.anonymous().verify_email(mail.token().unwrap()).await;
     Account::from_credentials(&edge.anonymous(), PASSWORD, &reply)
 }
 
-/// The ids of an address' accounts that are confirmed, and the id that the directory names.
+/// Returns the ids of the confirmed accounts of an address, and the id in the directory.
 async fn ids(edge: &Edge, email: &str) -> (Vec<Value>, Vec<Value>) {
     let accounts = "SELECT id, address_hash FROM accounts WHERE email = ? AND state = 'confirmed'";
     let accounts = edge.sql(accounts, &[email.into()]).await;
@@ -62,7 +62,7 @@ async fn ids(edge: &Edge, email: &str) -> (Vec<Value>, Vec<Value>) {
     (of(accounts, "id"), of(account_rows, "account_id"))
 }
 
-/// Asserts that there is one account, and the directory names it.
+/// Asserts that there is exactly one account, and that the directory contains it.
 async fn assert_reachable_once(edge: &Edge, email: &str, what: &str) {
     let (accounts, named) = ids(edge, email).await;
     assert_eq!((accounts.len(), &accounts), (1, &named), "{what}");
@@ -98,7 +98,7 @@ async fn one_database_down_is_its_accounts_trouble_only() {
         let ready = edge.anonymous().get("/health/ready").await;
         assert_eq!((ready.status, ready.text("database")), (503, "down"), "{broken}");
         if broken != 0 {
-            // With any other database as the place of the look-up (docs/scale.md).
+            // The look-up (docs/scale.md) may use any other database.
             for _ in 0..6 {
                 assert_eq!(register_from(&edge, "AF", &edge.new_email()).await, 201, "{broken}");
             }
@@ -106,7 +106,8 @@ async fn one_database_down_is_its_accounts_trouble_only() {
     }
     edge.fail(&[]).await;
     for account in &accounts {
-        // One before, one of each kind while another database was down, none while its own was.
+        // One was charged before, one for each kind while another database was down, and none while
+        // its own was.
         assert_eq!(account.email_checks().await.used_today, 5);
     }
 }
@@ -136,7 +137,8 @@ async fn an_unknown_address_asks_as_many_databases_as_a_member_s() {
     edge.trips().await;
     let anonymous = edge.anonymous();
     let mut databases_seen = [false; 3];
-    // The key of their hashes is random: each database is drawn sooner or later (by 100 with all but 1e-17).
+    // The key of their hashes is random, so each database is chosen sooner or later (within 100
+    // attempts with a probability of all but 1e-17).
     for n in 0.. {
         let unknown = format!("unknown-{n}@rcpt-tests.net");
         let mut each = Vec::new();
@@ -165,12 +167,12 @@ async fn an_unknown_address_asks_as_many_databases_as_a_member_s() {
     anonymous.login(&account.email, "not-the-password").await;
     assert_eq!(edge.trips().await, [2, 0, 2], "a member's");
     assert_eq!(register_from(&edge, "EU", &account.email).await, 201);
-    // The directory is asked for the attempt, for the account, and for an opt-out.
+    // The directory is used for the attempt, the account, and an opt-out.
     assert_eq!(edge.trips().await, [3, 1, 1], "a member's: theirs, and where a new one would be");
 }
 
-/// Cuts an operation off at each of its round trips, before or after its effect: from there on nothing reaches
-/// a database. The fault is repaired before `then`.
+/// Cuts off an operation at each of its round trips, before or after its effect: from then on, no
+/// database is reachable. The fault is repaired before `then`.
 async fn cut_off<T>(
     edge: &Edge,
     prepare: impl AsyncFn() -> T,
@@ -187,7 +189,7 @@ async fn cut_off<T>(
         for late in [false, true] {
             let what = format!("cut off at {skip} of {trips}, {late}");
             let prepared = prepare().await;
-            // The first of a list that has not struck yet is the one that counts.
+            // The first fault in the list that hasn't struck yet applies.
             let faults = if late {
                 vec![Fault { skip, times: 1, late, ..down(None) }, down(None)]
             } else {
@@ -216,7 +218,7 @@ async fn a_registration_cut_off_anywhere_is_made_good_by_the_next() {
                 edge.mailbox().wait_for_mail(&email).await.unwrap();
             }
             let nth = confirmations(&edge, &email) + 1;
-            // The next one comes from elsewhere.
+            // The next registration comes from another continent.
             assert_eq!(register_from(&edge, "NA", &email).await, 201, "{what}");
             let account = confirmed(&edge, &email, nth).await;
             assert_eq!(account.check("x@registration.example").await.status, 200, "{what}");
@@ -271,7 +273,7 @@ async fn a_deletion_cut_off_anywhere_is_made_good_and_no_id_is_used_again() {
     let delete = async |account: &Account| {
         account.delete("/me", &json!({ "password": PASSWORD })).await.status
     };
-    // Whether the scheduled run comes before the next registration.
+    // Alternates whether the scheduled run precedes the next registration.
     let turn = std::cell::Cell::new(false);
     cut_off(&edge, used, delete, async |account, status, what| {
         assert!([503, 204].contains(&status), "{what}: {status}");
@@ -318,7 +320,8 @@ async fn an_account_that_the_directory_has_lost_is_found_where_its_address_is_re
 async fn a_database_is_added_to_a_running_service() {
     let mut edge = Edge::builder().databases(2).var("HOMES", "*:0,1").start().await.unwrap();
     let before = [edge.account().await, edge.account().await, edge.account().await];
-    // First it is bound, then it takes accounts: while the second deployment spreads, every Worker knows it.
+    // A new database is first bound and then takes accounts, so that every Worker knows it while
+    // the second deployment spreads.
     let bound = |builder: rcpt_tests::service::edge::EdgeBuilder| {
         builder.databases(3).variant(&[("HOMES", "*:2".to_owned())])
     };
@@ -358,7 +361,7 @@ async fn exchanged_databases_answer_for_nobody_until_they_are_mended() {
     for continent in CONTINENTS {
         accounts.push(account_from(&edge, continent).await);
     }
-    // The second time, they do not know their numbers, only their accounts.
+    // The second time they have lost their numbers, but not their accounts.
     for forgotten in [false, true] {
         if forgotten {
             edge.sql("DELETE FROM this_database", &[]).await;

@@ -1,4 +1,5 @@
-//! No account is made at a listed throw-away domain: by the list alone, before the database and DNS, the same for every address.
+//! No account can be created at a listed throw-away domain: the list alone decides, before the
+//! database and DNS, for every address alike.
 
 use rcpt_tests::{Edge, people::PASSWORD};
 use serde_json::{Value, json};

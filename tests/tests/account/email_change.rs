@@ -1,5 +1,5 @@
-//! The account's address is changed by who reads the new mailbox, and the old mailbox alone can only freeze: undoing takes
-//! the password of before (docs/trust.md, A13).
+//! A change of address requires the new mailbox. The old mailbox alone can only freeze the account:
+//! undoing the change requires the previous password (docs/trust.md, A13).
 
 use rcpt_tests::{
     Account, Edge, Reply,
@@ -54,7 +54,7 @@ async fn changed(edge: &Edge, account: &Account) -> (String, String) {
     (new, link(edge, &account.email, AWAY, 1).await)
 }
 
-/// Signs up with an address that is free again; `nth` is the number of its confirmation.
+/// Registers with an address that is free again; `nth` is the number of its confirmation email.
 async fn sign_up(edge: &Edge, email: &str, nth: usize) -> Account {
     edge.sql("DELETE FROM throttles", &[]).await;
     assert_eq!(edge.anonymous().register(email, PASSWORD).await.status, 201);
@@ -93,7 +93,7 @@ async fn the_link_at_the_new_address_makes_it_the_account_s_and_everything_else_
     let reply = account.anonymous.reset_password(&reset, NEW).await;
     reply.assert_error(400, "invalid_token", "a reset link of the old address");
 
-    // For a week the old address is nobody's; nothing tells a stranger so.
+    // For a week nobody can register the old address, and a stranger doesn't notice.
     let registered = account.anonymous.register(&account.email, NEW).await;
     assert_eq!(registered.status, 201);
     edge.mailbox()
@@ -167,7 +167,7 @@ async fn a_link_works_for_one_change_and_an_address_goes_to_one_account() {
     let edge = Edge::builder().databases(3).start().await.unwrap();
     let [one, other] = [edge.account().await, edge.account().await];
     let new = edge.new_email();
-    // A stranger's registration of it gives way to the reader of the mailbox.
+    // A stranger's registration of the address is replaced by the reader of the mailbox.
     assert_eq!(edge.anonymous().register(&new, THIEF).await.status, 201);
     assert_eq!(ask(&one, &new, PASSWORD).await.status, 202);
     let first = link(&edge, &new, ASKED, 1).await;
@@ -236,7 +236,7 @@ async fn the_old_mailbox_alone_freezes_for_a_day_and_once() {
     let reset = link(edge, &new, "Set a new password", 1).await;
     let reply = account.anonymous.reset_password(&reset, NEW).await;
     reply.assert_error(403, "account_frozen", "a reset by mail");
-    // What was begun before the freeze is stopped by the database.
+    // The database stops changes that began before the freeze.
     let id = edge.id(&new).await;
     for change in [
         "password_hash = 'x'",
@@ -249,7 +249,7 @@ async fn the_old_mailbox_alone_freezes_for_a_day_and_once() {
         let error = edge.try_sql(&sql, &[]).await.unwrap_err();
         assert!(format!("{error:#}").contains("the account is frozen"), "{change}: {error:#}");
     }
-    // Everything else goes on.
+    // Everything else continues to work.
     assert_eq!(account.get("/me").await.body["email"], json!(new));
     assert_eq!(account.quota().await.status, 200);
     assert_eq!(sign_in(edge, &new, PASSWORD).await, 200);
@@ -276,7 +276,7 @@ async fn a_takeover_by_session_and_password_is_undone_with_the_password_of_befor
     let reply = account.put("/auth/password", &change).await;
     let thief = Account::from_credentials(&account.anonymous, THIEF, &reply);
 
-    // The owner's mailbox and password are enough.
+    // The owner's mailbox and password suffice.
     let reply = undo(&edge, &token, PASSWORD, "").await;
     assert_eq!(reply.status, 204, "{}", reply.body);
     assert_eq!(sign_in(&edge, &account.email, NEW).await, 200, "without a code");
@@ -341,7 +341,7 @@ async fn a_change_and_an_undo_that_are_cut_off_anywhere_end_in_one_address() {
         let token = link(&edge, &new, ASKED, 1).await;
         (account, new, token)
     };
-    // A whole one, to count the round trips.
+    // A complete run counts the round trips.
     let (account, _, token) = prepare().await;
     edge.counts().await;
     assert_eq!(confirm(&edge, &token).await.status, 200);
@@ -390,7 +390,7 @@ async fn a_change_and_an_undo_that_are_cut_off_anywhere_end_in_one_address() {
                     }
                 }
                 assert_eq!(open.len(), 1, "{what}: {open:?}");
-                // The account says the same, and the directory names no other address of it.
+                // The account agrees, and the directory has no other address for it.
                 let id = "SELECT id FROM accounts WHERE email = ?1 AND state = 'confirmed'";
                 let rows: Vec<Value> = edge.sql(id, &[json!(open[0])]).await;
                 assert_eq!(rows.len(), 1, "{what}");

@@ -1,5 +1,5 @@
-//! Which addresses have accounts cannot be found out (docs/trust.md, A1): same status, headers and body, and one mail
-//! either way. The times are measured by `make bench`.
+//! It can't be found out which addresses have accounts (docs/trust.md, A1): status, headers and
+//! body are the same, and one email is sent in either case. `make bench` measures the times.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::edge;
 
 const WRONG: &str = "copper-meadow-58-lattice";
 
-/// An address of each kind, with its name: nothing at all, and an account in each of its states.
+/// Returns an address of each kind: without an account, and with one in each state.
 async fn addresses() -> Vec<(&'static str, String)> {
     let edge = edge().await;
     let (unconfirmed, _) = edge.registered().await;
@@ -34,7 +34,7 @@ fn titled(edge: &Edge, email: &str, subject: &str) -> usize {
     mails.iter().filter(|mail| mail.subject == subject).count()
 }
 
-/// Everything of an answer that could differ, the address itself left out.
+/// Returns everything in a response that could differ, without the address itself.
 fn shown(reply: &Reply, email: &str) -> (u16, BTreeMap<String, String>, String) {
     let own = ["x-request-id", "date", "content-length"];
     let headers = reply.headers.iter().map(|(name, value)| (name.to_string(), value));

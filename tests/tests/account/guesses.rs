@@ -11,20 +11,20 @@ use reqwest::Method;
 use serde_json::json;
 use tokio::time::Instant;
 
-/// Wrong passwords of one mailbox before the next must wait, and wrong codes of one account.
+/// Wrong passwords of one mailbox, and wrong codes of one account, that are free.
 const FREE: usize = 20;
-/// Seconds in which one more is evaluated.
+/// Seconds until one more is evaluated.
 const INTERVAL: u64 = 15 * 60;
 const STEPS: usize = 24;
 const RESET: &str = "Set a new password";
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// Wrong passwords, each from a network of its own, all in parallel.
+    /// Parallel wrong passwords, each from its own network.
     Passwords(usize),
-    /// Wrong codes beside the right password.
+    /// Wrong codes with the correct password.
     Codes(usize),
-    /// The guesser succeeds with an account of their own.
+    /// The guesser signs in to an account of their own.
     GuesserSignsIn,
     OwnerSignsIn,
     OwnerMistypes,
@@ -118,7 +118,7 @@ impl<'e> History<'e> {
         let ask = ask.json(&json!({ "email": email })).header("cf-connecting-ip", from);
         assert_eq!(send_all([ask], 1).await[0].status, 200);
         self.edge.wait_for_reset_mails().await;
-        // The newest: strangers and earlier steps may have requested this hour's email.
+        // The newest email: strangers and earlier steps may have requested this hour's.
         let mails = self.edge.mailbox().mails_to(&email);
         let mail = mails.iter().rev().find(|mail| mail.subject == RESET).expect("a link");
         let code = self.recovery_codes.pop().expect("a recovery code");
@@ -156,7 +156,7 @@ impl<'e> History<'e> {
                 let code = self.recovery_codes.pop().unwrap();
                 let replies = self.sign_ins(1, &email, &password, &code).await;
                 if replies[0].status != 200 {
-                    // It isn't used up by an attempt that was refused.
+                    // A rejected attempt doesn't consume it.
                     self.recovery_codes.push(code);
                 }
             }
@@ -180,7 +180,7 @@ impl<'e> History<'e> {
     /// Returns the number of evaluated attempts; the others had to wait, and none succeeded.
     fn evaluated(&self, replies: &[Reply], code: &str) -> usize {
         let of = |wanted: &str| replies.iter().filter(|reply| reply.body["code"] == wanted).count();
-        // Only the right password reveals that an account is deactivated.
+        // Only the correct password reveals that an account is deactivated.
         let evaluated = of(code) + of("deactivated");
         assert_eq!(evaluated + of("throttled"), replies.len(), "{:?}: {replies:?}", self.trace);
         evaluated
@@ -201,7 +201,7 @@ impl<'e> History<'e> {
     }
 }
 
-/// With `PROOF` set more histories.
+/// With `PROOF`, more histories are tried.
 #[tokio::test]
 async fn what_owner_and_operator_do_gives_a_guesser_nothing_back_and_the_owner_gets_in() {
     let edge = Edge::builder().with_waits().start().await.unwrap();

@@ -1,5 +1,5 @@
-//! Turns for hashing passwords are taken after every throttle, and an attempt without a turn isn't counted
-//! (docs/trust.md, A3 and B2).
+//! Permission to hash a password is requested after every throttle, and an attempt without it isn't
+//! counted (docs/trust.md, A3 and B2).
 
 use rcpt_tests::{
     Anonymous, Edge,
@@ -18,7 +18,7 @@ fn post(anonymous: &Anonymous, path: &str, from: &str, email: &str) -> RequestBu
 async fn networks_that_have_to_wait_take_no_turn_from_a_sign_in_elsewhere() {
     let _turn = turn().await;
     let edge = Edge::builder().with_waits().var("PASSWORD_HASHES_PER_MINUTE", "300");
-    // Each network has one attempt, and used it up with its first registration.
+    // Each network has a single attempt, used for its first registration.
     let edge =
         edge.var("THROTTLE_NETWORK_FREE_ATTEMPTS", "1").var("THROTTLE_NETWORK_SECONDS", "86400");
     let edge = edge.start().await.unwrap();
@@ -35,7 +35,7 @@ async fn networks_that_have_to_wait_take_no_turn_from_a_sign_in_elsewhere() {
     let replies = send_all(registrations, 20).await;
     let refused = replies.iter().filter(|reply| reply.status == 429);
     let refused = refused.inspect(|reply| reply.assert_error(429, "throttled", "a network"));
-    // Many more than the turns that can wait: 50.
+    // More requests than can wait for a hash: 50.
     assert_eq!(refused.count(), replies.len() - 5);
     for n in 0..5 {
         let from = format!("198.51.100.{n}");
@@ -48,7 +48,7 @@ async fn networks_that_have_to_wait_take_no_turn_from_a_sign_in_elsewhere() {
 async fn a_password_that_is_hashed_twice_takes_two_turns() {
     let mut edge = Edge::builder().with_waits().start().await.unwrap();
     for (password, status) in [("cafe-meadow-58", 401), ("cafe\u{301}-meadow-58", 503)] {
-        // An isolate that has given no turn yet, and gives one a minute.
+        // An isolate that hasn't hashed yet, and may hash once a minute.
         edge.restart_with(|b| b.var("PASSWORD_HASHES_PER_MINUTE", "1")).await.unwrap();
         let reply = edge.anonymous().login("nobody@rcpt-tests.net", password).await;
         assert_eq!(reply.status, status, "{password:?}: {}", reply.body);
@@ -61,7 +61,7 @@ async fn an_attempt_that_gets_no_turn_is_not_counted() {
     let owner = edge.account().await;
     edge.restart_with(|b| b.var("PASSWORD_HASHES_PER_MINUTE", "1")).await.unwrap();
     let anonymous = edge.anonymous();
-    // Somebody else takes the minute's turn.
+    // Another request uses the minute's hash.
     send(post(&anonymous, "/auth/login", "203.0.113.1", "nobody@rcpt-tests.net")).await;
     for n in 0..30 {
         let from = format!("198.51.100.{n}");

@@ -112,7 +112,7 @@ async fn calls(account: &Account, count: usize) -> Vec<Duration> {
     times
 }
 
-/// However many live: every range is read by its key, and a run ends with none left that has expired.
+/// Even among many live keys, each range is read by its key, and one run removes all expired ones.
 #[tokio::test]
 async fn expired_idempotency_keys_go_in_one_run_among_many_that_live() {
     let live = rcpt_tests::proof::count(200_000, 5_000_000) as u64;
@@ -121,7 +121,7 @@ async fn expired_idempotency_keys_go_in_one_run_among_many_that_live() {
     let edge = Edge::builder().shimmed().start().await.unwrap();
     let account = edge.account().await;
     let id = edge.id(&account.email).await;
-    // A statement may run for half a minute.
+    // A statement may take up to half a minute.
     let fill = "INSERT INTO idempotency_keys (account_id, name, request, answer, expires_at)
         WITH RECURSIVE n(i) AS (SELECT ?2 UNION ALL SELECT i + 1 FROM n WHERE i + 1 < ?2 + ?4)
         SELECT ?1, printf('%043d', (i * 2654435761) % 4294967296) || i, 'request', 'answer',
@@ -152,7 +152,7 @@ async fn expired_idempotency_keys_go_in_one_run_among_many_that_live() {
         beside.append(&mut run);
     }
     let took = begun.elapsed();
-    // Between any two ranges of ten thousand others have their turn.
+    // Other requests are served between two ranges of ten thousand.
     assert!(beside.len() as u64 >= all / 10_000, "{} calls beside the runs", beside.len());
     println!("{EXPIRED} expired keys among {live}: gone in {runs} runs and {took:?}");
     for (what, mut times) in [("alone", alone), ("beside the runs", beside)] {

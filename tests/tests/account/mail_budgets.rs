@@ -1,4 +1,5 @@
-//! Nobody can use up the emails of others, alone or as many (docs/trust.md, B1, B5 and B9).
+//! Nobody can use up others' emails, neither alone nor with accomplices (docs/trust.md, B1, B5 and
+//! B9).
 
 use std::time::Duration;
 
@@ -50,7 +51,7 @@ async fn one_network_or_site_that_forgets_and_registers_without_end_stops_nobody
             let replies = send_all(attack, 8).await;
             let refused = replies.iter().filter(|reply| ![200, 201].contains(&reply.status));
             let refused = refused.inspect(|reply| reply.assert_error(429, "throttled", "too many"));
-            // One may have drained since.
+            // One attempt may have drained in the meantime.
             assert!((38..=40).contains(&refused.count()));
         }
     }
@@ -72,7 +73,7 @@ async fn sixty_people_behind_one_address_register_within_an_hour() {
     for email in &emails {
         edge.mailbox().wait_for_mail(email).await.unwrap();
     }
-    // Forgetting has a limit of its own.
+    // Password resets have their own limit.
     assert_eq!(send(forgot(&anonymous, office, &emails[0])).await.status, 200);
 }
 
@@ -80,7 +81,8 @@ async fn sixty_people_behind_one_address_register_within_an_hour() {
 async fn a_third_of_a_budget_is_for_networks_that_have_taken_nothing_today() {
     let edge = Edge::builder().with_waits().start().await.unwrap();
     let anonymous = edge.anonymous();
-    // As after a flood from 300 networks: two thirds, and a first mail for each.
+    // The state after a flood from 300 networks: two thirds are used, and a first email for each
+    // network.
     leave(&edge, "all-registration-mails", 333 - 300).await;
     let (first, second) = (edge.new_email(), edge.new_email());
     assert_eq!(send(register(&anonymous, "198.51.100.1", &first)).await.status, 201);
@@ -91,7 +93,7 @@ async fn a_third_of_a_budget_is_for_networks_that_have_taken_nothing_today() {
     assert_eq!(send(register(&anonymous, "2001:db8:1:1::1", &second)).await.status, 201);
     let reply = send(register(&anonymous, "2001:db8:1:2::1", &edge.new_email())).await;
     reply.assert_error(503, "unavailable", "another network of the same site");
-    // Refused requests have taken nothing.
+    // Rejected requests haven't used any attempts.
     leave(&edge, "all-registration-mails", 0).await;
     let late = edge.new_email();
     let reply = send(register(&anonymous, "198.51.100.2", &late)).await;
@@ -100,8 +102,9 @@ async fn a_third_of_a_budget_is_for_networks_that_have_taken_nothing_today() {
     assert_eq!(send(register(&anonymous, "198.51.100.2", &late)).await.status, 201);
 }
 
-/// With `PROOF` set as many networks as the claim names and the budget as it is shipped, else a tenth of both. They act in the
-/// worst order: some fill the places for all, and then each of the others takes its first.
+/// With `PROOF`, as many networks as in the claim and the shipped budget; otherwise a tenth of
+/// both. They act in the worst order: some use up the unreserved part, and then each of the others
+/// uses its first.
 #[tokio::test]
 async fn networks_that_take_what_they_can_leave_a_place_for_a_fresh_one_and_members_their_links() {
     const OF_NETWORK: usize = 60;
@@ -125,7 +128,7 @@ async fn networks_that_take_what_they_can_leave_a_place_for_a_fresh_one_and_memb
     }
     let checks = replies.iter().filter(|reply| reply.status == 200).count();
     println!("{networks} networks: {checks} emails of {} places", per_day / 2);
-    // A place may have drained meanwhile.
+    // An attempt may have drained in the meantime.
     let firsts = networks - fillers;
     assert!((unreserved + firsts..=unreserved + firsts + 4).contains(&checks), "{checks}");
 
@@ -185,7 +188,7 @@ async fn with_any_budget_nearly_used_up_members_and_strangers_are_answered_alike
             let mut answers = Vec::new();
             for email in [&member, &edge.new_email()] {
                 leave(&edge, budget, left).await;
-                // The member's own registration is not to count.
+                // The member's own registration mustn't count.
                 edge.sql_in(0, "DELETE FROM throttles WHERE key LIKE '%-mail:%'", &[]).await;
                 network += 1;
                 let from = format!("198.51.100.{network}");

@@ -1,5 +1,5 @@
-//! Before an email with a link the domain is looked up: everybody gets the same error for a domain that can't receive
-//! mail, and a resolver that fails or is slow keeps nobody out.
+//! Before emailing a link, the domain is looked up: everybody gets the same error for a domain that
+//! can't receive mail, and a failing or slow resolver rejects nobody.
 
 use rcpt_tests::{
     Dns, Edge, FakeDns, Reply,

@@ -26,7 +26,7 @@ async fn a_second_spelling_of_a_mailbox_is_answered_the_same_and_makes_no_accoun
         reply.assert_error(401, "invalid_credentials", "sign-in takes the exact address");
     }
     assert_eq!((edge.count("accounts").await, edge.count("addresses").await), (1, 1));
-    // Any spelling finds the account, and its link goes to the address that is stored.
+    // Any spelling finds the account, and its link is sent to the stored address.
     assert_eq!(anonymous.forgot_password("annlee+x@gmail.com").await.status, 200);
     edge.mailbox().wait_for_titled(&ann.email, RESET, 1).await.unwrap();
     assert_eq!(edge.mailbox().mails_to("annlee+x@gmail.com").len(), 0);
@@ -102,7 +102,8 @@ async fn the_spellings_of_a_mailbox_share_its_limits() {
     anonymous.login(&ann.email, PASSWORD).await.assert_error(429, "throttled", "shared");
 }
 
-/// The scheduled run makes the hash that an old row doesn't have; of two that were there already, both stay.
+/// The scheduled run computes the hash missing in an old row; if two accounts already share a
+/// mailbox, both stay.
 #[tokio::test]
 async fn another_spelling_cannot_register_beside_an_account_of_before() {
     let edge = Edge::builder().start().await.unwrap();

@@ -1,5 +1,6 @@
-//! Named keys: made with a password, ended with a session or by themselves, bound to rights, an end and networks, suspended by
-//! a recovery, and in no database (docs/trust.md, A14 and A15).
+//! Named keys: created with a password, ended with a session or by themselves, limited by rights,
+//! end and networks, suspended by a recovery, and stored in no database (docs/trust.md, A14 and
+//! A15).
 
 use rcpt_tests::{
     Account, Edge,
@@ -17,7 +18,7 @@ fn checks(name: &str) -> Value {
     json!({ "name": name, "rights": CHECKS })
 }
 
-/// A check that needs no origin.
+/// Runs a check that needs no origin.
 async fn check(account: &Account, key: &str) -> Reply {
     account.anonymous.check_with_key(key, "no address").await
 }
@@ -58,7 +59,7 @@ async fn a_key_is_shown_once_works_until_it_ends_and_is_in_no_database() {
     assert_eq!(reply.body["key"], expected);
     assert_eq!(listed(&account).await, [expected]);
 
-    // Two keys that overlap are a rotation without an outage.
+    // Two overlapping keys allow a rotation without an outage.
     let (next, _) = account.named_key(&checks("shop, next")).await;
     for text in [&key, &next] {
         let request = account.anonymous.check_request(text, "no address");

@@ -1,5 +1,5 @@
-//! No event waits for an email: notices are sent afterwards, repeated on failure, and combined by kind. Emails go to
-//! the account's own address. Housekeeping continues when one statement fails.
+//! No event waits for an email: notices are sent afterwards, retried on failure, and combined by
+//! kind. Emails go to the account's own address. Housekeeping continues when one statement fails.
 
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ async fn every_security_action_works_without_mail_and_is_told_of_later() {
     assert_eq!(protected.post("/auth/totp/disable", &off).await.status, 204);
     edge.run_scheduled().await;
 
-    // The log, and with it the mailbox, starts anew.
+    // The log starts again, and the mailbox with it.
     edge.restart_with(|builder| builder.mailless(false)).await.unwrap();
     run_scheduled_later(&edge).await;
     edge.mailbox().wait_for_nth_mail(&protected.email, 2).await.unwrap();
@@ -142,7 +142,7 @@ async fn a_notice_says_when_and_from_where_also_when_it_is_late() {
     let body = json!({ "password": PASSWORD, "totp_code": codes[0] });
     let replace = account.request(Method::POST, "/auth/totp/recovery-codes").json(&body);
     assert_eq!(send(replace.header("user-agent", FIREFOX)).await.status, 200);
-    // When and from where is noted once the answer has left.
+    // Time and place are recorded after the response.
     let behind = "SELECT kind FROM notices WHERE noted < deeds";
     let noted = async {
         while !edge.sql(behind, &[]).await.is_empty() {
@@ -182,7 +182,7 @@ async fn ten_wrong_codes_are_told_of_once_a_day_however_slowly_and_long_they_are
     wrong(1).await;
     edge.mailbox().wait_for_nth_mail(&account.email, 3).await.unwrap();
     assert_eq!(notice_count().await, 1);
-    // An hour and more later, and a day.
+    // More than an hour passes, then a day.
     wrong(20).await;
     edge.sql("UPDATE notices SET due_at = due_at - 7200", &[]).await;
     assert_eq!(notice_count().await, 1, "the others wait");

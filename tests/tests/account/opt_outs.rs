@@ -18,7 +18,7 @@ fn opt_out_token(text: &str) -> &str {
     link.and_then(|link| link.split_once('=')).expect("a way to opt out").1
 }
 
-/// Returns the subjects of the emails handed over to `to`, once none is on its way.
+/// Returns the subjects of emails to `to`, once none is being sent.
 async fn subjects(edge: &Edge, to: &str) -> Vec<String> {
     let mails = edge.mails().await;
     edge.counts().await;
@@ -103,7 +103,7 @@ async fn a_confirmation_that_follows_the_answer_and_fails_leaves_nothing() {
     assert_eq!(anonymous.register(&email, PASSWORD).await.status, 201);
     assert_eq!(subjects(&edge, &email).await, [CONFIRM], "tried");
     assert_eq!(edge.dump(&["throttles", "this_database"]).await, before);
-    // The response time doesn't reveal either whether an email was due.
+    // The response time doesn't reveal if an email was due either.
     edge.fail(&[Fault { part: "mail", times: 1, delay_ms: 5_000, ..Fault::default() }]).await;
     assert_eq!(anonymous.register(&email, PASSWORD).await.status, 201);
     let confirmations =

@@ -24,7 +24,7 @@ enum Step {
     Forgot,
     Verify,
     Reset,
-    /// The owner's and the operator's: of an address without an account there is nothing to do.
+    /// Steps of the owner and the operator; for an address without an account they do nothing.
     OwnerSignsIn,
     OwnerResets,
     OwnerDeletes,
@@ -45,7 +45,7 @@ const STEPS_OF_ALL: [Step; 10] = [
     Step::OperatorReactivates,
 ];
 
-/// Each call of a stranger comes from a network of its own.
+/// Returns a new network for each of a stranger's calls.
 struct Networks(u32);
 
 impl Networks {
@@ -56,7 +56,7 @@ impl Networks {
 }
 
 impl Step {
-    /// Sends the stranger's request, if the step is one; `None` for the owner's and the operator's steps.
+    /// Sends the stranger's request, or returns `None` for a step of the owner or the operator.
     async fn of_stranger(self, edge: &Edge, email: &str, network: &str) -> Option<Reply> {
         let (path, body) = match self {
             Self::Register => ("/auth/register", json!({ "email": email, "password": GUESS })),
@@ -74,7 +74,7 @@ impl Step {
     }
 }
 
-/// An account with its owner, and their state.
+/// An account with its owner, and its state.
 struct Owned {
     email: String,
     password: String,
@@ -108,7 +108,8 @@ impl Owned {
                 self.is_deleted = true;
             }
             Step::OwnerResets => {
-                // Uses the newest link, from any requester: strangers ask for both addresses.
+                // Uses the newest link, whoever has requested it: strangers do so for both
+                // addresses.
                 edge.wait_for_reset_mails().await;
                 let mails = edge.mailbox().mails_to(&self.email);
                 let link = mails.iter().rev().find_map(|mail| mail.token());
@@ -132,7 +133,8 @@ impl Owned {
     }
 }
 
-/// Everything by which a stranger could distinguish two addresses. Digits are left out, since times pass.
+/// Returns everything by which a stranger could distinguish two addresses. Digits are removed,
+/// because times differ.
 fn view_of(reply: &Reply, email: &str) -> (u16, BTreeMap<String, String>, String) {
     let without_digits = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
     let own = ["x-request-id", "date", "content-length"];
@@ -152,7 +154,7 @@ async fn history(edge: &Edge, networks: &mut Networks, seed: u64, left: usize) {
     for _ in 0..STEPS {
         steps.push(STEPS_OF_ALL[random.random_range(0..STEPS_OF_ALL.len())]);
     }
-    // Each history ends with the steps that are worth most to a guesser.
+    // Each history ends with the steps that are most useful to a guesser.
     steps.extend([Step::SignIn, Step::SignIn, Step::Forgot, Step::Register]);
     for (number, step) in steps.iter().copied().enumerate() {
         owned.act(step, edge).await;
@@ -161,7 +163,7 @@ async fn history(edge: &Edge, networks: &mut Networks, seed: u64, left: usize) {
         let (Some(member), Some(stranger)) = (member, stranger) else { continue };
         let (a, b) = (view_of(&member, &owned.email), view_of(&stranger, &nobody));
         assert_eq!(a, b, "seed {seed}, {left} left, step {number} of {steps:?}");
-        // A retry may be a second off, where the two calls fell into different seconds.
+        // A wait may differ by a second if the two calls were made in different seconds.
         let wait = |reply: &Reply| {
             let after = reply.headers.get("retry-after");
             after.map_or(0, |after| after.to_str().unwrap().parse::<i64>().unwrap())
@@ -170,7 +172,7 @@ async fn history(edge: &Edge, networks: &mut Networks, seed: u64, left: usize) {
     }
 }
 
-/// With `PROOF` set more histories.
+/// With `PROOF`, more histories are tried.
 #[tokio::test]
 async fn whatever_owner_and_operator_do_strangers_see_the_same_of_both_addresses() {
     let edge = Edge::builder().with_waits().start().await.unwrap();

@@ -20,7 +20,7 @@ async fn nth_mail(email: &str, nth: usize) -> Mail {
     edge().await.mailbox().wait_for_nth_mail(email, nth).await.unwrap()
 }
 
-/// Asks for a reset link, the `nth` of the account.
+/// Requests a reset link, the account's `nth`.
 async fn reset_token(account: &Account, nth: usize) -> String {
     let reply = account.anonymous.forgot_password(&account.email).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
@@ -224,7 +224,7 @@ async fn a_password_is_the_same_from_every_keyboard_and_otherwise_as_it_was_sent
     }
 }
 
-/// Of [`DECOMPOSED`] as it is, by Python's argon2-cffi.
+/// Hash of the unchanged [`DECOMPOSED`], made with Python's argon2-cffi.
 const AS_TYPED: &str = "$argon2id$v=19$m=19456,t=2,p=1$RMIa2lP6jtk0BRseg0Q36w$ry0hnmx/pizbJ73LgY4iWc6QPc0gPHG9qAIK4J9vwIQ";
 
 #[tokio::test]
@@ -260,7 +260,7 @@ async fn an_old_hash_is_renewed_at_sign_in() {
     assert_eq!(account.anonymous.login(&account.email, PASSWORD).await.status, 200);
 }
 
-/// Of [`PASSWORD`], by Python's argon2-cffi, with weaker parameters.
+/// Hash of [`PASSWORD`] with weaker parameters, made with Python's argon2-cffi.
 const OUTDATED: &str = "$argon2id$v=19$m=1024,t=1,p=1$7jv22VDMOt23VkMQxQKk9A$rHQgUKcAqeiDhwgIJbj7twN4/HJbf7QPsDzSpxlwQjg";
 
 #[tokio::test]

@@ -71,7 +71,7 @@ impl Shop {
     }
 }
 
-/// Returns the time `seconds` from now, as the calls write it.
+/// Returns the time `seconds` from now, in the calls' format.
 fn from_now(seconds: i64) -> String {
     let now = chrono::DateTime::from_timestamp(i64::try_from(clock::now()).unwrap() + seconds, 0);
     now.unwrap().to_rfc3339_opts(chrono::SecondsFormat::Secs, true)
@@ -106,7 +106,7 @@ async fn a_paid_plan_is_in_force_with_the_next_check_and_ends_without_a_call() {
     let text = mail.unwrap().text;
     assert!(text.contains("on the plan pro now, until "), "{text}");
 
-    // The plan ends without a call, and before a scheduled run.
+    // The plan ends without a call, and before the scheduled run.
     shop.edge.set(&ann.email, "plan_until = unixepoch() - 1").await;
     assert_eq!(shop.plan(&ann).await, json!(["free", null]));
     let refused = ann.check("two@example.org").await;
@@ -143,7 +143,8 @@ async fn events_count_once_and_an_older_one_changes_nothing() {
     let late = order(&reference, "unlimited", Value::Null, &from_now(-45));
     assert!(!applied("evt_3", &late).await, "it happened before the cancellation");
     assert_eq!(shop.plan(&ann).await, json!(["free", null]));
-    // Providers' clocks tick in seconds: of two events of one second the later call wins.
+    // Providers' clocks have a resolution of a second: of two events of the same second, the later
+    // call wins.
     let same_second = cancelled["occurred_at"].as_str().unwrap();
     let again = order(&reference, "pro", json!(from_now(3600)), same_second);
     assert!(applied("evt_4", &again).await && !applied("evt_2", &cancelled).await);
@@ -158,7 +159,7 @@ async fn events_count_once_and_an_older_one_changes_nothing() {
     ];
     assert_eq!(shop.edge.sql(sql, &[]).await, expected);
 
-    // A call that comes after the end that it names; and one for a plan with an end.
+    // A call that arrives after the end it sets, and one for a plan with an end.
     let ended = order(&reference, "unlimited", json!(from_now(-5)), &from_now(-10));
     assert!(applied("evt_5", &ended).await);
     assert_eq!(shop.plan(&ann).await, json!(["free", null]));
@@ -267,7 +268,7 @@ async fn without_operator_secrets_there_is_no_such_path() {
     assert_eq!(plan.parts(), (200, &expected));
 }
 
-/// Stripe's events in the order of a purchase, its times moved so that it happens now.
+/// Returns Stripe's events in the order of a purchase, with times moved to the present.
 fn stripe_events(reference: &str) -> Vec<Value> {
     let text = include_str!("../../../docs/examples/stripe-events.json");
     let mut events: Vec<Value> = serde_json::from_str(text).unwrap();
@@ -319,7 +320,7 @@ async fn the_example_for_stripe_sets_the_plan_that_was_bought_and_takes_it_back(
     assert_eq!(shop.plan(&ann).await, json!(["free", null]));
     assert_eq!(post(completed, STRIPE_SECRET).await, 200);
     let plan = shop.plan(&ann).await;
-    // A month, and three days for the renewal to arrive.
+    // A month, plus three days for the renewal to arrive.
     let end = chrono::DateTime::parse_from_rfc3339(plan[1].as_str().unwrap()).unwrap();
     let days = (end.timestamp() - i64::try_from(clock::now()).unwrap()) / 86_400;
     assert_eq!((&plan[0], days), (&json!("pro"), 32));

@@ -1,5 +1,5 @@
-//! Migrations run before the Worker is deployed, and a Worker is rolled back without them: the release before works with
-//! the schema of this one (CONTRIBUTING.md, a new column).
+//! Migrations run before the Worker is deployed, and a rollback doesn't revert them: the previous
+//! release works with this release's schema (CONTRIBUTING.md, a new column).
 
 use rcpt_tests::Edge;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ async fn the_statements_of_the_release_before_prepare_on_this_schema() {
         prepared += 1;
     }
     assert_eq!(prepared, 125);
-    // A column or table that has gone is noticed.
+    // A missing column or table is detected.
     for gone in ["SELECT gone FROM accounts", "DELETE FROM gone"] {
         assert!(edge.try_sql(&format!("EXPLAIN {gone}"), &[]).await.is_err(), "{gone}");
     }

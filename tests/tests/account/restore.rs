@@ -1,5 +1,5 @@
-//! D1 restored to an earlier minute (docs/operating.md, Restore D1): the data that is back and that is gone, and
-//! everybody's way to a working account.
+//! D1 restored to an earlier minute (docs/operating.md, Restore D1): which data is restored or
+//! lost, and how everybody gets back to a working account.
 
 use std::{fs, path::Path};
 
@@ -7,7 +7,7 @@ use rcpt_shared::Status;
 use rcpt_tests::{Account, Conduct, Edge, FakeOrigin, people::PASSWORD, service::clock};
 use serde_json::json;
 
-/// Copies the databases' files that hold this text; all of them without one.
+/// Copies the database files that contain this text, or all of them.
 fn copy(from: &Path, to: &Path, text: Option<&str>) {
     fs::create_dir_all(to).unwrap();
     let files: Vec<_> = fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -24,7 +24,7 @@ fn copy(from: &Path, to: &Path, text: Option<&str>) {
     assert!(!stems.is_empty(), "no database in {}", from.display());
     for file in files.iter().filter(|file| stems.contains(&stem(file))) {
         let name = file.file_name().unwrap();
-        // Files missing in the copy must not exist after it.
+        // Files missing in the copy mustn't remain.
         for left in ["", "-wal", "-shm"].map(|end| format!("{}.sqlite{end}", stem(file))) {
             if to.join(&left).exists() && !from.join(&left).exists() {
                 fs::remove_file(to.join(left)).unwrap();
@@ -42,7 +42,7 @@ async fn works(account: &Account) -> (u16, u16, u16) {
 const NOTHING: (u16, u16, u16) = (401, 401, 401);
 const EVERYTHING: (u16, u16, u16) = (200, 200, 200);
 
-/// Registers the address as its owner would after finding that nothing works.
+/// Registers the address again, as its owner would when nothing works.
 async fn again(edge: &Edge, account: &Account) -> Account {
     assert_eq!(account.anonymous.register(&account.email, PASSWORD).await.status, 201);
     let title = "Confirm your email address";
@@ -88,11 +88,11 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
         assert_eq!(works(&late).await, EVERYTHING);
 
         edge.process.kill();
-        // One database alone: that of the accounts, which holds the address in clear.
+        // Only one database: that of the accounts, which contains the address in clear text.
         copy(&copy_folder, &databases, (!is_whole).then_some(steady.email.as_str()));
         edge.restart().await.unwrap();
 
-        // An account without changes notices nothing, except the charges of the lost minutes.
+        // An account without changes loses only the charges of the lost minutes.
         assert_eq!(works(&steady).await, EVERYTHING);
         assert_eq!(steady.email_checks().await.used_today, used);
         assert_eq!(steady.check("two@restore.example").await.status, 200);
@@ -107,7 +107,8 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
         edge.set(&rotated.email, &format!("key_version = {}", noted["key_version"])).await;
         assert_eq!(checks().await, (401, 200));
         if is_whole {
-            // Each instance of the Worker remembers a dead key for good: had it been the mistake, a deployment ends it.
+            // Each instance of the Worker remembers a dead key permanently; if that was a mistake,
+            // a deployment clears it.
             edge.set(&rotated.email, "key_version = key_version - 1").await;
             assert_eq!(checks().await, (401, 401));
             edge.restart().await.unwrap();
@@ -127,7 +128,8 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
         // An account that was registered later is gone, and is registered again.
         assert_eq!(works(&late).await, NOTHING);
         let late = again(&edge, &late).await;
-        // A deleted account is back, although it cannot be signed in to where the directory has forgotten it, and goes again.
+        // A deleted account is back, although nobody can sign in to it if the directory has
+        // forgotten it, and is deleted again.
         let sign_in = if is_whole { 200 } else { 401 };
         assert_eq!(works(&deleted).await, (200, 200, sign_in));
         assert_eq!(deleted.delete("/me", &body).await.status, 204);

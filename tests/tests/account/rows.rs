@@ -1,11 +1,11 @@
-//! An account leaves few rows, however it cycles (docs/trust.md, B10).
+//! An account leaves few rows, however often it repeats its cycle (docs/trust.md, B10).
 
 use rcpt_tests::{Edge, people::send, service::clock};
 use reqwest::Method;
 use serde_json::json;
 
-/// The rows that a free account can make in an hour: 150 checks under keys, and 11 scans under keys, of which ten give their
-/// unit back.
+/// Rows that a free account can create in an hour: 150 checks with keys, and 11 scans with keys,
+/// ten of which are refunded.
 const ROWS: u64 = 161;
 
 #[tokio::test]

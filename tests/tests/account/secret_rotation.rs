@@ -1,6 +1,6 @@
-//! Every secret can be replaced without losing anything (docs/trust.md, B6). While a deployment spreads, two versions
-//! of the configuration serve the same accounts; here each pair of neighbours runs at the same time, with all five
-//! secrets replaced together and with one of them.
+//! Every secret can be replaced without losing anything (docs/trust.md, B6). During a deployment,
+//! two versions of the configuration serve the same accounts; here each pair of neighbours runs at
+//! the same time, with all five secrets replaced together and with one of them.
 
 use std::time::Duration;
 
@@ -15,21 +15,21 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::time::interval;
 
-/// 50 a second.
+/// 50 requests a second.
 const PACE: Duration = Duration::from_millis(20);
-/// Requests of one step: two seconds of load, and six in `make proof`.
+/// Returns the number of requests per step: two seconds of load, and six in `make proof`.
 fn requests() -> usize {
     proof::count(100, 300)
 }
 
-/// The Workers of the rotation in order, and their secrets: before it, the new secret second, the new secret first, the
-/// old one gone.
+/// The stages of a rotation and their secrets: before it, the new secret second, the new secret
+/// first, the old one removed.
 const STAGES: [&str; 4] = ["old", "old,new", "new,old", "new"];
 
 struct World {
     edge: Edge,
     origin: FakeOrigin,
-    /// Secrets of an origin meanwhile: both.
+    /// Secrets of the origin during the rotation: both.
     tickets: KeyRing,
     /// The names of the secrets that are replaced.
     replaced: &'static [&'static str],
@@ -58,13 +58,13 @@ impl World {
         Self { edge: edge.start().await.unwrap(), origin, tickets, replaced }
     }
 
-    /// A caller of the Worker of a stage.
+    /// Returns a caller of a stage's Worker.
     fn at(&self, stage: usize) -> Anonymous {
         let variant = |index: usize| Anonymous::new(&self.edge.variants[index]);
         stage.checked_sub(1).map_or_else(|| self.edge.anonymous(), variant)
     }
 
-    /// Makes sessions pass for used: those of the sign-ins among the load end before them.
+    /// Marks sessions as used, so that those of the load's sign-ins end before them.
     async fn use_sessions(&self) {
         self.edge.sql("UPDATE sessions SET seen_at = created_at + 1", &[]).await;
     }
@@ -111,7 +111,7 @@ impl World {
         }
     }
 
-    /// The secret under which something is once it has been touched.
+    /// Returns the secret under which a value is stored after its next use.
     fn newest(&self, secret: &str) -> &'static str {
         if self.replaced.contains(&secret) { "new" } else { "old" }
     }
@@ -128,7 +128,7 @@ async fn every_secret_is_replaced_under_load_and_nothing_is_lost() {
     replace_under_load(&secret::EDGE).await;
 }
 
-/// Alone, each; all six in `make proof`.
+/// Each secret alone; all six in `make proof`.
 #[tokio::test]
 async fn a_secret_is_replaced_alone_under_load_and_nothing_is_lost() {
     let each: [&'static [&'static str]; 6] = [
@@ -176,7 +176,7 @@ async fn replace_under_load(replaced: &'static [&'static str]) {
         assert_eq!(world.kid(&with_totp.email, column).await, world.newest(secret), "{column}");
         assert_eq!(world.kid(&dormant.email, column).await, "old", "{column}");
     }
-    // The cron does it for all others.
+    // The scheduled run renews all others.
     edge.run_scheduled_of(1).await;
     let query = "SELECT email FROM accounts
         WHERE address_hash NOT LIKE ?1 || '.%' OR totp_secret NOT LIKE ?2 || '.%'";

@@ -1,4 +1,5 @@
-//! The owner sees what was done to the account and tried (docs/trust.md, A12), and nobody pushes it out of the list.
+//! The owner sees all actions and attempts on the account (docs/trust.md, A12), and nobody can push
+//! them out of the list.
 
 use rcpt_tests::{
     Account, Edge, Reply,
@@ -18,7 +19,7 @@ async fn events(account: &Account) -> Vec<Value> {
     reply.body["events"].as_array().unwrap().clone()
 }
 
-/// Kind and number of each.
+/// Returns the kind and count of each event.
 fn kinds(events: &[Value]) -> Vec<(String, u64)> {
     let kind = |event: &Value| {
         (event["kind"].as_str().unwrap().to_owned(), event["count"].as_u64().unwrap())
@@ -34,7 +35,7 @@ async fn with_firefox(account: &Account, password: &str) -> Reply {
     send(login.header("user-agent", FIREFOX).header("cf-ipcountry", "DE").json(&body)).await
 }
 
-/// Waits for what follows a response.
+/// Waits for an event that is recorded after a response.
 async fn wait_for(account: &Account, kind: &str, is_there: impl Fn(&Value) -> bool) -> Vec<Value> {
     for _ in 0..100 {
         let events = events(account).await;
@@ -109,7 +110,7 @@ async fn the_list_has_each_sign_in_and_each_step_that_takes_an_account_over() {
         |event: &&Value| event["browser"] == "Firefox on Linux" && event["country"] == "DE";
     assert_eq!(kinds(&all.iter().filter(from_firefox).cloned().collect::<Vec<_>>()).len(), 2);
 
-    // From where a step was done follows its response.
+    // The place of an action is recorded after its response.
     let changed =
         wait_for(&account, "password_changed", |event| event["browser"] != json!(null)).await;
     assert!(changed.iter().all(|event| event["browser"] != json!(null)), "{changed:?}");
@@ -134,7 +135,7 @@ async fn a_reset_by_mail_is_a_change_of_password_and_a_sign_in() {
     assert_eq!(kinds(&events(&account).await), expected);
 }
 
-/// Rows of an account by class, as many as a flood of each leaves.
+/// Inserts an account's rows by class, as many as a flood of each leaves.
 #[tokio::test]
 async fn a_flood_of_one_class_pushes_out_nothing_of_another() {
     let edge = edge().await;

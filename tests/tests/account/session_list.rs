@@ -83,7 +83,7 @@ async fn the_twenty_first_sign_in_ends_the_least_recently_used_session() {
     let edge = edge().await;
     let account = edge.account().await;
     let id = edge.id(&account.email).await;
-    // The oldest is in use; the newest but one isn't.
+    // The oldest session is in use; the second newest isn't.
     edge.sql_of(&id, "UPDATE sessions SET created_at = 1 WHERE account_id = ?", &[json!(id)]).await;
     let rows = "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country, seen_at)
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 19)

@@ -28,7 +28,7 @@ async fn unused_for(edge: &Edge, seconds: u64) -> Account {
     Account { token, ..account }
 }
 
-/// Seconds since the last use that is noted.
+/// Returns the seconds since the last recorded use.
 async fn age(edge: &Edge, account: &Account) -> u64 {
     let id = edge.id(&account.email).await;
     let age = "SELECT unixepoch() - seen_at AS age FROM sessions WHERE account_id = ?1";
@@ -56,10 +56,10 @@ async fn a_session_that_was_not_used_for_two_hours_is_over_on_every_route() {
     account.rotate_api_key().await.assert_error(401, "invalid_session", "a deed");
     edge.counts().await;
     assert!(age(&edge, &account).await > 2 * 60 * 60, "nothing revives it");
-    // The isolate has learnt that it is over: nothing is asked.
+    // The isolate knows that it has ended, so nothing is queried.
     account.get("/me").await.assert_error(401, "invalid_session", "again");
     assert_eq!(edge.counts().await.d1_trips, 0);
-    // The key is not concerned.
+    // The key isn't affected.
     assert_eq!(account.quota().await.status, 200);
 }
 

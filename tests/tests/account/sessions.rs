@@ -33,7 +33,7 @@ fn changed(claims: &Value, member: &str, value: Value) -> Value {
     claims
 }
 
-/// The token with other members in its header, signed with the ring's first secret all the same.
+/// Replaces members of the token's header, and signs it with the ring's first secret.
 fn with_header(ring: &KeyRing, token: &str, header: &Value) -> String {
     use hmac::{Hmac, KeyInit as _, Mac as _};
     let claims = token.split('.').nth(1).unwrap();

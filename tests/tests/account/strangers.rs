@@ -31,7 +31,7 @@ impl Call {
     }
 }
 
-/// Everything that could differ, the address itself left out.
+/// Everything that could differ, without the address itself.
 type Shown = (u16, BTreeMap<String, String>, String, u64, u64);
 
 fn shown(reply: &Reply, email: &str, cost: Counts) -> Shown {
@@ -63,7 +63,7 @@ fn sequences(length: usize) -> Vec<Vec<Call>> {
     })
 }
 
-/// With `PROOF` set all sequences of up to three calls, otherwise of up to two.
+/// With `PROOF`, all sequences of up to three calls, otherwise up to two.
 #[tokio::test]
 async fn every_sequence_is_answered_alike_for_members_and_strangers() {
     let edge = Edge::builder().shimmed().start().await.unwrap();

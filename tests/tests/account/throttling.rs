@@ -16,7 +16,8 @@ const TRIES: usize = 200;
 const OWNER: &str = "198.51.100.7";
 const STRANGER: &str = "203.0.113.9";
 
-/// With the Worker's own waits at their defaults; the approximate limits before them would hide them.
+/// The Worker's own waits have their defaults; the approximate limits before them are off, because
+/// they would hide them.
 async fn edge_with_waits() -> Edge {
     Edge::builder().with_waits().start().await.unwrap()
 }
@@ -72,7 +73,7 @@ async fn of_two_hundred_wrong_passwords_at_once_few_are_evaluated_and_the_owner_
     let account = edge.account().await;
     let wrong = |n: usize| sign_in(&account, STRANGER, &format!("wrong-password-{n}"), "");
     evaluated(&send_all((0..TRIES).map(wrong), TRIES).await, "invalid_credentials");
-    // The right password has to wait too: a guesser must not learn it.
+    // The correct password has to wait too, so that a guesser doesn't learn it.
     let reply = send(sign_in(&account, STRANGER, PASSWORD, "")).await;
     reply.assert_error(429, "throttled", "the right password");
     let attack = {
@@ -168,7 +169,7 @@ async fn a_stranger_delays_the_owner_by_no_more_than_the_longest_wait() {
         // A client that retries without waiting is soon throttled by network.
         sleep(Duration::from_secs(1)).await;
     }
-    // The network of the guesser has to wait, also for other accounts.
+    // The guesser's network has to wait, for other accounts as well.
     let other = edge.account().await;
     assert_eq!(send(sign_in(&other, OWNER, PASSWORD, "")).await.status, 200);
 }
@@ -183,7 +184,7 @@ async fn whoever_guesses_at_many_accounts_is_stopped_by_network() {
         request.header("cf-connecting-ip", STRANGER)
     });
     let replies = send_all(guesses, 20).await;
-    // 100 are free for an office behind one address; then waits begin.
+    // 100 attempts are free for an office behind one address; then waits begin.
     let evaluated = replies.iter().filter(|reply| reply.status == 401).count();
     println!("{TRIES} accounts tried from one network: {evaluated} evaluated");
     // One more every six seconds.
@@ -253,8 +254,8 @@ async fn asking_again_and_again_for_a_reset_link_mails_once_an_hour_and_that_one
     assert_eq!(reply.status, 200, "{}", reply.body);
 }
 
-/// A stranger's view of an address's bucket depends on strangers alone: neither a sign-in of its owner nor a reset
-/// empties it (docs/trust.md, B1).
+/// A stranger's view of an address's bucket depends only on strangers: neither a sign-in of its
+/// owner nor a reset empties it (docs/trust.md, B1).
 #[tokio::test]
 async fn a_stranger_does_not_see_that_the_owner_has_signed_in_or_reset() {
     let edge = edge_with_waits().await;

@@ -32,18 +32,18 @@ async fn what_was_used_today_stays_used_and_welcome_checks_are_granted_once() {
     let checks = account.email_checks().await;
     assert_eq!((checks.used_today, checks.left_today, checks.welcome_left), (100, 0, 3));
     assert_eq!(account.check("no address").await.status, 200);
-    // Once more: the second life's checks count too.
+    // The checks of the second life count too.
     delete(&account).await;
     let account = again(&edge, &account).await;
     let checks = account.email_checks().await;
     assert_eq!((checks.used_today, checks.left_today, checks.welcome_left), (100, 0, 2));
-    // Another day: the daily checks are back, the welcome checks are not.
+    // On another day, the daily checks are renewed and the welcome checks aren't.
     edge.set(&account.email, "day = day - 1").await;
     delete(&account).await;
     let account = again(&edge, &account).await;
     let checks = account.email_checks().await;
     assert_eq!((checks.used_today, checks.left_today, checks.welcome_left), (0, 100, 2));
-    // A month later the address starts afresh.
+    // A month later the address starts from zero.
     delete(&account).await;
     edge.sql("UPDATE tombstones SET expires_at = unixepoch()", &[]).await;
     edge.run_scheduled().await;
@@ -83,7 +83,7 @@ async fn guesses_at_an_address_stay_counted_when_its_account_is_deleted() {
     let edge = Edge::builder().with_waits().start().await.unwrap();
     let account = edge.account().await;
     account.anonymous.login(&account.email, "not-the-password").await;
-    // A burst of twenty attempts fits, then one every quarter of an hour: there is room for none.
+    // A burst of twenty attempts is allowed, then one every 15 minutes: none is left.
     let wait =
         "UPDATE throttles SET drained_at = unixepoch() + 20 * 900 WHERE key LIKE 'sign-in:%'";
     edge.sql(wait, &[]).await;

@@ -1,5 +1,5 @@
-//! Turnstile, where it is set up: requests that it vouches for have a budget of emails of their own, and every other limit
-//! stays (docs/trust.md, B9).
+//! Turnstile, if configured: verified requests have their own budget of emails, and all other
+//! limits stay (docs/trust.md, B9).
 
 use rcpt_tests::{
     Anonymous, Edge, FakeTurnstile, Reply,
@@ -16,7 +16,7 @@ fn configured(turnstile: &FakeTurnstile) -> EdgeBuilder {
     edge.var("TURNSTILE_SECRET", FakeTurnstile::SECRET)
 }
 
-/// Leaves nothing of these budgets for an hour.
+/// Uses up these budgets for an hour.
 async fn exhaust(edge: &Edge, prefix: &str) {
     for budget in BUDGETS {
         let sql = "INSERT OR REPLACE INTO throttles (key, drained_at, last_attempt)
@@ -75,7 +75,7 @@ async fn a_person_registers_and_resets_though_others_have_used_up_the_budgets() 
             let from = format!("203.0.113.{n}");
             let reply = forgot(&edge, &from, email, Some(&token)).await;
             assert_eq!(reply.status, status, "{}", reply.body);
-            // But for the seconds to wait.
+            // Except for the seconds to wait.
             replies.push(reply.body.to_string().replace(|c: char| c.is_ascii_digit(), ""));
             edge.wait_for_reset_mails().await;
         }
@@ -107,7 +107,7 @@ async fn a_token_takes_no_limit_of_a_network_or_an_address_away() {
 async fn nobody_is_worse_off_with_a_token_than_without() {
     let turnstile = FakeTurnstile::start();
     let mut edge = configured(&turnstile).start().await.unwrap();
-    // Solvers are for sale: the budget of the verified can be used up too.
+    // Solvers can be bought, so the budget of verified requests can be used up too.
     exhaust(&edge, "verified-").await;
     for (n, is_down) in [false, true].into_iter().enumerate() {
         turnstile.set_down(is_down);
@@ -122,7 +122,7 @@ async fn nobody_is_worse_off_with_a_token_than_without() {
     assert!(!edge.process.log().contains(FakeTurnstile::SECRET));
     assert!(!edge.process.log().contains("vouched-"));
 
-    // Where it isn't set up, a token means nothing.
+    // If it isn't configured, a token has no effect.
     edge.restart_with(|edge| edge.var("TURNSTILE_SECRET", "")).await.unwrap();
     let email = edge.new_email();
     assert_eq!(register(&edge, "198.51.100.9", &email, Some("vouched-9")).await.status, 201);

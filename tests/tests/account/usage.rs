@@ -1,4 +1,4 @@
-//! Checks by day: exact, without a row for any single check, and gone with the account.
+//! Checks by day: exact, without a row for any single check, and removed with the account.
 
 use rcpt_tests::{Account, people::PASSWORD, service::clock::today};
 use serde_json::json;
@@ -69,7 +69,7 @@ async fn rows_from_before_the_chart_go_and_a_deleted_account_leaves_none() {
     for _ in 0..4 {
         check(&account, 1).await;
         edge.set(&account.email, "day = day - 1").await;
-        // The rows become as old as that.
+        // Makes the rows that old.
         let age = "UPDATE usage_days SET day = day - 40 WHERE day > 0 AND account_id = ?1";
         edge.sql(age, &[edge.id(&account.email).await.into()]).await;
     }

@@ -60,7 +60,7 @@ async fn from_registration_to_deletion_every_step_works() {
     // The second recovery code within the hour is announced with the next email of its kind, if there is one.
     mailbox.wait_for_nth_mail(&email, 7).await.unwrap();
     let mails = mailbox.mails_to(&email).into_iter();
-    // One may have overtaken another on its way.
+    // Emails may overtake each other.
     let mut subjects: Vec<_> = mails.map(|mail| mail.subject).collect();
     subjects.sort();
     let mut expected = [

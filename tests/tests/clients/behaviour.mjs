@@ -1,5 +1,5 @@
-// The TypeScript client at services that are hostile, slow or newer than it: behaviour.mjs PACKAGE URLS, with the URLs
-// as JSON, by what the service at each does.
+// The TypeScript client against services that are hostile, slow or newer: behaviour.mjs PACKAGE
+// URLS, with the URLs as JSON, by behaviour.
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { pathToFileURL } from "node:url";
@@ -29,7 +29,7 @@ const calls = ["silent", "drip", "busy", "in_use", "closed"].map(async (name) =>
 });
 await Promise.all(calls);
 
-// A caller's own key may be in use elsewhere: that is for the caller to know.
+// A caller's own key may be in use elsewhere, which the caller must handle.
 const own = at("in_use_elsewhere").check("a@b.example", { idempotencyKey: "0123456789abcdef" });
 assert.equal((await failed(own)).error.code, "idempotency_key_in_use");
 

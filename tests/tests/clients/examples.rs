@@ -10,7 +10,7 @@ use crate::{
     stack,
 };
 
-/// Adapts an example as a reader would: the address of the service, and mailboxes that this service knows.
+/// Adapts an example as a reader would: the service's URL, and mailboxes that exist there.
 fn at(url: &str, example: &str) -> String {
     let example = example.replace("https://rcpt.example.net", url);
     example

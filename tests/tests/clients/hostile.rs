@@ -1,4 +1,4 @@
-//! Every client at services that accept and say nothing, drip, are never well, or are newer than the client.
+//! All clients against services that accept and stay silent, drip, always fail, or are newer.
 
 use std::{
     io::{Read as _, Write as _},
@@ -17,7 +17,7 @@ use tokio::{process::Command, time::Instant};
 
 use crate::packages::{Installed, installed};
 
-/// A service of which every connection is given to `serve`, with how many there were before.
+/// Starts a service that passes each connection to `serve`, with the number of previous ones.
 fn service(serve: impl Fn(usize, TcpStream) + Send + Sync + Copy + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -29,7 +29,7 @@ fn service(serve: impl Fn(usize, TcpStream) + Send + Sync + Copy + 'static) -> S
     url
 }
 
-/// Reads a request that comes in one piece, and answers it.
+/// Reads a request that arrives in one piece, and answers it.
 fn answer(mut stream: TcpStream, status: &str, headers: &str, body: &str) {
     let _ = stream.read(&mut [0; 8192]);
     respond(stream, status, headers, body);
@@ -42,7 +42,7 @@ fn respond(mut stream: TcpStream, status: &str, headers: &str, body: &str) {
     let _ = stream.write_all(format!("{head}\r\n{body}").as_bytes());
 }
 
-/// The URL of a program that takes every webhook.
+/// Returns the URL of a receiver that accepts every webhook.
 pub fn receiver() -> String {
     service(|_, stream| answer(stream, "204 No Content", "", ""))
 }
@@ -53,7 +53,8 @@ fn in_use(stream: TcpStream) {
     answer(stream, "409 Conflict", "retry-after: 1\r\n", &body.to_string());
 }
 
-/// A service with one scan, of `a@b.example` and `c@d.example` in this order. An older one compares no list.
+/// A service with one scan, of `a@b.example` and `c@d.example` in this order. An older one compares
+/// no list.
 fn scan(mut stream: TcpStream, compares: bool) {
     let mut request = [0; 8192];
     let read = stream.read(&mut request).unwrap_or_default();
@@ -97,7 +98,7 @@ fn scan(mut stream: TcpStream, compares: bool) {
     respond(stream, "200 OK", "", &body.to_string());
 }
 
-/// The services' URLs, by what each does.
+/// Returns the services' URLs by behaviour.
 fn services() -> Value {
     // The stream stays open until the client closes it.
     let silent =
@@ -125,7 +126,7 @@ fn services() -> Value {
     });
     let page = service(|_, stream| answer(stream, "404 Not Found", "", "<html>"));
     let newer = service(|_, stream| {
-        // The members that release 0.2.0 sends, with a reason that it doesn't know.
+        // The members sent by release 0.2.0, with an unknown reason.
         let details = json!({ "verdict": "risky", "confidence": "medium", "reason": "a_new_reason", "problem": null,
             "operator": null, "mx_host": null, "smtp_code": null, "enhanced_code": null, "smtp_text": null, "stage": "rcpt",
             "catch_all": "unknown", "disposable": false, "role_account": false, "free_provider": false, "suggestion": null,
@@ -179,7 +180,7 @@ async fn the_command_keeps_its_time_and_never_tells_of_its_own_repetition() {
         let command = CommandLine::new(services[name].as_str().unwrap()).with_key("key");
         // Uses the former name of the option, which still works.
         let option = if name == "drip" { "--patience" } else { "--timeout" };
-        // Built before the time is taken.
+        // Built before the time is measured.
         command.run(&["--version"], "").await;
         let start = Instant::now();
         let ran = command.run(&[option, "4", "check", "a@b.example"], "").await;

@@ -1,5 +1,5 @@
-//! The npm package and the wheel: generated from the document that is served, packed, and installed as a
-//! user would install them.
+//! The npm package and the wheel: generated from the served document, packed, and installed as by a
+//! user.
 
 use std::{
     fs,
@@ -11,7 +11,7 @@ use rcpt_tests::process::folder;
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
-/// The interpreter that has the tools, and what the Python client stands on.
+/// Returns the interpreter that has the tools and the Python client's dependencies.
 fn tools_python() -> PathBuf {
     folder::tools().join("clients/bin/python")
 }
@@ -39,7 +39,7 @@ fn all_clients_have_the_version_of_the_workspace() {
     assert!(project.contains(&version), "{project}");
 }
 
-/// The packages as a user has them, and a folder in which both are found.
+/// The packages as a user has them, and a folder that contains both.
 pub struct Installed {
     pub typescript: PathBuf,
     pub python: PathBuf,
@@ -67,7 +67,7 @@ fn install() -> Installed {
         assert_eq!(names.next(), None, "one package");
         name
     };
-    // Its dependencies are found above, in the repository.
+    // Its dependencies are found in the repository, a parent folder.
     let typescript = project.join("node_modules/rcpt-client");
     fs::create_dir_all(&typescript).unwrap();
     let unpacked = typescript.to_str().unwrap();
@@ -109,7 +109,7 @@ async fn the_packages_hold_what_their_users_need_and_nothing_else() {
     assert!(python.join("rcpt_client/py.typed").exists());
 }
 
-/// `listScans` as Python writes it.
+/// Converts `listScans` to Python's spelling.
 fn snake(name: &str) -> String {
     let letters = name.chars().flat_map(|letter| {
         let before = letter.is_ascii_uppercase().then_some('_');

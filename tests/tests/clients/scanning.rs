@@ -1,4 +1,4 @@
-//! `rcpt scan` at the real service: killed in the middle, it goes on, and the file is whole.
+//! `rcpt scan` with the real service: killed halfway, it continues, and the file is complete.
 
 use std::{fmt::Write as _, fs, process::Stdio, time::Duration};
 

@@ -1,4 +1,5 @@
-//! Schemathesis, a property-based tester from PyPI, holds the running edge to its OpenAPI document.
+//! Schemathesis, a property-based tester from PyPI, compares the running edge with its OpenAPI
+//! document.
 
 use std::{process::Command, time::Duration};
 
@@ -10,13 +11,14 @@ use rcpt_tests::{
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// These end other credentials, so they are tried last and alone.
+/// These end other credentials, so they are tested last and separately.
 const ROTATE: &str = "/v1/auth/rotate-api-key";
 const SIGN_OUT: &str = "/v1/auth/sign-out";
 const SIGN_OUT_EVERYWHERE: &str = "/v1/auth/sign-out-everywhere";
 
-/// Operations of which the schema says all that is checked: what fits it is taken. Of the others a schema can't say that a
-/// token was emailed, that an address has a domain, or that an `Idempotency-Key` has no other body.
+/// Operations whose schema describes all checks: any input that fits it is accepted. For the
+/// others, a schema can't express that a token was emailed, that an address has a domain, or that
+/// an `Idempotency-Key` has no other body.
 const ALL_SAID: [&str; 14] = [
     "cancelScan",
     "deleteScan",
@@ -60,13 +62,13 @@ const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_co
 #[tokio::test]
 async fn every_answer_is_as_the_openapi_document_says() {
     let _turn = turn().await;
-    // Webhooks lead to it, and not out of the machine.
+    // Webhooks are sent to it instead of out of the machine.
     let webhooks = FakeWebhook::start();
     let stack = Stack::builder().webhooks(webhooks.port).start().await;
     let account = stack.edge.account().await;
     // An allowance that runs out would hide everything behind 429.
     stack.edge.set(&account.email, "plan = 'unlimited'").await;
-    // First: other operations end the session.
+    // Runs first, because other operations end the session.
     let all_said = ALL_SAID.map(|operation| ["--include-operation-id", operation]);
     let all_said = all_said.as_flattened();
     run(&stack, &account, "schemathesis-accepted", "positive_data_acceptance", all_said).await;

@@ -11,7 +11,7 @@ use rcpt_tests::{Account, Conduct, Edge, FakeOrigin};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-/// The status by the local part.
+/// An origin that gives the status named in the local part.
 fn origin() -> FakeOrigin {
     FakeOrigin::start(|address| {
         let local = address.split('@').next().unwrap_or_default();
@@ -40,7 +40,7 @@ async fn a_verdict_is_served_again_for_the_time_of_its_kind() {
         ),
     ];
     let origin = origin();
-    // Each time one kind is kept, and the two others are not.
+    // Each time one kind is cached and the two others aren't.
     for (kept, _) in KINDS {
         let mut edge = Edge::builder().origins(&[&origin.url]);
         for (var, _) in KINDS {
@@ -76,7 +76,7 @@ async fn a_verdict_whose_time_is_over_is_asked_for_again() {
         assert!(started.elapsed() < KEPT * 5, "still cached");
         sleep(Duration::from_millis(50)).await;
     }
-    // Served until then; the end is a whole second of the clock.
+    // It was served from the cache until then; its lifetime ends at a whole second of the clock.
     assert!(started.elapsed() > KEPT - Duration::from_secs(1), "{:?}", started.elapsed());
     assert_eq!(origin.probes_of(address), 2);
 }
@@ -84,7 +84,7 @@ async fn a_verdict_whose_time_is_over_is_asked_for_again() {
 #[tokio::test]
 async fn a_verdict_is_found_in_kv_by_a_data_centre_that_has_not_seen_it_and_in_its_own_cache_first()
 {
-    // The second time it is asked, it has not forgotten the first.
+    // On the second request it still remembers the first.
     let request_count = AtomicUsize::new(0);
     let origin = FakeOrigin::start(move |_| match request_count.fetch_add(1, Relaxed) {
         1 => Conduct::Seen(Status::Accepted),
@@ -101,11 +101,11 @@ async fn a_verdict_is_found_in_kv_by_a_data_centre_that_has_not_seen_it_and_in_i
     assert!(is_cached(&account, address).await, "the origin was asked again, and knew");
     assert_eq!(origin.probes_of(address), 2);
     let state = edge.state().join("v3");
-    // Both copies, then each of the two without the other: the kv copy is written after the answer.
+    // Both copies, then each without the other: the KV copy is written after the response.
     let blobs = |kind: &str| {
         let folder = state.join(kind);
         let files = walk(&folder);
-        // The index, a SQLite file, names it by its hash a moment after the file itself is there.
+        // The index, a SQLite file, contains the hash a moment after the file itself exists.
         let is_hash = |text: &[u8]| text.iter().all(u8::is_ascii_hexdigit);
         let is_indexed = files.iter().any(|bytes| bytes.windows(64).any(is_hash));
         let blobs = files.iter().filter(|bytes| bytes.starts_with(b"{\"status\":")).count();

@@ -19,7 +19,7 @@ async fn a_cache_that_is_slow_to_keep_a_verdict_does_not_hold_the_answer() {
     assert_eq!(account.check("warm@example.org").await.status, 200);
     let keeping = Fault {
         part: "cache",
-        // The look-up before.
+        // The preceding look-up.
         skip: 1,
         times: 1,
         delay_ms: u64::try_from(SLOW.as_millis()).unwrap(),
@@ -82,7 +82,7 @@ async fn the_checked_domain_is_not_stored_where_it_is_its_own_mail_host() {
         ("x@quince-implicit.example", "quince-implicit.example"),
         ("x@quince-inside.example", "mx1.quince-inside.example"),
     ] {
-        // From the origin's memory, then from ours.
+        // First from the origin's memory, then from our cache.
         for _ in 0..2 {
             let body = details(&account, address).await;
             assert_eq!(

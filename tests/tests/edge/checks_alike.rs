@@ -4,13 +4,13 @@ use rcpt_tests::{Edge, FakeOrigin, people::send};
 use reqwest::{Method, header::HeaderMap};
 use serde_json::json;
 
-/// The headers, but for what differs from one answer to the next.
+/// Returns the headers, without those that differ between responses.
 fn shown(headers: &HeaderMap) -> Vec<(String, String)> {
     let changing = ["x-request-id", "date"];
     let headers = headers.iter().filter(|(name, _)| !changing.contains(&name.as_str()));
     let value = |name: &str, value: &str| match name {
         "retry-after" => "seconds".to_owned(),
-        // The remainder falls by one after each, and the seconds pass.
+        // The remainder falls by one after each response, and the seconds change.
         "ratelimit" => value.replace(|c: char| c.is_ascii_digit(), ""),
         _ => value.to_owned(),
     };
@@ -56,7 +56,7 @@ async fn a_check_is_answered_alike_with_and_without_an_origin() {
             let status = response.status().as_u16();
             let mut body = response.text().await.unwrap();
             if status == 429 {
-                // Seconds pass.
+                // The seconds change.
                 body.truncate(40);
             }
             replies.push((status, headers, body));

@@ -1,5 +1,5 @@
 //! No free probes and no hoarding: a check whose client leaves is charged, an account holds no more
-//! checks than its share, and a caller who is refused again and again costs D1 nothing.
+//! checks than its share, and a caller who is rejected repeatedly costs D1 nothing.
 
 use std::time::Duration;
 
@@ -135,7 +135,7 @@ async fn a_used_up_allowance_does_not_answer_for_another_credential_of_the_accou
         .await;
     assert_eq!(account.check("no address").await.status, 429);
     assert_eq!(account.rotate_api_key().await.status, 200);
-    // Known as used up for some seconds, then as dead.
+    // Remembered as used up for some seconds, then as dead.
     let deadline = Instant::now() + Duration::from_secs(20);
     while account.check("no address").await.status != 401 {
         assert!(Instant::now() < deadline, "the replaced key is never refused");
@@ -162,7 +162,7 @@ async fn a_charge_whose_reply_was_lost_is_not_charged_again() {
 
 #[tokio::test]
 async fn when_the_client_leaves_or_the_worker_dies_the_units_come_back_with_the_end_of_the_lease() {
-    // The shortest that can be configured, so that the test need not wait for thirty seconds.
+    // The shortest configurable lifetime, so that the test needn't wait for thirty seconds.
     const LEASE: u64 = 15;
     let origin = FakeOrigin::start(|_| Conduct::Hold);
     let edge = Edge::builder().origins(&[&origin.url]).var("LEASE_TTL_SECONDS", LEASE.to_string());
@@ -180,7 +180,8 @@ async fn when_the_client_leaves_or_the_worker_dies_the_units_come_back_with_the_
     edge.restart().await.unwrap();
     assert_eq!(edge.row(&account.email, "daily_charged").await, json!({ "daily_charged": 0 }));
 
-    // A start takes a busy machine longer than the lease: when it is asked counts, not when it is seen.
+    // On a busy machine, a start takes longer than the lease: the time of the request counts, not
+    // that of its arrival.
     loop {
         let asked_at = clock::now();
         if account.email_checks().await.used_today == 0 {

@@ -19,7 +19,7 @@ use tokio::sync::OnceCell;
 static API_KEYS: LazyLock<String> = LazyLock::new(|| secret::key_ring().unwrap());
 static SESSIONS: LazyLock<String> = LazyLock::new(|| secret::key_ring().unwrap());
 
-/// Is in the cache before the first test.
+/// In the cache before the first test.
 const CACHED: &str = "cached@example.org";
 
 struct World {
@@ -55,7 +55,7 @@ fn sessions() -> KeyRing {
     ring(&SESSIONS)
 }
 
-/// Another secret under the same kid.
+/// Returns another secret with the same kid.
 fn stranger() -> KeyRing {
     ring(&secret::key_ring().unwrap())
 }
@@ -81,7 +81,8 @@ async fn check(headers: &[(&str, &str)], address: &str) -> Reply {
     send(request.json(&json!({ "email": address }))).await
 }
 
-/// The same 401 on every way through the handler: fresh, cached, no address; and no origin is asked.
+/// Asserts the same 401 on every path through the handler (fresh, cached, no address), without a
+/// request to an origin.
 async fn assert_refused(headers: &[(&str, &str)], error: &str, why: &str) {
     let fresh = format!("fresh-{}@example.org", why.replace(' ', "-"));
     for address in [&fresh, CACHED, "not an address"] {
@@ -97,7 +98,7 @@ async fn assert_refused(headers: &[(&str, &str)], error: &str, why: &str) {
     assert_eq!(world().await.origin.probes_of(&fresh), 0, "{why}");
 }
 
-/// Refused on every way, and before the body is looked at: the edge needs no storage to know.
+/// Asserts a rejection on every path, before the body is read: the edge needs no storage for it.
 async fn assert_refused_at_once(headers: &[(&str, &str)], error: &str, why: &str) {
     assert_refused(headers, error, why).await;
     let reply = check(headers, "").await;
@@ -337,7 +338,7 @@ async fn a_session_that_is_not_exactly_right_is_401() {
 async fn a_changed_claim_breaks_the_signature() {
     let edge = &world().await.edge;
     let [account, other] = [edge.account().await, edge.account().await];
-    // The claims of one and the signature of the other, both genuine.
+    // The claims of one token and the signature of another, both genuine.
     let (claims, _) = account.token.rsplit_once('.').unwrap();
     let (_, signature) = other.token.rsplit_once('.').unwrap();
     let spliced = bearer(&format!("{claims}.{signature}"));

@@ -12,7 +12,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-/// No server can be dialled at 10.0.0.1; at 127.0.0.31 is a server that has had enough of us.
+/// No server can be reached at 10.0.0.1; the server at 127.0.0.31 refuses us after a while.
 const ZONE: &str = "
 null            MX 0  .
 bare            TXT \"neither mail nor addresses\"
@@ -28,7 +28,7 @@ const YAHOO_ZONE: &str = "mta5.am0 A 127.0.0.32";
 
 const WEARY: &str = "mx.weary.rcpt-tests.net";
 
-/// The service with everything around it that gives a reason.
+/// The service, with everything around it that causes a reason.
 struct World {
     stack: Stack,
     _nsd: Nsd,
@@ -109,10 +109,10 @@ async fn check(account: &Account, email: &str, details: &Value) -> Reply {
     post(account, &json!({ "email": email, "details": details })).await
 }
 
-/// The `details` of a case beside its status: members that differ from [`silence`].
+/// The expected `details` besides the status: members that differ from [`silence`].
 type Told = Value;
 
-/// The evidence when there is none.
+/// Returns the members without evidence.
 fn silence() -> Value {
     json!({
         "mx_host": null, "smtp_code": null, "enhanced_code": null, "smtp_text": null,
@@ -121,8 +121,8 @@ fn silence() -> Value {
     })
 }
 
-/// Returns the confidence and the advice. Each server of these cases that accepts a mailbox refuses a missing one,
-/// unless it accepts everything.
+/// Returns the confidence and the advice. Each server in these cases that accepts a mailbox refuses
+/// a missing one, unless it accepts everything.
 fn assessed(status: &Value, reason: &Value) -> [Value; 2] {
     let [confidence, verdict] = match (status.as_str(), status.as_bool()) {
         (_, Some(true)) if reason != "accepted" => ["low", "risky"],
@@ -138,13 +138,13 @@ fn assessed(status: &Value, reason: &Value) -> [Value; 2] {
     [confidence, verdict].map(Value::from)
 }
 
-/// The facts about the domain, and whether the mailbox exists.
+/// Returns the facts about the domain, and whether the mailbox exists.
 fn domain_and_mailbox(email: &str, reason: &Value, verdict: &Value) -> (Value, Value) {
     let (_, name) = email.rsplit_once('@').expect("an address");
     let reason = reason.as_str().expect("a reason");
     let accepts_mail = match reason {
         "domain_not_found" | "null_mx" | "no_mx" | "domain_refuses_mail" => json!(false),
-        // Nobody asked DNS, or it had no answer.
+        // DNS wasn't queried, or had no answer.
         "dns_failure" | "opted_out" => Value::Null,
         _ => json!(true),
     };
@@ -159,7 +159,7 @@ fn domain_and_mailbox(email: &str, reason: &Value, verdict: &Value) -> (Value, V
     (json!({ "name": name, "accepts_mail": accepts_mail }), json!(mailbox))
 }
 
-/// A reply to RCPT, in the clear, of a server that a route leads to.
+/// A reply to RCPT, without TLS, of a server found by a route.
 fn replied(reason: &str, code: u16, enhanced: &str, text: &str) -> Told {
     json!({
         "reason": reason, "stage": "rcpt", "mx_host": "127.0.0.1", "smtp_code": code,
@@ -167,12 +167,12 @@ fn replied(reason: &str, code: u16, enhanced: &str, text: &str) -> Told {
     })
 }
 
-/// A reply to RCPT about a recipient: whether the server accepts every name is then known, too.
+/// A reply to RCPT about a recipient, which also shows if the server accepts every name.
 fn spoken(reason: &str, code: u16, enhanced: &str, text: &str, catch_all: &str) -> Told {
     with(replied(reason, code, enhanced, text), "catch_all", json!(catch_all))
 }
 
-/// No reply to show.
+/// The case without a reply.
 fn unanswered(reason: &str, stage: &str, mx_host: Option<&str>, tls: Option<bool>) -> Told {
     json!({ "reason": reason, "stage": stage, "mx_host": mx_host, "tls": tls })
 }
@@ -192,7 +192,7 @@ fn at_yahoo() -> Told {
     with(with(evidence, "mx_host", json!("mta5.am0.yahoodns.net")), "operator", json!("yahoo"))
 }
 
-/// Address, status, and expected details.
+/// Returns address, status and expected details of each case.
 #[rustfmt::skip]
 fn cases() -> Vec<(&'static str, Value, Told)> {
     let (yes, no, local) = (json!(true), json!(false), Some("127.0.0.1"));
@@ -227,7 +227,7 @@ fn cases() -> Vec<(&'static str, Value, Told)> {
         ("busy@scripted.test", blocked.clone(), replied("mailbox_busy", 450, "4.2.1", "The user you are trying to contact is receiving mail too quickly")),
         ("puzzling@scripted.test", blocked.clone(), unenhanced("unclear", 550, "Frobnicated")),
         ("ann@everybody.rcpt-tests.net", yes.clone(), at_yahoo()),
-        // A 421 keeps us away from the host: the address after it is not asked about.
+        // After a 421 we avoid the host, so the next address isn't checked.
         ("weary@weary.rcpt-tests.net", blocked, with(weary, "mx_host", json!(WEARY))),
         ("ann@weary.rcpt-tests.net", fatal, unanswered("our_limit", "connect", Some(WEARY), None)),
     ]
@@ -309,7 +309,7 @@ async fn whether_a_domain_takes_everything_is_yes_no_or_unknown() {
     for (email, catch_all) in [
         ("somebody@catchall.sandbox.test", "yes"),
         ("accepts+catch-all@sandbox.test", "no"),
-        // A single refused name shows nothing; the reply to the control recipient does.
+        // A single refused name proves nothing, but the reply to the control recipient does.
         ("rejects+catch-all@sandbox.test", "no"),
         ("greylisted@opensmtpd.test", "unknown"),
         ("nobody@down.sandbox.test", "unknown"),
@@ -397,7 +397,7 @@ async fn evidence_is_kept_with_the_verdict_but_for_the_servers_words() {
     let plain = |cached: bool| json!({ "email": email, "status": true, "cached": cached });
     let unasked = post(&account, &json!({ "email": email })).await;
     assert_eq!(unasked.parts(), (200, &plain(false)));
-    // Nothing was kept but the verdict: who wants the evidence asks the server.
+    // Only the verdict was cached, so a request for the evidence asks the server.
     let fresh = check(&account, email, &json!(true)).await;
     assert_eq!((fresh.status, &fresh.body["cached"]), (200, &json!(false)));
     let cached_answer = check(&account, email, &json!(true)).await;

@@ -1,5 +1,5 @@
-//! Domains in every script: the Worker, which has them read by the platform, and origin, which reads them with
-//! its own tables, make the same of them (docs/architecture.md).
+//! Domains in every script: the Worker, which uses the platform's parser, and origin, which uses
+//! its own tables, get the same results (docs/architecture.md).
 
 use std::{collections::BTreeSet, iter};
 
@@ -60,7 +60,7 @@ const CURIOUS: [&str; 44] = [
     "／ü.example",
     "ü：80.example",
 ];
-/// Names of these letters, some more and some less like domains.
+/// Pattern of names that look more or less like domains.
 const RANDOM: &str = r"(xn--)?[a-zA-Zéßñ。.\-_0-9אبД你ก]{1,10}(\.xn--([a-z0-9-]{1,9}|bcher-kva|e1afmkfd))?(\.é|\.example)?";
 /// Of the platform's tables and ours, one has a year's new characters first; of the 13,007 of Unicode 18 all but
 /// 29 are from here on (docs/decisions/0007-domains-read-by-the-platform.md).
@@ -68,7 +68,7 @@ const MAY_BE_NEW: char = '\u{10000}';
 const COUNT: usize = 400;
 const AT_ONCE: usize = 20;
 
-/// Names drawn at random; none encodes a character that may be new.
+/// Yields random names; none encodes a character that may be new.
 fn drawn() -> impl Iterator<Item = String> {
     let config = Config { rng_seed: RngSeed::Fixed(proof::seed()), ..Config::default() };
     let mut runner = TestRunner::new(config);

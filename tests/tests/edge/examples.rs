@@ -1,5 +1,6 @@
-//! Every example of the API's description is an answer of the running service. The test plays each operation once more and
-//! compares; with `WRITE_OPENAPI` set (`make openapi`) it writes `edge/data/examples.json`, which the description includes.
+//! Every example in the API description is a response of the running service. The test repeats each
+//! operation and compares; with `WRITE_OPENAPI` (`make openapi`) it writes
+//! `edge/data/examples.json`, which the description includes.
 
 mod fixed;
 mod plays;
@@ -16,10 +17,10 @@ use serde_json::{Map, Value, json};
 
 use fixed::Fixed;
 
-/// The recorded calls of one operation, in the order of the plays.
+/// The recorded calls by operation, in order.
 type Recorded = BTreeMap<String, Vec<Value>>;
 
-/// Seen by the service as Firefox on Linux.
+/// The service recognises this as Firefox on Linux.
 const BROWSER: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
 
 struct Recorder {
@@ -64,7 +65,7 @@ impl Recorder {
         }
     }
 
-    /// Plays and records one call of an operation; `title` says what the example shows.
+    /// Makes and records one call of an operation; `title` describes the example.
     async fn play(
         &mut self,
         operation: &str,

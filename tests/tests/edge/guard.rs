@@ -24,7 +24,7 @@ async fn set(account: &Account, body: &Value) -> Reply {
     account.put("/guard", body).await
 }
 
-/// Where Supabase was told to call, and with which secret.
+/// URL and secret of the hook, as configured in Supabase.
 struct Hook {
     path: String,
     key: Vec<u8>,
@@ -172,7 +172,7 @@ async fn decisions_follow_the_policy_and_refusals_are_counted_without_addresses(
     let used = ann.email_checks().await.used_today;
     assert_eq!(used, 13, "own lists cost no check, and what couldn't be found out isn't counted");
 
-    // The default refuses no forwarding service and no role.
+    // By default neither forwarding services nor roles are refused.
     let bob = stack.edge.account().await;
     for email in
         ["accepts@relay.sandbox.test", "info@sandbox.test", "accepts@suspected.sandbox.test"]
@@ -207,7 +207,7 @@ async fn decisions_follow_the_policy_and_refusals_are_counted_without_addresses(
     assert_eq!(bob.get("/guard").await.body["refusals"], json!([]));
 }
 
-/// A world with a hook, whose bindings and origin fail on command.
+/// A service with a hook, whose bindings and origin fail on command.
 struct World {
     edge: Edge,
     origin: FakeOrigin,
@@ -237,7 +237,7 @@ fn refused(reply: &Reply) -> bool {
     reply.body != json!({})
 }
 
-/// Seconds after which Supabase gives a hook up.
+/// Time after which Supabase aborts a hook.
 const SUPABASES_PATIENCE: Duration = Duration::from_secs(5);
 
 #[tokio::test]
@@ -308,7 +308,7 @@ async fn a_genuine_call_is_200_whatever_it_holds_and_a_false_one_is_401_without_
         let reply = hook.call_at(edge, now, "msg_odd", text).await;
         assert_eq!(reply.parts(), (200, &json!({})), "{what}");
     }
-    // Metadata that is larger than other bodies may be.
+    // Metadata that is larger than the limit for other bodies.
     let mut large: Value = serde_json::from_str(&supabase_call("bad-1@guard.example")).unwrap();
     large["user"]["user_metadata"] = json!({ "picture": "x".repeat(100_000) });
     assert!(refused(&hook.call_at(edge, now, "msg_large", large.to_string()).await));
@@ -358,7 +358,7 @@ async fn a_call_that_is_sent_again_is_counted_once_and_so_many_calls_a_day_are_l
     }
     assert_eq!(ann.email_checks().await.used_today, 1);
     assert_eq!(origin.probes_of("bad-1@guard.example"), 1);
-    // Three calls were looked at today; the fourth is the last.
+    // Three calls were checked today; the fourth is the last.
     assert_eq!(set(ann, &json!({ "daily": 4 })).await.status, 200);
     assert!(refused(&hook.call(edge, "msg_fourth", "bad-2@guard.example").await));
     assert!(!refused(&hook.call(edge, "msg_fifth", "bad-3@guard.example").await));
@@ -389,7 +389,7 @@ async fn a_replaced_hook_works_for_a_day_beside_its_successor_and_then_no_more()
     edge.sql_of(&id, a_day_later, &[id.as_str().into()]).await;
     assert_eq!(first.call(edge, "msg_late", "bad-1@guard.example").await.status, 401);
     assert!(refused(&second.call(edge, "msg_now", "bad-1@guard.example").await));
-    // The hook of a deleted account turns nobody away.
+    // The hook of a deleted account rejects nobody.
     let deleted = ann.delete("/me", &json!({ "password": ann.password })).await;
     assert_eq!(deleted.status, 204, "{}", deleted.body);
     assert!(!refused(&second.call(edge, "msg_deleted", "bad-1@guard.example").await));

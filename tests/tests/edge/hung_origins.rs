@@ -1,4 +1,4 @@
-//! Slow is not hung: an origin is left when it is silent at `/health`, and for no other slowness.
+//! A slow origin isn't hung: it is only abandoned if it is silent at `/health`.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// Two seconds without a verdict and one of silence at `/health`.
+/// Two seconds without a verdict, plus one of silence at `/health`.
 const LEFT_AFTER: Duration = Duration::from_secs(3);
-/// Room for a machine that compiles beside us, and far below the budget of 12 s.
+/// Tolerance for a machine that compiles at the same time, far below the budget of 12 s.
 const SLACK: Duration = Duration::from_secs(4);
 
 fn silent() -> FakeOrigin {
@@ -25,7 +25,7 @@ fn fine() -> FakeOrigin {
     FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted))
 }
 
-/// Enough that each of two origins is the first for some: which one is, depends on their ports.
+/// Enough domains for each of two origins to be the first for some, whatever their ports.
 const DOMAINS: usize = 24;
 
 async fn edge(origins: &[&FakeOrigin]) -> (Edge, Account) {
@@ -42,7 +42,7 @@ async fn account(edge: &Edge) -> Account {
     account
 }
 
-/// Checks these addresses at the same time; all are answered by a verdict. Returns the longest time.
+/// Checks these addresses concurrently; all must get a verdict. Returns the longest time.
 async fn check_all(account: &Account, addresses: Vec<String>) -> Duration {
     let started = Instant::now();
     let mut checks = JoinSet::new();
@@ -83,7 +83,7 @@ async fn a_hung_origin_is_left_after_three_seconds_and_then_skipped() {
 async fn a_slow_mail_server_does_not_make_an_origin_look_hung() {
     let tarpit = FakeOrigin::start(|_| Conduct::Hold);
     let other = FakeOrigin::start(|_| Conduct::Hold);
-    // One lost packet is no silence either.
+    // A single lost packet isn't silence.
     tarpit.lose_health_checks(1);
     let (_edge, account) = edge(&[&tarpit, &other]).await;
     let slow = addresses("slow");

@@ -1,7 +1,7 @@
-//! Junk keys cost nothing (docs/trust.md, A7): no statement on D1, no call of KV.
+//! Junk keys cost nothing (docs/trust.md, A7): neither a D1 statement nor a KV call.
 //!
-//! `shim.mjs` stands before the Worker in its isolate and counts what the Worker asks of its bindings. A
-//! good key shows that it would see a call.
+//! `shim.mjs` runs before the Worker in its isolate and counts the Worker's calls of bindings. A
+//! good key proves that a call would be counted.
 
 use rcpt_shared::KeyRing;
 use rcpt_shared::Status;
@@ -15,7 +15,7 @@ use rcpt_tests::{
 use reqwest::{Method, header::HeaderValue};
 use serde_json::json;
 
-/// The `nth` key that is none: ten kinds in turn.
+/// Returns the `nth` invalid key: ten kinds in turn.
 fn junk(nth: usize, genuine: &str, strangers: &KeyRing) -> Vec<u8> {
     let id = format!("{nth:016x}");
     let stranger = forgery::api_key(strangers, &id, 1);
@@ -30,7 +30,7 @@ fn junk(nth: usize, genuine: &str, strangers: &KeyRing) -> Vec<u8> {
         6 => stranger.replacen("live", "test", 1),
         7 => "k".repeat(nth % 4000 + 1),
         8 => format!("rcpt_live_{}", "z".repeat(45)),
-        // One bit of a good key.
+        // A good key with one bit changed.
         _ => {
             let mut bytes = genuine.as_bytes().to_vec();
             bytes[at] ^= 1 << bit;
@@ -54,7 +54,7 @@ async fn junk_keys_are_401_and_touch_neither_d1_nor_kv() {
         .await
         .unwrap();
     let account = edge.account().await;
-    // Same kid, other secret: checksum and form are right.
+    // The kid is the same and the secret isn't, so checksum and form are valid.
     let strangers = KeyRing::parse(&secret::key_ring().unwrap()).unwrap();
     edge.counts().await;
     assert_eq!(account.check("someone@example.org").await.status, 200);

@@ -1,5 +1,6 @@
-//! Clients that leave in the middle of a check: what has reached an origin is charged, once; leaving gets
-//! them no more of an origin; and nothing of them stays in memory (docs/trust.md, B4 and B7).
+//! Clients that leave during a check: a check that has reached an origin is charged once, leaving
+//! gets them no additional work of an origin, and they leave nothing in memory (docs/trust.md, B4
+//! and B7).
 
 use std::time::Duration;
 
@@ -18,7 +19,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 async fn edge(answers_after: Duration) -> (Edge, FakeOrigin) {
     let origin = FakeOrigin::start(move |_| Conduct::Late(Status::Accepted, answers_after));
     let edge = Edge::builder().origins(&[&origin.url]);
-    // A check that is given up is free. On a busy machine a thousand of them take longer than in production.
+    // An abandoned check is free. On a busy machine a thousand of them take longer than in
+    // production.
     let edge = edge.var("UPSTREAM_BUDGET_MS", "40000").var("LEASE_TTL_SECONDS", "90");
     (edge.start().await.unwrap(), origin)
 }
@@ -29,7 +31,7 @@ async fn on_plan(edge: &Edge, plan: &str) -> Account {
     account
 }
 
-/// Sends checks of these addresses, one in each `pace`; each client leaves after its time.
+/// Sends checks of these addresses, one per `pace`; each client leaves after its time.
 async fn leave(edge: &Edge, pace: Duration, checks: Vec<(Account, String, Duration)>) {
     let mut leavers = JoinSet::new();
     for (account, address, after) in checks {
@@ -44,12 +46,12 @@ async fn leave(edge: &Edge, pace: Duration, checks: Vec<(Account, String, Durati
     leavers.join_all().await;
 }
 
-/// Waits until no check is in flight any more.
+/// Waits until no check is in flight.
 async fn wait_until_settled(edge: &Edge) {
     let deadline = Instant::now() + PATIENCE;
     let live = "SELECT id FROM leases WHERE expires_at > unixepoch() LIMIT 1";
     loop {
-        // The last clients may not have got their leases yet.
+        // The last clients may not have their leases yet.
         sleep(Duration::from_millis(500)).await;
         if edge.sql(live, &[]).await.is_empty() {
             return;

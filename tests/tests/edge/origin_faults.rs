@@ -19,7 +19,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// Instead of 12 s.
+/// The budget is shortened from 12 s.
 const BUDGET: Duration = Duration::from_millis(1_500);
 
 const HTTP_GARBAGE: &str = "220 mail.example ESMTP\r\n";
@@ -45,7 +45,7 @@ const FAULTS: [(&str, Conduct); 17] = [
     ("not-found", Conduct::Answer(404, "")),
     ("broken", Conduct::Answer(500, r#"{"detail":"secret internals"}"#)),
     ("at-capacity", Conduct::Answer(503, r#"{"detail":"at capacity"}"#)),
-    // A verdict is believed only with 200.
+    // A verdict is only accepted with status 200.
     (
         "created-verdict",
         Conduct::Answer(201, r#"{"status":true,"reason":"accepted","stage":"rcpt"}"#),
@@ -251,7 +251,7 @@ async fn of_several_origins_a_domain_keeps_one_and_the_next_takes_over_when_it_f
     let used = i64::try_from(3 * DOMAINS).unwrap();
     assert_eq!(account.email_checks().await.used_today, used, "the failures are not counted");
 
-    // The first of a domain dies: from now on the other answers for it.
+    // The first origin of a domain ends: from now on the other one answers for it.
     let [one, other] = origins;
     let moved: Vec<_> = probe_counts.iter().filter(|(_, counts)| **counts == [3, 0]).collect();
     drop(one);
@@ -291,7 +291,7 @@ async fn origin_killed_in_the_middle_of_a_check_is_502_soon_after_and_the_next_c
     today().await;
     let mut times = Vec::new();
     for n in 1..=KILLS {
-        // Answers after three seconds, which is longer than the kill takes.
+        // The reply takes three seconds, longer than killing the process.
         let address = format!("slow+kill-{n}@sandbox.test");
         let mut check = JoinSet::new();
         {

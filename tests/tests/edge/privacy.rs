@@ -21,7 +21,7 @@ const WRONG_PASSWORD: &str = "pelican-wrong-42-lantern";
 const OLD_PASSWORD: &str = "pelican-replaced-43-lantern";
 const NAME: &str = "marker-zebra";
 
-/// Local parts; each with the word that must not be found.
+/// Local parts, each with a word that mustn't be found.
 const CHECKED: [&str; 8] = [
     "accepts+marker-zebra-1@sandbox.test",
     "rejects+marker-zebra-2@sandbox.test",
@@ -33,7 +33,7 @@ const CHECKED: [&str; 8] = [
     "marker-zebra-8 is not an address",
 ];
 
-/// Everything that must be found nowhere: its name, its text.
+/// Everything that mustn't be found anywhere: its name and its text.
 type Secrets = Vec<(String, String)>;
 
 fn secrets_of(credentials: &Value, whose: &str, secrets: &mut Secrets) {
@@ -44,8 +44,8 @@ fn secrets_of(credentials: &Value, whose: &str, secrets: &mut Secrets) {
     }
 }
 
-/// A run that touches everything which could leave a trace. Returns the forbidden texts, and the ids of the checks that
-/// reached the origin.
+/// Runs everything that could leave a trace. Returns the forbidden texts, and the ids of the checks
+/// that reached the origin.
 async fn run(stack: &Stack) -> (Secrets, Vec<String>) {
     let anonymous = stack.edge.anonymous();
     let mut secrets: Secrets = [PASSWORD, WRONG_PASSWORD, OLD_PASSWORD, NAME]
@@ -65,7 +65,7 @@ async fn run(stack: &Stack) -> (Secrets, Vec<String>) {
     assert_eq!(anonymous.verify_email(token).await.status, 400);
     secrets_of(&confirmed.body, "confirmation", &mut secrets);
     secrets.extend(tokens.into_iter().map(|token| ("mailed token".to_owned(), token)));
-    // A link that is still in the database, as its hash.
+    // A link whose hash is still in the database.
     let (_, waiting) = stack.edge.registered().await;
     secrets.push(("waiting token".to_owned(), waiting.token().unwrap().to_owned()));
 
@@ -96,7 +96,7 @@ async fn run(stack: &Stack) -> (Secrets, Vec<String>) {
             assert_eq!(send(request.header("idempotency-key", &key)).await.status, 200);
         }
     }
-    // Where people put things by mistake.
+    // Places where people put secrets by mistake.
     let key = &account.api_key;
     for path in [format!("/validate_email?email={NAME}&key={key}"), format!("/{NAME}/{key}")] {
         send(account.request(Method::GET, &path)).await;
@@ -113,7 +113,7 @@ async fn run(stack: &Stack) -> (Secrets, Vec<String>) {
 
     two_factor_and_passwords(stack, account, &mut secrets).await;
 
-    // The parts of credentials that are secret by themselves.
+    // Parts of credentials that are secret by themselves.
     let parts: Vec<_> = secrets
         .iter()
         .flat_map(|(name, text)| {
@@ -126,8 +126,8 @@ async fn run(stack: &Stack) -> (Secrets, Vec<String>) {
     (secrets, ids)
 }
 
-/// Everything of sign-in that has a secret of its own: an authenticator, one that is only set up,
-/// recovery codes, used and unused, reset links, used and waiting, and new passwords.
+/// Everything with secrets of its own: authenticators, pending ones, recovery codes, used and
+/// unused, reset links, used and unused, and new passwords.
 async fn two_factor_and_passwords(stack: &Stack, account: Account, secrets: &mut Secrets) {
     let edge = &stack.edge;
     let (authenticator, codes) = account.enable_two_factor().await;
@@ -141,7 +141,7 @@ async fn two_factor_and_passwords(stack: &Stack, account: Account, secrets: &mut
     assert_eq!(anonymous.forgot_password(&account.email).await.status, 200);
     let mails = edge.mailbox();
     let is_reset = |mail: &Mail| mail.subject == "Set a new password";
-    // Notices of one kind may have become one mail: how many come before it is not certain.
+    // Notices of one kind may have been combined in one email, so their number isn't known.
     let mut count = 1;
     let mail = loop {
         let mail = mails.wait_for_nth_mail(&account.email, count).await.unwrap();
@@ -168,7 +168,7 @@ async fn two_factor_and_passwords(stack: &Stack, account: Account, secrets: &mut
     }
 }
 
-/// The secret in base32, in hexadecimal, and in base64 of either alphabet.
+/// Returns the secret in base32, in hexadecimal, and in both base64 alphabets.
 fn spellings(name: &str, authenticator: &Authenticator) -> Vec<(String, String)> {
     let bytes = base32(&authenticator.secret);
     let hexadecimal = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -195,7 +195,7 @@ fn base32(text: &str) -> Vec<u8> {
     bits.chunks_exact(8).map(|byte| byte.iter().fold(0, |byte, bit| byte << 1 | bit)).collect()
 }
 
-/// Asserts that `text` holds no secret, in any case.
+/// Asserts that `text` contains no secret, in any case.
 fn assert_clean(where_found: &str, text: &[u8], secrets: &Secrets) {
     let text = String::from_utf8_lossy(text).to_ascii_lowercase();
     for (name, secret) in secrets {
@@ -234,7 +234,8 @@ async fn neither_storage_nor_logs_hold_an_address_that_was_checked_or_a_secret()
     let mut stack = Stack::builder().origin_env("RCPT_LOG_LEVEL", "trace").start().await;
     let (secrets, ids) = run(&stack).await;
 
-    // The database as its owner would dump it. It holds the account's own address and display name.
+    // The database, as its owner could dump it. It contains the account's own address and display
+    // name.
     let dump = dump(&stack).await;
     let tables: Vec<_> = dump.keys().map(String::as_str).collect();
     for table in ["accounts", "leases", "mailed_tokens", "plans", "recovery_codes", "throttles"] {
@@ -249,13 +250,13 @@ async fn neither_storage_nor_logs_hold_an_address_that_was_checked_or_a_secret()
         assert_clean(&format!("table {table}"), rows.as_bytes(), &secrets);
     }
 
-    // One line for each of the checks, in both logs, under the id that the client was given.
+    // Each check has one line in both logs, with the id that the client received.
     for id in &ids {
         stack.edge.process.wait_for_line(id, LIMIT).await.unwrap();
         stack.origin.process.wait_for_line(id, LIMIT).await.unwrap();
     }
 
-    // The files of D1, KV and the Cache API, with their journals: deleted data may still be there.
+    // The files of D1, KV and the Cache API with their journals, in which deleted data may remain.
     let folder = stack.edge.state().join("v3");
     let mut files = Vec::new();
     files_below(&folder, &mut files);

@@ -1,5 +1,5 @@
-//! The ticket names the asker: an origin tells accounts apart by it and knows nothing else about them, and one account
-//! that floods an origin gives way to the others.
+//! The ticket names the account: an origin can tell accounts apart by it but learns nothing else
+//! about them, and an account that floods an origin gives way to others.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// The tickets of the checks of `address`, in their order.
+/// Returns the tickets of the checks of `address`, in order.
 fn tickets(edge: &Edge, origin: &FakeOrigin, address: &str) -> Vec<Ticket> {
     let keys = edge.key_ring("TICKET_SECRETS");
     let probes = origin.probes().into_iter().filter(|probe| probe.address == address);
@@ -55,7 +55,7 @@ async fn flood(stack: &Stack, account: &Account, checks: usize) -> JoinSet<u16> 
         let address = format!("slow+{}-{n}@sandbox.test", &account.email[..4]);
         all.spawn(async move { account.check(&address).await.status });
     }
-    // Until as many are in the origin as it lets in.
+    // Waits until the origin has its maximum of checks.
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let metrics = stack.origin.get("/metrics").await.unwrap().text().await.unwrap();
@@ -83,7 +83,7 @@ async fn an_account_that_floods_an_origin_gives_way_to_the_others() {
     let answered = statuses.iter().filter(|status| **status == 200).count();
     assert!((4..40).contains(&answered), "half of the places are an account's share: {statuses:?}");
     assert!(statuses.iter().all(|status| [200, 502].contains(status)), "{statuses:?}");
-    // The line of each probe says for whom it was, and of its account nothing.
+    // The line of each probe names the tenant, but nothing about its account.
     let log = stack.origin.process.log();
     let tenants: std::collections::BTreeSet<_> = log
         .lines()

@@ -33,9 +33,9 @@ async fn a_test_key_checks_the_sandbox_in_one_trip_and_leaves_nothing_behind() {
     let edge = Edge::builder().origins(&[&origin.url]).shimmed().start().await.unwrap();
     let account = edge.account().await;
     let key = test_key(&account).await;
-    // Its owner is mailed after the response.
+    // Its owner gets an email after the response.
     edge.wait_for_count("notices WHERE told = deeds", 1).await;
-    // With a live key nothing is left, and it stays so.
+    // The live key has nothing left, and that doesn't change.
     edge.set(&account.email, "plan = 'free', day = 999999, daily_charged = 100, welcome_left = 0")
         .await;
     let before = edge.dump(&[]).await;

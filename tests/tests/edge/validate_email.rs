@@ -42,7 +42,7 @@ fn invalid(error: &str) -> Value {
 async fn every_verdict_of_the_sandbox_comes_fresh_and_then_from_the_cache_and_counts_twice() {
     let edge = &stack().await.edge;
     let account = edge.account().await;
-    // All cases together exceed the free plan's checks in flight.
+    // All cases together exceed the free plan's concurrent checks.
     edge.set(&account.email, "plan = 'pro'").await;
     today().await;
     let mut checks = JoinSet::new();
@@ -63,7 +63,8 @@ async fn every_verdict_of_the_sandbox_comes_fresh_and_then_from_the_cache_and_co
     }
     let mut statuses = checks.join_all().await;
     assert_eq!(used(&account).await, 2 * count);
-    // Only two statuses cannot come from an origin: one is decided before it is asked, one is a failure.
+    // Only two statuses can't come from an origin: one is decided before the request, the other is
+    // a failure.
     statuses.extend([Status::InvalidFormat, Status::FatalException]);
     statuses.sort();
     statuses.dedup();

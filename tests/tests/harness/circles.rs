@@ -1,4 +1,4 @@
-//! No files of one crate name each other in a circle. Between crates cargo sees to it.
+//! Files of one crate don't depend on each other in a circle. Between crates, cargo ensures this.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,11 +15,11 @@ fn first_name(text: &str) -> String {
     text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
 }
 
-/// Every Rust file but those of tests, and its source without comments.
+/// Returns all Rust files except tests, without comments.
 fn files(folder: &Path, place: &Place, found: &mut BTreeMap<Place, String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        // Tests may name files above the tested one.
+        // Tests may use files above the tested one.
         if path.file_stem().is_some_and(|name| name == "tests") {
             continue;
         }

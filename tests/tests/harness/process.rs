@@ -1,4 +1,4 @@
-//! The harness keeps its own promise: a process it started is gone when it should be.
+//! A process that the harness has started ends when it should.
 
 use std::{process::Command, time::Duration};
 

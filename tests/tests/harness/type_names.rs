@@ -1,10 +1,10 @@
-//! A type's name means one type in a crate. Associated types of traits are named by the trait.
+//! A type's name has only one meaning per crate. Associated types of traits are named by the trait.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
 use rcpt_tests::process::folder;
 
-/// The name of the type that a line defines, if it does.
+/// Returns the name of the type that a line defines.
 fn defined(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let line = match line.strip_prefix("pub") {
@@ -54,7 +54,7 @@ fn a_type_name_stands_for_one_type_in_a_crate() {
         let mut matches = BTreeMap::new();
         let source = folder::repository().join(name).join("src");
         collect(&source, &mut matches);
-        // Every program is a crate of its own, of one or more files.
+        // Every program is its own crate, of one or more files.
         for program in fs::read_dir(source.join("bin")).into_iter().flatten() {
             let (path, mut its) = (program.unwrap().path(), BTreeMap::new());
             if path.is_dir() {

@@ -9,7 +9,7 @@ use rcpt_tests::{
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-/// Once nothing is written after the answer any more. How many rows were read is not the question.
+/// Waits until nothing more is written after the response. The number of rows read isn't compared.
 async fn settled(edge: &Edge, expected: Counts, what: &str) {
     let deadline = Instant::now() + Duration::from_secs(10);
     let mut counts = edge.counts().await;
@@ -114,7 +114,7 @@ async fn the_log_line_of_a_check_says_how_it_ended_and_what_it_cost() {
     assert_eq!((&line["outcome"], &line["d1_trips"]), (&json!("invalid_api_key"), &json!(0)));
 }
 
-/// The log line of a request. It is written after the answer has left.
+/// Returns the log line of a request. It is written after the response.
 async fn line_of(edge: &Edge, request_id: &str) -> Value {
     let deadline = Instant::now() + Duration::from_secs(10);
     loop {

@@ -82,7 +82,7 @@ async fn a_pending_check_is_charged_when_its_verdict_comes_and_given_under_its_k
     world.pending(Some(key), address).await;
     assert_eq!(world.charged().await, 0, "nothing is charged before the verdict");
     assert_eq!(world.account.email_checks().await.used_today, 1, "its lease counts as used");
-    // A repeat while the probe continues: pending again, without a second lease or probe.
+    // A repeat during the probe is pending again, without a second lease or probe.
     assert_pending(&world.check(Some(key), address, 300).await, address);
     assert_eq!((world.leases().await, world.origin.probes_of(address)), (1, 1));
     let without = world.account.check_under(key, address).await;
@@ -99,7 +99,7 @@ async fn a_pending_check_is_charged_when_its_verdict_comes_and_given_under_its_k
     let other = world.check(Some(key), "ok-other@deadlines.example", 300).await;
     assert_eq!(other.status, 422, "the key of another address");
     assert_eq!((world.charged().await, world.origin.probes_of(address)), (json!(1), 1));
-    // Without a key a repeat is a check like any other.
+    // Without a key, a repeat is a normal check.
     assert_eq!(world.check(None, address, 300).await.parts(), (200, &verdict));
     assert_eq!(world.charged().await, 2);
 }
@@ -159,7 +159,7 @@ async fn a_repeat_takes_the_place_of_a_first_one_that_fails_while_it_waits() {
         world.origin.release(address, ACCEPTED);
     };
     let (reply, ()) = tokio::join!(repeat, fail);
-    // Asked between the two releases, it has failed as the first one has.
+    // A request between the two releases fails like the first one.
     assert!([200, 502].contains(&reply.status), "{}", reply.body);
     assert!(world.origin.probes_of(address) <= 2);
     let charged = u64::from(reply.status == 200);
@@ -178,7 +178,7 @@ async fn a_lease_that_runs_out_after_a_pending_answer_is_released() {
     world.origin.release(address, ACCEPTED);
     world.settled().await;
     assert_eq!(world.charged().await, 0);
-    // Not paid for: neither stored under the key nor cached.
+    // The check wasn't charged, so it is neither stored under the key nor cached.
     let reply = world.check(Some(key), address, 10_000).await;
     let verdict = json!({ "email": address, "status": true, "cached": false });
     assert_eq!(reply.parts(), (200, &verdict));
@@ -259,7 +259,7 @@ async fn a_deadline_out_of_its_range_is_400_and_asks_and_counts_nothing() {
         assert!(error.contains("'deadline_ms'") && error.contains("300 to 10000"), "{error}");
     }
     assert_eq!((world.origin.probes().len(), world.charged().await), (0, json!(0)));
-    // In time it is an answer as without it.
+    // If the verdict arrives in time, the response is the same as without a deadline.
     let in_time = "ok-in-time@deadlines.example";
     let verdict = json!({ "email": in_time, "status": true, "cached": false });
     assert_eq!(world.check(None, in_time, 10_000).await.parts(), (200, &verdict));

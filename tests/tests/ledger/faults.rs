@@ -1,5 +1,6 @@
-//! Storage that fails, loses its replies or is slow, clients that leave and Workers that die: a clean
-//! answer for the check that meets it, none for anybody else, and an exact ledger (docs/trust.md, Q4 and L2).
+//! Storage that fails, loses its replies or is slow, clients that leave, and Workers that end: a
+//! clean error for the affected check, none for any other, and an exact ledger (docs/trust.md, Q4
+//! and L2).
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -24,7 +25,7 @@ async fn edge(origin: &FakeOrigin) -> Edge {
     Edge::builder().origins(&[&origin.url]).shimmed().start().await.unwrap()
 }
 
-/// An account that is not limited by a hundred checks.
+/// Returns an account whose limits allow more than a hundred checks.
 async fn customer(edge: &Edge) -> Account {
     let account = edge.account().await;
     edge.set(&account.email, "plan = 'pro'").await;
@@ -157,7 +158,7 @@ async fn a_database_that_takes_five_seconds_delays_one_check_and_no_other() {
             let (account, address) = (account.clone(), format!("ok-slow-{n}@faults.example"));
             tokio::spawn(async move { account.check(&address).await })
         };
-        // The fault strikes the first that comes; this one follows when that has happened.
+        // The fault strikes the first check; this one is sent after that.
         sleep(Duration::from_secs(1)).await;
         let beside = account.check(&format!("ok-beside-{n}@faults.example")).await;
         assert_eq!(beside.status, 200);
@@ -193,7 +194,7 @@ async fn a_cache_that_fails_or_is_slow_has_missed_and_costs_a_probe_and_nothing_
         assert_eq!(charged(&edge, &account).await, expected, "{name}");
         assert_eq!(origin.probes_of(&address), 1, "{name}");
     }
-    // An unwritable verdict isn't remembered, and is answered all the same.
+    // A verdict that can't be cached is returned all the same.
     let address = "ok-unwritten@faults.example";
     let unwritten = |part| Fault { part, skip: 1, times: 1, error: "injected", ..Fault::default() };
     edge.fail(&[unwritten("cache"), unwritten("kv")]).await;
@@ -206,7 +207,7 @@ async fn a_cache_that_fails_or_is_slow_has_missed_and_costs_a_probe_and_nothing_
 
 // --- Q4
 
-/// The shortest that can be configured, so that the test need not wait for thirty seconds.
+/// The shortest configurable lifetime, so that the test needn't wait for thirty seconds.
 const LEASE_TTL: u64 = 15;
 
 async fn wait_until_unused(edge: &Edge, account: &Account, started: u64) {

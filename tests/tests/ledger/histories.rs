@@ -1,10 +1,10 @@
-//! Random histories of an account against the real Worker and D1, beside a model of the expected results; the
-//! invariants are checked after every step (docs/trust.md, Q2).
+//! Random histories of an account with the real Worker and D1, compared with a model of the
+//! expected results; the invariants are checked after every step (docs/trust.md, Q2).
 //!
-//! The Worker's clock cannot be moved, so time passes in the database instead: the end of a lease is
-//! rewritten as long ago, and at midnight everything that is recorded of the account becomes a day older.
-//! Both look to every statement exactly as if the clock had moved: they compare these columns with the
-//! clock, and with nothing else.
+//! The Worker's clock can't be changed, so time passes in the database instead: a lease's end is
+//! moved back, and at midnight all records of the account become a day older. Both look to every
+//! statement exactly as if the clock had moved: they compare these columns with the clock, and with
+//! nothing else.
 
 mod compare;
 mod keys;
@@ -27,11 +27,11 @@ use tokio::{sync::Semaphore, task::JoinSet, time::Instant};
 use step::{Step, step};
 use world::World;
 
-/// Steps of one account at most: enough for some twenty midnights and as many plans.
+/// Most steps of one account: enough for about twenty midnights and as many plans.
 const LENGTH: usize = 200;
-/// Accounts at a time.
+/// Concurrent accounts.
 const AT_ONCE: usize = 12;
-/// Runs to make a failing history short.
+/// Attempts to shorten a failing history.
 const ATTEMPTS: usize = 200;
 
 type History = dyn ValueTree<Value = Vec<Step>>;
@@ -42,7 +42,7 @@ fn steps_wanted() -> Option<usize> {
     Some(steps.parse().unwrap_or_else(|_| panic!("LEDGER_STEPS={steps}")))
 }
 
-/// A history of up to `length` steps; the same for the same seed.
+/// Returns a history of up to `length` steps, which depends on the seed alone.
 fn history(seed: u64, length: usize) -> Box<History> {
     let mut bytes = [0; 32];
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
@@ -56,7 +56,7 @@ async fn fault(world: &World, steps: &[Step]) -> Option<String> {
     loop {
         let day = clock::today().await;
         let error = world.play(steps).await.err()?;
-        // A real midnight during the history is no fault.
+        // A real midnight during the history isn't a fault.
         if clock::today().await == day {
             return Some(format!("{error:#}\n{}", world.edge.process.last_lines()));
         }
@@ -104,13 +104,13 @@ async fn assert_none_fails(world: &Arc<World>, seeds: Range<u64>) {
     }
 }
 
-/// In how many databases accounts live.
+/// Returns the number of databases with accounts.
 async fn inhabited(world: &World) -> usize {
     let lives = "SELECT DISTINCT substr(id, 1, 2) AS number FROM accounts";
     world.edge.sql(lives, &[]).await.len()
 }
 
-/// Plays histories of `total` steps in all, and finds no fault.
+/// Runs histories of `total` steps in total, and asserts that none fails.
 async fn assert_whole(world: World, total: usize) {
     let first_seed = proof::seed();
     let world = Arc::new(world);
@@ -152,7 +152,7 @@ fn a_seed_is_a_history() {
     assert_ne!(history(7, 100).current(), history(8, 100).current());
 }
 
-/// A proof that cannot fail proves nothing: a database that forgets now and then is found out.
+/// A proof must be able to fail: a database that occasionally loses writes is detected.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ledger_that_loses_a_charge_is_found_and_its_history_made_short() {
     let _turn = turn().await;
@@ -172,7 +172,7 @@ async fn a_ledger_that_loses_a_charge_is_found_and_its_history_made_short() {
     let (history, first) = first_hit.expect("one of twenty histories has three charges on one day");
     let (steps, fault) = shortest(&world, history, first).await;
     println!("{steps:?}: {fault}");
-    // Three charges on one day are needed, and one step can be all of them.
+    // Three charges on one day are required, and one step can cause them all.
     assert!(steps.len() <= 3, "{steps:?}");
     assert!(fault.contains("(3, 5) 2 charged for 3"), "{fault}");
 }

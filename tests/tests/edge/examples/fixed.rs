@@ -1,8 +1,9 @@
-//! Fixed values in place of secrets, ids and times.
+//! Replaces secrets, ids and times by fixed values.
 
 use serde_json::{Value, json};
 
-/// Members with a time, and what examples have there. In one story: a scan of half past nine that took four seconds.
+/// Members with a time, and their fixed values. They tell one story: a scan at half past nine that
+/// took four seconds.
 const TIMES: [(&str, &str); 13] = [
     ("at", "2026-01-31T09:30:00Z"),
     ("attempted_at", "2026-01-31T09:30:05Z"),
@@ -28,7 +29,7 @@ pub struct Fixed {
 }
 
 impl Fixed {
-    /// Shows `shown` wherever `text` occurs.
+    /// Replaces `text` by `shown` wherever it occurs.
     pub fn replace(&mut self, text: &str, shown: &str) {
         assert!(!text.is_empty(), "{shown}");
         self.texts.push((text.to_owned(), shown.to_owned()));

@@ -1,4 +1,4 @@
-//! The comparison after every step: the database, the quota report and the model.
+//! Comparison of the database, the quota report and the model after every step.
 
 use anyhow::{Context as _, Result, ensure};
 use rcpt_tests::{people::EmailChecks, service::clock};
@@ -52,20 +52,21 @@ impl Ledger {
 }
 
 impl Player<'_> {
-    /// The invariants of docs/trust.md, Q2, from the database and from the report.
+    /// Checks the invariants of docs/trust.md, Q2, in the database and in the report.
     pub async fn compare(&mut self, before: Ledger) -> Result<Ledger> {
         let ledger = self.ledger().await?;
         let day_of = |offset: i64| self.first_day + offset;
         let (today, model) = (day_of(self.model.today), &self.model);
 
-        // 1: never over. Only a smaller plan may leave more used than there is.
+        // 1: the allowance is never exceeded. Only after a downgrade may more be used than the
+        // allowance.
         let (used, welcome) = (ledger.used(today)?, ledger.welcome_leased()?);
         let allowed = if ledger.unlimited == 1 { u64::MAX } else { ledger.daily_checks };
-        // A midnight has made the day before out of the day that `before` speaks of.
+        // After a midnight, the day in `before` is the previous day.
         let bound = allowed.max(before.used(today)?);
         ensure!(used <= bound && welcome <= ledger.welcome_left, "(1) {ledger:?}");
 
-        // 2: a lease ends once: the database holds exactly those that haven't ended.
+        // 2: a lease ends once: the database contains exactly those that haven't ended.
         let of_model = model.leases.iter().map(|lease| {
             LeaseRow(day_of(lease.day), lease.daily, lease.welcome, lease.is_live.into())
         });
@@ -74,7 +75,7 @@ impl Player<'_> {
         let leases = ledger.leases()?;
         ensure!(leases == expected, "(2) {leases:?} instead of {expected:?}");
 
-        // 3 and 5: each answer that counted, and nothing else, was charged once, on its own day.
+        // 3 and 5: each chargeable response, and nothing else, was charged once, on its own day.
         for (day, charged) in
             [(ledger.day, ledger.daily_charged), (ledger.previous_day, ledger.previous_charged)]
         {
@@ -93,7 +94,7 @@ impl Player<'_> {
         }
         ensure!(ledger.welcome_left == model.welcome_left, "(3) {ledger:?} for {model:?}");
 
-        // 4: the report is the sum of the ledger.
+        // 4: the report equals the sum of the ledger.
         let report = self.report().await?;
         let of_plan = i64::try_from(ledger.daily_checks)?;
         let allowance = if ledger.unlimited == 1 { UNLIMITED } else { of_plan };

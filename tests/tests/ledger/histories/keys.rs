@@ -1,4 +1,5 @@
-//! Named keys in a history: requests go on with one that has a limit, while leases of the one before are still alive.
+//! Named keys in a history: requests use one with a limit, while leases of the previous one are
+//! still alive.
 
 use std::collections::BTreeMap;
 
@@ -21,12 +22,13 @@ impl Player<'_> {
         self.named_keys += 1;
         self.model.key =
             Some(LimitedKey { number: self.named_keys, limit, charged: BTreeMap::new() });
-        // Nothing is remembered of this one.
+        // No rejection is remembered for this key.
         self.refused = false;
         Ok(())
     }
 
-    /// Ends the named key, whose checks in flight are charged to the account all the same. The caller has another key to go on with.
+    /// Ends the named key, whose checks in flight are charged to the account all the same. The
+    /// caller has another key for later requests.
     pub async fn end_named_key(&mut self) -> Result<()> {
         self.model.key = None;
         let Some(id) = self.named_key.take() else { return Ok(()) };
@@ -35,7 +37,8 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// The limit holds over charges and live leases, and the key's counter has what the model has.
+    /// Checks that the limit includes charges and live leases, and that the key's counter agrees
+    /// with the model.
     pub async fn compare_key(&self) -> Result<()> {
         let (Some(id), Some(key)) = (&self.named_key, &self.model.key) else { return Ok(()) };
         let sql = "SELECT CASE WHEN day < ?1 THEN 0 ELSE charged END

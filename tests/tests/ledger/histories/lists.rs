@@ -1,4 +1,4 @@
-//! Lists in a history: a lease of several units, of which some are charged.
+//! Lists in a history: leases of several units, some of which are charged.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use super::{
 };
 
 impl Player<'_> {
-    /// A list whose answer is whole.
+    /// A list that is answered completely.
     pub async fn list(&mut self, fresh: u8, broken: u8) -> Result<()> {
         let mut emails = vec![POPULAR.to_owned(), "no address".to_owned()];
         for _ in 0..fresh {
@@ -42,7 +42,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// A list of which one address is asked about until a later step.
+    /// A list with one address that stays in progress until a later step.
     pub async fn begin_list(&mut self, units: u8, is_pending: bool) -> Result<()> {
         if self.held.len() == MOST_HELD {
             self.finish(0, End::Verdict).await?;
@@ -82,7 +82,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Fewer units are left than the list has addresses: nothing of it is asked about.
+    /// Fewer units are left than the list has addresses, so none is checked.
     fn expect_refused(&mut self, status: u16, body: &Value, emails: &[String]) -> Result<()> {
         ensure!(status == 429 && body["code"] == "used_up", "{status} {body} instead of 429");
         let was_asked =

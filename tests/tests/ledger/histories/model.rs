@@ -19,19 +19,19 @@ pub struct Lease {
     pub daily: u64,
     pub welcome: u64,
     pub is_live: bool,
-    /// Which check holds it.
+    /// The check that holds it.
     pub check: u64,
-    /// The named key that took it; 0: the first key or a session.
+    /// Named key that took it; 0 for the first key or a session.
     pub key: u64,
 }
 
-/// The named key that the history goes on with: its limit holds within the account's.
+/// The named key used by the history, whose limit applies within the account's.
 #[derive(Debug, Clone)]
 pub struct LimitedKey {
-    /// Counted from 1.
+    /// Number of the key, from 1.
     pub number: u64,
     pub limit: u64,
-    /// By day.
+    /// Charges by day.
     pub charged: BTreeMap<i64, u64>,
 }
 
@@ -39,13 +39,13 @@ pub struct LimitedKey {
 #[derive(Debug, Clone)]
 pub struct Model {
     pub today: i64,
-    /// `None`: unlimited.
+    /// `None` means unlimited.
     pub allowance: Option<u64>,
-    /// Charged to the daily allowance, by day.
+    /// Charges to the daily allowance by day.
     pub charged: BTreeMap<i64, u64>,
     pub welcome_left: u64,
     pub leases: Vec<Lease>,
-    /// `None`: the first key.
+    /// `None` for the first key.
     pub key: Option<LimitedKey>,
 }
 
@@ -55,18 +55,18 @@ impl Model {
         Self { today: 0, allowance, charged, welcome_left, leases, key: None }
     }
 
-    /// Charged on this day.
+    /// Returns the units charged on this day.
     pub fn charged_on(&self, day: i64) -> u64 {
         self.charged.get(&day).copied().unwrap_or(0)
     }
 
-    /// Units charged today, and leased from today's allowance.
+    /// Returns the units charged today plus those leased from today's allowance.
     pub fn used_today(&self) -> u64 {
         let leased = |lease: &Lease| if lease.day == self.today { lease.daily } else { 0 };
         self.charged_on(self.today) + self.live(leased)
     }
 
-    /// Welcome checks that no lease holds.
+    /// Returns the welcome checks that aren't leased.
     pub fn welcome_free(&self) -> u64 {
         self.welcome_left - self.live(|lease| lease.welcome)
     }
@@ -75,12 +75,13 @@ impl Model {
         self.leases.iter().filter(|lease| lease.is_live).map(units).sum()
     }
 
-    /// Units of today's allowance that nobody holds.
+    /// Returns the units of today's allowance that aren't leased.
     fn daily_free(&self) -> u64 {
         self.allowance.map_or(u64::MAX, |allowance| allowance.saturating_sub(self.used_today()))
     }
 
-    /// Charged to the named key today, with what it has leased today; of the first key 0.
+    /// Returns the units charged to the named key today plus its leases of today; 0 for the first
+    /// key.
     pub fn used_by_key(&self) -> u64 {
         let Some(key) = &self.key else { return 0 };
         let is_its = |lease: &Lease| lease.key == key.number && lease.day == self.today;
@@ -98,7 +99,7 @@ impl Model {
         }
     }
 
-    /// Returns the source of the next unit; `None`: 429.
+    /// Returns the source of the next unit; `None` means 429.
     pub fn next_source(&self) -> Option<Source> {
         if self.free_of_key() == 0 {
             return None;
@@ -110,7 +111,7 @@ impl Model {
         }
     }
 
-    /// An answer that counts, unless there is no unit left. Whether there was.
+    /// Charges a response, if a unit is left. Returns whether there was one.
     pub fn answer(&mut self) -> bool {
         let source = self.next_source();
         if let Some(source) = source {
@@ -121,7 +122,7 @@ impl Model {
         source.is_some()
     }
 
-    /// So many addresses begin to be asked about, unless fewer units are left. Whether there were enough.
+    /// Starts a check of this many addresses, if enough units are left. Returns whether there were.
     pub fn begin(&mut self, check: u64, units: u64) -> bool {
         let daily = units.min(self.daily_free());
         let welcome = units - daily;
@@ -134,8 +135,8 @@ impl Model {
         has_room
     }
 
-    /// Verdicts come for so many addresses of what began. Whether its lease was still alive: then they are charged, to the day it
-    /// was taken on, and the other units are free again.
+    /// Ends a check with this many verdicts. Returns whether its lease was still alive: then they
+    /// are charged to the lease's day, and the other units are free again.
     pub fn settle(&mut self, check: u64, units: u64) -> bool {
         let lease = self.release(check).filter(|lease| lease.is_live);
         if let Some(lease) = lease {
@@ -147,7 +148,7 @@ impl Model {
         lease.is_some()
     }
 
-    /// A check that began ends without an answer that counts.
+    /// Ends a check without a chargeable response.
     pub fn release(&mut self, check: u64) -> Option<Lease> {
         let index = self.leases.iter().position(|lease| lease.check == check)?;
         Some(self.leases.swap_remove(index))

@@ -17,7 +17,7 @@ use super::{
     world::{PLANS, POPULAR, World},
 };
 
-/// Checks that one account has in flight at most: a history begins more than it ends.
+/// Most checks in flight per account: a history starts more than it ends.
 pub(super) const MOST_HELD: usize = 4;
 /// A check that has been held for so long is ended, where a slow machine has made the history a long one: the
 /// Worker itself gives up after three times this.
