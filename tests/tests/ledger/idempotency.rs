@@ -22,7 +22,7 @@ struct World {
     origin: FakeOrigin,
 }
 
-/// An edge whose bindings can fail. One test at a time holds it, since faults strike any request.
+/// An edge whose bindings can fail. Used by one test at a time, since faults strike any request.
 async fn world() -> (&'static World, MutexGuard<'static, ()>) {
     static WORLD: OnceCell<World> = OnceCell::const_new();
     static TURN: Mutex<()> = Mutex::const_new(());
@@ -56,7 +56,7 @@ impl World {
         self.edge.sql_of(&id, &sql, &[id.as_str().into()]).await;
     }
 
-    /// A check that its origin does not answer yet.
+    /// Starts a check whose origin doesn't respond yet.
     async fn hold(&self, account: &Account, key: &'static str, address: &str) -> JoinHandle<Reply> {
         let before = self.edge.leases(&account.email).await.len();
         let (sender, owned) = (account.clone(), address.to_owned());
@@ -70,7 +70,7 @@ impl World {
         check
     }
 
-    /// From now on neither cache knows anything.
+    /// Clears both caches.
     async fn forget_verdicts(&self) {
         let away = |part| Fault { part, times: 2, error: "away", ..Fault::default() };
         self.edge.fail(&[away("cache"), away("kv")]).await;
@@ -83,7 +83,7 @@ fn verdict(address: &str, cached: bool) -> Value {
     json!({ "email": address, "status": true, "cached": cached })
 }
 
-/// Sends until no other request with the same key is in flight.
+/// Sends the request until no other one with the same key is in flight.
 async fn patiently(account: &Account, key: &str, address: &str) -> Reply {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -190,7 +190,7 @@ async fn a_repeat_is_the_first_answer_and_another_request_is_422() {
     let account = Account { api_key: rotated.text("api_key").to_owned(), ..account };
     assert_eq!(account.check_under(key, address).await.status, 200);
 
-    // Over midnight, with nothing left, and until the key is forgotten.
+    // After midnight, without remaining units, and until the key is removed.
     let yesterday = format!("day = {}, daily_charged = 1", day - 1);
     world.edge.set(&account.email, &yesterday).await;
     assert_eq!(account.check_under(key, address).await.parts(), (200, &verdict(address, true)));
@@ -263,7 +263,7 @@ async fn while_the_first_is_in_flight_a_repeat_is_409_and_a_failure_frees_the_ke
     assert_eq!(account.check_under(key, address).await.body, verdict(address, true));
     assert_eq!((world.charged(&account).await, world.origin.probes_of(address)), (1, 4));
 
-    // The client leaves; its check continues, and the repeat finds it.
+    // The client leaves; its check continues, and the repeat gets its response.
     let address = "held-leaver@keys.example";
     let header = "Idempotency-Key: order-of-one-who-left\r\n";
     let leaver = AbortingClient::check_with(&world.edge.direct, &account, address, header);
@@ -281,7 +281,7 @@ async fn a_lease_that_dies_frees_its_key_and_of_two_that_live_one_is_charged() {
     let (world, _turn) = world().await;
     let account = world.edge.account().await;
     today().await;
-    // The Worker of the first is gone, or too late: its lease has expired.
+    // The first request's Worker has ended or is too late: its lease has expired.
     for (n, (key, revived)) in
         [("order-of-the-dead-01", false), ("order-of-two-clocks", true)].into_iter().enumerate()
     {
@@ -290,7 +290,7 @@ async fn a_lease_that_dies_frees_its_key_and_of_two_that_live_one_is_charged() {
         world.leases(&account, "expires_at = 1").await;
         let second = world.hold(&account, key, &address).await;
         if revived {
-            // As a clock that is behind sees it: both leases live.
+            // From the view of a slow clock, both leases are alive.
             world.leases(&account, "expires_at = unixepoch() + 300").await;
             assert_eq!(world.edge.leases(&account.email).await.len(), 2);
         }

@@ -1,4 +1,4 @@
-//! `key_last_used` of `GET /v1/me`: the last day on which something was charged to the key that works now.
+//! `key_last_used` of `GET /v1/me`: the last day with a charge to the current key.
 
 use rcpt_tests::{Account, people::send, service::clock::today};
 use reqwest::Method;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::world;
 
-/// Returns the day that the account shows, as days ago; `None` if it shows none.
+/// Returns how many days ago the shown day is; `None` if none is shown.
 async fn days_ago(account: &Account) -> Option<u64> {
     let shown = account.get("/me").await.body["key_last_used"].take();
     if shown == Value::Null {
@@ -17,7 +17,7 @@ async fn days_ago(account: &Account) -> Option<u64> {
     Some(rows[0]["ago"].as_u64().unwrap())
 }
 
-/// Makes the last charge to the key that many days older.
+/// Makes the key's last charge this many days older.
 async fn age(account: &Account, days: u64) {
     world().await.edge.set(&account.email, &format!("key_day = key_day - {days}")).await;
 }

@@ -18,7 +18,7 @@ use tokio::{
 use crate::{World, world};
 
 impl World {
-    /// Gives the verdict that a held check waits for, and returns the edge's answer.
+    /// Releases the verdict of a held check, and returns the edge's response.
     async fn finish(&self, check: JoinHandle<Reply>, address: &str) -> Reply {
         self.origin.release(address, Conduct::Verdict(Status::Accepted));
         check.await.unwrap()
@@ -53,10 +53,10 @@ const UPSTREAM: &str =
 
 // --- Q1: never over, never under
 
-/// A stack that accepts as many concurrent requests as the test sends, and gives each check all its time: the speed of
-/// a thousand checks on a busy machine isn't tested here.
+/// A stack that accepts as many concurrent requests as the test sends, and gives each check enough
+/// time: the speed of a thousand checks isn't tested here.
 ///
-/// Only one test at a time holds the stack, because so many concurrent checks are enough for two cores.
+/// Used by one test at a time, because so many concurrent checks keep two cores busy.
 async fn stack() -> (&'static Stack, MutexGuard<'static, ()>) {
     static STACK: OnceCell<Stack> = OnceCell::const_new();
     let turn = turn().await;
@@ -71,8 +71,8 @@ async fn stack() -> (&'static Stack, MutexGuard<'static, ()>) {
     (STACK.get_or_init(start).await, turn)
 }
 
-/// Sends all checks concurrently, and asserts that exactly 100 are answered and the others refused properly. Returns
-/// the responses.
+/// Sends all checks concurrently, and asserts that exactly 100 are answered and all others are
+/// rejected properly. Returns the responses.
 async fn assert_exactly_a_hundred(
     edge: &Edge,
     account: &Account,
@@ -95,7 +95,7 @@ async fn assert_exactly_a_hundred(
         assert_eq!(reply.body["detail"]["limit"], "email check");
         assert_eq!(reply.body["detail"]["resets_at"], resets_at.as_str());
         let retry_after: u64 = reply.header("retry-after").parse().unwrap();
-        // Each was right when it was sent, which was since `started`.
+        // Each value was right at some time since `started`.
         let seconds_left = seconds_to_reset();
         let passed = started.elapsed().as_secs() + 1;
         assert!(
@@ -237,7 +237,7 @@ async fn a_lease_lives_for_thirty_seconds_and_says_what_it_holds() {
     assert_eq!(world.ledger(&account).await, ledger(day, 1, 0, 0, 50));
 }
 
-/// Asserts the response to a check whose lease has gone: another check may have its unit.
+/// Asserts the response to a check whose lease has ended: another check may have its unit.
 async fn assert_too_late(change: &str, address: &'static str) {
     let world = world().await;
     let account = world.edge.account().await;
@@ -254,7 +254,7 @@ async fn assert_too_late(change: &str, address: &'static str) {
     assert_eq!(world.ledger(&account).await, ledger(0, 0, 0, 0, 50), "{change}");
     assert_eq!(world.edge.leases(&account.email).await, [] as [Value; 0], "{change}");
 
-    // The verdict was not paid for, so it is not in the cache either.
+    // The verdict wasn't charged, so it isn't cached either.
     assert_eq!(account.check(address).await.body["cached"], false, "{change}");
 }
 

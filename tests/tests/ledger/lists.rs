@@ -46,7 +46,7 @@ impl World {
         send(self.request(body).header("idempotency-key", key)).await
     }
 
-    /// A list with a held address, whose probe has begun.
+    /// Sends a list with a held address, and waits until its probe has begun.
     async fn begin(&self, emails: &[String], held: &str) -> JoinHandle<Reply> {
         let request = self.request(&json!({ "emails": emails }));
         let list = tokio::spawn(send(request));
@@ -111,7 +111,7 @@ async fn a_list_is_answered_in_its_order_and_a_repetition_is_charged_and_not_ask
     assert_eq!(world.origin.probes_of("ok-1@lists.example"), 1);
     assert_eq!(world.charged().await, json!({ "daily_charged": 6, "welcome_left": 50 }));
     assert_eq!(world.leases().await, 0);
-    // What was found out is in the cache for single checks.
+    // The verdicts are cached for single checks.
     assert_eq!(world.account.check("ok-2@lists.example").await.body["cached"], true);
     assert_eq!(world.account.check("broken-1@lists.example").await.status, 502);
 }
@@ -132,7 +132,7 @@ async fn a_hundred_fresh_addresses_with_a_key_and_details_cost_six_rows_at_most(
     let id = world.edge.id(&world.account.email).await;
     let rows = world.edge.sql_of(&id, stored, &[]).await;
     assert!(rows.len() == 1 && !rows[0].to_string().contains("lists.example"), "one sealed row");
-    // The repeat: everything again from that row, and nothing is asked, charged or written.
+    // The repeat gets everything from that row: nothing is probed, charged or written.
     let probes = world.origin.probes().len();
     let again = world.under("a-hundred-in-one-call", &body).await;
     assert_eq!(statuses(&again), statuses(&reply));
@@ -160,7 +160,7 @@ async fn where_fewer_checks_are_left_than_addresses_nothing_is_asked_or_counted(
     assert_eq!(world.origin.probes().len(), 0);
     let before = json!({ "daily_charged": 98, "welcome_left": 1 });
     assert_eq!(world.charged().await, before);
-    // Two units of the day and one welcome check are a list of three.
+    // Two daily units and one welcome check suffice for a list of three.
     let reply = world.list(&emails("ok-three", 3)).await;
     assert_eq!((reply.status, &reply.body["counted"]), (200, &json!(3)), "{}", reply.body);
     assert_eq!(world.charged().await, json!({ "daily_charged": 100, "welcome_left": 0 }));
@@ -168,7 +168,8 @@ async fn where_fewer_checks_are_left_than_addresses_nothing_is_asked_or_counted(
     assert_eq!((reply.status, &reply.body["code"]), (429, &json!("used_up")));
 }
 
-/// Q1 with lists: never over, and nothing is left that a list of one could have had.
+/// Q1 with lists: the allowance is never exceeded, and no unit is left that a list of one could
+/// have used.
 #[tokio::test]
 async fn of_many_lists_and_checks_at_once_exactly_a_hundred_units_are_charged() {
     let world = World::start().await;
@@ -208,7 +209,7 @@ async fn a_list_counts_as_the_plans_number_in_flight_at_most() {
     assert_eq!((reply.status, &reply.body["code"]), (429, &json!("too_many_in_flight")));
     world.origin.release(held_address, ACCEPTED);
     assert_eq!(wide.await.unwrap().body["counted"], 6);
-    // One check in flight leaves no room for a list of three, and room for one of two.
+    // One check in flight leaves room for a list of two, but not for one of three.
     let single = "held-single@lists.example";
     let check = world.origin.hold(&world.account, single).await;
     let reply = world.list(&emails("ok-three", 3)).await;
@@ -244,7 +245,7 @@ async fn at_the_deadline_what_is_there_is_given_and_the_rest_under_the_key_count
     assert_eq!(world.origin.probes_of(held), 1);
 }
 
-/// Q4: another check may have the units by now.
+/// Q4: another check may have the units by then.
 #[tokio::test]
 async fn a_list_whose_lease_expired_is_502_and_charges_and_caches_nothing() {
     let world = World::start().await;
@@ -274,7 +275,7 @@ async fn a_list_about_which_nothing_was_found_out_is_502_and_releases_its_units(
     );
     let reply = world.list(&["http_429@sandbox.test".to_owned()]).await;
     assert_eq!((reply.status, world.leases().await), (429, 0), "the sandbox' errors too");
-    // What couldn't be found out of all is no failure of the request.
+    // If no address could be determined, the request still succeeds.
     let reply = world.list(&emails("fatal", 2)).await;
     assert_eq!((reply.status, &reply.body["counted"]), (200, &json!(0)), "{}", reply.body);
     assert_eq!(
@@ -299,7 +300,7 @@ async fn a_list_that_is_too_long_or_too_large_is_refused_before_it_costs_anythin
         reply.body
     );
     assert_eq!(world.edge.counts().await, Counts::default());
-    // A hundred of the longest addresses there are fit.
+    // A hundred addresses of the greatest length fit into a body.
     let longest = (0..100).map(|n| {
         let label = format!("{n:03}{}", "d".repeat(60));
         format!("{}@{label}.{label}.{}.example", "l".repeat(64), "d".repeat(50))

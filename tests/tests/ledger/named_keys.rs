@@ -84,7 +84,7 @@ async fn a_limit_counts_leases_gives_back_what_failed_and_ends_at_midnight() {
     assert_eq!(waiting.await.unwrap().status, 200);
     assert_eq!(listed(&account).await[0]["used_today"], json!(2), "settled");
 
-    // Another day: the account's counter and the key's begin anew.
+    // On another day, the counters of the account and the key start from zero.
     let account_id = edge.id(&account.email).await;
     edge.set(&account.email, "day = day - 1").await;
     edge.sql_of(&account_id, "UPDATE named_keys SET day = day - 1", &[]).await;

@@ -58,7 +58,7 @@ async fn what_is_left_is_told_with_each_check_and_with_the_quota() {
     for why in ["as the database says", "as the isolate remembers"] {
         assert_eq!(checked(&account, address).await, used_up, "{why}");
     }
-    // Yesterday's checks take nothing from today.
+    // Yesterday's checks don't reduce today's allowance.
     let other = world.edge.account().await;
     world.edge.set(&other.email, &format!("day = {}, daily_charged = 100", day - 1)).await;
     assert_eq!(checked(&other, "no address").await, daily(99));

@@ -252,7 +252,7 @@ async fn when_the_client_leaves_what_is_left_of_its_batch_is_not_asked() {
     let mut addresses = vec!["x@nomx.sandbox.test".to_owned()];
     addresses.extend((1..100).map(|n| format!("timeout+{n}@sandbox.test")));
     let mut lines = Lines::of(&origin, &addresses, false).await;
-    // In any order: the one without a mail host can wait behind two that time out.
+    // The order is open: the address without a mail host can wait behind two that time out.
     lines.next().await.expect("an answer");
     assert!(in_flight(&origin).await <= 2);
     drop(lines);

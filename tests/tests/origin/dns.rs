@@ -71,7 +71,7 @@ xn--bcher-kva   MX 10 mx.xn--bcher-kva
 mx.xn--bcher-kva A 127.0.0.23
 ";
 
-/// Addresses that mail servers listen on, by the name a test knows them by.
+/// Addresses on which mail servers listen, by name.
 const SERVERS: [(&str, &str); 15] = [
     ("first.order", "127.0.0.11"),
     ("second.order", "127.0.0.12"),
@@ -126,8 +126,9 @@ impl World {
     }
 }
 
-/// `ten`: ten hosts that are down, then one that is up. `thousand`: a thousand hosts, whose response of 50 KB fits no
-/// UDP message, and of which the one with the lowest preference is up.
+/// `ten`: ten hosts that are down, then one that is up. `thousand`: a thousand hosts, whose
+/// response of 50 KB doesn't fit into UDP, and of which only the one with the lowest preference is
+/// up.
 fn many_mx() -> String {
     let ten = (1..=10).map(|n| format!("ten MX {n} h{n}.ten\nh{n}.ten A 127.0.0.95\n"));
     let eleventh = "ten MX 11 up.ten\nup.ten A 127.0.0.24\n".to_owned();
@@ -141,7 +142,7 @@ fn many_mx() -> String {
 
 fn resolving(nsd: &Nsd, smtp_port: u16) -> origin::OriginBuilder {
     let origin = Origin::builder().env("RCPT_SMTP_PORT", smtp_port.to_string());
-    // A session for each question: these tests count connections.
+    // A session for each check, because these tests count connections.
     let origin = origin.env("RCPT_SESSION_RECIPIENTS", "1");
     origin.env("RCPT_NAMESERVERS", nsd.address().to_string())
 }
@@ -321,7 +322,7 @@ async fn no_query_is_sent_for_names_of_special_use() {
         assert_eq!((verdict.status, verdict.reason), expected, "{domain}");
     }
     tokio::time::sleep(Duration::from_millis(100)).await;
-    // Origin looks its own names up at the start; none of those is special.
+    // Origin looks up its own names at startup; none of them is special-use.
     while let Ok(length) = nameserver.recv(&mut query) {
         let labels = String::from_utf8_lossy(&query[12..length]).to_lowercase();
         for special in ["\u{4}test", "\u{7}invalid", "\u{9}localhost", "\u{7}example\0"] {
@@ -329,7 +330,7 @@ async fn no_query_is_sent_for_names_of_special_use() {
         }
     }
 
-    // Proves that the socket would have seen a packet:
+    // Proves that the socket would have received a packet.
     let verdict = origin.probe("someone@ordinary.rcpt-tests.net").await;
     assert_eq!((verdict.status, verdict.reason), (FatalException, DnsFailure));
     assert!(nameserver.recv(&mut query).is_ok(), "no query was sent");

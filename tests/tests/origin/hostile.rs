@@ -1,4 +1,4 @@
-//! Mail servers that mean harm get their verdict in time and within bounds of memory.
+//! Hostile mail servers get their verdict in time and within limits of memory.
 
 use std::{sync::Arc, time::Duration};
 
@@ -16,7 +16,7 @@ use tokio::{task::JoinSet, time::Instant};
 /// The budget of 10 s, the half second that docs/trust.md, P2 leaves for the rest, and some for a busy machine.
 const IN_TIME: Duration = Duration::from_secs(13);
 const AT_ONCE: usize = 500;
-/// docs/trust.md, P2.
+/// Greatest addition in bytes (docs/trust.md, P2).
 const MAY_ADD: u64 = 40 * 1024 * 1024;
 
 /// A server of each kind, and an origin for which `n.test` resolves to the nth of them.

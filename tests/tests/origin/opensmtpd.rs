@@ -36,7 +36,7 @@ async fn a_mailbox_that_exists_is_true() {
 
 #[tokio::test]
 async fn a_mailbox_that_does_not_exist_is_false() {
-    // "Mailing list expansion problem": its words for an address that its table of addresses lacks.
+    // "Mailing list expansion problem" is its text for an address missing in its table.
     let verdict = origin().await.probe("nobody@opensmtpd.test").await;
     let expected = (Refused, NoSuchMailbox, Stage::Rcpt, Some(524), Some("5.2.4"));
     assert_eq!(gist(&verdict), expected);
@@ -44,7 +44,7 @@ async fn a_mailbox_that_does_not_exist_is_false() {
 
 #[tokio::test]
 async fn a_domain_that_it_takes_no_mail_for_is_false_since_it_calls_the_recipient_invalid() {
-    // No other server words it so; a mailbox that a system lacks gets the same words here.
+    // No other server uses this text; a system mailbox that doesn't exist gets the same text here.
     let verdict = origin().await.probe("known@elsewhere.test").await;
     assert_eq!(gist(&verdict), (Refused, NoSuchMailbox, Stage::Rcpt, Some(550), None));
 }
@@ -67,7 +67,8 @@ async fn greylisting_is_not_a_statement_about_the_mailbox() {
 
 #[tokio::test]
 async fn a_server_that_demands_starttls_and_fails_at_it_cannot_be_asked() {
-    // Debian 12's build does not find its private key under OpenSSL 3 (OpenSMTPD issues 1171 and 1239).
+    // Debian 12's build can't find its private key under OpenSSL 3 (OpenSMTPD issues 1171 and
+    // 1239).
     let verdict = origin().await.probe("known@tls-only.opensmtpd.test").await;
     let Verdict { status, reason, stage, .. } = verdict;
     assert_eq!((status, reason, stage), (SmtpConnectError, TlsFailed, Stage::StartTls));

@@ -84,7 +84,7 @@ async fn a_server_that_demands_starttls_is_asked_over_tls() {
 
 #[tokio::test]
 async fn starttls_always_is_used_wherever_it_is_offered() {
-    // A Postfix of its own: its log must hold no other TLS sessions.
+    // A separate Postfix, whose log mustn't contain other TLS sessions.
     let mut postfix = Postfix::start(GREYLIST_DELAY).await.expect("Postfix");
     let origin = Origin::builder().routes(&postfix.routes());
     let on_demand = origin.clone().start().await.expect("origin");

@@ -12,7 +12,7 @@ async fn world() -> (Sandbox, Origin) {
     (sandbox, origin)
 }
 
-/// Asks about every address of the sandbox at the same time, with details.
+/// Checks every address of the sandbox concurrently, with details.
 async fn assert_verdicts(origin: Origin) {
     let origin = std::sync::Arc::new(origin);
     let mut probes = JoinSet::new();

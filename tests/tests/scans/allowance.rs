@@ -1,5 +1,5 @@
-//! The allowance of scans is exact: at the same time, at midnight, and when a unit is given back
-//! (docs/trust.md, S7).
+//! The allowance of scans is exact: with concurrent requests, at midnight, and when a unit is
+//! refunded (docs/trust.md, S7).
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ async fn of_a_hundred_at_once_with_three_left_three_are_made() {
     let allowance = scans(&account).await;
     assert_eq!((&allowance["used_today"], &allowance["credits"]), (&json!(20), &json!(0)));
 
-    // With room to run, it is the allowance that refuses.
+    // Scans may run, so it is the allowance that rejects.
     let id = replies.iter().find(|reply| reply.status == 201).unwrap().text("id").to_owned();
     edge().await.sql("UPDATE scans SET handed = 1 WHERE id = ?", &[json!(id)]).await;
     assert_eq!(account.post(&format!("/scans/{id}/cancel"), &json!({})).await.status, 200);
@@ -135,7 +135,7 @@ async fn a_key_makes_one_scan_and_a_repeat_finishes_what_was_cut_off() {
         let request = account.request(Method::POST, "/scans").json(body);
         request.header("idempotency-key", key)
     };
-    // The scan is made, and its addresses are lost on the way to the queue.
+    // The scan is created, but queueing its addresses fails.
     let lost = Fault { part: "queue", times: 1, error: "injected", ..Fault::default() };
     edge.fail(&[lost]).await;
     let key = "the-customers-of-may";
@@ -154,7 +154,7 @@ async fn a_key_makes_one_scan_and_a_repeat_finishes_what_was_cut_off() {
     check.assert_error(422, "idempotency_key_reused", "a check is another request");
     send(request("short", &other)).await.assert_error(400, "invalid_idempotency_key", "short");
 
-    // Five keys in parallel, each three times, with three units left and one place to run in.
+    // Five keys in parallel, each three times, with three units left and room for one running scan.
     edge.sql("UPDATE plans SET max_scans = 10", &[]).await;
     let total = json!({ "total": 2 });
     let keys = (0..15).map(|n| request(&format!("one-of-five-keys-{}", n % 5), &total));

@@ -62,7 +62,7 @@ async fn an_origin_that_is_killed_and_messages_that_come_twice_change_nothing() 
     assert_eq!(ann.quota().await.body["completed_scans"], 1);
 }
 
-/// Everything the service asks of its bindings from the list to the last result.
+/// The service's calls of its bindings, from receiving the list to the last result.
 const CALLS: [(&str, &[&str]); 6] = [
     ("d1", &["insert scans", "update accounts", "select scans"]),
     (
@@ -129,7 +129,7 @@ async fn a_thousand_addresses_cost_few_rows_few_statements_and_few_messages() {
     let list: Vec<_> = (0..1_000).map(|n| format!("accepts+{n}@sandbox.test")).collect();
     stack.edge.counts().await;
     let id = start(&ann, &list, true).await;
-    // The session that shows it is not the scan's cost: one look, when it has ended.
+    // Reading the scan with a session isn't part of its cost: it is read once, when it has ended.
     let process = &stack.edge.process;
     let is_over = || process.log().matches("\"outcome\":\"asked\"").count() >= 4;
     while !is_over() {

@@ -1,5 +1,4 @@
-//! Greylisting is resolved: a scan asks again when the server says that it is time
-//! (docs/trust.md, S3).
+//! Greylisting is resolved: a scan retries when the server allows it (docs/trust.md, S3).
 
 use std::time::Duration;
 

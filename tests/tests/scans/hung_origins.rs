@@ -1,4 +1,4 @@
-//! Origins that hang hold up no scan.
+//! Hanging origins don't delay a scan.
 
 use std::{net::TcpListener, time::Duration};
 
@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(50);
 
 #[tokio::test]
 async fn two_origins_that_hang_hold_up_a_scan_for_seconds() {
-    // The system takes connections to them, and nobody answers.
+    // The system accepts connections to them, but nothing responds.
     let hung = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     let stack = hung.iter().fold(Stack::builder(), |stack, hung| {
         stack.beside_origin(format!("http://{}", hung.local_addr().unwrap()))

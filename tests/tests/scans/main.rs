@@ -25,7 +25,7 @@ use tokio::time::{Instant, sleep};
 const LIMIT: Duration = Duration::from_secs(240);
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Starts a scan of these addresses; its id.
+/// Starts a scan of these addresses and returns its id.
 async fn start(account: &Account, addresses: &[String], details: bool) -> String {
     if addresses.len() <= 1_000 {
         let body = json!({ "addresses": addresses, "details": details });
@@ -54,7 +54,7 @@ async fn show(account: &Account, id: &str) -> Value {
     reply.body
 }
 
-/// Waits until `is_there` holds of the scan.
+/// Waits until `is_there` is true for the scan.
 async fn wait_for(account: &Account, id: &str, is_there: impl Fn(&Value) -> bool) -> Value {
     let deadline = Instant::now() + LIMIT;
     loop {
@@ -72,7 +72,7 @@ async fn ended(account: &Account, id: &str) -> Value {
     wait_for(account, id, |scan| !scan["completed_at"].is_null()).await
 }
 
-/// All results, page by page.
+/// Returns all results, page by page.
 async fn results(account: &Account, id: &str, limit: usize) -> Vec<Value> {
     let mut all = Vec::new();
     let mut after = String::new();

@@ -16,7 +16,7 @@ async fn edge() -> &'static Edge {
     EDGE.get_or_init(async || Edge::builder().start().await.unwrap()).await
 }
 
-/// A scan of these addresses, which all are sent.
+/// Creates a scan of these addresses and sends them all.
 async fn scan(account: &Account, addresses: &[&str]) -> String {
     let made = account.post("/scans", &json!({ "addresses": addresses })).await;
     assert_eq!(made.status, 201, "{}", made.body);
@@ -89,7 +89,7 @@ async fn twenty_guesses_are_answered_and_no_more_whichever_way_they_come() {
         let of = |status| replies.iter().filter(|reply| reply.status == status).count();
         (of(200), of(409))
     };
-    // By comparing, all in parallel.
+    // Comparisons, all in parallel.
     let id = scan(&ann, &LIST).await;
     let path = format!("/scans/{id}/parts/0/match");
     let guesses = (0..60).map(|n| {
@@ -100,7 +100,7 @@ async fn twenty_guesses_are_answered_and_no_more_whichever_way_they_come() {
     assert_eq!(statuses(&replies), (20, 40), "{:?}", replies.last());
     compare(&ann, &id, &LIST).await.assert_error(409, "matches_used_up", "the right one neither");
 
-    // By sending the part again: right and wrong guesses get the same response.
+    // Sending the part again: right and wrong guesses get the same response.
     let list = LIST.map(str::to_owned);
     put(&ann, &id, 0, &list).await.assert_error(409, "matches_used_up", "the right one");
     let other = ["guess@one.example", LIST[1], LIST[2]].map(str::to_owned);

@@ -12,8 +12,8 @@ use super::{ended, results, start};
 
 const MARKER: &str = "marker-zebra";
 
-/// Texts that would reveal an address: itself, its parts, and values computed from it without a secret, or with the
-/// secret of the cache.
+/// Returns texts that would reveal an address: itself, its parts, and values computed from it
+/// without a secret, or with the secret of the cache.
 fn traces(address: &str, stack: &Stack) -> Vec<String> {
     let hash = Sha256::digest(address.as_bytes());
     let mut cached = stack.edge.key_ring("ADDRESS_SECRETS").signing_mac();

@@ -1,4 +1,5 @@
-//! Scans that wait for mail servers: how long, which scans may run beside them, and the fate of messages that fail.
+//! Scans that wait for mail servers: for how long, which scans may run meanwhile, and what happens
+//! to failing messages.
 
 use rcpt_tests::{
     Account, Edge, Stack,
@@ -43,7 +44,7 @@ async fn the_time_left_follows_what_is_due() {
     let id = start(&ann, &list, false).await;
     let scan = wait_for(&ann, &id, |scan| scan["waiting"] == 1).await;
     let now = i64::try_from(clock::now()).unwrap();
-    // Its server asks for five minutes, and is asked after 5, 20 and 60.
+    // Its server defers it for five minutes, and it is retried after 5, 20 and 60.
     let near = |member: &str, seconds: i64| {
         let off = at(&scan, member) - now - seconds;
         assert!((-60..=1).contains(&off), "{member} is {off} s off: {scan}");
@@ -88,10 +89,11 @@ async fn up_to_three_scans_wait_beside_one_that_runs_and_a_retry_takes_its_place
     edge.set(&ann.email, "scan_credits = 9").await;
     let rounds =
         async || edge.sql("SELECT round FROM scan_results WHERE round > 0", &[]).await.len();
-    // It is asked again after ten seconds.
+    // It is retried after ten seconds.
     let first = waiting_scan(&ann, "ratelimited@later.test").await;
 
-    // One that runs, for its addresses are missing: the retry queues, and nobody is asked.
+    // This scan counts as running because addresses are missing, so the retry is queued and no
+    // server is contacted.
     let running = ann.post("/scans", &json!({ "total": 2 })).await;
     assert_eq!(running.status, 201, "{}", running.body);
     let again = ann.post("/scans", &json!({ "total": 2 })).await;
@@ -99,14 +101,14 @@ async fn up_to_three_scans_wait_beside_one_that_runs_and_a_retry_takes_its_place
     logged(edge, "no place").await;
     assert_eq!((rounds().await, &show(&ann, &first).await["waiting"]), (0, &json!(1)));
 
-    // When that has ended, the message that queues is delivered, and takes the place.
+    // When that scan has ended, the queued message is delivered and takes its place.
     let id = running.text("id");
     assert_eq!(ann.post(&format!("/scans/{id}/cancel"), &json!({})).await.status, 200);
     let message = edge.queue_messages().await.pop().unwrap();
     edge.deliver(&[message]).await;
     assert_eq!((rounds().await, &show(&ann, &first).await["waiting"]), (1, &json!(1)));
 
-    // Three more wait beside it, and a fifth scan has no place.
+    // Three more wait, and a fifth scan isn't accepted.
     for tag in 1..4 {
         waiting_scan(&ann, &format!("greylisted+{tag}@later.test")).await;
     }

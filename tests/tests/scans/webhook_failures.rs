@@ -1,4 +1,4 @@
-//! A webhook that fails is tried again, later and later, with the same id, and delays no other account's.
+//! A failing webhook is retried with growing delays and the same id, and delays no other account's.
 
 use rcpt_tests::{Account, Edge, FakeWebhook, service::shim::Fault};
 use serde_json::json;
@@ -16,13 +16,13 @@ async fn account(edge: &Edge, host: &str, scans: usize) -> Account {
     edge.set(&account.email, "plan = 'unlimited'").await;
     set(&account, &format!("https://{host}/")).await;
     for _ in 0..scans {
-        // It ends as soon as it is in.
+        // It ends as soon as it is received.
         start(&account, &["no address".to_owned()], false).await;
     }
     account
 }
 
-/// Runs the schedule as if endpoints had been left alone for long enough.
+/// Runs the schedule as if the endpoints' pauses had passed.
 async fn run_scheduled_later(edge: &Edge) {
     edge.sql("UPDATE webhooks SET free_at = 0", &[]).await;
     edge.run_scheduled().await;
@@ -54,14 +54,14 @@ async fn what_fails_is_sent_again_later_and_delays_nobody_else() {
     let first: Vec<_> = attempts.iter().filter(|event| event.id == attempts[0].id).collect();
     assert!(first.iter().all(|event| event.text == first[0].text), "each attempt says the same");
 
-    // Another URL does not have it asked any sooner than five minutes later.
+    // Another URL is tried no sooner than five minutes later.
     set(&flaky, &format!("https://{FLAKY}/other")).await;
     edge.run_scheduled().await;
     assert_eq!(server.events(FLAKY).len(), 10);
     let wait = edge.sql(waits, &[]).await[0]["wait"].as_i64().unwrap();
     assert!((240..=300).contains(&wait), "{wait}");
 
-    // Three that never answer, each with several deliveries, beside one that works.
+    // Three endpoints that never respond, each with several deliveries, beside one that works.
     for host in ["a", "b", "c"] {
         server.answer(&format!("{host}.dead.example.com"), 0);
         account(&edge, &format!("{host}.dead.example.com"), 2).await;
@@ -76,7 +76,7 @@ async fn what_fails_is_sent_again_later_and_delays_nobody_else() {
         .sum();
     assert!(request_count <= 3, "one attempt at each");
 
-    // It works again: a test says so, and everything that waits is sent.
+    // The endpoint works again: after a successful test, all waiting deliveries are sent.
     server.answer(FLAKY, 200);
     assert_eq!(flaky.post("/notifications/test", &json!({})).await.body["state"], "delivered");
     edge.run_scheduled().await;
@@ -95,7 +95,7 @@ async fn what_is_not_taken_within_a_day_is_given_up_and_what_is_removed_is_gone(
     edge.set(&bob.email, "state = 'deactivated'").await;
     run_scheduled_later(&edge).await;
     assert_eq!(server.events(FINE).len(), 0, "the account is closed");
-    // An attempt that cannot be reported is made again, with the same id.
+    // An attempt whose result can't be stored is repeated with the same id.
     edge.counts().await;
     let statements = &["update webhook_deliveries", "update webhooks"];
     let fault = Fault { part: "d1", statements, times: 1, error: "struck", ..Fault::default() };
@@ -130,7 +130,7 @@ async fn what_is_not_taken_within_a_day_is_given_up_and_what_is_removed_is_gone(
     assert_eq!(ann.put("/notifications", &json!({ "webhook_url": "" })).await.status, 200, "twice");
 }
 
-/// Of a scheduled run: the directory and one more database take everything and answer nothing.
+/// In a scheduled run, the directory and one more database accept statements and never respond.
 #[tokio::test]
 async fn databases_that_hang_keep_no_other_from_its_deliveries() {
     const LATER: u64 = 40_000;

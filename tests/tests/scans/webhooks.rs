@@ -1,5 +1,5 @@
-//! The end of a scan is announced by email, and by a webhook in the form of Standard Webhooks. Neither holds an
-//! address.
+//! The end of a scan is announced by email, and by a webhook in the form of Standard Webhooks.
+//! Neither contains an address.
 
 use rcpt_tests::{
     Account, Dns, Edge, FakeDns, FakeWebhook, Stack,
@@ -26,7 +26,7 @@ pub async fn settings(account: &Account) -> Value {
     reply.body
 }
 
-/// The newest delivery, once it has been tried.
+/// Returns the newest delivery, once it was attempted.
 async fn tried(account: &Account) -> Value {
     let deadline = Instant::now() + LIMIT;
     loop {
@@ -80,7 +80,7 @@ async fn the_end_of_a_scan_is_told_by_email_and_by_a_signed_webhook_without_an_a
     let at = scan["completed_at"].clone();
     assert_eq!(event.body(), json!({ "type": "scan.completed", "timestamp": at, "data": data }));
 
-    // One that asks gets the same, once.
+    // A polling client gets the same event, once.
     let deadline = Instant::now() + LIMIT;
     let page = loop {
         let page = by_key(&ann, "/events").await.body;
@@ -113,7 +113,7 @@ async fn the_end_of_a_scan_is_told_by_email_and_by_a_signed_webhook_without_an_a
         .await
         .unwrap();
 
-    // It is written down after the server's answer.
+    // It is stored after the server's response.
     let delivered = tried(&ann).await;
     assert_eq!(
         (&delivered["event"], &delivered["state"], &delivered["status"], &delivered["attempts"]),
@@ -149,7 +149,7 @@ async fn the_end_of_a_scan_is_told_by_email_and_by_a_signed_webhook_without_an_a
     assert_eq!(ends.count(), 1);
 }
 
-/// While a secret is replaced both sign; a test says so.
+/// While a secret is being replaced, both sign, as a test delivery shows.
 async fn secrets_are_replaced(edge: &Edge, ann: &Account, server: &FakeWebhook, old: &str) {
     let replaced = ann.post("/notifications/secret", &json!({})).await;
     assert_eq!(replaced.status, 200, "{}", replaced.body);
@@ -241,7 +241,7 @@ async fn a_webhook_leads_to_the_public_internet_and_tests_of_it_are_few() {
     assert_eq!(server.events(HOST).len(), 6);
     let deliveries = settings(&ann).await["deliveries"].as_array().unwrap().clone();
     assert_eq!(deliveries.len(), 10);
-    // Another account's tests are its own.
+    // Other accounts' test deliveries are counted separately.
     let bob = edge.account().await;
     set(&bob, "https://bob.example.com/").await;
     assert_eq!(bob.post("/notifications/test", &json!({})).await.body["state"], "delivered");

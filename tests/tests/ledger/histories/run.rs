@@ -19,8 +19,8 @@ use super::{
 
 /// Most checks in flight per account: a history starts more than it ends.
 pub(super) const MOST_HELD: usize = 4;
-/// A check that has been held for so long is ended, where a slow machine has made the history a long one: the
-/// Worker itself gives up after three times this.
+/// A check is ended after this time, in case a slow machine has delayed the history: the Worker
+/// itself waits three times as long.
 const LONGEST_HELD: Duration = Duration::from_secs(20);
 /// Name prefix of the leases of dead Workers.
 const LOST: &str = "lost-";
@@ -31,22 +31,22 @@ pub struct Player<'a> {
     pub account: Account,
     id: String,
     pub model: Model,
-    /// The day on which the history's day 0 is now.
+    /// The current day of the history's day 0.
     pub first_day: i64,
-    /// Answers that count, as they were received, and welcome checks ever granted.
+    /// Chargeable responses received, and welcome checks ever granted.
     pub counted: u64,
     pub granted: u64,
-    /// The highest charge of each day that the database reported.
+    /// Highest charge of each day reported by the database.
     pub seen: BTreeMap<i64, u64>,
     /// Checks in flight, oldest first.
     pub(super) held: VecDeque<Held>,
     /// Number of checks so far.
     pub(super) checks: u64,
-    /// True if these credentials were refused: the Worker remembers that for ten seconds.
+    /// True if these credentials were rejected, which the Worker remembers for ten seconds.
     pub(super) refused: bool,
-    /// The id of the named key that the history goes on with.
+    /// Id of the named key in use.
     pub(super) named_key: Option<String>,
-    /// How many named keys there have been.
+    /// Number of named keys so far.
     pub(super) named_keys: u64,
 }
 
@@ -56,7 +56,7 @@ pub type Answer = Result<(u16, Value)>;
 pub(super) struct Held {
     pub number: u64,
     pub address: String,
-    /// Addresses that it is about.
+    /// Number of its addresses.
     pub units: u64,
     /// The id of its lease.
     pub lease: String,
@@ -67,11 +67,11 @@ pub(super) struct Held {
 /// Callers that wait for a check in flight.
 pub(super) enum Waiting {
     ForItsAnswer(JoinHandle<Answer>),
-    /// The answer was pending; the same request under its key will have another.
+    /// The response was pending; the same request with its key will get another.
     Under(KeyedRequest),
 }
 
-/// A request under an `Idempotency-Key`, to be sent with the API key that the account has then.
+/// A request with an `Idempotency-Key`, to be sent with the account's current API key.
 #[derive(Clone)]
 pub(super) struct KeyedRequest {
     pub path: &'static str,
@@ -102,7 +102,7 @@ impl<'a> Player<'a> {
         })
     }
 
-    /// Takes one step, and checks its answer.
+    /// Executes one step and checks its response.
     pub async fn take(&mut self, step: Step) -> Result<()> {
         while self.held.front().is_some_and(|held| held.since.elapsed() > LONGEST_HELD) {
             self.finish(0, End::Verdict).await?;
@@ -183,8 +183,8 @@ impl<'a> Player<'a> {
         self.renew_credentials().await
     }
 
-    /// The Worker remembers a refusal of a key or a session. The history continues with other credentials once the
-    /// refusal may be over.
+    /// The Worker remembers the rejection of a key or a session. The history continues with other
+    /// credentials once the cause may have passed.
     async fn renew_credentials(&mut self) -> Result<()> {
         if self.refused {
             let Account { anonymous, email, password, .. } = &self.account;
@@ -205,7 +205,7 @@ impl<'a> Player<'a> {
             let request = self.request(&address, false);
             checks.spawn(async move { answer(request).await });
         }
-        // Which of them gets the last unit is open; how many get one is not.
+        // Which of them gets the last unit is open, but the number of successes isn't.
         let mut statuses = Vec::new();
         while let Some(reply) = checks.join_next().await {
             statuses.push(reply??.0);
@@ -274,7 +274,8 @@ impl<'a> Player<'a> {
         post.header("x-api-key", &self.account.api_key)
     }
 
-    /// The probe behind a pending answer ends: its verdict is charged while its lease lives, and given under its key.
+    /// Ends the probe behind a pending response: its verdict is charged while its lease lives, and
+    /// returned under its key.
     async fn finish_pending(
         &mut self,
         number: u64,
@@ -304,7 +305,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// The id of the lease that no check before this one holds.
+    /// Returns the id of the lease that no earlier check holds.
     pub(super) async fn new_lease(&self) -> Result<String> {
         let sql = "SELECT id FROM leases WHERE account_id = ?";
         let rows = self.world.edge.sql_of(&self.id, sql, &[self.id_value()]).await;
@@ -326,7 +327,8 @@ impl<'a> Player<'a> {
                 if let Waiting::ForItsAnswer(answer) = client {
                     answer.abort();
                 }
-                // The one in this test lives on, and would end its lease as soon as its time is over.
+                // The Worker in this test isn't stopped, and would end its lease as soon as its
+                // time has passed.
                 let lost = "UPDATE leases SET id = ? || id WHERE account_id = ? AND id = ?";
                 let params = [LOST.into(), self.id_value(), lease.into()];
                 self.world.edge.sql_of(&self.id, lost, &params).await;
@@ -382,13 +384,13 @@ impl<'a> Player<'a> {
         let old = std::mem::replace(&mut self.account.api_key, key);
         let request = self.post(POPULAR).header("x-api-key", old);
         let (status, body) = answer(request).await?;
-        // A key that was refused before it was replaced may still be refused from memory, as it was.
+        // A key that was rejected before it was replaced may still be rejected from memory.
         let is_dead = status == 401 || (status == 429 && self.refused);
         ensure!(is_dead, "the old key: {status} {body}");
         Ok(())
     }
 
-    /// An answer that does not count, or 429 where there is no unit left to ask with.
+    /// Expects a response that isn't charged, or 429 if no unit is left.
     fn expect_uncounted(&mut self, (status, body): &(u16, Value), expected: u16) -> Result<()> {
         self.refused |= *status == 429;
         let expected = if self.model.next_source().is_some() { expected } else { 429 };
@@ -443,11 +445,12 @@ impl<'a> Player<'a> {
     }
 }
 
-/// A request on a closed connection was not read: workerd closes one that a busy machine has kept waiting.
+/// A request on a closed connection wasn't read: workerd closes connections that a busy machine
+/// keeps waiting.
 const TRIES: usize = 5;
 
-/// Sends a request; status and body. One that was read after all when it is sent again is counted twice, and so
-/// found out.
+/// Sends a request; returns status and body. If it was read after all, sending it again counts it
+/// twice, which is detected.
 pub async fn answer(request: reqwest::RequestBuilder) -> Answer {
     let mut tries = 1;
     let response = loop {

@@ -10,7 +10,7 @@ pub enum End {
     Failure,
     /// The origin couldn't determine a verdict.
     Fatal,
-    /// Client and Worker are gone, and the lease lasts until its time is over.
+    /// Client and Worker have ended, and the lease lasts until it expires.
     Died,
 }
 
@@ -21,19 +21,19 @@ pub enum Step {
     Check,
     /// This many concurrent fresh checks.
     Burst(u8),
-    /// A check that the cache answers; in the session or with the key.
+    /// A check answered from the cache, with the session or the key.
     Cached {
         in_session: bool,
     },
     InvalidFormat,
-    /// A list of so many fresh addresses, with one that is cached, one twice and one that is none, and so many that no origin could
-    /// ask about.
+    /// A list of this many new addresses, with a cached one, a repeated one and a malformed one,
+    /// and some that no origin can check.
     List {
         fresh: u8,
         broken: u8,
     },
-    /// A list of so many addresses, one of which is still being asked about when the next steps come; its answer is pending then,
-    /// or not there.
+    /// A list of this many addresses, one of which is in progress during the next steps; the
+    /// response is then pending, or hasn't arrived.
     BeginList {
         units: u8,
         is_pending: bool,
@@ -41,23 +41,24 @@ pub enum Step {
     /// A check whose origin answers 500: 502.
     OriginFailure,
     FatalException,
-    /// A check that is still being asked about when the next steps come.
+    /// A check in progress during the next steps.
     Begin,
     /// A check with a pending response during the next steps.
     BeginPending,
-    /// Ends a held check, if there is any: its index, modulo their number.
+    /// Ends a held check, if there is one: its index, modulo their number.
     Finish(u8, End),
-    /// The time of every lease runs out.
+    /// All leases expire.
     LeasesExpire,
-    /// The day ends. Leases of the day before that one ended long ago: they live for minutes at most.
+    /// The day ends. Leases of the day before that have long ended, because they live for minutes
+    /// at most.
     Midnight,
-    /// The operator gives the account another plan; which, modulo their number.
+    /// The operator changes the account's plan: its index, modulo their number.
     PlanChange(u8),
-    /// Grants this many further welcome checks.
+    /// Grants this many welcome checks.
     Grant(u8),
     /// The key is replaced, and the old one tried once more.
     Rotate,
-    /// The history goes on with a new named key of so many checks a day; the one before ends.
+    /// Continues with a new named key with this many checks a day, and ends the previous one.
     NamedKey(u8),
 }
 

@@ -12,12 +12,12 @@ use tokio::time::timeout;
 
 use super::{run::Player, step::Step};
 
-/// Plans of a few checks, so that a short history meets every limit; and one without.
+/// Plans with few checks, so that a short history reaches every limit, and one without a limit.
 pub const PLANS: [(&str, Option<u64>); 4] =
     [("three", Some(3)), ("eight", Some(8)), ("none", Some(0)), ("unlimited", None)];
-/// A check that takes longer would take for ever.
+/// Longer than any check takes.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// A step sends a few requests; one that takes longer will never end, and must not block the search.
+/// A step sends a few requests; a longer one never ends, and mustn't block the search.
 const PATIENCE_WITH_A_STEP: Duration = Duration::from_secs(120);
 pub const POPULAR: &str = "popular@histories.example";
 
@@ -35,7 +35,7 @@ impl World {
         Self::start_with(|edge| edge).await
     }
 
-    /// A world whose third database always fails, and is the home of no account.
+    /// Starts a world whose third database always fails, and has no accounts.
     ///
     /// # Errors
     /// The edge does not start.
@@ -52,13 +52,13 @@ impl World {
         change: impl FnOnce(edge::EdgeBuilder) -> edge::EdgeBuilder,
     ) -> Result<Self> {
         let origin = FakeOrigin::by_name();
-        // Leases end when the history says so, however slow the machine is.
+        // Leases only end when the history says so, even on a slow machine.
         let edge = Edge::builder()
             .origins(&[&origin.url])
             .var("LEASE_TTL_SECONDS", "300")
             .var("UPSTREAM_BUDGET_MS", "60000");
         let edge = change(edge).start().await?;
-        // How many may be in flight is another question.
+        // The limit of checks in flight isn't tested here.
         for (name, daily) in PLANS {
             let sql =
                 "INSERT OR IGNORE INTO plans (name, daily_checks, daily_scans, welcome_checks, max_in_flight)
@@ -73,7 +73,7 @@ impl World {
         Ok(Self { edge, origin, client })
     }
 
-    /// Plays a history with a new account; the error names the step and the difference.
+    /// Runs a history with a new account; the error names the step and the difference.
     ///
     /// # Errors
     /// The first difference between the model and the Worker or its database.
