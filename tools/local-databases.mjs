@@ -1,4 +1,5 @@
-// The databases of `make dev`, in the runtime that they are made for and without wrangler, which takes seconds to load.
+// The databases of `make dev`, run in their own runtime and without wrangler, which takes seconds
+// to load.
 import { createRequire } from "node:module";
 import path from "node:path";
 import { IDS } from "./databases.mjs";
@@ -29,7 +30,8 @@ export async function execute(folder, database, statements) {
     d1Databases: IDS,
     defaultPersistRoot: path.join(folder ?? ".wrangler/state", "v3"),
     cf: false,
-    // What it says of a locked database, it says here too, at length.
+    // The runtime's long message about a locked database is suppressed, since the same is reported
+    // here.
     handleRuntimeStdio: (...streams) => streams.forEach((stream) => stream.resume()),
   });
   const body = JSON.stringify({ database, statements });

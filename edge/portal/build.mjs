@@ -33,13 +33,13 @@ await cp(path.join(here, "static"), dist, { recursive: true });
 const beside = path.join(dist, "v1");
 await mkdir(beside);
 const description = JSON.parse(await readFile(path.join(here, "../openapi.json"), "utf8"));
-// Read from a file, `/` would lead nowhere.
+// In a description read from a file, `/` would lead nowhere.
 description.servers[0].url = apiUrl || site;
 await writeFile(path.join(beside, "openapi.json"), JSON.stringify(description));
 const passwords = await readFile(path.join(here, "../data/common-passwords.txt"), "utf8");
 await writeFile(path.join(beside, "common-passwords.bloom"), filterOf(passwords));
 
-// The day of the list, then a domain on each line (edge/src/account/disposable_domains.rs).
+// The list's date, then one domain per line (edge/src/account/disposable_domains.rs).
 const lists = path.join(here, "../../origin/data/lists/disposable.toml");
 const { disposable } = parse(await readFile(lists, "utf8"));
 await writeFile(
@@ -47,7 +47,8 @@ await writeFile(
   `${[disposable.date, ...disposable.names].join("\n")}\n`,
 );
 
-// A script of its own, for a worker. Its library would start workers from texts, which the policy forbids.
+// A separate script for a worker. Its library would start workers from texts, which the policy
+// forbids.
 const spreadsheets = await build({
   absWorkingDir: here,
   entryPoints: ["src/spreadsheet/worker.ts"],
@@ -74,7 +75,7 @@ const spreadsheets = await build({
 const [worker] = Object.keys(spreadsheets.metafile.outputs);
 
 const ENTRY = "src/main.tsx";
-// In the same build, so that both agree about the names of style classes.
+// Part of the same build, so that both use the same names for style classes.
 const PRERENDER = "src/prerender.tsx";
 const { metafile } = await build({
   absWorkingDir: here,
@@ -108,7 +109,7 @@ const outputs = Object.entries(metafile.outputs).map(([file, output]) => ({
 const outputOf = (entry) => outputs.find((output) => output.entryPoint === entry);
 const at = ({ url }) => path.join(dist, url);
 
-// Node reads the chunks as modules only where a manifest says so.
+// Node only loads the chunks as modules if a manifest says so.
 const manifest = path.join(dist, "assets/package.json");
 await writeFile(manifest, '{"type":"module"}');
 const { PAGES, draw, isDrawn, readable } = await import(pathToFileURL(at(outputOf(PRERENDER))));
@@ -118,7 +119,7 @@ for (const page of PAGES.filter(({ description, access }) => description !== nul
 await rm(manifest);
 await rm(at(outputOf(PRERENDER)));
 
-// The entry's sheet has the styles of all pages; esbuild writes those of each group once more.
+// The entry's sheet contains the styles of all pages; esbuild writes those of each group again.
 const style = outputs.find(({ file }) => file === outputOf(ENTRY).cssBundle);
 for (const sheet of outputs.filter((output) => output.url.endsWith(".css") && output !== style))
   await rm(at(sheet));

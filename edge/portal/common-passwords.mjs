@@ -1,4 +1,5 @@
-// The filter of the most common passwords that the Worker reads (edge/src/credentials/common_passwords.rs).
+// Builds the filter of the most common passwords, which the Worker reads
+// (edge/src/credentials/common_passwords.rs).
 import { createHash } from "node:crypto";
 
 /** 30 bits for each of the 52,000 passwords of eight characters or more: one other text in 100,000 is taken for one. */

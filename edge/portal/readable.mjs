@@ -67,7 +67,7 @@ function converter() {
     bulletListMarker: "-",
   });
   service.use(tables);
-  // Within a word an underscore is no emphasis: paths and codes stay as programs know them.
+  // An underscore within a word isn't emphasis: paths and codes stay unchanged.
   const { escape } = service;
   service.escape = (text) => escape.call(service, text).replace(/(?<=\w)\\_(?=\w)/g, "_");
   service.remove([

@@ -1,4 +1,4 @@
-// The API reference as plain HTML, drawn from the service's description of itself.
+// The API reference as plain HTML, generated from the API description.
 
 const METHODS = ["get", "post", "put", "delete"];
 

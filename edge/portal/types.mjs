@@ -5,8 +5,8 @@ import openapiTS, { astToString } from "openapi-typescript";
 
 const file = (name) => new URL(name, import.meta.url);
 const description = JSON.parse(await readFile(file("../openapi.json"), "utf8"));
-// Lists to which a later version may add are open for everybody else. The portal is deployed with the Worker: it knows all
-// of them, and its words are checked against them.
+// In the description, lists to which a later version may add are open. The portal is deployed with
+// the Worker, so it knows all values, and its texts are checked against them.
 for (const schema of Object.values(description.components.schemas))
   for (const member of Object.values(schema.properties ?? {}))
     if (member["x-extensible-enum"]) member.enum = member["x-extensible-enum"];

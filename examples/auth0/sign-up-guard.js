@@ -4,7 +4,7 @@
 const PATIENCE_MS = 5_000;
 
 exports.onExecutePreUserRegistration = async (event, api) => {
-  // Users without an email sign up by phone.
+  // Users without an email address sign up by phone.
   if (!event.user.email) return;
   const decision = await decide(event.secrets, event.user.email);
   if (decision?.decision !== "refuse") return;

@@ -1,5 +1,4 @@
-//! Writes the manual page and the shells' completions, which the package contains, into the folder that is
-//! given.
+//! Writes the manual page and the shells' completions for the package into the given folder.
 
 use std::{env, fs, path::PathBuf};
 

@@ -1,5 +1,5 @@
-// Calls of Cloudflare's API by `deploy`: they read and create resources. Migrations and the
-// Worker are wrangler's.
+// Cloudflare API calls of `deploy`: they read and create resources. Wrangler handles migrations and
+// the Worker.
 
 /** A reason to end the run that the operator can do something about. */
 export class Stop extends Error {}
@@ -126,7 +126,7 @@ export class Platform {
       });
       text = await reply.text();
     } catch (error) {
-      // While wrangler ran, our own connections were closed, and nobody here could notice.
+      // While wrangler ran, our own connections were closed unnoticed.
       if (method === "GET" && !isAgain) return this.call(method, path, body, expected, true);
       throw new Stop(`${method} ${path}: no answer (${error.cause?.code ?? error.message}). Run this again`);
     }

@@ -1,4 +1,4 @@
-// The frame and the page of the address bar, for people who may see it.
+// The page frame, and the page of the current URL for people who may see it.
 import { LocationProvider, Route, Router, useLocation } from "preact-iso/router";
 import { useEffect } from "preact/hooks";
 import { CONTENTS } from "./contents";
@@ -47,7 +47,7 @@ function Guarded({ page }: { page: Page }) {
     if (elsewhere !== undefined) route(elsewhere, true);
   }, [elsewhere]);
   const layout = page.file === "guest" ? "narrow" : "wide";
-  // A guest page that leads on has a member page after it.
+  // A guest page that redirects is followed by a member page.
   if (elsewhere !== undefined) return <Waiting layout={member ? "wide" : "narrow"} />;
   const content = CONTENTS[page.name];
   return "here" in content ? <content.here /> : <LazyPage load={content.load} layout={layout} />;

@@ -1,4 +1,4 @@
-// First message of the overview after an emailed link.
+// First message on the overview after an emailed link was used.
 export type Greeting = "confirmed" | "password-set";
 
 let greeting: Greeting | undefined;

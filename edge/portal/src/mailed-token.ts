@@ -1,5 +1,5 @@
-// The token of a mailed link, taken when the page loads: it leaves the address bar, and with it the
-// history, bookmarks and screenshots, before anything is drawn.
+// The token of a mailed link, taken when the page loads: it is removed from the address bar, and so
+// from history, bookmarks and screenshots, before anything is drawn.
 let token: string | undefined;
 
 export function takeFromAddressBar(): void {

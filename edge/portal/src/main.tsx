@@ -1,4 +1,4 @@
-// The browser's entry: takes a mailed token out of sight, then draws the portal.
+// The browser's entry: hides a mailed token, then draws the portal.
 import "./base.css";
 import { hydrate, render } from "preact";
 import { App } from "./app";
@@ -9,7 +9,7 @@ takeFromAddressBar();
 session.followOtherTabs();
 const portal = document.getElementById("portal");
 if (portal === null) throw new Error("The document has no #portal");
-// The build draws a guest's view. Members get another one in its place.
+// The build draws the guests' view. Members get their own view instead.
 if (portal.dataset["drawn"] !== undefined && session.current() === undefined) hydrate(<App />, portal);
 else {
   portal.replaceChildren();

@@ -1,4 +1,4 @@
-// Links that the router follows, and the target of sign-in.
+// Links for the router, and the page after sign-in.
 import { PAGES, pageAt } from "./pages";
 
 const PATHS = PAGES.flatMap(({ path }) => (path === null || path === "/" ? [] : [path]));

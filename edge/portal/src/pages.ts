@@ -1,4 +1,4 @@
-// Every page of the portal: where it is, what its tab says, and who may see it. Data only, so that the
+// Every page of the portal: its path, its tab's title, and who may see it. Data only, so that the
 // build, the navigation and the pages themselves can all read it.
 
 /** `guest` pages are for people who are not signed in, `member` pages for those who are. */

@@ -1,4 +1,4 @@
-// The plans, as every page tells them. A test compares them with the service.
+// The plans as shown on every page. A test compares them with the service.
 interface Plan {
   name: string;
   checksPerDay: number;

@@ -1,4 +1,4 @@
-// Run by the build, not by browsers: draws the document of each page as a guest sees it first.
+// Runs in the build, not in browsers: draws each page's document as guests see it first.
 import { render } from "preact-render-to-string";
 import { App } from "./app";
 import { CONTENTS } from "./contents";

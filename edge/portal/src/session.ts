@@ -1,5 +1,6 @@
-// The session that sign-in gave. Its token is in the storage of this tab, and the API key in memory alone. Open tabs
-// tell each other: a link opened in a new tab is signed in, and signing out in one tab signs out all of them.
+// The current session. Its token is in the storage of this tab, and the API key in memory only.
+// Open tabs inform each other: a link opened in a new tab is signed in, and signing out in one tab
+// signs out all of them.
 import { useEffect, useState } from "preact/hooks";
 import type { components } from "./api/schema";
 
@@ -61,7 +62,7 @@ export function useSession(): Session | undefined {
   const [, redraw] = useState({});
   const drawn = session;
   useEffect(() => {
-    // Another tab may have answered since the drawing.
+    // Another tab may have responded since the page was drawn.
     if (session !== drawn) redraw({});
     return listen(() => redraw({}));
   }, []);
@@ -90,7 +91,7 @@ function hear(message: Message): void {
       if (session !== undefined) channel?.postMessage({ kind: "known", session } satisfies Message);
       return;
     case "known":
-      // A tab that is asked may be behind this one.
+      // The tab that asks may have a newer session than the one that answers.
       if (session !== undefined && (session.token !== message.session.token || session.api_key !== undefined))
         return;
       if (session === undefined && ending !== undefined) return;
@@ -116,7 +117,7 @@ function store({ token, email }: Session): void {
   try {
     sessionStorage.setItem(STORED, JSON.stringify({ token, email }));
   } catch {
-    // Storage is full or forbidden: the session then lives in memory alone.
+    // If storage is full or blocked, the session is in memory only.
   }
 }
 
@@ -124,7 +125,7 @@ function removeFrom(storage: "localStorage" | "sessionStorage", key: string): vo
   try {
     globalThis[storage].removeItem(key);
   } catch {
-    // Forbidden: then nothing is there either.
+    // If storage is blocked, nothing is stored either.
   }
 }
 
@@ -132,7 +133,7 @@ function forgetEverything(): void {
   try {
     for (const key of Object.keys(localStorage)) if (key.startsWith(PREFIX)) removeFrom("localStorage", key);
   } catch {
-    // Forbidden: then nothing is there either.
+    // If storage is blocked, nothing is stored either.
   }
 }
 

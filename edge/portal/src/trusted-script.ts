@@ -1,4 +1,5 @@
-// The addresses of scripts that the policy of the pages allows: each under a policy of its own name, which allows that one only.
+// URLs of scripts that the pages' policy allows: each has a policy of its own that allows only this
+// one.
 
 interface Policy {
   createScriptURL: (url: string) => unknown;

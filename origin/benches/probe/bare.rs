@@ -1,4 +1,4 @@
-//! The least that a probe can cost: its one write and the replies to it, over Tokio, without rcpt's code.
+//! Lower bound of a probe's cost: its one write and the replies, over Tokio, without rcpt's code.
 
 use std::net::SocketAddr;
 
@@ -12,7 +12,7 @@ use tokio::{
 
 use crate::cpu::Spent;
 
-/// CPU of one exchange in an open session.
+/// Returns the CPU time of one exchange in an open session.
 pub fn exchange(server: SocketAddr, count: usize, in_flight: usize) -> Result<Spent> {
     Runtime::new()?.block_on(async {
         exchange_all(server, 1_000, in_flight).await?;

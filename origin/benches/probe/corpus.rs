@@ -1,5 +1,5 @@
-//! The accuracy of the verdicts: every reply of the corpus judged, as a table of the status given by the
-//! status that is right; and rules and second reader on replies of sources that they have not seen. It is printed and
+//! Accuracy of the verdicts: judges every reply of the corpus, as a table of given and correct
+//! statuses; and measures rules and second reader on replies of unseen sources. It is printed and
 //! written to `target/bench/verdicts.json`.
 
 use std::{collections::BTreeMap, fs, hint::black_box, path::Path, time::Instant};
@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::figure::Figure;
 
-/// Name, text, and whether a column before the reply says where it was seen.
+/// Name, text, and whether a column before the reply names its source.
 const CORPORA: [(&str, &str, bool); 6] = [
     ("golden", include_str!("../../verdict/src/tests/golden.txt"), false),
     ("seen", include_str!("../../verdict/src/tests/seen.txt"), true),
@@ -29,15 +29,16 @@ const CORPORA: [(&str, &str, bool); 6] = [
 
 #[derive(Debug, Serialize)]
 struct Report {
-    /// Replies and right statuses of each corpus.
+    /// Replies and correct statuses of each corpus.
     corpora: BTreeMap<&'static str, Share>,
-    /// Status given → status right → replies.
+    /// Given status → correct status → replies.
     given_by_right: BTreeMap<&'static str, BTreeMap<&'static str, usize>>,
     /// Replies that don't concern the mailbox and are reported as `false`.
     false_no: Vec<String>,
     /// Replies with another status than the right one.
     wrong: Vec<String>,
-    /// Rules and reader on replies of sources that they have not seen, and the same in the fold that nobody tunes on.
+    /// Results of rules and reader on replies of unseen sources, and in the fold that isn't used
+    /// for tuning.
     out_of_fold: Vec<Interval>,
     apart: Vec<Interval>,
 }
@@ -57,7 +58,7 @@ struct Interval {
 struct Share {
     replies: usize,
     right: usize,
-    /// With the right reason as well, where the corpus names one.
+    /// Replies with the correct reason too, if the corpus names one.
     right_reason: usize,
 }
 
@@ -65,7 +66,7 @@ struct Row {
     name: &'static str,
     stage: Stage,
     status: Status,
-    /// `None` where any reason of the status will do.
+    /// `None` if any reason of the status is correct.
     reason: Option<Reason>,
     reply: Reply,
 }
@@ -115,7 +116,7 @@ fn intervals(judged: &[measure::Judged], scope: Scope) -> Vec<Interval> {
     measure::figures(judged, scope).into_iter().map(of).collect()
 }
 
-/// Microseconds that the reader takes for a reply that it is asked about, on average of those of the corpus.
+/// Returns the average time in microseconds that the reader takes for a reply of the corpus.
 fn reader_cost(rows: &[Collected]) -> Figure {
     const ROUNDS: usize = 200;
     let questions: Vec<_> = rows

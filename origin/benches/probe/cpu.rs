@@ -1,4 +1,4 @@
-//! CPU time for a probe.
+//! CPU time of a probe.
 
 use std::{
     fs,
@@ -82,7 +82,7 @@ fn payer() -> Asker {
     Asker { account: name.clone(), fairness_group: name }
 }
 
-/// A mail server, the domain asked about there, and its replies.
+/// A mail server, the domain checked there, and its replies.
 #[derive(Clone, Copy)]
 struct Server<'a> {
     address: SocketAddr,
@@ -91,9 +91,9 @@ struct Server<'a> {
     domain: &'static str,
 }
 
-/// CPU of this process, the kernel's part on its behalf included, for one probe. The server is another process; but on
-/// the loopback our system call carries each segment to its socket, so the kernel's work to receive it counts as ours:
-/// a good quarter.
+/// Returns the CPU time of this process for one probe, including the kernel's work on its behalf.
+/// The server is another process, but on the loopback interface our system call carries each
+/// segment to its socket, so the kernel's work of receiving it counts as ours: a good quarter.
 fn per_probe(server: Server<'_>, settings: &[(&str, &str)]) -> Result<Spent> {
     let nameserver = Nameserver::start()?;
     let Server { address, status, asker, domain } = server;
@@ -106,7 +106,7 @@ fn per_probe(server: Server<'_>, settings: &[(&str, &str)]) -> Result<Spent> {
     })
 }
 
-/// CPU that a process has used, in microseconds.
+/// CPU time used by a process, in microseconds.
 #[derive(Debug, Clone, Copy)]
 pub struct Spent {
     pub user_us: f64,
@@ -116,7 +116,7 @@ pub struct Spent {
 impl Spent {
     pub fn of(process: &str) -> Result<Self> {
         let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-        // The name in the second field may hold spaces; utime and stime are the 14th and 15th.
+        // The name in the second field may contain spaces; utime and stime are the 14th and 15th.
         let fields = stat.rsplit_once(')').context("no name in the process's stat")?.1;
         let micros = |field: usize| {
             let ticks = fields.split_whitespace().nth(field)?.parse::<f64>().ok()?;
@@ -142,7 +142,7 @@ impl Spent {
     }
 }
 
-/// Runs as a mail server without any recipient, in the words of the largest one.
+/// Runs as a mail server without any recipient, with the texts of the largest operator.
 pub fn be_refuser() -> Result<()> {
     twin::be(|stream, _| async move {
         // The client has left.
@@ -163,7 +163,7 @@ async fn refuse(mut stream: TokioStream) -> std::io::Result<()> {
             Some("QUIT") => return Ok(()),
             _ => "250 2.1.0 OK\r\n",
         });
-        // A flight is answered in one segment, as servers do.
+        // A flight is answered in one segment, as by real servers.
         if line.starts_with("RCPT") || line.starts_with("EHLO") {
             writer.write_all(replies.as_bytes()).await?;
             replies.clear();
@@ -185,7 +185,7 @@ impl Sink {
         drop(free);
         let program = std::env::var("SMTP_SINK").unwrap_or_else(|_| "/usr/sbin/smtp-sink".into());
         let process = Command::new(&program)
-            // -m: more concurrent clients than its default of 256.
+            // -m: more concurrent clients than the default of 256.
             .args(["-u", "nobody", "-m", "1000", &address.to_string(), "1000"])
             .stderr(Stdio::null())
             .spawn()

@@ -13,14 +13,14 @@ pub struct Figure {
     pub unit: &'static str,
     /// Number of measurements.
     pub n: usize,
-    /// It may not be more: the measurement fails then.
+    /// Greatest value; the measurement fails above it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
 }
 
 impl Figure {
     pub fn new(name: &'static str, value: f64, unit: &'static str, n: usize) -> Self {
-        // Two digits are all that two runs agree on.
+        // Two runs only agree on two digits.
         Self { name, value: (value * 100.0).round() / 100.0, unit, n, limit: None }
     }
 
@@ -42,7 +42,7 @@ pub fn print(figures: &[Figure]) {
     }
 }
 
-/// Fails where a figure is above its limit.
+/// Fails if a figure is above its limit.
 pub fn hold_to_limits(figures: &[Figure]) -> Result<()> {
     let above: Vec<_> = figures.iter().filter(|figure| figure.is_above_limit()).collect();
     let names: Vec<_> = above.iter().map(|figure| figure.name).collect();
@@ -58,7 +58,7 @@ pub fn write(figures: &[Figure]) -> Result<()> {
     Ok(())
 }
 
-/// Nearest rank.
+/// Returns a quantile by the nearest-rank method.
 pub fn quantile(values: &mut [f64], part: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let rank = (values.len() as f64 * part).ceil() as usize;

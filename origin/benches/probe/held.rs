@@ -19,12 +19,12 @@ use crate::{
     twin::{self, Twin},
 };
 
-/// The argument that makes this program the silent mail server.
+/// The argument that makes this program a silent mail server.
 pub const TARPIT: &str = "--be-tarpit";
 const HELD: usize = 10_000;
 const TARPITS: usize = 500;
 const GOOD: usize = 500;
-/// 50 a second.
+/// 50 checks a second.
 const BETWEEN_GOOD: Duration = Duration::from_millis(20);
 
 pub fn measure() -> Result<Vec<Figure>> {
@@ -32,7 +32,7 @@ pub fn measure() -> Result<Vec<Figure>> {
     runtime.block_on(async { Ok(vec![rss_held().await?, beside_tarpits().await?]) })
 }
 
-/// Resident memory of this process for each probe whose server is silent after accepting.
+/// Returns the resident memory of this process per probe whose server is silent after accepting.
 async fn rss_held() -> Result<Figure> {
     let (tarpit, nameserver) = (Twin::start(TARPIT)?, Nameserver::start()?);
     let settings = [("RCPT_BUDGET_MS", "600000"), ("RCPT_CONNECT_TIMEOUT_MS", "60000")];
@@ -44,7 +44,7 @@ async fn rss_held() -> Result<Figure> {
     for n in 1..=HELD {
         sessions.push(tokio::spawn(silence(state.clone(), n)));
         if n % 500 == 0 {
-            // The listener's queue is finite.
+            // The listener's queue is limited.
             connected(sockets + n).await?;
         }
     }
@@ -54,7 +54,8 @@ async fn rss_held() -> Result<Figure> {
     Ok(Figure::new("rss_bytes_per_held_probe", bytes, "bytes", HELD).at_most(10_240.0))
 }
 
-/// Extra time of the slowest of a hundred good checks while 500 servers are silent.
+/// Returns the additional time of the slowest of a hundred good checks while 500 servers are
+/// silent.
 async fn beside_tarpits() -> Result<Figure> {
     let (good, tarpit) = (Delayed::start()?, Twin::start(TARPIT)?);
     let nameserver = Nameserver::start()?;
@@ -93,7 +94,7 @@ async fn connected(files: usize) -> Result<()> {
         ensure!(started.elapsed() < Duration::from_secs(60), "connections are not made");
         sleep(Duration::from_millis(10)).await;
     }
-    // Bytes in the kernel's queue haven't reached ours yet.
+    // Bytes in the kernel's queue haven't reached our queue yet.
     sleep(Duration::from_millis(50)).await;
     Ok(())
 }

@@ -17,8 +17,8 @@ use tokio::{
 
 use crate::{figure::Figure, memory, nameserver::Nameserver, origin, twin::Twin};
 
-/// The arguments that make this program a hostile mail server: of every kind, one after the other, or of
-/// the kind that makes us hold the most.
+/// Arguments that make this program a hostile mail server: of each kind in turn, or of the kind
+/// that makes us hold the most.
 pub const EVERY_KIND: &str = "--be-hostile";
 pub const HOARDER: &str = "--be-hoarder";
 const AT_ONCE: usize = 500;
@@ -35,7 +35,7 @@ pub enum Malice {
     Reset,
     RepliesBeforeCommands,
     WrongCodes,
-    /// An answer that is as long as we are willing to hold, and does not end.
+    /// Sends a reply of the greatest length that we hold, without an end.
     Hoard,
 }
 
@@ -59,7 +59,7 @@ impl Malice {
     }
 
     pub async fn meet(self, mut stream: TcpStream) {
-        // The client has had enough; that was the point.
+        // An error means that the client has given up, as intended.
         let _ = self.act(&mut stream).await;
         let _ = stream.read_to_end(&mut Vec::new()).await;
     }
@@ -100,7 +100,7 @@ async fn introduced(stream: &mut TcpStream) -> io::Result<()> {
     stream.read(&mut [0; 1_024]).await.map(drop)
 }
 
-/// Says it, and waits for a command.
+/// Sends the text and waits for a command.
 async fn say(stream: &mut TcpStream, text: &str) -> io::Result<()> {
     stream.write_all(text.as_bytes()).await?;
     stream.read(&mut [0; 1_024]).await.map(drop)
@@ -114,7 +114,8 @@ async fn flood(stream: &mut TcpStream, text: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// 500 concurrent hostile servers: the peak memory they cause, and the time until the last is finished.
+/// Measures 500 concurrent hostile servers: the peak memory they cause, and the time until the last
+/// verdict.
 pub fn measure() -> Result<Vec<Figure>> {
     let before = memory::resident()?;
     let (hostile, slowest) = Runtime::new()?.block_on(beset(EVERY_KIND))?;

@@ -1,14 +1,15 @@
-//! Cost of a probe for us and for the servers: memory while five hundred servers are hostile or ten thousand silent,
-//! round trips and throughput behind a delay line, concurrent sessions, CPU against Postfix's `smtp-sink`; and the
-//! accuracy of the verdicts.
+//! Cost of a probe for us and for the servers: memory while five hundred servers are hostile or ten
+//! thousand silent, round trips and throughput behind a delay line, concurrent sessions, CPU
+//! against Postfix's `smtp-sink`; and the accuracy of the verdicts.
 //!
 //! The figures are printed as a table and written to `target/bench/probe.json`, those of the verdicts to
 //! `target/bench/verdicts.json`. The delay line holds bytes back for 20 ms in each direction and doesn't serialise
 //! replies. TCP's own handshake isn't delayed on the loopback: add one round trip to `cold_rtt` for it.
 //!
-//! `cargo bench --locked --package rcpt-origin -- cpu held` measures those groups alone. Some figures have a limit, above
-//! which the program fails: those of CPU are compared with a bare exchange of the same run, so that they say the same on
-//! every machine. Beside other work any of them may be above it.
+//! `cargo bench --locked --package rcpt-origin -- cpu held` measures those groups alone. Some
+//! figures have a limit, above which the program fails: those of CPU are compared with a bare
+//! exchange of the same run, so that they say the same on every machine. Other work on the machine
+//! may raise any of them above its limit.
 #![expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
 mod bare;
@@ -33,8 +34,8 @@ use hostile::Malice;
 
 type Measure = fn() -> Result<Vec<Figure>>;
 
-/// Memory used and released by an earlier group would hide the needs of a later one: groups with the largest memory
-/// come first.
+/// Memory that an earlier group has used would hide a later one's need, so the groups with the
+/// largest memory come first.
 const GROUPS: [(&str, Measure); 7] = [
     ("hostile", hostile::measure),
     ("corpus", corpus::measure),
@@ -68,7 +69,7 @@ fn main() -> Result<()> {
         }
     }
     figure::print(&figures);
-    // Part of the figures would pass for all of them.
+    // A partial file could be mistaken for a complete one.
     if wanted.is_empty() {
         figure::write(&figures)?;
     }

@@ -9,7 +9,7 @@ pub fn resident() -> Result<usize> {
     status("VmRSS:")
 }
 
-/// The most it was since [`forget_peak`].
+/// Returns the peak since [`forget_peak`].
 pub fn peak() -> Result<usize> {
     status("VmHWM:")
 }

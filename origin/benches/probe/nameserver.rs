@@ -1,4 +1,4 @@
-//! A nameserver that leads every domain to one mail server.
+//! A nameserver with the same mail server for every domain.
 
 use std::{
     net::{Ipv4Addr, SocketAddr, UdpSocket},
@@ -21,7 +21,7 @@ use hickory_resolver::proto::{
 /// A domain with three mail hosts of the same preference.
 pub const THREE_HOSTS: &str = "three.example.org";
 
-/// Answers for every domain that its mail host is `mx.` below it, at 127.0.0.1; [`THREE_HOSTS`] has three.
+/// Answers that each domain's mail host is `mx.` below it, at 127.0.0.1; [`THREE_HOSTS`] has three.
 pub struct Nameserver {
     pub address: SocketAddr,
     pub questions: Arc<AtomicUsize>,

@@ -12,8 +12,8 @@ use crate::nameserver::Nameserver;
 
 pub const TICKET_SECRETS: &str = "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
 
-/// An origin that finds `server` as the mail host of every domain, by way of DNS, and may open as many
-/// sessions with it as it likes.
+/// Starts an origin that finds `server` in DNS as the mail host of every domain, and may open any
+/// number of sessions.
 pub async fn start(
     server: SocketAddr,
     nameserver: &Nameserver,
@@ -36,7 +36,7 @@ pub fn start_at(
         ("RCPT_SMTP_PORT", &port),
         ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
         ("RCPT_OPERATOR_SESSIONS", "100000"),
-        // A thousand wait for two sessions.
+        // A thousand checks wait for two sessions.
         ("RCPT_MAX_PROBES", "10000"),
         ("RCPT_MACHINE_SESSIONS", "100000"),
         ("RCPT_NETWORK_SESSIONS", "100000"),
@@ -48,17 +48,17 @@ pub fn start_at(
     Ok(State::new(config.map_err(|mistakes| anyhow!("{mistakes}"))?)?)
 }
 
-/// Asks about the `n`th address of `domain` and expects it to be accepted.
+/// Checks the `n`th address of `domain` and expects it to be accepted.
 pub async fn accepted(state: &State, n: usize, domain: &str) -> Result<()> {
     answered(state, n, domain, &Asker::default(), Status::Accepted).await
 }
 
-/// Asks about `count` addresses of one domain, `in_flight` at any time.
+/// Checks `count` addresses of one domain, `in_flight` at a time.
 pub async fn accepted_all(state: &Arc<State>, count: usize, in_flight: usize) -> Result<()> {
     answered_all(state, count, in_flight, "example.org", &Asker::default(), Status::Accepted).await
 }
 
-/// Asks about the `n`th address of `domain`, and expects that `status`.
+/// Checks the `n`th address of `domain`, and expects this `status`.
 async fn answered(
     state: &State,
     n: usize,
@@ -73,7 +73,7 @@ async fn answered(
     Ok(())
 }
 
-/// Asks about `count` addresses of `domain`, `in_flight` at any time, and expects that `status` of each.
+/// Checks `count` addresses of `domain`, `in_flight` at a time, and expects this `status` for each.
 pub async fn answered_all(
     state: &Arc<State>,
     count: usize,

@@ -1,4 +1,5 @@
-//! CPU for a check as the edge asks for it: over HTTP, with a ticket of a paying account, its line in the log.
+//! CPU time of a check as the edge sends it: over HTTP, with a paying account's ticket and a log
+//! line.
 
 use std::{
     io::{BufRead, BufReader, Write as _},
@@ -20,10 +21,11 @@ use crate::{
     twin::Twin,
 };
 
-/// The argument that makes this program an origin; the addresses of mail server and nameserver follow.
+/// The argument that makes this program an origin; the addresses of mail server and nameserver
+/// follow.
 pub const ORIGIN: &str = "--be-origin";
 
-/// CPU of an origin's process for one request.
+/// Returns the CPU time of an origin's process for one request.
 pub fn per_request(server: SocketAddr, count: usize, in_flight: usize) -> Result<Spent> {
     let nameserver = Nameserver::start()?;
     let arguments = [server.to_string(), nameserver.address.to_string()];
@@ -35,7 +37,7 @@ pub fn per_request(server: SocketAddr, count: usize, in_flight: usize) -> Result
     Ok(before.until_now(&process)?.per(count))
 }
 
-/// The twin's whole life.
+/// Runs the origin until the process ends.
 pub fn be_origin(mut arguments: impl Iterator<Item = String>) -> Result<()> {
     let mut address = || arguments.next().context("no address")?.parse().context("no address");
     let (server, nameserver): (SocketAddr, SocketAddr) = (address()?, address()?);

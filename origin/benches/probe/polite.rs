@@ -1,4 +1,4 @@
-//! Number of sessions that a host sees, in good times and after a refusal.
+//! Number of sessions that a host sees, normally and after a refusal.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -22,7 +22,7 @@ const LIMITS: &[(&str, &str)] =
 const ADDRESSES: usize = 1_000;
 const AFTER_REFUSAL: usize = 100;
 
-/// Measures the concurrent sessions of a host, and those after it has said 421.
+/// Measures the concurrent sessions of a host, before and after it sends 421.
 pub fn measure() -> Result<Vec<Figure>> {
     Runtime::new()?.block_on(async {
         let (welcoming, nameserver) = (Host::start("220 mx\r\n")?, Nameserver::start()?);

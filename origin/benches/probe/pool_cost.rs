@@ -1,4 +1,5 @@
-//! The pool's own work for a warm check, as it fills up: a session, its note and its return. No server is asked.
+//! The pool's own work for a check in an open session, with more and more entries: granting,
+//! recording and returning a session. No server is contacted.
 
 use std::{sync::Arc, time::Duration};
 
@@ -40,7 +41,7 @@ pub fn measure() -> Result<Vec<Figure>> {
     })
 }
 
-/// A question of `account` about `domain`, with time enough for all measurements.
+/// Returns a check of `domain` for `account`, with enough time for all measurements.
 fn question(group: &str, account: &str, domain: &str) -> Result<Question> {
     Ok(Question {
         address: Address::parse(&format!("user@{domain}"))?,
@@ -102,7 +103,7 @@ async fn of_domains(name: &'static str, domains: usize, accounts: usize) -> Resu
     cost(name, &pool()?, &questions?).await
 }
 
-/// Free accounts have all met a refusal at one operator within the hour, and a paying one asks.
+/// All free accounts had a refusal at one operator within the hour, and a paying account checks.
 async fn after_refusals(name: &'static str, accounts: usize) -> Result<Figure> {
     let pool = pool()?;
     for n in 0..accounts {

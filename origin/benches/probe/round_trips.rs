@@ -1,4 +1,4 @@
-//! Round trips, connections and questions for a probe, and probes a second.
+//! Round trips, connections and DNS queries per probe, and probes a second.
 
 use std::{sync::atomic::Ordering, time::Instant};
 
@@ -33,11 +33,11 @@ pub fn measure() -> Result<Vec<Figure>> {
     })
 }
 
-/// Median time of one probe after the other, in round trips of the line.
+/// Returns the median time of sequential probes, in round trips of the line.
 async fn sequence(settings: &[(&str, &str)], count: usize) -> Result<f64> {
     let (server, nameserver) = (Delayed::start()?, Nameserver::start()?);
     let state = origin::start(server.address, &nameserver, settings).await?;
-    // The first fills the DNS cache, and opens the session where one is pooled.
+    // The first probe fills the DNS cache, and opens the session if sessions are pooled.
     origin::accepted(&state, 0, "example.org").await?;
     let mut times = Vec::with_capacity(count);
     for n in 1..=count {
@@ -48,7 +48,7 @@ async fn sequence(settings: &[(&str, &str)], count: usize) -> Result<f64> {
     Ok(quantile(&mut times, 0.5))
 }
 
-/// With the sessions that an operator is allowed by default, and everything cold.
+/// Uses an operator's default sessions, with everything cold.
 async fn hundred_of_one_domain() -> Result<(f64, f64)> {
     let (server, nameserver) = (Delayed::start()?, Nameserver::start()?);
     let settings = [("RCPT_MACHINE_SESSIONS", "2"), ("RCPT_SESSION_INTERVAL_MS", "500")];
@@ -58,8 +58,8 @@ async fn hundred_of_one_domain() -> Result<(f64, f64)> {
     Ok((count(&server.connections), count(&nameserver.questions)))
 }
 
-/// A cold probe is two and a half round trips of 40 ms behind this line, so that 50 in flight can be 500
-/// a second and no more; for warm ones, a round trip each, the ceiling is 1,250.
+/// A cold probe takes two and a half round trips of 40 ms behind this line, so 50 in flight make at
+/// most 500 a second; warm ones take a round trip each, so at most 1,250.
 async fn throughput(name: &'static str, settings: &[(&str, &str)], count: usize) -> Result<Figure> {
     let (server, nameserver) = (Delayed::start()?, Nameserver::start()?);
     let state = origin::start(server.address, &nameserver, settings).await?;

@@ -1,4 +1,4 @@
-//! A copy of this program in a process of its own, as a mail server.
+//! A copy of this program in its own process, as a mail server.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -24,7 +24,7 @@ impl Twin {
         Self::start_with(role, &[])
     }
 
-    /// `arguments` follow the role. Its log goes nowhere.
+    /// `arguments` follow the role. Its log is discarded.
     pub fn start_with(role: &str, arguments: &[String]) -> Result<Self> {
         let mut process = Command::new(std::env::current_exe()?)
             .arg(role)
@@ -54,7 +54,7 @@ impl Drop for Twin {
     }
 }
 
-/// The twin's whole life: says where it is, and gives each connection to `serve`, with its number.
+/// Runs the twin: announces its address, and passes each connection to `serve` with its number.
 pub fn be<F>(serve: impl Fn(TcpStream, usize) -> F) -> Result<()>
 where
     F: Future<Output = ()> + Send + 'static,

@@ -1,5 +1,5 @@
-//! Histories over the pool's public interface: no more sessions than its limits, its counts agree with the sessions that
-//! exist, and nobody waits beyond the deadline.
+//! Histories of the pool's public interface: never more sessions than its limits, counts that agree
+//! with the existing sessions, and no wait beyond the deadline.
 #![no_main]
 
 use std::{
@@ -119,7 +119,7 @@ async fn probe(pool: Arc<Pool<Session>>, [who, place, took, end]: [u8; 4]) {
     if end & 4 > 0 {
         permit.keep(session);
     } else {
-        // The connection ends before its permit.
+        // The connection ends before its permit is dropped.
         drop(session);
     }
 }

@@ -1,4 +1,5 @@
-//! Words of a server that are shown hold no address, no IP address and none of our names, and those of the log no domain.
+//! A server's text as shown contains no address, no IP address and none of our names, and in the
+//! log no domain.
 #![no_main]
 
 use std::{
@@ -14,7 +15,7 @@ use rcpt_shared::Address;
 mod redact;
 
 const HELO_NAME: &str = "probe.example.net";
-/// With the sanitizer, and on a busy machine: a reply takes microseconds without.
+/// Time limit with the sanitizer on a busy machine; normally a reply takes microseconds.
 const LONGEST: Duration = Duration::from_millis(100);
 const MAX_CHARS: usize = 512;
 
@@ -24,7 +25,7 @@ fuzz_target!(|input: (&str, &str)| {
     let local_part = address.local_part();
     let words: String = words.chars().take(8_192).collect();
     let text = format!("<{local_part}> {words} {HELO_NAME} {}", address.normal());
-    // The machine may pause the process, but hardly three times in a row.
+    // The machine may pause the process, but hardly three times in succession.
     let is_quick = || {
         let began = Instant::now();
         let _ = redact::redact_for_log(&text, &address, [HELO_NAME]);

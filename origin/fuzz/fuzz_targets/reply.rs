@@ -1,4 +1,5 @@
-//! A reply is the same however the stream is cut, and judging it never panics and never takes long.
+//! A reply is the same however the stream is split, and judging it never panics and never takes
+//! long.
 #![no_main]
 
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use rcpt_shared::Stage;
 use rcpt_smtp::{Reply, ReplyError, ReplyParser};
 use rcpt_verdict::judge;
 
-/// With the sanitizer, and on a busy machine: a judgement takes microseconds without.
+/// Time limit with the sanitizer on a busy machine; normally a judgement takes microseconds.
 const LONGEST: Duration = Duration::from_millis(100);
 
 fn replies(pieces: &[&[u8]]) -> (Vec<Reply>, Option<ReplyError>) {
@@ -28,7 +29,7 @@ fn replies(pieces: &[&[u8]]) -> (Vec<Reply>, Option<ReplyError>) {
     (told, None)
 }
 
-// The tables are made once, and not in the time of a judgement.
+// The tables are loaded before the judgement is measured.
 fuzz_target!(init: rcpt_verdict::load(), |input: (u16, &[u8])| {
     let (cut, bytes) = input;
     let (before, after) = bytes.split_at(usize::from(cut) % (bytes.len() + 1));
@@ -39,7 +40,7 @@ fuzz_target!(init: rcpt_verdict::load(), |input: (u16, &[u8])| {
     for reply in told.0 {
         assert!((200..600).contains(&reply.code));
         for stage in [Stage::Banner, Stage::Ehlo, Stage::StartTls, Stage::Mail, Stage::Rcpt] {
-            // The machine may pause the process, but hardly three times in a row.
+            // The machine may pause the process, but hardly three times in succession.
             let is_quick = || {
                 let began = Instant::now();
                 let _ = judge(stage, &reply);

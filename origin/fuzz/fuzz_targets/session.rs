@@ -1,4 +1,4 @@
-//! A whole session against a server that says anything: it ends, and never in a panic.
+//! A complete session against a server with arbitrary output: it ends, and never in a panic.
 #![no_main]
 
 mod tape;

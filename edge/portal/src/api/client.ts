@@ -76,7 +76,7 @@ function filled(path: string, params: Record<string, string>): string {
 /** Ends a session on the service, without waiting for it: in this browser it is over already. */
 export function endSession(token: string): void {
   const headers = { Authorization: `Bearer ${token}` };
-  // It outlives the page, and nothing can be done where it fails.
+  // The request outlives the page, and a failure has no consequence.
   void fetch(`${API_URL}/v1/auth/sign-out`, {
     method: "POST",
     headers,

@@ -1,4 +1,4 @@
-// Calls of the scans' pages to the API.
+// API calls of the scans' pages.
 import { type Schemas, call } from "./client";
 
 export type Scan = Schemas["Scan"];

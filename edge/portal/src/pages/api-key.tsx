@@ -1,4 +1,4 @@
-// The API key: shown when asked for, and replaced.
+// The API key: shown on request, and replaced.
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import { Problem } from "../api/problem";
@@ -22,7 +22,7 @@ export default function ApiKey() {
   const [showing, setShowing] = useState(false);
   const [rotated, setRotated] = useState(false);
   const account = useResource(() => call("get", "/v1/me", "session"));
-  // The key came with sign-in; it may have been replaced since, in another browser.
+  // The key is from sign-in; it may have been replaced in another browser since.
   const works = useResource(async () => apiKey === undefined || (await isAlive(apiKey)));
   return (
     <Page

@@ -1,4 +1,4 @@
-// Makes a new address the account's. A button does it, not the visit: mail scanners open links.
+// Makes a new address the account's. A click is required, because mail scanners open links.
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import { forgetMailedToken, mailedToken } from "../mailed-token";

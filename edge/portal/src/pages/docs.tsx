@@ -1,4 +1,4 @@
-// The API reference: how to start, then every operation, drawn from the service's own description of itself.
+// The API reference: how to start, then every operation, generated from the API description.
 import { useEffect, useState } from "preact/hooks";
 import { call } from "../api/client";
 import { useSession } from "../session";
@@ -46,7 +46,7 @@ function Reference({ document: description }: { document: Document }) {
   const [wide] = useState(() => matchMedia(WIDE).matches);
   const { first, others } = inOrder(description);
   useEffect(() => {
-    // The browser looked for the target before it was there.
+    // The browser has looked for the target before it existed.
     if (location.hash !== "") document.getElementById(location.hash.slice(1))?.scrollIntoView();
   }, []);
   const chosen: Chosen = { member, apiKey, keyShown, language, onLanguage: setLanguage };
@@ -107,7 +107,7 @@ const TITLES: Record<string, string> = { Validation: "Checking" };
 type Tagged = [string, Endpoint[]][];
 
 function Contents({ first, others }: { first: Tagged; others: Tagged }) {
-  // On a narrow window the list is as long as the window: it opens when asked for.
+  // In a narrow window the list would fill the screen, so it opens on request.
   const [open, setOpen] = useState(false);
   const group = (title: string, links: [string, string][]) => (
     <div>

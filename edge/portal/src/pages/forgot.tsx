@@ -1,4 +1,5 @@
-// Asks for a link to set a new password. What is said next is the same whether there is an account or not.
+// Asks for a link to set a new password. The next message is the same whether or not the account
+// exists.
 import { call } from "../api/client";
 import { MailFlow } from "../ui/mail-flow";
 import { addressMistake } from "../words/addresses";

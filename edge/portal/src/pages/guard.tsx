@@ -1,4 +1,4 @@
-// The sign-up guard: what the owner's own forms refuse, a field to try it, and the hook for Supabase.
+// The sign-up guard: what the owner's forms reject, a field to try it, and the hook for Supabase.
 import { useState } from "preact/hooks";
 import { type Schemas, call } from "../api/client";
 import { Button } from "../ui/button";

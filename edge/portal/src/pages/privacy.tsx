@@ -1,4 +1,4 @@
-// Stored data, for how long, and data that is never stored.
+// Which data is stored, for how long, and which never is.
 import { contactUrl } from "../site";
 import { Page } from "../ui/page";
 import { KEPT } from "./privacy/data";

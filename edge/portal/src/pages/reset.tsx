@@ -1,4 +1,4 @@
-// Sets a new password with a mailed link. The code is asked for only where two-factor is on.
+// Sets a new password with a mailed link. A code is only requested if two-factor is on.
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import { Problem } from "../api/problem";

@@ -1,4 +1,4 @@
-// Scans: a new one, those there are, and one of them.
+// Scans: a new one, the list of scans, and a single scan.
 import { useLocation } from "preact-iso/router";
 import { call } from "../api/client";
 import { type Scan, list } from "../api/scans";

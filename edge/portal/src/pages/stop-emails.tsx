@@ -1,4 +1,5 @@
-// Stops the emails that others cause at a mailbox. A button does it, not the visit: mail scanners open links.
+// Stops the emails that others cause at a mailbox. A click is required, because mail scanners open
+// links.
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import { mailedToken } from "../mailed-token";

@@ -1,5 +1,6 @@
-// Confirms an email address. A button does it, not the visit: mail scanners open links, and a link works
-// once. The password is asked for, so that people don't confirm one that a stranger has chosen for their address.
+// Confirms an email address. A click is required, because mail scanners open links, and a link
+// works once. The password is required, so that people don't confirm one that a stranger has chosen
+// for their address.
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import { Form, type Mistakes } from "../ui/form";

@@ -1,5 +1,5 @@
-// Takes the place of `fflate` in `read-excel-file`: no worker of its own, which the policy forbids, and no more than
-// is bearable is unpacked, whatever the archive says of itself.
+// Replaces `fflate` in `read-excel-file`: it starts no worker of its own, which the policy forbids,
+// and limits the unpacked size, whatever the archive claims.
 import { type UnzipFileFilter, type Unzipped, unzipSync } from "fflate";
 
 export { strFromU8 } from "fflate";

@@ -1,4 +1,5 @@
-// Reads an Excel file beside the page, which stays responsive: takes a file, answers with the rows of one sheet.
+// Reads an Excel file in a worker, so that the page stays responsive: receives a file and returns
+// the rows of one sheet.
 import readSheets from "read-excel-file/universal";
 import type { Answer } from "./protocol";
 import { TooLarge } from "./unzip";

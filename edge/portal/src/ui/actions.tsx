@@ -1,4 +1,4 @@
-// Buttons and links in a row, which wraps where there is no room.
+// Buttons and links in a row, which wraps if necessary.
 import type { ComponentChildren } from "preact";
 import css from "./actions.module.css";
 

@@ -1,4 +1,4 @@
-// A button that copies a text, and says whether it worked.
+// A button that copies a text and reports whether it worked.
 import { useEffect, useState } from "preact/hooks";
 import { Button } from "./button";
 import css from "./copy.module.css";

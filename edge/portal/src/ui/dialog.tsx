@@ -1,4 +1,4 @@
-// A modal dialog of the browser's own: it keeps the focus, closes on Escape, and gives the focus back.
+// The browser's modal dialog: it keeps the focus, closes on Escape, and returns the focus.
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import css from "./dialog.module.css";
@@ -16,7 +16,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   useEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
-    // Never the button that does something that can't be undone.
+    // The focus is never on a button whose action can't be undone.
     (dialog.current?.querySelector<HTMLElement>("input:not([hidden])") ?? heading.current)?.focus();
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus();

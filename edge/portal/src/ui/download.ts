@@ -1,4 +1,4 @@
-// Files that the portal makes for its reader.
+// Files created for the reader.
 
 /** Hands a file to the reader. */
 export function download(blob: Blob, name: string): void {

@@ -51,7 +51,7 @@ export function Field(props: FieldProps) {
             id={id}
             class={clsx(css.input, mono === true && css.mono, secret && css.secret)}
             name={name}
-            // One of several; the types of Preact want to know which.
+            // One of several types; Preact's types require a specific one.
             type={(secret && shown ? "text" : type) as "text"}
             value={value}
             autocomplete={autocomplete}

@@ -1,4 +1,4 @@
-// Forms: they submit once at a time, and show mistakes and problems in their place.
+// Forms: they submit once at a time, and show mistakes and problems next to the field.
 import type { ComponentChildren, TargetedEvent } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { Problem } from "../api/problem";
@@ -113,7 +113,7 @@ function useForm({ submission, check, onMistakes, shownAtField = [] }: Checked) 
   const form = useRef<HTMLFormElement>(null);
   const { problem } = submission;
 
-  // After the drawing that marks the fields.
+  // Runs after the fields were marked.
   const focusFirstMistake = () =>
     requestAnimationFrame(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus());
 
@@ -122,7 +122,7 @@ function useForm({ submission, check, onMistakes, shownAtField = [] }: Checked) 
     const mistakes = check?.() ?? {};
     onMistakes?.(mistakes);
     if (Object.values(mistakes).every((mistake) => mistake === undefined)) await submission.run();
-    // The last attempt's error doesn't concern this one.
+    // The previous attempt's error doesn't apply to this one.
     else submission.clear();
     focusFirstMistake();
   }

@@ -1,4 +1,4 @@
-// An API key or another secret: masked until asked for, and copied without being shown.
+// An API key or another secret: masked until requested, and copied without being shown.
 import { useState } from "preact/hooks";
 import { Button } from "./button";
 import { Copy } from "./copy";

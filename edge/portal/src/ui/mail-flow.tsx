@@ -45,7 +45,7 @@ const ADDRESS_PROBLEMS = ["invalid_email", "undeliverable_email", "disposable_em
 export function MailFlow(props: MailFlowProps) {
   const { title, lead, email, onEmail, emailHint, suggestion, check, shownAtField = [], children } = props;
   const [mistakes, setMistakes] = useState<Mistakes>({});
-  // It stays over a reload, in this tab's history alone.
+  // It survives a reload, in this tab's history only.
   const [mailed, setMailed] = useState(mailedTo);
   const token = useRef<string | undefined>(undefined);
   const [tokensUsed, setTokensUsed] = useState(0);
@@ -53,7 +53,7 @@ export function MailFlow(props: MailFlowProps) {
   const submission = useSubmission(async () => {
     const address = mailed ?? trimmed(email);
     const sentToken = token.current;
-    // It is good once, and another widget gets the next.
+    // The token is valid once; another widget gets the next.
     token.current = undefined;
     try {
       await props.send(address, sentToken === undefined ? {} : { turnstile_token: sentToken });

@@ -1,4 +1,4 @@
-// Pages that a mailed link opens: they hold its token, use it once, and sign in with what it gives.
+// Pages opened by a mailed link: they keep its token, use it once, and sign in with the result.
 import type { ComponentChildren } from "preact";
 import { useLocation } from "preact-iso/router";
 import { useState } from "preact/hooks";

@@ -1,4 +1,4 @@
-// The sign of a verdict, beside words that say the same.
+// The symbol of a verdict, next to words with the same meaning.
 import { clsx } from "clsx";
 import type { VerdictTone } from "../words/verdicts";
 import css from "./mark.module.css";

@@ -1,4 +1,4 @@
-// A new password, with the rules told before they are broken and a hint at its strength.
+// A new password, with the rules shown in advance and a hint about its strength.
 import { LONGEST, SHORTEST, strengthOf } from "../words/strength";
 import { Field } from "./field";
 import css from "./password-field.module.css";

@@ -1,5 +1,5 @@
-// Cloudflare Turnstile, where the operator has set it up. Most readers see nothing of it. Its token goes along with the form;
-// where it fails or isn't done yet, the form is sent without one.
+// Cloudflare Turnstile, if the operator has configured it. Most readers don't notice it. Its token
+// is sent with the form; if it fails or isn't ready, the form is sent without one.
 import { useEffect, useRef } from "preact/hooks";
 import { trustedScript } from "../trusted-script";
 
@@ -45,7 +45,7 @@ export function PersonCheck({ onToken }: PersonCheckProps) {
         appearance: "interaction-only",
         callback: onToken,
         "expired-callback": () => onToken(undefined),
-        // Handled: the widget is not to throw.
+        // Handled here, so that the widget doesn't throw.
         "error-callback": () => true,
       });
       if (widget !== undefined) remove = () => turnstile.remove(widget);

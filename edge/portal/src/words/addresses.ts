@@ -1,4 +1,4 @@
-// Typed email addresses: their sent form, and their certain mistakes.
+// Typed email addresses: the form that is sent, and obvious mistakes.
 
 /** The longest mailbox name and the longest address that mail can have (RFC 5321). */
 const LONGEST_NAME = 64;
@@ -37,7 +37,7 @@ export function checkMistake(typed: string): string | undefined {
 }
 
 function malformed(address: string): string | undefined {
-  // A quoted name may hold anything, also another @.
+  // A quoted name may contain anything, including another @.
   if (address.startsWith('"')) return undefined;
   const parts = address.split("@");
   if (parts.length === 1 && address.includes("＠")) return "This has a full-width ＠. Type @ instead.";

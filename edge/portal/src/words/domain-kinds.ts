@@ -1,4 +1,4 @@
-// The kind of a domain as a person would put it.
+// Kinds of domains, described in everyday words.
 import type { Details } from "../api/details";
 
 export type DomainDetails = NonNullable<Details["domain"]>;

@@ -1,5 +1,5 @@
-// A call written down in each language. What works with an API key is shown with our clients; the rest, which is
-// the portal's business, with what each language brings along.
+// A call in each language. Calls that accept an API key use our clients; the others, which only the
+// portal needs, use each language's own tools.
 import { camelToSnake, jsonLiteral, pythonLiteral } from "./literals";
 
 export interface Example {

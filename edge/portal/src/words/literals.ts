@@ -1,4 +1,4 @@
-// Values as programs write them.
+// Formats values as in programs.
 
 /** JSON, with room and without quotes where TypeScript needs none. */
 export function jsonLiteral(value: unknown): string {

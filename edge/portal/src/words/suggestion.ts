@@ -6,7 +6,7 @@ export function suggestionFor(typed: string): string | undefined {
   const email = trimmed(typed);
   const suggestion = run({ email, domains: POPULAR_DOMAINS, topLevelDomains: [] });
   if (suggestion === undefined || !POPULAR_DOMAINS.includes(suggestion.domain)) return undefined;
-  // A country's own domain, such as yahoo.com.br, is no slip.
+  // A country's own domain, such as yahoo.com.br, isn't a typing mistake.
   const domain = email.slice(email.lastIndexOf("@") + 1).toLowerCase();
   return domain.startsWith(`${suggestion.domain}.`) ? undefined : suggestion.full;
 }

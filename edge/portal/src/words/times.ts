@@ -1,4 +1,4 @@
-// Times and amounts in words.
+// Times and amounts as texts.
 
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;

@@ -1,4 +1,4 @@
-// The address that was typed on one of the pages for guests, for the next of them. It's in memory only.
+// The address typed on one of the guests' pages, for the next one. It is kept in memory only.
 import { useState } from "preact/hooks";
 import * as session from "../session";
 

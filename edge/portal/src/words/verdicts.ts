@@ -1,4 +1,4 @@
-// A verdict as a person would put it.
+// Verdicts, described in everyday words.
 import type { Details, ValidationResult } from "../api/details";
 
 /** `unknown` says that it can't be known, which is not the same as no. */

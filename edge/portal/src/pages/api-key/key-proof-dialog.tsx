@@ -1,4 +1,4 @@
-// Asks for the password, and for a code where two-factor is on, before something is done to keys.
+// Asks for the password, and for a code if two-factor is on, before an action on keys.
 import { useState } from "preact/hooks";
 import { Button } from "../../ui/button";
 import { Dialog } from "../../ui/dialog";

@@ -1,4 +1,4 @@
-// Named keys: listed, made, confirmed, ended, and all replaced at once.
+// Named keys: listed, created, confirmed, ended, and all replaced at once.
 import { useState } from "preact/hooks";
 import { type Schemas, call } from "../../api/client";
 import * as session from "../../session";

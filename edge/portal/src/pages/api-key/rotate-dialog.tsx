@@ -1,4 +1,4 @@
-// Asks before the API key is replaced, for a code too where two-factor is on.
+// Asks for confirmation before the API key is replaced, and for a code if two-factor is on.
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import * as session from "../../session";
@@ -22,7 +22,7 @@ export function RotateDialog({ twoFactor, onClose, onRotated }: RotateDialogProp
     session.replaceKey(api_key);
     onRotated();
   });
-  // It may have been turned on in another browser since.
+  // Two-factor may have been turned on in another browser since.
   const coded = twoFactor || submission.told(CODE_PROBLEMS) !== undefined;
   return (
     <Dialog title="Replace your API key?" onClose={onClose}>

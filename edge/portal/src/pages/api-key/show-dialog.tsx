@@ -26,7 +26,7 @@ export function ShowDialog({ email, onClose }: ShowDialogProps) {
     session.replaceKey(api_key);
     onClose();
   });
-  // It's asked for once it turns out to be needed.
+  // The code is requested when it turns out to be necessary.
   const wanted = submission.told(CODE_PROBLEMS) !== undefined;
   if (wanted && !coded) setCoded(true);
   return (

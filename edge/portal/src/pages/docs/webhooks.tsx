@@ -1,4 +1,4 @@
-// Webhooks: the event, its headers, and how to know that it's genuine.
+// Webhooks: the event, its headers, and how to verify it.
 import { useState } from "preact/hooks";
 import { Code } from "../../ui/code";
 import { Page } from "../../ui/page";

@@ -1,4 +1,4 @@
-// Three real answers side by side: a code alone does not say whether a mailbox exists.
+// Three real results compared: a code alone doesn't say if a mailbox exists.
 import type { ValidationResult } from "../../api/details";
 import { Mark } from "../../ui/mark";
 import { explain, replyOf } from "../../words/verdicts";

@@ -1,4 +1,5 @@
-// Replays recorded answers: visitors see real ones, and mail servers are asked only for accounts.
+// Shows recorded responses: visitors see real ones, but mail servers are only contacted for
+// accounts.
 import { useState } from "preact/hooks";
 import type { ValidationResult } from "../../api/details";
 import { useSession } from "../../session";

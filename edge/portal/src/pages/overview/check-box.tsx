@@ -44,7 +44,7 @@ export function CheckBox({ onCounted }: { onCounted: () => void }) {
     onCounted();
   });
   const { problem, busy } = submission;
-  // Errors of this operation have no code, so the status tells that the address is meant.
+  // Errors of this operation have no code, so the status shows that the error is about the address.
   const refused = problem?.cause.kind === "refused" && problem.cause.status === 400 ? problem : undefined;
 
   return (

@@ -1,4 +1,4 @@
-// A first request that works as it is copied, with the reader's own key.
+// A first request that can be copied and run, with the reader's own key.
 import { useSession } from "../../session";
 import { Card } from "../../ui/card";
 import { ExampleBox } from "../../ui/example-box";

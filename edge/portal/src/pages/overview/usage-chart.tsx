@@ -1,4 +1,5 @@
-// Checks by day, as bars. The numbers come from the account; checked addresses are stored nowhere.
+// Checks by day, as bars. The numbers come from the account; checked addresses aren't stored
+// anywhere.
 import type { Schemas } from "../../api/client";
 import { counted } from "../../words/times";
 import css from "./usage-chart.module.css";

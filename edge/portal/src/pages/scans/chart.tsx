@@ -1,4 +1,4 @@
-// A bar chart that is a table: the bars are there for the eye only.
+// A bar chart that is a table: the bars are only visual.
 import css from "./chart.module.css";
 
 interface ChartProps {

@@ -1,4 +1,4 @@
-// Asks for the list of a scan again, and joins it with the verdicts only where it's the one that was scanned.
+// Asks for a scan's list again, and joins it with the verdicts only if it is the scanned one.
 import { useRef, useState } from "preact/hooks";
 import type { Scan } from "../../api/scans";
 import { useSubmission } from "../../ui/form";

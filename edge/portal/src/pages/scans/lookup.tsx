@@ -1,4 +1,4 @@
-// The results of a scan row by row, beside the reader's own list where it's there, and as a file.
+// The results of a scan row by row, next to the reader's own list if available, and as a file.
 import { useState } from "preact/hooks";
 import type { Scan, ScanResult } from "../../api/scans";
 import { Actions } from "../../ui/actions";

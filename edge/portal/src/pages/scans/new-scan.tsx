@@ -1,4 +1,4 @@
-// A new scan: the list is read here, its column is found, and its parts are sent.
+// A new scan: reads the list, finds its column, and sends its parts.
 import { useLocation } from "preact-iso/router";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Schemas } from "../../api/client";

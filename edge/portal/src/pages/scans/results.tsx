@@ -51,7 +51,7 @@ function useResults(scan: Scan): { read: Reading | undefined; problem: Problem |
   useEffect(() => {
     if (wanted === newest) return;
     if (newest === "over" || pause === 0) return setWanted(newest);
-    // A reading that is under way is waited for.
+    // A reading in progress is awaited.
     if (read?.edition !== wanted && problem === undefined) return;
     const timer = setTimeout(() => setWanted(newest), readAt.current + pause - Date.now());
     return () => clearTimeout(timer);

@@ -1,4 +1,4 @@
-// The reader's own list with our columns added, as CSV in the dialect of the file that came in.
+// The reader's own list with our columns added, as CSV in the original file's dialect.
 import type { ScanResult } from "../../api/scans";
 import { type VerdictName, verdictOf } from "../../words/scan-verdicts";
 import type { KnownList } from "./list/known";

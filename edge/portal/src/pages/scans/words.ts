@@ -1,4 +1,4 @@
-// Scans in words.
+// Texts about scans.
 import type { Unreadable } from "./list/read";
 
 export const STATES: Record<string, { name: string; tone: string; text: string }> = {

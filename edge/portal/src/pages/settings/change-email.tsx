@@ -1,4 +1,4 @@
-// Another email address for the account: the link at the new one makes the change.
+// Changes the account's email address: the link sent to the new address confirms it.
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import { Actions } from "../../ui/actions";

@@ -1,4 +1,4 @@
-// A new password in place of the current one, which ends every other session.
+// Replaces the password, which ends every other session.
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import * as session from "../../session";

@@ -1,4 +1,4 @@
-// Hands the owner everything that is stored of the account, as a file.
+// Lets the owner download everything stored about the account.
 import { call } from "../../api/client";
 import { Actions } from "../../ui/actions";
 import { Button } from "../../ui/button";

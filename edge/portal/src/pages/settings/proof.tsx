@@ -1,4 +1,4 @@
-// Password and, with two-factor on, code: asked for again before anything that can't be undone.
+// Password and, if two-factor is on, code: required again before anything that can't be undone.
 import { useState } from "preact/hooks";
 import { CODE_PROBLEMS, CodeField, codeMistake, plainCode } from "../../ui/code-field";
 import { Field, Username } from "../../ui/field";

@@ -1,4 +1,4 @@
-// A QR code, black on white in either colour scheme: many scanners read nothing else.
+// A QR code, black on white in either colour scheme, because many scanners can't read others.
 import { encode } from "uqr";
 import css from "./two-factor.module.css";
 

@@ -1,4 +1,5 @@
-// New recovery codes. They are shown once, so leaving the page before they are saved is asked about.
+// New recovery codes. They are shown once, so leaving the page before saving them needs a
+// confirmation.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Dialog } from "../../ui/dialog";
 import { Actions } from "../../ui/actions";
@@ -107,7 +108,7 @@ function useLeaving(guards: boolean): Leaving {
     const warn = (event: BeforeUnloadEvent) => {
       if (!decided.current) event.preventDefault();
     };
-    // A second entry of this page, so that Back leads here and can be asked about.
+    // A second history entry for this page, so that Back leads here and can be confirmed.
     const stayHere = () => history.pushState(GUARD, "", location.href);
     const askOnBack = () => {
       if (decided.current) return;

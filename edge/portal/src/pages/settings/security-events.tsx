@@ -1,4 +1,4 @@
-// Actions on the account, and attempts, for its owner to recognize.
+// Actions and attempts on the account, so that its owner can recognise them.
 import { clsx } from "clsx";
 import { useState } from "preact/hooks";
 import { type Schemas, call } from "../../api/client";

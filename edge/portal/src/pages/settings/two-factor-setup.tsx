@@ -1,4 +1,5 @@
-// Turns two-factor authentication on: password, then QR code and a first valid code. Only that turns it on.
+// Turns on two-factor authentication: password, QR code, and a first valid code. It is off until
+// that code.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { call, type Schemas } from "../../api/client";
@@ -79,7 +80,8 @@ function CodeStep({ secret, cancel, onCodes }: CodeStepProps) {
     });
     onCodes(recovery_codes);
   });
-  // Other than at sign-in: nothing has shown yet that phone and service agree.
+  // Differs from sign-in: nothing has shown yet that phone and service have the same time and
+  // secret.
   const wrong =
     submission.told(AT_FIELD) &&
     "That code isn’t right. Check that you scanned the code above and that your phone’s clock is right.";

@@ -1,5 +1,5 @@
-// Fingerprints of the parts of a scan, kept in this browser alone: a list that is chosen again is joined with the
-// verdicts only where every part has the same addresses in the same order.
+// Fingerprints of a scan's parts, kept in this browser only. A list that is chosen again is joined
+// with the verdicts only if every part has the same addresses in the same order.
 
 const PREFIX = "rcpt.scan.";
 /** Results are gone a week after the end of a scan, which lasts a day at most. */
@@ -29,7 +29,7 @@ export function remember(scan: string, list: Omit<Remembered, "until">): void {
   try {
     localStorage.setItem(PREFIX + scan, JSON.stringify({ ...list, until: Date.now() + KEPT_MS }));
   } catch {
-    // Storage is full or forbidden: the service is asked instead.
+    // If storage is full or blocked, the service is asked instead.
   }
 }
 
@@ -46,7 +46,7 @@ export function forget(scan: string): void {
   try {
     localStorage.removeItem(PREFIX + scan);
   } catch {
-    // Forbidden: then nothing is there either.
+    // If storage is blocked, nothing is stored either.
   }
 }
 
@@ -56,7 +56,7 @@ function forgetOld(): void {
       if (key.startsWith(PREFIX) && (recall(key.slice(PREFIX.length))?.until ?? 0) < Date.now())
         localStorage.removeItem(key);
   } catch {
-    // Forbidden: then nothing is there either.
+    // If storage is blocked, nothing is stored either.
   }
 }
 

@@ -1,5 +1,5 @@
-// Whether a text is an email address, by the rules of the service (shared/src/address.rs), so that the preview of a
-// list counts what its results will.
+// Checks if a text is an email address, by the service's rules (shared/src/address.rs), so that a
+// list's preview and its results have the same counts.
 import { trimmed } from "../../../words/addresses";
 
 const LOCAL_PART_BYTES = 64;
@@ -46,7 +46,7 @@ function asciiDomain(domain: string): string | undefined {
 
 function encoded(domain: string): string | undefined {
   try {
-    // The label at the end keeps a name that ends in digits from being read as an IPv4 address.
+    // The label at the end keeps a name ending in digits from being parsed as an IPv4 address.
     return new URL(`https://${domain}.a`).hostname.slice(0, -2);
   } catch {
     return undefined;

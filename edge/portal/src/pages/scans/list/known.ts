@@ -1,4 +1,5 @@
-// The lists of scans that were started or recognised in this tab: they never leave the browser but as parts.
+// Lists of scans that were started or recognised in this tab: they leave the browser only as parts
+// of scans.
 import type { List, Sent } from "./read";
 
 export interface KnownList {

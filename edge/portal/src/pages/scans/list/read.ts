@@ -1,4 +1,5 @@
-// Reads a list in the browser: a file or a pasted text, as a table or one address a line. Nothing of it is sent here.
+// Reads a list in the browser: a file or a pasted text, as a table or one address per line. It
+// sends nothing.
 import { isAddress, reduced } from "./format";
 import { pause } from "./pause";
 import { isRecipients, recipientsOf } from "./recipients";
@@ -123,7 +124,7 @@ async function encodingOf(file: File): Promise<{ encoding: string; bom: boolean 
     decoder.decode();
     return { encoding: "utf-8", bom: false };
   } catch {
-    // The copy is UTF-8, which Excel needs a mark for.
+    // The copy is UTF-8, for which Excel needs a mark.
     return { encoding: "windows-1252", bom: true };
   }
 }
@@ -133,7 +134,7 @@ function listOf(name: string, rows: string[][], dialect: Dialect): List {
   const first = rows[0] ?? [];
   const counts = columnsOf(rows).map((column) => addressesIn(rows, column));
   const column = counts.reduce((best, count, at) => (count > (counts[best] ?? 0) ? at : best), 0);
-  // A first cell with an @ is an address with a slip, which must not be passed over as a heading.
+  // A first cell with an @ is a mistyped address, not a heading.
   const headed = rows.length > 1 && (counts[column] ?? 0) > 0 && !(first[column] ?? "").includes("@");
   return {
     name,

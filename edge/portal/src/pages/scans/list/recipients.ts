@@ -31,7 +31,7 @@ function rowsOf(line: string): string[][] {
     address === undefined || address === "" ? [name, ""] : [address, name],
   );
   const found = line.match(ADDRESS) ?? [];
-  // A line that the parser understands otherwise is taken apart by its addresses instead.
+  // If the parser reads a line differently, the line is split by its addresses instead.
   const known = rows.map(([address]) => address);
   return found.every((address) => known.includes(address)) ? rows : found.map((address) => [address, ""]);
 }

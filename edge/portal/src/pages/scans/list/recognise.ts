@@ -16,7 +16,7 @@ function* formsOf(list: List, columns: readonly number[]): Generator<List> {
 export async function recognise(scan: Scan, list: List): Promise<Recognition> {
   const remembered = recall(scan.id)?.parts;
   const complete = remembered?.length === Math.ceil(scan.total / PART);
-  // The service counts its answers, so it is asked about the likeliest column only.
+  // The service counts its answers, so only the likeliest column is compared.
   const columns = complete ? likelyColumns(list) : [list.column];
   let refused: "size" | "differs" | "unsure" = "size";
   let last: readonly string[] | undefined;
@@ -52,7 +52,8 @@ async function ask(scan: string, part: number, addresses: string[]): Promise<boo
   try {
     return await matchPart(scan, part, addresses);
   } catch (error) {
-    // 409: a single address, of which nothing is stored. 404 and 429: the comparison isn't possible, or not any more.
+    // 409: a single address, of which nothing is stored. 404 and 429: the comparison isn't
+    // possible, or no longer.
     if (error instanceof Problem && error.cause.kind === "refused" && error.cause.status < 500)
       return undefined;
     throw error;

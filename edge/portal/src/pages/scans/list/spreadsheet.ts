@@ -1,4 +1,4 @@
-// Rows of an Excel file, read by a worker that ends with it.
+// Reads the rows of an Excel file in a temporary worker.
 import type { Answer } from "../../../spreadsheet/protocol";
 import { trustedScript } from "../../../trusted-script";
 import { UnreadableList } from "./read";
