@@ -59,8 +59,8 @@ struct Copy {
 
 impl Keeping {
     pub fn status(&self) -> KeepingStatus {
-        let known = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|it| *it > 0);
-        KeepingStatus { copied_at: known(&self.copied), recalled_from: known(&self.recalled) }
+        let time_of = |time: &AtomicU64| Some(time.load(Ordering::Relaxed)).filter(|it| *it > 0);
+        KeepingStatus { copied_at: time_of(&self.copied), recalled_from: time_of(&self.recalled) }
     }
 }
 

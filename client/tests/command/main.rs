@@ -355,8 +355,8 @@ fn a_named_key_is_kept_though_it_may_not_see_the_quota_and_a_dead_one_is_not() {
         let ran = run(command(&home).args(sign_in), format!("{KEY}\n").as_bytes());
         let file = home.path().join(".config/rcpt/credentials.json");
         assert_eq!((ran.code == 0, file.exists()), (kept, kept), "{code}: {}", ran.said);
-        let said = if kept { "Signed in with a named key" } else { "This API key can't." };
-        assert!(ran.said.contains(said), "{code}: {}", ran.said);
+        let message = if kept { "Signed in with a named key" } else { "This API key can't." };
+        assert!(ran.said.contains(message), "{code}: {}", ran.said);
     }
 }
 

@@ -159,9 +159,10 @@ fn note_use(app: &Arc<App>, context: &RequestContext) {
 /// isolate when a genuine key or session was rejected: the next call with it costs the account
 /// nothing.
 pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let kept = [API_KEY_HEADER, header::AUTHORIZATION, client_network::HEADER];
-    let kept = kept.map(|name| request.headers().get(&name).cloned().map(|value| (name, value)));
-    let headers = || HeaderMap::from_iter(kept.into_iter().flatten());
+    let header_names = [API_KEY_HEADER, header::AUTHORIZATION, client_network::HEADER];
+    let credentials =
+        header_names.map(|name| request.headers().get(&name).cloned().map(|value| (name, value)));
+    let headers = || HeaderMap::from_iter(credentials.into_iter().flatten());
     let context = request.extensions().get::<RequestContext>().cloned();
     let response = next.run(request).await;
     if response.status() != StatusCode::UNAUTHORIZED

@@ -48,8 +48,8 @@ impl Refusals {
         // A dead key is rejected from any network.
         let both =
             [Some(caller.anywhere()), Some(caller).filter(|here| *here != caller.anywhere())];
-        let mut found = both.into_iter().flatten().filter_map(|caller| all.get(&caller));
-        found.find(|(_, until)| now < *until).map(|(refusal, _)| *refusal)
+        let mut remembered = both.into_iter().flatten().filter_map(|caller| all.get(&caller));
+        remembered.find(|(_, until)| now < *until).map(|(refusal, _)| *refusal)
     }
 
     /// Remembers lasting rejections: a dead key permanently, an exhausted allowance for some
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn a_network_is_remembered_for_the_key_that_came_from_it_and_a_dead_key_for_all_networks() {
         let refusals = Refusals::default();
-        let named = |id: u8, from: &str| Caller {
+        let caller_of = |id: u8, from: &str| Caller {
             account: AccountId::from_u64(1),
             proof: Proof::Named {
                 id: KeyId::from_random([id; 8]),
@@ -123,15 +123,20 @@ mod tests {
                 from: from.parse().ok(),
             },
         };
-        refusals.learn(named(1, "192.0.2.1"), Refusal::Network, NOON);
-        assert_eq!(refusals.refusal_of(named(1, "192.0.2.1"), NOON + 9), Some(Refusal::Network));
-        assert_eq!(refusals.refusal_of(named(1, "192.0.2.1"), NOON + 10), None);
-        for other in [named(1, "192.0.2.2"), named(2, "192.0.2.1"), named(1, ""), caller(1)] {
+        refusals.learn(caller_of(1, "192.0.2.1"), Refusal::Network, NOON);
+        assert_eq!(
+            refusals.refusal_of(caller_of(1, "192.0.2.1"), NOON + 9),
+            Some(Refusal::Network)
+        );
+        assert_eq!(refusals.refusal_of(caller_of(1, "192.0.2.1"), NOON + 10), None);
+        for other in
+            [caller_of(1, "192.0.2.2"), caller_of(2, "192.0.2.1"), caller_of(1, ""), caller(1)]
+        {
             assert_eq!(refusals.refusal_of(other, NOON), None, "{other:?}");
         }
-        refusals.learn(named(1, "192.0.2.1"), Refusal::Dead, NOON);
+        refusals.learn(caller_of(1, "192.0.2.1"), Refusal::Dead, NOON);
         assert_eq!(
-            refusals.refusal_of(named(1, "192.0.2.2"), NOON + 1_000_000),
+            refusals.refusal_of(caller_of(1, "192.0.2.2"), NOON + 1_000_000),
             Some(Refusal::Dead)
         );
     }

@@ -318,14 +318,14 @@ async fn most_beside_one_that_is_closed(count: usize, max_idle: Duration) -> usi
     let sessions =
         permits.into_iter().map(|permit| (permit, Closing(open.clone(), closing.clone())));
     let sessions: Vec<_> = sessions.collect();
-    let left = spawn_blocking(move || {
+    let returning = spawn_blocking(move || {
         sessions.into_iter().for_each(|(permit, session)| permit.keep(session));
     });
     closed.recv().await.unwrap();
     let other = at("other", "198.51.100.7");
     let Ok(Acquired::New(_permit)) = other.ask(&pool).await else { panic!("another's") };
     let most = open.fetch_add(1, Ordering::SeqCst) + 1;
-    left.await.unwrap();
+    returning.await.unwrap();
     most
 }
 
@@ -343,13 +343,13 @@ async fn a_session_that_has_lain_idle_for_too_long_is_closed_before_another_one_
 #[tokio::test(start_paused = true)]
 async fn a_network_gets_eight_sessions_and_others_their_own() {
     let pool = pool();
-    let mut held = Vec::new();
+    let mut permits = Vec::new();
     for n in 0..16 {
         let want = at(&format!("mx{n}"), &format!("198.51.100.{n}"));
-        let asked = timeout(Duration::from_millis(1), want.ask(&pool)).await;
-        held.extend(asked.ok());
+        let outcome = timeout(Duration::from_millis(1), want.ask(&pool)).await;
+        permits.extend(outcome.ok());
     }
-    assert_eq!(held.len(), 8);
+    assert_eq!(permits.len(), 8);
     let elsewhere = at("mx", "198.51.101.1");
     assert!(timeout(Duration::from_millis(1), elsewhere.ask(&pool)).await.is_ok());
     let v6 = at("mx", "2001:db8::1");
@@ -431,8 +431,8 @@ async fn a_second_family_is_tried_only_where_there_is_room() {
     let want = at("mx", "198.51.100.1");
     let target = Target { admitted: true, ..want.target() };
     let v6: IpAddr = "2001:db8::1".parse().unwrap();
-    let held: Vec<_> = (0..3).map(|_| pool.try_session(&want.question(), &target, v6)).collect();
-    let granted: Vec<_> = held.iter().map(Option::is_some).collect();
+    let permits: Vec<_> = (0..3).map(|_| pool.try_session(&want.question(), &target, v6)).collect();
+    let granted: Vec<_> = permits.iter().map(Option::is_some).collect();
     assert_eq!(granted, [true, true, false]);
 }
 
@@ -440,11 +440,11 @@ async fn a_second_family_is_tried_only_where_there_is_room() {
 async fn routes_know_no_limit_and_no_refusal() {
     let pool = pool();
     let route = Wanted { is_route: true, ..at("mx", "127.0.0.1") };
-    let mut held = Vec::new();
+    let mut permits = Vec::new();
     for _ in 0..100 {
         let permit = route.permit(&pool).await;
         permit.note(CLOSED);
-        held.push(permit);
+        permits.push(permit);
     }
 }
 
@@ -453,8 +453,8 @@ async fn one_who_leaves_while_waiting_takes_nothing_along() {
     let pool = pool();
     let (first, second) = (google("a").permit(&pool).await, google("a").permit(&pool).await);
     for _ in 0..50 {
-        let left = timeout(Duration::from_millis(10), google("a").ask(&pool)).await;
-        assert!(left.is_err());
+        let outcome = timeout(Duration::from_millis(10), google("a").ask(&pool)).await;
+        assert!(outcome.is_err());
     }
     // The session is granted at the moment of leaving, so the grant is never read.
     let want = google("a");

@@ -83,8 +83,8 @@ async fn others(origin: &Router, count: usize) -> Vec<(Duration, Verdict)> {
         all.spawn(async move {
             let started = Instant::now();
             let address = format!("v{n}@good{n}.org");
-            let told = verdict_for(&origin, &format!("other{}", n % 10), &address).await;
-            (started.elapsed(), told)
+            let verdict = verdict_for(&origin, &format!("other{}", n % 10), &address).await;
+            (started.elapsed(), verdict)
         });
         sleep(Duration::from_millis(250)).await;
     }
@@ -154,12 +154,12 @@ async fn tarpits_do_not_hold_up_another_machine_of_their_network() {
         });
     }
     sleep(Duration::from_millis(1_500)).await;
-    let told = others(&origin, 40).await;
-    for (_, verdict) in &told {
+    let results = others(&origin, 40).await;
+    for (_, verdict) in &results {
         assert_eq!(verdict.status, Status::Accepted, "{verdict:?}");
     }
-    println!("beside four tarpits: median {:?}, longest {:?}", told[20].0, told[39].0);
-    assert!(told[20].0 < Duration::from_millis(100), "{:?}", told[20].0);
+    println!("beside four tarpits: median {:?}, longest {:?}", results[20].0, results[39].0);
+    assert!(results[20].0 < Duration::from_millis(100), "{:?}", results[20].0);
 }
 
 async fn status_of(origin: &Router, account: &str, address: &str) -> u16 {
@@ -178,20 +178,20 @@ async fn greedy_accounts_leave_permits_to_the_first_checks_of_others() {
     let routes = format!("tar.test={},good.test={}", silent.address, good.address);
     for greedy in 1..=5 {
         let origin = origin(&[("RCPT_ROUTES", &routes), ("RCPT_MAX_PROBES", "64")]);
-        let mut held = JoinSet::new();
+        let mut held_checks = JoinSet::new();
         for n in 0..64 * greedy {
             let origin = origin.clone();
             let account = format!("greedy{}", n % greedy);
-            held.spawn(
-                async move { status_of(&origin, &account, &format!("u{n}@tar.test")).await },
-            );
+            held_checks.spawn(async move {
+                status_of(&origin, &account, &format!("u{n}@tar.test")).await
+            });
         }
         sleep(Duration::from_millis(300)).await;
         for n in 0..5 {
-            let told = status_of(&origin, &format!("other{n}"), &format!("v{n}@good.test")).await;
-            assert_eq!(told, 200, "beside {greedy}");
+            let status = status_of(&origin, &format!("other{n}"), &format!("v{n}@good.test")).await;
+            assert_eq!(status, 200, "beside {greedy}");
         }
-        held.abort_all();
+        held_checks.abort_all();
     }
 }
 
@@ -242,8 +242,8 @@ async fn equal_hosts_of_one_domain_share_its_sessions() {
     let internet = Internet::start(zone, serve).await;
     let origin = internet.origin(&[]);
     for n in 0..40 {
-        let told = verdict_for(&origin, "t", &format!("u{n}@yahoo.com")).await;
-        assert_eq!(told.status, Status::Accepted, "{told:?}");
+        let outcome = verdict_for(&origin, "t", &format!("u{n}@yahoo.com")).await;
+        assert_eq!(outcome.status, Status::Accepted, "{outcome:?}");
     }
     assert!(connections.load(Ordering::Relaxed) <= 2);
 }
@@ -272,8 +272,8 @@ async fn the_names_of_one_machine_share_its_sessions() {
             verdict_for(&origin, &account, &format!("known@d{n}.org")).await.status
         });
     }
-    let told = all.join_all().await;
-    let answered = told.iter().filter(|status| **status == Status::Accepted).count();
+    let statuses = all.join_all().await;
+    let answered = statuses.iter().filter(|status| **status == Status::Accepted).count();
     let most = most.load(Ordering::SeqCst);
     println!("{answered} of 64 names answered after {:?}, {most} connections", started.elapsed());
     assert_eq!(answered, 64);

@@ -59,33 +59,33 @@ pub(super) struct Said {
 impl Said {
     pub(super) fn of(text: &str) -> Self {
         let text = unquoted(text);
-        let mut said = Self::default();
+        let mut parsed = Self::default();
         let mut rest = &*text;
         // No bracket is closed after this. It is searched once, because a text of open brackets
         // would otherwise be searched for each of them.
         let last_closing = text.rfind('>').unwrap_or_default();
         while let Some((before, quoted)) = rest.split_once('<') {
-            said.push(before);
+            parsed.push(before);
             // An unclosed bracket quotes nothing; brackets without an address contain a URL or a
             // sentence (RFC 3986 appendix C).
             let is_closed = text.len() - quoted.len() <= last_closing;
             let pair = if is_closed { quoted.split_once('>') } else { None };
             rest = pair.map_or(quoted, |(inside, after)| {
                 if !inside.contains('@') && inside.contains([':', ' ']) {
-                    said.push(inside);
+                    parsed.push(inside);
                 }
                 after
             });
         }
-        said.push(rest);
-        said.text.push(' ');
-        said.gap();
+        parsed.push(rest);
+        parsed.text.push(' ');
+        parsed.gap();
         for rejection in REJECTIONS {
-            if said.words.contains(rejection) {
-                said.words = said.words.replace(rejection, &format!(" {REJECTED} "));
+            if parsed.words.contains(rejection) {
+                parsed.words = parsed.words.replace(rejection, &format!(" {REJECTED} "));
             }
         }
-        said
+        parsed
     }
 
     pub(super) fn quotes_an_ip(&self) -> bool {
@@ -95,10 +95,11 @@ impl Said {
     /// Returns whether the recipient is rejected and no other subject is named: then the recipient
     /// is the subject.
     pub(super) fn merely_rejects_the_recipient(&self) -> bool {
-        let said = self.words.split(' ').filter(|word| word.contains(char::is_alphabetic));
-        let said: Vec<_> = said.filter(|word| !FILLERS.contains(word)).collect();
-        (said.is_empty() && self.words.contains(REJECTED))
-            || MERELY_REJECTED.iter().any(|words| said == *words)
+        let spoken_words = self.words.split(' ').filter(|word| word.contains(char::is_alphabetic));
+        let meaningful_words: Vec<_> =
+            spoken_words.filter(|word| !FILLERS.contains(word)).collect();
+        (meaningful_words.is_empty() && self.words.contains(REJECTED))
+            || MERELY_REJECTED.iter().any(|words| meaningful_words == *words)
     }
 
     fn push(&mut self, part: &str) {
@@ -168,12 +169,12 @@ impl Said {
     /// Returns `word` without the URLs and host names in it, such as
     /// `host=mx.example.org[192.0.2.1]`.
     fn without_names(&mut self, word: &str) -> String {
-        let mut kept = String::with_capacity(word.len());
+        let mut remainder = String::with_capacity(word.len());
         let mut rest = word;
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
         while let Some(start) = rest.find(is_part) {
             let (before, from) = rest.split_at(start);
-            kept.push_str(before);
+            remainder.push_str(before);
             let (run, after) = from.split_at(from.find(|c| !is_part(c)).unwrap_or(from.len()));
             rest = after;
             if let Some(url) = after.strip_prefix("://") {
@@ -184,12 +185,12 @@ impl Said {
                 self.names_blocklist |= blocklists::has(run);
                 rest = if after.starts_with('/') { behind_path(after) } else { after };
                 // The removed name may have ended a sentence.
-                kept.push_str(if run.ends_with('.') { "." } else { "" });
+                remainder.push_str(if run.ends_with('.') { "." } else { "" });
             } else {
-                kept.push_str(run);
+                remainder.push_str(run);
             }
         }
-        kept + rest
+        remainder + rest
     }
 }
 

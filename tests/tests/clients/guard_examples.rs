@@ -22,7 +22,7 @@ async fn run(url: &str, key: &str, emails: &str) -> Vec<Value> {
 async fn the_examples_refuse_what_the_policy_refuses_and_let_the_others_sign_up() {
     let edge = &stack().await.edge;
     let ann = edge.account().await;
-    let said = run(
+    let messages = run(
         &edge.url,
         &ann.api_key,
         "accepts@sandbox.test\naccepts@disposable.sandbox.test\naccepts@snadbox.test\n",
@@ -31,7 +31,7 @@ async fn the_examples_refuse_what_the_policy_refuses_and_let_the_others_sign_up(
     let disposable = "Throw-away addresses can't be used here. Use another one.";
     let misspelt = "This address can't receive email. Check it for typing mistakes. Did you mean accepts@sandbox.test?";
     assert_eq!(
-        said,
+        messages,
         [json!([null, null]), json!([disposable, disposable]), json!([misspelt, misspelt])]
     );
     // A sign-in is no sign-up: two examples, three addresses, one check each.

@@ -48,8 +48,8 @@ async fn every_client_works_with_a_named_key_and_ends_it() {
     assert_eq!(alive().await, 4);
 
     let command = CommandLine::new(&edge.url);
-    let kept = command.run(&["sign-in", "--key"], &keys[0]).await;
-    assert!(kept.code == 0 && kept.said.contains("a named key"), "{kept:?}");
+    let sign_in = command.run(&["sign-in", "--key"], &keys[0]).await;
+    assert!(sign_in.code == 0 && sign_in.said.contains("a named key"), "{sign_in:?}");
     let check = command.run(&["check", "accepts@sandbox.test"], "").await;
     assert_eq!(check.lines()[0]["status"], json!(true), "{check:?}");
     let ended = command.run(&["sign-out", "--end-key"], "").await;

@@ -393,9 +393,9 @@ async fn a_replaced_hook_works_for_a_day_beside_its_successor_and_then_no_more()
     let deleted = ann.delete("/me", &json!({ "password": ann.password })).await;
     assert_eq!(deleted.status, 204, "{}", deleted.body);
     assert!(!refused(&second.call(edge, "msg_deleted", "bad-1@guard.example").await));
-    let left = "SELECT count(*) AS n FROM guard_policies WHERE account_id = ?";
+    let count_policies = "SELECT count(*) AS n FROM guard_policies WHERE account_id = ?";
     edge.run_scheduled().await;
-    assert_eq!(edge.sql_of(&id, left, &[id.as_str().into()]).await[0]["n"], 0);
+    assert_eq!(edge.sql_of(&id, count_policies, &[id.as_str().into()]).await[0]["n"], 0);
 }
 
 #[tokio::test]

@@ -127,15 +127,15 @@ impl SignUp {
             return Ok(decision);
         }
         let elapsed = clock::now_ms().saturating_sub(self.began);
-        let left = policy.deadline_ms.saturating_sub(elapsed);
-        let inner = left.saturating_sub(RESERVE_MS.min(left / 4)).max(1);
+        let remaining_ms = policy.deadline_ms.saturating_sub(elapsed);
+        let inner = remaining_ms.saturating_sub(RESERVE_MS.min(remaining_ms / 4)).max(1);
         let request = CheckRequest { email, details: true, deadline_ms: Some(inner) };
         let (app, checked) = (Arc::clone(app), context.clone());
         let work = async move {
             validate_email::answer(app, checked, self.caller, request, self.once).await
         };
         let work = context.deferred.outliving(work);
-        match clock::within(Duration::from_millis(left), work).await {
+        match clock::within(Duration::from_millis(remaining_ms), work).await {
             Some(Some(Ok(result))) => Ok(policy.by_result(&result)),
             Some(Some(Err(error))) if error.is_the_callers() => Err(error),
             Some(Some(Err(error))) => Ok(Decision::allow(error.code())),

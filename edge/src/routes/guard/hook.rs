@@ -133,8 +133,8 @@ pub async fn supabase(
     // On any error, such as a key deactivated by the operator, the sign-up continues.
     let refusal = decision.ok().and_then(|decision| {
         let message = decision.message?;
-        let meant = decision.suggestion.map(|meant| format!(" Did you mean {meant}?"));
-        Some(format!("{message}{}", meant.unwrap_or_default()))
+        let suggestion = decision.suggestion.map(|meant| format!(" Did you mean {meant}?"));
+        Some(format!("{message}{}", suggestion.unwrap_or_default()))
     });
     Ok(SupabaseAnswer::of(refusal))
 }

@@ -83,8 +83,9 @@ impl Policy {
     pub fn by_result(&self, result: &ValidationResult) -> Decision {
         let is_pending = result.pending.is_some();
         let suggestion = || result.details.as_ref().and_then(|details| details.suggestion.clone());
-        let found = ORDER.iter().find(|(kind, _)| self.refuse.contains(kind) && is(*kind, result));
-        match found {
+        let first_match =
+            ORDER.iter().find(|(kind, _)| self.refuse.contains(kind) && is(*kind, result));
+        match first_match {
             Some((kind, message)) => Decision::refuse(kind.as_str(), message, suggestion()),
             None => {
                 let reason = if is_pending { "not_in_time" } else { "accepted" };

@@ -89,23 +89,23 @@ async fn a_thousand_accounts_that_are_new_do_not_reach_the_number_that_bans() {
     for tenant in [Some("free"), None] {
         let pool = pool();
         history(&pool, "form", false).await;
-        let mut sent = Vec::new();
+        let mut checks = Vec::new();
         for n in 0..1_000 {
             let account = format!("account{n}");
             let want = of(tenant.unwrap_or(&account), &account, Class::Interactive);
             let started = Instant::now();
             if asks(&pool, &want, true).await {
-                sent.push(started);
+                checks.push(started);
             }
             sleep(5 * Duration::from_secs(1)).await;
             assert!(asks(&pool, &single("form"), false).await, "{n}");
-            let lately = sent.iter().filter(|at| at.elapsed() < SPAN).count();
+            let lately = checks.iter().filter(|at| at.elapsed() < SPAN).count();
             assert!(lately + LIMITS.sessions < BAN, "{lately}");
             if tenant.is_some() {
                 assert!(lately <= 7, "free accounts are one tenant: {lately}");
             }
         }
-        assert!(sent.len() > 40, "{}", sent.len());
+        assert!(checks.len() > 40, "{}", checks.len());
     }
 }
 
@@ -150,16 +150,16 @@ async fn what_is_under_way_at_once_stays_below_the_number_that_bans() {
         let pool = pool.clone();
         all.spawn(async move {
             let want = single(&format!("account{n}"));
-            let asked = want.ask(&pool).await;
-            let Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) = asked else { return 0 };
+            let outcome = want.ask(&pool).await;
+            let Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) = outcome else { return 0 };
             sleep(Duration::from_millis(200)).await;
             permit.note(Signal::Answered { refused: true });
             permit.keep(0);
             1
         });
     }
-    let asked: usize = all.join_all().await.into_iter().sum();
-    assert!((16..=BAN).contains(&asked), "{asked}");
+    let recipient_count: usize = all.join_all().await.into_iter().sum();
+    assert!((16..=BAN).contains(&recipient_count), "{recipient_count}");
 }
 
 #[tokio::test(start_paused = true)]

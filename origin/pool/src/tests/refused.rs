@@ -84,6 +84,9 @@ async fn control_recipients_leave_half_of_the_hour_and_are_nobodys_guesses() {
     let pool = pool();
     let forms = (0..200).map(|n| of(format!("form{}", n % 2), Class::Interactive));
     assert_eq!(refused_controls(&pool, forms).await, 50);
-    let asked = dead_list(&pool, &of("form0".to_owned(), Class::Batch), 400).await;
-    assert!((25..25 + LIMITS.sessions).contains(&asked), "half of the rest: {asked}");
+    let recipient_count = dead_list(&pool, &of("form0".to_owned(), Class::Batch), 400).await;
+    assert!(
+        (25..25 + LIMITS.sessions).contains(&recipient_count),
+        "half of the rest: {recipient_count}"
+    );
 }
