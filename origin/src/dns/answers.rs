@@ -24,7 +24,7 @@ const LINGER: Duration = Duration::from_millis(500);
 
 pub(super) type Records<T> = Result<Arc<[T]>, NoAnswer>;
 
-/// Result of a query, and its cache time; zero after a failure of ours.
+/// Result of a query, and its cache time; zero after our own failure.
 pub(super) struct Answer<T> {
     pub records: Records<T>,
     pub until: Option<Instant>,
