@@ -1,4 +1,5 @@
-//! Replies of real servers, from the corpus that the verdicts are tested with: the simulated servers speak in them.
+//! Replies of real servers for the simulated ones, from the corpus with which the verdicts are
+//! tested.
 
 use std::{collections::HashMap, sync::LazyLock};
 
@@ -17,7 +18,7 @@ static REPLIES: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
     replies
 });
 
-/// A rejection of an unknown recipient in each language.
+/// A refusal of an unknown recipient in each language.
 static LANGUAGES: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let mut all: Vec<(&str, &str)> = Vec::new();
     for line in DEAD.lines().filter(|line| line.contains("| no_such_mailbox |")) {
@@ -30,29 +31,29 @@ static LANGUAGES: LazyLock<Vec<&str>> = LazyLock::new(|| {
     all.into_iter().map(|(_, reply)| reply).collect()
 });
 
-/// The case of a row and its reply.
+/// Returns a row's case and reply.
 fn row(line: &str) -> Option<(&str, &str)> {
     let mut columns = line.split(" | ");
     let case = columns.next()?;
     Some((case, columns.nth(2)?)).and_then(|_| Some((case, line.rsplit(" | ").next()?)))
 }
 
-/// The reply of a case of the corpus, with its line breaks, its recipient replaced.
+/// Returns the reply of a corpus case with its line breaks and another recipient.
 ///
-/// # Panics
-/// When the corpus has no such case: a mistake of an inhabitant, which a test finds.
+/// # Panics When the corpus has no such case, which is a mistake of an inhabitant and found by a
+/// test.
 #[expect(clippy::panic, reason = "a name that is written in this crate")]
 pub fn reply(case: &str, recipient: &str) -> String {
     let Some(text) = REPLIES.get(case) else { panic!("the corpus has no case {case:?}") };
     text.replace("\\n", "\r\n").replace("user@example.org", recipient)
 }
 
-/// A refusal of an unknown recipient in one of the languages.
+/// Returns a refusal of an unknown recipient in one of the languages.
 pub fn dead_in_language(number: usize) -> String {
     LANGUAGES.get(number % LANGUAGES.len().max(1)).copied().unwrap_or("550 No").to_owned()
 }
 
-/// Languages that have such a refusal in ASCII.
+/// Returns the number of languages with such a refusal in ASCII.
 pub fn languages() -> usize {
     LANGUAGES.len()
 }

@@ -8,12 +8,12 @@ pub mod slow;
 
 use rcpt_pool::Asker;
 
-/// An account that pays, counted as itself.
+/// Returns a paying account, which is counted separately.
 pub fn paying(name: &str) -> Asker {
     Asker { account: Some(name.into()), fairness_group: Some(name.into()) }
 }
 
-/// An account that doesn't pay: all of these are counted as one.
+/// Returns a free account; all free accounts are counted as one.
 pub fn free(name: &str) -> Asker {
     Asker { account: Some(name.into()), fairness_group: Some("free".into()) }
 }

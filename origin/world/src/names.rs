@@ -1,4 +1,4 @@
-//! The simulated nameserver: which mail hosts a domain has, and where they are.
+//! The simulated nameserver: each domain's mail hosts, and their addresses.
 
 use std::{
     collections::HashMap,
@@ -24,13 +24,13 @@ use tokio::time::{Instant, sleep};
 
 /// Time to live of all records, in seconds.
 const TTL: u32 = 3_600;
-/// Time of an answer, as a recursive nameserver in the same data centre takes it.
+/// Response time of a recursive nameserver in the same data centre.
 const DELAY: Duration = Duration::from_millis(8);
 
 /// A domain's mail hosts.
 #[derive(Clone, Default)]
 pub struct Zone {
-    /// Preference and name.
+    /// Preference and name of each MX record.
     pub mx: Vec<(u16, Arc<str>)>,
     /// Its nameservers don't answer.
     pub is_lame: bool,

@@ -1,4 +1,5 @@
-//! Pictures: lines over a common axis, as SVG without a library, in colours that carry both schemes.
+//! Pictures: lines with a common axis, as SVG without a library, in colours for light and dark
+//! mode.
 
 use std::fmt::Write as _;
 
@@ -10,7 +11,7 @@ const TOP: f64 = 44.0;
 const BOTTOM: f64 = 72.0;
 const COLOURS: [&str; 5] = ["#2563eb", "#d97706", "#059669", "#dc2626", "#7c3aed"];
 
-/// A named line.
+/// A named line of a chart.
 pub struct Line {
     pub name: String,
     pub points: Vec<(f64, f64)>,
@@ -22,18 +23,18 @@ impl Line {
     }
 }
 
-/// A picture of lines.
+/// A chart with lines.
 pub struct Chart {
     pub title: &'static str,
     pub across: &'static str,
     pub up: &'static str,
-    /// The x axis has the powers of two at equal distances.
+    /// True if the x axis is logarithmic, with powers of two at equal distances.
     pub is_logarithmic: bool,
     pub lines: Vec<Line>,
 }
 
 impl Chart {
-    /// The picture as SVG.
+    /// Returns the picture as SVG.
     pub fn draw(&self) -> String {
         let x_of = |x: f64| if self.is_logarithmic { x.max(1e-9).log2() } else { x };
         let all = || self.lines.iter().flat_map(|line| line.points.iter().copied());

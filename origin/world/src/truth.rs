@@ -1,17 +1,18 @@
-//! The truth about mailboxes, which the servers know and the figures compare verdicts with: it is in the local part.
+//! The truth about mailboxes, known to the servers and compared with verdicts: it is encoded in the
+//! local part.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-/// A mailbox as its server knows it.
+/// A mailbox from its server's view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mailbox {
     Live,
     Full,
-    /// The mailbox does not exist; control recipients are of this kind.
+    /// The mailbox doesn't exist; control recipients are of this kind.
     Dead,
 }
 
-/// Letters of a tag, behind its first.
+/// Letters of a tag after the first.
 const LETTERS: usize = 9;
 
 pub fn mailbox(recipient: &str) -> Mailbox {
@@ -26,7 +27,8 @@ pub fn domain(recipient: &str) -> &str {
     recipient.rsplit('@').next().unwrap_or_default()
 }
 
-/// A word that stands for the recipient in the replies about it: letters alone, as in a queue's id, and in brackets.
+/// Returns a word that stands for the recipient in replies about it: letters only, like a queue id,
+/// in brackets.
 pub fn tag(recipient: &str) -> String {
     let mut hasher = DefaultHasher::new();
     recipient.to_lowercase().hash(&mut hasher);
@@ -40,7 +42,7 @@ pub fn tag(recipient: &str) -> String {
     tag
 }
 
-/// The tag in a text, if there is one.
+/// Returns the tag in a text, if there is one.
 pub fn tag_in(text: &str) -> Option<&str> {
     text.split_whitespace()
         .find(|word| word.len() == LETTERS + 3 && word.starts_with("[q") && word.ends_with(']'))

@@ -11,13 +11,13 @@ use crate::{desk::Desk, town::address_at};
 
 /// Share of guesses that are wrong.
 const DEAD: f64 = 0.98;
-/// Guesses of the one account, and of each of the many.
+/// Pause between two guesses of the single account, and of each of the many.
 const DICTIONARY: Duration = Duration::from_secs(2);
 const CROWD: Duration = Duration::from_secs(120);
-/// Guesses under one account of an attacker who changes it.
+/// Guesses per account of an attacker who keeps changing accounts.
 const OF_ACCOUNT: u64 = 20;
 
-/// Kinds of servers that are worth guessing at.
+/// Kinds of servers that the attacker guesses at.
 const KINDS: [&str; 3] = ["google", "microsoft", "shared_hosting"];
 
 /// Runs an account with a dictionary until the task is aborted.
@@ -25,18 +25,19 @@ pub async fn dictionary(desk: Arc<Desk>, seed: u64) {
     guess(desk, |_| paying("dictionary"), DICTIONARY, seed).await;
 }
 
-/// Runs an account of the crowd until the task is aborted.
+/// Runs one account of the crowd until the task is aborted.
 pub async fn one_of_crowd(desk: Arc<Desk>, number: usize, seed: u64) {
     guess(desk, |_| free(&format!("crowd{number}")), CROWD, seed).await;
 }
 
-/// An attacker who pays for another account after a few guesses, so that none of them has a history; until it is aborted.
+/// Runs an attacker who pays for another account after a few guesses, so that none of them has a
+/// history, until the task is aborted.
 pub async fn newcomer(desk: Arc<Desk>, number: usize, seed: u64) {
     let account = |guesses| paying(&format!("newcomer{number}-{}", guesses / OF_ACCOUNT));
     guess(desk, account, CROWD, seed).await;
 }
 
-/// Guesses on, under the account of each guess.
+/// Guesses repeatedly, each time with the account chosen for that guess.
 async fn guess(desk: Arc<Desk>, account: impl Fn(u64) -> Asker, pause: Duration, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     let mut running = JoinSet::new();

@@ -1,4 +1,4 @@
-//! Sign-up forms: one check for each visitor, by day more than by night; 95 % of the addresses are good.
+//! Sign-up forms: one check per visitor, more by day than at night; 95 % of the addresses are good.
 
 use std::{f64::consts::PI, sync::Arc, time::Duration};
 
@@ -14,8 +14,8 @@ use crate::{
 
 const DEAD: f64 = 0.05;
 
-/// Seconds to the next visitor: a Poisson process whose rate follows the day, with a ninth at three o'clock of what it is
-/// at three in the afternoon.
+/// Returns the time until the next visitor: a Poisson process whose rate at 3 a.m. is a ninth of
+/// that at 3 p.m.
 pub fn pause(checks_a_day: f64, hour: f64, random: &mut StdRng) -> Duration {
     let part_of_day = 0.8f64.mul_add(-((hour - 3.0) / 24.0 * 2.0 * PI).cos(), 1.0);
     let rate = (checks_a_day / 86_400.0 * part_of_day).max(1e-9);

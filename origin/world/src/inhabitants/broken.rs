@@ -13,15 +13,15 @@ use crate::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// It takes a minute for each reply about a recipient.
+    /// Takes a minute for each reply about a recipient.
     Tarpit,
-    /// It resets the connection at RCPT.
+    /// Resets the connection at RCPT.
     Resets,
-    /// It says 421 at the sixth recipient of a session.
+    /// Sends 421 at the sixth recipient of a session.
     FewRecipients,
-    /// It fails for an hour of each day, in which it greets nobody.
+    /// Fails for one hour a day, in which it sends no greeting.
     FailsForAnHour,
-    /// It answers RSET twice, so that each reply that follows belongs to the command before.
+    /// Answers RSET twice, so that each later reply belongs to the previous command.
     OutOfStep,
 }
 
@@ -51,7 +51,7 @@ impl Behaviour for Broken {
     }
 
     fn mail(&mut self, caller: &Caller<'_>) -> Say {
-        // Behind an RSET: one reply too many.
+        // After RSET it sends one reply too many.
         self.owes_reply = self.fault == Fault::OutOfStep && caller.asked > 0;
         if self.owes_reply { Say::now("250 2.0.0 Reset\r\n250 2.1.0 OK") } else { Say::ok() }
     }

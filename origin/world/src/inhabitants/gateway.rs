@@ -1,4 +1,4 @@
-//! Gateways before the servers of their customers, like Mimecast and Proofpoint.
+//! Gateways in front of their customers' servers, like Mimecast and Proofpoint.
 //!
 //! Documented: Mimecast's SMTP error codes (`csi.mimecast.org Poor Reputation Sender` at the banner, few connections at
 //! once), Proofpoint's `Too many concurrent connections`. They ask the customer's own server about a recipient (Mimecast:
@@ -12,20 +12,20 @@ use crate::{
     truth::{self, Mailbox},
 };
 
-/// A blocklist of source addresses, each with the time from which and until which it is listed.
+/// A blocklist of source addresses, each with the start and the end of its listing.
 pub type Blocklist = Arc<Vec<(IpAddr, Duration, Duration)>>;
 
 pub fn is_listed(blocklist: &Blocklist, source: IpAddr, now: Duration) -> bool {
     blocklist.iter().any(|(ip, from, until)| *ip == source && (*from..*until).contains(&now))
 }
 
-/// Limits of the gateway, for one source address.
+/// Limits of the gateway per source address.
 pub struct Gateway {
     pub kind: &'static str,
     pub connections_max: usize,
-    /// Domains whose own server never answers.
+    /// Domains whose own server never replies.
     pub mute_domains: HashSet<String>,
-    /// A recipient is deferred when its domain's server has not answered by then.
+    /// Time after which a recipient is deferred because its domain's server hasn't replied.
     pub gives_up: Duration,
     pub blocklist: Blocklist,
 }

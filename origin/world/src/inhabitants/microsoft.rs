@@ -1,4 +1,4 @@
-//! An operator with a host name for each customer, like Microsoft.
+//! An operator with a host name per customer, like Microsoft.
 //!
 //! Documented: <https://learn.microsoft.com/en-us/exchange/mail-flow-best-practices/non-delivery-reports-in-exchange-online/non-delivery-reports-in-exchange-online>
 //! has 4.7.500 to 4.7.699 (server busy, for a source with a change in its traffic) and 5.7.606 to 5.7.649 (banned
@@ -15,11 +15,11 @@ use crate::{
     truth::{self, Mailbox},
 };
 
-/// Limits of the operator, for one source address.
+/// Limits of the operator per source address.
 pub struct Microsoft {
-    /// Unknown recipients in an hour, after which recipients are deferred for the rest of it.
+    /// Unknown recipients in an hour after which recipients are deferred for the rest of the hour.
     pub busy_after: usize,
-    /// Unknown recipients in an hour, after which the source is banned for a day.
+    /// Unknown recipients in an hour after which the source is banned for a day.
     pub ban_after: usize,
     pub tarpit: Duration,
     unknown: Window,
@@ -30,7 +30,7 @@ pub struct Microsoft {
 impl Microsoft {
     pub const KIND: &'static str = "microsoft";
 
-    /// `factor` multiplies the limits.
+    /// Creates the operator with its limits multiplied by `factor`.
     pub fn new(factor: f64) -> Self {
         Self {
             busy_after: (1_000.0 * factor) as usize,

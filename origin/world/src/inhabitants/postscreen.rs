@@ -1,4 +1,5 @@
-//! Postfix' postscreen: `220-` at once and the rest after six seconds, and 450 for the first session of a source.
+//! Postfix' postscreen: sends `220-` immediately and the rest after six seconds, and 450 in a
+//! source's first session.
 //!
 //! Documented: <https://www.postfix.org/POSTSCREEN_README.html>, `postscreen_greet_wait` (6 s) and the tests after the
 //! greeting, which end in 450 4.3.2 and pass the client for a day.
@@ -14,7 +15,7 @@ use crate::{
 
 pub struct Postscreen {
     pub greet_wait: Duration,
-    /// The source passes without tests until then.
+    /// Time until which each source passes without tests.
     passed: HashMap<IpAddr, Duration>,
 }
 
@@ -36,7 +37,8 @@ impl Behaviour for Postscreen {
         if self.has_passed(caller) {
             Say::now(text)
         } else {
-            // The engine sends a reply in one piece; the first line alone would tell the client nothing either.
+            // The simulation sends a reply in one piece; the first line alone wouldn't tell the
+            // client anything.
             Say::after(self.greet_wait, format!("220-wait\r\n{text}"))
         }
     }

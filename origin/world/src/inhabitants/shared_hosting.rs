@@ -1,4 +1,4 @@
-//! Shared hosting: hundreds of domains at one address, which is strict with clients that guess.
+//! Shared hosting: hundreds of domains at one address, strict with clients that guess.
 //!
 //! Documented: cPanel's Exim with `smtp_accept_max_per_host`, and its dictionary attack ACL (four unknown recipients in a
 //! connection), with csf/lfd and fail2ban's `postfix` and `exim` jails, which ban an address after some refusals within ten
@@ -13,10 +13,10 @@ use crate::{
     truth::{self, Mailbox},
 };
 
-/// Limits of the machine, for one source address.
+/// Limits of the machine per source address.
 pub struct SharedHosting {
     pub connections_max: usize,
-    /// Unknown recipients in ten minutes, after which the source is banned.
+    /// Unknown recipients in ten minutes after which the source is banned.
     pub ban_after: usize,
     pub ban: Duration,
     unknown: Window,
@@ -26,7 +26,7 @@ pub struct SharedHosting {
 impl SharedHosting {
     pub const KIND: &'static str = "shared_hosting";
 
-    /// `factor` multiplies the limit of unknown recipients.
+    /// Creates the machine with its limit of unknown recipients multiplied by `factor`.
     pub fn new(factor: f64) -> Self {
         Self {
             connections_max: 2,

@@ -1,5 +1,5 @@
-//! Small hosts of one domain each: greylisting, everything accepted but denied names, slow banners, and refusals in many
-//! languages.
+//! Small hosts with one domain each: greylisting, catch-all with denied names, slow banners, and
+//! refusals in many languages.
 //!
 //! Documented: postgrey(8), `--delay=300` and a week of memory; Postfix' `virtual_alias_maps` with a catch-all; Sendmail's
 //! `confTO_IDENT` and reverse look-ups, which delay banners; refusals as in the corpus of languages.
@@ -19,21 +19,21 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Habit {
     Plain,
-    /// A source and recipient that are new are deferred for five minutes.
+    /// Defers a new pair of source and recipient for five minutes.
     Postgrey,
-    /// Every recipient is accepted but some names.
+    /// Accepts every recipient except some names.
     CatchAll,
     SlowBanner,
 }
 
 pub struct Small {
     pub habit: Habit,
-    /// Number of the language in which it refuses.
+    /// Number of the language of its refusals.
     pub language: usize,
     pub delay: Duration,
     pub banner_delay: Duration,
     first_seen: HashMap<(IpAddr, String), Duration>,
-    /// Sources that have passed five times, as postgrey's automatic list has it.
+    /// Sources that have passed five times, as in postgrey's automatic list.
     known: HashMap<IpAddr, usize>,
     denied: HashSet<&'static str>,
 }

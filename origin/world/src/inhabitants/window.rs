@@ -1,4 +1,4 @@
-//! Counts within a span of time, as servers count what a client does.
+//! Counts of a client's actions within a time span, as servers keep them.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-/// Events of the last while, by source address.
+/// Recent events by source address.
 pub struct Window {
     span: Duration,
     events: HashMap<IpAddr, VecDeque<Duration>>,
@@ -17,7 +17,7 @@ impl Window {
         Self { span, events: HashMap::new() }
     }
 
-    /// Counts one more, and returns how many there are within the span.
+    /// Counts an event, and returns the number within the span.
     pub fn count(&mut self, source: IpAddr, now: Duration) -> usize {
         let events = self.events.entry(source).or_default();
         events.push_back(now);
@@ -32,7 +32,7 @@ impl Window {
     }
 }
 
-/// Bans that are in force, by source address.
+/// Current bans by source address.
 #[derive(Default)]
 pub struct Bans(HashMap<IpAddr, Duration>);
 

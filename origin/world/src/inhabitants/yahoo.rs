@@ -1,4 +1,5 @@
-//! An operator that tells nothing, like Yahoo: every recipient is accepted, or deferred for the source's sake.
+//! An operator that reveals nothing, like Yahoo: every recipient is accepted, or deferred because
+//! of the source.
 //!
 //! Documented: <https://senders.yahooinc.com/smtp-error-codes/> has 421 4.7.0 [TSS04] for unexpected volume. The volume is
 //! not published.
@@ -11,9 +12,9 @@ use crate::{
     server::{Behaviour, Caller, Say},
 };
 
-/// Limits of the operator, for one source address.
+/// Limits of the operator per source address.
 pub struct Yahoo {
-    /// Recipients in ten minutes, above which the source is deferred for half an hour.
+    /// Recipients in ten minutes above which the source is deferred for half an hour.
     pub recipients_max: usize,
     recipients: Window,
     deferred: Bans,
@@ -23,7 +24,7 @@ impl Yahoo {
     pub const KIND: &'static str = "yahoo";
     const DEFERRED: Duration = Duration::from_secs(1_800);
 
-    /// `factor` multiplies the limits.
+    /// Creates the operator with its limits multiplied by `factor`.
     pub fn new(factor: f64) -> Self {
         Self {
             recipients_max: (8_000.0 * factor) as usize,
