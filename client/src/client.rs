@@ -1,12 +1,8 @@
 //! The calls.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, PoisonError},
-    thread,
-    time::Duration,
-};
+use std::{fmt, sync::Arc, thread, time::Duration};
 
+use parking_lot::Mutex;
 use rand::distr::{Alphanumeric, SampleString as _};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::de::DeserializeOwned;
@@ -122,7 +118,7 @@ impl Client {
     /// plan.
     #[must_use]
     pub fn rate_limit(&self) -> Option<RateLimit> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.told.lock().clone()
     }
 
     /// Asks whether an address can receive mail.
@@ -329,7 +325,7 @@ impl Client {
         let request_id = request_id.and_then(|value| value.to_str().ok()).map(str::to_owned);
         let status = answer.status().as_u16();
         if let Some(told) = RateLimit::of(answer.headers()) {
-            *self.told.lock().unwrap_or_else(PoisonError::into_inner) = Some(told);
+            *self.told.lock() = Some(told);
         }
         let body = answer.body_mut().with_config().limit(LARGEST).read_to_vec().map_err(network)?;
         Ok(Reply { status, body, after: after.map(Duration::from_secs), request_id })

@@ -3,11 +3,12 @@
 use std::{
     collections::HashMap,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use rcpt_pool::Asker;
 
 /// A group (see [`rcpt_pool::Asker`]), and one account of it where it has many.
@@ -86,7 +87,7 @@ impl FairShares {
 }
 
 fn lock(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
-    counts.lock().unwrap_or_else(PoisonError::into_inner)
+    counts.lock()
 }
 
 /// A unit in progress.

@@ -4,12 +4,13 @@ use std::{
     collections::HashMap,
     pin::Pin,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
 use futures_util::future::{FutureExt as _, Shared, WeakShared};
+use parking_lot::{Mutex, MutexGuard};
 
 type Asking<V> = Pin<Box<dyn Future<Output = V> + Send>>;
 
@@ -69,7 +70,7 @@ impl<V: Clone + Send + Sync + 'static> SingleFlight<V> {
 
 impl<V: Clone> Flights<V> {
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Entry<V>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Surroundings of an origin: the network, DNS, the wall clock and randomness. They come in as values, so that a
 //! simulation can give its own.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use hickory_resolver::net::NetError;
+use parking_lot::Mutex;
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use rcpt_pool::HashKey;
 use rcpt_smtp::Dialer;
@@ -62,6 +63,6 @@ impl Random {
     }
 
     fn draw<T>(&self, draw: impl FnOnce(&mut StdRng) -> T) -> T {
-        draw(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        draw(&mut self.0.lock())
     }
 }

@@ -2,12 +2,9 @@
 //! them. The watch alerts; batches ask from an address that is on a blocklist at the pace of a new one. Nothing else
 //! changes, so a list or a nameserver that errs stops nobody.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use tokio::time::sleep;
 
@@ -137,7 +134,7 @@ impl Watch {
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<Subject, FindingState>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -34,7 +34,7 @@ fn a_list_survives_five_kills_and_two_cuts_and_each_row_is_there_once() {
     for (kill, requests) in [1, whole / 8, whole / 8, whole / 6, whole / 2].into_iter().enumerate()
     {
         let until = world.requests() + requests;
-        let mut service = world.service.lock().unwrap();
+        let mut service = world.service.lock();
         service.held_after = Some(until);
         service.cut = if kill % 2 == 1 { 2 } else { 0 };
         drop(service);
@@ -51,7 +51,7 @@ fn a_list_survives_five_kills_and_two_cuts_and_each_row_is_there_once() {
         let journal = fs::read_to_string(world.journal()).unwrap();
         assert!(!journal.contains("list.example"), "the journal holds an address");
     }
-    world.service.lock().unwrap().held_after = None;
+    world.service.lock().held_after = None;
     let mut child = world.start();
     let ended = loop {
         most = most.max(peak(&child));
@@ -87,10 +87,10 @@ fn what_cannot_go_on_says_so_and_loses_nothing() {
     world.run(&[]).fails(11, "Another rcpt is at work");
     drop(lock_file);
 
-    world.service.lock().unwrap().cut = 1_000;
+    world.service.lock().cut = 1_000;
     let away = world.run(&["--patience", "1"]);
     away.fails(6, "The same command goes on.");
-    world.service.lock().unwrap().cut = 0;
+    world.service.lock().cut = 0;
 
     let full = run(world.command().args(["--output", "/dev/full/list.csv"]), b"");
     assert_eq!(full.code, 10, "{}", full.said);
@@ -104,7 +104,7 @@ fn what_cannot_go_on_says_so_and_loses_nothing() {
 #[test]
 fn a_start_whose_answer_is_lost_is_found_again_and_starts_no_second_scan() {
     let world = World::new(&list(30));
-    world.service.lock().unwrap().lost = 3;
+    world.service.lock().lost = 3;
     assert_eq!(world.run(&[]).code, 0);
     assert_right(&world.output(), 30);
 }
@@ -112,7 +112,7 @@ fn a_start_whose_answer_is_lost_is_found_again_and_starts_no_second_scan() {
 #[test]
 fn a_scan_that_was_cancelled_elsewhere_ends_it() {
     let world = World::new(&list(30));
-    world.service.lock().unwrap().state = Some("cancelled");
+    world.service.lock().state = Some("cancelled");
     world.run(&[]).fails(
         11,
         "The scan is cancelled. What is known: rcpt results scan_1 --interim. Start over with --restart.",
@@ -151,13 +151,13 @@ fn the_output_has_the_mark_and_the_line_ends_of_the_file() {
 #[test]
 fn a_list_that_the_plan_never_takes_leaves_nothing_and_promises_nothing() {
     let world = World::new(&list(30));
-    world.service.lock().unwrap().most = Some(20);
+    world.service.lock().most = Some(20);
     let ran = world.run(&[]);
     ran.fails(12, "A scan of this plan has at most 20 addresses.");
     ran.fails(12, "28 different addresses in 30 rows (1 repeated, 1 malformed)");
     assert!(!ran.said.contains("goes on"), "{}", ran.said);
     assert!(!world.journal().exists() && !world.output().exists());
-    world.service.lock().unwrap().most = None;
+    world.service.lock().most = None;
     assert_eq!(world.run(&[]).code, 0);
 }
 
@@ -174,7 +174,7 @@ fn standard_input_is_scanned_like_a_file() {
     fs::write(&output, ran.out).unwrap();
     assert_right(&output, 30);
     fs::remove_file(&output).unwrap();
-    world.service.lock().unwrap().scans.clear();
+    world.service.lock().scans.clear();
     assert_eq!(scan(&["--output", output.to_str().unwrap()]).code, 0);
     assert_right(&output, 30);
     scan(&["--output", output.to_str().unwrap()]).fails(2, "is there already");
@@ -220,7 +220,7 @@ fn a_scan_that_exists_is_cancelled_deleted_and_printed() {
     );
     let deleted = act(&["scans", "delete", "scan_1"]);
     assert_eq!((deleted.code, &*deleted.said), (0, "scan_1 is gone, with its results.\n"));
-    assert!(world.service.lock().unwrap().deleted);
+    assert!(world.service.lock().deleted);
     assert_eq!(act(&["scans"]).out.lines().count(), 1, "the list goes on working");
     act(&["scans", "cancel"]).fails(2, "<ID>");
 }
@@ -229,7 +229,7 @@ fn a_scan_that_exists_is_cancelled_deleted_and_printed() {
 fn ctrl_c_says_that_the_scan_goes_on_and_how_to_stop_it() {
     let world = World::new(&list(30));
     // The start, the part, and a look that gets no answer.
-    world.service.lock().unwrap().held_after = Some(2);
+    world.service.lock().held_after = Some(2);
     let mut child = world.command().stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     while world.requests() < 2 {
         sleep(Duration::from_millis(1));
@@ -247,7 +247,7 @@ fn ctrl_c_says_that_the_scan_goes_on_and_how_to_stop_it() {
     assert_eq!(ended.code(), Some(130), "{line}");
     assert!(line.contains("The scan goes on at the service."), "{line}");
     assert!(line.contains("rcpt scans cancel scan_1"), "{line}");
-    world.service.lock().unwrap().held_after = None;
+    world.service.lock().held_after = None;
     assert_eq!(world.run(&[]).code, 0);
     assert_right(&world.output(), 30);
 }

@@ -3,9 +3,11 @@
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{TcpListener, TcpStream},
-    sync::{Arc, Mutex},
+    sync::Arc,
     thread,
 };
+
+use parking_lot::Mutex;
 
 /// A received request: the first line, the headers in lower case, and the body.
 #[derive(Debug, Clone)]
@@ -46,7 +48,7 @@ impl StandIn {
     }
 
     pub fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().unwrap().clone()
+        self.asked.lock().clone()
     }
 }
 
@@ -55,7 +57,7 @@ fn serve(stream: TcpStream, all: &Mutex<Vec<Asked>>, answer: &dyn Fn(usize, &Ask
     let mut writer = stream;
     while let Some(asked) = read(&mut reader) {
         let before = {
-            let mut all = all.lock().unwrap();
+            let mut all = all.lock();
             all.push(asked.clone());
             all.len() - 1
         };

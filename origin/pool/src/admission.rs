@@ -10,6 +10,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::MutexGuard;
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{
@@ -276,7 +277,7 @@ impl<S: Send + 'static> Pool<S> {
     /// A session, or a place in the queue of the site.
     fn enter(
         self: &Arc<Self>,
-        mut state: std::sync::MutexGuard<'_, State<S>>,
+        mut state: MutexGuard<'_, State<S>>,
         question: &Question,
         target: &Target<'_>,
         party: Party,

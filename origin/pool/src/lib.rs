@@ -57,7 +57,7 @@ use std::{
     net::IpAddr,
     pin::Pin,
     sync::{
-        Arc, Mutex, MutexGuard,
+        Arc,
         atomic::{AtomicBool, AtomicU64, AtomicUsize},
     },
     time::Duration,
@@ -65,6 +65,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 use moka::sync::Cache;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep_until};
 
 use admission::Step;

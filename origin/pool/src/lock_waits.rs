@@ -1,10 +1,8 @@
 //! Counts how often, and for how long, a lock was waited for.
 
-use std::sync::{
-    Mutex, MutexGuard, PoisonError, TryLockError,
-    atomic::{AtomicU64, Ordering},
-};
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::Instant;
 
 #[derive(Default)]
@@ -16,18 +14,15 @@ pub(super) struct LockWaits {
 impl LockWaits {
     /// Locks `mutex`. The clock is read only where another thread holds it.
     pub(super) fn lock<'m, T>(&self, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
-        match mutex.try_lock() {
-            Ok(guard) => guard,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                self.count.fetch_add(1, Ordering::Relaxed);
-                let began = Instant::now();
-                let guard = mutex.lock().unwrap_or_else(PoisonError::into_inner);
-                let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-                self.nanoseconds.fetch_add(took, Ordering::Relaxed);
-                guard
-            }
+        if let Some(guard) = mutex.try_lock() {
+            return guard;
         }
+        self.count.fetch_add(1, Ordering::Relaxed);
+        let began = Instant::now();
+        let guard = mutex.lock();
+        let took = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.nanoseconds.fetch_add(took, Ordering::Relaxed);
+        guard
     }
 
     pub(super) fn count(&self) -> u64 {
@@ -41,7 +36,7 @@ impl LockWaits {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Mutex;
+    use parking_lot::Mutex;
 
     use super::LockWaits;
 

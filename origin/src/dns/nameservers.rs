@@ -3,7 +3,7 @@
 use std::{
     net::SocketAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -20,6 +20,7 @@ use hickory_resolver::{
         rr::{Name, RData, RecordType},
     },
 };
+use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout};
 
 use super::{DnsMetrics, MAX_CACHED, NoAnswer, answers::Answer, transport::Transport};
@@ -236,7 +237,7 @@ impl Nameserver {
     }
 
     fn due(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.due.lock().unwrap_or_else(PoisonError::into_inner)
+        self.due.lock()
     }
 }
 

@@ -6,7 +6,6 @@ use std::{
     io,
     net::SocketAddr,
     pin::Pin,
-    sync::{Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -14,6 +13,7 @@ use std::{
 use hickory_resolver::net::runtime::{
     DnsUdpSocket, RuntimeProvider, TokioHandle, TokioRuntimeProvider, TokioTime,
 };
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     io::{Interest, ReadBuf},
     net::UdpSocket,
@@ -67,7 +67,7 @@ pub(super) struct ConnectedSocket {
 
 impl ConnectedSocket {
     fn asked(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.asked.lock()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -13,6 +13,7 @@ use axum::{
     http::header::CONTENT_TYPE,
     response::{IntoResponse as _, Response},
 };
+use parking_lot::Mutex;
 use rcpt_pool::{Asker, Question, Wait};
 use rcpt_shared::{
     Address, BatchAnswer, BatchEnd, BatchLine, BatchRequest, MAX_BATCH, NotAsked, Reason, Status,
@@ -217,7 +218,7 @@ impl Batch {
     ) -> Option<Arc<Group>> {
         let planned = timeout_at(self.until, self.state.prober.plan(address)).await;
         let (key, at_once) = planned.ok()?;
-        let mut groups = groups.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut groups = groups.lock();
         let group = groups.entry(key).or_insert_with(|| {
             let at_once = Semaphore::new(at_once.max(1));
             Arc::new(Group { waiting: Mutex::default(), at_once })
@@ -272,8 +273,8 @@ impl Batch {
 }
 
 impl Group {
-    fn lock(&self) -> std::sync::MutexGuard<'_, VecDeque<(usize, Address)>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> parking_lot::MutexGuard<'_, VecDeque<(usize, Address)>> {
+        self.waiting.lock()
     }
 }
 

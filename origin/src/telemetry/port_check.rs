@@ -1,14 +1,11 @@
 //! Watches whether outbound port 25 is open. Most clouds block it by default, and a blocked port looks like the
 //! recipient's fault: it must become an operator's alarm and never a user's verdict.
 
-use std::{
-    fmt,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{fmt, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use parking_lot::{Mutex, MutexGuard};
 use rcpt_shared::Stage;
 use rcpt_smtp::{Connection, Dialer, Failure, Greeting, HeloIdentity, Session};
 use tokio::{
@@ -184,7 +181,7 @@ impl PortCheck {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        self.known.lock()
     }
 }
 

@@ -3,8 +3,10 @@
 
 use std::{
     net::{IpAddr, SocketAddr},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
+
+use parking_lot::Mutex;
 
 use crate::harness::{detailed, domain_report, json_of, origin, shut_port, verdict};
 use axum::Router;
@@ -165,7 +167,7 @@ impl Internet {
             let mut query = [0; 1_500];
             loop {
                 let (length, from) = socket.recv_from(&mut query).await.unwrap();
-                *asked.lock().unwrap() += 1;
+                *asked.lock() += 1;
                 if let Some(answer) = answer(&query[..length]) {
                     socket.send_to(&answer, from).await.unwrap();
                 }
@@ -186,7 +188,7 @@ impl Internet {
             running.push(tokio::spawn(async move {
                 loop {
                     let (stream, _) = listener.accept().await.unwrap();
-                    seen.lock().unwrap().push(stream.local_addr().unwrap().ip());
+                    seen.lock().push(stream.local_addr().unwrap().ip());
                     let mut stream = BufReader::new(stream);
                     if banner == SILENT {
                         tokio::spawn(crate::harness::drain(stream.into_inner()));
@@ -221,13 +223,13 @@ impl Internet {
     }
 
     async fn ask(&self, domain: &str) -> Verdict {
-        self.connections.lock().unwrap().clear();
+        self.connections.lock().clear();
         verdict(&self.origin, &format!("user@{domain}")).await
     }
 
     /// The last octets of the addresses connected to for the last question.
     fn connected(&self) -> Vec<u8> {
-        let connections = self.connections.lock().unwrap();
+        let connections = self.connections.lock();
         connections
             .iter()
             .map(|ip| ip.to_string().rsplit('.').next().unwrap().parse().unwrap())
@@ -274,7 +276,7 @@ async fn dns_gives_the_evidence_for_a_domains_kind_and_for_a_suggestion() {
         let report: DomainReport = serde_json::from_value(json_of(answer).await).unwrap();
         assert_eq!((report.facts, report.suggested_domain.as_deref()), (*facts, suggested));
     }
-    internet.connections.lock().unwrap().clear();
+    internet.connections.lock().clear();
     assert_eq!(domain_report(&internet.origin, "own.org").await.status(), 200);
     assert!(internet.connected().is_empty(), "no mail server is asked");
     for no_domain in ["Own.org", "own.org.", "a@own.org", "", "[192.0.2.1]"] {
@@ -359,7 +361,7 @@ async fn a_domain_is_looked_up_once_for_many_addresses() {
     for _ in 0..20 {
         internet.ask("accepts.org").await;
     }
-    assert!(*internet.questions.lock().unwrap() <= 3, "MX, A, AAAA");
+    assert!(*internet.questions.lock() <= 3, "MX, A, AAAA");
 }
 
 /// Repeated, and on several threads: without a lock, a second query occasionally slips through between "not cached" and
@@ -374,7 +376,7 @@ async fn a_hundred_probes_of_one_domain_at_once_ask_three_questions() {
         let needed = if due == Status::Accepted { 3 } else { 1 };
         for _ in 0..20 {
             let origin = Internet::newcomer(internet.nameserver, internet.port);
-            *internet.questions.lock().unwrap() = 0;
+            *internet.questions.lock() = 0;
             let mut probes = JoinSet::new();
             for n in 0..100 {
                 let origin = origin.clone();
@@ -382,7 +384,7 @@ async fn a_hundred_probes_of_one_domain_at_once_ask_three_questions() {
                     .spawn(async move { verdict(&origin, &format!("u{n}@{domain}")).await.status });
             }
             assert_eq!(probes.join_all().await, [due; 100]);
-            assert_eq!(*internet.questions.lock().unwrap(), needed, "{domain}");
+            assert_eq!(*internet.questions.lock(), needed, "{domain}");
         }
     }
 }
@@ -392,7 +394,7 @@ async fn a_nameserver_that_failed_is_asked_again() {
     let internet = Internet::start().await;
     for questions in 1..=3 {
         assert_eq!(internet.ask("broken.org").await.reason, Reason::DnsFailure);
-        assert_eq!(*internet.questions.lock().unwrap(), questions);
+        assert_eq!(*internet.questions.lock(), questions);
     }
 }
 
@@ -416,7 +418,7 @@ async fn a_family_that_is_switched_off_is_neither_asked_for_nor_dialled() {
         ("RCPT_FAMILIES", "ipv4"),
     ]);
     assert_eq!(verdict(&origin, "user@accepts.org").await.status, Status::Accepted);
-    assert_eq!(*internet.questions.lock().unwrap(), 2, "MX and A");
+    assert_eq!(*internet.questions.lock(), 2, "MX and A");
     // It has an address, which we do not dial: no fault of the server.
     let told = verdict(&origin, "user@six.org").await;
     assert_eq!((told.status, told.reason), (Status::FatalException, Reason::OurLimit));

@@ -1,6 +1,8 @@
 //! EHLO or HELO: the greeting that a host accepts is remembered.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::harness::{MailServer, origin, verdict};
 use rcpt_shared::{Reason, Status};
@@ -15,7 +17,7 @@ async fn server(heard: &Heard, answer: fn(usize, &str) -> &'static str) -> MailS
     MailServer::serving(move |stream, session| {
         let heard = heard.clone();
         async move {
-            heard.lock().unwrap().push(Vec::new());
+            heard.lock().push(Vec::new());
             let mut stream = BufReader::new(stream);
             let (mut line, mut reply) = (String::new(), "220 mx");
             while stream.write_all(format!("{reply}\r\n").as_bytes()).await.is_ok() {
@@ -25,7 +27,7 @@ async fn server(heard: &Heard, answer: fn(usize, &str) -> &'static str) -> MailS
                 }
                 let verb = line.split([' ', '\r']).next().unwrap();
                 reply = answer(session, verb);
-                heard.lock().unwrap()[session].push(verb.to_owned());
+                heard.lock()[session].push(verb.to_owned());
             }
         }
     })
@@ -49,7 +51,7 @@ async fn asked(server: &MailServer, count: usize) -> Vec<(Status, Reason)> {
 }
 
 fn greetings(heard: &Heard) -> Vec<Vec<String>> {
-    let mut sessions = heard.lock().unwrap().clone();
+    let mut sessions = heard.lock().clone();
     for commands in &mut sessions {
         commands.retain(|verb| ["EHLO", "HELO"].contains(&verb.as_str()));
     }

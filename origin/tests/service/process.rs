@@ -223,9 +223,9 @@ async fn sigterm_lets_a_probe_in_progress_finish_and_takes_no_new_one() {
     // The server answers RCPT when the test says so.
     let (asked, was_asked) = oneshot::channel();
     let (release, released) = oneshot::channel::<()>();
-    let hold = std::sync::Mutex::new(Some((asked, released)));
+    let hold = parking_lot::Mutex::new(Some((asked, released)));
     let server = MailServer::serving(move |stream, _| {
-        let (asked, released) = hold.lock().unwrap().take().unwrap();
+        let (asked, released) = hold.lock().take().unwrap();
         async move {
             let mut stream = BufReader::new(stream);
             stream.write_all(b"220 mx\r\n").await.unwrap();
@@ -255,9 +255,9 @@ async fn sigterm_lets_a_probe_in_progress_finish_and_takes_no_new_one() {
 #[tokio::test]
 async fn idle_sessions_are_ended_with_quit() {
     let (ended, has_ended) = oneshot::channel();
-    let ended = std::sync::Mutex::new(Some(ended));
+    let ended = parking_lot::Mutex::new(Some(ended));
     let server = MailServer::serving(move |stream, _| {
-        let ended = ended.lock().unwrap().take().unwrap();
+        let ended = ended.lock().take().unwrap();
         async move {
             let mut stream = BufReader::new(stream);
             stream.write_all(b"220 mx\r\n").await.unwrap();

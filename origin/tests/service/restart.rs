@@ -6,12 +6,13 @@ use std::{
     net::IpAddr,
     process::Stdio,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
@@ -34,7 +35,7 @@ async fn noting(peers: Arc<Mutex<Vec<IpAddr>>>) -> MailServer {
             let mut line = String::new();
             while stream.read_line(&mut line).await.unwrap_or(0) > 0 {
                 let answer = if line.starts_with("RCPT") {
-                    peers.lock().unwrap().push(from);
+                    peers.lock().push(from);
                     "550 5.1.1 no such user\r\n"
                 } else {
                     "250 ok\r\n"
@@ -88,7 +89,7 @@ async fn a_reload_adds_and_removes_source_addresses_and_a_mistake_changes_none()
             asked(&origin, &format!("u{number}@sandbox.test")).await.contains("no_such_mailbox")
         );
         // The session of an address that was taken out is open for a while, and asks nothing more.
-        let last = *peers.lock().unwrap().last().unwrap();
+        let last = *peers.lock().last().unwrap();
         assert_eq!(last, IpAddr::from([127, 0, 0, from]), "{number}");
     }
 }
@@ -102,7 +103,7 @@ async fn the_port_check_dials_from_an_address_that_a_reload_left() {
     let server = MailServer::serving({
         let peers = peers.clone();
         move |stream, _| {
-            peers.lock().unwrap().push(stream.peer_addr().unwrap().ip());
+            peers.lock().push(stream.peer_addr().unwrap().ip());
             async move { drop(stream) }
         }
     })
@@ -115,14 +116,14 @@ async fn the_port_check_dials_from_an_address_that_a_reload_left() {
     write("127.0.0.3").unwrap();
     origin.signal("-HUP").await;
     origin.line("configuration reloaded").await;
-    let is_seen = || peers.lock().unwrap().contains(&IpAddr::from([127, 0, 0, 3]));
+    let is_seen = || peers.lock().contains(&IpAddr::from([127, 0, 0, 3]));
     for _ in 0..400 {
         if is_seen() {
             return;
         }
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
-    panic!("still from {:?}", peers.lock().unwrap());
+    panic!("still from {:?}", peers.lock());
 }
 
 /// A service manager that receives messages and descriptors.

@@ -4,11 +4,13 @@ use std::{
     collections::HashSet,
     net::IpAddr,
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
 };
+
+use parking_lot::Mutex;
 
 use crate::harness::{MailServer, detailed, origin, send, verdict};
 use axum::{
@@ -44,7 +46,7 @@ async fn server(seen: &Arc<Seen>, after: fn(usize, usize) -> bool) -> MailServer
             seen.connections.fetch_add(1, Ordering::Relaxed);
             let open = seen.open.fetch_add(1, Ordering::Relaxed) + 1;
             seen.most_open.fetch_max(open, Ordering::Relaxed);
-            seen.sources.lock().unwrap().insert(stream.peer_addr().unwrap().ip());
+            seen.sources.lock().insert(stream.peer_addr().unwrap().ip());
             let _ = converse(&seen, stream, number, after).await;
             seen.open.fetch_sub(1, Ordering::Relaxed);
         }
@@ -359,7 +361,7 @@ async fn a_domain_is_always_asked_from_the_same_source_address() {
         for n in 0..5 {
             verdict(&origin, &format!("known{n}@{domain}")).await;
         }
-        let from: Vec<_> = seen.sources.lock().unwrap().iter().copied().collect();
+        let from: Vec<_> = seen.sources.lock().iter().copied().collect();
         assert_eq!(from.len(), 1, "{domain}");
         chosen.extend(from);
     }

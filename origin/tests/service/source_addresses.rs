@@ -2,7 +2,7 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 use axum::{
@@ -14,6 +14,7 @@ use hickory_resolver::proto::rr::{
     Name, RData, RecordType,
     rdata::{A, MX},
 };
+use parking_lot::Mutex;
 use rcpt_origin::{State, build, clock::unix_now, watch::Watch};
 use rcpt_shared::{KeyRing, Tenant, Ticket};
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ type Peers = Arc<Mutex<Vec<IpAddr>>>;
 
 async fn serve(stream: TcpStream, peers: Peers, rcpt: &'static str) {
     use tokio::io::AsyncWriteExt as _;
-    peers.lock().unwrap().push(stream.peer_addr().unwrap().ip());
+    peers.lock().push(stream.peer_addr().unwrap().ip());
     let mut stream = BufReader::new(stream);
     let _ = stream.write_all(b"220 mx\r\n").await;
     obey(&mut stream, "", "250 ok", rcpt).await;
@@ -78,7 +79,7 @@ async fn free_accounts_never_ask_from_the_addresses_of_paying_ones() {
         for number in 0..8 {
             ask(&origin, paying, &format!("known@d{number}.org")).await;
         }
-        let seen = std::mem::take(&mut *peers.lock().unwrap());
+        let seen = std::mem::take(&mut *peers.lock());
         let own = own.map(|last| IpAddr::from([127, 0, 0, last]));
         assert!(!seen.is_empty() && seen.iter().all(|it| own.contains(it)), "{paying}: {seen:?}");
     }

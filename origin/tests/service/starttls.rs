@@ -1,9 +1,8 @@
 //! STARTTLS: its use, and its failures.
 
-use std::{
-    net::IpAddr,
-    sync::{Arc, Mutex},
-};
+use std::{net::IpAddr, sync::Arc};
+
+use parking_lot::Mutex;
 
 use crate::harness::{
     MailServer,
@@ -85,7 +84,7 @@ async fn watched(demanding: bool, handshake: Handshake, seen: Handshakes) -> Mai
                 return;
             }
             let Ok(encrypted) = acceptor.accept(stream.into_inner()).await else { return };
-            seen.lock().unwrap().push(encrypted.get_ref().1.handshake_kind());
+            seen.lock().push(encrypted.get_ref().1.handshake_kind());
             let mut encrypted = BufReader::new(encrypted);
             obey(&mut encrypted, "250-PIPELINING\r\n", "250 ok", "250 encrypted").await;
         }
@@ -151,7 +150,7 @@ async fn the_next_session_with_a_host_resumes_its_encryption() {
         assert_eq!((told.status, told.stage), (ENCRYPTED.0, ENCRYPTED.2), "{n}");
     }
     use HandshakeKind::{Full, Resumed};
-    assert_eq!(*handshakes.lock().unwrap(), [Some(Full), Some(Resumed), Some(Resumed)]);
+    assert_eq!(*handshakes.lock(), [Some(Full), Some(Resumed), Some(Resumed)]);
 }
 
 /// A machine of many names: a proxy hands an encrypted session to the server of the name in its handshake, which knows the

@@ -5,13 +5,14 @@ use std::{
     collections::BTreeMap,
     net::IpAddr,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
 };
 
 use anyhow::{Context as _, Result};
+use parking_lot::{Mutex, MutexGuard};
 use rcpt_origin::{
     Config, State,
     config::Families,
@@ -162,7 +163,7 @@ impl Desk {
             config.pace.machine_refused_lately = usize::MAX;
         }
         let random = {
-            let mut seed = self.seeds.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut seed = self.seeds.lock();
             *seed = seed.wrapping_add(1_000_003);
             Random::seeded(*seed)
         };
@@ -203,7 +204,7 @@ impl Desk {
     }
 
     fn origins(&self) -> MutexGuard<'_, Vec<Option<Arc<State>>>> {
-        self.origins.lock().unwrap_or_else(PoisonError::into_inner)
+        self.origins.lock()
     }
 
     /// The origin of a domain, or the next one that runs.

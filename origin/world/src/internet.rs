@@ -5,12 +5,13 @@ use std::{
     io,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
 use futures_util::future::BoxFuture;
+use parking_lot::{Mutex, MutexGuard};
 use rcpt_smtp::{ConnectFailure, Connection, Network};
 use tokio::{
     io::{AsyncRead, AsyncWrite, DuplexStream, ReadBuf, duplex},
@@ -142,17 +143,17 @@ impl Surveyed {
     }
 
     fn open(&self) -> MutexGuard<'_, BTreeMap<Counted, usize>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock()
     }
 
     /// The most sessions that were open at once.
     pub fn most_open(&self) -> usize {
-        *self.most_open.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.most_open.lock()
     }
 
     fn note_most(&self) {
         let all = self.all_open();
-        let mut most = self.most_open.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut most = self.most_open.lock();
         *most = (*most).max(all);
     }
 }

@@ -3,10 +3,10 @@
 use std::{
     collections::{BTreeMap, HashMap},
     net::IpAddr,
-    sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
+use parking_lot::{Mutex, MutexGuard};
 use rcpt_shared::{Stage, Status, Verdict};
 
 use crate::truth::{self, Mailbox};
@@ -137,6 +137,6 @@ impl Journal {
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

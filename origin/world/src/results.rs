@@ -1,10 +1,8 @@
 //! Results of a run: what customers got, and what they waited for.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, time::Duration};
+
+use parking_lot::{Mutex, MutexGuard};
 
 /// A check of a form.
 #[derive(Debug, Clone, Copy)]
@@ -68,6 +66,6 @@ impl Results {
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }

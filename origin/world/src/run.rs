@@ -1,10 +1,6 @@
 //! A run of a plan, in virtual time on one thread.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use anyhow::Result;
 use tokio::{task::JoinSet, time::sleep};
@@ -96,7 +92,7 @@ async fn live(plan: &Plan, limits: Option<SessionLimits>) -> Result<Outcome> {
     let left = desk.close().await;
     sleep(MINUTE).await;
     let (hash, events) = surveyed.trace.finish();
-    let listed = desk.listed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let listed = desk.listed.lock().clone();
     Ok(Outcome {
         hash,
         events,

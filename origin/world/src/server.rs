@@ -1,11 +1,8 @@
 //! A simulated mail server: one SMTP engine, and a behaviour for each kind of inhabitant.
 
-use std::{
-    net::IpAddr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
+use parking_lot::{Mutex, MutexGuard};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream},
     time::sleep,
@@ -114,7 +111,7 @@ impl Server {
     }
 
     fn behaviour(&self) -> MutexGuard<'_, Box<dyn Behaviour>> {
-        self.behaviour.lock().unwrap_or_else(PoisonError::into_inner)
+        self.behaviour.lock()
     }
 }
 

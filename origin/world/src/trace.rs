@@ -1,12 +1,9 @@
 //! The trace of a run: each reply about a recipient and each verdict, with its time. Its hash says whether two runs
 //! were the same.
 
-use std::{
-    net::IpAddr,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::{net::IpAddr, time::Duration};
 
+use parking_lot::Mutex;
 use sha2::{Digest as _, Sha256};
 
 /// A server's reply about a recipient.
@@ -34,12 +31,12 @@ impl Trace {
 
     /// The hash, and the number of events.
     pub fn finish(&self) -> (String, u64) {
-        let trace = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let trace = self.0.lock();
         (hex::encode(trace.0.clone().finalize()), trace.1)
     }
 
     fn add(&self, line: &str) {
-        let mut trace = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trace = self.0.lock();
         trace.0.update(line);
         trace.1 += 1;
     }

@@ -1,11 +1,9 @@
 //! A resolver over HTTPS (unencrypted here) that answers as a test configures it.
 
-use std::{
-    net::Ipv4Addr,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{net::Ipv4Addr, sync::Arc};
 
 use anyhow::Result;
+use parking_lot::Mutex;
 use tokio::{
     io::AsyncWriteExt as _,
     net::{TcpListener, TcpStream},
@@ -60,7 +58,7 @@ impl FakeDns {
 
     /// The targets of all requests so far.
     pub fn asked(&self) -> Vec<String> {
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.asked.lock().clone()
     }
 }
 
@@ -77,7 +75,7 @@ async fn converse(
 ) -> Result<()> {
     let request = read_request(&mut stream).await?;
     let target = request.head.split(' ').nth(1).unwrap_or_default();
-    asked.lock().unwrap_or_else(PoisonError::into_inner).push(target.to_owned());
+    asked.lock().push(target.to_owned());
     let answer = match rule(target) {
         Dns::Document(document) => http(200, document),
         Dns::Status(status) => http(status, ""),

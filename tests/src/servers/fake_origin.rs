@@ -5,13 +5,14 @@ use std::{
     collections::BTreeMap,
     net::Ipv4Addr,
     sync::{
-        Arc, Mutex, PoisonError,
+        Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed},
     },
     time::Duration,
 };
 
 use anyhow::{Context as _, Result, ensure};
+use parking_lot::Mutex;
 use rcpt_shared::{Reason, Stage, Status, Verdict};
 use serde_json::Value;
 use tokio::{
@@ -143,12 +144,12 @@ impl FakeOrigin {
 
     /// Every probe so far, in the order they came.
     pub fn probes(&self) -> Vec<Probe> {
-        self.probes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.probes.lock().clone()
     }
 
     /// Returns the number of probes of this address.
     pub fn probes_of(&self, address: &str) -> usize {
-        let probes = self.probes.lock().unwrap_or_else(PoisonError::into_inner);
+        let probes = self.probes.lock();
         probes.iter().filter(|probe| probe.address == address).count()
     }
 
@@ -240,7 +241,7 @@ fn note(probes: &Mutex<Vec<Probe>>, request: &Request, address: &str) {
         ticket: ticket.unwrap_or_default().to_owned(),
         body: request.body.clone(),
     };
-    probes.lock().unwrap_or_else(PoisonError::into_inner).push(probe);
+    probes.lock().push(probe);
 }
 
 /// The rule's conduct, or the one that a held address is released with.

@@ -1,12 +1,9 @@
 //! Cloudflare Turnstile's verification of tokens: vouches once for each token that begins with `vouched`.
 
-use std::{
-    collections::BTreeSet,
-    net::Ipv4Addr,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::{collections::BTreeSet, net::Ipv4Addr, sync::Arc};
 
 use anyhow::Result;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::{
     io::AsyncWriteExt as _,
@@ -62,12 +59,12 @@ impl FakeTurnstile {
 
     /// From now on every request is answered with 500, or no longer.
     pub fn set_down(&self, is_down: bool) {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).is_down = is_down;
+        self.state.lock().is_down = is_down;
     }
 
     /// The tokens of all requests so far.
     pub fn tokens(&self) -> Vec<String> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).tokens.clone()
+        self.state.lock().tokens.clone()
     }
 }
 
@@ -82,7 +79,7 @@ async fn converse(mut stream: TcpStream, state: &Mutex<TurnstileState>) -> Resul
     let body: Value = serde_json::from_str(&request.body)?;
     let token = body["response"].as_str().unwrap_or_default().to_owned();
     let answer = {
-        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = state.lock();
         state.tokens.push(token.clone());
         if state.is_down {
             http(500, "<html>internal error</html>")

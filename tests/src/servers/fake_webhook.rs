@@ -1,15 +1,11 @@
 //! Customers' webhook receivers, all in one: it records the requests and answers as configured.
 
-use std::{
-    collections::BTreeMap,
-    net::Ipv4Addr,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Duration};
 
 use anyhow::Result;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use parking_lot::{Mutex, MutexGuard};
 use serde_json::Value;
 use sha2::Sha256;
 use tokio::{
@@ -75,7 +71,7 @@ pub struct FakeWebhook {
 }
 
 fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
-    world.lock().unwrap_or_else(PoisonError::into_inner)
+    world.lock()
 }
 
 impl FakeWebhook {

@@ -1,12 +1,9 @@
 //! A small mail server that answers each recipient as configured, accepts no mail, and keeps a record.
 
-use std::{
-    net::SocketAddr,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result};
+use parking_lot::Mutex;
 use rcgen::{CertifiedKey, generate_simple_self_signed};
 use tokio::{
     io::{
@@ -115,7 +112,7 @@ impl SmtpServer {
 
     /// Every connection so far, in the order they came.
     pub fn sessions(&self) -> Vec<Session> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.record.lock().clone()
     }
 }
 
@@ -146,7 +143,7 @@ async fn serve(
     loop {
         let Ok((stream, _)) = listener.accept().await else { continue };
         let index = {
-            let mut sessions = record.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut sessions = record.lock();
             sessions.push(Session::new());
             sessions.len() - 1
         };
@@ -184,9 +181,7 @@ impl MailSession {
     {
         let mut stream = BufReader::new(stream);
         while let Some(line) = next_line(&mut stream).await? {
-            if let Some(session) =
-                self.record.lock().unwrap_or_else(PoisonError::into_inner).get_mut(self.index)
-            {
+            if let Some(session) = self.record.lock().get_mut(self.index) {
                 session.push(line.clone());
             }
             let verb = line.get(..4).unwrap_or(&line).to_ascii_uppercase();

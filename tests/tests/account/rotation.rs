@@ -36,7 +36,7 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
     let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
     let anonymous = Anonymous::on_kept_connections(&edge.url);
-    let key = Arc::new(std::sync::Mutex::new(account.api_key.clone()));
+    let key = Arc::new(parking_lot::Mutex::new(account.api_key.clone()));
     let over = Arc::new(AtomicBool::new(false));
     let count = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let load = {
@@ -48,7 +48,7 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
             while !over.load(Ordering::Relaxed) {
                 pace.tick().await;
                 let permit = Arc::clone(&permits).acquire_owned().await.unwrap();
-                let current = key.lock().unwrap().clone();
+                let current = key.lock().clone();
                 let nth = count.fetch_add(1, Ordering::Relaxed);
                 // Both the key that is or was the last one, and the one before it.
                 let used =
@@ -83,7 +83,7 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
         while count.load(Ordering::Relaxed) < count_before + 5 {
             tokio::time::sleep(PACE / 4).await;
         }
-        let old = std::mem::replace(&mut *key.lock().unwrap(), reply.text("api_key").to_owned());
+        let old = std::mem::replace(&mut *key.lock(), reply.text("api_key").to_owned());
         replaced.push((old, at));
     }
     over.store(true, Ordering::Relaxed);

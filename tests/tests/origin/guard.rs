@@ -4,9 +4,10 @@ use std::{
     collections::BTreeMap,
     fmt::Write as _,
     net::{IpAddr, SocketAddr, UdpSocket},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
+use parking_lot::Mutex;
 use rcpt_shared::{Reason, Stage, Status, Verdict};
 use rcpt_tests::{Answer, Nsd, Origin, SmtpServer, process::port};
 use tokio::task::JoinSet;
@@ -164,7 +165,7 @@ fn rebinding_nameserver() -> SocketAddr {
             answer.extend([0x81, 0x80, 0, 1, 0, u8::from(a), 0, 0, 0, 0]);
             answer.extend(question);
             if a {
-                let mut queries = queries.lock().expect("no panic");
+                let mut queries = queries.lock();
                 let times = queries.entry(question.to_vec()).or_default();
                 *times += 1;
                 let last = if *times == 1 { 40 } else { 41 };

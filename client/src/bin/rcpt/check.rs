@@ -4,7 +4,6 @@ use std::{
     collections::BTreeMap,
     io::{self, IsTerminal as _},
     sync::{
-        Mutex,
         atomic::{AtomicBool, Ordering},
         mpsc::{self, Receiver, RecvTimeoutError, SyncSender},
     },
@@ -12,6 +11,7 @@ use std::{
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use rcpt_client::{Client, Deliverability, Error};
 
 use crate::{
@@ -119,10 +119,7 @@ fn answer(
     stop: &AtomicBool,
 ) {
     while !stop.load(Ordering::Relaxed) {
-        let next = match receiver.lock() {
-            Ok(receiver) => receiver.recv_timeout(LOOK),
-            Err(_) => return,
-        };
+        let next = receiver.lock().recv_timeout(LOOK);
         let (index, entry) = match next {
             Ok(question) => question,
             Err(RecvTimeoutError::Timeout) => continue,

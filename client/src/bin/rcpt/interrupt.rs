@@ -1,9 +1,8 @@
 //! Ctrl-C: ends the command and prints which work continues without it.
 
-use std::{
-    process,
-    sync::{Mutex, Once, PoisonError},
-};
+use std::{process, sync::Once};
+
+use parking_lot::Mutex;
 
 /// 128 and SIGINT.
 const CODE: i32 = 130;
@@ -13,11 +12,11 @@ static HANDLER: Once = Once::new();
 
 /// From now on Ctrl-C says this, and ends the command.
 pub fn say(sentence: String) {
-    *SENTENCE.lock().unwrap_or_else(PoisonError::into_inner) = sentence;
+    *SENTENCE.lock() = sentence;
     HANDLER.call_once(|| {
         // Without a handler it ends the command too, without a word.
         let _ = ctrlc::set_handler(|| {
-            let sentence = SENTENCE.lock().unwrap_or_else(PoisonError::into_inner);
+            let sentence = SENTENCE.lock();
             anstream::eprintln!("\nrcpt: {sentence}");
             process::exit(CODE);
         });

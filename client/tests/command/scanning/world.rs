@@ -5,11 +5,12 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{Child, Stdio},
-    sync::{Arc, Mutex},
+    sync::Arc,
     thread::sleep,
     time::Duration,
 };
 
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -168,7 +169,7 @@ impl World {
         let answering = Arc::clone(&service);
         let stand_in = StandIn::start(move |_, asked| {
             loop {
-                let mut service = answering.lock().unwrap();
+                let mut service = answering.lock();
                 if service.held_after.is_none_or(|most| service.requests < most) {
                     return service.answer(asked);
                 }
@@ -195,7 +196,7 @@ impl World {
     }
 
     pub fn requests(&self) -> usize {
-        self.service.lock().unwrap().requests
+        self.service.lock().requests
     }
 
     pub fn output(&self) -> PathBuf {

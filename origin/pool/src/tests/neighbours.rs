@@ -129,7 +129,7 @@ async fn a_rested_source_address_returns_and_none_rests_where_all_are_unwelcome(
 
 #[tokio::test(start_paused = true)]
 async fn batches_give_way_and_are_served_all_the_same() {
-    let (pool, served) = (pool(), Arc::new(std::sync::Mutex::new(Vec::new())));
+    let (pool, served) = (pool(), Arc::new(parking_lot::Mutex::new(Vec::new())));
     let held = [google("x").permit(&pool).await, google("x").permit(&pool).await];
     let mut all = JoinSet::new();
     for (class, count) in [(Class::Batch, 40), (Class::Interactive, 40)] {
@@ -138,7 +138,7 @@ async fn batches_give_way_and_are_served_all_the_same() {
             let want = Wanted { class, ..google(&format!("d{n}")) };
             all.spawn(async move {
                 let permit = want.permit(&pool).await;
-                served.lock().unwrap().push(class);
+                served.lock().push(class);
                 sleep(Duration::from_millis(10)).await;
                 permit.note(ANSWERED);
                 permit.keep(0);
@@ -151,7 +151,7 @@ async fn batches_give_way_and_are_served_all_the_same() {
         permit.keep(0);
     }
     all.join_all().await;
-    let served = served.lock().unwrap();
+    let served = served.lock();
     let first: Vec<_> = served.iter().take(40).collect();
     let batches = first.iter().filter(|class| ***class == Class::Batch).count();
     assert!((3..=5).contains(&batches), "{batches} of the first forty");

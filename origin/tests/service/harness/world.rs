@@ -5,7 +5,7 @@ use std::{
     collections::HashMap,
     net::{Ipv4Addr, SocketAddr},
     sync::{
-        Arc, Mutex,
+        Arc,
         atomic::{AtomicUsize, Ordering},
     },
     time::Duration,
@@ -19,6 +19,7 @@ use hickory_resolver::proto::{
         rdata::{A, MX},
     },
 };
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     net::{TcpListener, TcpStream, UdpSocket},
@@ -48,7 +49,7 @@ pub struct World {
 
 impl Drop for World {
     fn drop(&mut self) {
-        self.running.lock().unwrap().iter().for_each(JoinHandle::abort);
+        self.running.lock().iter().for_each(JoinHandle::abort);
     }
 }
 
@@ -98,7 +99,7 @@ impl World {
             }
         });
         let nameserver = world.nameserver().await.to_string();
-        world.running.lock().unwrap().push(accepting);
+        world.running.lock().push(accepting);
         let environment = [
             ("RCPT_NAMESERVERS", nameserver),
             ("RCPT_SMTP_PORT", port.to_string()),
@@ -157,7 +158,7 @@ impl World {
                 socket.send_to(&response.to_vec().unwrap(), from).await.unwrap();
             }
         });
-        self.running.lock().unwrap().push(answering);
+        self.running.lock().push(answering);
         address
     }
 
@@ -185,14 +186,14 @@ impl World {
                 break;
             }
         }
-        self.refused.lock().unwrap().push(refused);
+        self.refused.lock().push(refused);
         Ok(())
     }
 
     fn told(&self, line: &str) -> &'static str {
         let address = line.split(['<', '>']).nth(1).unwrap_or_default();
         let (local_part, domain) = address.split_once('@').unwrap_or_default();
-        match self.refusals.lock().unwrap().get(domain) {
+        match self.refusals.lock().get(domain) {
             Some(refusal) => refusal,
             None if local_part.starts_with("known") => "250 2.1.5 ok",
             None => "550 5.1.1 no such user here",
@@ -200,7 +201,7 @@ impl World {
     }
 
     pub fn refuse(&self, domain: &str, reply: &'static str) {
-        self.refusals.lock().unwrap().insert(domain.to_owned(), reply);
+        self.refusals.lock().insert(domain.to_owned(), reply);
     }
 }
 

@@ -1,11 +1,7 @@
 //! List owners: each day a list, of which 5 to 30 % are dead. The repetitions are the Worker's in the real service, and a
 //! model here.
 
-use std::{
-    collections::VecDeque,
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{collections::VecDeque, sync::Arc, time::Duration};
 
 use rand::{SeedableRng as _, rngs::StdRng};
 use rcpt_shared::{Address, Status, Verdict};
@@ -56,7 +52,7 @@ pub async fn own(
             .filter_map(|_| {
                 let domain = desk.town.domain(&mut random).to_owned();
                 let address = address_at(&domain, dead, &mut random)?;
-                let mut listed = desk.listed.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut listed = desk.listed.lock();
                 let (all, of_dead) = listed.entry(desk.town.kind_of(&domain)).or_default();
                 *all += 1;
                 *of_dead += u64::from(truth::mailbox(address.normal()) == Mailbox::Dead);
