@@ -5,7 +5,14 @@ use std::{env, fs::File, io, net::SocketAddr, os::fd::BorrowedFd, time::Duration
 
 use listenfd::ListenFd;
 use sd_notify::NotifyState;
-use tokio::{net::TcpListener, time::interval};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    time::interval,
+};
+
+/// Connections that wait to be accepted, at most; the kernel's `somaxconn` may make it fewer. A client that finds the
+/// queue full tries again a second later. The default of tokio, 128, is less than the probes that run concurrently.
+const BACKLOG: u32 = 4_096;
 
 /// Reports that requests are accepted.
 pub fn ready() {
@@ -58,6 +65,14 @@ fn watchdog() -> Option<Duration> {
     sd_notify::watchdog_enabled().filter(|period| !period.is_zero())
 }
 
+/// Listens on an address, which another process may have left a moment ago.
+fn bound(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(BACKLOG)
+}
+
 /// Sockets that the service manager listens on for us: ports below 1024 then need no capability, and a
 /// restart refuses no connection.
 pub struct Passed {
@@ -93,8 +108,7 @@ impl Passed {
                 .and_then(|()| TcpListener::from_std(listener))
                 .map_err(|error| format!("{setting}: the socket of the service manager: {error}")),
             Ok(_) => {
-                let bound = TcpListener::bind(address).await;
-                bound.map_err(|error| format!("{setting}: cannot bind {address}: {error}"))
+                bound(address).map_err(|error| format!("{setting}: cannot bind {address}: {error}"))
             }
             Err(error) => Err(format!("{setting}: the socket of the service manager: {error}")),
         }
@@ -119,5 +133,27 @@ impl Passed {
     /// Returns the names of sockets without a listener: connections to them wait forever.
     pub fn left(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str).filter(|name| !name.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{
+        net::{SocketAddr, TcpStream},
+        time::Duration,
+    };
+
+    use super::bound;
+
+    #[tokio::test]
+    async fn more_connections_wait_to_be_accepted_than_by_default() {
+        for any in ["127.0.0.1:0", "[::1]:0"] {
+            let listener = bound(any.parse().unwrap()).unwrap();
+            let address: SocketAddr = listener.local_addr().unwrap();
+            // Nobody accepts them. One that finds the queue full would be tried again for minutes.
+            let connect = |_| TcpStream::connect_timeout(&address, Duration::from_secs(10));
+            let waiting: Result<Vec<_>, _> = (0..300).map(connect).collect();
+            assert_eq!(waiting.unwrap().len(), 300);
+        }
     }
 }
