@@ -20,9 +20,9 @@ use rcpt_origin::{
     http::{BatchQuestion, RequestId, ask_all, ask_one},
     surroundings::{Random, Surroundings},
 };
-use rcpt_pool::{Asker, HashKey, operators::Operators};
+use rcpt_pool::{Asker, Entries, HashKey, operators::Operators};
 use rcpt_shared::{Address, BatchAnswer, BatchLine, NotAsked, Reason, Status, Verdict};
-use rcpt_smtp::Dialer;
+use rcpt_smtp::{Dialer, HeloIdentity};
 use tokio::time::{Instant, sleep};
 
 use crate::{
@@ -112,14 +112,22 @@ pub fn session_limits(plan: &Plan, config: &Config) -> Result<Option<SessionLimi
     Ok(Some(limits))
 }
 
-/// Source addresses of an origin.
+/// A source address of an origin.
+pub fn source(origin: usize, number: usize) -> IpAddr {
+    IpAddr::from([203, 0, 113, (10 * (origin + 1) + number) as u8])
+}
+
+/// Source addresses of an origin from the beginning.
 pub fn sources(plan: &Plan, origin: usize) -> Vec<IpAddr> {
-    let source = |number: usize| IpAddr::from([203, 0, 113, (10 * (origin + 1) + number) as u8]);
-    (0..plan.sources_each).map(source).collect()
+    (0..plan.sources_each).map(|number| source(origin, number)).collect()
 }
 
 pub fn config(plan: &Plan, origin: usize) -> Result<Config> {
-    let sources: Vec<_> = sources(plan, origin).iter().map(|ip| format!("\"{ip}\"")).collect();
+    config_with(plan, origin, &sources(plan, origin))
+}
+
+fn config_with(plan: &Plan, origin: usize, sources: &[IpAddr]) -> Result<Config> {
+    let sources: Vec<_> = sources.iter().map(|ip| format!("\"{ip}\"")).collect();
     let mut text = format!(
         "helo_name = \"probe{origin}.rcpt-world.net\"\nmail_from = \"probe@rcpt-world.net\"\n\
          ticket_secrets = \"{SECRETS}\"\nnameservers = [\"198.18.0.53\"]\nfamilies = [\"ipv4\"]\n\
@@ -156,12 +164,7 @@ impl Desk {
 
     /// Starts an origin, with nothing in its memory.
     fn start(&self, origin: usize) -> Result<()> {
-        let mut config = config(&self.plan, origin)?;
-        config.operators = self.operators.clone();
-        config.pace = self.plan.pace;
-        if !self.plan.limited {
-            config.pace.machine_refused_lately = usize::MAX;
-        }
+        let config = self.config(origin, &sources(&self.plan, origin))?;
         let random = {
             let mut seed = self.seeds.lock();
             *seed = seed.wrapping_add(1_000_003);
@@ -181,12 +184,42 @@ impl Desk {
             unix_now: Arc::new(move || clock.unix_now()),
             random,
         };
-        let own = sources(&self.plan, origin);
+        let mut own = sources(&self.plan, origin);
+        own.push(source(origin, self.plan.sources_each));
         let state = State::within(config, surroundings, own).context("an origin")?;
         if let Some(place) = self.origins().get_mut(origin) {
             *place = Some(state);
         }
         Ok(())
+    }
+
+    fn config(&self, origin: usize, sources: &[IpAddr]) -> Result<Config> {
+        let mut config = config_with(&self.plan, origin, sources)?;
+        config.operators = self.operators.clone();
+        config.pace = self.plan.pace;
+        if !self.plan.limited {
+            config.pace.machine_refused_lately = usize::MAX;
+        }
+        Ok(config)
+    }
+
+    /// Gives an origin one source address more, as a reload does. A restart takes it away again.
+    pub fn add_source(&self, origin: usize) -> Result<()> {
+        let mut sources = sources(&self.plan, origin);
+        sources.push(source(origin, self.plan.sources_each));
+        if let Some(state) = self.origin(origin) {
+            state.prober.reload(self.config(origin, &sources)?);
+        }
+        Ok(())
+    }
+
+    /// From now on the origin's added source address counts as new since then (Unix time).
+    pub fn set_new_since(&self, origin: usize, since: u64) {
+        let added = source(origin, self.plan.sources_each);
+        if let Some(state) = self.origin(origin) {
+            let is_added = |identity: &HeloIdentity| identity.addresses().any(|ip| ip == added);
+            state.prober.set_listed(|identity| is_added(identity).then_some(since));
+        }
     }
 
     /// Stops an origin as the service manager does, and starts it again.
@@ -323,6 +356,12 @@ impl Desk {
             }
         }
         left
+    }
+
+    /// Entries that each origin's pool holds in memory.
+    pub fn entries(&self) -> Vec<Entries> {
+        let all = (0..self.plan.origins).filter_map(|number| self.origin(number));
+        all.map(|state| state.prober.status().entries).collect()
     }
 
     /// Refusals of our own addresses that the pools have counted.

@@ -6,13 +6,14 @@ pub mod manners;
 pub mod recovery;
 pub mod safety;
 pub mod throughput;
+pub mod variation;
 
 use anyhow::Result;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
     figures::Row,
-    plan::Plan,
+    plan::{Leniency, Plan},
     run::{Outcome, run},
     svg::Chart,
 };
@@ -25,6 +26,10 @@ pub struct Report {
     pub charts: Vec<(&'static str, Chart)>,
     hashes: Sha256,
     pub failures: Vec<String>,
+    /// Factor of all servers' limits, where it isn't 1.
+    varied: Option<f64>,
+    /// Runs without our limits are left out, and attacks that only explain a figure; and W2 has one week instead of two.
+    pub is_short: bool,
 }
 
 impl Report {
@@ -41,9 +46,16 @@ impl Report {
     fn check(&mut self, name: &str, plan: &Plan, outcome: &Outcome) {
         for (is_fine, text) in safety::invariants(plan, outcome) {
             if !is_fine {
-                self.failures.push(format!("{name}, SEED={}: {text}", plan.seed));
+                let failure = format!("{name}, SEED={}: {text}", plan.seed);
+                eprintln!("  {failure}");
+                self.failures.push(failure);
             }
         }
+    }
+
+    /// A day of a tenth of the population, with the servers' limits of this report.
+    pub fn day(&self, seed: u64) -> Plan {
+        Plan { leniency: Leniency::all(self.varied.unwrap_or(1.0)), ..Plan::day(seed) }
     }
 
     pub fn hash(&self) -> String {

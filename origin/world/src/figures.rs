@@ -33,11 +33,59 @@ pub fn print(rows: &[Row]) {
     }
 }
 
+/// A figure of several seeds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Spread {
+    pub name: String,
+    pub mean: f64,
+    pub min: f64,
+    pub max: f64,
+    /// Seeds that have the figure. A seed without a ban at an operator has no figure of its hours.
+    pub seeds: usize,
+    pub unit: &'static str,
+    pub aim: &'static str,
+}
+
+/// Returns the spread of each figure over the seeds, in the order of their first appearance.
+pub fn spreads(of_seeds: &[Vec<Row>]) -> Vec<Spread> {
+    let mut names: Vec<&Row> = Vec::new();
+    for row in of_seeds.iter().flatten() {
+        if names.iter().all(|known| known.name != row.name) {
+            names.push(row);
+        }
+    }
+    let spread = |first: &&Row| {
+        let all = of_seeds.iter().flatten().filter(|row| row.name == first.name);
+        let values: Vec<f64> = all.map(|row| row.value).collect();
+        Spread {
+            name: first.name.clone(),
+            mean: values.iter().sum::<f64>() / values.len().max(1) as f64,
+            min: values.iter().copied().fold(f64::INFINITY, f64::min),
+            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            seeds: values.len(),
+            unit: first.unit,
+            aim: first.aim,
+        }
+    };
+    names.iter().map(spread).collect()
+}
+
+pub fn print_spreads(spreads: &[Spread]) {
+    let (figure, unit) = ("figure", "unit");
+    println!(
+        "{figure:<58} {:>12} {:>12} {:>12} {:>5} {unit:<14} aim",
+        "mean", "min", "max", "seeds"
+    );
+    for Spread { name, mean, min, max, seeds, unit, aim } in spreads {
+        println!("{name:<58} {mean:>12.3} {min:>12.3} {max:>12.3} {seeds:>5} {unit:<14} {aim}");
+    }
+}
+
 /// Writes the rows of one experiment.
 ///
 /// # Errors
 /// When the folder can't be written.
-pub fn write(folder: &Path, name: &str, rows: &[Row]) -> Result<()> {
+pub fn write<T: Serialize>(folder: &Path, name: &str, rows: &[T]) -> Result<()> {
     fs::create_dir_all(folder)?;
     let text = serde_json::to_string_pretty(rows)? + "\n";
     fs::write(folder.join(format!("{name}.json")), text)?;

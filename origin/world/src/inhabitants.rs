@@ -8,5 +8,6 @@ pub mod microsoft;
 pub mod postscreen;
 pub mod shared_hosting;
 pub mod small;
+pub mod volumes;
 pub mod window;
 pub mod yahoo;

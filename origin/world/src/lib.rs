@@ -13,6 +13,7 @@ pub mod figures;
 pub mod inhabitants;
 pub mod internet;
 pub mod journal;
+pub mod memory;
 pub mod names;
 pub mod plan;
 pub mod results;

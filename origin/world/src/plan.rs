@@ -6,11 +6,16 @@ use rcpt_pool::Pace;
 
 use crate::clock::{DAY, HOUR};
 
+/// Longer than the pool remembers parties that were slow or refused: an hour at most.
+const QUIET: Duration = Duration::from_secs(2 * 3_600);
+
 /// The plan of a run.
 #[derive(Clone)]
 pub struct Plan {
     pub seed: u64,
     pub lasts: Duration,
+    /// Time without customers after it.
+    pub quiet: Duration,
     /// Origins, each with its source addresses.
     pub origins: usize,
     pub sources_each: usize,
@@ -56,10 +61,34 @@ pub struct Leniency {
     pub microsoft: f64,
     pub yahoo: f64,
     pub shared_hosting: f64,
+    pub gateway: f64,
 }
 
 impl Leniency {
-    pub const USUAL: Self = Self { google: 1.0, microsoft: 1.0, yahoo: 1.0, shared_hosting: 1.0 };
+    pub const USUAL: Self = Self::all(1.0);
+
+    /// The same factor for every kind of server.
+    pub const fn all(factor: f64) -> Self {
+        Self {
+            google: factor,
+            microsoft: factor,
+            yahoo: factor,
+            shared_hosting: factor,
+            gateway: factor,
+        }
+    }
+
+    /// Factor of a kind of server.
+    pub fn of(&self, kind: &str) -> f64 {
+        match kind {
+            "google" => self.google,
+            "microsoft" => self.microsoft,
+            "yahoo" => self.yahoo,
+            "shared_hosting" => self.shared_hosting,
+            "gateway" => self.gateway,
+            _ => 1.0,
+        }
+    }
 }
 
 /// Actions of the operator.
@@ -71,6 +100,17 @@ pub struct Events {
     pub listed: Option<(Duration, Duration)>,
     /// All of Google's machines are silent from then, for so long.
     pub hung: Option<(Duration, Duration)>,
+    /// Each origin gets a source address that is new.
+    pub added: Option<Added>,
+}
+
+/// A source address that is taken into use.
+#[derive(Clone, Copy)]
+pub struct Added {
+    pub at: Duration,
+    /// Time in which the rate of batches doubles. The shipped rates double in two days; another time is simulated by
+    /// a shifted beginning.
+    pub doubles_in: Duration,
 }
 
 impl Population {
@@ -98,6 +138,7 @@ impl Plan {
         Self {
             seed,
             lasts: DAY,
+            quiet: QUIET,
             origins: 3,
             sources_each: 1,
             customers: Population::TENTH,
@@ -105,7 +146,7 @@ impl Plan {
             leniency: Leniency::USUAL,
             refused_per_hour: None,
             pace: Pace::USUAL,
-            events: Events { restarts_nightly: true, listed: None, hung: None },
+            events: Events { restarts_nightly: true, listed: None, hung: None, added: None },
         }
     }
 

@@ -11,6 +11,7 @@ use crate::{
     desk::{self, Desk},
     internet::{SessionLimits, Surveyed},
     journal::{Ban, Credit},
+    memory::{MemoryBounds, total},
     plan::Plan,
     results::{ListRecord, Results, SingleRecord},
     town::Town,
@@ -29,6 +30,9 @@ pub struct Outcome {
     /// Broken limits, and the first of them.
     pub broken: (u64, Vec<String>),
     pub most_open: usize,
+    /// Entries in memory: the most of one origin, and those that all of them should have forgotten at the end.
+    pub most_entries: usize,
+    pub not_forgotten: usize,
     /// Refusals of our own addresses that the pools have counted, since each origin's last start.
     pub refusals_of_us: u64,
     /// Sessions in use, idle sessions, and waiters that the pools hold at the end.
@@ -47,20 +51,29 @@ pub struct Outcome {
 /// # Errors
 /// When an origin can't be set up.
 pub fn run(plan: &Plan) -> Result<Outcome> {
-    run_surveyed(plan, desk::session_limits(plan, &desk::config(plan, 0)?)?)
+    run_surveyed(plan, desk::session_limits(plan, &desk::config(plan, 0)?)?, None)
 }
 
-/// Like [`run`], with the limits that the survey checks at every connection.
+/// Like [`run`], with the limits that the survey checks at every connection, and other bounds of memory than the usual
+/// ones.
 ///
 /// # Errors
 /// When an origin can't be set up.
-pub fn run_surveyed(plan: &Plan, limits: Option<SessionLimits>) -> Result<Outcome> {
+pub fn run_surveyed(
+    plan: &Plan,
+    limits: Option<SessionLimits>,
+    bounds: Option<MemoryBounds>,
+) -> Result<Outcome> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
-    runtime.block_on(live(plan, limits))
+    runtime.block_on(live(plan, limits, bounds))
 }
 
-async fn live(plan: &Plan, limits: Option<SessionLimits>) -> Result<Outcome> {
+async fn live(
+    plan: &Plan,
+    limits: Option<SessionLimits>,
+    bounds: Option<MemoryBounds>,
+) -> Result<Outcome> {
     let clock = WorldClock::start();
     let listed = plan.events.listed.map(|(from, lasts)| (from, from + lasts));
     let first = desk::sources(plan, 0).first().copied();
@@ -75,6 +88,8 @@ async fn live(plan: &Plan, limits: Option<SessionLimits>) -> Result<Outcome> {
     let results = Arc::new(Results::default());
     let mut people = populate(plan, &desk, &results);
     let end = clock.now() + plan.lasts;
+    let usual = MemoryBounds::of(plan, &desk.town)?;
+    let (bounds, mut most_entries) = (bounds.unwrap_or(usual), 0);
     while clock.now() < end {
         sleep(LOOK.min(end - clock.now())).await;
         // A session exists no longer than its permit.
@@ -83,11 +98,19 @@ async fn live(plan: &Plan, limits: Option<SessionLimits>) -> Result<Outcome> {
             let at = clock.now();
             surveyed.journal.broken(|| format!("{open} connections, {shown} permits at {at:?}"));
         }
+        for entries in desk.entries() {
+            most_entries = most_entries.max(total(entries));
+            for text in bounds.exceeded(entries) {
+                let at = clock.now();
+                surveyed.journal.broken(|| format!("{text} at {at:?}"));
+            }
+        }
     }
     people.abort_all();
     while people.join_next().await.is_some() {}
     // Conversations and control recipients end by themselves.
-    sleep(2 * MINUTE).await;
+    sleep(plan.quiet).await;
+    let not_forgotten = desk.entries().into_iter().map(|it| bounds.not_forgotten(it)).sum();
     let refusals_of_us = desk.refusals_of_us();
     let left = desk.close().await;
     sleep(MINUTE).await;
@@ -101,6 +124,8 @@ async fn live(plan: &Plan, limits: Option<SessionLimits>) -> Result<Outcome> {
         bans: surveyed.journal.bans(),
         broken: surveyed.journal.broken_limits(),
         most_open: surveyed.most_open(),
+        most_entries,
+        not_forgotten,
         refusals_of_us,
         left,
         left_open: surveyed.all_open(),
@@ -149,6 +174,9 @@ fn populate(plan: &Plan, desk: &Arc<Desk>, results: &Arc<Results>) -> JoinSet<()
     }
     if plan.events.restarts_nightly {
         people.spawn(operator::restart_nightly(desk.clone(), plan.origins));
+    }
+    if let Some(added) = plan.events.added {
+        people.spawn(operator::add_source(desk.clone(), plan.origins, added));
     }
     people
 }

@@ -7,9 +7,9 @@ use crate::{
     clock::HOUR,
     corpus, desk,
     experiments::safety,
-    figures::jain,
+    figures::{Row, Spread, jain, spreads},
     plan::{Plan, Population},
-    run::{Outcome, run},
+    run::{Outcome, run, run_surveyed},
     truth,
 };
 
@@ -60,8 +60,11 @@ fn a_seed_repeats_a_run_to_the_last_octet_and_all_that_must_hold_holds() {
 #[test]
 fn a_survey_of_lower_limits_finds_each_of_them_broken() {
     let plan = Plan { lasts: HOUR / 4, ..short(seed()) };
-    let outcome = crate::run::run_surveyed(&plan, Some(Default::default())).unwrap();
-    assert!(outcome.broken.0 > 10, "{:?}", outcome.broken);
+    let no_sessions = run_surveyed(&plan, Some(Default::default()), None).unwrap();
+    assert!(no_sessions.broken.0 > 10, "{:?}", no_sessions.broken);
+    let no_memory = run_surveyed(&plan, None, Some(Default::default())).unwrap();
+    assert!(no_memory.broken.0 > 10, "{:?}", no_memory.broken);
+    assert!(no_memory.broken.1.iter().all(|text| text.contains("in memory")));
 }
 
 #[test]
@@ -75,6 +78,18 @@ fn many_seeds_live_through_whole_days() {
     for plan in plans {
         lived(&plan);
     }
+}
+
+#[test]
+fn figures_of_several_seeds_have_a_mean_and_limits() {
+    let of_seed = |bans: &[(&str, f64)]| -> Vec<Row> {
+        bans.iter().map(|(name, hours)| Row::new(*name, *hours, "hours")).collect()
+    };
+    let seeds = [of_seed(&[("a", 1.0)]), of_seed(&[("a", 4.0), ("b", 2.0)])];
+    let of =
+        |spread: &Spread| (spread.name.clone(), spread.mean, spread.min, spread.max, spread.seeds);
+    let found: Vec<_> = spreads(&seeds).iter().map(of).collect();
+    assert_eq!(found, [("a".to_owned(), 2.5, 1.0, 4.0, 2), ("b".to_owned(), 2.0, 2.0, 2.0, 1)]);
 }
 
 #[test]

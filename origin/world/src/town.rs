@@ -11,6 +11,7 @@ use rand::{Rng as _, rngs::StdRng};
 use rcpt_shared::Address;
 
 use crate::{
+    desk,
     inhabitants::{
         broken::{Broken, Fault},
         gateway::{Blocklist, Gateway},
@@ -98,7 +99,7 @@ impl Builder {
     }
 
     fn google(&mut self, plan: &Plan) {
-        let behaviour = Google::new(plan.leniency.google);
+        let behaviour = Google::new(plan.leniency.google, new_sources(plan));
         let server = Server::new(Google::KIND, Some("google"), 20, behaviour);
         let names = ["aspmx", "alt1.aspmx", "alt2.aspmx", "alt3.aspmx", "alt4.aspmx"];
         let hosts = names.map(|name| format!("{name}.l.google.com"));
@@ -145,20 +146,21 @@ impl Builder {
         }
     }
 
-    fn gateways(&mut self, blocklist: &Blocklist) {
+    fn gateways(&mut self, plan: &Plan, blocklist: &Blocklist) {
+        let connections_max = (4.0 * plan.leniency.gateway) as usize;
         let mute = |prefix: &str, numbers: &[usize]| -> HashSet<String> {
             numbers.iter().map(|number| format!("{prefix}{number}.net")).collect()
         };
         let mimecast = Gateway {
             kind: "mimecast",
-            connections_max: 4,
+            connections_max,
             mute_domains: mute("town-mc", &[3, 17]),
             gives_up: Duration::from_secs(20),
             blocklist: blocklist.clone(),
         };
         let proofpoint = Gateway {
             kind: "proofpoint",
-            connections_max: 4,
+            connections_max,
             mute_domains: mute("town-pp", &[5]),
             gives_up: Duration::ZERO,
             blocklist: blocklist.clone(),
@@ -238,13 +240,19 @@ impl Builder {
     }
 }
 
+/// Source addresses that are added during the run.
+fn new_sources(plan: &Plan) -> HashSet<IpAddr> {
+    let added = |origin| plan.events.added.map(|_| desk::source(origin, plan.sources_each));
+    (0..plan.origins).filter_map(added).collect()
+}
+
 impl Town {
     pub fn build(plan: &Plan, blocklist: &Blocklist) -> Self {
         let mut builder = Builder::default();
         builder.google(plan);
         builder.microsoft(plan);
         builder.yahoo(plan);
-        builder.gateways(blocklist);
+        builder.gateways(plan, blocklist);
         builder.shared_hosting(plan);
         builder.small();
         builder.broken();

@@ -1,13 +1,18 @@
-//! The operator of the service, who restarts an origin each night, one after the other.
+//! The operator of the service, who restarts an origin each night, one after the other, and adds source addresses.
 
 use std::sync::Arc;
 
+use anyhow::Result;
 use tokio::time::sleep;
 
 use crate::{
     clock::{DAY, HOUR},
     desk::Desk,
+    plan::Added,
 };
+
+/// Time in which the shipped rates of a new source address double.
+const DOUBLES_IN: f64 = 2.0 * 24.0 * 3_600.0;
 
 /// Restarts at three o'clock, until it is aborted.
 pub async fn restart_nightly(desk: Arc<Desk>, origins: usize) {
@@ -17,5 +22,25 @@ pub async fn restart_nightly(desk: Arc<Desk>, origins: usize) {
             return;
         }
         sleep(DAY).await;
+    }
+}
+
+/// Takes one source address more into use at each origin, and lets batches get used to it: at the shipped rates, with the
+/// date of its beginning shifted where they double in another time. Until it is aborted.
+pub async fn add_source(desk: Arc<Desk>, origins: usize, added: Added) {
+    sleep(added.at).await;
+    let started = desk.surveyed.clock.now();
+    let all: Result<Vec<()>> = (0..origins).map(|origin| desk.add_source(origin)).collect();
+    if all.is_err() {
+        return;
+    }
+    loop {
+        let clock = desk.surveyed.clock;
+        let age = (clock.now() - started).as_secs_f64();
+        let shifted = age * DOUBLES_IN / added.doubles_in.as_secs_f64();
+        for origin in 0..origins {
+            desk.set_new_since(origin, clock.unix_now().saturating_sub(shifted as u64));
+        }
+        sleep(HOUR / 4).await;
     }
 }

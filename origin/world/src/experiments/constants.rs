@@ -11,9 +11,9 @@ use super::{
     manners::ban_hours,
 };
 use crate::{
-    clock::DAY,
+    clock::{DAY, HOUR},
     figures::Row,
-    plan::{Events, Leniency, Plan, Population},
+    plan::{Added, Events, Leniency, Plan, Population},
     run::Outcome,
     svg::{Chart, Line},
 };
@@ -36,10 +36,6 @@ const REFUSED: [usize; 5] = [30, 100, 300, 1_000, 3_000];
 
 pub const LENIENCIES: [(&str, f64); 3] =
     [("servers as read", 1.0), ("50 % stricter", 0.5), ("50 % more lenient", 1.5)];
-
-fn leniency(factor: f64) -> Leniency {
-    Leniency { google: factor, microsoft: factor, yahoo: factor, shared_hosting: factor }
-}
 
 /// Hours until the last list is done; where one isn't when the run ends, those from its start to that end.
 fn list_hours(outcome: &Outcome, plan: &Plan) -> f64 {
@@ -67,7 +63,7 @@ fn curve(
     for (servers, factor) in LENIENCIES {
         let mut points = [Vec::new(), Vec::new()];
         for value in values {
-            let plan = plan_of(*value, leniency(factor));
+            let plan = plan_of(*value, Leniency::all(factor));
             let outcome = report.run(&format!("{name} {value}, {servers}"), &plan)?;
             for ((figure, measure, unit), points) in figures.iter().zip(&mut points) {
                 let measured = measure(&outcome, &plan);
@@ -207,4 +203,61 @@ pub fn batch_turn(report: &mut Report, seed: u64) -> Result<()> {
             ..Plan::day(seed)
         }
     })
+}
+
+/// Hours in which the rate of batches from a source address doubles that is new since the second day; an hour is almost no
+/// warm-up.
+///
+/// # Errors
+/// When a run can't be set up.
+pub fn warm_up(report: &mut Report, seed: u64) -> Result<()> {
+    let bans: Measured = (
+        "ban_hours",
+        |it, plan| ban_hours(&it.bans, plan.lasts).values().fold(0.0, |sum, hours| sum + hours),
+        "source hours",
+    );
+    let hours: Measured = (
+        "mean_list_hours",
+        |it, _| {
+            let all: Vec<_> = it.lists.iter().filter(|list| list.started >= DAY).collect();
+            let hours = all.iter().map(|list| list.took.as_secs_f64() / 3_600.0);
+            hours.sum::<f64>() / all.len().max(1) as f64
+        },
+        "hours",
+    );
+    let charts = [
+        (
+            "warm-up-bans",
+            "Doubling of the warm-up: bans in nine days after a source address is new",
+        ),
+        ("warm-up-hours", "Doubling of the warm-up: until a list is done, mean of nine days"),
+    ];
+    let lists = Population {
+        forms: 0,
+        lists: 2,
+        addresses_per_list: 1_500,
+        dead_percent: (10, 10),
+        has_dictionary: false,
+        ..HUNGRY
+    };
+    curve(
+        report,
+        "warm_up_doubles_in_h",
+        charts,
+        &[1, 12, 24, 48, 96],
+        [bans, hours],
+        |value, leniency| {
+            let doubles_in = HOUR * value as u32;
+            let added = Some(Added { at: DAY, doubles_in });
+            Plan {
+                lasts: 10 * DAY,
+                origins: 1,
+                customers: lists,
+                leniency,
+                // A restart would take the source address away again.
+                events: Events { added, ..Events::default() },
+                ..Plan::day(seed)
+            }
+        },
+    )
 }

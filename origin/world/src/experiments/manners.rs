@@ -50,6 +50,17 @@ fn decided_at_shared_host(outcome: &Outcome) -> f64 {
     100.0 * decided as f64 / records().count().max(1) as f64
 }
 
+/// Decided checks of forms at the strict shared host, and bans by kind of server.
+fn by_kind(name: &str, outcome: &Outcome, plan: &Plan) -> Vec<Row> {
+    let decided = decided_at_shared_host(outcome);
+    let mut rows =
+        vec![Row::new(format!("w2_forms_decided_{name}_shared_hosting"), decided, "percent")];
+    for (kind, hours) in ban_hours(&outcome.bans, plan.lasts) {
+        rows.push(Row::new(format!("w2_ban_hours_{name}_{kind}"), hours, "source hours"));
+    }
+    rows
+}
+
 /// Hours of bans that begin on each day.
 fn by_day(name: &'static str, outcome: &Outcome, plan: &Plan) -> Line {
     let days = plan.lasts.as_secs() / DAY.as_secs();
@@ -68,39 +79,40 @@ fn by_day(name: &'static str, outcome: &Outcome, plan: &Plan) -> Line {
 /// # Errors
 /// When a run can't be set up.
 pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
-    let good = Plan { lasts: 14 * DAY, customers: FEW, ..Plan::day(seed) };
+    let weeks = if report.is_short { 1 } else { 2 };
+    let good = Plan { lasts: 7 * weeks * DAY, customers: FEW, ..report.day(seed) };
     let attacked = Population { has_dictionary: true, crowd: 50, ..FEW };
     let attacked = Plan { customers: attacked, ..good.clone() };
+    let of_good = report.run("good customers", &good)?;
+    let of_attack = report.run("beside the attacker", &attacked)?;
+    let mut rows = vec![
+        Row::new("w2_ban_hours_good_customers", total(&of_good, &good), "source hours").aiming("0"),
+        Row::new("w2_ban_hours_beside_attacker", total(&of_attack, &attacked), "source hours"),
+    ];
+    let with_us = [("good", &of_good, &good), ("attacker", &of_attack, &attacked)];
+    rows.extend(with_us.iter().flat_map(|(name, outcome, plan)| by_kind(name, outcome, plan)));
+    if report.is_short {
+        report.rows.push(("manners", rows));
+        return Ok(());
+    }
     let newcomers = Population { newcomers: 50, ..FEW };
     let newcomers = Plan { customers: newcomers, ..good.clone() };
     let events = Events { restarts_nightly: false, ..newcomers.events };
     let unrestarted = Plan { events, ..newcomers.clone() };
     let off = Plan { limited: false, ..attacked.clone() };
-    let of_good = report.run("two weeks, good customers", &good)?;
-    let of_attack = report.run("two weeks beside the attacker", &attacked)?;
-    let of_newcomers = report.run("two weeks beside ever new paying accounts", &newcomers)?;
+    let of_newcomers = report.run("beside ever new paying accounts", &newcomers)?;
     let of_unrestarted = report.run("the same without restarts", &unrestarted)?;
     let of_none = report.run("beside the attacker, limits off", &off)?;
-    let mut rows = vec![
-        Row::new("w2_ban_hours_good_customers", total(&of_good, &good), "source hours").aiming("0"),
-        Row::new("w2_ban_hours_beside_attacker", total(&of_attack, &attacked), "source hours"),
+    rows.extend([
         Row::new("w2_ban_hours_beside_newcomers", total(&of_newcomers, &newcomers), "source hours"),
         Row::new("w2_ban_hours_limits_off", total(&of_none, &off), "source hours"),
-    ];
+    ]);
     let runs = [
-        ("good", &of_good, &good),
-        ("attacker", &of_attack, &attacked),
         ("newcomers", &of_newcomers, &newcomers),
         ("newcomers_without_restarts", &of_unrestarted, &unrestarted),
         ("off", &of_none, &off),
     ];
-    for (name, outcome, plan) in runs {
-        let decided = decided_at_shared_host(outcome);
-        rows.push(Row::new(format!("w2_forms_decided_{name}_shared_hosting"), decided, "percent"));
-        for (kind, hours) in ban_hours(&outcome.bans, plan.lasts) {
-            rows.push(Row::new(format!("w2_ban_hours_{name}_{kind}"), hours, "source hours"));
-        }
-    }
+    rows.extend(runs.iter().flat_map(|(name, outcome, plan)| by_kind(name, outcome, plan)));
     report.rows.push(("manners", rows));
     report.charts.push((
         "manners",

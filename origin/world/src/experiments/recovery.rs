@@ -43,8 +43,9 @@ pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
     // Many checks, so that ten minutes show a share.
     let customers = Population { forms: 20, checks_per_form: 1_000, lists: 0, ..Population::TENTH };
     let (listed, hung) = ((3 * DAY + 12 * HOUR, DAY), (9 * DAY + 14 * HOUR, HOUR));
-    let events = Events { restarts_nightly: true, listed: Some(listed), hung: Some(hung) };
-    let plan = Plan { lasts: 14 * DAY, customers, events, ..Plan::day(seed) };
+    let events =
+        Events { restarts_nightly: true, listed: Some(listed), hung: Some(hung), added: None };
+    let plan = Plan { lasts: 14 * DAY, customers, events, ..report.day(seed) };
     let outcome = report.run("two weeks with accidents", &plan)?;
     let ends = |(from, lasts): (Duration, Duration)| (from, from + lasts);
     let (listed, hung) = (ends(listed), ends(hung));

@@ -11,11 +11,12 @@ use crate::{
 
 /// Returns the invariants of every run, with a text for each.
 pub fn invariants(plan: &Plan, outcome: &Outcome) -> Vec<(bool, String)> {
-    let Outcome { credit, broken, left, left_open, .. } = outcome;
+    let Outcome { credit, broken, left, left_open, not_forgotten, .. } = outcome;
     vec![
         (credit.false_no == 0, format!("{} false no: {:?}", credit.false_no, credit.examples)),
         (credit.misplaced == 0, format!("{} misplaced: {:?}", credit.misplaced, credit.examples)),
         (broken.0 == 0 || !plan.limited, format!("{} broken limits: {:?}", broken.0, broken.1)),
+        (*not_forgotten == 0, format!("{not_forgotten} entries are not forgotten")),
         (*left == (0, 0, 0) && *left_open == 0, format!("left {left:?}, {left_open} connections")),
     ]
 }
@@ -25,7 +26,7 @@ pub fn invariants(plan: &Plan, outcome: &Outcome) -> Vec<(bool, String)> {
 /// # Errors
 /// When a run can't be set up.
 pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
-    let plan = Plan { customers: Population::EVERYBODY, ..Plan::day(seed) };
+    let plan = Plan { customers: Population::EVERYBODY, ..report.day(seed) };
     let outcome = report.run("a day with everybody", &plan)?;
     let unlimited = report.run("the same, limits off", &Plan { limited: false, ..plan })?;
     let rows = vec![
@@ -36,6 +37,8 @@ pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
             .aiming("0"),
         Row::new("w5_limits_broken", outcome.broken.0 as f64, "steps").aiming("0"),
         Row::new("w5_permits_left", outcome.left.0 as f64, "permits").aiming("0"),
+        Row::new("w5_entries_most_of_one_origin", outcome.most_entries as f64, "entries"),
+        Row::new("w5_entries_not_forgotten", outcome.not_forgotten as f64, "entries").aiming("0"),
         Row::new("w5_sessions_open_most", outcome.most_open as f64, "sessions"),
         Row::new("w5_sessions_open_most_limits_off", unlimited.most_open as f64, "sessions"),
         Row::new("w1_false_no_limits_off", unlimited.credit.false_no as f64, "verdicts")

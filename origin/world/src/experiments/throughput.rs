@@ -34,19 +34,21 @@ pub fn lower_bound(plan: &Plan, outcome: &Outcome) -> f64 {
     let sources = (plan.origins * plan.sources_each) as f64;
     let of = |kind: &str| outcome.listed.get(kind).copied().unwrap_or_default();
     let by_refusals = BEARS.iter().map(|(kind, most, span_s)| {
+        let most = most * plan.leniency.of(kind);
         let dead = of(kind).1 as f64;
         // What a window bears may come at its beginning.
         (dead / (sources * most) - 1.0).max(0.0) * span_s
     });
-    let by_sessions =
-        SERVES.iter().map(|(kind, most, seconds)| of(kind).0 as f64 * seconds / (most * sources));
+    let by_sessions = SERVES.iter().map(|(kind, most, seconds)| {
+        of(kind).0 as f64 * seconds / (most * plan.leniency.of(kind) * sources)
+    });
     by_refusals.chain(by_sessions).fold(REPETITIONS_S, f64::max)
 }
 
 /// # Errors
 /// When a run can't be set up.
 pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
-    let plan = Plan { customers: Population { forms: 0, ..Population::TENTH }, ..Plan::day(seed) };
+    let plan = Plan { customers: Population { forms: 0, ..Population::TENTH }, ..report.day(seed) };
     let outcome = report.run("lists alone", &plan)?;
     let slowest = |outcome: &Outcome| {
         let took = outcome.lists.iter().map(|list| list.took.as_secs_f64());

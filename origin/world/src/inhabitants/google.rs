@@ -2,14 +2,22 @@
 //!
 //! Documented: <https://support.google.com/a/answer/3726730> has the replies, 421 4.7.0 and 4.7.28 for a source that asks
 //! too much and 450 4.2.1 for a mailbox that receives too much. No page has the numbers: those here are guesses, and the
-//! figures that rest on them are varied.
+//! figures that rest on them are varied. A source address that is new is limited for an hour if it asks for more than
+//! [`Volumes`] expects.
 
-use std::{collections::HashMap, time::Duration};
+use std::{
+    collections::{HashMap, HashSet},
+    net::IpAddr,
+    time::Duration,
+};
 
 use crate::{
     clock::{HOUR, MINUTE},
     corpus,
-    inhabitants::window::{Bans, Window},
+    inhabitants::{
+        volumes::Volumes,
+        window::{Bans, Window},
+    },
     server::{Behaviour, Caller, Say},
     truth::{self, Mailbox},
 };
@@ -28,13 +36,14 @@ pub struct Google {
     unknown: Window,
     limited: Bans,
     mailboxes: HashMap<String, (u64, usize)>,
+    volumes: Volumes,
 }
 
 impl Google {
     pub const KIND: &'static str = "google";
 
-    /// `factor` multiplies the limits.
-    pub fn new(factor: f64) -> Self {
+    /// `factor` multiplies the limits; the `new` source addresses are unknown.
+    pub fn new(factor: f64, new: HashSet<IpAddr>) -> Self {
         let times = |limit: f64| (limit * factor) as usize;
         Self {
             connections_max: times(20.0),
@@ -45,6 +54,7 @@ impl Google {
             unknown: Window::new(HOUR),
             limited: Bans::default(),
             mailboxes: HashMap::new(),
+            volumes: Volumes::new(new, times(200.0)),
         }
     }
 
@@ -84,6 +94,9 @@ impl Behaviour for Google {
         let recent = self.recipients.count(caller.source, caller.now);
         if recent > self.recipients_per_minute_max {
             return self.limit(caller, MINUTE);
+        }
+        if self.volumes.is_sudden(caller.source, caller.now) {
+            return self.limit(caller, HOUR);
         }
         if self.is_busy(recipient, caller.now) {
             return Say::now(

@@ -1,0 +1,84 @@
+//! Volume of a source address that is new to an operator: more than the operator has seen from it is suspicious.
+//!
+//! Documented: Google's sender guidelines (<https://support.google.com/a/answer/81126>) ask for a slow increase, and say
+//! that doubling a former volume at once can lead to rate limits. No page says what an address may ask for on its first
+//! day: that is a guess, and varied.
+
+use std::{
+    collections::{HashMap, HashSet},
+    net::IpAddr,
+    time::Duration,
+};
+
+use crate::clock::{DAY, HOUR};
+
+/// An hour's volume may be this many times the largest of a former day.
+const GROWTH: usize = 2;
+
+/// Recipients in an hour of one source address.
+#[derive(Default)]
+struct Volume {
+    hour: u64,
+    this_hour: usize,
+    day: u64,
+    most_today: usize,
+    most_before: usize,
+}
+
+/// Source addresses that are new, and their volumes.
+pub struct Volumes {
+    new: HashSet<IpAddr>,
+    /// Recipients in an hour that every source may ask for.
+    first_max: usize,
+    volumes: HashMap<IpAddr, Volume>,
+}
+
+impl Volumes {
+    pub fn new(new: HashSet<IpAddr>, first_max: usize) -> Self {
+        Self { new, first_max, volumes: HashMap::new() }
+    }
+
+    /// Counts a recipient, and returns whether it is more than the operator expects from the source.
+    pub fn is_sudden(&mut self, source: IpAddr, now: Duration) -> bool {
+        if !self.new.contains(&source) {
+            return false;
+        }
+        let (hour, day) = (now.as_secs() / HOUR.as_secs(), now.as_secs() / DAY.as_secs());
+        let volume = self.volumes.entry(source).or_default();
+        if volume.day != day {
+            volume.most_before = volume.most_before.max(volume.most_today);
+            (volume.day, volume.most_today) = (day, 0);
+        }
+        if volume.hour != hour {
+            (volume.hour, volume.this_hour) = (hour, 0);
+        }
+        // What was refused is no volume that the operator gets used to.
+        if volume.this_hour >= self.first_max.max(GROWTH * volume.most_before) {
+            return true;
+        }
+        volume.this_hour += 1;
+        volume.most_today = volume.most_today.max(volume.this_hour);
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Recipients that are taken in an hour, of 10,000.
+    fn taken(volumes: &mut Volumes, day: u32, hour: u32) -> usize {
+        let (source, now) = (IpAddr::from([192, 0, 2, 1]), DAY * day + HOUR * hour);
+        (0..10_000).filter(|_| !volumes.is_sudden(source, now)).count()
+    }
+
+    #[test]
+    fn an_hour_has_twice_the_most_of_a_former_day_and_a_known_source_all_it_wants() {
+        let source = IpAddr::from([192, 0, 2, 1]);
+        let mut volumes = Volumes::new(HashSet::from([source]), 200);
+        assert_eq!([0, 1].map(|hour| taken(&mut volumes, 0, hour)), [200, 200]);
+        assert_eq!([1, 2, 9].map(|day| taken(&mut volumes, day, 5)), [400, 800, 1_600]);
+        let mut known = Volumes::new(HashSet::new(), 200);
+        assert_eq!(taken(&mut known, 0, 0), 10_000);
+    }
+}

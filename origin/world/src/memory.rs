@@ -1,0 +1,68 @@
+//! Bounds of the pools' memory: it grows with parties, domains and machines, and not with questions; and what
+//! grows with domains is forgotten.
+
+use anyhow::Result;
+use rcpt_pool::Entries;
+
+use crate::{desk, plan::Plan, town::Town};
+
+/// Accounts whose histories one pool remembers at most.
+const HISTORIES_MAX: usize = 20_000;
+
+/// Most entries that one origin's pool may hold.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MemoryBounds {
+    pub sites: usize,
+    pub meters: usize,
+    pub gates: usize,
+    pub histories: usize,
+    /// Sites of operators, which are never forgotten.
+    pub operators: usize,
+}
+
+impl MemoryBounds {
+    /// # Errors
+    /// When the operators can't be read.
+    pub fn of(plan: &Plan, town: &Town) -> Result<Self> {
+        let customers = plan.customers;
+        let known = customers.forms + customers.lists + 1 + customers.crowd + customers.slow;
+        let sources = plan.sources_each + usize::from(plan.events.added.is_some());
+        let domains: usize = town.domains.values().map(Vec::len).sum();
+        let places = sources * (town.machines.len() + 1);
+        Ok(Self {
+            operators: sources * desk::operators(plan)?.rows().len(),
+            sites: places,
+            meters: places + sources * domains,
+            gates: sources * (domains + town.machines.len()),
+            // An attacker who changes accounts has as many as the pool remembers.
+            histories: if customers.newcomers == 0 { known } else { HISTORIES_MAX },
+        })
+    }
+
+    /// Counts the entries that a pool without questions should have forgotten within two hours: machines, domains,
+    /// addresses and accounts. The few operators' numbers stay until the next question; histories stay for a day.
+    pub const fn not_forgotten(&self, entries: Entries) -> usize {
+        entries.gates + entries.debts + entries.sites.saturating_sub(self.operators)
+    }
+
+    /// Returns a text for each bound that is exceeded.
+    pub fn exceeded(&self, entries: Entries) -> Vec<String> {
+        let Entries { sites, meters, gates, histories, .. } = entries;
+        [
+            ("sites", sites, self.sites),
+            ("meters", meters, self.meters),
+            ("gates", gates, self.gates),
+            ("histories", histories, self.histories),
+        ]
+        .into_iter()
+        .filter(|(_, count, most)| count > most)
+        .map(|(name, count, most)| format!("{count} {name} in memory, {most} at most"))
+        .collect()
+    }
+}
+
+/// All entries of a pool.
+pub const fn total(entries: Entries) -> usize {
+    let Entries { sites, meters, gates, trials, refusals, debts, standings, histories } = entries;
+    sites + meters + gates + trials + refusals + debts + standings + histories
+}
