@@ -162,7 +162,7 @@ proof: setup worker ## the long proofs, which `make test` runs in a short form
 
 # Lines of standard output are the figures; the last is the hash of all traces, the same for each run of a seed.
 .PHONY: world
-world: ## what our manners do over days, simulated (SEED, ONLY): figures, target/world/*.json and pictures, the traces' hash last
+world: ## what our manners do over days, simulated (SEED, SEEDS, ONLY): figures, target/world/*.json and pictures, the traces' hash last
 	cargo run --locked --quiet --profile quick --package rcpt-world --bin world
 
 # The weights are the same octets wherever they are trained; `cargo test -p rcpt-trainer` compares the hash of the inputs.

@@ -31,7 +31,7 @@ const FIGURES: [(&str, Experiment); 5] = [
     ("recovery", recovery::measure),
 ];
 
-/// What the figures and constants rest on.
+/// Variations of what the figures and constants rest on.
 const CURVES: [(&str, Experiment); 6] = [
     ("variation", variation::measure),
     ("refused_per_hour", constants::refused_per_hour),
