@@ -6,10 +6,7 @@
 use std::{
     env, fs,
     path::Path,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::atomic::{AtomicU64, Ordering},
     thread,
 };
 
@@ -83,12 +80,12 @@ fn number(name: &str) -> Result<u64> {
 /// Lives through the experiments with each seed, on all cores. A seed's trace doesn't depend on the others.
 fn live(experiments: &[(&str, Experiment)], first: u64, seeds: u64) -> Result<Vec<Report>> {
     let next = AtomicU64::new(0);
-    let reports = Mutex::new(Vec::new());
-    let work = || -> Result<()> {
+    let work = || -> Result<Vec<(u64, Report)>> {
+        let mut reports = Vec::new();
         loop {
             let offset = next.fetch_add(1, Ordering::Relaxed);
             if offset >= seeds {
-                return Ok(());
+                return Ok(reports);
             }
             let mut report = Report::default();
             report.is_short = seeds > 1;
@@ -96,17 +93,18 @@ fn live(experiments: &[(&str, Experiment)], first: u64, seeds: u64) -> Result<Ve
                 eprintln!("{name}, SEED={}", first + offset);
                 measure(&mut report, first + offset)?;
             }
-            reports.lock().unwrap_or_else(PoisonError::into_inner).push((offset, report));
+            reports.push((offset, report));
         }
     };
     let cores = thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-    thread::scope(|scope| {
+    let of_threads: Result<Vec<_>> = thread::scope(|scope| {
         let threads: Vec<_> = (0..cores.min(seeds)).map(|_| scope.spawn(work)).collect();
-        threads.into_iter().try_for_each(|thread| {
+        let join = |thread: thread::ScopedJoinHandle<'_, Result<Vec<(u64, Report)>>>| {
             thread.join().unwrap_or_else(|_| bail!("an experiment has panicked"))
-        })
-    })?;
-    let mut reports = reports.into_inner().unwrap_or_else(PoisonError::into_inner);
+        };
+        threads.into_iter().map(join).collect()
+    });
+    let mut reports: Vec<_> = of_threads?.into_iter().flatten().collect();
     reports.sort_by_key(|(offset, _)| *offset);
     Ok(reports.into_iter().map(|(_, report)| report).collect())
 }
