@@ -6,6 +6,7 @@ mod documented;
 mod golden;
 mod languages;
 mod policy;
+mod wordings;
 mod words;
 
 use rcpt_shared::{Reason, Stage, Status};
