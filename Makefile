@@ -254,13 +254,15 @@ fuzz: ## fuzz what reads from outside, and the pool (FUZZ_SECONDS, 600 in all); 
 	done
 
 .PHONY: lint
-lint: ## documents, formatting, clippy natively and for wasm32, licences and sources of dependencies
+lint: ## documents, formatting, clippy natively and for wasm32, fuzz targets, licences and sources of dependencies
 	@tools/install rust-target npm deny
 	tools/check-docs
 	npm run --silent check:portal
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked --package rcpt-edge --package rcpt-shared --target wasm32-unknown-unknown -- -D warnings
+	@# A workspace of its own, which nothing else here compiles.
+	cd origin/fuzz && CARGO_TARGET_DIR=$(CURDIR)/target cargo check --locked
 	@# Advisories need a database from GitHub, which not every machine reaches: left out.
 	$(call TOOL,cargo-deny,CARGO_DENY) check --hide-inclusion-graph bans licenses sources
 	@# A tag can be moved to another commit.
