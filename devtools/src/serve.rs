@@ -1,6 +1,6 @@
 //! The harness for tests in another language: sandbox, origin and edge, driven by JSON lines.
 //!
-//! The first line on standard output is `{"url": "http://127.0.0.1:…"}`. Every line on standard input is a
+//! The first line on standard output is `{"url": "http://localhost:…"}`. Every line on standard input is a
 //! [`Command`], which may have an `id`. It is answered by one line with that id once it is done: `{"id": …, "ok": …}`
 //! or `{"id": …, "error": "…"}`. Commands are obeyed side by side. The end of standard input ends everything, so
 //! nothing outlives the test.
@@ -73,13 +73,13 @@ struct World {
 pub async fn run() -> Result<()> {
     // Attempts of an account wait as in production. Those of a network do not: all tests come from one.
     let webhooks = FakeWebhook::start();
-    let stack = Stack::builder().with_waits().webhooks(webhooks.port);
+    let stack = Stack::builder().with_waits().webhooks(webhooks.port).on_localhost();
     let stack = stack
         .edge_var("THROTTLE_NETWORK_FREE_ATTEMPTS", "1000000")
         .edge_var("MAILS_NETWORK_FREE", "1000000")
         .try_start()
         .await?;
-    say(&json!({ "url": stack.edge.url })).await?;
+    say(&json!({ "url": stack.edge.url.replace("127.0.0.1", "localhost") })).await?;
     let stack = RwLock::new(stack);
     let world = Rc::new(World { stack, webhooks, authenticators: RefCell::default() });
     let mut lines = BufReader::new(stdin()).lines();

@@ -12,4 +12,5 @@ pub mod limiter;
 pub mod log;
 pub mod mailer;
 pub mod queue;
+pub mod signature;
 pub mod verdict_cache;

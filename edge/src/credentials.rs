@@ -12,6 +12,7 @@ pub mod mailed_token;
 pub mod named_key;
 pub mod operator_signature;
 pub mod opt_out_token;
+pub mod passkey;
 pub mod password;
 pub mod proof;
 pub mod random;

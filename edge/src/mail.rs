@@ -299,6 +299,8 @@ pub enum Notice {
     KeyMade,
     KeyEndedItself,
     KeysSuspended,
+    PasskeyAdded,
+    PasskeyRemoved,
 }
 
 impl Notice {
@@ -322,6 +324,8 @@ impl Notice {
             Self::KeyMade => "key_made",
             Self::KeyEndedItself => "key_ended_itself",
             Self::KeysSuspended => "keys_suspended",
+            Self::PasskeyAdded => "passkey_added",
+            Self::PasskeyRemoved => "passkey_removed",
         }
     }
 
@@ -403,6 +407,15 @@ impl Notice {
             Self::KeysSuspended => (
                 "API keys wait for your confirmation",
                 "API keys of your rcpt account are suspended until you confirm them on the API key page.",
+            ),
+            Self::PasskeyAdded => (
+                "A passkey has been added",
+                "A passkey has been added to your rcpt account. It signs in without the password. You see all passkeys, \
+                 and can remove each of them, in the settings.",
+            ),
+            Self::PasskeyRemoved => (
+                "A passkey has been removed",
+                "A passkey of your rcpt account has been removed. It doesn't sign in any more. Your password still does.",
             ),
             // Has an email of its own (`scans_ended`).
             Self::ScanEnded => ("A scan has ended", "A scan of your rcpt account has ended."),
@@ -496,6 +509,8 @@ mod tests {
             Notice::EmailChanged,
             Notice::AccountFrozen,
             Notice::EmailChangeUndone,
+            Notice::PasskeyAdded,
+            Notice::PasskeyRemoved,
         ] {
             let read: Notice = serde_json::from_value(json!(notice.as_str())).unwrap();
             assert_eq!(read, notice);

@@ -31,6 +31,9 @@ mod notifications;
 #[cfg(test)]
 mod openapi;
 pub mod operator;
+mod passkey_registration;
+mod passkey_sign_in;
+mod passkeys;
 mod passwords;
 mod plan;
 mod profile;
@@ -90,6 +93,13 @@ operations! {
     two_factor::enable,
     two_factor::disable,
     two_factor::recovery_codes,
+    passkey_registration::options,
+    passkey_registration::add,
+    passkeys::list,
+    passkeys::remove,
+    passkeys::confirm,
+    passkey_sign_in::options,
+    passkey_sign_in::sign_in,
     email_change::change,
     email_change::confirm,
     email_change::freeze,

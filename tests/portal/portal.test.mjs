@@ -12,6 +12,7 @@ import * as mails from "./suites/mails.mjs";
 import * as namedKeys from "./suites/named-keys.mjs";
 import * as overview from "./suites/overview.mjs";
 import * as pages from "./suites/pages.mjs";
+import * as passkeys from "./suites/passkeys.mjs";
 import * as plans from "./suites/plans.mjs";
 import * as privacy from "./suites/privacy.mjs";
 import * as registration from "./suites/registration.mjs";
@@ -49,6 +50,7 @@ describe("the portal", () => {
       webhook,
       webhookPage,
       twoFactor,
+      passkeys,
       turnstile,
       privacy,
       plans,

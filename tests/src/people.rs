@@ -6,6 +6,7 @@ mod account;
 mod anonymous;
 pub mod authenticator;
 pub mod command;
+mod passkey;
 mod reply;
 mod send;
 
@@ -14,5 +15,6 @@ pub use account::{Account, EmailChecks, PASSWORD};
 pub use anonymous::Anonymous;
 pub use authenticator::Authenticator;
 pub use command::CommandLine;
+pub use passkey::PasskeyDevice;
 pub use reply::Reply;
 pub use send::{send, send_again, send_all, send_at_once};

@@ -76,10 +76,11 @@ async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Opt
         return Ok(plan.map(|now| mail::plan_changed(name, portal_url, &now.plan, now.until)));
     }
     if notice.kind == Notice::KeysSuspended {
-        let keys = store::named_keys::suspended(database, notice.account_id).await?;
+        let keys = store::suspensions::list(database, notice.account_id).await?;
         let keys: Vec<SuspendedKey> = keys
             .into_iter()
             .map(|key| SuspendedKey {
+                is_passkey: key.is_passkey != 0,
                 name: key.name,
                 created_at: i64::try_from(key.created_at).unwrap_or_default(),
             })

@@ -46,3 +46,14 @@ export async function ask(database, statements, params) {
 export async function admits(shield, key) {
   return (await shield.limit({ key })).success;
 }
+
+// Whether a signature is that of a public key, over P-256 or RSA with PKCS #1 v1.5, with SHA-256. Fails for what is no key. The
+// bytes are copied before anything else runs: the memory that they lie in may move.
+export async function verifies(jwk, signature, signed) {
+  const [copy, bytes] = [signature.slice(), signed.slice()];
+  const key = JSON.parse(jwk);
+  const name = key.kty === "EC" ? "ECDSA" : "RSASSA-PKCS1-v1_5";
+  const algorithm = { name, namedCurve: "P-256", hash: "SHA-256" };
+  const imported = await crypto.subtle.importKey("jwk", key, algorithm, false, ["verify"]);
+  return crypto.subtle.verify(algorithm, imported, copy, bytes);
+}

@@ -29,4 +29,7 @@ extern "C" {
 
     /// A promise of whether a rate limit binding lets one more through.
     pub(super) fn admits(shield: &JsValue, key: &str) -> Promise;
+
+    /// A promise of whether a signature is that of a public key; it fails where the JWK is no key.
+    pub(super) fn verifies(jwk: &str, signature: &[u8], signed: &[u8]) -> Promise;
 }

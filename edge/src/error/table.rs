@@ -98,6 +98,22 @@ errors! {
     invalid_key(detail: impl Display) => S::BAD_REQUEST, "invalid_key", "{detail}";
     too_many_keys() => S::CONFLICT, "too_many_keys",
         "This account has 20 keys besides its first one. End one to make another.";
+    /// One text for an unknown, removed or copied passkey, a wrong signature, and a challenge that was used or is too old.
+    passkey_refused() => S::UNAUTHORIZED, "passkey_refused",
+        "This passkey didn't work: it's unknown here, or it took longer than five minutes. Try again, or sign in with \
+         your password.";
+    /// A passkey that waits for its owner after a recovery of the account.
+    passkey_suspended() => S::UNAUTHORIZED, "passkey_suspended",
+        "This passkey is suspended. Sign in with your password, and confirm it in the settings.";
+    /// The authenticator has asked for no fingerprint, face or PIN, and there is no second factor in its place.
+    passkey_unverified() => S::UNAUTHORIZED, "passkey_unverified",
+        "Your device didn't check that it's you. Unlock it with a fingerprint, your face or a PIN, or sign in with your \
+         password.";
+    invalid_passkey(detail: &'static str) => S::BAD_REQUEST, "invalid_passkey", "{detail}";
+    no_such_passkey() => S::NOT_FOUND, "no_such_passkey",
+        "There is no such passkey. It may have been removed already.";
+    too_many_passkeys() => S::CONFLICT, "too_many_passkeys",
+        "This account has 20 passkeys. Remove one to add another.";
     /// The password was asked again within a session, and was wrong.
     wrong_password() => S::FORBIDDEN, "wrong_password", "The password is wrong.";
     /// 401 where the code signs in, 403 within a session.

@@ -1,16 +1,17 @@
-//! The email about keys that wait for their owner's confirmation.
+//! The email about keys and passkeys that wait for their owner's confirmation.
 
 use super::{Deed, Mail, Paragraph, shown};
 
-/// A suspended key, in the email to its owner.
+/// A suspended key or passkey, in the email to its owner.
 #[derive(Debug)]
 pub struct SuspendedKey {
+    pub is_passkey: bool,
     pub name: String,
     /// Unix seconds.
     pub created_at: i64,
 }
 
-/// Lists the keys that were suspended by a reset of the password or by signing out everywhere.
+/// Lists the keys and passkeys that were suspended by a reset of the password, by signing out everywhere or by an undo.
 pub fn keys_suspended(
     portal_url: &str,
     name: &str,
@@ -19,20 +20,46 @@ pub fn keys_suspended(
 ) -> Mail {
     let rows = keys.iter().map(|key| {
         let made = shown(key.created_at).unwrap_or_default();
-        ("Key", format!("{}, made {made}", key.name))
+        (if key.is_passkey { "Passkey" } else { "Key" }, format!("{}, made {made}", key.name))
     });
-    let mail = Mail::new("API keys wait for your confirmation", portal_url, name)
-        .text(
+    let has = |is_passkey| keys.iter().any(|key| key.is_passkey == is_passkey);
+    let (subject, text, label, page) = match (has(false), has(true)) {
+        (true, true) => (
+            "API keys and passkeys wait for your confirmation",
+            "Your password was reset, or you signed out everywhere. API keys and passkeys made within the seven days before \
+             are suspended, in case someone else made them:",
+            "See the passkeys",
+            "settings#passkeys",
+        ),
+        (false, true) => (
+            "Passkeys wait for your confirmation",
+            "Your password was reset, or you signed out everywhere. Passkeys made within the seven days before are suspended, \
+             in case someone else made them:",
+            "See the passkeys",
+            "settings#passkeys",
+        ),
+        (_, false) => (
+            "API keys wait for your confirmation",
             "Your password was reset, or you signed out everywhere. API keys made within the seven days \
              before are suspended, in case someone else made them:",
-        )
-        .paragraph(Paragraph::Facts(rows.collect()));
+            "See the keys",
+            "api-key",
+        ),
+    };
+    let mail =
+        Mail::new(subject, portal_url, name).text(text).paragraph(Paragraph::Facts(rows.collect()));
     let mail = match last {
         Some(deed) => mail.paragraph(deed.facts()),
         None => mail,
     };
-    mail.text("Confirm the keys that are yours, and end the others.")
-        .button("See the keys", format!("{portal_url}/api-key"))
+    let rest = match (has(false), has(true)) {
+        (true, true) => {
+            "Confirm those that are yours, and remove the others: passkeys in the settings, keys on the API key page."
+        }
+        (false, true) => "Confirm the passkeys that are yours, and remove the others.",
+        (_, false) => "Confirm the keys that are yours, and end the others.",
+    };
+    mail.text(rest).button(label, format!("{portal_url}/{page}"))
 }
 
 #[cfg(test)]
@@ -41,12 +68,22 @@ mod tests {
 
     #[test]
     fn the_mail_lists_the_keys() {
-        let key = |name: &str| SuspendedKey { name: name.to_owned(), created_at: 1_795_219_199 };
-        let mail =
-            keys_suspended("https://portal.example", "Ann", &[key("shop"), key("<b>")], None);
+        let key = |name: &str, is_passkey| SuspendedKey {
+            is_passkey,
+            name: name.to_owned(),
+            created_at: 1_795_219_199,
+        };
+        let listed =
+            |keys: &[SuspendedKey]| keys_suspended("https://portal.example", "Ann", keys, None);
+        let mail = listed(&[key("shop", false), key("<b>", false)]);
         let text = mail.to_text(None);
         assert!(text.contains("shop, made 20 November 2026, 23:59 UTC"), "{text}");
         assert!(text.contains("https://portal.example/api-key"), "{text}");
         assert!(!mail.to_html(None).contains("<b>,"));
+        let text = listed(&[key("laptop", true)]).to_text(None);
+        assert!(text.contains("Passkey: laptop, made 20 November 2026, 23:59 UTC"), "{text}");
+        assert!(text.contains("https://portal.example/settings#passkeys"), "{text}");
+        let both = listed(&[key("shop", false), key("laptop", true)]).to_text(None);
+        assert!(both.contains("Key: shop") && both.contains("Passkey: laptop"), "{both}");
     }
 }

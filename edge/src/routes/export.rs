@@ -13,6 +13,7 @@ use super::{
     guard::{self, GuardPolicy},
     keys::{self, KeyList},
     notifications::{self, Notifications},
+    passkeys::{self, PasskeyList},
     plan::{self, PlanReport},
     scan::Scan,
     security_events::{self, SecurityEvents},
@@ -38,6 +39,7 @@ pub struct Export {
     sessions: Sessions,
     /// Without their texts.
     named_keys: KeyList,
+    passkeys: PasskeyList,
     security_events: SecurityEvents,
     /// Without the webhook's secret.
     notifications: Notifications,
@@ -85,6 +87,7 @@ pub async fn export(
     let Json(usage) = usage::report(state(), session).await?;
     let Json(sessions) = session_list::list(state(), session).await?;
     let Json(named_keys) = keys::list(state(), session).await?;
+    let Json(passkeys) = passkeys::list(state(), session).await?;
     let Json(security_events) = security_events::list(state(), session).await?;
     let Json(notifications) = notifications::show(state(), session).await?;
     let Json(guard) = guard::show(state(), session).await?;
@@ -103,6 +106,7 @@ pub async fn export(
         usage,
         sessions,
         named_keys,
+        passkeys,
         security_events,
         notifications: notifications.without_secret(),
         guard: guard.without_secret(),

@@ -22,7 +22,7 @@ use crate::error::PlainError;
 
 const HEALTH: &str = "Health";
 
-const TAGS: [(&str, &str); 8] = [
+const TAGS: [(&str, &str); 9] = [
     ("Validation", "Check whether an address can receive mail."),
     (
         "Guard",
@@ -32,6 +32,7 @@ const TAGS: [(&str, &str); 8] = [
     ("Quota", "Your plan, and what is left of it."),
     ("Account", "Sign up, sign in, and manage the account. The portal uses these."),
     ("Two-factor", "Two-factor authentication for signing in."),
+    ("Passkeys", "Sign in with a device or a security key in place of the password."),
     ("Service", "Whom to ask, and what each plan allows."),
     (HEALTH, "Whether the service works, and its description."),
 ];

@@ -26,7 +26,8 @@ pub struct SecurityEvents {
 /// in UTC.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SecurityEvent {
-    /// Sign-in: `signed_in`, `sign_in_failed`, `wrong_code` or `wrong_password` (required again within a session).
+    /// Sign-in: `signed_in`, `sign_in_failed`, `wrong_code`, `wrong_password` (required again within a session),
+    /// `passkey_failed`, `passkey_added` or `passkey_removed`.
     /// Password and codes: `password_changed`, `two_factor_on`, `two_factor_off`, `recovery_code_used` or
     /// `recovery_codes_replaced`. Keys: `key_replaced`, `key_shown`, `key_made`, `key_ended_itself` or `keys_suspended`.
     /// Address: `email_change_asked`, `email_changed`, `account_frozen` or `email_change_undone`. Others:

@@ -75,7 +75,8 @@ pub(super) fn rekey(hash: &AccountHash) -> impl Iterator<Item = Statement<'_>> {
     })
 }
 
-const BY_ID: &str = concat!(READ, "id = ?1 AND deleted_at IS NULL");
+/// `?1` account.
+pub(super) const BY_ID: &str = concat!(READ, "id = ?1 AND deleted_at IS NULL");
 
 /// The account that the directory names for an address. Where it names none, the same is done for nothing.
 pub async fn of_address(

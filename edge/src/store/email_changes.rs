@@ -18,8 +18,8 @@ use super::{
     IN_SESSION,
     accounts::OR_RENEW_TOMBSTONE,
     addresses::Tombstone,
-    named_keys,
     notices::notice,
+    suspensions,
     two_factor::{Code, code_holds},
 };
 use crate::{
@@ -355,7 +355,8 @@ const FORGET_CODES: &str = "DELETE FROM recovery_codes
     WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 
 /// Undoes a change, and every later one: the account has the address and the second factor of before and a new password,
-/// every session ends, mailed links and recovery codes are void, and young named keys are suspended. `false` when the change was undone meanwhile or the code used.
+/// every session ends, mailed links and recovery codes are void, and young named keys and passkeys are suspended. `false` when
+/// the change was undone meanwhile or the code used.
 pub async fn undo(
     database: &Database,
     change: &UndoableChange,
@@ -379,7 +380,7 @@ pub async fn undo(
         (VOID_LINKS, of_account.clone()),
         (FORGET_CODES, of_account),
     ];
-    // Keys that a thief made wait for the owner's confirmation.
-    statements.extend(named_keys::suspend_by_reset(&account, new_password_hash));
+    // Keys and passkeys that a thief made wait for the owner's confirmation.
+    statements.extend(suspensions::by_reset(&account, new_password_hash));
     database.batch(&statements).await?.any(1)
 }

@@ -56,6 +56,10 @@ const SESSIONS: &str = concat!(
     "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ?1",
     MOST
 );
+const CHALLENGES: &str = concat!(
+    "DELETE FROM used_challenges WHERE hash IN (SELECT hash FROM used_challenges WHERE expires_at <= ?1",
+    MOST
+);
 const EMAIL_CHANGES: &str = concat!(
     "DELETE FROM email_changes WHERE id IN (SELECT id FROM email_changes WHERE expires_at <= ?1",
     MOST
@@ -115,6 +119,7 @@ pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
         ("tombstones", TOMBSTONES, now),
         ("mail_due", MAIL_DUE, now),
         ("email_changes", EMAIL_CHANGES, now),
+        ("used_challenges", CHALLENGES, now),
         ("addresses", RESERVED, now),
         ("security_events", EVENTS, now.saturating_sub(security_events::LISTED)),
         ("notices", STALE_NOTICES, now.saturating_sub(NOTICES)),

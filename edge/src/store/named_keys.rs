@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     account::AccountId,
-    cf::database::{Database, Param, Statement},
+    cf::database::{Database, Param},
     credentials::{
         named_key::{KeyId, NamedKey, Rights},
         proof::{Caller, Proof},
@@ -21,8 +21,6 @@ use crate::{
 
 /// Named keys that an account may have: a rotation takes two for each program.
 pub const KEYS_MAX: u32 = 20;
-/// Keys that are younger when an account is recovered are suspended: a thief may have made them.
-const YOUNG: &str = "created_at > unixepoch() - 7 * 86400";
 
 /// A key `k` may be used from the address that stands in `?2` behind id and version.
 const NETWORK_HOLDS: &str = "(k.networks = '[]' OR EXISTS (SELECT 1 FROM json_each(k.networks) n
@@ -383,50 +381,4 @@ pub async fn end_itself(database: &Database, caller: Caller) -> Result<bool, Err
     };
     let params = vec![(&account).into(), shown];
     database.batch(&[(told, params.clone()), (end, params)]).await?.any(1)
-}
-
-/// Suspends the young keys of the account `?1` under a condition, and tells its owner before.
-macro_rules! suspend {
-    ($condition:expr) => {
-        [
-            notice!(
-                "keys_suspended",
-                "id = ?1 AND EXISTS (SELECT 1 FROM named_keys k WHERE k.account_id = ?1 AND k.suspended = 0
-                   AND k.",
-                YOUNG,
-                ") AND ",
-                $condition
-            ),
-            concat!(
-                "UPDATE named_keys SET suspended = 1 WHERE account_id = ?1 AND suspended = 0 AND ",
-                YOUNG,
-                " AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND ",
-                $condition,
-                ")"
-            ),
-        ]
-    };
-}
-
-/// `?2` the hash of a password that has just been set by a mailed link.
-const SUSPEND_BY_RESET: [&str; 2] = suspend!("password_hash = ?2");
-/// `?2` session.
-const SUSPEND_BY_SESSION: [&str; 2] = suspend!(IN_SESSION);
-
-/// The statements that suspend young keys behind a reset by a mailed link, in its transaction.
-pub(super) fn suspend_by_reset<'a>(account: &'a str, new_hash: &'a str) -> [Statement<'a>; 2] {
-    SUSPEND_BY_RESET.map(|sql| (sql, vec![account.into(), new_hash.into()]))
-}
-
-/// The statements that suspend young keys before all sessions end, in that transaction.
-pub(super) fn suspend_by_session<'a>(account: &'a str, session: &'a str) -> [Statement<'a>; 2] {
-    SUSPEND_BY_SESSION.map(|sql| (sql, vec![account.into(), session.into()]))
-}
-
-const SUSPENDED: &str = concat!(SELECT, " AND suspended = 1 ORDER BY created_at, id");
-
-/// The keys of an account that wait for confirmation.
-pub async fn suspended(database: &Database, account: AccountId) -> Result<Vec<StoredKey>, Error> {
-    let account = account.to_string();
-    database.batch(&[(SUSPENDED, vec![(&account).into()])]).await?.all(0)
 }

@@ -3,9 +3,10 @@
 use constcat::concat;
 
 use super::{
-    BY_RESET_LINK, IN_SESSION, named_keys,
+    BY_RESET_LINK, IN_SESSION,
     notices::notice,
     sessions::{self, NewSession},
+    suspensions,
     two_factor::{Code, code_holds},
 };
 use crate::{
@@ -86,7 +87,7 @@ pub async fn reset(
         sessions::end_of_password(id, new_hash),
         new_session.start(&texts, new_hash, code),
     ];
-    statements.extend(named_keys::suspend_by_reset(id, new_hash));
+    statements.extend(suspensions::by_reset(id, new_hash));
     statements.append(&mut code.used_up(id, &texts.id));
     database.batch(&statements).await?.any(1)
 }

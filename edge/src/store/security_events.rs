@@ -93,6 +93,7 @@ pub enum FailedAttempt {
     SignIn,
     Code,
     Password,
+    Passkey,
 }
 
 impl FailedAttempt {
@@ -101,6 +102,7 @@ impl FailedAttempt {
             Self::SignIn => "sign_in_failed",
             Self::Code => "wrong_code",
             Self::Password => "wrong_password",
+            Self::Passkey => "passkey_failed",
         }
     }
 }

@@ -4,13 +4,17 @@ use constcat::concat;
 use serde::Deserialize;
 
 use super::{
-    IN_SESSION, IS_IN_USE, named_keys,
+    IN_SESSION, IS_IN_USE,
     security_events::{device, event},
+    suspensions,
     two_factor::{Code, code_holds},
 };
 use crate::{
     cf::database::{Database, Param, Statement},
-    credentials::session::{Session, SessionId},
+    credentials::{
+        passkey::PasskeyId,
+        session::{Session, SessionId},
+    },
     error::Error,
     mail::Deed,
 };
@@ -34,6 +38,16 @@ const START: &str = concat!(
      WHERE id = ?2 AND state = 'confirmed' AND password_hash = ?7 AND ",
     code_holds!("?8", "?9"),
     "RETURNING id"
+);
+
+/// The same for the session `?1` that the passkey `?10` has just vouched for.
+const START_BY_PASSKEY: &str = concat!(
+    "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country, seen_at)
+     SELECT ?1, id, ?3, ?4, ?5, ?6, ?3 FROM accounts
+     WHERE id = ?2 AND state = 'confirmed' AND password_hash = ?7 AND ",
+    code_holds!("?8", "?9"),
+    " AND EXISTS (SELECT 1 FROM passkeys p WHERE p.account_id = ?2 AND p.id = ?10 AND p.last_session = ?1)
+     RETURNING id"
 );
 
 /// Ends the least recently used sessions of an account that has more than 20, which is what its list shows: a program that
@@ -60,6 +74,15 @@ impl NewSession {
         password_hash: &'a str,
         code: &'a Code,
     ) -> Statement<'a> {
+        (START, self.params(texts, password_hash, code))
+    }
+
+    fn params<'a>(
+        &'a self,
+        texts: &'a SessionTexts,
+        password_hash: &'a str,
+        code: &'a Code,
+    ) -> Vec<Param<'a>> {
         let params: Vec<Param<'a>> = vec![
             (&texts.id).into(),
             (&texts.account).into(),
@@ -69,7 +92,20 @@ impl NewSession {
             (&self.country).into(),
             password_hash.into(),
         ];
-        (START, [params, code.params()].concat())
+        [params, code.params()].concat()
+    }
+
+    /// The statements that start it by a passkey and end the least recently used ones beyond the limit.
+    pub(super) fn start_by_passkey<'a>(
+        &'a self,
+        texts: &'a SessionTexts,
+        password_hash: &'a str,
+        code: &'a Code,
+        passkey: &'a PasskeyId,
+    ) -> [Statement<'a>; 2] {
+        let start = [self.params(texts, password_hash, code), vec![passkey.as_str().into()]];
+        let least_used = vec![(&texts.account).into(), (&texts.id).into()];
+        [(START_BY_PASSKEY, start.concat()), (END_LEAST_USED, least_used)]
     }
 }
 
@@ -114,13 +150,13 @@ const END_ALL: &str = concat!(
 
 const ENDED_ALL: &str = event!("signed_out_everywhere", "?3", "?4", IN_SESSION);
 
-/// Ends every session of the account and suspends its young keys; `false` when this one was over already.
+/// Ends every session of the account and suspends its young keys and passkeys; `false` when this one was over already.
 pub async fn end_all(database: &Database, session: Session, deed: &Deed) -> Result<bool, Error> {
     let (account, id) = session.texts();
     let caller = vec![(&account).into(), (&id).into()];
     let event = (ENDED_ALL, [caller.clone(), device(deed)].concat());
-    let [tell, suspend] = named_keys::suspend_by_session(&account, &id);
-    database.batch(&[event, tell, suspend, (END_ALL, caller)]).await?.any(3)
+    let [tell, keys, passkeys] = suspensions::by_session(&account, &id);
+    database.batch(&[event, tell, keys, passkeys, (END_ALL, caller)]).await?.any(4)
 }
 
 // A session that is over stays over: the condition is that of every statement on its behalf.

@@ -3,7 +3,7 @@
 use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use super::{Anonymous, Authenticator, Reply, send};
+use super::{Anonymous, Authenticator, PasskeyDevice, Reply, send};
 
 /// Satisfies every password rule.
 pub const PASSWORD: &str = "violet-anchor-77-quarry";
@@ -92,6 +92,32 @@ impl Account {
         assert_eq!(reply.status, 201, "{}", reply.body);
         let text = |pointer| reply.body.pointer(pointer).and_then(Value::as_str).expect("a text");
         (text("/api_key").to_owned(), text("/key/id").to_owned())
+    }
+
+    /// `POST /auth/passkeys/options` with the password.
+    pub async fn passkey_options(&self) -> Reply {
+        self.post("/auth/passkeys/options", &json!({ "password": self.password })).await
+    }
+
+    /// Adds a passkey of a new device with this name, and returns it with the passkey's id.
+    ///
+    /// # Panics
+    /// Any step does not go as documented.
+    pub async fn add_passkey(&self, name: &str) -> (PasskeyDevice, String) {
+        let options = self.passkey_options().await;
+        assert_eq!(options.status, 200, "{}", options.body);
+        let origin = self.anonymous.origin();
+        let (device, credential) = PasskeyDevice::create(&options.body, &origin);
+        let reply = self.add_credential(name, &credential).await;
+        assert_eq!(reply.status, 201, "{}", reply.body);
+        let id = reply.text("id").to_owned();
+        (device, id)
+    }
+
+    /// `POST /auth/passkeys`.
+    pub async fn add_credential(&self, name: &str, credential: &Value) -> Reply {
+        let body = json!({ "name": name, "credential": credential });
+        self.post("/auth/passkeys", &body).await
     }
 
     /// `POST /auth/totp/setup`.

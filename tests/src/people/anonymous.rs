@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::{Client, Method, RequestBuilder};
 use serde_json::{Value, json};
 
-use super::{Reply, send};
+use super::{PasskeyDevice, Reply, send};
 
 /// A test that waits longer would wait for ever.
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -43,6 +43,28 @@ impl Anonymous {
     /// A request to change before it is sent with [`send`]; `path` is below `/v1`.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.client.request(method, format!("{}/v1{path}", self.url))
+    }
+
+    /// The origin of the service's pages.
+    pub fn origin(&self) -> String {
+        self.url.clone()
+    }
+
+    /// `POST /auth/passkeys/sign-in/options`.
+    pub async fn passkey_challenge(&self) -> Value {
+        let reply = self.post("/auth/passkeys/sign-in/options", &json!({})).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        reply.body
+    }
+
+    /// `POST /auth/passkeys/sign-in` with a signature of this device under a fresh challenge.
+    pub async fn sign_in_with(&self, device: &PasskeyDevice) -> Reply {
+        self.send_assertion(&device.sign(&self.passkey_challenge().await)).await
+    }
+
+    /// `POST /auth/passkeys/sign-in`.
+    pub async fn send_assertion(&self, credential: &Value) -> Reply {
+        self.post("/auth/passkeys/sign-in", &json!({ "credential": credential })).await
     }
 
     /// `GET path`.

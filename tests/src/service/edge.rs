@@ -104,6 +104,12 @@ impl EdgeBuilder {
         self
     }
 
+    /// The portal under a name that browsers allow passkeys for; they allow none for an address.
+    pub fn on_localhost(self) -> Self {
+        let url = format!("http://localhost:{}", self.port);
+        self.var("PORTAL_URL", url)
+    }
+
     /// The origins it asks, in no order of preference.
     pub fn origins(self, urls: &[&str]) -> Self {
         self.var("ORIGINS", urls.join(","))

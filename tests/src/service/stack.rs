@@ -40,6 +40,12 @@ impl StackBuilder {
         self
     }
 
+    /// The portal under a name that browsers allow passkeys for.
+    pub fn on_localhost(mut self) -> Self {
+        self.edge = self.edge.on_localhost();
+        self
+    }
+
     /// With the rate limits of wrangler.toml, which otherwise let everything through.
     pub fn throttled(mut self) -> Self {
         self.edge = self.edge.throttled();

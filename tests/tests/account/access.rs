@@ -25,7 +25,7 @@ const CALLERS: [&str; 9] = [
 /// Expected statuses for each caller. The bodies are the account's own: its password, its address. Another account that
 /// sends them acts on itself, or is refused.
 #[rustfmt::skip]
-const TABLE: [(&str, &str, [u16; CALLERS.len()]); 60] = [
+const TABLE: [(&str, &str, [u16; CALLERS.len()]); 67] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
@@ -67,6 +67,14 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 60] = [
     ("POST",   "/v1/keys/replace-all",         [401, 401, 401,     401, 200,   403,   401, 401,    401]),
     // Whatever is sent. It ends the key: the test puts the account's row back.
     ("POST",   "/v1/keys/self-revoke",         [204, 204, 204,     204, 204,   204,   204, 204,    204]),
+    ("POST",   "/v1/auth/passkeys/options",    [401, 401, 401,     401, 200,   403,   401, 401,    401]),
+    // Not a passkey.
+    ("POST",   "/v1/auth/passkeys",            [401, 401, 401,     401, 400,   400,   401, 401,    401]),
+    ("GET",    "/v1/auth/passkeys",            [401, 401, 401,     401, 200,   200,   401, 401,    401]),
+    ("DELETE", "/v1/auth/passkeys/{id}",       [401, 401, 401,     401, 404,   404,   401, 401,    401]),
+    ("POST",   "/v1/auth/passkeys/{id}/confirm", [401, 401, 401,   401, 404,   403,   401, 401,    401]),
+    ("POST",   "/v1/auth/passkeys/sign-in/options", [200, 200, 200, 200, 200,  200,   200, 200,    200]),
+    ("POST",   "/v1/auth/passkeys/sign-in",    [401, 401, 401,     401, 401,   401,   401, 401,    401]),
     ("POST",   "/v1/auth/sign-out",            [401, 401, 401,     401, 204,   204,   401, 401,    401]),
     ("POST",   "/v1/auth/sign-out-everywhere", [401, 401, 401,     401, 204,   204,   401, 401,    401]),
     ("GET",    "/v1/me/usage",                 [401, 401, 401,     401, 200,   200,   401, 401,    401]),
@@ -126,6 +134,9 @@ fn body(path: &str, account: &Account) -> Value {
     json!({
         "emails": ["no address"], "domain": "relay.sandbox.test", "total": 2, "email": email, "password": PASSWORD, "token": "unknown", "totp_code": "123456",
         "name": "key", "rights": ["checks"], "display_name": "Ann", "current_password": PASSWORD, "new_password": "copper-meadow-58-lattice",
+        "credential": { "id": "AAAA", "response": {
+            "clientDataJSON": "", "attestationObject": "", "authenticatorData": "", "signature": "", "userHandle": "",
+        } },
     })
 }
 

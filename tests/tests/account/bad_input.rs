@@ -262,6 +262,8 @@ fn operations(
         ("totp_code", OptionalCode, 403, "totp_invalid"),
     ];
     add("POST", "/auth/show-api-key", Some(protected), both.clone(), &with_optional);
+    let options = "/auth/passkeys/options";
+    add("POST", options, Some(protected), both.clone(), &with_optional);
     add(
         "PUT",
         "/auth/settings",

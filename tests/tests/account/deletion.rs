@@ -94,6 +94,8 @@ async fn deleting_removes_every_row_of_the_account() {
         "guard_refusals (account_id, day, reason, count) VALUES (?, 1, 'disposable', 1)",
         "named_keys (account_id, id, name, is_test, rights, expires_at, networks, created_at)
          VALUES (?, 'an-id', 'name', 0, 1, 0, '[]', 1)",
+        "passkeys (account_id, id, credential, public_key, name, counter, is_syncable, created_at)
+         VALUES (?, 'an-id', 'credential', '{}', 'name', 0, 0, 1)",
         "webhooks (account_id, url, secret) VALUES (?, 'https://example.com/', 'name')",
         "webhook_deliveries (account_id, id, kind, body, created_at)
          VALUES (?, 'msg_1', 'webhook.test', '{}', 1)",
@@ -113,6 +115,7 @@ async fn deleting_removes_every_row_of_the_account() {
         "mailed_tokens",
         "named_keys",
         "notices",
+        "passkeys",
         "recovery_codes",
         "scans",
         "security_events",

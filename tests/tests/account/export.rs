@@ -40,6 +40,7 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
         "named_keys",
         "notifications",
         "operator_actions",
+        "passkeys",
         "plan",
         "scans",
         "security_events",
@@ -54,6 +55,7 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
         ("usage", "/me/usage"),
         ("sessions", "/auth/sessions"),
         ("named_keys", "/keys"),
+        ("passkeys", "/auth/passkeys"),
         ("security_events", "/me/events"),
     ] {
         assert_eq!(reply.body[member], account.get(path).await.body, "{member}");
@@ -96,6 +98,7 @@ async fn every_table_about_accounts_is_exported_or_has_a_reason_not_to_be() {
         "guard_refusals",
         "named_keys",
         "operator_actions",
+        "passkeys",
         "scans",
         "security_events",
         "sessions",

@@ -37,7 +37,7 @@ async fn edge() -> &'static Edge {
 }
 
 /// Every operation: method, path below `/v1`, `Allow` of its path.
-const OPERATIONS: [(&str, &str, &str); 60] = [
+const OPERATIONS: [(&str, &str, &str); 67] = [
     ("POST", "/validate_email", "POST"),
     ("POST", "/validate_emails", "POST"),
     ("POST", "/domains", "POST"),
@@ -78,6 +78,13 @@ const OPERATIONS: [(&str, &str, &str); 60] = [
     ("POST", "/keys/{id}/confirm", "POST"),
     ("POST", "/keys/replace-all", "POST"),
     ("POST", "/keys/self-revoke", "POST"),
+    ("POST", "/auth/passkeys/options", "POST"),
+    ("POST", "/auth/passkeys", "POST,GET,HEAD"),
+    ("GET", "/auth/passkeys", "POST,GET,HEAD"),
+    ("DELETE", "/auth/passkeys/{id}", "DELETE"),
+    ("POST", "/auth/passkeys/{id}/confirm", "POST"),
+    ("POST", "/auth/passkeys/sign-in/options", "POST"),
+    ("POST", "/auth/passkeys/sign-in", "POST"),
     ("PUT", "/auth/settings", "PUT"),
     ("POST", "/auth/sign-out", "POST"),
     ("POST", "/auth/sign-out-everywhere", "POST"),

@@ -9,6 +9,8 @@ export type Cause =
   | { kind: "unreachable" }
   | { kind: "slow" }
   | { kind: "session-over" }
+  /** The browser or the person didn’t go through with it. */
+  | { kind: "declined"; text: string }
   | { kind: "limit"; limit: Limit; code: string | undefined }
   | { kind: "refused"; status: number; code: string | undefined; detail: string };
 

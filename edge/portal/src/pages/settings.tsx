@@ -10,6 +10,7 @@ import { DeleteAccount } from "./settings/delete-account";
 import { DisplayName } from "./settings/display-name";
 import { ExportData } from "./settings/export-data";
 import { Notifications } from "./settings/notifications";
+import { Passkeys } from "./settings/passkeys";
 import { Plan } from "./settings/plan";
 import { SecurityEvents } from "./settings/security-events";
 import { Sessions } from "./settings/sessions";
@@ -22,6 +23,7 @@ const PARTS = [
   ["email", "Email address"],
   ["password", "Password"],
   ["two-factor", "Two-factor"],
+  ["passkeys", "Passkeys"],
   ["notifications", "Scan emails"],
   ["webhook", "Webhook"],
   ["sessions", "Sessions"],
@@ -60,6 +62,7 @@ export default function Settings() {
                 <ChangeEmail email={me.email} twoFactor={me.two_factor} />
                 <ChangePassword email={me.email} />
                 <TwoFactor account={me} onChanged={account.reload} />
+                <Passkeys email={me.email} twoFactor={me.two_factor} />
                 <Notifications />
                 <Sessions />
                 <SecurityEvents />

@@ -1,13 +1,14 @@
-// Sign-in: password, then a code where two-factor is on.
+// Sign-in: password, then a code where two-factor is on; or a passkey.
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
+import * as passkeys from "../api/passkeys";
 import { Problem } from "../api/problem";
 import * as session from "../session";
 import { Button } from "../ui/button";
 import { CODE_PROBLEMS, CodeField, codeMistake, plainCode } from "../ui/code-field";
 import { Field } from "../ui/field";
 import { Form, type Mistakes, type Submission, useSubmission } from "../ui/form";
-import { Notice, type Tone } from "../ui/notice";
+import { Notice, ProblemNotice, type Tone } from "../ui/notice";
 import { Aside, Page } from "../ui/page";
 import { addressMistake, trimmed } from "../words/addresses";
 import { useTypedEmail } from "../words/typed-email";
@@ -47,18 +48,41 @@ export default function SignIn() {
     }
   });
 
+  // Signed with the passkey; a device that didn’t verify its owner needs a code too.
+  const [used, setUsed] = useState<passkeys.UsedCredential>();
+  const byPasskey = useSubmission(async () => {
+    const credential = used ?? (await passkeys.use());
+    try {
+      session.start(await passkeys.signIn(credential, step === "code" ? plainCode(code) : undefined));
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      if (error.code === "totp_required" && step === "password") {
+        setUsed(credential);
+        return setStep("code");
+      }
+      throw error;
+    }
+  });
+
   switch (step) {
     case "code":
       return (
         <CodeStep
           key={step}
-          submission={signIn}
+          submission={used === undefined ? signIn : byPasskey}
+          lead={
+            used === undefined
+              ? "Your password is right. One more step."
+              : "Your passkey is right. One more step."
+          }
           code={code}
           onCode={setCode}
           onBack={() => {
             setStep("password");
             setCode("");
+            setUsed(undefined);
             signIn.clear();
+            byPasskey.clear();
           }}
         />
       );
@@ -71,6 +95,7 @@ export default function SignIn() {
           onEmail={setEmail}
           password={password}
           onPassword={setPassword}
+          byPasskey={byPasskey}
         />
       );
   }
@@ -78,15 +103,16 @@ export default function SignIn() {
 
 interface CodeStepProps {
   submission: Submission;
+  lead: string;
   code: string;
   onCode: (code: string) => void;
   onBack: () => void;
 }
 
-function CodeStep({ submission, code, onCode, onBack }: CodeStepProps) {
+function CodeStep({ submission, lead, code, onCode, onBack }: CodeStepProps) {
   const [mistakes, setMistakes] = useState<Mistakes>({});
   return (
-    <Page title="Two-factor code" layout="narrow" lead="Your password is right. One more step.">
+    <Page title="Two-factor code" layout="narrow" lead={lead}>
       <Form
         submission={submission}
         check={() => ({ code: codeMistake(code) })}
@@ -112,9 +138,11 @@ interface PasswordStepProps {
   onEmail: (email: string) => void;
   password: string;
   onPassword: (password: string) => void;
+  byPasskey: Submission;
 }
 
-function PasswordStep({ submission, email, onEmail, password, onPassword }: PasswordStepProps) {
+function PasswordStep(props: PasswordStepProps) {
+  const { submission, email, onEmail, password, onPassword, byPasskey } = props;
   const [mistakes, setMistakes] = useState<Mistakes>({});
   const [ending] = useState(session.lastEnding);
   return (
@@ -133,6 +161,17 @@ function PasswordStep({ submission, email, onEmail, password, onPassword }: Pass
         onMistakes={setMistakes}
         label="Sign in"
         busyLabel="Signing in…"
+        secondary={
+          passkeys.hasPasskeys() && (
+            <Button
+              busy={byPasskey.busy}
+              busyLabel="Waiting for your device…"
+              onClick={() => void byPasskey.run()}
+            >
+              Use a passkey
+            </Button>
+          )
+        }
       >
         <Field
           label="Email address"
@@ -153,6 +192,7 @@ function PasswordStep({ submission, email, onEmail, password, onPassword }: Pass
           mistake={mistakes.password}
         />
       </Form>
+      {byPasskey.problem !== undefined && <ProblemNotice problem={byPasskey.problem} />}
       {submission.told(MAY_BE_UNCONFIRMED) !== undefined && (
         <Aside>
           Haven’t confirmed your address yet? <a href="/register">Register again</a> with it to get a new

@@ -24,7 +24,7 @@ export function Notice({ tone, title, children }: NoticeProps) {
 
 export function ProblemNotice({ problem }: { problem: Problem }) {
   return (
-    <Notice tone={problem.cause.kind === "limit" ? "unknown" : "bad"}>
+    <Notice tone={["limit", "declined"].includes(problem.cause.kind) ? "unknown" : "bad"}>
       <p>{tell(problem)}</p>
     </Notice>
   );

@@ -11,6 +11,8 @@ export function tell(problem: Problem): string {
       return "The service took too long to respond. Try again in a moment.";
     case "session-over":
       return "Your session has ended. Sign in again to continue.";
+    case "declined":
+      return cause.text;
     case "limit":
       if (cause.code === "too_many_in_flight")
         return "Too many of your checks are running right now. Try again when one has finished.";

@@ -15,7 +15,10 @@ const KINDS: Record<string, string> = {
   key_shown: "API key shown",
   key_made: "Named key made",
   key_ended_itself: "API key ended by its holder",
-  keys_suspended: "Named keys suspended",
+  keys_suspended: "Keys and passkeys suspended",
+  passkey_added: "Passkey added",
+  passkey_removed: "Passkey removed",
+  passkey_failed: "Passkey refused",
   webhook_changed: "Webhook changed",
   guard_changed: "Sign-up guard changed",
   guard_secret_replaced: "Secret of the sign-up guard replaced",
@@ -28,7 +31,7 @@ const KINDS: Record<string, string> = {
   email_change_undone: "Change of email address undone",
 };
 
-const FAILURES = ["sign_in_failed", "wrong_code", "wrong_password"];
+const FAILURES = ["sign_in_failed", "wrong_code", "wrong_password", "passkey_failed"];
 
 /** A kind that this portal doesn’t know yet is shown by its name. */
 export function eventTitle(kind: string, count: number): string {

@@ -2,7 +2,10 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
-use rcpt_tests::{Account, Authenticator, people::send};
+use rcpt_tests::{
+    Account, Authenticator,
+    people::{PasskeyDevice, send},
+};
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -484,6 +487,7 @@ async fn sessions_and_key(recorder: &mut Recorder, account: Account) -> Account 
     let body = json!({ "password": PASSWORD });
     recorder.play("showApiKey", "The password", request, Some(body), 200).await;
     named_keys(recorder, by).await;
+    passkeys(recorder, &account).await;
     let request = recorder.request(by, POST, "/auth/rotate-api-key");
     let reply = recorder.play("rotateApiKey", "A new key", request, Some(json!({})), 200).await;
     recorder.fixed.replace(reply.text("api_key"), NEW_API_KEY);
@@ -523,6 +527,52 @@ async fn named_keys(recorder: &mut Recorder, by: By<'_>) {
     let request = recorder.request(By::Nobody, POST, "/keys/self-revoke");
     let request = request.header("x-api-key", "rcpt_live_x");
     recorder.play("selfRevokeKey", "Whatever was sent", request, None, 204).await;
+}
+
+/// A passkey, from its options to its removal.
+async fn passkeys(recorder: &mut Recorder, account: &Account) {
+    let by = By::Session(account);
+    let request = recorder.request(by, POST, "/auth/passkeys/options");
+    let body = json!({ "password": PASSWORD });
+    let reply = recorder.play("passkeyOptions", "The password", request, Some(body), 200).await;
+    recorder.fixed.replace(reply.text("challenge"), "CHALLENGE");
+    let user = reply.body["user"]["id"].as_str().unwrap();
+    recorder.fixed.replace(user, "AAECAwQFBgc");
+    let origin = account.anonymous.origin();
+    let (device, credential) = PasskeyDevice::create(&reply.body, &origin);
+    recorder.fixed.replace(credential["id"].as_str().unwrap(), "CREDENTIAL_ID");
+    let response = &credential["response"];
+    recorder.fixed.replace(response["clientDataJSON"].as_str().unwrap(), "CLIENT_DATA");
+    recorder.fixed.replace(response["attestationObject"].as_str().unwrap(), "ATTESTATION_OBJECT");
+    let request = recorder.request(by, POST, "/auth/passkeys");
+    let body = json!({ "name": "laptop", "credential": credential });
+    let reply = recorder.play("addPasskey", "A laptop", request, Some(body), 201).await;
+    let id = reply.text("id").to_owned();
+    recorder.fixed.replace(&id, "pk_0123456789abcdef0123456789abcdef");
+    let request = recorder.request(by, GET, "/auth/passkeys");
+    recorder.play("listPasskeys", "One passkey", request, None, 200).await;
+    let request = recorder.request(By::Nobody, POST, "/auth/passkeys/sign-in/options");
+    let title = "For everybody";
+    let reply = recorder.play("passkeySignInOptions", title, request, None, 200).await;
+    recorder.fixed.replace(reply.text("challenge"), "CHALLENGE");
+    let signed = device.sign(&reply.body);
+    let response = &signed["response"];
+    recorder.fixed.replace(response["clientDataJSON"].as_str().unwrap(), "CLIENT_DATA");
+    recorder.fixed.replace(response["authenticatorData"].as_str().unwrap(), "AUTHENTICATOR_DATA");
+    recorder.fixed.replace(response["signature"].as_str().unwrap(), "SIGNATURE");
+    let login = |recorder: &Recorder| recorder.request(By::Nobody, POST, "/auth/passkeys/sign-in");
+    let body = json!({ "credential": signed });
+    let request = login(recorder);
+    let title = "A passkey";
+    let reply = recorder.play("passkeySignIn", title, request, Some(body.clone()), 200).await;
+    recorder.fixed.replace(reply.text("token"), TOKEN);
+    let request = login(recorder);
+    recorder.play("passkeySignIn", "A signature that was used", request, Some(body), 401).await;
+    let request = recorder.request(by, POST, &format!("/auth/passkeys/{id}/confirm"));
+    let body = json!({ "password": PASSWORD });
+    recorder.play("confirmPasskey", "The password", request, Some(body), 204).await;
+    let request = recorder.request(by, DELETE, &format!("/auth/passkeys/{id}"));
+    recorder.play("removePasskey", "The passkey", request, None, 204).await;
 }
 
 async fn second_factor(recorder: &mut Recorder, account: Account) -> (Account, Authenticator) {

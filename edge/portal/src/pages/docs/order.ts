@@ -45,6 +45,13 @@ const OPERATIONS = [
   "enableTotp",
   "replaceRecoveryCodes",
   "disableTotp",
+  "passkeySignInOptions",
+  "passkeySignIn",
+  "passkeyOptions",
+  "addPasskey",
+  "listPasskeys",
+  "confirmPasskey",
+  "removePasskey",
 ];
 
 /** The question first, then the answer from its core outwards. */

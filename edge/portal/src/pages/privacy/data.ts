@@ -40,6 +40,18 @@ export const KEPT: readonly Kept[] = [
     until: "you end the key or delete the account",
   },
   {
+    row: "passkeys",
+    what: "Your passkeys",
+    how: "Each passkey’s name, its public key and number, and when it was made and last used. What your device checks, such as a fingerprint, never reaches us.",
+    until: "you remove the passkey or delete the account",
+  },
+  {
+    row: "challenges that passkeys have answered",
+    what: "Used sign-in challenges",
+    how: "The hash of a random number, so that a sign-in can’t be repeated. It names nobody.",
+    until: "ten minutes after the sign-in",
+  },
+  {
     row: "what operators and their programs did",
     what: "What we did to your account",
     how: "For example, a plan that was set or an account that was deactivated: when, by whom and why. No address.",

@@ -1,0 +1,189 @@
+// Passkeys: added with the password, confirmed after a recovery, removed.
+import { useState } from "preact/hooks";
+import { type Schemas, call } from "../../api/client";
+import * as passkeys from "../../api/passkeys";
+import { Actions } from "../../ui/actions";
+import { Button } from "../../ui/button";
+import { Card } from "../../ui/card";
+import { Dialog } from "../../ui/dialog";
+import { Field } from "../../ui/field";
+import { Form, type Mistakes, useSubmission } from "../../ui/form";
+import { ProblemNotice } from "../../ui/notice";
+import { Loaded, useResource } from "../../ui/resource";
+import { moment } from "../../words/times";
+import { KeyProofDialog } from "../api-key/key-proof-dialog";
+import css from "../api-key/named-keys.module.css";
+import { PROOF_PROBLEMS, Proof, proofBody, proofMistakes, useProof } from "./proof";
+
+type Listed = Schemas["Passkey"];
+
+/** Characters, as the service counts them. */
+const LONGEST = 60;
+
+interface OwnerProps {
+  email: string;
+  twoFactor: boolean;
+}
+
+export function Passkeys({ email, twoFactor }: OwnerProps) {
+  const [adding, setAdding] = useState(false);
+  const listed = useResource(() => call("get", "/v1/auth/passkeys", "session"));
+  return (
+    <Card id="passkeys" title="Passkeys" split>
+      <p>
+        Sign in with your fingerprint, face, PIN or a security key in place of password and code. Your
+        password keeps working.
+      </p>
+      <Loaded resource={listed} skeleton={["line"]} what="your passkeys">
+        {({ passkeys: all }) => (
+          <>
+            {all.length === 0 && <p class="quiet">You have no passkeys.</p>}
+            <ul class={css.list}>
+              {all.map((one) => (
+                <Item
+                  key={one.id}
+                  passkey={one}
+                  email={email}
+                  twoFactor={twoFactor}
+                  onChanged={listed.reload}
+                />
+              ))}
+            </ul>
+          </>
+        )}
+      </Loaded>
+      {passkeys.hasPasskeys() ? (
+        <Actions>
+          <Button onClick={() => setAdding(true)}>Add a passkey…</Button>
+        </Actions>
+      ) : (
+        <p class="quiet">This browser can’t make passkeys here.</p>
+      )}
+      {adding && (
+        <AddDialog
+          email={email}
+          twoFactor={twoFactor}
+          onClose={() => setAdding(false)}
+          onAdded={() => {
+            setAdding(false);
+            void listed.reload();
+          }}
+        />
+      )}
+    </Card>
+  );
+}
+
+interface AddDialogProps extends OwnerProps {
+  onClose: () => void;
+  onAdded: () => void;
+}
+
+function AddDialog({ email, twoFactor, onClose, onAdded }: AddDialogProps) {
+  const proof = useProof(twoFactor);
+  const [name, setName] = useState("");
+  const [mistakes, setMistakes] = useState<Mistakes>({});
+  const submission = useSubmission(async () => {
+    const { password, totp_code } = proofBody(proof);
+    await passkeys.add(name.trim(), { password, ...(twoFactor && { totp_code }) });
+    onAdded();
+  });
+  return (
+    <Dialog title="Add a passkey" onClose={onClose}>
+      <p>Your device asks you next. Anyone who can unlock it can then sign in here.</p>
+      <Form
+        submission={submission}
+        check={() => ({ name: nameMistake(name.trim()), ...proofMistakes(proof) })}
+        onMistakes={setMistakes}
+        shownAtField={PROOF_PROBLEMS}
+        label="Add passkey"
+        busyLabel="Waiting for your device…"
+        secondary={<Button onClick={onClose}>Cancel</Button>}
+      >
+        <Field
+          label="Passkey name"
+          name="passkey_name"
+          autocomplete="off"
+          value={name}
+          onValue={setName}
+          hint="Such as “my phone”, to recognize it by."
+          mistake={mistakes.name}
+        />
+        <Proof proof={proof} email={email} mistakes={mistakes} submission={submission} focused={false} />
+      </Form>
+    </Dialog>
+  );
+}
+
+function nameMistake(name: string): string | undefined {
+  if (name === "") return "Give it a name.";
+  return [...name].length > LONGEST ? `Use at most ${LONGEST} characters.` : undefined;
+}
+
+interface ItemProps extends OwnerProps {
+  passkey: Listed;
+  onChanged: () => Promise<void>;
+}
+
+function Item({ passkey, email, twoFactor, onChanged }: ItemProps) {
+  const { id, name, created_at, last_used_at, suspended } = passkey;
+  const [asking, setAsking] = useState<"remove" | "confirm">();
+  const close = () => setAsking(undefined);
+  const removing = useSubmission(async () => {
+    await call("delete", "/v1/auth/passkeys/{id}", "session", undefined, { id });
+    await onChanged();
+  });
+  return (
+    <li class={css.item}>
+      <span class={css.what}>
+        <span>
+          <strong class={css.name}>{name}</strong>
+          {suspended && <span class={css.waits}>Suspended</span>}
+        </span>
+        <span class="quiet">
+          Added {moment(created_at)};{" "}
+          {last_used_at == null ? "not used yet" : `last used ${moment(last_used_at)}`}
+        </span>
+      </span>
+      <span class={css.buttons}>
+        {suspended && (
+          <Button small label={`Confirm passkey ${name}`} onClick={() => setAsking("confirm")}>
+            Confirm…
+          </Button>
+        )}
+        <Button small label={`Remove passkey ${name}`} onClick={() => setAsking("remove")}>
+          Remove…
+        </Button>
+      </span>
+      {asking === "remove" && (
+        <Dialog title={`Remove “${name}”?`} onClose={close}>
+          <p>It won’t sign in any more. Delete it on your device, too, so that it isn’t offered there.</p>
+          <Form
+            submission={removing}
+            label="Remove passkey"
+            busyLabel="Removing…"
+            danger
+            secondary={<Button onClick={close}>Keep it</Button>}
+          />
+        </Dialog>
+      )}
+      {asking === "confirm" && (
+        <KeyProofDialog
+          title={`Confirm “${name}”?`}
+          text="It was added within the seven days before your password was reset or you signed out everywhere. Confirm it only if you added it."
+          label="Confirm passkey"
+          busyLabel="Confirming…"
+          twoFactor={twoFactor}
+          email={email}
+          onClose={close}
+          act={async (proof) => {
+            await call("post", "/v1/auth/passkeys/{id}/confirm", "session", proof, { id });
+            close();
+            await onChanged();
+          }}
+        />
+      )}
+      {asking !== "remove" && removing.problem !== undefined && <ProblemNotice problem={removing.problem} />}
+    </li>
+  );
+}

@@ -1,0 +1,171 @@
+//! Passkeys of an account: listed, confirmed after a recovery, and removed.
+
+use std::sync::Arc;
+
+use axum::{
+    Json,
+    extract::{Path, State},
+    http::StatusCode,
+};
+use chrono::{DateTime, Utc};
+use secrecy::SecretString;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use crate::{
+    app::App,
+    credentials::{passkey::PasskeyId, password::Password, session::Session},
+    error::{Error, PlainError},
+    extract::{
+        client_network::ClientNetwork, json_body::JsonBody, member::Member, request::RequestContext,
+    },
+    limits::quota::date_time,
+    store::passkeys::{self, NewPasskey, PasskeyOutcome, StoredPasskey},
+};
+
+/// Body of the operations on passkeys that ask for the password.
+#[derive(Deserialize, ToSchema)]
+pub struct PasskeyConfirmation {
+    #[schema(value_type = String)]
+    pub password: Password,
+    /// Current code or recovery code, when two-factor authentication is on.
+    #[schema(value_type = Option<String>)]
+    pub totp_code: Option<SecretString>,
+}
+
+/// A passkey of the account.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Passkey {
+    /// Names the passkey, such as `pk_0123456789abcdef0123456789abcdef`.
+    id: String,
+    name: String,
+    created_at: DateTime<Utc>,
+    /// Null: not yet.
+    last_used_at: Option<DateTime<Utc>>,
+    /// Whether it can be on several devices.
+    syncable: bool,
+    /// Whether it waits for your confirmation, after a reset of the password or signing out everywhere.
+    suspended: bool,
+}
+
+impl Passkey {
+    /// A passkey that was just added.
+    pub fn new(new: &NewPasskey<'_>) -> Self {
+        Self {
+            id: new.id.to_string(),
+            name: new.name.to_owned(),
+            created_at: date_time(new.created_at),
+            last_used_at: None,
+            syncable: new.is_syncable,
+            suspended: false,
+        }
+    }
+
+    fn of(stored: StoredPasskey) -> Self {
+        Self {
+            id: format!("pk_{}", stored.id),
+            name: stored.name,
+            created_at: date_time(stored.created_at),
+            last_used_at: (stored.used_at > 0).then(|| date_time(stored.used_at)),
+            syncable: stored.is_syncable != 0,
+            suspended: stored.suspended != 0,
+        }
+    }
+}
+
+/// The passkeys of an account.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PasskeyList {
+    /// The oldest first; at most 20.
+    passkeys: Vec<Passkey>,
+}
+
+/// List the passkeys
+///
+/// Their names and times, without their keys.
+#[utoipa::path(
+    get, path = "/v1/auth/passkeys", tag = "Passkeys", operation_id = "listPasskeys",
+    responses((status = 200, description = "The passkeys", body = PasskeyList)),
+    security(("Session" = [])),
+)]
+pub async fn list(
+    State(app): State<Arc<App>>,
+    session: Session,
+) -> Result<Json<PasskeyList>, Error> {
+    let listed = passkeys::list(app.databases.of(session.account)?, session).await?;
+    let listed = listed.ok_or_else(Error::invalid_session)?.into_iter().map(Passkey::of);
+    Ok(Json(PasskeyList { passkeys: listed.collect() }))
+}
+
+/// An id of another shape is looked up as that of no passkey: the caller comes first.
+fn id_of(shown: &str) -> PasskeyId {
+    PasskeyId::parse_shown(shown).unwrap_or_else(|| PasskeyId::of(&[]))
+}
+
+/// Remove a passkey
+///
+/// It doesn't sign in any more. Sessions that it has started stay.
+#[utoipa::path(
+    delete, path = "/v1/auth/passkeys/{id}", tag = "Passkeys", operation_id = "removePasskey",
+    params(("id" = String, Path, description = "The `id` from the list of passkeys")),
+    responses(
+        (status = 204, description = "The passkey is removed"),
+        (status = 404, description = "The account has no such passkey", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+pub async fn remove(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+    session: Session,
+    Path(id): Path<String>,
+) -> Result<StatusCode, Error> {
+    let database = app.databases.of(session.account)?;
+    match passkeys::remove(database, session, &id_of(&id)).await? {
+        PasskeyOutcome::Done => {}
+        PasskeyOutcome::NoSuchPasskey => return Err(Error::no_such_passkey()),
+        PasskeyOutcome::Refused => return Err(Error::invalid_session()),
+    }
+    context.notify(&app, session.account);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Confirm a suspended passkey
+///
+/// Passkeys that were added within the seven days before a reset of the password, or before signing out everywhere, are
+/// suspended. A confirmed one works again.
+#[utoipa::path(
+    post, path = "/v1/auth/passkeys/{id}/confirm", tag = "Passkeys", operation_id = "confirmPasskey",
+    params(("id" = String, Path, description = "The `id` from the list of passkeys")),
+    request_body = PasskeyConfirmation,
+    responses(
+        (status = 204, description = "The passkey isn't suspended"),
+        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the account is frozen", body = PlainError),
+        (status = 404, description = "The account has no such passkey", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+pub async fn confirm(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+    member: Member,
+    client: ClientNetwork,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody<PasskeyConfirmation>,
+) -> Result<StatusCode, Error> {
+    member.unfrozen()?;
+    member.check_password(&app, &context, &client, &body.password).await?;
+    let factor = member.second_factor();
+    let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
+    let database = app.databases.of(member.account.id)?;
+    let outcome = passkeys::confirm(database, member.session, &id_of(&id), &right.code).await?;
+    if outcome == PasskeyOutcome::Refused {
+        return Err(member.refused(&app, &context, &right).await?);
+    }
+    factor.accepted(&app, &context, right).await;
+    match outcome {
+        PasskeyOutcome::NoSuchPasskey => Err(Error::no_such_passkey()),
+        _ => Ok(StatusCode::NO_CONTENT),
+    }
+}

@@ -1,0 +1,299 @@
+//! Passkeys. A challenge is used up by the batch that it authorises.
+
+use constcat::concat;
+use serde::Deserialize;
+
+use super::{
+    IN_SESSION,
+    accounts::{BY_ID, StoredAccount},
+    notices::notice,
+    sessions::NewSession,
+    two_factor::{Code, code_holds},
+};
+use crate::{
+    account::AccountId,
+    cf::database::{Database, Param, Statement},
+    credentials::{
+        passkey::{PasskeyId, challenge::CHALLENGE_TTL},
+        session::Session,
+    },
+    error::Error,
+};
+
+/// Passkeys that an account may have.
+pub const PASSKEYS_MAX: u32 = 20;
+
+/// The session lives and the code holds.
+const MAY_ADD: &str = concat!(
+    "SELECT id FROM accounts WHERE frozen_until <= unixepoch() AND ",
+    code_holds!("?3", "?4"),
+    " AND ",
+    IN_SESSION
+);
+
+/// Uses up the code that was shown for a new passkey; `false` when the session is over, the account is frozen or the code was
+/// used meanwhile.
+pub async fn authorise(database: &Database, session: Session, code: &Code) -> Result<bool, Error> {
+    let (account, id) = session.texts();
+    let params = [vec![(&account).into(), (&id).into()], code.params()].concat();
+    let mut statements = vec![(MAY_ADD, params)];
+    statements.append(&mut code.used_up(&account, &id));
+    database.batch(&statements).await?.any(0)
+}
+
+/// A passkey to be stored.
+#[derive(Debug)]
+pub struct NewPasskey<'a> {
+    pub id: &'a PasskeyId,
+    /// The credential's id in base64url.
+    pub credential: &'a str,
+    /// A JWK.
+    pub public_key: &'a str,
+    pub name: &'a str,
+    pub counter: u32,
+    pub is_syncable: bool,
+    /// Unix seconds.
+    pub created_at: u64,
+    /// Hash of the challenge that it answers.
+    pub challenge: &'a str,
+}
+
+/// The account `?1` of the session `?2` may have the passkey `?3` in addition, and the challenge `?4` is unused.
+const ADDS: &str = concat!(
+    "frozen_until <= unixepoch() AND (SELECT count(*) FROM passkeys WHERE account_id = ?1) < 20
+       AND NOT EXISTS (SELECT 1 FROM passkeys WHERE account_id = ?1 AND id = ?3)
+       AND NOT EXISTS (SELECT 1 FROM used_challenges WHERE hash = ?4) AND ",
+    IN_SESSION
+);
+const ADDED: &str = notice!("passkey_added", ADDS);
+const ADD: &str = concat!(
+    "INSERT INTO passkeys (account_id, id, credential, public_key, name, counter, is_syncable, created_at)
+     SELECT id, ?3, ?5, ?6, ?7, ?8, ?9, ?10 FROM accounts WHERE ",
+    ADDS,
+    " RETURNING id"
+);
+/// `?1` hash, `?2` end of its life.
+const USE_CHALLENGE: &str =
+    "INSERT OR IGNORE INTO used_challenges (hash, expires_at) VALUES (?1, ?2)";
+const COUNT: &str = "SELECT count(*) AS passkeys, coalesce(sum(id = ?2), 0) AS same
+    FROM passkeys WHERE account_id = ?1";
+
+#[derive(Deserialize)]
+struct PasskeyCount {
+    passkeys: u32,
+    same: u32,
+}
+
+/// How adding a passkey went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AddOutcome {
+    Added,
+    TooMany,
+    /// The account has this passkey.
+    Known,
+    /// The session is over, the account is frozen, or the challenge was used.
+    Refused,
+}
+
+/// How long a used challenge is remembered: until no copy of it would be accepted any more.
+const fn challenge_end(now: u64) -> u64 {
+    now.saturating_add(2 * CHALLENGE_TTL)
+}
+
+fn used_challenge(challenge: &str, now: u64) -> Statement<'_> {
+    (USE_CHALLENGE, vec![challenge.into(), challenge_end(now).into()])
+}
+
+/// Stores a passkey and uses its challenge up.
+pub async fn add(
+    database: &Database,
+    session: Session,
+    new: &NewPasskey<'_>,
+) -> Result<AddOutcome, Error> {
+    let (account, session) = session.texts();
+    let condition: Vec<Param<'_>> =
+        vec![(&account).into(), (&session).into(), new.id.as_str().into(), new.challenge.into()];
+    let row: Vec<Param<'_>> = vec![
+        new.credential.into(),
+        new.public_key.into(),
+        new.name.into(),
+        new.counter.into(),
+        u32::from(new.is_syncable).into(),
+        new.created_at.into(),
+    ];
+    let rows = database
+        .batch(&[
+            (COUNT, vec![(&account).into(), new.id.as_str().into()]),
+            (ADDED, condition.clone()),
+            (ADD, [condition, row].concat()),
+            used_challenge(new.challenge, new.created_at),
+        ])
+        .await?;
+    let count = rows.first::<PasskeyCount>(0)?;
+    Ok(match count {
+        _ if rows.any(2)? => AddOutcome::Added,
+        Some(count) if count.same > 0 => AddOutcome::Known,
+        Some(count) if count.passkeys >= PASSKEYS_MAX => AddOutcome::TooMany,
+        _ => AddOutcome::Refused,
+    })
+}
+
+/// A passkey as it is stored.
+#[derive(Debug, Deserialize)]
+pub struct StoredPasskey {
+    pub id: String,
+    pub credential: String,
+    pub public_key: String,
+    pub name: String,
+    pub counter: u32,
+    pub is_syncable: u8,
+    /// Unix seconds.
+    pub created_at: u64,
+    /// 0: never.
+    pub used_at: u64,
+    pub suspended: u8,
+}
+
+const SELECT: &str =
+    "SELECT id, credential, public_key, name, counter, is_syncable, created_at, used_at, suspended
+    FROM passkeys WHERE account_id = ?1";
+const LIST: &str = concat!(
+    SELECT,
+    " AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    IN_SESSION,
+    ") ORDER BY created_at, id"
+);
+const IS_ALIVE: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
+
+/// The account's passkeys, the oldest first; `None` when the session is over.
+pub async fn list(
+    database: &Database,
+    session: Session,
+) -> Result<Option<Vec<StoredPasskey>>, Error> {
+    let (account, session) = session.texts();
+    let caller: Vec<Param<'_>> = vec![(&account).into(), (&session).into()];
+    let rows = database.batch(&[(IS_ALIVE, caller.clone()), (LIST, caller)]).await?;
+    if rows.any(0)? { rows.all(1).map(Some) } else { Ok(None) }
+}
+
+/// How a change of one passkey went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PasskeyOutcome {
+    Done,
+    NoSuchPasskey,
+    /// The session is over, or the code was used meanwhile.
+    Refused,
+}
+
+const REMOVES: &str =
+    concat!("EXISTS (SELECT 1 FROM passkeys WHERE account_id = ?1 AND id = ?3) AND ", IN_SESSION);
+const REMOVED: &str = notice!("passkey_removed", REMOVES);
+const REMOVE: &str = concat!(
+    "DELETE FROM passkeys WHERE account_id = ?1 AND id = ?3 AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    IN_SESSION,
+    ") RETURNING id"
+);
+
+/// Removes a passkey: no sign-in with it ends well from now on.
+pub async fn remove(
+    database: &Database,
+    session: Session,
+    passkey: &PasskeyId,
+) -> Result<PasskeyOutcome, Error> {
+    let (account, session) = session.texts();
+    let caller: Vec<Param<'_>> = vec![(&account).into(), (&session).into()];
+    let params = [caller.clone(), vec![passkey.as_str().into()]].concat();
+    let statements = [(IS_ALIVE, caller), (REMOVED, params.clone()), (REMOVE, params)];
+    let rows = database.batch(&statements).await?;
+    Ok(outcome(rows.any(0)?, rows.any(2)?))
+}
+
+const fn outcome(is_alive: bool, is_done: bool) -> PasskeyOutcome {
+    match (is_alive, is_done) {
+        (false, _) => PasskeyOutcome::Refused,
+        (true, true) => PasskeyOutcome::Done,
+        (true, false) => PasskeyOutcome::NoSuchPasskey,
+    }
+}
+
+const CONFIRM: &str = concat!(
+    "UPDATE passkeys SET suspended = 0 WHERE account_id = ?1 AND id = ?5 AND EXISTS (",
+    MAY_ADD,
+    ") RETURNING id"
+);
+
+/// Confirms a suspended passkey and uses up the code that was shown.
+pub async fn confirm(
+    database: &Database,
+    session: Session,
+    passkey: &PasskeyId,
+    code: &Code,
+) -> Result<PasskeyOutcome, Error> {
+    let (account, session) = session.texts();
+    let params = [vec![(&account).into(), (&session).into()], code.params()].concat();
+    let confirm = [params.clone(), vec![passkey.as_str().into()]].concat();
+    let mut statements = vec![(MAY_ADD, params), (CONFIRM, confirm)];
+    statements.append(&mut code.used_up(&account, &session));
+    let rows = database.batch(&statements).await?;
+    Ok(outcome(rows.any(0)?, rows.any(1)?))
+}
+
+const BY_PASSKEY: &str = concat!(SELECT, " AND id = ?2");
+
+/// The account of a user handle, and its passkey of this id. Where there is none of them, the same is done for nothing.
+pub async fn find(
+    database: &Database,
+    account: AccountId,
+    passkey: &PasskeyId,
+) -> Result<Option<(StoredAccount, StoredPasskey)>, Error> {
+    let account = account.to_string();
+    let id: Vec<Param<'_>> = vec![(&account).into()];
+    let both = [id.clone(), vec![passkey.as_str().into()]].concat();
+    let rows = database.batch(&[(BY_ID, id), (BY_PASSKEY, both)]).await?;
+    Ok(rows.first(0)?.zip(rows.first(1)?))
+}
+
+/// A sign-in whose signature is right.
+#[derive(Debug)]
+pub struct PasskeyUse<'a> {
+    pub id: &'a PasskeyId,
+    /// The key that has signed.
+    pub public_key: &'a str,
+    pub counter: u32,
+    /// Hash of the challenge.
+    pub challenge: &'a str,
+    /// The password hash that the account must still have, so that a reset wins over a sign-in.
+    pub password_hash: &'a str,
+}
+
+/// `?1` account, `?2` passkey, `?3` its key, `?4` the counter, `?5` the challenge, `?6` the session, `?7` now. A counter that
+/// doesn't grow gives a copy away.
+const USE: &str = "UPDATE passkeys SET counter = ?4, used_at = ?7, last_session = ?6
+    WHERE account_id = ?1 AND id = ?2 AND public_key = ?3 AND suspended = 0
+      AND (counter < ?4 OR counter = 0 AND ?4 = 0)
+      AND NOT EXISTS (SELECT 1 FROM used_challenges WHERE hash = ?5)";
+
+/// Starts a session by a passkey, and uses its challenge and the code up; `false` when the passkey was removed, suspended or
+/// used with this challenge or a greater counter meanwhile, the password was changed, or the code was used.
+pub async fn sign_in(
+    database: &Database,
+    used: &PasskeyUse<'_>,
+    session: &NewSession,
+    code: &Code,
+) -> Result<bool, Error> {
+    let texts = session.texts();
+    let vouched: Vec<Param<'_>> = vec![
+        (&texts.account).into(),
+        used.id.as_str().into(),
+        used.public_key.into(),
+        used.counter.into(),
+        used.challenge.into(),
+        (&texts.id).into(),
+        session.created_at.into(),
+    ];
+    let [start, least_used] = session.start_by_passkey(&texts, used.password_hash, code, used.id);
+    let challenge = used_challenge(used.challenge, session.created_at);
+    let mut statements = vec![(USE, vouched), challenge, start, least_used];
+    statements.append(&mut code.used_up(&texts.account, &texts.id));
+    database.batch(&statements).await?.any(2)
+}

@@ -1,0 +1,80 @@
+//! Recovery of an account suspends what a thief may have added to it: named keys and passkeys of the last seven days, until
+//! the owner confirms each.
+
+use constcat::concat;
+use serde::Deserialize;
+
+use super::{IN_SESSION, notices::notice};
+use crate::{
+    account::AccountId,
+    cf::database::{Database, Statement},
+    error::Error,
+};
+
+const YOUNG: &str = "suspended = 0 AND created_at > unixepoch() - 7 * 86400";
+
+/// Suspends the young keys and passkeys of the account `?1` under a condition, and tells its owner before.
+macro_rules! suspend {
+    ($condition:expr) => {
+        [
+            notice!(
+                "keys_suspended",
+                "id = ?1 AND (EXISTS (SELECT 1 FROM named_keys WHERE account_id = ?1 AND ",
+                YOUNG,
+                ") OR EXISTS (SELECT 1 FROM passkeys WHERE account_id = ?1 AND ",
+                YOUNG,
+                ")) AND ",
+                $condition
+            ),
+            concat!(
+                "UPDATE named_keys SET suspended = 1 WHERE account_id = ?1 AND ",
+                YOUNG,
+                " AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND ",
+                $condition,
+                ")"
+            ),
+            concat!(
+                "UPDATE passkeys SET suspended = 1 WHERE account_id = ?1 AND ",
+                YOUNG,
+                " AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND ",
+                $condition,
+                ")"
+            ),
+        ]
+    };
+}
+
+/// `?2` the hash of a password that has just been set by a mailed link.
+const BY_RESET: [&str; 3] = suspend!("password_hash = ?2");
+/// `?2` session.
+const BY_SESSION: [&str; 3] = suspend!(IN_SESSION);
+
+/// The statements behind a new password that was set by a mailed link, in its transaction.
+pub(super) fn by_reset<'a>(account: &'a str, new_hash: &'a str) -> [Statement<'a>; 3] {
+    BY_RESET.map(|sql| (sql, vec![account.into(), new_hash.into()]))
+}
+
+/// The statements before all sessions end, in that transaction.
+pub(super) fn by_session<'a>(account: &'a str, session: &'a str) -> [Statement<'a>; 3] {
+    BY_SESSION.map(|sql| (sql, vec![account.into(), session.into()]))
+}
+
+/// A named key or a passkey that waits for confirmation.
+#[derive(Debug, Deserialize)]
+pub struct SuspendedRow {
+    pub is_passkey: u8,
+    pub name: String,
+    /// Unix seconds.
+    pub created_at: u64,
+}
+
+const LIST: &str = "
+    SELECT 0 AS is_passkey, name, created_at FROM named_keys WHERE account_id = ?1 AND suspended = 1
+    UNION ALL SELECT 1, name, created_at FROM passkeys WHERE account_id = ?1 AND suspended = 1
+    ORDER BY 1, 3, 2";
+
+/// The keys, then the passkeys of an account that wait for confirmation.
+pub async fn list(database: &Database, account: AccountId) -> Result<Vec<SuspendedRow>, Error> {
+    let account = account.to_string();
+    database.batch(&[(LIST, vec![(&account).into()])]).await?.all(0)
+}
