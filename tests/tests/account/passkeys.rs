@@ -58,7 +58,13 @@ async fn a_passkey_signs_in_without_the_password_until_it_is_removed() {
     let phone = PasskeyDevice::create_rsa(&options, &origin).0.synced();
     let reply = account.add_credential("phone", &phone.attest(&options["challenge"])).await;
     assert_eq!((reply.status, &reply.body["syncable"]), (201, &json!(true)), "{}", reply.body);
-    assert_eq!(listed(&account).await, [added.clone(), reply.body]);
+    // In the order of their seconds, which may be one.
+    let older = "UPDATE passkeys SET created_at = created_at - 1 WHERE id = ?1";
+    let id = added["id"].as_str().unwrap().strip_prefix("pk_").unwrap();
+    edge.sql_of(&edge.id(&account.email).await, older, &[json!(id)]).await;
+    let passkeys = listed(&account).await;
+    assert_eq!(passkeys[0]["name"], "laptop");
+    assert_eq!(passkeys[1], reply.body);
 
     for device in [&laptop, &phone, &laptop, &phone] {
         let owner = signed_in(&account, &account.anonymous.sign_in_with(device).await);
