@@ -3,13 +3,14 @@
 
 mod keys;
 mod layout;
+mod notice;
 mod scans;
 
 pub use keys::{SuspendedKey, keys_suspended};
+pub use notice::{Notice, recovery_pending};
 pub use scans::{EndedScan, scans_ended};
 
 use chrono::DateTime;
-use serde::Deserialize;
 
 use self::layout::Footer;
 use crate::{cf::mailer::EmailMessage, credentials::mailed_token::MailedToken};
@@ -276,161 +277,6 @@ impl Deed {
 fn shown(at: i64) -> Option<String> {
     let time = DateTime::from_timestamp(at, 0)?;
     Some(time.format("%-d %B %Y, %H:%M UTC").to_string())
-}
-
-/// Event that an account's owner is notified of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Notice {
-    PasswordChanged,
-    TwoFactorOn,
-    TwoFactorOff,
-    RecoveryCodeUsed,
-    KeyReplaced,
-    RecoveryCodesReplaced,
-    WrongCodes,
-    WebhookChanged,
-    ScanEnded,
-    PlanChanged,
-    EmailChangeAsked,
-    EmailChanged,
-    AccountFrozen,
-    EmailChangeUndone,
-    KeyMade,
-    KeyEndedItself,
-    KeysSuspended,
-    PasskeyAdded,
-    PasskeyRemoved,
-}
-
-impl Notice {
-    /// Its name in the database.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::PasswordChanged => "password_changed",
-            Self::TwoFactorOn => "two_factor_on",
-            Self::TwoFactorOff => "two_factor_off",
-            Self::RecoveryCodeUsed => "recovery_code_used",
-            Self::KeyReplaced => "key_replaced",
-            Self::RecoveryCodesReplaced => "recovery_codes_replaced",
-            Self::WrongCodes => "wrong_codes",
-            Self::WebhookChanged => "webhook_changed",
-            Self::ScanEnded => "scan_ended",
-            Self::PlanChanged => "plan_changed",
-            Self::EmailChangeAsked => "email_change_asked",
-            Self::EmailChanged => "email_changed",
-            Self::AccountFrozen => "account_frozen",
-            Self::EmailChangeUndone => "email_change_undone",
-            Self::KeyMade => "key_made",
-            Self::KeyEndedItself => "key_ended_itself",
-            Self::KeysSuspended => "keys_suspended",
-            Self::PasskeyAdded => "passkey_added",
-            Self::PasskeyRemoved => "passkey_removed",
-        }
-    }
-
-    /// Builds the email for it, to the account's owner by `name`. It may be an hour late and cover several events of
-    /// its kind; `last` is the latest, if known.
-    pub fn mail(self, portal_url: &str, name: &str, last: Option<&Deed>) -> Mail {
-        let (subject, text) = match self {
-            Self::PasswordChanged => (
-                "Your password has been changed",
-                "The password of your rcpt account has been changed, and every session has ended. Your \
-                 API key still works. If someone else may know it, replace it on the API key page.",
-            ),
-            Self::TwoFactorOn => (
-                "Two-factor authentication is on",
-                "Two-factor authentication has been turned on for your rcpt account.",
-            ),
-            Self::TwoFactorOff => (
-                "Two-factor authentication is off",
-                "Two-factor authentication has been turned off for your rcpt account.",
-            ),
-            Self::RecoveryCodeUsed => (
-                "A recovery code has been used",
-                "A recovery code has been used instead of an authenticator code for your rcpt account. \
-                 It won't work again. You can make new ones in the settings.",
-            ),
-            Self::KeyReplaced => (
-                "Your API key has been replaced",
-                "The API key of your rcpt account has been replaced. The old one has stopped working.",
-            ),
-            Self::RecoveryCodesReplaced => (
-                "Your recovery codes have been replaced",
-                "The recovery codes of your rcpt account have been replaced. The old ones have stopped \
-                 working.",
-            ),
-            Self::WrongCodes => (
-                "Wrong two-factor codes were entered",
-                "Ten two-factor codes in a row were wrong for your rcpt account. Anyone who enters them \
-                 knows its password or reads this mailbox. Two-factor authentication has kept them out.",
-            ),
-            Self::WebhookChanged => (
-                "Your webhook has been changed",
-                "The webhook of your rcpt account has a new address. It's told when a scan ends, and how \
-                 many addresses had which result.",
-            ),
-            Self::EmailChangeAsked => (
-                "A new email address was asked for",
-                "Someone who is signed in to your rcpt account asked for another email address and gave its password. \
-                 Nothing changes until the link at the new address is opened.",
-            ),
-            Self::EmailChanged => (
-                "Your email address has been changed",
-                "Your rcpt account has this address now. Its password, sessions and API key stay as they are. For a week \
-                 the previous address can undo the change with the password of before.",
-            ),
-            Self::AccountFrozen => (
-                "Your account has been frozen for a day",
-                "Someone with the previous address of your rcpt account has frozen it for 24 hours: its address, password, \
-                 two-factor authentication and API key can't be changed, and it can't be deleted. Everything else works \
-                 as before.",
-            ),
-            Self::EmailChangeUndone => (
-                "Your email address is the previous one again",
-                "The change of your rcpt account's address has been undone from this address. The account has a new \
-                 password, every session has ended and recovery codes are void. If someone else was signed in, replace \
-                 the API key too: they may have seen it.",
-            ),
-            Self::KeyMade => (
-                "A new API key has been made",
-                "Another API key has been made for your rcpt account. You see all keys, and can end each \
-                 of them, on the API key page.",
-            ),
-            Self::KeyEndedItself => (
-                "An API key has ended itself",
-                "Someone who has an API key of your rcpt account has ended it. That is what finders of a \
-                 leaked key are asked to do. The key has stopped working. Make a new one on the API key \
-                 page, and find out where the old one was.",
-            ),
-            // Has an email of its own (`keys_suspended`).
-            Self::KeysSuspended => (
-                "API keys wait for your confirmation",
-                "API keys of your rcpt account are suspended until you confirm them on the API key page.",
-            ),
-            Self::PasskeyAdded => (
-                "A passkey has been added",
-                "A passkey has been added to your rcpt account. It signs in without the password. You see all passkeys, \
-                 and can remove each of them, in the settings.",
-            ),
-            Self::PasskeyRemoved => (
-                "A passkey has been removed",
-                "A passkey of your rcpt account has been removed. It doesn't sign in any more. Your password still does.",
-            ),
-            // Has an email of its own (`scans_ended`).
-            Self::ScanEnded => ("A scan has ended", "A scan of your rcpt account has ended."),
-            // So has this one (`plan_changed`).
-            Self::PlanChanged => {
-                ("Your plan has changed", "The plan of your rcpt account has changed.")
-            }
-        };
-        let mail = Mail::new(subject, portal_url, name).text(text);
-        let mail = match last {
-            Some(deed) => mail.paragraph(deed.facts()),
-            None => mail,
-        };
-        mail.unless_you()
-    }
 }
 
 #[cfg(test)]

@@ -38,6 +38,7 @@ mod passwords;
 mod plan;
 mod profile;
 mod quota;
+mod recovery;
 mod registration;
 mod scan;
 mod scan_parts;
@@ -115,6 +116,7 @@ operations! {
     profile::update,
     account::show,
     account::delete,
+    recovery::stop,
     security_events::list,
     export::export,
     plan::show,

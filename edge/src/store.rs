@@ -24,6 +24,7 @@ pub mod opt_outs;
 pub mod passkeys;
 pub mod passwords;
 pub mod plans;
+pub mod recoveries;
 pub mod registrations;
 pub mod rekeying;
 pub mod scans;

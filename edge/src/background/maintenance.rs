@@ -10,6 +10,7 @@ use crate::{
     app::App,
     cf::{clock, database::Database, log},
     config::Config,
+    credentials::{password, random},
     error::Error,
     meter::{Meter, RunLimits, metered},
     store,
@@ -23,7 +24,7 @@ const STATEMENTS: u32 = 950;
 const STATEMENTS_OF_WEBHOOKS: u32 = 250;
 
 /// Processes the databases in turn, starting with a different one each time: sends due notices and confirmations,
-/// continues deletions, closes overdue scans, removes expired rows, renews values under a replaced secret, and delivers
+/// continues recoveries and deletions, closes overdue scans, removes expired rows, renews values under a replaced secret, and delivers
 /// webhooks. A failure stops no other step.
 pub async fn run(app: &App) {
     let meter = Arc::new(Meter::of_run(STATEMENTS));
@@ -57,9 +58,12 @@ async fn of_database(app: &App, number: u8, database: &Database, mails: &mut u64
     let failed = |what: &str, error: Error| {
         log::failure(&format!("{what} in database {number}"), &error);
     };
-    // First: the owners hear of it by the same run.
+    // These two first: the owners hear of it by the same run.
     if let Err(error) = store::plans::end(database, clock::now()).await {
         failed("ended plans", error);
+    }
+    if let Err(error) = recoveries(database).await {
+        failed("recoveries", error);
     }
     match notices::send(app, database, None, *mails).await {
         Ok(tried) => *mails = mails.saturating_sub(tried),
@@ -86,4 +90,9 @@ async fn of_database(app: &App, number: u8, database: &Database, mails: &mut u64
     for (column, error) in rekeying.await {
         failed(&format!("rekeying of {column}"), error);
     }
+}
+
+async fn recoveries(database: &Database) -> Result<(), Error> {
+    let void = password::void_hash(random::bytes()?, random::bytes()?);
+    store::recoveries::run(database, &void).await
 }

@@ -90,6 +90,10 @@ async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Opt
         // Confirmed or ended before the mail could be handed over.
         return Ok((!keys.is_empty()).then(mail));
     }
+    if notice.kind == Notice::RecoveryPending {
+        let due_at = store::recoveries::due_at(database, notice.account_id).await?;
+        return Ok(due_at.map(|at| mail::recovery_pending(portal_url, name, at)));
+    }
     if notice.kind != Notice::ScanEnded {
         return Ok(Some(notice.kind.mail(portal_url, name, notice.last_deed().as_ref())));
     }

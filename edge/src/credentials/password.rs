@@ -4,6 +4,7 @@ use argon2::{
     Algorithm, Argon2, Params, PasswordHasher as _, PasswordVerifier as _, Version,
     password_hash::phc::PasswordHash,
 };
+use base64::{Engine as _, engine::general_purpose::STANDARD_NO_PAD};
 use icu_normalizer::ComposingNormalizerBorrowed;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Deserializer};
@@ -130,6 +131,12 @@ fn hash_text(text: &SecretString, salt: [u8; SALT_BYTES]) -> Result<String, Erro
         .map_err(unhashable)
 }
 
+/// Returns a hash that no known password has, in place of one that is void. Comparing with it takes as long as with any other.
+pub fn void_hash(salt: [u8; SALT_BYTES], tag: [u8; 32]) -> String {
+    let [salt, tag] = [&salt[..], &tag].map(|bytes| STANDARD_NO_PAD.encode(bytes));
+    format!("{}{salt}${tag}", parameters())
+}
+
 /// Compares with a stored hash.
 ///
 /// # Errors
@@ -165,7 +172,12 @@ pub fn verify_nothing(_turn: Turn, password: &Password) -> Result<PasswordCheck,
 
 /// Returns whether the stored hash was made with other parameters than today's.
 fn is_outdated(stored: &str) -> bool {
-    !stored.starts_with(&format!("$argon2id$v=19$m={MEMORY_KIB},t={PASSES},p={LANES}$"))
+    !stored.starts_with(&parameters())
+}
+
+/// The beginning of a hash with today's parameters.
+fn parameters() -> String {
+    format!("$argon2id$v=19$m={MEMORY_KIB},t={PASSES},p={LANES}$")
 }
 
 /// The runtime is out of memory, or a stored hash is damaged.
@@ -189,6 +201,16 @@ mod tests {
         fn from(text: &str) -> Self {
             Self::from(SecretString::from(text))
         }
+    }
+
+    #[test]
+    fn a_void_hash_is_one_of_todays_and_of_no_password() {
+        let stored = super::void_hash([7; super::SALT_BYTES], [9; 32]);
+        let real = hash(Turn::granted(), &"correct horse".into(), [7; super::SALT_BYTES]).unwrap();
+        assert_eq!(stored.len(), real.len());
+        assert!(!super::is_outdated(&stored));
+        let check = verify(Turn::granted(), &"correct horse".into(), &stored).unwrap();
+        assert_eq!(check, PasswordCheck::Wrong);
     }
 
     fn check_rules(password: &str, address: &AccountAddress) -> Result<(), &'static str> {

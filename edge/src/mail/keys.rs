@@ -11,7 +11,8 @@ pub struct SuspendedKey {
     pub created_at: i64,
 }
 
-/// Lists the keys and passkeys that were suspended by a reset of the password, by signing out everywhere or by an undo.
+/// Lists the keys and passkeys that a recovery of the account has suspended: a reset of the password, signing out everywhere,
+/// an undo, or the operator's.
 pub fn keys_suspended(
     portal_url: &str,
     name: &str,
@@ -26,21 +27,21 @@ pub fn keys_suspended(
     let (subject, text, label, page) = match (has(false), has(true)) {
         (true, true) => (
             "API keys and passkeys wait for your confirmation",
-            "Your password was reset, or you signed out everywhere. API keys and passkeys made within the seven days before \
+            "Your account was recovered, or you signed out everywhere. API keys and passkeys made within the seven days before \
              are suspended, in case someone else made them:",
             "See the passkeys",
             "settings#passkeys",
         ),
         (false, true) => (
             "Passkeys wait for your confirmation",
-            "Your password was reset, or you signed out everywhere. Passkeys made within the seven days before are suspended, \
+            "Your account was recovered, or you signed out everywhere. Passkeys made within the seven days before are suspended, \
              in case someone else made them:",
             "See the passkeys",
             "settings#passkeys",
         ),
         (_, false) => (
             "API keys wait for your confirmation",
-            "Your password was reset, or you signed out everywhere. API keys made within the seven days \
+            "Your account was recovered, or you signed out everywhere. API keys made within the seven days \
              before are suspended, in case someone else made them:",
             "See the keys",
             "api-key",

@@ -35,6 +35,10 @@ pub struct Account {
     created_at: DateTime<Utc>,
     /// Last day, in UTC, on which a check or scan was counted with the current API key; null until there is one.
     key_last_used: Option<NaiveDate>,
+    /// Time at which an operator's recovery turns two-factor authentication off and voids the password; absent while none is
+    /// pending.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovery_at: Option<DateTime<Utc>>,
 }
 
 /// Get the account
@@ -58,6 +62,7 @@ pub async fn show(Member { account, .. }: Member) -> Result<Json<Account>, Error
             0 => None,
             day => NaiveDate::from_epoch_days(day),
         },
+        recovery_at: account.recovery_due_at.and_then(|at| DateTime::from_timestamp(at, 0)),
     }))
 }
 

@@ -30,8 +30,10 @@ pub struct SecurityEvent {
     /// `passkey_failed`, `passkey_added` or `passkey_removed`.
     /// Password and codes: `password_changed`, `two_factor_on`, `two_factor_off`, `recovery_code_used` or
     /// `recovery_codes_replaced`. Keys: `key_replaced`, `key_shown`, `key_made`, `key_ended_itself` or `keys_suspended`.
-    /// Address: `email_change_asked`, `email_changed`, `account_frozen` or `email_change_undone`. Others:
-    /// `webhook_changed`, `guard_changed`, `guard_secret_replaced`, `session_ended` (one from the list), `signed_out_everywhere` or `data_exported`. More may be added.
+    /// Address: `email_change_asked`, `email_changed`, `account_frozen` or `email_change_undone`. Recovery by an operator:
+    /// `recovery_pending`, `recovery_stopped` or `account_recovered`. Others: `webhook_changed`, `guard_changed`,
+    /// `guard_secret_replaced`, `session_ended` (one from the list), `signed_out_everywhere` or `data_exported`. More may be
+    /// added.
     #[schema(example = "signed_in")]
     kind: String,
     /// When it happened; the last time, where it happened several times on that day.

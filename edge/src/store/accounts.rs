@@ -49,6 +49,8 @@ pub struct StoredAccount {
     pub created_at: i64,
     /// Until then nothing that decides who can use the account changes.
     pub frozen_until: u64,
+    /// When an operator's recovery of the account takes effect, in Unix seconds.
+    pub recovery_due_at: Option<i64>,
 }
 
 const READ: &str = concat!(
@@ -56,7 +58,8 @@ const READ: &str = concat!(
     IN_FORCE,
     " AS plan, state, password_hash, key_version,
        key_active, key_day, totp_secret, totp_pending, created_at, frozen_until,
-       (SELECT count(*) FROM recovery_codes r WHERE r.account_id = a.id) AS recovery_codes_left
+       (SELECT count(*) FROM recovery_codes r WHERE r.account_id = a.id) AS recovery_codes_left,
+       (SELECT due_at FROM recoveries v WHERE v.account_id = a.id) AS recovery_due_at
      FROM accounts a WHERE "
 );
 

@@ -9,16 +9,26 @@ use super::{
     accounts::{DELETE_NOTICES, ERASE, INSERT_TOMBSTONE, OR_RENEW_TOMBSTONE},
     notices::notice,
     plans::IN_FORCE,
+    recoveries::{RECOVERABLE, START},
 };
 
 /// By name; `?1` is the account each time.
-const STATEMENTS: [(&str, &str); 5] = [
+const STATEMENTS: [(&str, &str); 7] = [
     // `?3` today, `?4` now.
     ("tombstone", concat!(INSERT_TOMBSTONE, "id = ?1", OR_RENEW_TOMBSTONE)),
     // `?4` now.
     ("erase", concat!(ERASE, "id = ?1")),
     ("delete_notices", DELETE_NOTICES),
-    ("two_factor_off", notice!("two_factor_off", "id = ?1 AND totp_secret IS NOT NULL")),
+    // The email first, under the condition of the row.
+    ("recovery_pending", notice!("recovery_pending", RECOVERABLE)),
+    ("recover", START),
+    (
+        "recovery_stopped",
+        notice!(
+            "recovery_stopped",
+            "id = (SELECT account_id FROM recoveries WHERE account_id = ?1)"
+        ),
+    ),
     // `?2` the plan that is being set.
     (
         "plan_changed",

@@ -1,7 +1,6 @@
 //! Recovery of an account suspends what a thief may have added to it: named keys and passkeys of the last seven days, until
 //! the owner confirms each.
 
-use constcat::concat;
 use serde::Deserialize;
 
 use super::{IN_SESSION, notices::notice};
@@ -11,41 +10,42 @@ use crate::{
     error::Error,
 };
 
-const YOUNG: &str = "suspended = 0 AND created_at > unixepoch() - 7 * 86400";
+pub(super) const YOUNG: &str = "suspended = 0 AND created_at > unixepoch() - 7 * 86400";
 
-/// Suspends the young keys and passkeys of the account `?1` under a condition, and tells its owner before.
+/// Suspends the young keys and passkeys of the accounts that a condition selects, and tells their owners before.
 macro_rules! suspend {
     ($condition:expr) => {
         [
             notice!(
                 "keys_suspended",
-                "id = ?1 AND (EXISTS (SELECT 1 FROM named_keys WHERE account_id = ?1 AND ",
-                YOUNG,
-                ") OR EXISTS (SELECT 1 FROM passkeys WHERE account_id = ?1 AND ",
-                YOUNG,
+                "(EXISTS (SELECT 1 FROM named_keys WHERE account_id = accounts.id AND ",
+                crate::store::suspensions::YOUNG,
+                ") OR EXISTS (SELECT 1 FROM passkeys WHERE account_id = accounts.id AND ",
+                crate::store::suspensions::YOUNG,
                 ")) AND ",
                 $condition
             ),
-            concat!(
-                "UPDATE named_keys SET suspended = 1 WHERE account_id = ?1 AND ",
-                YOUNG,
-                " AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND ",
+            constcat::concat!(
+                "UPDATE named_keys SET suspended = 1 WHERE ",
+                crate::store::suspensions::YOUNG,
+                " AND account_id IN (SELECT id FROM accounts WHERE ",
                 $condition,
                 ")"
             ),
-            concat!(
-                "UPDATE passkeys SET suspended = 1 WHERE account_id = ?1 AND ",
-                YOUNG,
-                " AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND ",
+            constcat::concat!(
+                "UPDATE passkeys SET suspended = 1 WHERE ",
+                crate::store::suspensions::YOUNG,
+                " AND account_id IN (SELECT id FROM accounts WHERE ",
                 $condition,
                 ")"
             ),
         ]
     };
 }
+pub(super) use suspend;
 
 /// `?2` the hash of a password that has just been set by a mailed link.
-const BY_RESET: [&str; 3] = suspend!("password_hash = ?2");
+const BY_RESET: [&str; 3] = suspend!("id = ?1 AND password_hash = ?2");
 /// `?2` session.
 const BY_SESSION: [&str; 3] = suspend!(IN_SESSION);
 

@@ -99,4 +99,20 @@ export function suite(world) {
     await reader.sees("Make new recovery codes before you run out");
     await reader.accessible("few codes");
   });
+
+  world.test("a recovery by the operator is shown, and stopped", async (reader) => {
+    const account = await world.account();
+    await reader.stack.sql(
+      "INSERT INTO recoveries SELECT id, unixepoch() + 86400, unixepoch() FROM accounts WHERE email = ?",
+      account.email,
+    );
+    await reader.enter(account, "/overview");
+    await reader.sees("Your account is being recovered.");
+    await reader.page.getByRole("link", { name: "Settings" }).click();
+    await reader.sees("Your account is being recovered.");
+    await reader.accessible("a pending recovery");
+    await reader.press("Stop the recovery");
+    await reader.page.getByText("Your account is being recovered.").waitFor({ state: "detached" });
+    assert.deepEqual(await reader.stack.sql("SELECT * FROM recoveries"), []);
+  });
 }

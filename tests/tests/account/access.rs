@@ -25,7 +25,7 @@ const CALLERS: [&str; 9] = [
 /// Expected statuses for each caller. The bodies are the account's own: its password, its address. Another account that
 /// sends them acts on itself, or is refused.
 #[rustfmt::skip]
-const TABLE: [(&str, &str, [u16; CALLERS.len()]); 67] = [
+const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
@@ -55,6 +55,7 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 67] = [
     ("GET",    "/v1/me",                       [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("GET",    "/v1/me/events",                [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("GET",    "/v1/me/export",                [401, 401, 401,     401, 200,   200,   401, 401,    401]),
+    ("DELETE", "/v1/me/recovery",              [401, 401, 401,     401, 204,   204,   401, 401,    401]),
     ("DELETE", "/v1/me",                       [401, 401, 401,     401, 204,   403,   401, 401,    401]),
     ("PUT",    "/v1/auth/settings",            [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("PUT",    "/v1/auth/password",            [401, 401, 401,     401, 200,   403,   401, 401,    401]),

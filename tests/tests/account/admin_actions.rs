@@ -96,26 +96,6 @@ async fn the_tenant_of_an_origins_log_is_led_back_to_its_account() {
 }
 
 #[tokio::test]
-async fn an_owner_who_has_lost_phone_and_codes_is_let_in_again() {
-    let service = operated().await;
-    let account = service.edge.account().await;
-    account.enable_two_factor().await;
-    let email = account.email.as_str();
-    let (code, _, errors) = service.admin(&["reset-two-factor", email]).await;
-    assert_eq!((code, errors.trim()), (2, "admin: reset-two-factor needs --reason TEXT"));
-    let reset = ["--reason", "lost phone, passport seen", "reset-two-factor", email];
-    assert_eq!(service.shown(&reset, "two_factor").await, "0");
-    account.get("/me").await.assert_error(401, "invalid_session", "every session ends");
-    assert_eq!(account.anonymous.login(email, PASSWORD).await.status, 200);
-    let id = service.edge.id(email).await;
-    let codes = format!("recovery_codes WHERE account_id = '{id}'");
-    assert_eq!(service.edge.count(&codes).await, 0);
-    service.edge.run_scheduled().await;
-    let title = "Two-factor authentication is off";
-    service.edge.mailbox().wait_for_titled(email, title, 1).await.expect("its owner is told");
-}
-
-#[tokio::test]
 async fn accounts_are_listed_by_use_and_found_by_a_part_of_their_address() {
     let service = operated().await;
     let [busy, idle] = [service.edge.account().await, service.edge.account().await];

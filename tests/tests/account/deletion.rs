@@ -96,6 +96,7 @@ async fn deleting_removes_every_row_of_the_account() {
          VALUES (?, 'an-id', 'name', 0, 1, 0, '[]', 1)",
         "passkeys (account_id, id, credential, public_key, name, counter, is_syncable, created_at)
          VALUES (?, 'an-id', 'credential', '{}', 'name', 0, 0, 1)",
+        "recoveries (account_id, due_at, mailed_at) VALUES (?, 4000000000, 4000000000)",
         "webhooks (account_id, url, secret) VALUES (?, 'https://example.com/', 'name')",
         "webhook_deliveries (account_id, id, kind, body, created_at)
          VALUES (?, 'msg_1', 'webhook.test', '{}', 1)",
@@ -116,6 +117,7 @@ async fn deleting_removes_every_row_of_the_account() {
         "named_keys",
         "notices",
         "passkeys",
+        "recoveries",
         "recovery_codes",
         "scans",
         "security_events",

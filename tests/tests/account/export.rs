@@ -120,6 +120,8 @@ async fn every_table_about_accounts_is_exported_or_has_a_reason_not_to_be() {
         "leases",
         // Emails that are due, and what was mailed: each is a security event too.
         "notices",
+        // Three days at most: the account's own answer says when it takes effect.
+        "recoveries",
         // How far the removal has come.
         "expired_keys_cursor",
     ];

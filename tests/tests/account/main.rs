@@ -27,6 +27,7 @@ mod mailboxes;
 mod malformed;
 mod named_keys;
 mod notices;
+mod operator_recovery;
 mod opt_outs;
 mod owners;
 mod passkey_recovery;
@@ -54,6 +55,7 @@ mod throttling;
 mod tombstones;
 mod turnstile;
 mod two_factor;
+mod two_parties;
 mod usage;
 mod walk;
 

@@ -37,7 +37,7 @@ async fn edge() -> &'static Edge {
 }
 
 /// Every operation: method, path below `/v1`, `Allow` of its path.
-const OPERATIONS: [(&str, &str, &str); 67] = [
+const OPERATIONS: [(&str, &str, &str); 68] = [
     ("POST", "/validate_email", "POST"),
     ("POST", "/validate_emails", "POST"),
     ("POST", "/domains", "POST"),
@@ -102,6 +102,7 @@ const OPERATIONS: [(&str, &str, &str); 67] = [
     ("GET", "/me/usage", "GET,HEAD"),
     ("GET", "/me/events", "GET,HEAD"),
     ("GET", "/me/export", "GET,HEAD"),
+    ("DELETE", "/me/recovery", "DELETE"),
     ("GET", "/health", "GET,HEAD"),
     ("GET", "/health/ready", "GET,HEAD"),
     ("GET", "/openapi.json", "GET,HEAD"),

@@ -5,6 +5,7 @@ import { type Greeting, takeGreeting } from "../greeting";
 import { Card } from "../ui/card";
 import { Notice } from "../ui/notice";
 import { Page } from "../ui/page";
+import { PendingRecovery } from "../ui/pending-recovery";
 import { Loaded, useResource } from "../ui/resource";
 import css from "./overview.module.css";
 import { Allowances } from "./overview/allowances";
@@ -28,12 +29,16 @@ export default function Overview() {
   const [greeting] = useState(takeGreeting);
   const quota = useResource(() => call("get", "/v1/me/quota", "session"));
   const usage = useResource(() => call("get", "/v1/me/usage", "session"));
+  const account = useResource(() => call("get", "/v1/me", "session"));
   return (
     <Page title="Overview">
       {greeting !== undefined && (
         <Notice tone="good" title={GREETINGS[greeting].title}>
           <p>{GREETINGS[greeting].text}</p>
         </Notice>
+      )}
+      {account.data !== undefined && (
+        <PendingRecovery account={account.data} onStopped={account.reload} />
       )}
       <div class={css.columns}>
         <div class={css.column}>

@@ -1,6 +1,7 @@
 // The account's settings, one card for each.
 import { call } from "../api/client";
 import { Lead, Page } from "../ui/page";
+import { PendingRecovery } from "../ui/pending-recovery";
 import { Loaded, useResource } from "../ui/resource";
 import { day } from "../words/times";
 import css from "./settings.module.css";
@@ -43,6 +44,7 @@ export default function Settings() {
               <strong class="address">{me.email}</strong> is on the {me.plan} plan. With us since{" "}
               {day(me.created_at)}.
             </Lead>
+            <PendingRecovery account={me} onStopped={account.reload} />
             <div class={css.settings}>
               <nav class={css.parts} aria-label="Settings">
                 <ul>

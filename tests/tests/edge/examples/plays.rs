@@ -395,6 +395,8 @@ pub async fn account(recorder: &mut Recorder, account: Account) {
     recorder.play("signOut", "Signed out", request, None, 204).await;
     let reply = account.anonymous.login(&email, PASSWORD).await;
     let account = recorder.signed_in(PASSWORD, &reply);
+    let request = recorder.request(By::Session(&account), DELETE, "/me/recovery");
+    recorder.play("stopRecovery", "Stopped", request, None, 204).await;
     let request = recorder.request(By::Session(&account), POST, "/auth/sign-out-everywhere");
     recorder.play("signOutEverywhere", "Signed out everywhere", request, None, 204).await;
     let reply = account.anonymous.login(&email, PASSWORD).await;

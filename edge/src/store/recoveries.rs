@@ -1,0 +1,121 @@
+//! Recovery of an account whose owner has lost the second factor. The operator's command starts it (`operator.rs`), the owner
+//! is mailed at once and each day, and three days later two-factor authentication goes. Until then each sign-in ends it (a
+//! trigger), and so does anyone with a session.
+
+use constcat::concat;
+use serde::Deserialize;
+
+use super::{IN_SESSION, notices::notice, suspensions::suspend};
+use crate::{
+    account::AccountId, cf::database::Database, credentials::session::Session, error::Error,
+};
+
+/// Demands what a recovery needs, at its start and at its end: two-factor authentication is on, and the account isn't frozen.
+/// It may be deactivated, so that a thief who has turned two-factor authentication on can't sign in and end the recovery.
+const HAS_SECOND_FACTOR: &str =
+    "confirmed_at IS NOT NULL AND totp_secret IS NOT NULL AND frozen_until <= unixepoch()";
+
+/// Demands of the account `?1` that it can be recovered. Whoever has just taken an account over has changed its password or
+/// address.
+pub(super) const RECOVERABLE: &str = concat!(
+    "id = ?1 AND ",
+    HAS_SECOND_FACTOR,
+    " AND NOT EXISTS (SELECT 1 FROM recoveries WHERE account_id = ?1)
+      AND NOT EXISTS (SELECT 1 FROM security_events WHERE account_id = ?1 AND class = 'deed'
+        AND kind IN ('password_changed', 'email_changed', 'email_change_undone') AND at > unixepoch() - 14 * 86400)"
+);
+
+/// `?1` account.
+#[cfg(test)]
+pub(super) const START: &str = concat!(
+    "INSERT INTO recoveries (account_id, due_at, mailed_at)
+     SELECT id, unixepoch() + 3 * 86400, unixepoch() FROM accounts WHERE ",
+    RECOVERABLE
+);
+
+const IS_PENDING: &str = "EXISTS (SELECT 1 FROM recoveries WHERE account_id = accounts.id)";
+const STOPPED: &str = notice!("recovery_stopped", IS_PENDING, " AND ", IN_SESSION);
+const STOP: &str = concat!(
+    "DELETE FROM recoveries WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    IN_SESSION,
+    ")"
+);
+const SELECT_SESSION: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
+
+/// Ends the recovery of the session's account, if one is pending; `false` when the session is over.
+pub async fn stop(database: &Database, session: Session) -> Result<bool, Error> {
+    let (account, id) = session.texts();
+    let caller = || vec![(&account).into(), (&id).into()];
+    database
+        .batch(&[(STOPPED, caller()), (STOP, caller()), (SELECT_SESSION, caller())])
+        .await?
+        .any(2)
+}
+
+#[derive(Deserialize)]
+struct Pending {
+    due_at: i64,
+}
+
+const SELECT_DUE: &str = "SELECT due_at FROM recoveries WHERE account_id = ?1";
+
+/// Returns when the account's recovery takes effect, in Unix seconds; `None` when none is pending.
+pub async fn due_at(database: &Database, account: AccountId) -> Result<Option<i64>, Error> {
+    let account = account.to_string();
+    let pending: Option<Pending> = database.first((SELECT_DUE, vec![(&account).into()])).await?;
+    Ok(pending.map(|pending| pending.due_at))
+}
+
+/// A recovery has no purpose any more where the account was deleted, or has no second factor.
+const DELETE_POINTLESS: &str = "DELETE FROM recoveries WHERE account_id IN (
+    SELECT r.account_id FROM recoveries r JOIN accounts a ON a.id = r.account_id WHERE a.totp_secret IS NULL)";
+
+/// Demands that a day has passed since the last email.
+const TO_BE_MAILED: &str = "mailed_at <= unixepoch() - 86400 AND due_at > unixepoch()";
+const PENDING: &str = notice!(
+    "recovery_pending",
+    "id IN (SELECT account_id FROM recoveries WHERE ",
+    TO_BE_MAILED,
+    ")"
+);
+const SET_MAILED: &str =
+    concat!("UPDATE recoveries SET mailed_at = unixepoch() WHERE ", TO_BE_MAILED);
+
+/// Marks the recoveries that take effect with this transaction. A frozen account waits.
+const MARK_DUE: &str = concat!(
+    "UPDATE recoveries SET due_at = 0 WHERE due_at <= unixepoch()
+       AND account_id IN (SELECT id FROM accounts WHERE ",
+    HAS_SECOND_FACTOR,
+    ")"
+);
+const OF_DUE: &str = "account_id IN (SELECT account_id FROM recoveries WHERE due_at = 0)";
+const IS_DUE: &str = "id IN (SELECT account_id FROM recoveries WHERE due_at = 0)";
+const RECOVERED: &str = notice!("account_recovered", IS_DUE);
+const SUSPEND: [&str; 3] = suspend!(IS_DUE);
+/// `?1` the hash of a password that nobody knows.
+const END_SECOND_FACTOR: &str = concat!(
+    "UPDATE accounts SET totp_secret = NULL, totp_pending = NULL, password_hash = ?1 WHERE ",
+    IS_DUE
+);
+const END_SESSIONS: &str = concat!("DELETE FROM sessions WHERE ", OF_DUE);
+const FORGET_CODES: &str = concat!("DELETE FROM recovery_codes WHERE ", OF_DUE);
+const DELETE_DUE: &str = "DELETE FROM recoveries WHERE due_at = 0";
+
+const SELECT_ANY: &str = "SELECT 1 AS one FROM recoveries LIMIT 1";
+
+/// Mails the owners whose accounts are being recovered, each day, and ends the second factor where the three days have
+/// passed. The password is void then too, so that only the mailbox's owner gets in. Each is one transaction; with nothing to
+/// do it is one statement.
+pub async fn run(database: &Database, void_hash: &str) -> Result<(), Error> {
+    let bare = |sql| (sql, Vec::new());
+    if !database.any(bare(SELECT_ANY)).await? {
+        return Ok(());
+    }
+    database.batch(&[DELETE_POINTLESS, PENDING, SET_MAILED].map(bare)).await?;
+    let [tell, keys, passkeys] = SUSPEND;
+    let mut statements =
+        vec![bare(MARK_DUE), bare(RECOVERED), bare(tell), bare(keys), bare(passkeys)];
+    statements.push((END_SECOND_FACTOR, vec![void_hash.into()]));
+    statements.extend([END_SESSIONS, FORGET_CODES, DELETE_DUE].map(bare));
+    database.batch(&statements).await.map(drop)
+}

@@ -1,0 +1,298 @@
+//! Recovery by the operator of an account whose owner has lost the second factor (docs/trust.md, A17).
+
+use rcpt_tests::{
+    Account, Edge,
+    people::{Authenticator, PASSWORD, send},
+    process::folder,
+};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+use super::admin::{Operated, operated};
+
+const NEW: &str = "copper-meadow-58-lattice";
+const PENDING: &str = "Your account is being recovered";
+const STOPPED: &str = "The recovery of your account has ended";
+
+async fn recover(service: &Operated, email: &str) -> String {
+    let words = ["--as", "ann", "--reason", "passport seen", "recover", email];
+    service.shown(&words, "recovery_due").await
+}
+
+/// Starts a recovery by the command's own statements.
+async fn start(edge: &Edge, email: &str) {
+    let text = std::fs::read_to_string(folder::repository().join("tools/statements.json")).unwrap();
+    let statements: Value = serde_json::from_str(&text).unwrap();
+    let id = edge.id(email).await;
+    for name in ["recovery_pending", "recover"] {
+        edge.sql_of(&id, statements[name].as_str().unwrap(), &[json!(id)]).await;
+    }
+    assert_eq!(pending(edge, email).await, 1);
+}
+
+/// Makes days pass for the recoveries of one account.
+async fn pass(edge: &Edge, email: &str, days: u32) {
+    let id = edge.id(email).await;
+    let sql = format!(
+        "UPDATE recoveries SET due_at = due_at - {days} * 86400, mailed_at = mailed_at - {days} * 86400
+         WHERE account_id = ?1"
+    );
+    edge.sql_of(&id, &sql, &[json!(id)]).await;
+}
+
+async fn pending(edge: &Edge, email: &str) -> u64 {
+    edge.count(&format!("recoveries WHERE account_id = '{}'", edge.id(email).await)).await
+}
+
+async fn with_two_factor(edge: &Edge) -> (Account, Authenticator) {
+    let account = edge.account().await;
+    let (authenticator, _) = account.enable_two_factor().await;
+    (account, authenticator)
+}
+
+#[tokio::test]
+async fn an_owner_who_has_lost_phone_and_codes_is_let_in_after_three_days() {
+    let service = operated().await;
+    let edge = &service.edge;
+    let account = edge.account().await;
+    let email = account.email.as_str();
+    let (old_passkey, id) = account.add_passkey("old").await;
+    let older = "UPDATE passkeys SET created_at = created_at - 8 * 86400 WHERE id = ?1";
+    edge.sql_of(&edge.id(email).await, older, &[json!(id.strip_prefix("pk_").unwrap())]).await;
+    let (young_passkey, _) = account.add_passkey("young").await;
+    account.enable_two_factor().await;
+
+    let (code, _, errors) = service.admin(&["recover", email]).await;
+    assert_eq!((code, errors.trim()), (2, "admin: recover needs --reason TEXT"));
+    assert_ne!(recover(&service, email).await, "-");
+    edge.run_scheduled().await;
+    let mail = edge.mailbox().wait_for_titled(email, PENDING, 1).await.unwrap();
+    assert!(
+        mail.text.contains(" UTC two-factor authentication will be turned off"),
+        "{}",
+        mail.text
+    );
+    assert!(mail.text.contains("/sign-in"), "{}", mail.text);
+    let me = account.get("/me").await;
+    assert!(me.body["recovery_at"].is_string(), "each session shows it: {}", me.body);
+    let again = ["--reason", "again", "recover", email];
+    let before = service.shown(&["show", email], "recovery_due").await;
+    assert_eq!(service.shown(&again, "recovery_due").await, before, "no second one puts it off");
+
+    for day in 2..=3 {
+        pass(edge, email, 1).await;
+        for _ in 0..2 {
+            edge.run_scheduled().await;
+        }
+        edge.mailbox().wait_for_titled(email, PENDING, day).await.unwrap();
+        assert_eq!(account.get("/me").await.body["two_factor"], true, "day {day}");
+    }
+    pass(edge, email, 1).await;
+    edge.run_scheduled().await;
+
+    let title = "Set a new password for your recovered account";
+    edge.mailbox().wait_for_titled(email, title, 1).await.unwrap();
+    let pendings =
+        edge.mailbox().mails_to(email).iter().filter(|mail| mail.subject == PENDING).count();
+    assert_eq!(pendings, 3);
+    account.get("/me").await.assert_error(401, "invalid_session", "every session has ended");
+    let anonymous = edge.anonymous();
+    let reply = anonymous.login(email, PASSWORD).await;
+    reply.assert_error(401, "invalid_credentials", "the password is void");
+    let reply = anonymous.sign_in_with(&young_passkey).await;
+    reply.assert_error(401, "passkey_suspended", "a young passkey");
+    assert_eq!(anonymous.check_with_key(&account.api_key, "no address").await.status, 200);
+    assert_eq!(anonymous.forgot_password(email).await.status, 200);
+    let link = edge.mailbox().wait_for_titled(email, "Set a new password", 1).await.unwrap();
+    let reply = anonymous.reset_password(link.token().unwrap(), NEW).await;
+    assert_eq!(reply.status, 200, "no code is asked for: {}", reply.body);
+    let owner = Account::from_credentials(&anonymous, NEW, &reply);
+    let me = owner.get("/me").await.body;
+    assert_eq!((&me["two_factor"], &me["recovery_codes_left"]), (&json!(false), &json!(0)));
+    assert!(me.get("recovery_at").is_none(), "{me}");
+    assert_eq!(anonymous.sign_in_with(&old_passkey).await.status, 200, "an older passkey goes on");
+    let events = owner.get("/me/events").await.body["events"].clone();
+    let kinds: Vec<_> = events.as_array().unwrap().iter().map(|event| &event["kind"]).collect();
+    for kind in ["recovery_pending", "account_recovered", "keys_suspended"] {
+        assert!(kinds.contains(&&json!(kind)), "{kind}: {kinds:?}");
+    }
+    let audit = service.output(&["audit", email]).await;
+    assert!(audit.contains("recover") && audit.contains("passport seen"), "{audit}");
+}
+
+/// What ends a recovery.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum End {
+    Code,
+    RecoveryCode,
+    Passkey,
+    Reset,
+    NewPassword,
+    Session,
+    TwoFactorOff,
+}
+
+const ENDS: [End; 7] = [
+    End::Code,
+    End::RecoveryCode,
+    End::Passkey,
+    End::Reset,
+    End::NewPassword,
+    End::Session,
+    End::TwoFactorOff,
+];
+
+#[tokio::test]
+async fn whoever_has_a_second_factor_or_a_session_ends_a_recovery_and_nothing_less_does() {
+    let edge = &Edge::builder().databases(3).start().await.unwrap();
+    for end in ENDS {
+        let account = edge.account().await;
+        let (passkey, _) = account.add_passkey("laptop").await;
+        let (authenticator, codes) = account.enable_two_factor().await;
+        let (email, anonymous) = (account.email.as_str(), &account.anonymous);
+        start(edge, email).await;
+        // Programs go on with the key while a phone is lost, and strangers guess.
+        assert_eq!(anonymous.check_with_key(&account.api_key, "no address").await.status, 200);
+        anonymous.login(email, PASSWORD).await.assert_error(
+            401,
+            "totp_required",
+            "a password alone",
+        );
+        anonymous.login(email, "not-the-password").await.assert_error(
+            401,
+            "invalid_credentials",
+            "",
+        );
+        assert_eq!(anonymous.forgot_password(email).await.status, 200);
+        assert_eq!(pending(edge, email).await, 1, "{end:?}");
+
+        let code = edge.fresh_code(&account, &authenticator).await;
+        let reply = match end {
+            End::Code => anonymous.login_with_code(email, PASSWORD, &code).await,
+            End::RecoveryCode => anonymous.login_with_code(email, PASSWORD, &codes[0]).await,
+            End::Passkey => anonymous.sign_in_with(&passkey).await,
+            End::Reset => {
+                let mail =
+                    edge.mailbox().wait_for_titled(email, "Set a new password", 1).await.unwrap();
+                let body = json!({ "token": mail.token(), "password": NEW, "totp_code": code });
+                anonymous.post("/auth/reset-password", &body).await
+            }
+            End::NewPassword => {
+                let body = json!({ "current_password": PASSWORD, "new_password": NEW });
+                account.put("/auth/password", &body).await
+            }
+            End::Session => account.delete("/me/recovery", &json!({})).await,
+            End::TwoFactorOff => {
+                let body = json!({ "password": PASSWORD, "totp_code": code });
+                account.post("/auth/totp/disable", &body).await
+            }
+        };
+        assert!([200, 204].contains(&reply.status), "{end:?}: {}", reply.body);
+        pass(edge, email, 4).await;
+        edge.run_scheduled().await;
+        assert_eq!(pending(edge, email).await, 0, "{end:?}");
+        let row = edge.row(email, "totp_secret IS NULL AS off, password_hash").await;
+        assert_eq!(row["off"], json!(u8::from(end == End::TwoFactorOff)), "{end:?}");
+        if end != End::TwoFactorOff {
+            edge.mailbox().wait_for_titled(email, STOPPED, 1).await.unwrap();
+        }
+        let title = "Set a new password for your recovered account";
+        assert!(edge.mailbox().mails_to(email).iter().all(|mail| mail.subject != title), "{end:?}");
+    }
+    let (account, ..) = with_two_factor(edge).await;
+    assert_eq!(account.delete("/me/recovery", &json!({})).await.status, 204, "none is pending");
+    assert!(edge.mailbox().mails_to(&account.email).iter().all(|mail| mail.subject != STOPPED));
+}
+
+#[tokio::test]
+async fn an_account_that_may_have_been_taken_over_is_not_recovered() {
+    let service = operated().await;
+    let edge = &service.edge;
+    let refused = async |email: &str, why: &str| {
+        let (code, _, errors) = service.admin(&["--reason", "asked", "recover", email]).await;
+        let expected = format!("admin: {email} can't be recovered: {why}");
+        assert_eq!((code, errors.trim()), (2, expected.as_str()));
+        assert_eq!(pending(edge, email).await, 0);
+        assert!(edge.mailbox().mails_to(email).iter().all(|mail| mail.subject != PENDING));
+    };
+    let plain = edge.account().await;
+    refused(&plain.email, "two-factor authentication is off").await;
+    let (unconfirmed, _) = edge.registered().await;
+    refused(&unconfirmed, "its address hasn't been confirmed").await;
+    let changed = "it's frozen, or its password or address has changed within 14 days";
+    let (frozen, ..) = with_two_factor(edge).await;
+    edge.set(&frozen.email, "frozen_until = unixepoch() + 86400").await;
+    refused(&frozen.email, changed).await;
+    let (account, ..) = with_two_factor(edge).await;
+    let body = json!({ "current_password": PASSWORD, "new_password": NEW });
+    assert_eq!(account.put("/auth/password", &body).await.status, 200);
+    refused(&account.email, changed).await;
+    let id = edge.id(&account.email).await;
+    let older = "UPDATE security_events SET at = at - 14 * 86400 WHERE account_id = ?1";
+    edge.sql_of(&id, older, &[json!(id)]).await;
+    assert_ne!(recover(&service, &account.email).await, "-");
+    let words = ["--reason", "the owner called", "stop-recovery", &account.email];
+    assert_eq!(service.shown(&words, "recovery_due").await, "-");
+    edge.run_scheduled().await;
+    edge.mailbox().wait_for_titled(&account.email, STOPPED, 1).await.unwrap();
+
+    // Where a thief has turned two-factor authentication on, a deactivation keeps them from ending the recovery.
+    let taken = with_two_factor(edge).await.0;
+    service.output(&["deactivate", &taken.email]).await;
+    assert_ne!(recover(&service, &taken.email).await, "-");
+    pass(edge, &taken.email, 4).await;
+    edge.run_scheduled().await;
+    assert_eq!(service.shown(&["reactivate", &taken.email], "two_factor").await, "0");
+    let reply = taken.anonymous.login(&taken.email, PASSWORD).await;
+    reply.assert_error(401, "invalid_credentials", "the password is void");
+}
+
+// A trigger refuses each change of a frozen account, which would fail the whole run.
+#[tokio::test]
+async fn a_frozen_account_waits_and_holds_up_no_other() {
+    let edge = &Edge::builder().start().await.unwrap();
+    let [frozen, other] = [with_two_factor(edge).await.0, with_two_factor(edge).await.0];
+    for account in [&frozen, &other] {
+        start(edge, &account.email).await;
+        pass(edge, &account.email, 4).await;
+    }
+    edge.set(&frozen.email, "frozen_until = unixepoch() + 86400").await;
+    edge.run_scheduled().await;
+    assert_eq!((pending(edge, &frozen.email).await, pending(edge, &other.email).await), (1, 0));
+    assert_eq!(frozen.get("/me").await.body["two_factor"], true);
+    edge.set(&frozen.email, "frozen_until = 0").await;
+    edge.run_scheduled().await;
+    assert_eq!(pending(edge, &frozen.email).await, 0);
+    frozen.get("/me").await.assert_error(401, "invalid_session", "recovered after the freeze");
+}
+
+/// Either the sign-in is first, and nothing changes, or the recovery is, and the session doesn't start.
+#[tokio::test]
+async fn a_sign_in_beside_the_end_of_a_recovery_wins_or_loses_whole() {
+    let edge = &Edge::builder().start().await.unwrap();
+    let mut stopped = 0;
+    for round in 0..8 {
+        let (account, authenticator) = with_two_factor(edge).await;
+        let email = account.email.as_str();
+        start(edge, email).await;
+        pass(edge, email, 4).await;
+        let code = edge.fresh_code(&account, &authenticator).await;
+        let body = json!({ "email": email, "password": PASSWORD, "totp_code": code });
+        let login = account.anonymous.request(Method::POST, "/auth/login").json(&body);
+        let (reply, ()) = if round % 2 == 0 {
+            tokio::join!(send(login), edge.run_scheduled())
+        } else {
+            let ((), reply) = tokio::join!(edge.run_scheduled(), send(login));
+            (reply, ())
+        };
+        let is_on = edge.row(email, "totp_secret IS NOT NULL AS is_on").await["is_on"] == json!(1);
+        assert_eq!(reply.status == 200, is_on, "{round}: {}", reply.body);
+        stopped += u32::from(is_on);
+        if reply.status == 200 {
+            let session = Account::from_credentials(&account.anonymous, PASSWORD, &reply);
+            assert_eq!(session.get("/me").await.status, 200);
+        }
+        assert_eq!(pending(edge, email).await, 0);
+    }
+    println!("{stopped} of 8 sign-ins were before the end of the recovery");
+}
