@@ -221,3 +221,50 @@ async fn while_two_secrets_are_live_a_registration_finds_the_account_under_eithe
         assert_eq!(world.edge.count(rows).await, 1, "{rows}");
     }
 }
+
+#[tokio::test]
+async fn a_changed_address_can_be_undone_after_both_secrets_were_replaced() {
+    let world = World::start(&secret::EDGE).await;
+    let edge = &world.edge;
+    let account = edge.account().await;
+    let (authenticator, codes) = account.enable_two_factor().await;
+    let (old, new) = (account.email.as_str(), edge.new_email());
+    let body = json!({ "email": new, "password": PASSWORD, "totp_code": codes[0] });
+    assert_eq!(account.post("/auth/change-email", &body).await.status, 202);
+    let title = "Confirm your new email address";
+    let mail = edge.mailbox().wait_for_titled(&new, title, 1).await.unwrap();
+    let body = json!({ "token": mail.token(), "password": PASSWORD });
+    assert_eq!(world.at(1).post("/auth/confirm-email", &body).await.status, 200);
+    let title = "Your account has a new email address";
+    let undo = edge.mailbox().wait_for_titled(old, title, 1).await.unwrap();
+
+    for _ in 0..2 {
+        edge.run_scheduled_of(1).await;
+    }
+    // A stranger still doesn't get the old address, under either secret.
+    for nth in 1..=2 {
+        assert_eq!(world.at(2).register(old, PASSWORD).await.status, 201);
+        let title = "This address can't be used yet";
+        edge.mailbox().wait_for_titled(old, title, nth).await.unwrap();
+        edge.sql("DELETE FROM throttles", &[]).await;
+    }
+    let kept = "SELECT old_totp_secret LIKE 'old.%' AS is_old FROM email_changes";
+    assert_eq!(edge.sql(kept, &[]).await, [json!({ "is_old": 1 })], "`admin secrets` lists it");
+    edge.set(&new, "totp_last_step = 0").await;
+    let code = authenticator.code();
+    let password = "copper-meadow-58-lattice";
+    let body = json!({ "token": undo.token(), "password": PASSWORD, "new_password": password, "totp_code": code });
+    let reply = world.at(2).post("/auth/undo-change-email", &body).await;
+    assert_eq!(reply.status, 204, "{}", reply.body);
+    for _ in 0..2 {
+        edge.run_scheduled_of(1).await;
+    }
+    let rows = "addresses WHERE address_hash LIKE 'old.%' AND reserved_until IS NULL";
+    assert_eq!(edge.count(rows).await, 0);
+    // Once nothing depends on them, the old secrets go.
+    let code = edge.fresh_code(&account, &authenticator).await;
+    let reply = world.at(3).login_with_code(old, password, &code).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    let reply = world.at(3).login(&new, PASSWORD).await;
+    reply.assert_error(401, "invalid_credentials", "the new address is nobody's");
+}
