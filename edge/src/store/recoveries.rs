@@ -15,8 +15,9 @@ use crate::{
 const HAS_SECOND_FACTOR: &str =
     "confirmed_at IS NOT NULL AND totp_secret IS NOT NULL AND frozen_until <= unixepoch()";
 
-/// Demands of the account `?1` that it can be recovered. Whoever has just taken an account over has changed its password or
-/// address.
+/// Demands of the account `?1` that it can be recovered. A thief who has just taken an account over has changed its password
+/// or address.
+#[cfg(test)]
 pub(super) const RECOVERABLE: &str = concat!(
     "id = ?1 AND ",
     HAS_SECOND_FACTOR,

@@ -120,7 +120,7 @@ async fn an_owner_who_has_lost_phone_and_codes_is_let_in_after_three_days() {
     assert!(audit.contains("recover") && audit.contains("passport seen"), "{audit}");
 }
 
-/// What ends a recovery.
+/// A way to end a recovery.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum End {
     Code,

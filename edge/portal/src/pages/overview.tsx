@@ -37,9 +37,7 @@ export default function Overview() {
           <p>{GREETINGS[greeting].text}</p>
         </Notice>
       )}
-      {account.data !== undefined && (
-        <PendingRecovery account={account.data} onStopped={account.reload} />
-      )}
+      {account.data !== undefined && <PendingRecovery account={account.data} onStopped={account.reload} />}
       <div class={css.columns}>
         <div class={css.column}>
           <Card id="check" title="Check an address">

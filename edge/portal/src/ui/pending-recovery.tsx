@@ -19,8 +19,8 @@ export function PendingRecovery({ account, onStopped }: PendingRecoveryProps) {
     <Notice tone="unknown" title="Your account is being recovered.">
       <p>
         Someone told us that they’ve lost their phone and recovery codes. On {moment(account.recovery_at)}{" "}
-        two-factor authentication will be turned off, your password will be void and every session will end. If
-        it wasn’t you, stop it.
+        two-factor authentication will be turned off, your password will be void and every session will end.
+        If it wasn’t you, stop it.
       </p>
       <Form submission={submission} label="Stop the recovery" busyLabel="Stopping…" />
     </Notice>
