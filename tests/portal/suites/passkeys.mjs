@@ -4,25 +4,36 @@ import { PASSWORD } from "../world.mjs";
 
 const PHONE = { viewport: { width: 360, height: 740 } };
 
+const FINGERPRINT_READER = {
+  protocol: "ctap2",
+  transport: "internal",
+  hasResidentKey: true,
+  hasUserVerification: true,
+  isUserVerified: true,
+  automaticPresenceSimulation: true,
+};
+/** A key that only notices a touch. */
+const TOUCH = { ...FINGERPRINT_READER, transport: "usb", hasUserVerification: false, isUserVerified: false };
+
 /** A device with a fingerprint reader, as far as this window is concerned. */
 async function withDevice({ context, page }, options = {}) {
   const session = await context.newCDPSession(page);
   await session.send("WebAuthn.enable");
-  const { authenticatorId } = await session.send("WebAuthn.addVirtualAuthenticator", {
-    options: {
-      protocol: "ctap2",
-      transport: "internal",
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true,
-      ...options,
-    },
-  });
-  const send = (method, params) => session.send(`WebAuthn.${method}`, { authenticatorId, ...params });
+  const add = async (options) =>
+    (await session.send("WebAuthn.addVirtualAuthenticator", { options })).authenticatorId;
+  let authenticatorId = await add({ ...FINGERPRINT_READER, ...options });
+  const credentials = async () =>
+    (await session.send("WebAuthn.getCredentials", { authenticatorId })).credentials;
   return {
-    credentials: async () => (await send("getCredentials")).credentials,
-    verifyOwner: (isUserVerified) => send("setUserVerified", { isUserVerified }),
+    credentials,
+    /** Moves the passkeys to a device that can't verify its owner. */
+    moveToTouchKey: async () => {
+      const moved = await credentials();
+      await session.send("WebAuthn.removeVirtualAuthenticator", { authenticatorId });
+      authenticatorId = await add(TOUCH);
+      for (const credential of moved)
+        await session.send("WebAuthn.addCredential", { authenticatorId, credential });
+    },
   };
 }
 
@@ -128,7 +139,7 @@ export function suite(world) {
       // Two factors in one: no code is asked for.
       await signsIn(reader);
       await signOut(reader);
-      await device.verifyOwner(false);
+      await device.moveToTouchKey();
       await reader.press("Use a passkey");
       await reader.reads("Two-factor code");
       await reader.sees("Your passkey is right. One more step.");

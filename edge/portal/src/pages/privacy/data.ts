@@ -125,6 +125,12 @@ export const KEPT: readonly Kept[] = [
     until: "Cloudflare has checked it",
   },
   {
+    row: "recoveries by an operator",
+    what: "The recovery of your account",
+    how: "If you’ve lost your phone and recovery codes and asked us: when we’ll let you in again, and when we last emailed you about it.",
+    until: "it takes effect or is stopped",
+  },
+  {
     row: "sessions",
     what: "Where you’re signed in",
     how: "For each session its times, the kind of browser and the country, so that you can recognize it.",
