@@ -1,4 +1,4 @@
-"""Says how to make the wheel where its generated part is missing."""
+"""Explains how to build the wheel if its generated part is missing."""
 
 import sys
 from pathlib import Path

@@ -170,7 +170,7 @@ await writeFile(
   policy.replace(/\{\{(\w+)\}\}/g, (_, key) => allowed[key]),
 );
 
-/** The API reference is drawn from a document that is fetched: without JavaScript it's there all the same. */
+/** Adds the API reference to its page, so that it is readable without JavaScript. */
 function withReference({ name }, content) {
   if (name !== "docs") return content;
   return content.replace(
@@ -202,7 +202,9 @@ function searchTags({ path: served, title, description }) {
   ].join("\n");
 }
 
-/** Modules of a page beside the entry, so that the browser fetches them without waiting for the entry. */
+/**
+ * Returns the modules of a page besides the entry, so that the browser can fetch them in parallel.
+ */
 function preloadsOf({ file }) {
   const wanted = new Set();
   const follow = (output) => {
@@ -219,7 +221,9 @@ function preloadsOf({ file }) {
   return [...wanted].map((url) => `<link rel="modulepreload" href="${url}">`).join("\n");
 }
 
-/** Assets are served without their `.html`; the platform serves 404.html for what it does not know. */
+/**
+ * Returns the file of a page: assets are served without `.html`, and unknown paths get 404.html.
+ */
 function fileOf({ path: served }) {
   if (served === null) return "404.html";
   return served === "/" ? "index.html" : `${served.slice(1)}.html`;

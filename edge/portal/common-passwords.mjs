@@ -2,10 +2,16 @@
 // (edge/src/credentials/common_passwords.rs).
 import { createHash } from "node:crypto";
 
-/** 30 bits for each of the 52,000 passwords of eight characters or more: one other text in 100,000 is taken for one. */
+/**
+ * 30 bits for each of the 52,000 passwords with eight characters or more: about one in 100,000
+ * other texts is taken for one.
+ */
 const BYTES = 196_608;
 
-/** A Bloom filter of the lines of a text: eight bits for each, named by the words of its SHA-256. */
+/**
+ * Returns a Bloom filter of the lines of a text: eight bits for each, given by the words of its
+ * SHA-256.
+ */
 export function filterOf(text) {
   const filter = Buffer.alloc(BYTES);
   for (const line of text.trimEnd().split("\n")) {

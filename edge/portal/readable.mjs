@@ -24,7 +24,7 @@ export async function writeReadable(dist, { site, contact, pages, description })
   if (contact) await writeFile(path.join(dist, ".well-known/security.txt"), securityText(site, contact));
 }
 
-/** https://llmstxt.org */
+/** Returns the index for language models (https://llmstxt.org). */
 function index(site, listed) {
   return `# rcpt
 
@@ -49,7 +49,7 @@ ${listed.join("\n")}
 
 const YEAR_MS = 365 * 24 * 3600 * 1000;
 
-/** RFC 9116. */
+/** Returns the security.txt (RFC 9116). */
 function securityText(site, contact) {
   const uri = contact.includes("://") ? contact : `mailto:${contact}`;
   const expires = new Date(Date.now() + YEAR_MS).toISOString().slice(0, 10);

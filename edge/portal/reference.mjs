@@ -2,7 +2,7 @@
 
 const METHODS = ["get", "post", "put", "delete"];
 
-/** The body of a page: headings, tables and examples, without style or script. */
+/** Returns the body of a page: headings, tables and examples, without style or script. */
 export function referenceHtml(description) {
   const resolve = (thing) =>
     thing?.$ref ? description.components[thing.$ref.split("/")[2]][thing.$ref.split("/")[3]] : thing;
@@ -102,7 +102,7 @@ export function referenceHtml(description) {
   }
 }
 
-/** Markdown's backticks become code; blank lines part paragraphs. */
+/** Converts text with backticks for code and blank lines between paragraphs. */
 function prose(text = "") {
   const paragraphs = text.split("\n\n").filter((paragraph) => paragraph.trim() !== "");
   return paragraphs.map((paragraph) => `<p>${escaped(paragraph)}</p>`).join("");

@@ -9,16 +9,16 @@ export interface ErrorDetails {
   cause?: unknown;
 }
 
-/** An answer that isn't the one that was asked for, or none at all. */
+/** The call failed: another response than the expected one, or none at all. */
 export class RcptError extends Error {
   override name = "RcptError";
-  /** For programs; some errors have none. */
+  /** Code for programs; some errors have none. */
   readonly code: string | undefined;
-  /** Seconds after which it's worth trying again, if the service says so. */
+  /** Seconds until a retry makes sense, if the service names them. */
   readonly retryAfter: number | undefined;
-  /** Quote it when you report a problem. */
+  /** Id to quote when you report a problem. */
   readonly requestId: string | undefined;
-  /** The allowance that is used up, such as `email check`, and when it's renewed. */
+  /** The exhausted allowance, such as `email check`, and the time of its renewal. */
   readonly limit: string | undefined;
   readonly resetsAt: Date | undefined;
   /** A page about this error, if the service names one. */
@@ -26,7 +26,7 @@ export class RcptError extends Error {
 
   constructor(
     message: string,
-    /** The HTTP status; 0 where there was no answer, or not one of the service. */
+    /** The HTTP status; 0 without a response of the service. */
     readonly status: number,
     details: ErrorDetails = {},
   ) {
@@ -40,7 +40,7 @@ export class RcptError extends Error {
   }
 }
 
-/** The error that an answer is; `body` is its JSON. */
+/** Returns the error in a response; `body` is its JSON. */
 export function errorOf(response: Response, body: unknown): RcptError {
   const { detail, code, doc_url: docUrl } = membersOf(body);
   const { error, limit, resets_at: resetsAt } = membersOf(detail);
@@ -59,7 +59,7 @@ export function errorOf(response: Response, body: unknown): RcptError {
   );
 }
 
-/** Seconds that the service asks to wait. */
+/** Returns the delay in seconds that the service requests. */
 export function secondsOf(response: Response): number | undefined {
   const text = response.headers.get("Retry-After") ?? "";
   return /^\d+$/.test(text) ? Number(text) : undefined;

@@ -29,25 +29,25 @@ export type QuotaReport = Schemas["QuotaReport"];
 export type { Joined, NewScan, paths, RateLimit, Retries, Scan, ScanResult, Waiting };
 
 export interface Options extends Retries {
-  /** The address of the service, such as `https://rcpt.example.net`. */
+  /** URL of the service, such as `https://rcpt.example.net`. */
   url: string;
   apiKey: string;
 }
 
 export interface CheckOptions extends Signal {
-  /** Asks for the evidence behind the verdict. */
+  /** Includes the evidence behind the verdict. */
   details?: boolean;
-  /** Sent again with the same key within 24 hours, a check is counted once. */
+  /** A repeat with the same key within 24 hours is charged only once. */
   idempotencyKey?: string;
   /**
-   * Milliseconds, 300 to 10,000, after which the answer is `pending` where the verdict isn't there yet: the same call with
-   * its key gives it later.
+   * Milliseconds, 300 to 10,000, after which the result is `pending` if the verdict hasn't arrived:
+   * the same call with its key returns it later.
    */
   deadlineMs?: number;
 }
 
 export interface Signal {
-  /** Ends the call: it rejects with the signal's reason. */
+  /** Aborts the call, which rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
 }
 
@@ -78,7 +78,7 @@ export class Rcpt {
     return this.#rateLimit;
   }
 
-  /** Asks whether an address can receive mail; with `details`, also why. */
+  /** Checks an address; with `details`, the result includes the reason. */
   async check(
     email: string,
     { details = false, idempotencyKey, deadlineMs, signal }: CheckOptions = {},
@@ -90,8 +90,8 @@ export class Rcpt {
   }
 
   /**
-   * Asks about up to 100 addresses in one call; each counts as a check. When fewer checks are left than there are addresses
-   * none is asked about.
+   * Checks up to 100 addresses in one call; each is charged as a check. If fewer checks are left
+   * than there are addresses, none is checked.
    */
   async checkList(
     emails: string[],
@@ -103,7 +103,7 @@ export class Rcpt {
     return answer(await this.api.POST("/v1/validate_emails", init));
   }
 
-  /** Asks for the kind of a domain, without an address. It counts as a check. */
+  /** Returns the kind of a domain, without an address. It is charged as a check. */
   async checkDomain(
     domain: string,
     { idempotencyKey, signal }: Omit<CheckOptions, "details" | "deadlineMs"> = {},
@@ -113,17 +113,17 @@ export class Rcpt {
     return answer(await this.api.POST("/v1/domains", init));
   }
 
-  /** The plan and what is left of it today. */
+  /** Returns the plan and the remaining allowances. */
   async quota({ signal }: Signal = {}): Promise<QuotaReport> {
     return answer(await this.api.GET("/v1/me/quota", signalOf(signal)));
   }
 
-  /** Ends this client's own API key, for good. The account's first key is replaced. */
+  /** Permanently ends this client's own API key. The account's first key is replaced. */
   async endKey({ signal }: Signal = {}): Promise<void> {
     answer(await this.api.POST("/v1/keys/self-revoke", signalOf(signal)));
   }
 
-  /** Starts a scan of a list, and sends all of it. */
+  /** Starts a scan of a list and sends all its parts. */
   async startScan(
     addresses: readonly string[],
     { name = "", details = true, idempotencyKey, signal }: NewScan = {},
@@ -159,8 +159,8 @@ export class Rcpt {
   }
 
   /**
-   * The addresses of a scan, in the order in which they were sent, each with its result. Rejects with a `RangeError`
-   * where it isn't the list that was scanned; the service compares each part, twenty times.
+   * Returns the addresses of a scan in their original order, each with its result. Rejects with a
+   * `RangeError` if it isn't the scanned list; the service compares each part up to twenty times.
    */
   async joinScan(id: string, addresses: readonly string[], { signal }: Signal = {}): Promise<Joined[]> {
     const { total } = await this.scan(id, { signal });
@@ -186,12 +186,12 @@ export class Rcpt {
     }
   }
 
-  /** A scan as it is now. */
+  /** Returns the current state of a scan. */
   async scan(id: string, { signal }: Signal = {}): Promise<Scan> {
     return answer(await this.api.GET("/v1/scans/{id}", { params: { path: { id } }, ...signalOf(signal) }));
   }
 
-  /** All scans, newest first. */
+  /** Returns all scans, newest first. */
   async scans({ signal }: Signal = {}): Promise<Scan[]> {
     const found: Scan[] = [];
     let before: string | undefined;
@@ -204,7 +204,7 @@ export class Rcpt {
     return found;
   }
 
-  /** All results of a scan, by position. */
+  /** Returns all results of a scan, by position. */
   async scanResults(id: string, { signal }: Signal = {}): Promise<ScanResult[]> {
     const found: ScanResult[] = [];
     let after: number | undefined;
@@ -219,20 +219,23 @@ export class Rcpt {
     return found;
   }
 
-  /** Stops a scan; what it knows by then stays. */
+  /** Cancels a scan; verdicts found so far are kept. */
   async cancelScan(id: string, { signal }: Signal = {}): Promise<Scan> {
     const init = { params: { path: { id } }, ...signalOf(signal) };
     return answer(await this.api.POST("/v1/scans/{id}/cancel", init));
   }
 
-  /** Removes a scan with its results, and stops it if it's under way. */
+  /** Deletes a scan with its results; a running one is cancelled. */
   async deleteScan(id: string, { signal }: Signal = {}): Promise<void> {
     const init = { params: { path: { id } }, ...signalOf(signal) };
     answer(await this.api.DELETE("/v1/scans/{id}", init));
   }
 }
 
-/** An older service compares nothing; of a part with fewer than two different addresses none can. */
+/**
+ * An older service compares nothing, and a part with fewer than two different addresses can't be
+ * compared.
+ */
 function isIncomparable({ status, code }: RcptError): boolean {
   return code === "nothing_to_match" || status === 404 || status === 405;
 }

@@ -1,15 +1,15 @@
 /** The remaining allowance, from the headers `RateLimit` and `RateLimit-Policy`. */
 export interface RateLimit {
-  /** `daily` or `welcome` for checks, `scans` or `credits` for scans. New ones may come. */
+  /** `daily` or `welcome` for checks, `scans` or `credits` for scans. New ones may be added. */
   name: string;
   left: number;
-  /** Seconds until it's renewed; undefined where it isn't. */
+  /** Seconds until it's renewed; undefined if it isn't. */
   seconds: number | undefined;
   /** Size of the allowance. */
   allowance: number | undefined;
 }
 
-/** The first that an answer names. */
+/** Returns the first allowance in a response. */
 export function rateLimitOf(headers: Headers): RateLimit | undefined {
   const [limit = ""] = (headers.get("RateLimit") ?? "").split(",");
   const [name, left] = [nameOf(limit), numberOf(limit, "r")];

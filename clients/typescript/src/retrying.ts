@@ -1,30 +1,33 @@
 import { RcptError, membersOf, secondsOf } from "./errors.js";
 
-/** The time of calls. */
+/** Time limit of calls. */
 export interface Retries {
-  /** Seconds that one call may take in all, its attempts and the pauses between them; 30 unless said otherwise. */
+  /** Time limit of a call in seconds, including its retries and pauses; 30 by default. */
   timeout?: number;
   /** @deprecated It's `timeout` now. */
   patience?: number;
 }
 
-/** Before the second attempt, where the service names no time; it doubles with each. Seconds. */
+/** Seconds before the first retry if the service doesn't name a pause; it doubles each time. */
 const FIRST = 0.5;
 const LONGEST = 15;
 
-/** The service answers a check within 12 seconds, or says that it can't. Seconds. */
+/**
+ * Time limit of an attempt in seconds: the service responds to a check within 12, even if only with
+ * an error.
+ */
 const ATTEMPT = 15;
 
 /**
- * An attempt that had less would end the call with "no answer" in place of what the service said before. Seconds; of a
- * short call a quarter.
+ * Shortest time of an attempt in seconds; a quarter of a short call's time. With less, the call
+ * would end with "no answer" instead of the service's previous response.
  */
 const RESERVE = 1;
 
-/** The first call with this `Idempotency-Key` is still under way. */
+/** Code of a 409: the first call with this `Idempotency-Key` is still in flight. */
 const IN_PROGRESS = "idempotency_key_in_use";
 
-/** `fetch` that makes a call again when the service asks for it, or when the connection breaks. */
+/** `fetch` with retries when the service requests them, or when the connection breaks. */
 export function retrying({ timeout, patience }: Retries): (request: Request) => Promise<Response> {
   const seconds = timeout ?? patience ?? 30;
   if (!(seconds > 0)) throw new RangeError("The timeout must be more than 0 seconds.");
@@ -60,7 +63,10 @@ async function called(request: Request, seconds: number): Promise<Response> {
   }
 }
 
-/** The whole answer, or the error that a broken connection is. Rejects when the caller's signal aborts. */
+/**
+ * Returns the complete response, or the error for a broken connection. Rejects when the caller's
+ * signal aborts.
+ */
 async function attempt(
   { url, method, headers, signal }: Request,
   body: ArrayBuffer | null,
@@ -92,7 +98,7 @@ async function attempt(
   }
 }
 
-/** `fetch failed` says nothing; its cause does. */
+/** Returns the cause of a `fetch failed`, which alone says nothing. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const { code, message } = membersOf(cause);

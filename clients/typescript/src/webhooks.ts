@@ -1,21 +1,21 @@
-/** Events of the service, as Standard Webhooks sign them. */
+/** Verifies events of the service, signed as in Standard Webhooks. */
 
-/** The request isn't an event that the service has signed just now. */
+/** The request isn't an event that the service has signed recently. */
 export class WebhookError extends Error {
   override name = "WebhookError";
 }
 
 export interface WebhookEvent {
-  /** `scan.completed`, `scan.expired` or `webhook.test`. New ones may come. */
+  /** `scan.completed`, `scan.expired` or `webhook.test`. New ones may be added. */
   type: string;
   timestamp: string;
   data: Record<string, unknown>;
 }
 
-/** Headers of a request, as Node.js, Express or `fetch` have them. */
+/** Headers of a request from Node.js, Express or `fetch`. */
 export type WebhookHeaders = Headers | Record<string, string | string[] | undefined>;
 
-/** An older or newer event may be a repetition of somebody who has recorded it. Seconds. */
+/** Greatest age of an event in seconds: an older one, or one from the future, may be a replay. */
 const TOLERANCE = 5 * 60;
 
 const HMAC = { name: "HMAC", hash: "SHA-256" };

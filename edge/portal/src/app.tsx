@@ -33,7 +33,7 @@ function Frame() {
   );
 }
 
-/** A component for each page: the router distinguishes pages by them. */
+/** A component per page, by which the router distinguishes pages. */
 const ROUTES = PAGES.map((page) => ({
   path: page.path,
   component: () => <Guarded page={page} />,

@@ -6,7 +6,7 @@ declare const API_URL: string;
 /** The path of the script that reads spreadsheets. */
 declare const SPREADSHEET_WORKER: string;
 
-/** Pages of the operator's, as full URLs, and an address to write to; empty where there is none. */
+/** URLs of the operator's pages, and a contact address; empty if not set. */
 declare const CONTACT_URL: string;
 declare const CONTACT_EMAIL: string;
 declare const TERMS_URL: string;

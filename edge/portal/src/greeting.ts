@@ -7,7 +7,7 @@ export function greetWith(next: Greeting): void {
   greeting = next;
 }
 
-/** The greeting, once. */
+/** Returns the greeting once. */
 export function takeGreeting(): Greeting | undefined {
   const taken = greeting;
   greeting = undefined;

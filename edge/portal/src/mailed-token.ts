@@ -16,7 +16,7 @@ export function mailedToken(): string | undefined {
   return token;
 }
 
-/** For a token that was used. */
+/** Forgets a used token. */
 export function forgetMailedToken(): void {
   token = undefined;
 }

@@ -6,7 +6,9 @@ const PATHS = PAGES.flatMap(({ path }) => (path === null || path === "/" ? [] : 
 /** Links that lead to a page of the portal. All others, such as the API's own, load a document. */
 export const OURS = new RegExp(`^(?:/|${PATHS.join("|")})/?(?:[?#]|$)`);
 
-/** Returns the page after sign-in: only ever a page of the portal, whatever the address bar says. */
+/**
+ * Returns the page after sign-in: always a page of the portal, whatever the address bar contains.
+ */
 export function nextPage(): string {
   const next = new URLSearchParams(location.search).get("next") ?? "";
   if (!next.startsWith("/")) return "/overview";
@@ -15,7 +17,7 @@ export function nextPage(): string {
   return page === undefined || page.access === "guest" ? "/overview" : pathname + search;
 }
 
-/** The sign-in page, which leads back to here. */
+/** Returns the sign-in page with a link back to the current page. */
 export function signInPage(): string {
   const here = location.pathname + location.search;
   return `/sign-in?next=${location.search === "" ? here : encodeURIComponent(here)}`;

@@ -5,14 +5,14 @@
 export type Access = "anyone" | "guest" | "member";
 
 interface Listed {
-  /** Null for the page that is shown where there is none. */
+  /** Null for the page shown for unknown paths. */
   path: `/${string}` | null;
   name: string;
   title: string;
   access: Access;
-  /** The file of `src/pages` that it comes with, which its document preloads. */
+  /** Name of its file group in `src/pages`, which its document preloads. */
   file: "home" | "privacy" | "guest" | "member" | "scans" | "docs";
-  /** For search engines and link previews. Pages without one are not listed anywhere. */
+  /** For search engines and link previews. Pages without a description aren't listed anywhere. */
   description: string | null;
 }
 
@@ -107,7 +107,7 @@ export const PAGES = [
 export type Page = (typeof PAGES)[number];
 export type PageName = Page["name"];
 
-/** The page at a path; a trailing slash makes no difference. */
+/** Returns the page at a path, ignoring a trailing slash. */
 export function pageAt(path: string): Page | undefined {
   const plain = path.length > 1 ? path.replace(/\/+$/, "") : path;
   return PAGES.find((page) => page.path !== null && page.path === plain);

@@ -15,13 +15,13 @@ export function isDrawn(page: Page): boolean {
   return "here" in CONTENTS[page.name];
 }
 
-/** The HTML inside `#portal`. */
+/** Returns the HTML inside `#portal`. */
 export function draw(page: Page, site: string): string {
   Object.assign(globalThis, { location: new URL(page.path ?? "/404", site) });
   return render(isDrawn(page) ? <App /> : <Empty page={page} />);
 }
 
-/** The HTML of what a page says, without its frame; null where that takes a browser. */
+/** Returns the HTML of a page's content without its frame; null if that needs a browser. */
 export async function readable(page: Page, site: string): Promise<string | null> {
   Object.assign(globalThis, { location: new URL(page.path ?? "/404", site) });
   const content = CONTENTS[page.name];

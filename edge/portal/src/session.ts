@@ -6,10 +6,10 @@ import type { components } from "./api/schema";
 
 export type Credentials = components["schemas"]["SessionCredentials"];
 
-/** The key is absent after a reload, unless another tab knows it. */
+/** The key is absent after a reload, unless another tab has it. */
 export type Session = Omit<Credentials, "api_key"> & { api_key?: string };
 
-/** Why there is no session any more; the sign-in page says it. */
+/** Reason why the session has ended, shown on the sign-in page. */
 export type Ending = "expired" | "signed-out" | "everywhere" | "deleted";
 
 /** Messages between tabs of this browser; they are stored nowhere. */
@@ -19,7 +19,7 @@ type Message =
   | { kind: "ended"; token: string };
 
 const STORED = "rcpt.session";
-/** Everything that this portal keeps in a browser beyond a tab. */
+/** Prefix of everything that the portal stores in a browser beyond one tab. */
 const PREFIX = "rcpt.";
 const listeners = new Set<() => void>();
 let session = restored();
@@ -30,7 +30,7 @@ export function current(): Session | undefined {
   return session;
 }
 
-/** Why the last session ended, until the next one starts. */
+/** Returns why the last session ended, until the next one starts. */
 export function lastEnding(): Ending | undefined {
   return ending;
 }
@@ -57,7 +57,7 @@ export function end(why: Ending): void {
   channel?.postMessage({ kind: "ended", token } satisfies Message);
 }
 
-/** The session, followed as it changes. */
+/** Returns the session and follows its changes. */
 export function useSession(): Session | undefined {
   const [, redraw] = useState({});
   const drawn = session;
@@ -69,13 +69,13 @@ export function useSession(): Session | undefined {
   return drawn;
 }
 
-/** Calls back whenever the session changes; the result ends that. */
+/** Calls back on each change of the session; the result stops that. */
 export function listen(listener: () => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);
 }
 
-/** Takes over what other tabs of this browser know and do. */
+/** Adopts the sessions and actions of this browser's other tabs. */
 export function followOtherTabs(): void {
   // Releases up to 0.2 stored the session, and the key with it, for all tabs.
   removeFrom("localStorage", STORED);

@@ -1,6 +1,6 @@
 // The operator's settings of the build: their contact and published pages.
 // Each is absent unless it was set.
-/** A page of the operator's, or else an address to write to. */
+/** Returns the operator's contact page, or else an address to write to. */
 export const contactUrl = () => set(CONTACT_URL) ?? set(CONTACT_EMAIL && `mailto:${CONTACT_EMAIL}`);
 export const termsUrl = () => set(TERMS_URL);
 export const statusUrl = () => set(STATUS_URL);

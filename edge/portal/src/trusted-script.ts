@@ -11,7 +11,7 @@ interface TrustedTypes {
 
 const policies = new Map<string, Policy>();
 
-/** The address of a script, in the form that the browser asks for. */
+/** Returns the URL of a script in the form that the browser requires. */
 export function trustedScript(policyName: string, url: string): unknown {
   const { trustedTypes } = globalThis as { trustedTypes?: TrustedTypes };
   if (trustedTypes === undefined) return url;

@@ -1,6 +1,6 @@
-//! Changing the account's address: asked for in a session, confirmed from the new mailbox, and frozen or undone from the old
-//! one. People change their address because the old mailbox is lost or in other hands: alone it stops a takeover for a day,
-//! and undoes it with the password of before only.
+//! Changes of the account's address: requested in a session, confirmed from the new mailbox, and
+//! frozen or undone from the old one. The old mailbox may be lost or stolen: alone it can only stop
+//! a takeover for a day, and an undo also needs the previous password.
 
 use std::sync::Arc;
 
@@ -358,7 +358,7 @@ pub async fn undo(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// The step of the code, of the authenticator that the account had before the change; 0 where it had none.
+/// Returns the step of the code from the account's previous authenticator; 0 if it had none.
 fn step_of(app: &App, change: &UndoableChange, shown: Option<&SecretString>) -> Result<u64, Error> {
     let Some(sealed) = &change.old_totp_secret else { return Ok(0) };
     let status = StatusCode::FORBIDDEN;

@@ -72,8 +72,8 @@ impl Lately {
         all.max(self.wait(of_group, |other| other == Some(group), now))
     }
 
-    /// Returns whether a control recipient, which is probably refused and for which nobody waits,
-    /// may be asked about.
+    /// Returns whether a control recipient may be asked about, which is probably refused and for
+    /// which nobody waits.
     pub(super) fn spares_one(&self, now: Instant) -> bool {
         self.most == usize::MAX || self.wait(self.half(), |_| true, now).is_none()
     }

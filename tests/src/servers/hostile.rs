@@ -23,7 +23,7 @@ pub enum Hostility {
     HugeLine,
     /// Sends a banner of 10 MB in many lines.
     HugeBanner,
-    /// Answers EHLO with `250-` lines for ever.
+    /// Sends endless `250-` lines in reply to EHLO.
     Endless,
     /// Answers EHLO with an incomplete reply of the greatest length.
     Hoarding,

@@ -1,4 +1,4 @@
-//! Postgrey: greylisting as a service of its own, which mail servers ask about each recipient.
+//! Postgrey: greylisting as a separate service, which mail servers query for each recipient.
 
 use std::{
     net::{Ipv4Addr, SocketAddr},

@@ -280,7 +280,7 @@ async function outside(request, webhooks) {
   return new Response(null, { status: reply.status, headers: reply.headers });
 }
 
-// The entry that stands before the shipped one.
+// The entry that runs before the shipped one.
 function shim(entry) {
   const contents = readFileSync(new URL("shim.mjs", import.meta.url), "utf8");
   return { type: "ESModule", path: path.join(path.dirname(entry), "shim.mjs"), contents };

@@ -18,7 +18,7 @@ use crate::process::{
     port,
 };
 
-/// A test that waits longer would wait for ever.
+/// Longer than any step of a test takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Generous, because the machine may be compiling at the same time.
 const START: Duration = Duration::from_secs(30);

@@ -123,7 +123,7 @@ async fn a_flood_with_an_ended_session_or_a_replaced_key_costs_its_owner_nothing
     send(newest).await.assert_error(401, "invalid_api_key", "replaced by now");
 }
 
-/// A second session that lives has a rate of its own.
+/// A second, live session has its own rate.
 #[tokio::test]
 async fn a_flood_with_a_stolen_session_does_not_keep_its_owner_from_ending_it() {
     let edge = Edge::builder().throttled().start().await.unwrap();

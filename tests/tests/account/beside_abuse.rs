@@ -125,7 +125,7 @@ impl World {
         all
     }
 
-    /// Runs the others' checks beside the abuse, half of them fresh.
+    /// Runs the others' checks during the abuse, half of them uncached.
     async fn beside(&self, name: &str, abuse: &Abuse, seconds: usize) -> Met {
         self.edge.counts().await;
         let abuser = start(Arc::clone(abuse));

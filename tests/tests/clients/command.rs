@@ -29,7 +29,7 @@ async fn signing_in_asks_for_a_code_keeps_the_key_and_ends_the_session() {
 
     let quota = command.run(&["quota"], "").await;
     assert_eq!((quota.code, quota.lines()[0]["plan"].as_str()), (0, Some("free")), "{quota:?}");
-    // Two-factor has ended all sessions but this one; that of the command is over too.
+    // Two-factor has ended all other sessions, including the command's.
     let sessions = "SELECT id FROM sessions WHERE account_id = ?";
     let id = edge.id(&account.email).await;
     assert_eq!(edge.sql(sessions, &[id.into()]).await.len(), 1);

@@ -11,7 +11,7 @@ use tokio::{
 
 use crate::{hostile, stack};
 
-/// A test that waits longer would wait for ever.
+/// Longer than any step of a test takes.
 const LIMIT: Duration = Duration::from_secs(400);
 
 /// Returns the address of row `n`, and the expected text after it.

@@ -25,7 +25,7 @@ fn fine() -> FakeOrigin {
     FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted))
 }
 
-/// Enough domains for each of two origins to be the first for some, whatever their ports.
+/// Enough domains for each of two origins to come first for some, regardless of their ports.
 const DOMAINS: usize = 24;
 
 async fn edge(origins: &[&FakeOrigin]) -> (Edge, Account) {

@@ -21,7 +21,7 @@ use rcpt_tests::{Account, people::Reply};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-/// A test that waits longer would wait for ever.
+/// Longer than any step of a test takes.
 const LIMIT: Duration = Duration::from_secs(240);
 const LOOK: Duration = Duration::from_millis(200);
 

@@ -1,4 +1,4 @@
-"""A client of the API that tells whether an email address can receive mail."""
+"""A client for the API that checks whether an email address can receive mail."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class AsyncRcpt(Service):
         idempotency_key: str | None = None,
         deadline_ms: int | None = None,
     ) -> ValidationResult:
-        """Asks whether an address can receive mail; with `details`, also why."""
+        """Checks an address; with `details`, the result includes the reason."""
         return await self._run(steps.check(email, details, idempotency_key, deadline_ms))
 
     async def check_list(
@@ -58,22 +58,24 @@ class AsyncRcpt(Service):
         idempotency_key: str | None = None,
         deadline_ms: int | None = None,
     ) -> ListResult:
-        """Asks about up to 100 addresses in one call; each counts as a check. When fewer checks are left than there
-        are addresses none is asked about."""
+        """Checks up to 100 addresses in one call; each is charged as a check.
+
+        If fewer checks are left than there are addresses, none is checked.
+        """
         return await self._run(steps.check_list(emails, details, idempotency_key, deadline_ms))
 
     async def check_domain(
         self, domain: str, *, idempotency_key: str | None = None
     ) -> DomainAnswer:
-        """Asks for the kind of a domain, without an address. It counts as a check."""
+        """Returns the kind of a domain, without an address. It is charged as a check."""
         return await self._run(steps.check_domain(domain, idempotency_key))
 
     async def quota(self) -> QuotaReport:
-        """The plan and what is left of it today."""
+        """Returns the plan and the remaining allowances."""
         return await self._run(steps.quota())
 
     async def end_key(self) -> None:
-        """Ends this client's own API key, for good. The account's first key is replaced."""
+        """Permanently ends this client's own API key. The account's first key is replaced."""
         await self._run(steps.end_key())
 
     async def start_scan(
@@ -84,7 +86,7 @@ class AsyncRcpt(Service):
         details: bool = True,
         idempotency_key: str | None = None,
     ) -> Scan:
-        """Starts a scan of a list, and sends all of it."""
+        """Starts a scan of a list and sends all its parts."""
         return await self._run(steps.start(addresses, name, details, idempotency_key))
 
     async def wait_for_scan(
@@ -94,27 +96,27 @@ class AsyncRcpt(Service):
         return await self._run(steps.wait(id, timeout, on_progress))
 
     async def join_scan(self, id: str, addresses: Sequence[str]) -> list[Joined]:
-        """The addresses of a scan, in the order in which they were sent, each with its result."""
+        """Returns the addresses of a scan in their original order, each with its result."""
         return await self._run(steps.join(id, addresses))
 
     async def scan(self, id: str) -> Scan:
-        """A scan as it is now."""
+        """Returns the current state of a scan."""
         return await self._run(steps.scan(id))
 
     async def scans(self) -> list[Scan]:
-        """All scans, newest first."""
+        """Returns all scans, newest first."""
         return await self._run(steps.scans())
 
     async def scan_results(self, id: str) -> list[ScanResult]:
-        """All results of a scan, by position."""
+        """Returns all results of a scan, by position."""
         return await self._run(steps.results(id))
 
     async def cancel_scan(self, id: str) -> Scan:
-        """Stops a scan; what it knows by then stays."""
+        """Cancels a scan; verdicts found so far are kept."""
         return await self._run(steps.cancel(id))
 
     async def delete_scan(self, id: str) -> None:
-        """Removes a scan with its results, and stops it if it's under way."""
+        """Deletes a scan with its results; a running one is cancelled."""
         await self._run(steps.delete(id))
 
     async def aclose(self) -> None:

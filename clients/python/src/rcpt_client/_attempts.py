@@ -1,4 +1,4 @@
-"""When a call is made again, and when its time is over."""
+"""Retries: when a call is made again, and when its time has run out."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ class Attempts:
         self._unanswered = False
 
     def seconds(self) -> float:
-        """Seconds that the next attempt may take."""
+        """Returns the time limit of the next attempt, in seconds."""
         return max(min(self._end - time.monotonic(), _ATTEMPT), 0.001)
 
     def pause(self, outcome: httpx.Response | RcptError) -> float | None:
-        """Seconds before the next attempt; None where the call ends with this outcome."""
+        """Returns the seconds until the next attempt; None if the call ends with this outcome."""
         asked = ""
         if isinstance(outcome, httpx.Response):
             if not _is_momentary(outcome):
@@ -60,7 +60,7 @@ class Attempts:
         return pause
 
     def result(self, outcome: httpx.Response | RcptError) -> httpx.Response:
-        """The answer that the call ends with, if it isn't an error."""
+        """Returns the response that ends the call, unless it is an error."""
         if isinstance(outcome, RcptError):
             raise outcome
         # An earlier attempt of this call is still in flight; the caller can't do anything about it.
@@ -70,7 +70,7 @@ class Attempts:
 
     @staticmethod
     def broken(error: Exception) -> RcptError:
-        """A connection that broke, or none."""
+        """Returns the error for a broken or missing connection."""
         if isinstance(error, (TimeoutError, httpx.TimeoutException)):
             why = "no answer in time"
         else:

@@ -11,7 +11,7 @@ import httpx
 
 
 class RcptError(Exception):
-    """An answer that isn't the one that was asked for, or none at all."""
+    """The call failed: another response than the expected one, or none at all."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class RcptError(Exception):
 
     @classmethod
     def of(cls, status: int, headers: httpx.Headers, content: bytes) -> RcptError:
-        """The error that an answer is."""
+        """Returns the error in a response."""
         body = _members(_json(content))
         detail = body.get("detail")
         of_detail = _members(detail)

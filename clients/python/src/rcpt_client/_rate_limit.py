@@ -1,4 +1,4 @@
-"""What the headers `RateLimit` and `RateLimit-Policy` say."""
+"""Parses the headers `RateLimit` and `RateLimit-Policy`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import httpx
 
 @dataclass(frozen=True)
 class RateLimit:
-    """What is left of an allowance."""
+    """Remaining units of an allowance."""
 
     # : `daily` or `welcome` for checks, `scans` or `credits` for scans. New ones may be added.
     name: str
@@ -22,7 +22,7 @@ class RateLimit:
 
     @classmethod
     def of(cls, headers: httpx.Headers) -> RateLimit | None:
-        """The first that an answer names."""
+        """Returns the first allowance in a response."""
         limit = headers.get("RateLimit", "").split(",")[0]
         name, left = _name(limit), _number(limit, "r")
         if name is None or left is None:

@@ -1,4 +1,4 @@
-"""The part that both clients share."""
+"""The part shared by both clients."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ class Service:
 
     @property
     def rate_limit(self) -> RateLimit | None:
-        """What is left, as the last answer that said so has it; None before that, and on an unlimited plan."""
+        """The remaining allowance according to the last response with it; None before that, and on
+        an unlimited plan.
+        """
         return self._rate_limit
 
     def _remember(self, response: httpx.Response) -> None:
@@ -53,7 +55,7 @@ class Service:
 
 
 def whole_timeout(timeout: float | None, patience: float | None) -> float:
-    """Seconds that one call may take in all."""
+    """Returns the time limit of a call in seconds."""
     if patience is not None:
         warnings.warn("patience is now timeout", DeprecationWarning, stacklevel=3)
     seconds = 30.0 if timeout is None and patience is None else float(timeout or patience or 0)
@@ -63,7 +65,7 @@ def whole_timeout(timeout: float | None, patience: float | None) -> float:
 
 
 def _check(url: str) -> None:
-    """Only to this machine may a key go unencrypted."""
+    """Rejects a URL that would send the key unencrypted to another machine."""
     parsed = httpx.URL(url)
     try:
         here = parsed.host == "localhost" or ipaddress.ip_address(parsed.host).is_loopback
@@ -74,7 +76,7 @@ def _check(url: str) -> None:
 
 
 def parsed(response: Response[Any]) -> Any:
-    """The answer of a call that succeeded; any other is raised."""
+    """Returns the parsed response of a successful call; others are raised as errors."""
     status = int(response.status_code)
     if 200 <= status < 300 and (response.parsed is not None or status == 204):
         return response.parsed
@@ -84,7 +86,7 @@ def parsed(response: Response[Any]) -> Any:
 
 @contextmanager
 def answered() -> Iterator[None]:
-    """Around a call of the generated code: what it can't read is an `RcptError`."""
+    """Wraps a call of the generated code: responses that it can't parse become an `RcptError`."""
     before = _failure.set(None)
     try:
         yield

@@ -1,4 +1,4 @@
-"""The helpers, step by step, for the blocking client and for the one of asyncio."""
+"""Steps of the helpers, for the blocking and the asyncio client."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _LOOK, _LONGEST_LOOK = 0.5, 10.0
 
 @dataclass
 class Call:
-    """An operation of `rcpt_client.generated.api`, and what it's given."""
+    """An operation of `rcpt_client.generated.api`, and its arguments."""
 
     module: ModuleType
     arguments: dict[str, Any] = field(default_factory=dict)

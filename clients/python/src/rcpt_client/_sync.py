@@ -1,4 +1,4 @@
-"""The client whose calls wait for their answers."""
+"""The blocking client."""
 
 from __future__ import annotations
 
@@ -59,20 +59,22 @@ class Rcpt(Service):
         idempotency_key: str | None = None,
         deadline_ms: int | None = None,
     ) -> ListResult:
-        """Asks about up to 100 addresses in one call; each counts as a check. When fewer checks are left than there
-        are addresses none is asked about."""
+        """Checks up to 100 addresses in one call; each is charged as a check.
+
+        If fewer checks are left than there are addresses, none is checked.
+        """
         return self._run(steps.check_list(emails, details, idempotency_key, deadline_ms))
 
     def check_domain(self, domain: str, *, idempotency_key: str | None = None) -> DomainAnswer:
-        """Asks for the kind of a domain, without an address. It counts as a check."""
+        """Returns the kind of a domain, without an address. It is charged as a check."""
         return self._run(steps.check_domain(domain, idempotency_key))
 
     def quota(self) -> QuotaReport:
-        """The plan and what is left of it today."""
+        """Returns the plan and the remaining allowances."""
         return self._run(steps.quota())
 
     def end_key(self) -> None:
-        """Ends this client's own API key, for good. The account's first key is replaced."""
+        """Permanently ends this client's own API key. The account's first key is replaced."""
         self._run(steps.end_key())
 
     def start_scan(
@@ -83,9 +85,10 @@ class Rcpt(Service):
         details: bool = True,
         idempotency_key: str | None = None,
     ) -> Scan:
-        """Starts a scan of a list, and sends all of it.
+        """Starts a scan of a list and sends all its parts.
 
-        Called again with the same list and `idempotency_key` within 24 hours, it's the same scan.
+        Another call with the same list and `idempotency_key` within 24 hours returns the
+        same scan.
         """
         return self._run(steps.start(addresses, name, details, idempotency_key))
 
@@ -103,23 +106,23 @@ class Rcpt(Service):
         return self._run(steps.join(id, addresses))
 
     def scan(self, id: str) -> Scan:
-        """A scan as it is now."""
+        """Returns the current state of a scan."""
         return self._run(steps.scan(id))
 
     def scans(self) -> list[Scan]:
-        """All scans, newest first."""
+        """Returns all scans, newest first."""
         return self._run(steps.scans())
 
     def scan_results(self, id: str) -> list[ScanResult]:
-        """All results of a scan, by position."""
+        """Returns all results of a scan, by position."""
         return self._run(steps.results(id))
 
     def cancel_scan(self, id: str) -> Scan:
-        """Stops a scan; what it knows by then stays."""
+        """Cancels a scan; verdicts found so far are kept."""
         return self._run(steps.cancel(id))
 
     def delete_scan(self, id: str) -> None:
-        """Removes a scan with its results, and stops it if it's under way."""
+        """Deletes a scan with its results; a running one is cancelled."""
         self._run(steps.delete(id))
 
     def close(self) -> None:

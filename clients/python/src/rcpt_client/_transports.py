@@ -1,4 +1,4 @@
-"""Make a call, and make it again while that may help."""
+"""Sends requests, with retries."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ class Retrying(httpx.BaseTransport):
 
 
 class AsyncRetrying(httpx.AsyncBaseTransport):
-    """The same for asyncio and trio."""
+    """Like the blocking transport, for asyncio and trio."""
 
     def __init__(self, timeout: float):
         self._timeout = timeout

@@ -1,4 +1,4 @@
-"""Events of the service, as Standard Webhooks sign them."""
+"""Verifies events of the service, signed as in Standard Webhooks."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TOLERANCE = 5 * 60
 
 
 class WebhookError(ValueError):
-    """The request isn't an event that the service has signed just now."""
+    """The request isn't an event that the service has signed recently."""
 
 
 def verify_webhook(

@@ -3,7 +3,7 @@ import type { Schemas } from "./client";
 
 export type CheckRequest = Schemas["CheckRequest"];
 
-/** Why a verdict is what it is, when the check asked for it. */
+/** The evidence behind a verdict, if the check requested it. */
 export type Details = NonNullable<Schemas["ValidationResult"]["details"]>;
 
 export type ValidationResult = Schemas["ValidationResult"];

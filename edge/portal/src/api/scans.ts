@@ -4,15 +4,15 @@ import { type Schemas, call } from "./client";
 export type Scan = Schemas["Scan"];
 export type ScanResult = Schemas["ScanResult"];
 
-/** Positions of one part. */
+/** Positions per part. */
 export const PART = 1_000;
-/** Results of one page. */
+/** Results per page. */
 const PAGE = 5_000;
 
 export const list = (before?: string) =>
   call("get", "/v1/scans", "session", undefined, before === undefined ? {} : { before });
 
-/** `again`: the portal looks by itself. */
+/** `again` marks polls by the portal. */
 export const show = (id: string, again = false) =>
   call("get", "/v1/scans/{id}", "session", undefined, { id }, again);
 
@@ -53,7 +53,10 @@ export async function send({ begun, name, addresses, onProgress, onPart }: Sendi
   return scan;
 }
 
-/** All results so far, by position; also those that a retry may still change. `again`: the portal reads by itself. */
+/**
+ * Returns all results so far, by position, including those that a retry may still change. `again`
+ * marks polls by the portal.
+ */
 export async function results(id: string, again: boolean): Promise<ScanResult[]> {
   const all: ScanResult[] = [];
   let next: number | null | undefined;

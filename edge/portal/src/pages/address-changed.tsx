@@ -62,7 +62,7 @@ interface PartProps {
   onUseless: () => void;
 }
 
-/** Calls back for a link that no longer works; any other problem is the form’s to show. */
+/** Calls back if the link no longer works; the form shows any other problem. */
 async function withLink(action: () => Promise<unknown>, onUseless: () => void): Promise<boolean> {
   try {
     await action();

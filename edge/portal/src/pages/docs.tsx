@@ -34,7 +34,9 @@ export default function Docs() {
   );
 }
 
-/** Width from which the list stands beside the text; narrower, sections start folded. */
+/**
+ * Least width for showing the list next to the text; in narrower windows, sections start folded.
+ */
 const WIDE = "(min-width: 62rem)";
 
 function Reference({ document: description }: { document: Document }) {
@@ -101,7 +103,7 @@ function Reference({ document: description }: { document: Document }) {
   );
 }
 
-/** Headings of the tags that readers know by another word. */
+/** Titles of tags that readers know under another name. */
 const TITLES: Record<string, string> = { Validation: "Checking" };
 
 type Tagged = [string, Endpoint[]][];

@@ -18,7 +18,10 @@ export function unzip(archive: Uint8Array, done: Done): void {
   }
 }
 
-/** Space is set aside by the sizes that the archive declares: a file that is longer than declared is refused. */
+/**
+ * Memory is reserved by the sizes that the archive declares; a file longer than declared is
+ * rejected.
+ */
 function bounded(archive: Uint8Array): Unzipped {
   let unpacked = 0;
   const filter: UnzipFileFilter = ({ name, originalSize }) => {

@@ -10,7 +10,7 @@ import css from "./named-keys.module.css";
 
 type Right = Schemas["KeyRequest"]["rights"][number];
 
-/** The rights that a person may tick, in their words. */
+/** The rights that can be selected, with their descriptions. */
 const RIGHTS: readonly (readonly [Right, string])[] = [
   ["checks", "Check addresses and domains"],
   ["scans", "Scan lists"],
@@ -20,7 +20,7 @@ const RIGHTS: readonly (readonly [Right, string])[] = [
   ["guard", "Decide on sign-ups"],
 ];
 
-/** Days after which a key may end; 0: never. */
+/** Days until a key ends; 0 for never. */
 const ENDS: readonly (readonly [number, string])[] = [
   [0, "Never"],
   [7, "After 7 days"],

@@ -156,7 +156,7 @@ function Item({ listed, twoFactor, email, onChanged }: ItemProps) {
   );
 }
 
-/** What the key may do, in a line. */
+/** Returns the key's rights and limits in one line. */
 function termsOf({ mode, rights, daily_limit, expires_at, networks }: Details): string {
   return [
     mode === "test" ? "Test key, sandbox addresses only" : rights.join(", "),
@@ -168,7 +168,7 @@ function termsOf({ mode, rights, daily_limit, expires_at, networks }: Details): 
     .join("; ");
 }
 
-/** When it was used, in a line. */
+/** Returns the key's last use in one line. */
 function useOf({ mode, used_today, last_used_on, created_at }: Details): string {
   const made = `Made ${moment(created_at)}`;
   if (mode === "test") return made;

@@ -19,7 +19,7 @@ export interface Operation {
 }
 
 export interface Outcome {
-  /** Of every operation; the page's first part speaks of those. */
+  /** Responses of every operation are described in the page's first part. */
   $ref?: string;
   description: string;
   headers?: Record<string, { description?: string }>;
@@ -37,7 +37,7 @@ export interface Schema {
   description?: string;
   properties?: Record<string, Schema>;
   required?: string[];
-  /** Members that the service always sends, and releases before it don't. */
+  /** Members that the service always sends, but earlier releases don't. */
   "x-added-later"?: string[];
   items?: Schema;
   enum?: unknown[];
@@ -51,7 +51,7 @@ export interface Schema {
   maxLength?: number;
 }
 
-/** An operation with where it is served. */
+/** An operation with its method and path. */
 export interface Endpoint {
   method: string;
   path: string;
@@ -96,11 +96,11 @@ function merged(one: Schema, other: Schema): Schema {
   };
 }
 
-/** The answers that an operation describes itself. */
+/** Returns the responses that an operation describes itself. */
 export const ownResponses = (operation: Operation) =>
   Object.entries(operation.responses).filter(([, { $ref }]) => $ref === undefined);
 
-/** The values that are known. */
+/** Returns the known values. */
 export const valuesOf = (schema: Schema) => schema.enum ?? schema["x-extensible-enum"];
 
 export function bodyOf(document: Document, content: Content | undefined): Schema | undefined {
@@ -108,13 +108,13 @@ export function bodyOf(document: Document, content: Content | undefined): Schema
   return schema === undefined ? undefined : resolve(document, schema);
 }
 
-/** The example that the description has of a body: what the running service said. */
+/** Returns the description's example of a body, as recorded from the running service. */
 export function exampleOf(content: Content | undefined): unknown {
   const body = content?.["application/json"];
   return body?.example ?? Object.values(body?.examples ?? {})[0]?.value;
 }
 
-/** The name of a body's schema. */
+/** Returns the name of a body's schema. */
 export function nameOf(content: Content | undefined): string | undefined {
   return content?.["application/json"]?.schema.$ref?.split("/").at(-1);
 }

@@ -24,7 +24,7 @@ import { fieldsInOrder, inReadingOrder } from "./order";
 
 export interface Chosen {
   member: boolean;
-  /** Known only since a sign-in in this browser's open tabs. */
+  /** Only known after a sign-in in one of this browser's open tabs. */
   apiKey: string | undefined;
   keyShown: boolean;
   language: Language;
@@ -40,7 +40,7 @@ interface EndpointProps {
 
 const SESSION = "Bearer <session token>";
 
-/** The headers of an answer, without the id that every answer has. */
+/** Returns the headers of a response, without the request id that all have. */
 const ownHeaders = (headers: Outcome["headers"]) =>
   Object.keys(headers ?? {}).filter((name) => name !== "X-Request-Id");
 
@@ -146,7 +146,7 @@ function whoMayCall(key: boolean, session: boolean): string {
   return "Needs no credentials.";
 }
 
-/** Where parameters are sent, in the order in which they are shown. */
+/** Locations of parameters, in the order shown. */
 const PLACES = [
   { place: "path", title: "Path" },
   { place: "query", title: "Query" },

@@ -57,7 +57,7 @@ export function ErrorCodes({ document, open }: LongTableProps) {
   );
 }
 
-/** The values that the description lists for a field. */
+/** Returns the values that the description lists for a field. */
 function namesOf(document: Document, schema: string, field: string): string[] {
   const { properties } = resolve(document, { $ref: schema });
   const member = properties?.[field];
@@ -68,7 +68,7 @@ function namesOf(document: Document, schema: string, field: string): string[] {
 interface RowsProps {
   names: string[];
   meanings: Readonly<Record<string, string>>;
-  /** With it each row has an id of its own, which links lead to. */
+  /** If set, each row has an id for links. */
   anchor?: string;
 }
 
@@ -103,7 +103,7 @@ function Table({ id, title, columns, children }: TableProps) {
   );
 }
 
-/** A table that folds: on a phone it would be several screens long. */
+/** A table that can be folded, because on a phone it fills several screens. */
 function LongTable({ id, title, columns, open, children }: TableProps & { open: boolean }) {
   return (
     <section class={css.section} aria-labelledby={id}>

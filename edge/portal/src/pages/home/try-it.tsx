@@ -59,7 +59,7 @@ export function TryIt() {
   );
 }
 
-/** The question that decided, and what came back. */
+/** The deciding command and its reply. */
 function Transcript({ result }: { result: ValidationResult }) {
   const { email, details } = result;
   const reply = details && replyOf(details);

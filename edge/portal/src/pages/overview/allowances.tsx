@@ -70,7 +70,7 @@ function Daily({ used, of, left }: { used: number; of: number; left: number }) {
   );
 }
 
-/** The API reports only what is left of the welcome checks; all accounts start with the same number. */
+/** The API reports only the remaining welcome checks; all accounts start with the same number. */
 function Welcome({ left }: { left: number }) {
   const all = Math.max(FREE.welcomeChecks, left);
   return (

@@ -11,7 +11,7 @@ import css from "./check-box.module.css";
 import { remember } from "./checked";
 import { Verdict } from "../../ui/verdict";
 
-/** Addresses of the sandbox, which gives each its own verdict. */
+/** Sandbox addresses, each with its own verdict. */
 const SAMPLES = [
   "accepts@sandbox.test",
   "rejects@sandbox.test",
@@ -26,13 +26,13 @@ export function CheckBox({ onCounted }: { onCounted: () => void }) {
   const [email, setEmail] = useState("");
   const [mistakes, setMistakes] = useState<Mistakes>({});
   const [result, setResult] = useState<ValidationResult>();
-  /** Same as `email`, but current before the next drawing. */
+  /** Like `email`, but current before the next drawing. */
   const latest = useRef("");
   function type(text: string) {
     latest.current = text;
     setEmail(text);
   }
-  /** The address as sent, beside the result. */
+  /** The address as sent, shown next to the result. */
   const sent = useRef("");
   const submission = useSubmission(async () => {
     setResult(undefined);

@@ -8,7 +8,7 @@ export interface Checked {
   at: Date;
 }
 
-/** More would be a list to work with, and that is what the API is for. */
+/** Greatest number of remembered checks; longer lists are what the API is for. */
 const MOST = 50;
 
 let checked: Checked[] = [];

@@ -6,11 +6,11 @@ import css from "./usage-chart.module.css";
 
 type Day = Schemas["DayOfUsage"];
 
-/** In units of the drawing, which is stretched to the width there is. */
+/** Width in units of the drawing, which is stretched to the available width. */
 const BAR = 10;
 const GAP = 3;
 const HEIGHT = 72;
-/** Of a day with few checks beside one with many, so that it is seen at all. */
+/** Least height, so that a day with few checks next to one with many is visible. */
 const LEAST = 2;
 
 const number = new Intl.NumberFormat("en");
@@ -60,7 +60,7 @@ export function UsageChart({ days }: { days: readonly Day[] }) {
   );
 }
 
-/** The date is a day in UTC. */
+/** Formats a date, which is a day in UTC. */
 function short(date: string): string {
   if (date === "") return "";
   const day = new Date(`${date}T00:00:00Z`);

@@ -3,7 +3,7 @@ import page from "../scans.module.css";
 import css from "./new-scan.module.css";
 import { type List, firstValues } from "./list/read";
 
-/** Values that are shown of the column. */
+/** Values shown for each column. */
 const VALUES = 3;
 
 interface ColumnChoiceProps {

@@ -14,7 +14,7 @@ import { csvOf, nameOf } from "./table";
 import { ResultTable } from "./result-table";
 
 const number = new Intl.NumberFormat("en");
-/** Rows of the table at a time. */
+/** Rows shown at a time. */
 const ROWS = 100;
 
 interface LookupProps {

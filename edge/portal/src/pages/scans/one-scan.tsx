@@ -19,7 +19,7 @@ import { Results } from "./results";
 import { STATES } from "./words";
 
 const number = new Intl.NumberFormat("en");
-/** Milliseconds between two looks: a short scan is followed closely, a long one is left alone. */
+/** Milliseconds between two polls: frequent for a short scan, rare for a long one. */
 const SOON = 1_500;
 const LATER = 15_000;
 

@@ -9,12 +9,15 @@ import { VERDICTS, shortReason, toneOf, verdictOf } from "../../words/scan-verdi
 import { Chart } from "./chart";
 import { Lookup } from "./lookup";
 
-/** Rows of a page of results. */
+/** Rows per page of results. */
 const PAGE = 5_000;
-/** Pause between two readings of a scan that runs, for each page after the first: 19 × 2 s for 100,000 rows. */
+/**
+ * Pause between two readings of a running scan, for each page after the first: 19 × 2 s for 100,000
+ * rows.
+ */
 const PAUSE_MS = 2_000;
 
-/** The number of answers when they were read, or the end. */
+/** Number of verdicts when the results were read, or the end. */
 type Edition = "over" | number;
 
 interface Reading {

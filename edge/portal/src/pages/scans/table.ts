@@ -6,7 +6,7 @@ import { pause } from "./list/pause";
 import { PLAIN } from "./list/read";
 
 const OURS = ["rcpt_verdict", "rcpt_reason", "rcpt_confidence", "rcpt_status", "rcpt_final"];
-/** Rows after which the page may do something else. */
+/** Rows between two pauses of the page's work. */
 const PAUSE_EVERY = 2_000;
 
 function cell(text: string, delimiter: string): string {
@@ -28,11 +28,11 @@ function ours(result: ScanResult | undefined): string[] {
 }
 
 export interface Table {
-  /** Without a list there are row numbers in its place, which are those of the page. */
+  /** Without a list, the page's row numbers are used instead. */
   known: KnownList | undefined;
   total: number;
   results: readonly ScanResult[];
-  /** Rows of other verdicts are left out. */
+  /** Only rows with this verdict are included. */
   only: VerdictName | undefined;
 }
 
@@ -54,7 +54,7 @@ export async function csvOf({ known, total, results, only }: Table): Promise<Blo
   return new Blob([bom ? "\ufeff" : "", lines.join(newline), newline], { type: "text/csv" });
 }
 
-/** Rows may differ in length; our columns stand below each other all the same. */
+/** Yields the rows' widths, which may differ; our columns are aligned all the same. */
 function* widthsOf(known: KnownList | undefined): Generator<number> {
   let width = 0;
   for (const row of known?.list.rows ?? []) width = Math.max(width, row.length);
@@ -65,7 +65,7 @@ function filled(cells: readonly string[], width: number): string[] {
   return Array.from({ length: Math.max(width, cells.length) }, (_, at) => cells[at] ?? "");
 }
 
-/** `customers-rcpt.csv`, or with the one verdict that is in it `customers-risky.csv`. */
+/** Returns `customers-rcpt.csv`, or `customers-risky.csv` if it contains only that verdict. */
 export function nameOf(scan: { id: string; name: string }, only: VerdictName | undefined): string {
   return `${scan.name.replace(/\.\w+$/, "") || scan.id}-${only ?? "rcpt"}.csv`;
 }

@@ -6,7 +6,7 @@ import { Field } from "../../ui/field";
 import { Form, type Mistakes, useSubmission } from "../../ui/form";
 import { Notice } from "../../ui/notice";
 
-/** Characters, as the service counts them. */
+/** Greatest length in characters, as the service counts them. */
 const LONGEST = 100;
 const AT_FIELD = ["invalid_display_name"];
 

@@ -2,7 +2,7 @@
 import { encode } from "uqr";
 import css from "./two-factor.module.css";
 
-/** Modules of white around the code (ISO/IEC 18004 asks for four). */
+/** Width of the white border in modules (ISO/IEC 18004 requires four). */
 const QUIET_ZONE = 4;
 
 export function QrCode({ text, label }: { text: string; label: string }) {

@@ -13,7 +13,9 @@ import css from "./two-factor.module.css";
 interface RecoveryCodesProps {
   codes: string[];
   email: string;
-  /** True if they replace others; else they are the last step of turning two-factor on. */
+  /**
+   * True if they replace other codes; otherwise they are the last step of turning two-factor on.
+   */
   replaced: boolean;
   onKept: () => Promise<void>;
 }
@@ -92,7 +94,10 @@ interface Leaving {
   leave: () => void;
 }
 
-/** While `guards`, asks before a link, a button of the header or the browser's Back leaves the page. */
+/**
+ * While `guards` is true, asks for confirmation before a link, a header button or the browser's
+ * Back leaves the page.
+ */
 function useLeaving(guards: boolean): Leaving {
   const [way, setWay] = useState<{ out: () => void }>();
   const decided = useRef(false);
@@ -137,5 +142,5 @@ function useLeaving(guards: boolean): Leaving {
   };
 }
 
-/** The state of the entry that Back leads to first. */
+/** State of the history entry to which Back leads first. */
 const GUARD = "recovery-codes";

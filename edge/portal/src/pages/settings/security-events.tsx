@@ -13,7 +13,7 @@ import css from "./security-events.module.css";
 
 type Event = Schemas["SecurityEvent"];
 
-/** Events that are shown at first. */
+/** Events shown initially. */
 const FEW = 8;
 
 export function SecurityEvents() {

@@ -54,7 +54,7 @@ function State({ account, onChanged }: TwoFactorProps) {
   );
 }
 
-/** Fewer recovery codes than this are worth a warning. */
+/** Number of recovery codes below which a warning is shown. */
 const FEW = 3;
 
 function On({ account, onChanged, onCodes }: TwoFactorProps & { onCodes: (codes: string[]) => void }) {

@@ -83,7 +83,7 @@ export function Webhook({ settings, onChanged, onTested }: WebhookProps) {
   );
 }
 
-/** Mistakes that the service would also find, shown before anything is sent. */
+/** Returns mistakes that the service would also find, before anything is sent. */
 function mistakeOf(url: string): string | undefined {
   if (url === "") return "Enter the URL of your server.";
   return url.startsWith("https://") ? undefined : "The URL must begin with https://.";

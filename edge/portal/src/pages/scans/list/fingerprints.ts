@@ -2,21 +2,24 @@
 // with the verdicts only if every part has the same addresses in the same order.
 
 const PREFIX = "rcpt.scan.";
-/** Results are gone a week after the end of a scan, which lasts a day at most. */
+/** Results are removed a week after the end of a scan, which lasts at most a day. */
 const KEPT_MS = 9 * 24 * 60 * 60 * 1000;
 
 /** This browser's record of a list that it has sent. */
 export interface Remembered {
-  /** The name of the file. */
+  /** Name of the file. */
   file: string;
-  /** The heading of the column, where there was one. */
+  /** Heading of the column, if there was one. */
   column: string | null;
   /** A SHA-256 for each part that was sent. */
   parts: string[];
   until: number;
 }
 
-/** SHA-256 over the addresses as they were sent, in order, salted with the scan's id; undefined without https. */
+/**
+ * Returns the SHA-256 over the addresses as sent, in order, salted with the scan's id; undefined
+ * without https.
+ */
 export async function fingerprintOf(scan: string, addresses: readonly string[]): Promise<string | undefined> {
   if (globalThis.crypto?.subtle === undefined) return undefined;
   const bytes = new TextEncoder().encode(JSON.stringify([scan, addresses]));

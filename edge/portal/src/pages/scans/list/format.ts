@@ -7,7 +7,7 @@ const ADDRESS_BYTES = 254;
 const NAME_BYTES = 253;
 const LABEL = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/;
 
-/** Letters beyond ASCII, without controls and line separators. */
+/** Non-ASCII letters, without controls and line separators. */
 const BEYOND = "\\u{a0}-\\u{2027}\\u{202a}-\\u{10ffff}";
 const ATOM = new RegExp(`^[A-Za-z0-9!#$%&'*+\\-/=?^_\`{|}~${BEYOND}]+$`, "u");
 const QUOTED = new RegExp(`^"(?:\\\\[ -~]|[ !#-\\[\\]-~${BEYOND}])*"$`, "u");
@@ -15,7 +15,7 @@ const QUOTED = new RegExp(`^"(?:\\\\[ -~]|[ !#-\\[\\]-~${BEYOND}])*"$`, "u");
 const utf8 = new TextEncoder();
 const bytes = (text: string) => utf8.encode(text).length;
 
-/** The address of a text like `Ann <ann@example.org>`; else the text without the blanks around it. */
+/** Returns the address in a text like `Ann <ann@example.org>`, otherwise the trimmed text. */
 export function reduced(text: string): string {
   const whole = trimmed(text);
   const bracketed = /^(?:"(?:\\.|[^"\\])*"|[^"<>])*<([^<>]*)>$/.exec(whole);

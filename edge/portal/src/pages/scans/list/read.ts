@@ -12,10 +12,10 @@ export interface Dialect {
   bom: boolean;
 }
 
-/** A list as it was read: its rows, and which column has the addresses. */
+/** A list as it was read: its rows, and the column with the addresses. */
 export interface List {
   name: string;
-  /** Null where the first row is an address already. */
+  /** Null if the first row is already an address. */
   header: string[] | null;
   rows: string[][];
   column: number;
@@ -35,9 +35,9 @@ export interface Sent {
 
 /** Figures about a list before it is sent. */
 export interface Figures {
-  /** Rows that repeat an address of a row before. */
+  /** Rows that repeat an earlier row's address. */
   repeated: number;
-  /** Of what is sent. */
+  /** Number of malformed addresses to send. */
   malformed: number;
   sent: number;
 }
@@ -51,12 +51,12 @@ export class UnreadableList extends Error {
   }
 }
 
-/** Rows by which a column is recognised. */
+/** Rows read to recognise a column. */
 const LOOKED_AT = 200;
-/** Small enough that no piece keeps the page from responding. */
+/** Size of a piece in bytes, small enough to keep the page responsive. */
 const CHUNK_BYTES = 128 * 1024;
 const DECODED_BYTES = 1024 * 1024;
-/** Rows after which the page may do something else. */
+/** Rows between two pauses of the page's work. */
 const PAUSE_EVERY = 1_000;
 
 export const PLAIN: Dialect = { delimiter: ",", newline: "\r\n", bom: false };
@@ -108,10 +108,13 @@ async function readTable(file: File): Promise<List> {
 }
 
 const isZip = ([p, k, three, four]: Uint8Array) => p === 0x50 && k === 0x4b && three === 3 && four === 4;
-/** The container of `.xls`. */
+/** Recognises the container format of `.xls`. */
 const isOldExcel = ([a, b, c, d]: Uint8Array) => a === 0xd0 && b === 0xcf && c === 0x11 && d === 0xe0;
 
-/** By its byte order mark; without one UTF-8, or where it's none, what Excel writes in Western Europe. */
+/**
+ * Returns the encoding by the byte order mark; without one UTF-8 or, if the text isn't valid UTF-8,
+ * Excel's encoding in Western Europe.
+ */
 async function encodingOf(file: File): Promise<{ encoding: string; bom: boolean }> {
   const [a, b, c] = new Uint8Array(await file.slice(0, 3).arrayBuffer());
   if (a === 0xef && b === 0xbb && c === 0xbf) return { encoding: "utf-8", bom: true };
@@ -146,7 +149,7 @@ function listOf(name: string, rows: string[][], dialect: Dialect): List {
   };
 }
 
-/** Columns with addresses, the likeliest first. */
+/** Returns the columns with addresses, the likeliest first. */
 export function likelyColumns({ rows, column }: List): number[] {
   const others = columnsOf(rows).filter((other) => other !== column && addressesIn(rows, other) > 0);
   return [column, ...others];
@@ -161,7 +164,7 @@ function addressesIn(rows: string[][], column: number): number {
   return rows.slice(0, LOOKED_AT).filter((row) => isAddress(row[column] ?? "")).length;
 }
 
-/** The cells of the column with the addresses that aren't empty, from the first. */
+/** Returns the first non-empty cells of the address column. */
 export function firstValues({ rows, column }: List, count: number): string[] {
   return rows
     .slice(0, LOOKED_AT)
@@ -205,7 +208,10 @@ export async function figuresOf(list: List): Promise<Figures> {
   return { repeated: list.rows.length - known.size, malformed, sent: valid + malformed };
 }
 
-/** The same for addresses of one mailbox: the domain's case makes no difference, the name's may. */
+/**
+ * Returns the same text for addresses of one mailbox: the case of the domain doesn't matter, that
+ * of the name may.
+ */
 function identityOf(text: string): string {
   const address = reduced(text);
   const at = address.lastIndexOf("@");

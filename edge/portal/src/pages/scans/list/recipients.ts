@@ -2,10 +2,10 @@
 import { addressParser } from "postal-mime";
 import { pause } from "./pause";
 
-/** Lines that are parsed before the page may respond. */
+/** Lines parsed between two pauses. */
 const LINES = 500;
 
-/** Roughly an address, wherever it stands in a text. */
+/** Matches an approximate address anywhere in a text. */
 const ADDRESS = /[^\s@<>",;:]+@[^\s@<>",;:]+\.[^\s@<>",;:]+/g;
 
 /** Returns whether one of the lines names several recipients, or one with a name. */

@@ -5,10 +5,10 @@ import { fingerprintOf, recall } from "./fingerprints";
 import type { KnownList } from "./known";
 import { type List, type Sent, likelyColumns, sentOf } from "./read";
 
-/** `differs`: a part has other addresses, or another order. `unsure`: nothing is left to compare it with. */
+/** `differs`: a part has other addresses, or another order. `unsure`: no part can be compared. */
 export type Recognition = { known: KnownList } | { refused: "size" | "differs" | "unsure" };
 
-/** The other ways in which the list may have been sent, the likeliest first. */
+/** Yields the other ways in which the list may have been sent, the likeliest first. */
 function* formsOf(list: List, columns: readonly number[]): Generator<List> {
   for (const column of columns) for (const once of [false, true]) yield { ...list, column, once };
 }
@@ -36,7 +36,7 @@ export async function recognise(scan: Scan, list: List): Promise<Recognition> {
   return { refused };
 }
 
-/** Undefined where a part can't be compared. */
+/** Returns undefined if a part can't be compared. */
 async function matchesAll(
   { addresses }: Sent,
   matches: (part: number, addresses: string[]) => Promise<boolean | undefined>,
