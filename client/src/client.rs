@@ -1,4 +1,4 @@
-//! The calls.
+//! The client and its calls.
 
 use std::{fmt, sync::Arc, thread, time::Duration};
 
@@ -20,16 +20,16 @@ use crate::{
     retry::{Attempts, Wait, now},
 };
 
-/// More than any answer has: a page of results is 1,000 lines.
+/// Greatest size of a response in bytes: a page of results has 1,000 lines.
 const LARGEST: u64 = 4 << 20;
 
 pub(crate) type OnWait = Arc<dyn Fn(&Wait) + Send + Sync>;
 
-/// Calls the API. Cheap to clone; clones share their connections.
+/// Calls the API. Cloning is cheap; clones share their connections.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) agent: Agent,
-    /// Without `/v1`, and without a slash at the end.
+    /// URL of the service without `/v1` and without a trailing slash.
     pub(crate) url: String,
     pub(crate) api_key: Option<SecretString>,
     pub(crate) timeout: Duration,
@@ -43,17 +43,17 @@ impl fmt::Debug for Client {
     }
 }
 
-/// A call, as it is sent.
+/// An API call before it is sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Call<'a> {
     method: Method,
-    /// Below `/v1`.
+    /// Path below `/v1`.
     path: &'a str,
     body: Option<Value>,
     bearer: Option<&'a SecretString>,
-    /// The `Idempotency-Key`, in place of a fresh one.
+    /// The `Idempotency-Key`, instead of a generated one.
     key: Option<&'a str>,
-    /// True if the call may be repeated when it's unknown whether it arrived.
+    /// True if the call may be repeated when it isn't known whether it arrived.
     repeatable: bool,
 }
 
@@ -78,14 +78,14 @@ impl<'a> Call<'a> {
         Self::new(Method::PUT, path, Some(body))
     }
 
-    /// Under this `Idempotency-Key`.
+    /// Sets the `Idempotency-Key`.
     pub(crate) const fn under(mut self, key: &'a str) -> Self {
         self.key = Some(key);
         self
     }
 }
 
-/// An answer with status, body and the time that it asks to wait.
+/// A response's status and body, and the delay it requests.
 pub(crate) struct Reply {
     status: u16,
     body: Vec<u8>,
@@ -94,7 +94,7 @@ pub(crate) struct Reply {
 }
 
 impl Client {
-    /// A client with this key and the usual timeout.
+    /// Creates a client with this key and the default timeout.
     ///
     /// # Errors
     /// [`Error::Address`] if the URL isn't valid, or would send the key unencrypted.
@@ -102,13 +102,13 @@ impl Client {
         Self::builder(url).api_key(api_key.into()).build()
     }
 
-    /// A client of the service at `url`, with or without `/v1` at its end.
+    /// Returns a builder for the service at `url`, with or without `/v1` at its end.
     #[must_use]
     pub fn builder(url: &str) -> Builder {
         Builder::new(url)
     }
 
-    /// The service's address, without `/v1`.
+    /// Returns the service's URL without `/v1`.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -121,27 +121,25 @@ impl Client {
         self.told.lock().clone()
     }
 
-    /// Asks whether an address can receive mail.
+    /// Checks an address.
     ///
-    /// # Errors
-    /// No verdict: see [`Error`].
+    /// # Errors If there is no verdict: see [`Error`].
     pub fn check(&self, email: &str) -> Result<Validation, Error> {
         self.validate(json!({ "email": email }))
     }
 
-    /// Asks whether an address can receive mail, and why: the answer has `details`.
+    /// Checks an address, and returns the reason too: the response has `details`.
     ///
-    /// # Errors
-    /// No verdict: see [`Error`].
+    /// # Errors If there is no verdict: see [`Error`].
     pub fn check_with_details(&self, email: &str) -> Result<Validation, Error> {
         self.validate(json!({ "email": email, "details": true }))
     }
 
-    /// Asks under an `Idempotency-Key` of the caller's own, 16 to 255 printable characters: sent again with the same
-    /// key within 24 hours, also by another process, it is counted once.
+    /// Checks an address under the caller's own `Idempotency-Key` of 16 to 255 printable
+    /// characters: a repeat with the same key within 24 hours, even by another process, is charged
+    /// only once.
     ///
-    /// # Errors
-    /// No verdict: see [`Error`].
+    /// # Errors If there is no verdict: see [`Error`].
     pub fn check_under(
         &self,
         idempotency_key: &str,
@@ -152,13 +150,13 @@ impl Client {
         self.call(&Call::post("/validate_email", body).under(idempotency_key))
     }
 
-    /// Checks an address, with an answer within `deadline` (0.3 to 10 seconds): the verdict, or an answer with
-    /// [`Validation::pending`] and what is known by then. The check continues in the background. The same request with
-    /// the same key (16 to 255 printable characters) is counted once, and returns the verdict when there is one;
-    /// without a key it is a new check. The client's own timeout should be longer.
+    /// Checks an address and responds within `deadline` (0.3 to 10 seconds): with the verdict, or
+    /// with [`Validation::pending`] and the details known by then. The check continues in the
+    /// background. The same request with the same key (16 to 255 printable characters) is counted
+    /// once, and returns the verdict when there is one; without a key it is a new check. The
+    /// client's own timeout should be longer.
     ///
-    /// # Errors
-    /// No answer: see [`Error`].
+    /// # Errors If there is no response: see [`Error`].
     pub fn check_by(
         &self,
         deadline: Duration,
@@ -171,11 +169,11 @@ impl Client {
         self.call(&Call { key: idempotency_key, ..Call::post("/validate_email", body) })
     }
 
-    /// Asks about up to 100 addresses in one call; each counts as a check. With `deadline` and a key as [`Self::check_by`]. When fewer
-    /// checks are left than there are addresses none is asked about.
+    /// Checks up to 100 addresses in one call; each is charged as a check. `deadline` and key work
+    /// as in [`Self::check_by`]. If fewer checks are left than there are addresses, none is
+    /// checked.
     ///
-    /// # Errors
-    /// No answer: see [`Error`].
+    /// # Errors If there is no response: see [`Error`].
     pub fn check_list<E: AsRef<str>>(
         &self,
         emails: &[E],
@@ -192,10 +190,9 @@ impl Client {
         self.call(&Call { key: idempotency_key, ..Call::post("/validate_emails", body) })
     }
 
-    /// Asks for the kind of a domain, without an address. It counts as a check.
+    /// Returns the kind of a domain, without an address. It is charged as a check.
     ///
-    /// # Errors
-    /// No answer: see [`Error`].
+    /// # Errors If there is no response: see [`Error`].
     pub fn check_domain(&self, domain: &str) -> Result<Domain, Error> {
         self.call(&Call::post("/domains", json!({ "domain": domain })))
     }
@@ -212,7 +209,8 @@ impl Client {
         self.call(&Call::get("/me/quota"))
     }
 
-    /// Ends the client's own API key, for good. The account's first key is replaced, and signing in gives the new one.
+    /// Permanently ends the client's own API key. The account's first key is replaced, and the next
+    /// sign-in returns the new one.
     ///
     /// # Errors
     /// See [`Error`].
@@ -220,10 +218,9 @@ impl Client {
         self.reply(&Call::post("/keys/self-revoke", json!({}))).map(drop)
     }
 
-    /// Signs in by password. `code` is needed when the service answers `totp_required`.
+    /// Signs in with the password. `code` is needed if the service returned `totp_required`.
     ///
-    /// # Errors
-    /// [`Error::Unauthorised`] with its code, and others.
+    /// # Errors [`Error::Unauthorised`] with its code; see also [`Error`].
     pub fn sign_in(
         &self,
         email: &str,
@@ -234,7 +231,7 @@ impl Client {
         if let (Some(code), Some(members)) = (code, body.as_object_mut()) {
             members.insert("totp_code".to_owned(), code.into());
         }
-        // A code works once: a second attempt with it would be rejected as wrong.
+        // A code works once, so a repeated attempt would be rejected as wrong.
         self.call(&Call { repeatable: code.is_none(), ..Call::post("/auth/login", body) })
     }
 
@@ -254,9 +251,9 @@ impl Client {
         })
     }
 
-    /// Makes the call, again and again while that may help.
+    /// Makes the call, and retries it while that can help.
     pub(crate) fn reply(&self, call: &Call<'_>) -> Result<Reply, Error> {
-        // One key for all attempts, so that the service recognises them as one request.
+        // All attempts share one key, so that the service recognises them as one request.
         let key = call.key.map(str::to_owned);
         let key = key.or_else(|| (call.method == Method::POST).then(idempotency_key));
         let mut attempts = Attempts::new(self.timeout, now());
@@ -265,7 +262,8 @@ impl Client {
             let attempt = self.attempt(call, key.as_deref(), attempts.next(now()));
             let (error, asked) = match attempt {
                 Ok(reply) if (200..300).contains(&reply.status) => return Ok(reply),
-                // An earlier attempt of this call is still under way: nothing that its caller could act on.
+                // An earlier attempt of this call is still in flight; the caller can't do anything
+                // about it.
                 Ok(reply) if is_in_progress(&reply) && (is_unanswered || call.key.is_none()) => {
                     (Error::Network { cause: NO_ANSWER.to_owned() }, reply.after)
                 }
@@ -342,7 +340,7 @@ impl Client {
     }
 }
 
-/// 409 with this code: the first call with this `Idempotency-Key` is still under way.
+/// Code of a 409: the first call with this `Idempotency-Key` is still in flight.
 const IN_PROGRESS: &str = "idempotency_key_in_use";
 
 const NO_ANSWER: &str = "no answer in time";
@@ -356,7 +354,7 @@ fn is_momentary(reply: &Reply) -> bool {
     matches!(reply.status, 429 | 502 | 503 | 504) || is_in_progress(reply)
 }
 
-/// Message and code of an error, from any of its three shapes.
+/// Message and code of an error in any of its three shapes.
 struct Problem {
     message: String,
     code: Option<String>,
@@ -405,13 +403,13 @@ fn error_of(url: &str, reply: &Reply) -> Error {
     }
 }
 
-/// A fresh `Idempotency-Key`: 24 letters and digits, 142 bits.
+/// Returns a new `Idempotency-Key`: 24 letters and digits, 142 bits.
 #[must_use]
 pub fn idempotency_key() -> String {
     Alphanumeric.sample_string(&mut rand::rng(), 24)
 }
 
-/// The cause of a failed connection, as a person would say it.
+/// Describes the cause of a failed connection in plain words.
 fn in_words(error: &ureq::Error) -> String {
     match error {
         ureq::Error::HostNotFound => "the host name isn't known".to_owned(),

@@ -16,7 +16,7 @@ use rcpt_client::{Client, idempotency_key};
 use super::{KEY, at, run};
 use world::{World, assert_right, list, verdict_of};
 
-/// The most memory that a process has had, in bytes.
+/// Returns a process's peak memory in bytes.
 fn peak(child: &Child) -> u64 {
     let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
@@ -27,7 +27,7 @@ fn peak(child: &Child) -> u64 {
 fn a_list_survives_five_kills_and_two_cuts_and_each_row_is_there_once() {
     let rows = if env::var_os("PROOF").is_some() { 100_000 } else { 10_000 };
     let world = World::new(&list(rows));
-    // How many requests a run makes when nothing happens: the start, the parts, three looks, the results.
+    // Number of requests of an undisturbed run: the start, the parts, three polls, the results.
     let whole = 2 * rows / 1_000 + 4;
     let mut most = 0;
     // Before the scan's id is known, while it is sent, while it runs, and in the results.
@@ -228,7 +228,7 @@ fn a_scan_that_exists_is_cancelled_deleted_and_printed() {
 #[test]
 fn ctrl_c_says_that_the_scan_goes_on_and_how_to_stop_it() {
     let world = World::new(&list(30));
-    // The start, the part, and a look that gets no answer.
+    // The start, the part, and a poll without a response.
     world.service.lock().held_after = Some(2);
     let mut child = world.command().stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     while world.requests() < 2 {

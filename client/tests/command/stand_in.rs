@@ -32,7 +32,7 @@ pub struct StandIn {
 }
 
 impl StandIn {
-    /// `answer` is given how many requests came before, and the request.
+    /// Starts the service; `answer` gets the number of earlier requests, and the request.
     pub fn start(answer: impl Fn(usize, &Asked) -> Answer + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

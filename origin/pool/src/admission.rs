@@ -1,8 +1,9 @@
-//! Conditions before a question may queue for a session: the gate of its domain, the debts of its account, the gate of
-//! an address, and for a batch the warm-up of our own address.
+//! Conditions before a check may queue for a session: the gate of its domain, the debts of its
+//! account, the gate of an address, and for a batch the warm-up of our own address.
 //!
-//! All of them are read together and the latest counts. If it lies within the deadline a [`Ticket`] reserves them all,
-//! else none; an unused ticket gives back reservations that nobody has passed since.
+//! All conditions are evaluated together, and the latest time counts. If it is within the deadline,
+//! a [`Ticket`] reserves all of them; otherwise none is reserved. An unused ticket releases its
+//! reservations, unless others have passed since.
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
@@ -22,7 +23,7 @@ use super::{
     want::{MeterKey, Want},
 };
 
-/// Least time for which it's worth starting a dialogue.
+/// Shortest time for which starting a conversation makes sense.
 const DIALOGUE: Duration = Duration::from_secs(1);
 pub(super) enum Step<S: Send + 'static> {
     Granted(Acquired<S>),
@@ -30,20 +31,20 @@ pub(super) enum Step<S: Send + 'static> {
     Later(Ticket<S>),
 }
 
-/// The way to a session of one question.
+/// A check's path to a session.
 #[derive(Clone)]
 struct Way {
     site: SiteKey,
     operator: Option<OperatorId>,
     meter: MeterKey,
     identity: usize,
-    /// To dial, unless an idle session serves.
+    /// Address to connect to, unless an idle session can be used.
     address: Option<IpAddr>,
-    /// Its domain comes in the turn of an account in debt.
+    /// True if its domain has to wait for the turn of an account in debt.
     is_indebted: bool,
 }
 
-/// A question's reservations, by the instant at which it may queue.
+/// Reservations of a check, and the time at which it may queue.
 pub(super) struct Ticket<S: Send + 'static> {
     pool: Arc<Pool<S>>,
     number: u64,
@@ -73,7 +74,7 @@ impl<S: Send + 'static> Drop for Ticket<S> {
 }
 
 impl<S: Send + 'static> Pool<S> {
-    /// Admits a question: to a session, to the queue, or to wait for its ticket.
+    /// Admits a check: to a session, to the queue, or to a wait for its ticket.
     pub(super) fn admit(
         self: &Arc<Self>,
         question: &Question,
@@ -115,7 +116,7 @@ impl<S: Send + 'static> Pool<S> {
         Ok(Step::Later(Ticket { pool, number, due, way, party, passes_domain, is_used: false }))
     }
 
-    /// The ticket's time has come: it queues, unless another group took its place at a gate.
+    /// Queues the check at its ticket's time, unless another group has taken its place at a gate.
     pub(super) fn redeem(
         self: &Arc<Self>,
         mut ticket: Ticket<S>,
@@ -137,7 +138,7 @@ impl<S: Send + 'static> Pool<S> {
         self.admit(question, target, party)
     }
 
-    /// The operator of the host, by its name or by all of its addresses.
+    /// Returns the operator of the host, by its name or by all of its addresses.
     fn operator_of(&self, target: &Target<'_>, named: Option<OperatorId>) -> Option<OperatorId> {
         if target.is_route {
             return None;
@@ -159,8 +160,8 @@ impl<S: Send + 'static> Pool<S> {
         operators.all(|operator| operator == Some(first)).then_some(first)
     }
 
-    /// Remembers that a name of the operator leads to this address. One name may be one slip of a table; a second one
-    /// that leads there makes the address the operator's.
+    /// Records that a name of the operator resolves to this address. A single name may be a mistake
+    /// in a table; with a second one, the address counts as the operator's.
     fn led_to(&self, address: IpAddr, operator: OperatorId, host: &str) {
         let name = self.keys.hash_one(host);
         let is_shared = match self.known_behind(address) {
@@ -198,8 +199,8 @@ impl<S: Send + 'static> Pool<S> {
         Way { site, operator, meter, identity, address: None, is_indebted: false }
     }
 
-    /// Returns the instant at which the question may queue; chooses the address on the way. Reserves only a batch's
-    /// unit of the warm-up, which doesn't wait.
+    /// Returns the time at which the check may queue, and chooses the address. Reserves only a
+    /// batch's unit of the warm-up, which doesn't wait.
     fn due(
         &self,
         state: &mut State<S>,
@@ -255,7 +256,7 @@ impl<S: Send + 'static> Pool<S> {
         Ok(due)
     }
 
-    /// A batch waits for a source address that is new to the operator.
+    /// Returns how long a batch waits for a source address that is new to the operator.
     fn pass_warm_up(
         &self,
         state: &mut State<S>,
@@ -274,7 +275,7 @@ impl<S: Send + 'static> Pool<S> {
         passed.map_err(|after| Refused { after, cause: Cause::WarmUp })
     }
 
-    /// A session, or a place in the queue of the site.
+    /// Returns a session, or a place in the site's queue.
     fn enter(
         self: &Arc<Self>,
         mut state: MutexGuard<'_, State<S>>,
@@ -285,7 +286,7 @@ impl<S: Send + 'static> Pool<S> {
         now: Instant,
     ) -> Step<S> {
         if let (SiteKey::Network(_), Some(address)) = (&way.site, way.address) {
-            // Another address than the first may be in another network.
+            // An address other than the first may be in another network.
             way.site = SiteKey::Network(network(address));
             way.meter = self.site(&mut state, &way.site, None).meter_of(address, now);
         }
@@ -322,12 +323,12 @@ impl<S: Send + 'static> Pool<S> {
     }
 }
 
-/// A domain with mailboxes for everybody has no gate, and a question passes it once.
+/// A domain where anybody can get a mailbox has no gate, and a check passes a gate only once.
 const fn has_gate(target: &Target<'_>, party: Party) -> bool {
     !(target.is_route || target.admitted || party.is_consumer)
 }
 
-/// The first address that stands open; or the one that does soonest, if that is worth waiting for.
+/// Returns the first address with an open gate, or the one that opens next if waiting makes sense.
 fn address_due<S>(
     state: &State<S>,
     target: &Target<'_>,
@@ -353,7 +354,7 @@ fn address_due<S>(
     }
 }
 
-/// The /24 or /64 of an address.
+/// Returns the /24 or /64 of an address.
 pub(super) fn network(ip: IpAddr) -> IpAddr {
     match ip {
         IpAddr::V4(ip) => IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & (u32::MAX << 8))),

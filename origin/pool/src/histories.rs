@@ -1,5 +1,6 @@
-//! Histories of accounts: how many of their recipients exist, at all servers together. An account most of whose recipients
-//! are refused guesses, or has let its list rot; servers can't tell the two apart.
+//! Histories of accounts: the share of their recipients that exist, over all servers. An account
+//! whose recipients are mostly refused is guessing, or has an outdated list; servers can't tell the
+//! two apart.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -7,17 +8,19 @@ use tokio::time::Instant;
 
 use super::Key;
 
-/// Answers that make a history.
+/// Least number of answers for a history.
 const MIN_ANSWERS: u32 = 8;
-/// Beyond this number of answers both counts are halved, so that the last ones weigh most.
+/// Number of answers at which both counts are halved, so that recent ones weigh most.
 const MAX_ANSWERS: u32 = 64;
-/// At most one recipient in this many is refused in a good history. Of sign-up forms it's one in twenty.
+/// In a good history, at most one in this many recipients is refused. For sign-up forms it is about
+/// one in twenty.
 const GOOD_RATIO: u32 = 5;
-/// Time for which a history lasts without another answer: a small form has five checks an hour at one origin.
+/// Lifetime of a history after its last answer: a small form has five checks an hour at one origin.
 const MEMORY: Duration = Duration::from_secs(24 * 3_600);
-/// Accounts remembered; about 40 bytes each.
+/// Most accounts remembered; about 40 bytes each.
 const MAX_ACCOUNTS: usize = 20_000;
-/// From one search for accounts to forget to the next: it takes half a millisecond under the pool's lock.
+/// Time between two searches for accounts to forget: a search takes half a millisecond under the
+/// pool's lock.
 const SEARCH: Duration = Duration::from_secs(60);
 
 /// The history of an account.
@@ -63,7 +66,8 @@ impl Histories {
         }
     }
 
-    /// Records an answer about a recipient of the account. Where too many accounts are remembered, new ones stay unknown.
+    /// Records a reply about a recipient of the account. If too many accounts are remembered, new
+    /// ones stay unknown.
     pub(super) fn answered(&mut self, account: Key, refused: bool, now: Instant) {
         if self.accounts.len() >= MAX_ACCOUNTS && !self.accounts.contains_key(&account) {
             let searched = self.searched_at.map(|at| now.saturating_duration_since(at));
@@ -100,7 +104,7 @@ mod tests {
 
     use super::{Histories, History, MAX_ACCOUNTS, MAX_ANSWERS, MEMORY, MIN_ANSWERS};
 
-    /// History after answers about recipients of which each `nth` is refused.
+    /// Returns the history after `count` answers of which every `nth` is a refusal.
     fn after(count: u32, nth: u32) -> History {
         let (mut histories, now) = (Histories::default(), Instant::now());
         for n in 1..=count {

@@ -1,11 +1,12 @@
-//! The pool of sessions with mail servers, shared by all probes: how many, at which rate, and in which order
-//! (docs/architecture.md, "Neighbours").
+//! The pool of sessions with mail servers, shared by all probes: their number, their rate, and the
+//! order of waiting checks (docs/architecture.md, "Neighbours").
 //!
-//! The shared resource is time. A question is admitted once ([`admission`]): all conditions before it may ask are read
-//! together, and reserved together or not at all. Then it queues at its [`site`], where the order goes by session time
-//! ([`shares`]) and a reserve keeps sessions from parties that hold them for long ([`standing`]). No reply about one
-//! recipient's domain, one customer or one machine shuts anything for others: rates fall on evidence from many parties
-//! ([`rate`]), and gates narrow single domains and addresses ([`gates`]).
+//! The shared resource is session time. A check is admitted once ([`admission`]): all conditions
+//! are evaluated together, and reserved together or not at all. It then queues at its [`site`],
+//! ordered by session time ([`shares`]), and a reserve keeps sessions from parties that hold them
+//! for long ([`standing`]). No reply about one recipient's domain, one customer or one machine
+//! blocks others: rates fall on evidence from many parties ([`rate`]), and gates limit single
+//! domains and addresses ([`gates`]).
 //!
 //! Invariant: everything is decided under one lock, which is held for a few microseconds and never across
 //! an await; [`Pool::session`] takes it once, and once more if it had to wait before it could queue.
@@ -92,7 +93,7 @@ use want::Want;
 use warm_up::WarmUp;
 pub use warm_up::is_new;
 
-/// Addresses that are known to be an operator's, and for how long.
+/// Most addresses remembered as an operator's.
 const MAX_ADDRESSES: u64 = 20_000;
 const ADDRESS_KEPT: Duration = Duration::from_secs(3_600);
 /// Interval of the sweep of idle sessions: each lives at most this much longer than allowed.
@@ -100,10 +101,10 @@ const SWEEP: Duration = Duration::from_secs(1);
 /// Lifetime of the record of a domain's or an address's last refusal.
 const DOMAIN_MEMORY: Duration = Duration::from_secs(600);
 const ADDRESS_MEMORY: Duration = Duration::from_secs(300);
-/// A domain, group or account, by a keyed hash: no name is stored.
+/// Keyed hash of a domain, group or account: no name is stored.
 type Key = u64;
 
-/// `S` is the session, so that the rules can be tested without one.
+/// `S` is the session type, so that the rules can be tested without connections.
 pub struct Pool<S> {
     settings: ArcSwap<Settings>,
     close: fn(S),
@@ -112,24 +113,25 @@ pub struct Pool<S> {
     state: Mutex<State<S>>,
     lock_waits: LockWaits,
     idle: Arc<AtomicUsize>,
-    /// The parties whose names led to an address: other names that lead there count for it too.
+    /// Operators whose names resolve to an address: other names with this address count as theirs
+    /// too.
     behind: Cache<IpAddr, Behind>,
     sweeping: AtomicBool,
     others: OtherTotals,
     sweeps: AtomicU64,
-    /// Microseconds of all sweeps under the lock.
+    /// Microseconds for which sweeps held the lock.
     swept: AtomicU64,
 }
 
-/// The operator whose names led to an address.
+/// An operator whose names resolve to an address.
 #[derive(Clone, Copy)]
 struct Behind {
     operator: OperatorId,
-    /// The first of them.
+    /// Hash of the first name.
     name: Key,
-    /// A second one led there too.
+    /// True if a second name resolves to it too.
     is_shared: bool,
-    /// By tokio's clock, which the cache's own doesn't follow in virtual time.
+    /// By tokio's clock, because the cache's own doesn't follow virtual time.
     until: Instant,
 }
 
@@ -137,7 +139,7 @@ struct State<S> {
     sites: Sites<S>,
     domains: Gates<Key>,
     addresses: Gates<IpAddr>,
-    /// Source addresses that an operator's domains have moved from.
+    /// Source addresses from which an operator's domains were moved.
     moves: HashMap<(OperatorId, usize), Move>,
     warm_up: WarmUp,
     histories: Histories,
@@ -150,7 +152,7 @@ pub enum Begun<'a, S: Send + 'static> {
     Waiting(Waiting<'a, S>),
 }
 
-/// Completes with a session, or when waiting for one is not worth it any more.
+/// Completes with a session, or when waiting no longer makes sense.
 pub type Waiting<'a, S> = Pin<Box<dyn Future<Output = Result<Acquired<S>, Refused>> + Send + 'a>>;
 
 impl Refused {
@@ -196,10 +198,9 @@ impl<S: Send + 'static> Pool<S> {
         self.settings.load_full()
     }
 
-    /// A session with the host, or leave to open one; waits for its turn.
+    /// Returns a session with the host, or permission to open one; waits if necessary.
     ///
-    /// # Errors
-    /// [`Refused`] where waiting is not worth it.
+    /// # Errors [`Refused`] if waiting doesn't make sense.
     pub async fn session(
         self: &Arc<Self>,
         question: &Question,
@@ -211,10 +212,9 @@ impl<S: Send + 'static> Pool<S> {
         }
     }
 
-    /// Like [`Pool::session`]; what need not wait is there without a future.
+    /// Like [`Pool::session`]; if no wait is needed, the result is returned without a future.
     ///
-    /// # Errors
-    /// [`Refused`] where waiting is not worth it.
+    /// # Errors [`Refused`] if waiting doesn't make sense.
     pub fn begin<'a>(
         self: &'a Arc<Self>,
         question: &'a Question,
@@ -305,7 +305,7 @@ impl<S: Send + 'static> Pool<S> {
         })
     }
 
-    /// Serves the questions that wait for a site, as far as there is room.
+    /// Serves the checks that wait for a site, as far as there is room.
     fn pump(self: &Arc<Self>, key: &SiteKey) {
         loop {
             let (mut evicted, now) = (Vec::new(), Instant::now());
@@ -344,7 +344,7 @@ impl<S: Send + 'static> Pool<S> {
     }
 
     fn lock(&self) -> MutexGuard<'_, State<S>> {
-        // Nothing that can panic runs under the lock.
+        // No code that can panic runs under the lock.
         self.lock_waits.lock(&self.state)
     }
 }

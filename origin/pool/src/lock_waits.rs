@@ -1,4 +1,4 @@
-//! Counts how often, and for how long, a lock was waited for.
+//! Counts how often, and for how long, callers wait for a lock.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,7 +12,7 @@ pub(super) struct LockWaits {
 }
 
 impl LockWaits {
-    /// Locks `mutex`. The clock is read only where another thread holds it.
+    /// Locks `mutex`. The clock is only read if another thread holds the lock.
     pub(super) fn lock<'m, T>(&self, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
         if let Some(guard) = mutex.try_lock() {
             return guard;

@@ -1,4 +1,4 @@
-//! How servers received us, and the consequences for later questions.
+//! Records how servers treat us, with the consequences for later checks.
 
 use std::{
     net::IpAddr,
@@ -12,7 +12,7 @@ use super::{
     rate::Change, site::SiteKey,
 };
 
-/// [`super::Totals`] of all machines that belong to no operator: records of a single one expire soon.
+/// [`super::Totals`] of all machines without a known operator; records of a single one expire soon.
 #[derive(Default)]
 pub(super) struct OtherTotals {
     pub sessions: AtomicU64,
@@ -23,8 +23,8 @@ pub(super) struct OtherTotals {
 }
 
 impl<S: Send + 'static> Pool<S> {
-    /// Records how the server treated the holder of a permit. A reply about the control recipient isn't asked for by the
-    /// account.
+    /// Records how the server treated the holder of a permit. `is_asked_for` is false for a reply
+    /// about the control recipient.
     pub(super) fn note(&self, permit: &Permit<S>, signal: Signal<'_>, is_asked_for: bool) {
         if matches!(permit.site, SiteKey::Route(_)) {
             return;
@@ -59,14 +59,14 @@ impl<S: Send + 'static> Pool<S> {
         }
     }
 
-    /// Returns whether so few recipients were refused lately that one may be risked.
+    /// Returns whether there were few enough refused recipients to risk a control recipient.
     pub(super) fn spares_refusal(&self, permit: &Permit<S>) -> bool {
         let mut state = self.lock();
         let site = state.sites.get_mut(&permit.site);
         site.is_none_or(|site| site.meter(permit.meter).spares_refusal(Instant::now()))
     }
 
-    /// A recipient that is asked about beyond the one that the permit was granted for.
+    /// Counts a recipient besides the one for which the permit was granted.
     pub(super) fn count_recipient(&self, permit: &Permit<S>) {
         if let Some(site) = self.lock().sites.get_mut(&permit.site) {
             site.meter(permit.meter).count_recipient(Instant::now());
@@ -74,12 +74,12 @@ impl<S: Send + 'static> Pool<S> {
     }
 }
 
-/// A holder of a permit, and the counters that its reception affects.
+/// A holder of a permit, and the counters affected by the server's reaction.
 struct Reception<'a> {
     meter: &'a mut Meter,
     domains: &'a mut Gates<Key>,
     addresses: &'a mut Gates<IpAddr>,
-    /// Set if the machine belongs to no operator.
+    /// Set if the machine has no known operator.
     others: Option<&'a OtherTotals>,
     party: Party,
     /// Address of the machine, if a connection was made.
@@ -90,7 +90,7 @@ struct Reception<'a> {
 }
 
 impl Reception<'_> {
-    /// The server spoke of the recipient.
+    /// Records a reply about the recipient.
     fn answered(&mut self, refused: bool) -> Option<Change> {
         let Party { group, domain, .. } = self.party;
         self.domains.answered(domain);
@@ -107,7 +107,7 @@ impl Reception<'_> {
         self.meter.rate.answered(group, domain, self.now)
     }
 
-    /// The server refused us.
+    /// Records a refusal of us.
     fn refused(&mut self, refusal: Refusal<'_>) -> Option<Change> {
         let Refusal { before_rcpt, closing, about_our_address, hint, words } = refusal;
         let Party { group, account, domain, is_consumer } = self.party;
@@ -117,7 +117,7 @@ impl Reception<'_> {
             && closing
             && let Some(address) = self.address
         {
-            // Its gate is for single sessions; no batch waits before it.
+            // This gate limits single sessions; no batch waits for it.
             self.addresses.refused(address, None, self.now);
         }
         match (is_consumer, before_rcpt || closing) {

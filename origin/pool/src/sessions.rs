@@ -1,4 +1,4 @@
-//! The sessions of one site: those in use and the idle ones, and the room for more.
+//! The sessions of one site, in use and idle, and the room for more.
 
 use std::{
     collections::BTreeMap,
@@ -21,11 +21,11 @@ use super::{
     want::{MeterKey, Want},
 };
 
-/// From one look at sessions that are held for long to the next, where none could be cut.
+/// Time between two looks at sessions held for long, if none could be cut.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// Idle sessions with one site.
+/// Most idle sessions per site.
 pub(super) const MAX_IDLE_SITE: usize = 64;
-/// Machines of a network with limits of their own; further ones share those of one.
+/// Most machines of a network with their own limits; further ones share one set.
 const MAX_MACHINES: usize = 16;
 
 pub(super) struct Idle<S> {
@@ -34,18 +34,18 @@ pub(super) struct Idle<S> {
     pub meter: MeterKey,
     pub address: Option<IpAddr>,
     pub group: Key,
-    /// It serves other names of its machine too.
+    /// True if it may serve other names of its machine too.
     pub is_shared: bool,
     pub since: Instant,
     pub session: S,
 }
 
-/// A session to use, or leave to open one.
+/// A session to use, or permission to open one.
 pub(super) struct Grant<S> {
-    /// Of the use at the site.
+    /// Number of the use at the site.
     pub id: u64,
     pub meter: MeterKey,
-    /// Informs the holder that others wait for the session.
+    /// Tells the holder that others are waiting for the session.
     pub cut: Arc<Cut>,
     pub idle: Option<Idle<S>>,
 }
@@ -53,13 +53,14 @@ pub(super) struct Grant<S> {
 /// Room for another session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Room {
-    /// This idle session serves.
+    /// This idle session can be used.
     Idle(usize),
     New,
     NotBefore(Instant),
-    /// None is free, or free ones are reserved for others: until this time, or until a session comes back.
+    /// None is free, or free ones are reserved for others: until this time, or until a session is
+    /// returned.
     Taken(Option<Instant>),
-    /// As many recipients of the party were refused as may be; for so long.
+    /// The party has used up its refused recipients for this duration.
     Spent(Duration),
 }
 
@@ -77,7 +78,7 @@ struct InUse {
     cut: Arc<Cut>,
 }
 
-/// An ended use, for the shares of waiting questions.
+/// A finished use, to be charged to the waiting shares.
 pub(super) struct Ended {
     pub path: [Key; 3],
     pub class: Class,
@@ -85,20 +86,20 @@ pub(super) struct Ended {
 }
 
 pub(super) struct Sessions<S> {
-    /// For each machine that is new here.
+    /// Limits of each machine that is new here.
     limits: Limits,
-    /// Concurrent sessions with all machines.
+    /// Most concurrent sessions with all machines.
     most: usize,
     max_idle: Duration,
-    /// Sessions in use, those included that are being closed.
+    /// Sessions in use, including those being closed.
     in_use: usize,
     uses: BTreeMap<u64, InUse>,
     next_use: u64,
-    /// The last to come back is last, and the first to be used again.
+    /// The most recently used is last, and is used again first.
     idle: Vec<Idle<S>>,
-    /// Idle sessions with all sites.
+    /// Number of idle sessions with all sites.
     all_idle: Arc<AtomicUsize>,
-    /// Few, so that a look-up needs no hash.
+    /// There are few, so lookups need no hash.
     meters: BTreeMap<MeterKey, Meter>,
     standings: Standings,
     pub last_used: Instant,
@@ -144,7 +145,7 @@ impl<S> Sessions<S> {
         self.meters.iter()
     }
 
-    /// The meter of a machine: its own, unless too many machines of the network have one.
+    /// Returns the meter of a machine: its own, unless too many machines of the network have one.
     pub(super) fn meter_of(
         &mut self,
         machine: IpAddr,
@@ -166,14 +167,14 @@ impl<S> Sessions<S> {
         self.meters.retain(|key, meter| waited_for.contains(key) || !meter.is_over(now));
     }
 
-    /// Returns the sum of the seconds for which the path's sessions have been in use.
+    /// Returns the total time in seconds for which the path's sessions have been in use.
     pub(super) fn age_s(&self, path: &[Key], now: Instant) -> f64 {
         let own = self.uses.values().filter(|it| it.used.party.path().starts_with(path));
         own.map(|it| now.saturating_duration_since(it.used.since).as_secs_f64()).sum()
     }
 
-    /// Set if no waiting question has room: until this time, or until a session comes back. It avoids looking at
-    /// hundreds of questions.
+    /// Set if there is no room for any waiting check: until this time, or until a session is
+    /// returned. It saves looking at hundreds of checks.
     pub(super) fn closed(&self, now: Instant) -> Option<Option<Instant>> {
         if self.in_use >= self.most {
             return Some(None);
@@ -224,11 +225,11 @@ impl<S> Sessions<S> {
         meter.session_not_before(want.class, now).map_or(Room::New, Room::NotBefore)
     }
 
-    /// Checks the reserve for the proven, at the machine and in its network; the error is the time until which it
-    /// refuses, unless a session comes back before.
+    /// Checks the reserve for proven parties, at the machine and in its network; the error is the
+    /// time until which the session is refused, unless one is returned before.
     fn reserve(&self, want: &Want, meter: &Meter, now: Instant) -> Result<(), Option<Instant>> {
         let all = self.uses.values();
-        // While less than half is in use everybody may have more: nobody is looked for.
+        // While less than half is in use, there is enough for all and the reserve isn't checked.
         let is_scarce = |in_use: usize, sessions: usize| in_use >= (sessions / 2).max(1);
         if meter.sessions < usize::MAX && is_scarce(meter.in_use, meter.sessions) {
             let here = all.clone().filter(|it| it.meter == want.meter).map(|it| &it.used);
@@ -237,7 +238,7 @@ impl<S> Sessions<S> {
             self.standings.may_take(want.party, limit, here, now)?;
         }
         if self.most < usize::MAX && is_scarce(self.in_use, self.most) {
-            // The last session of a network is for a machine that has none.
+            // The last session of a network is reserved for a machine without one.
             let is_last = self.in_use + 1 >= self.most;
             if is_last && meter.in_use > 0 && self.most > meter.sessions {
                 return Err(None);
@@ -280,7 +281,7 @@ impl<S> Sessions<S> {
         Some(Grant { id, meter: key, cut, idle })
     }
 
-    /// Evicts idle sessions for a wanted one: of the same machine first, then the oldest.
+    /// Evicts idle sessions to make room: of the same machine first, then the oldest.
     fn make_room(&mut self, key: MeterKey, evicted: &mut Vec<S>) {
         loop {
             let meter = self.meter(key);
@@ -304,7 +305,8 @@ impl<S> Sessions<S> {
         idle
     }
 
-    /// Cuts the session in use for longest, if it is due and others wait for it; else says when to look again.
+    /// Cuts the session that has been in use for longest, if it is due and others wait for it;
+    /// otherwise returns when to look again.
     pub(super) fn cut_longest<'w>(
         &mut self,
         waiting: impl Iterator<Item = &'w Want>,
@@ -353,7 +355,7 @@ impl<S> Sessions<S> {
         None
     }
 
-    /// Records that a session was closed, or is idle from now on.
+    /// Records that a session was closed or has become idle.
     pub(super) fn release(
         &mut self,
         id: u64,
@@ -392,7 +394,7 @@ impl<S> Sessions<S> {
         meter.in_use = meter.in_use.saturating_sub(1);
     }
 
-    /// Returns whether another session may lie idle.
+    /// Returns whether another session may become idle.
     pub(super) const fn has_room_for_idle(&self) -> bool {
         self.idle.len() < MAX_IDLE_SITE
     }
@@ -401,8 +403,8 @@ impl<S> Sessions<S> {
         self.idle.iter()
     }
 
-    /// Takes out the idle sessions that are to end. Each is in use until it is closed: no other one may be opened in
-    /// its place before.
+    /// Removes and returns the idle sessions that must end. Each counts as in use until it is
+    /// closed, so that none is opened in its place too early.
     pub(super) fn take_idle(&mut self, ends: impl Fn(&Idle<S>) -> bool) -> Vec<(MeterKey, S)> {
         let ending: Vec<_> = self.idle.extract_if(.., |idle| ends(idle)).collect();
         self.all_idle.fetch_sub(ending.len(), Ordering::Relaxed);
@@ -416,7 +418,7 @@ impl<S> Sessions<S> {
         in_use.collect()
     }
 
-    /// Removes expired state, and takes out sessions that were idle for too long.
+    /// Removes expired state, and returns sessions that were idle for too long.
     pub(super) fn sweep(&mut self, waited_for: &[MeterKey], now: Instant) -> Vec<(MeterKey, S)> {
         self.standings.forget(now);
         self.forget_meters(waited_for, now);
@@ -424,12 +426,13 @@ impl<S> Sessions<S> {
         self.take_idle(|idle| now.saturating_duration_since(idle.since) >= max_idle)
     }
 
-    /// Returns whether a question for the domain was cut and has not been repeated yet.
+    /// Returns whether a check of the domain was cut and hasn't been repeated yet.
     pub(super) fn owes_repeat(&self, domain: Key, now: Instant) -> bool {
         self.standings.owes_repeat(domain, now)
     }
 
-    /// Sessions that are in use for longer than most servers take, of one meter.
+    /// Returns the number of one meter's sessions that have been in use for longer than most
+    /// servers take.
     pub(super) fn held(&self, key: MeterKey, now: Instant) -> usize {
         let here = self.uses.values().filter(|it| it.meter == key);
         here.filter(|it| now.saturating_duration_since(it.used.since) > SLOW).count()
@@ -456,7 +459,8 @@ impl<S> Sessions<S> {
         }
     }
 
-    /// Sessions in use as the site counts them, as uses, and as its meters do.
+    /// Returns the number of sessions in use as counted by the site, by its uses, and by its
+    /// meters.
     #[cfg(test)]
     pub(super) fn counts(&self) -> [usize; 3] {
         let of_meters: usize = self.meters.values().map(|meter| meter.in_use).sum();

@@ -1,8 +1,8 @@
-//! Recent behaviour of each party at one site: a quick answer makes a party proven there, and a session held for long
-//! makes it slow.
+//! Recent behaviour of each party at one site: a quick answer makes a party proven, and a session
+//! held for long makes it slow.
 //!
-//! Parties that hold sessions for long make others wait. So where others were answered lately, unproven parties share
-//! all but a reserve ([`Standings::may_take`]).
+//! Parties that hold sessions for long make others wait. So if others have had answers recently,
+//! unproven parties share all sessions except a reserve ([`Standings::may_take`]).
 
 use std::{collections::HashMap, time::Duration};
 
@@ -10,30 +10,30 @@ use tokio::time::Instant;
 
 use super::{Key, party::Party};
 
-/// A session that takes longer for one question is slow. Most servers answer within a second; Exchange
-/// delays the refusal of an unknown recipient by five.
+/// Duration of a check from which a session counts as slow. Most servers answer within a second;
+/// Exchange delays the refusal of an unknown recipient by five.
 pub(super) const SLOW: Duration = Duration::from_secs(2);
-/// Longest session while others wait that held none for long; a server that delays the refusal of an unknown recipient
-/// by five seconds (Exchange's default) stays within it.
+/// Longest session while others without slow sessions are waiting; it allows for Exchange's default
+/// delay of five seconds before refusing an unknown recipient.
 pub(super) const CUT: Duration = Duration::from_millis(6_500);
-/// Time for which an answer proves a party, and for which a slow session counts against a party without a quick answer
-/// since.
+/// Time for which an answer proves a party, and for which a slow session counts against a party
+/// without a quick answer since.
 const MEMORY: Duration = Duration::from_secs(600);
-/// Least time for which a slow session counts against a party.
+/// Shortest time for which a slow session counts against a party.
 const SLOW_FOR: Duration = Duration::from_secs(60);
-/// Others count as present at a site for this long after their last answer.
+/// Time after their last answer for which others count as present at a site.
 const PRESENT: Duration = Duration::from_secs(60);
-/// From this number of sessions, half of them are never left to one unproven group: a group that is alone
-/// proves itself with its first answer.
+/// Number of sessions from which half of them are kept from a single unproven group: a group that
+/// is alone becomes proven with its first answer.
 const MANY: usize = 4;
-/// Parties remembered at one site; about 56 bytes each.
+/// Most parties remembered per site; about 56 bytes each.
 const MAX_PARTIES: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It was answered quickly within ten minutes, and is not slow.
+    /// It had a quick answer within ten minutes, and isn't slow.
     Proven,
-    /// Nothing is known.
+    /// Nothing is known about it.
     New,
     Slow,
 }
@@ -43,7 +43,7 @@ struct Record {
     quick_at: Option<Instant>,
     slow_at: Option<Instant>,
     cut_at: Option<Instant>,
-    /// Another question was asked since the cut.
+    /// True if the domain was checked again after the cut.
     is_repeated: bool,
 }
 
@@ -64,12 +64,12 @@ impl Record {
     }
 }
 
-/// A session in use, as the reserve counts it.
+/// A session in use, as counted for the reserve.
 #[derive(Clone, Copy)]
 pub(super) struct Use {
     pub party: Party,
     pub since: Instant,
-    /// At the grant.
+    /// Standing when the session was granted.
     pub standing: Standing,
 }
 
@@ -83,14 +83,14 @@ impl Use {
     }
 }
 
-/// Sessions in use, as seen by one party.
+/// Sessions in use, from one party's point of view.
 #[derive(Default)]
 struct Held {
     of_group: usize,
     unproven: usize,
     unproven_of_group: usize,
     slow: usize,
-    /// The party's account, or its domain, holds one for long.
+    /// True if the party's account or its domain holds a session for long.
     is_slow: bool,
 }
 
@@ -112,21 +112,22 @@ impl Held {
     }
 }
 
-/// Concurrent sessions.
+/// Limit on concurrent sessions.
 #[derive(Clone, Copy)]
 pub(super) struct Limit {
     pub sessions: usize,
-    /// Of many, an unproven group that is alone has half; else all. It holds at operators, where a group is
-    /// proven in a moment and hardly ever alone.
+    /// True if a lone unproven group may have only half of many sessions. Set for operators, where
+    /// a group becomes proven quickly and is rarely alone.
     pub keeps_half: bool,
 }
 
 #[derive(Default)]
 pub(super) struct Standings {
     records: HashMap<Key, Record>,
-    /// The last two accounts that were answered, of different groups if possible.
+    /// The last two accounts that had answers, from different groups if possible.
     answered: [Option<(Party, Instant)>; 2],
-    /// A party for which a session was cut, and the time until which slow ones leave the last session to it.
+    /// A party for which a session was cut, and the time until which slow parties leave the last
+    /// session to it.
     cut_for: Option<(Party, Instant)>,
 }
 
@@ -146,11 +147,10 @@ impl Standings {
         }
     }
 
-    /// Returns whether the reserve lets the party take one more of `sessions`, beside those in use.
+    /// Returns whether the reserve lets the party take one more of `sessions`, given those in use.
     ///
-    /// # Errors
-    /// Returns the time at which it may take a session, unless one comes back before: when its slowness expires, or the
-    /// others' presence.
+    /// # Errors Returns the time at which it may take a session, unless one is returned before:
+    /// when its slowness or the others' presence expires.
     pub(super) fn may_take<'u>(
         &self,
         party: Party,
@@ -173,7 +173,8 @@ impl Standings {
         } else if standing == Standing::Proven || !is_contested {
             true
         } else {
-            // The last of many sessions is reserved for the proven; the last of few is open to a newcomer too.
+            // The last of many sessions is reserved for proven parties; the last of a few may also
+            // go to a newcomer.
             let reserve = if sessions >= 2 * MANY { 2 } else { 1 };
             let leaves_reserve = match standing {
                 Standing::Slow => held.slow + reserve < sessions,
@@ -183,7 +184,7 @@ impl Standings {
                 && (!(is_many && keeps_half) || held.unproven + 1 < sessions)
                 && held.unproven_of_group < (sessions / 2).max(1)
         };
-        // Not by its group, in which others may be quick.
+        // Slowness isn't judged by the group, in which other accounts may be quick.
         let is_slow = held.is_slow
             || [party.account, party.domain].into_iter().any(|key| self.is_slow(key, now));
         let cut_for = self.cut_for.filter(|(other, until)| {
@@ -215,7 +216,8 @@ impl Standings {
         slow.chain(ends.into_iter().flatten()).filter(|at| *at > now).min()
     }
 
-    /// Records how a session ended: after which time, and whether the recipient was spoken about.
+    /// Records the end of a session: its duration, and whether the server replied about the
+    /// recipient.
     pub(super) fn ended(&mut self, party: Party, took: Duration, answered: bool, now: Instant) {
         if took > SLOW {
             for key in [party.group, party.account, party.domain] {
@@ -229,14 +231,15 @@ impl Standings {
                     record.quick_at = Some(now);
                 }
             }
-            // A domain is recorded only once it was slow.
+            // A domain only has a record if it was slow before.
             if let Some(record) = self.records.get_mut(&party.domain) {
                 record.quick_at = Some(now);
             }
             let [last, before] = &mut self.answered;
             match last {
                 Some((other, _)) if other.account != party.account => {
-                    // Another group says more than another account of the same.
+                    // An account of another group is stronger evidence than another account of the
+                    // same one.
                     let keeps = before.is_some_and(|(older, at)| {
                         older.group != party.group
                             && other.group == party.group
@@ -252,15 +255,17 @@ impl Standings {
         }
     }
 
-    /// Returns whether a session of the domain may be cut: one that was cut lately has its full time.
+    /// Returns whether a session of the domain may be cut: after a recent cut, the domain gets its
+    /// full time.
     pub(super) fn may_cut(&self, domain: Key, now: Instant) -> bool {
         let cut_at = self.records.get(&domain).and_then(|record| record.cut_at);
         cut_at.is_none_or(|at| now.saturating_duration_since(at) >= MEMORY)
     }
 
-    /// Records that a session of the domain was cut; `cut_for` is a party that waits and isn't known to be slow. Where
-    /// nobody was answered yet there is no reserve, and a slow party would take the session that the domain's only cut
-    /// has freed: so for a while slow ones leave the last session to others.
+    /// Records that a session of the domain was cut; `cut_for` is a waiting party that isn't known
+    /// to be slow. If nobody has had an answer yet there is no reserve, and a slow party would take
+    /// the session that the domain's only cut has freed: so for a while, slow parties leave the
+    /// last session to others.
     pub(super) fn cut(&mut self, domain: Key, cut_for: Option<Party>, now: Instant) {
         self.cut_for = cut_for.map(|party| (party, now + CUT)).or(self.cut_for);
         if let Some(record) = self.record(domain, now) {
@@ -274,7 +279,7 @@ impl Standings {
         }
     }
 
-    /// Returns whether a question was cut, and none was asked to its end since.
+    /// Returns whether a check of the domain was cut, and none has run to its end since.
     pub(super) fn owes_repeat(&self, domain: Key, now: Instant) -> bool {
         let record = self.records.get(&domain);
         record.is_some_and(|record| !record.is_repeated && !self.may_cut(domain, now))
@@ -284,7 +289,7 @@ impl Standings {
         if self.records.len() >= MAX_PARTIES && !self.records.contains_key(&key) {
             self.forget(now);
             if self.records.len() >= MAX_PARTIES {
-                // Records that were only quick become new again.
+                // Removes all records except slow ones; quick parties become new again.
                 self.records.retain(|_, record| record.is_slow(now));
             }
             if self.records.len() >= MAX_PARTIES {
@@ -320,7 +325,8 @@ mod tests {
         Party { group: key, account: key, domain: key, is_consumer: false }
     }
 
-    /// Others are present for a minute; whom a session was cut for keeps the last one free for seconds only.
+    /// Others stay present for a minute, but a session cut for a party keeps the last one free only
+    /// for seconds.
     #[tokio::test(start_paused = true)]
     async fn who_must_wait_for_several_reasons_looks_again_when_the_first_of_them_ends() {
         let (mut standings, now) = (Standings::default(), Instant::now());

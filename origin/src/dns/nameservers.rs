@@ -1,4 +1,4 @@
-//! The recursive nameservers, asked one after the other.
+//! The recursive nameservers, queried one after the other.
 
 use std::{
     net::SocketAddr,
@@ -25,14 +25,14 @@ use tokio::time::{Instant, timeout};
 
 use super::{DnsMetrics, MAX_CACHED, NoAnswer, answers::Answer, transport::Transport};
 
-/// It is our failure after the second nameserver (docs/verdicts.md).
+/// Most nameservers per query; after that, it is our failure (docs/verdicts.md).
 const NAMESERVERS_ASKED: usize = 2;
-/// Longest CNAME chain believed.
+/// Longest accepted CNAME chain.
 const MAX_CNAME_STEPS: usize = 8;
-/// Longest cache time of an absence, regardless of its SOA record.
+/// Longest cache time of an absence, even if its SOA record allows more.
 const MAX_CACHED_NEGATIVE: Duration = Duration::from_secs(300);
 
-/// A nameserver that was passed over is asked second for so long.
+/// Time for which a nameserver that was passed over is tried second.
 const PASSED_OVER: Duration = Duration::from_secs(60);
 
 /// The nameservers, asked one after the other.
@@ -66,13 +66,13 @@ impl Nameservers {
         Self { all: vec![Arc::new(only)], metrics }
     }
 
-    /// Returns whether one of them answers.
+    /// Returns whether any of them responds.
     pub(super) async fn are_reachable(&self) -> bool {
         for nameserver in self.in_order() {
             let asked = nameserver.lookup(Name::root(), RecordType::NS).await;
             match asked {
                 Ok(_) | Err(NetError::Dns(DnsError::NoRecordsFound(_))) => return true,
-                // An authoritative server refuses the root, and is alive all the same.
+                // An authoritative server refuses the root, which shows that it is running.
                 Err(NetError::Dns(DnsError::ResponseCode(code)))
                     if code != ResponseCode::ServFail =>
                 {
@@ -84,7 +84,7 @@ impl Nameservers {
         false
     }
 
-    /// The records of `name` that `data` picks from those of this kind.
+    /// Returns the records of `name` that `data` selects from those of this type.
     pub(super) async fn records<T>(
         &self,
         name: &str,
@@ -94,21 +94,21 @@ impl Nameservers {
         let Ok(mut fqdn) = Name::from_ascii(name) else {
             return Answer { records: Err(NoAnswer::NoRecords), until: None };
         };
-        // Without it the search list of the system would be tried.
+        // Otherwise the system's search list would be tried.
         fqdn.set_fqdn(true);
         let mut mute = Vec::new();
         for nameserver in self.in_order() {
             let answer = match nameserver.lookup(fqdn.clone(), kind).await {
                 Ok(lookup) => of_records(&lookup, &data),
                 Err(NetError::Dns(DnsError::NoRecordsFound(none))) => of_absence(&none),
-                // It failed to resolve this name, which is mostly the name's own fault.
+                // Failing to resolve this name is usually the name's own fault.
                 Err(NetError::Dns(DnsError::ResponseCode(ResponseCode::ServFail))) => continue,
                 Err(_) => {
                     mute.push(nameserver);
                     continue;
                 }
             };
-            // If no nameserver answers, that reveals nothing about one of them.
+            // If no nameserver responds, that says nothing about a single one.
             mute.into_iter().for_each(pass_over);
             nameserver.answered();
             return answer;
@@ -116,7 +116,7 @@ impl Nameservers {
         Answer { records: Err(NoAnswer::Failed), until: None }
     }
 
-    /// The nameservers in the configured order, but those last that were passed over lately.
+    /// Returns the nameservers in configured order, with those passed over recently last.
     fn in_order(&self) -> Vec<&Arc<Nameserver>> {
         let mut all: Vec<_> = self.all.iter().collect();
         if all.len() > 1 {
@@ -126,8 +126,9 @@ impl Nameservers {
     }
 }
 
-/// Uses the nameserver second from now on; and first again as soon as it answers for the root, which every recursor
-/// knows: then it was silent about one name, perhaps by its owner's intent.
+/// Uses the nameserver second from now on. It becomes first again as soon as it responds for the
+/// root, which every recursor knows: then it was silent about one name only, perhaps by its owner's
+/// intent.
 fn pass_over(nameserver: &Arc<Nameserver>) {
     nameserver.pass_over();
     if nameserver.verifying.swap(true, Ordering::Relaxed) {
@@ -157,15 +158,16 @@ impl Ask for Resolver<Transport> {
 /// A nameserver and its state.
 struct Nameserver {
     resolver: Arc<dyn Ask>,
-    /// For a nameserver that does not know EDNS (RFC 6891 §7).
+    /// Resolver for nameservers without EDNS (RFC 6891 §7).
     without_edns: Arc<dyn Ask>,
     knows_edns: AtomicBool,
-    /// For one question.
+    /// Time limit of one query.
     timeout: Duration,
-    /// In the configuration, from 1.
+    /// Position in the configuration, from 1.
     place: usize,
     metrics: DnsMetrics,
-    /// Time at which it is tried first again, after another one had the answer that it failed to give.
+    /// Time at which it is tried first again, after another nameserver could answer a query that it
+    /// couldn't.
     due: Mutex<Option<Instant>>,
     /// True while the root is being queried.
     verifying: AtomicBool,
@@ -214,8 +216,8 @@ impl Nameserver {
         answer
     }
 
-    /// Returns whether it is tried in its configured position. Of many concurrent queries, one finds out whether it is
-    /// back.
+    /// Returns whether it is tried in its configured position. Of many concurrent queries, only one
+    /// tests if it responds again.
     fn is_due(&self) -> bool {
         let mut due = self.due();
         match *due {
@@ -254,7 +256,7 @@ fn of_absence<T>(none: &NoRecords) -> Answer<T> {
         ResponseCode::NXDomain => NoAnswer::NoSuchName,
         _ => NoAnswer::NoRecords,
     };
-    // RFC 2308 §5: without a SOA record it is not to be remembered.
+    // Without a SOA record the answer mustn't be cached (RFC 2308 §5).
     let ttl = none.negative_ttl.map(|ttl| Duration::from_secs(ttl.into()));
     let until = ttl.map(|ttl| Instant::now() + ttl.min(MAX_CACHED_NEGATIVE));
     Answer { records: Err(absent), until }
@@ -270,8 +272,8 @@ fn records_of<T>(
     if found.is_empty() || steps > MAX_CNAME_STEPS { Err(NoAnswer::NoRecords) } else { Ok(found) }
 }
 
-/// A resolver that asks one nameserver and nothing else: which of them is asked next is decided here,
-/// as docs/verdicts.md says, and not by the library's statistics.
+/// Returns a resolver for a single nameserver: the next one is chosen here, as described in
+/// docs/verdicts.md, and not by the library's statistics.
 fn resolver(
     nameserver: SocketAddr,
     timeout: Duration,
@@ -293,9 +295,9 @@ fn resolver(
     options.use_hosts_file = ResolveHosts::Never;
     options.preserve_intermediates = true;
     options.positive_max_ttl = Some(MAX_CACHED);
-    // `answers` caches the results, ready for use.
+    // `answers` already caches the results in final form.
     options.cache_size = 0;
-    // Two concurrent queries for each of 512 probes, the default `max_probes`.
+    // Two concurrent queries for each of 512 probes, the default of `max_probes`.
     options.max_active_requests = 1_024;
     Resolver::builder_with_config(config, Transport::default()).with_options(options).build()
 }

@@ -50,18 +50,18 @@ impl RuntimeProvider for Transport {
     fn bind_udp(&self, from: SocketAddr, nameserver: SocketAddr) -> Waiting<'static, Self::Udp> {
         Box::pin(async move {
             let socket = UdpSocket::bind(from).await?;
-            // Unconnected, it would not hear of a "port unreachable", and wait.
+            // An unconnected socket wouldn't receive a "port unreachable", and would wait.
             socket.connect(nameserver).await?;
             Ok(ConnectedSocket { socket, nameserver, asked: Mutex::default() })
         })
     }
 }
 
-/// A socket for one question to one nameserver.
+/// A socket for one query to one nameserver.
 pub(super) struct ConnectedSocket {
     socket: UdpSocket,
     nameserver: SocketAddr,
-    /// The message sent.
+    /// The query that was sent.
     asked: Mutex<Vec<u8>>,
 }
 
@@ -84,7 +84,8 @@ impl DnsUdpSocket for ConnectedSocket {
         Poll::Ready(Ok((room.filled().len(), self.nameserver)))
     }
 
-    /// Heeds errors too, unlike the trait's own: an error does not make a socket readable, and would wake no task.
+    /// Also wakes on errors, unlike the trait's default: an error doesn't make a socket readable,
+    /// and would wake no task.
     fn recv_from<'s, 'b, 'f>(&'s self, buffer: &'b mut [u8]) -> Waiting<'f, (usize, SocketAddr)>
     where
         's: 'f,

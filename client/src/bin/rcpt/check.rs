@@ -1,4 +1,5 @@
-//! `rcpt check`: many addresses at the same time, their verdicts in the order of the input.
+//! `rcpt check`: checks many addresses concurrently, and writes the verdicts in the order of the
+//! input.
 
 use std::{
     collections::BTreeMap,
@@ -46,18 +47,18 @@ pub fn run(service: &Service, args: &Check) -> Result<Ended, Failure> {
     let longest = args.addresses.iter().map(|address| address.chars().count()).max();
     let is_listed = !args.addresses.iter().any(|address| address == "-");
     let width = longest.filter(|_| is_listed).unwrap_or(WIDTH);
-    // It leaves colours out where they are not wanted.
+    // Omits colours if the output isn't a terminal.
     let mut rows = Rows::new(anstream::AutoStream::auto(io::stdout().lock()), format, width);
     let ended = match args.together {
         true => together(&client, args, &mut rows),
         false => checked(&client, args, &mut rows),
     };
-    // Answers that have arrived are written whole, even if a later one failed.
+    // Responses that have arrived are written completely, even if a later one failed.
     let closed = rows.end();
     ended.and_then(|ended| closed.map(|()| ended))
 }
 
-/// Reads all addresses, asks about them in one call and writes the answers.
+/// Reads all addresses, checks them in one call and writes the responses.
 fn together<W: io::Write>(
     client: &Client,
     args: &Check,
@@ -76,7 +77,7 @@ fn together<W: io::Write>(
     Ok(ended)
 }
 
-/// Reads, asks and writes at the same time.
+/// Reads, checks and writes concurrently.
 fn checked<W: io::Write>(
     client: &Client,
     args: &Check,
@@ -88,7 +89,7 @@ fn checked<W: io::Write>(
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let stop = &stop;
-        // Not of the scope: it may be reading a terminal, and is not waited for.
+        // This thread isn't scoped: it may be reading from a terminal, and isn't waited for.
         let addresses = args.addresses.clone();
         thread::spawn(move || read(&addresses, &questions));
         for _ in 0..args.at_once {
@@ -97,7 +98,7 @@ fn checked<W: io::Write>(
         }
         drop(answers);
         let ended = write(rows, &answered, stop);
-        // A worker that waits for room in the channel finds it closed.
+        // A worker that waits for room in the channel finds it closed and ends.
         drop(answered);
         ended
     })
@@ -159,8 +160,8 @@ fn is_one_of_many(args: &Check) -> bool {
     !matches!(&args.addresses[..], [address] if address != "-")
 }
 
-/// Writes in the order of the input. After a failure no further address is checked; verdicts received by then are
-/// written, since they are paid for.
+/// Writes rows in the order of the input. After a failure no further address is checked, but
+/// verdicts received by then are written, since they were charged.
 fn write<W: io::Write>(
     rows: &mut Rows<W>,
     answered: &Receiver<Answered>,

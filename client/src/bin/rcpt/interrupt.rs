@@ -4,17 +4,17 @@ use std::{process, sync::Once};
 
 use parking_lot::Mutex;
 
-/// 128 and SIGINT.
+/// Exit code: 128 plus SIGINT.
 const CODE: i32 = 130;
 
 static SENTENCE: Mutex<String> = Mutex::new(String::new());
 static HANDLER: Once = Once::new();
 
-/// From now on Ctrl-C says this, and ends the command.
+/// Makes Ctrl-C print this sentence and end the command.
 pub fn say(sentence: String) {
     *SENTENCE.lock() = sentence;
     HANDLER.call_once(|| {
-        // Without a handler it ends the command too, without a word.
+        // Without a handler, Ctrl-C ends the command too, but prints nothing.
         let _ = ctrlc::set_handler(|| {
             let sentence = SENTENCE.lock();
             anstream::eprintln!("\nrcpt: {sentence}");

@@ -22,19 +22,19 @@ use crate::{
 /// The state of the service.
 #[derive(Debug, Default)]
 pub struct Service {
-    /// By `Idempotency-Key`: total and name.
+    /// Total and name by `Idempotency-Key`.
     pub scans: BTreeMap<String, (usize, String)>,
     parts: BTreeMap<usize, Vec<String>>,
     answered: usize,
-    /// Requests that get no answer.
+    /// Number of requests that get no response.
     pub cut: usize,
-    /// Requests that are executed, and whose responses are lost.
+    /// Number of requests that are executed but whose response is lost.
     pub lost: usize,
     requests: usize,
     /// Number of requests answered; later ones wait until this is cleared.
     pub held_after: Option<usize>,
     pub state: Option<&'static str>,
-    /// The plan's size of a scan.
+    /// Largest scan of the plan.
     pub most: Option<usize>,
     pub deleted: bool,
 }
@@ -147,7 +147,7 @@ impl Service {
     }
 }
 
-/// The status and reason that the service gives an address, chosen by the address itself.
+/// Returns the status and reason for an address, which depend on the address alone.
 pub fn verdict_of(address: &str) -> (Value, &'static str) {
     match address.as_bytes()[4] % 3 {
         0 => (true.into(), "accepted"),
@@ -208,7 +208,8 @@ impl World {
     }
 }
 
-/// A list with a column before and one after, some repeated addresses, and some malformed ones.
+/// Returns a list with a column before and one after the addresses, including repeated and
+/// malformed ones.
 pub fn list(rows: usize) -> String {
     let mut text = "no,email,comment\n".to_owned();
     for row in 0..rows {
@@ -222,7 +223,7 @@ pub fn list(rows: usize) -> String {
     text
 }
 
-/// Each row once, in order, with the verdict of its own address.
+/// Asserts that each row occurs once, in order, with the verdict of its own address.
 pub fn assert_right(output: &Path, rows: usize) {
     let text = fs::read_to_string(output).unwrap();
     let mut lines = text.lines();

@@ -1,6 +1,6 @@
 //! Parties that hold sessions for long, in virtual time, and the effect on others.
 //!
-//! A session takes a tenth of a second to open, and a probe ends after its budget.
+//! Opening a session takes a tenth of a second, and a probe ends after its budget.
 
 use tokio::time::timeout_at;
 
@@ -21,7 +21,7 @@ pub(super) enum End {
     TimedOut,
 }
 
-/// Runs one check at a server that takes `rcpt` for RCPT.
+/// Runs one check at a server that takes `rcpt` to reply to RCPT.
 pub(super) async fn check(pool: &Arc<Pool<u32>>, want: &Wanted, rcpt: Duration) -> (Duration, End) {
     let started = Instant::now();
     let dialogue = async {
@@ -47,7 +47,7 @@ pub(super) fn text(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
-/// A site with `sessions` sessions, and one new session in `interval` after the first.
+/// Returns a site with `sessions` sessions, and one new session per `interval` after these.
 pub(super) fn site_of(sessions: usize, interval: Duration) -> Arc<Pool<u32>> {
     let limits = Limits { sessions, interval, ..LIMITS };
     let rows = OPERATORS
@@ -66,7 +66,7 @@ fn free(name: &'static str, want: Wanted) -> Wanted {
     Wanted { tenant: Some("free"), account: Some(name), ..want }
 }
 
-/// Asks continuously, one check after the other.
+/// Runs checks continuously, one after the other.
 pub(super) fn insist(
     pool: &Arc<Pool<u32>>,
     want: Wanted,
@@ -82,7 +82,7 @@ pub(super) fn insist(
     })
 }
 
-/// Results of the checks of others, by ten accounts in turn; one a second unless said.
+/// Results of other accounts' checks, by ten accounts in turn; one a second by default.
 pub(super) struct Noticed {
     times: Vec<Duration>,
     ends: Vec<End>,
@@ -144,7 +144,7 @@ fn machine() -> Wanted {
     at("mx.shared-hosting.net", "198.51.100.9")
 }
 
-/// A27: a domain behind a gateway whose own server never answers.
+/// A27: a domain behind a gateway whose own server never replies.
 #[tokio::test(start_paused = true)]
 async fn a_slow_domain_takes_no_more_than_a_share_of_its_operators_and_machines_sessions() {
     for (sessions, in_flight, want) in
@@ -168,7 +168,7 @@ async fn a_slow_domain_takes_no_more_than_a_share_of_its_operators_and_machines_
     }
 }
 
-/// A77: the same by k paying accounts, while others' servers take 0.4 s.
+/// A77: the same for several paying accounts, while others' servers take 0.4 s.
 #[tokio::test(start_paused = true)]
 async fn several_accounts_with_slow_domains_take_no_more_either() {
     for accounts in 1..=5 {
@@ -189,7 +189,7 @@ async fn several_accounts_with_slow_domains_take_no_more_either() {
     }
 }
 
-/// Each check is of a different domain, so that none is known to be slow.
+/// Each check has another domain, so that none is known to be slow.
 #[tokio::test(start_paused = true)]
 async fn ever_new_slow_domains_of_one_account_take_no_more() {
     let pool = site_of(2, 500 * MS);
@@ -207,8 +207,9 @@ async fn ever_new_slow_domains_of_one_account_take_no_more() {
     noticed.assert_good(OPENING + 50 * MS, "new domains");
 }
 
-/// One or several accounts, each of whose checks is of a domain that never answers, beside others that wait for the
-/// only session. A cut is free of charge, and so is a check that waited for long: they must not be unlimited.
+/// One or several accounts whose checks are all of unresponsive domains, while others wait for the
+/// only session. A cut is free, and so is a check that has waited for long: neither may be
+/// unlimited.
 #[tokio::test(start_paused = true)]
 async fn slow_domains_do_not_hold_the_only_session_for_ever() {
     for (accounts, domains) in [(1, "new"), (3, "new"), (5, "new"), (1, "one"), (3, "one")] {
@@ -243,7 +244,7 @@ async fn slow_domains_do_not_hold_the_only_session_for_ever() {
     }
 }
 
-/// An account that is answered quickly between its slow checks.
+/// An account with quick answers between its slow checks.
 #[tokio::test(start_paused = true)]
 async fn quick_answers_in_between_do_not_help_a_slow_account() {
     let pool = site_of(2, 500 * MS);
@@ -281,7 +282,7 @@ async fn tarpits_do_not_starve_another_machine_of_their_network() {
     }
 }
 
-/// Free accounts are one group to all others, and fair among themselves.
+/// To all others, free accounts are one group, but they share it fairly.
 #[tokio::test(start_paused = true)]
 async fn free_accounts_with_slow_domains_hold_up_neither_paying_nor_other_free_accounts() {
     for pays in [true, false] {
@@ -331,7 +332,7 @@ async fn two_quick_accounts_have_half_each() {
     assert!(both.0.max(both.1) <= 4_300 * MS, "{both:?}");
 }
 
-/// Ten slow accounts, of which each has a session or waits for one, and one that was answered quickly.
+/// Ten slow accounts, each with a session or waiting for one, and one account with quick answers.
 #[tokio::test(start_paused = true)]
 async fn a_proven_account_keeps_one_session_of_two() {
     let pool = site_of(2, 500 * MS);
@@ -353,7 +354,7 @@ async fn a_proven_account_keeps_one_session_of_two() {
     assert!(waits <= 12, "each new account may have the other session once: {waits}");
 }
 
-/// A server that delays the refusal of an unknown recipient by five seconds is not cut.
+/// A server that delays the refusal of an unknown recipient by five seconds isn't cut.
 #[tokio::test(start_paused = true)]
 async fn a_refusal_that_is_delayed_by_five_seconds_is_waited_for() {
     let pool = site_of(2, 500 * MS);
@@ -368,7 +369,7 @@ async fn a_refusal_that_is_delayed_by_five_seconds_is_waited_for() {
     assert_eq!(waited.1, End::Answered);
 }
 
-/// A question that was cut has its full time when it is repeated, so that a slow domain is answered.
+/// A repeat after a cut gets its full time, so that a slow domain gets its answer.
 #[tokio::test(start_paused = true)]
 async fn a_domain_is_cut_once() {
     let pool = site_of(2, 500 * MS);
@@ -388,7 +389,7 @@ async fn a_domain_is_cut_once() {
     assert_eq!(check(&pool, &again, 8 * SECOND).await.1, End::Answered);
 }
 
-/// A question with details waits beside its control recipient: both must hear it.
+/// A check with details waits together with its control recipient: both must be notified.
 #[tokio::test(start_paused = true)]
 async fn a_cut_is_heard_by_everybody_who_uses_the_session() {
     let pool = site_of(1, 100 * MS);
@@ -420,7 +421,7 @@ async fn a_thousand_idle_sessions_of_one_account_leave_room_to_others() {
     assert!(started.elapsed() <= SECOND, "they share idle sessions: {:?}", started.elapsed());
 }
 
-/// A13: the gate of a wary domain, and one account that asks ten times a second.
+/// A13: the narrow gate of a domain, and one account with ten requests a second.
 #[tokio::test(start_paused = true)]
 async fn whoever_asks_more_often_passes_a_gate_no_more_often() {
     let pool = pool();
@@ -454,7 +455,7 @@ async fn whoever_asks_more_often_passes_a_gate_no_more_often() {
     assert!(passed >= 12, "{passed}: half of what there is");
 }
 
-/// A23: a batch waits at the floor, and so for longer than a single check must.
+/// A23: a batch waits at the minimum rate, and therefore longer than a single check must.
 #[tokio::test(start_paused = true)]
 async fn a_single_check_does_not_wait_for_the_timer_of_a_batch() {
     let mut waits = Vec::new();
@@ -495,7 +496,7 @@ async fn many_accounts_together_have_less_than_twice_the_refused_recipients_of_a
     }
 }
 
-/// A11: addresses of one /64, which one machine may have all of.
+/// A11: addresses of one /64, all of which may belong to one machine.
 #[tokio::test(start_paused = true)]
 async fn the_addresses_of_one_network_have_few_meters() {
     let pool = pool();

@@ -1,8 +1,9 @@
-//! Sites where nobody was answered before, and accounts that hold every session there, in virtual time.
+//! Sites where nobody has had an answer yet, and accounts that hold every session there, in virtual
+//! time.
 
 use super::{attacks::*, *};
 
-/// The cases in which no new account takes the session that the first cut frees.
+/// Cases in which no new account takes the session that the first cut frees.
 #[tokio::test(start_paused = true)]
 async fn others_wait_for_one_cut_also_where_nobody_was_answered_before() {
     for (sessions, accounts, domains) in [
@@ -33,8 +34,8 @@ async fn others_wait_for_one_cut_also_where_nobody_was_answered_before() {
     }
 }
 
-/// Where the server is slow for everybody, no account is quicker than the others: a session that is kept free for one
-/// would only lie idle. The debts of the accounts, and not a reserve, limit the answers.
+/// If the server is slow for everybody, no account is quicker than the others: a session kept free
+/// for one would only be idle. The accounts' debts limit the answers here, not a reserve.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_slow_for_everybody_answers_many_accounts_as_often_as_two() {
     for accounts in [2, 4] {
