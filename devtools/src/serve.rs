@@ -28,20 +28,20 @@ enum Command {
         #[serde(default)]
         two_factor: bool,
     },
-    /// A code of this secret that was not given out before.
+    /// Returns an unused code of this secret.
     Code {
         secret: String,
     },
-    /// Six digits that are no code of this secret now.
+    /// Returns six digits that aren't a current code of this secret.
     WrongCode {
         secret: String,
     },
-    /// The `nth` mail to an address, from 1, waited for: `{from, to, subject, text, html, link}`.
+    /// Waits for the `nth` email to an address, from 1: `{from, to, subject, text, html, link}`.
     Mail {
         to: String,
         nth: usize,
     },
-    /// The rows of one statement on D1.
+    /// Returns the rows of a D1 statement.
     Sql {
         sql: String,
         params: Vec<Value>,
@@ -57,21 +57,22 @@ enum Command {
 }
 
 struct World {
-    /// Locked for writing while a part of it starts or ends.
+    /// Write-locked while a part of it starts or ends.
     stack: RwLock<Stack>,
     webhooks: FakeWebhook,
-    /// By secret: each remembers which codes it gave out.
+    /// Authenticators by secret; each remembers the codes it has returned.
     authenticators: RefCell<HashMap<String, Rc<Authenticator>>>,
 }
 
-/// Starts the service and obeys until standard input ends.
+/// Starts the service and executes commands until standard input ends.
 ///
-/// It is called in a [`tokio::task::LocalSet`].
+/// It must be called within a [`tokio::task::LocalSet`].
 ///
 /// # Errors
 /// A part does not start, or standard output is gone.
 pub async fn run() -> Result<()> {
-    // Attempts of an account wait as in production. Those of a network do not: all tests come from one.
+    // Attempts on an account are throttled as in production. Attempts of a network aren't, because
+    // all tests share one.
     let webhooks = FakeWebhook::start();
     let stack = Stack::builder().with_waits().webhooks(webhooks.port).on_localhost();
     let stack = stack
@@ -90,7 +91,7 @@ pub async fn run() -> Result<()> {
                 let Some(line) = line? else { return Ok(()) };
                 let (world, done) = (Rc::clone(&world), done.clone());
                 spawn_local(async move {
-                    // The other end is gone only when everything ends.
+                    // The receiver only ends together with everything else.
                     let _ = done.send(answer(&line, world).await);
                 });
             }
@@ -103,7 +104,7 @@ async fn answer(line: &str, world: Rc<World>) -> Value {
     let mut request: Value = serde_json::from_str(line).unwrap_or_default();
     let id = request.as_object_mut().and_then(|request| request.remove("id"));
     let line = line.to_owned();
-    // A task of its own, since the harness panics where something is not as documented.
+    // A separate task, since the harness panics on undocumented behaviour.
     let obeyed =
         spawn_local(
             async move { world.obey(serde_json::from_value(request).context(line)?).await },

@@ -1,4 +1,4 @@
-//! Credentials and proofs of callers: pure rules, no storage.
+//! Credentials and proofs of callers: pure rules without storage.
 
 pub mod account_reference;
 pub mod address_hash;

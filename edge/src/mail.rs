@@ -1,5 +1,5 @@
-//! The emails we send: short, no tracking, no secret beyond the one link. Links start with the configured
-//! portal address and with nothing that came from a request.
+//! The emails we send: short, without tracking, and without secrets except the one link. Links
+//! start with the configured portal URL and contain nothing from a request.
 
 mod keys;
 mod layout;
@@ -28,7 +28,7 @@ pub struct Mail {
 #[derive(Debug)]
 enum Paragraph {
     Text(String),
-    /// The one thing to do.
+    /// The only requested action.
     Button {
         label: &'static str,
         link: String,
@@ -40,7 +40,7 @@ enum Paragraph {
 const LANGUAGE: &str = "en";
 
 impl Mail {
-    /// Begins with the reader's name, where that is known.
+    /// Starts an email with the reader's name, if known.
     #[inline(never)]
     fn new(subject: &'static str, portal_url: &str, name: &str) -> Self {
         let greeting = if name.is_empty() { "Hi,".into() } else { format!("Hi {name},") };
@@ -67,13 +67,13 @@ impl Mail {
         self.paragraph(Paragraph::Button { label, link })
     }
 
-    /// For an email that a stranger can cause by typing an address.
+    /// Adds the opt-out link, for emails that a stranger can cause by typing an address.
     fn with_opt_out(mut self, token: &str) -> Self {
         self.opt_out_link = Some(format!("{}/stop-emails?token={token}", self.portal_url));
         self
     }
 
-    /// Advice in case somebody else did it: the same in every notice.
+    /// Adds the advice for actions by somebody else, which is the same in every notice.
     fn unless_you(self) -> Self {
         let link = format!("{}/forgot", self.portal_url);
         self.text(
@@ -82,7 +82,8 @@ impl Mail {
         .button("Set a new password", link)
     }
 
-    /// The email in its envelope. `contact` is where its reader may ask: a URL or an email address.
+    /// Returns the email in its envelope. `contact`, a URL or an email address, is for the reader's
+    /// questions.
     pub fn to<'a>(&'a self, recipient: &'a str, contact: Option<&str>) -> EmailMessage<'a> {
         EmailMessage {
             to: recipient,
@@ -118,8 +119,8 @@ pub fn confirm(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
         )
 }
 
-/// The same after a second registration. One of the two may be a stranger's, whose password the link must not confirm
-/// silently.
+/// Like [`confirm`], after a second registration. One of the two may be a stranger's, whose
+/// password the link must not confirm silently.
 pub fn confirm_again(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Confirm your email address", portal_url, "")
         .text(format!(
@@ -143,8 +144,9 @@ pub fn already_registered(recipient: &str, portal_url: &str, opt_out_token: &str
         .with_opt_out(opt_out_token)
 }
 
-/// The same where another spelling of the mailbox has an account. It doesn't name that one: if the provider's rule is
-/// right, its owner reads this; if not, the reader learns nothing of the other.
+/// Like [`already_registered`], if another spelling of the mailbox has an account. It doesn't name
+/// that spelling: if the provider's rule is right, its owner reads this; if not, the reader learns
+/// nothing about the other account.
 pub fn another_spelling(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
     Mail::new("You already have an account", portal_url, "")
         .text(format!(
@@ -159,7 +161,7 @@ pub fn another_spelling(recipient: &str, portal_url: &str, opt_out_token: &str) 
         .with_opt_out(opt_out_token)
 }
 
-/// Confirms a new address: carries the link that makes it the account's.
+/// Confirms a new address: contains the link that gives it to the account.
 pub fn confirm_change(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Confirm your new email address", portal_url, "")
         .text(format!(
@@ -172,7 +174,8 @@ pub fn confirm_change(recipient: &str, portal_url: &str, token: &MailedToken) ->
         )
 }
 
-/// Goes to the old address once the account has another one. The link freezes the account or undoes the change.
+/// Informs the old address of a completed change. The link freezes the account or undoes the
+/// change.
 pub fn address_changed_away(
     name: &str,
     portal_url: &str,
@@ -231,7 +234,7 @@ pub fn no_account(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mai
         .with_opt_out(opt_out_token)
 }
 
-/// Sent when the account is gone, to the address that it had.
+/// Confirms a deletion to the address of the deleted account.
 pub fn deleted(name: &str, portal_url: &str, deed: &Deed) -> Mail {
     Mail::new("Your account has been deleted", portal_url, name)
         .text(
@@ -254,11 +257,11 @@ pub fn plan_changed(name: &str, portal_url: &str, plan: &str, until: Option<i64>
 /// Time and place of an event in an account.
 #[derive(Debug, Clone, Default)]
 pub struct Deed {
-    /// Unix seconds.
+    /// Time in Unix seconds.
     pub at: i64,
-    /// Such as "Firefox on Linux".
+    /// For example "Firefox on Linux".
     pub browser: String,
-    /// Two letters; empty where it is unknown.
+    /// Two letters; empty if unknown.
     pub country: String,
 }
 
@@ -273,7 +276,7 @@ impl Deed {
     }
 }
 
-/// Such as "7 May 2026, 08:05 UTC".
+/// Formats a time, such as "7 May 2026, 08:05 UTC".
 fn shown(at: i64) -> Option<String> {
     let time = DateTime::from_timestamp(at, 0)?;
     Some(time.format("%-d %B %Y, %H:%M UTC").to_string())

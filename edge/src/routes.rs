@@ -1,4 +1,4 @@
-//! The whole route table. A path and its method are named once, in the handler's own description.
+//! The complete route table. Each path and method occurs only once, in the handler's attribute.
 
 use std::sync::Arc;
 
@@ -53,8 +53,8 @@ mod usage;
 pub mod validate_email;
 mod validate_emails;
 
-/// Makes the router of all handlers and, for tests, the list of their descriptions. The second is not in
-/// the Worker: `edge/openapi.json` is written by a test and served as a file.
+/// Builds the router of all handlers and, for tests, the list of their descriptions. The Worker
+/// doesn't contain the descriptions: a test writes `edge/openapi.json`, which is served as a file.
 macro_rules! operations {
     ($($resource:ident::$handler:ident,)+) => { pastey::paste! {
         fn operations() -> Router<Arc<App>> {
@@ -63,7 +63,7 @@ macro_rules! operations {
             router
         }
 
-        /// Every path of the table, with its parameters in braces.
+        /// Returns every path of the table, with parameters in braces.
         fn paths() -> Vec<String> {
             vec![$(<$resource::[<__path_ $handler>] as Path>::path()),+]
         }
@@ -146,7 +146,7 @@ operations! {
     site::site,
 }
 
-/// The router over the table.
+/// Builds the router.
 pub fn router(app: Arc<App>) -> Router {
     let mut router = operations();
     if app.config.operator_secrets.is_some() {
@@ -163,7 +163,7 @@ pub fn router(app: Arc<App>) -> Router {
 /// The prefix of every path of the API.
 const PREFIX: &str = "/v1";
 
-/// 404, which names the right path where only the prefix is missing.
+/// Returns the 404, which names the right path if only the prefix is missing.
 fn not_found(path: &str) -> Error {
     let intended_path = format!("{PREFIX}{path}");
     let detail = if path.split('/').nth(1) == PREFIX.split('/').nth(1) {

@@ -1,7 +1,9 @@
-//! The SQL, one file per table family. Rows of an account are in the account's own database, which a function receives;
-//! `databases.rs` chooses it. Every function is one round trip to D1 unless documented otherwise, and decides in the
-//! statement itself: a value read by one statement may be stale in the next. Their error is
-//! [`Error::unavailable`](crate::error::Error::unavailable), when the database fails; then nothing has changed.
+//! SQL statements, with one file per family of tables. An account's rows are in its own database,
+//! which each function gets as an argument; `databases.rs` chooses it. Unless documented otherwise,
+//! each function makes one round trip to D1 and decides within the statement: a value read by one
+//! statement may be outdated in the next. Functions fail with
+//! [`Error::unavailable`](crate::error::Error::unavailable) when the database fails; then nothing
+//! has changed.
 
 pub mod accounts;
 pub mod addresses;
@@ -35,12 +37,12 @@ pub mod two_factor;
 pub mod usage_days;
 pub mod webhooks;
 
-/// Selects the account that a reset link belongs to: `?1` hash of the token, `?2` now.
+/// Selects the account of a reset link: `?1` hash of the token, `?2` now.
 const BY_RESET_LINK: &str = "state = 'confirmed' AND id = (
      SELECT account_id FROM mailed_tokens WHERE purpose = 'reset'
        AND (hash = ?1 AND expires_at > ?2 OR next_hash = ?1 AND next_expires_at > ?2))";
 
-/// Demands of the session `s` that it was used within the last two hours: nobody sits before it any more otherwise.
+/// Requires that session `s` was used within the last two hours.
 const IS_IN_USE: &str = "max(s.seen_at, s.created_at) > unixepoch() - 7200";
 
 /// Authorises by session: `?1` account, `?2` session.

@@ -50,7 +50,7 @@ async fn all(app: &App, limits: &RunLimits) {
         log::failure("hashes of mailboxes", &error);
     }
     limits.share(0, 0);
-    // Last: it waits for servers of customers.
+    // Last, because it waits for customers' servers.
     webhooks::run(app, turn).await;
 }
 

@@ -13,7 +13,7 @@ use crate::{
     store::{self, notices::DueNotices},
 };
 
-/// Sends an account's notices after the response. The scheduled run repeats failures.
+/// Sends an account's notices after the response. The scheduled run retries failures.
 pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId, deed: Deed) {
     let app = Arc::clone(app);
     deferred.after_response(async move {
@@ -27,7 +27,7 @@ pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId, deed: Deed)
     });
 }
 
-/// Emails of one run, over all databases: the platform gives a scheduled event 30 s.
+/// Emails per run over all databases: the platform limits a scheduled event to 30 s.
 pub const MOST_AT_ONCE: u64 = 50;
 
 /// Records the event, so that a later email can also give its time and place, and sends the emails that are due.
@@ -41,8 +41,8 @@ async fn tell(
     send(app, database, Some(account), MOST_AT_ONCE).await
 }
 
-/// Sends at most a given number of due emails, of one account or a whole database. An email that can't be handed over
-/// stays due. Returns the number of attempts.
+/// Sends at most a given number of due emails, of one account or a whole database. An email that
+/// can't be sent stays due. Returns the number of attempts.
 ///
 /// # Errors
 /// [`Error::unavailable`] when the database fails.
@@ -57,7 +57,7 @@ pub async fn send(
     for notice in due {
         let delivery = match mail(app, database, &notice).await? {
             Some(mail) => app.mailer.send(mail.to(&notice.email, app.config.site.contact())).await,
-            // No event is left to announce.
+            // All events have been announced.
             None => Ok(()),
         };
         match delivery {
@@ -71,7 +71,7 @@ pub async fn send(
 async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Option<Mail>, Error> {
     let (portal_url, name) = (&app.config.portal_url, &notice.display_name);
     if notice.kind == Notice::PlanChanged {
-        // The plan in force when the email is written: one email may cover several changes.
+        // Uses the plan at the time of writing, because one email may cover several changes.
         let plan = store::plans::of_account(database, notice.account_id).await?;
         return Ok(plan.map(|now| mail::plan_changed(name, portal_url, &now.plan, now.until)));
     }
@@ -87,7 +87,7 @@ async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Opt
             .collect();
         let last = notice.last_deed();
         let mail = || mail::keys_suspended(portal_url, name, &keys, last.as_ref());
-        // Confirmed or ended before the mail could be handed over.
+        // The keys were confirmed or ended before the email could be sent.
         return Ok((!keys.is_empty()).then(mail));
     }
     if notice.kind == Notice::RecoveryPending {

@@ -1,4 +1,4 @@
-//! Steps of JavaScript (`glue.js`) in place of many crossings each.
+//! JavaScript functions (`glue.js`) that each replace many calls from wasm.
 
 use worker::{
     js_sys::{Array, Promise},
@@ -12,7 +12,7 @@ extern "C" {
     #[wasm_bindgen(js_name = headOf)]
     pub fn head_of(request: &Request, names: &str) -> String;
 
-    /// A response with this text and this `ResponseInit` in JSON (Fetch §5.5).
+    /// Returns a response with this text and this `ResponseInit` in JSON (Fetch §5.5).
     #[wasm_bindgen(catch)]
     pub fn answer(body: Option<&str>, init: &str) -> Result<Response, JsValue>;
 
@@ -20,14 +20,15 @@ extern "C" {
     #[wasm_bindgen(js_name = bodyOf)]
     pub fn body_of(request: &Request, limit: usize) -> Promise;
 
-    /// A promise of the text under this URL, or of nothing after `patience` milliseconds.
+    /// Returns a promise of the cached text for this URL, or of nothing after `patience`
+    /// milliseconds.
     #[wasm_bindgen(js_name = textOf)]
     pub(super) fn text_of(cache: &Cache, url: &str, patience: u32) -> Promise;
 
     /// Returns a promise of the JSON text of the prepared statements' results; the parameters are JSON too.
     pub(super) fn ask(database: &JsValue, statements: &Array, params: &str) -> Promise;
 
-    /// A promise of whether a rate limit binding lets one more through.
+    /// Returns a promise of whether a rate limit binding admits another request.
     pub(super) fn admits(shield: &JsValue, key: &str) -> Promise;
 
     /// A promise of whether a signature is that of a public key; it fails where the JWK is no key.

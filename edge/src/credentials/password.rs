@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use super::common_passwords::CommonPasswords;
 use crate::{account::AccountAddress, error::Error};
 
-/// Characters, not bytes: a passphrase in Greek may be as long as one in English.
+/// Length in characters instead of bytes: a passphrase in Greek may be as long as one in English.
 const LENGTH: std::ops::RangeInclusive<usize> = 8..=128;
 
 /// OWASP's second argon2id recommendation: 19 MiB, two passes, one lane.
@@ -60,25 +60,26 @@ impl<'de> Deserialize<'de> for Password {
 pub enum PasswordCheck {
     Wrong,
     Right,
-    /// Right, and the stored hash has other parameters than today's or isn't of the normal form: it can be renewed.
+    /// Correct, but the stored hash has outdated parameters or isn't of the normal form, and can be
+    /// renewed.
     Outdated,
 }
 
-/// Leave to hash one password.
+/// Permission to hash one password.
 #[derive(Debug)]
 pub struct Turn(());
 
 impl Turn {
-    /// For `limits::hashing` alone, which hands the turns out.
+    /// Only `limits::hashing`, which grants the permissions, may call this.
     pub const fn granted() -> Self {
         Self(())
     }
 }
 
-/// Returns whether `password` is allowed for the account of `address`. Nothing is trimmed, here or at sign-in.
+/// Returns whether `password` is allowed for the account of `address`. Nothing is trimmed, neither
+/// here nor at sign-in.
 ///
-/// # Errors
-/// The rule that it breaks, for its owner to read.
+/// # Errors The broken rule, as a text for the owner.
 pub fn check_rules(
     password: &Password,
     address: &AccountAddress,
@@ -116,7 +117,7 @@ fn resembles(password: &str, address: &AccountAddress) -> bool {
         .any(|part| part == password || part == reversed)
 }
 
-/// Hashes to a PHC string.
+/// Hashes a password to a PHC string.
 ///
 /// # Errors
 /// [`Error::internal`].
@@ -139,8 +140,7 @@ pub fn void_hash(salt: [u8; SALT_BYTES], tag: [u8; 32]) -> String {
 
 /// Compares with a stored hash.
 ///
-/// # Errors
-/// [`Error::internal`] when the stored hash cannot be read.
+/// # Errors [`Error::internal`] when the stored hash can't be parsed.
 pub fn verify(_turn: Turn, password: &Password, stored: &str) -> Result<PasswordCheck, Error> {
     let parsed = PasswordHash::new(stored).map_err(unhashable)?;
     let argon2id = argon2id()?;
@@ -158,8 +158,8 @@ pub fn verify(_turn: Turn, password: &Password, stored: &str) -> Result<Password
     })
 }
 
-/// Does the work of [`verify`] for an address without an account, so that the duration reveals nothing. Always
-/// [`PasswordCheck::Wrong`].
+/// Does the work of [`verify`] for an address without an account, so that the duration reveals
+/// nothing. Always returns [`PasswordCheck::Wrong`].
 ///
 /// # Errors
 /// [`Error::internal`].
@@ -170,7 +170,7 @@ pub fn verify_nothing(_turn: Turn, password: &Password) -> Result<PasswordCheck,
     Ok(PasswordCheck::Wrong)
 }
 
-/// Returns whether the stored hash was made with other parameters than today's.
+/// Returns whether the stored hash has outdated parameters.
 fn is_outdated(stored: &str) -> bool {
     !stored.starts_with(&parameters())
 }
@@ -290,7 +290,7 @@ mod tests {
             let verdict = verify(Turn::granted(), &"cafe meadow".into(), &stored).unwrap();
             assert_eq!(verdict, PasswordCheck::Wrong);
         }
-        // Compatibility forms stay apart: no keyboard sends one for the other.
+        // Compatibility forms stay different, because no keyboard replaces one by the other.
         assert!(Password::from("\u{fb01}re").typed.is_none());
     }
 

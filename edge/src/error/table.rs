@@ -1,4 +1,4 @@
-//! Every error, once: its constructor, status, code and text (docs/interface.md, Errors).
+//! All errors, each with its constructor, status, code and text (docs/interface.md, Errors).
 
 use std::fmt::Display;
 
@@ -6,9 +6,9 @@ use axum::http::StatusCode;
 
 use super::{Challenge, Error};
 
-/// Each row is `constructor(arguments) => status, "code", "text"`. The text may name the arguments. Behind it may stand
-/// `after` with the seconds of `Retry-After`, `challenge` with the credentials that a 401 asks for, and `because` with a
-/// cause for the log.
+/// Each row is `constructor(arguments) => status, "code", "text"`. The text may name the arguments.
+/// It may be followed by `after` with the seconds of `Retry-After`, `challenge` with the
+/// credentials that a 401 requests, and `because` with a cause for the log.
 macro_rules! errors {
     ($(
         $(#[$doc:meta])*
@@ -43,14 +43,14 @@ errors! {
     invalid_query(detail: &'static str) => S::BAD_REQUEST, "invalid_query", "{detail}";
     invalid_idempotency_key() => S::BAD_REQUEST, "invalid_idempotency_key",
         "The Idempotency-Key must have 16 to 255 printable ASCII characters without spaces.";
-    /// The first request with this key has no answer yet.
+    /// The first request with this key has no response yet.
     idempotency_key_in_use() => S::CONFLICT, "idempotency_key_in_use",
         "A request with this Idempotency-Key is being answered. Try again in a second.", after 1;
-    /// The key was sent before with another request. Nothing is counted.
+    /// The key was sent before with another request. Nothing is charged.
     idempotency_key_reused() => S::UNPROCESSABLE_ENTITY, "idempotency_key_reused",
         "This Idempotency-Key was used for another request. Use a new one for each.";
     not_found() => S::NOT_FOUND, "not_found", "There is nothing at this path.";
-    /// 404 with a text that names the path that was meant.
+    /// 404 with a text that names the intended path.
     no_such_path(detail: impl Display) => S::NOT_FOUND, "not_found", "{detail}";
     method_not_allowed() =>
         S::METHOD_NOT_ALLOWED, "method_not_allowed", "Method not allowed. See the Allow header.";
@@ -70,7 +70,7 @@ errors! {
         "More than one API key was sent: send one X-API-Key header.", challenge Key;
     invalid_session() => S::UNAUTHORIZED, "invalid_session",
         "Invalid or expired session token. Sign in again.";
-    /// An API key in the place of a session token.
+    /// An API key was sent instead of a session token.
     key_as_session() => S::UNAUTHORIZED, "invalid_session",
         "This is an API key: send it in the X-API-Key header. Account endpoints need a session token. \
          You get one by signing in.";
@@ -80,18 +80,18 @@ errors! {
     invalid_credentials() => S::UNAUTHORIZED, "invalid_credentials",
         "The email or password is wrong, or the address hasn't been confirmed yet.";
     deactivated() => S::FORBIDDEN, "deactivated", "This account has been deactivated.";
-    /// The operator has deactivated the API key; replacing it would not bring it back.
+    /// The operator has deactivated the API key, and replacing it won't reactivate it.
     key_deactivated() =>
         S::FORBIDDEN, "key_deactivated", "The API key of this account has been deactivated.";
-    /// A named key after its end.
+    /// A named key was used after its end.
     key_expired() => S::UNAUTHORIZED, "key_expired", "This API key has expired.", challenge Key;
-    /// A named key that waits for its owner after a recovery of the account.
+    /// A named key awaits its owner's confirmation after a recovery of the account.
     key_suspended() => S::UNAUTHORIZED, "key_suspended",
         "This API key is suspended until its owner confirms it on the API key page.", challenge Key;
     network_not_allowed() => S::FORBIDDEN, "network_not_allowed",
         "This API key can't be used from this network.";
     missing_right() => S::FORBIDDEN, "missing_right", "This API key doesn't have the right to do this.";
-    /// A key of mode `test` is for the sandbox alone.
+    /// A key of mode `test` was used for something other than the sandbox.
     test_key() => S::FORBIDDEN, "test_key",
         "This is a test key: it only checks sandbox addresses, such as accepts@sandbox.test.";
     no_such_key() => S::NOT_FOUND, "no_such_key", "There is no such key. It may have been ended already.";
@@ -114,9 +114,9 @@ errors! {
         "There is no such passkey. It may have been removed already.";
     too_many_passkeys() => S::CONFLICT, "too_many_passkeys",
         "This account has 20 passkeys. Remove one to add another.";
-    /// The password was asked again within a session, and was wrong.
+    /// The password required within a session is wrong.
     wrong_password() => S::FORBIDDEN, "wrong_password", "The password is wrong.";
-    /// 401 where the code signs in, 403 within a session.
+    /// 401 at sign-in, 403 within a session.
     totp_required(status: StatusCode) => status, "totp_required",
         "Two-factor authentication is on. Send a current code or a recovery code in totp_code.";
     totp_invalid(status: StatusCode) => status, "totp_invalid",
@@ -125,13 +125,14 @@ errors! {
     // --- the account
 
     invalid_email(detail: impl Display) => S::BAD_REQUEST, "invalid_email", "{detail}";
-    /// DNS has no such domain; everybody gets this error, before any look-up of accounts.
+    /// The domain doesn't exist in DNS; everybody gets this error, before any look-up of accounts.
     no_such_domain(domain: &str) => S::BAD_REQUEST, "undeliverable_email",
         "The domain {domain} doesn't exist. Check the spelling of your email.";
-    /// The domain says in DNS that it gets no email.
+    /// The domain declares in DNS that it gets no email.
     domain_without_mail(domain: &str) => S::BAD_REQUEST, "undeliverable_email",
         "The domain {domain} doesn't accept email. Use another address.";
-    /// By the list alone: every address of the domain gets this error. `contact` receives reports of mistakes.
+    /// The list alone decides, so every address of the domain gets this error. `contact` receives
+    /// reports of mistakes.
     disposable_email(domain: &str, day: &str, contact: &str) => S::BAD_REQUEST, "disposable_email",
         "{domain} is on our list of disposable domains of {day}. Use another address. If it's there by mistake, \
          tell {contact}.";
@@ -147,7 +148,7 @@ errors! {
     /// account.
     invalid_change_token() => S::BAD_REQUEST, "invalid_token",
         "This link isn't valid. It may have been used, replaced by a newer one, or expired.";
-    /// The old mailbox of a change of the address has frozen the account.
+    /// The account was frozen from the old mailbox after a change of its address.
     account_frozen() => S::FORBIDDEN, "account_frozen",
         "This account is frozen for a day, because its previous address has asked for it. Its address, password, \
          two-factor authentication and API key can't be changed, and it can't be deleted.";
@@ -156,13 +157,13 @@ errors! {
     invalid_reset_token() => S::BAD_REQUEST, "invalid_token",
         "This link isn't valid. It may have been used, replaced by a newer one, or expired. Ask for a \
          new one.";
-    /// The account has no such session, or not any more.
+    /// The account has no such session, or no longer.
     no_such_session() => S::NOT_FOUND, "no_such_session",
         "There is no such session. It may have ended already.";
     totp_already_on() => S::CONFLICT, "totp_already_on",
         "Two-factor authentication is already on. Turn it off first.";
     totp_not_on() => S::CONFLICT, "totp_not_on", "Two-factor authentication isn't on.";
-    /// There is no pending secret that the code could belong to.
+    /// No pending secret exists for this code.
     totp_not_set_up() => S::CONFLICT, "totp_not_set_up", "Start two-factor setup first.";
 
     // --- scans
@@ -184,7 +185,7 @@ errors! {
         "This part has {expected} addresses, no more and no fewer.";
     part_conflict() => S::CONFLICT, "part_conflict",
         "This part was sent before with other addresses. Nothing was changed.";
-    /// The part can't be compared: it isn't there, or has fewer than two different addresses.
+    /// The part can't be compared: it doesn't exist, or has fewer than two different addresses.
     nothing_to_match() => S::CONFLICT, "nothing_to_match",
         "This part can't be compared: it isn't in yet, or has fewer than two different addresses.";
     /// The part's comparisons are used up: it is neither compared nor accepted again.
@@ -203,12 +204,13 @@ errors! {
 
     // --- our side
 
-    /// No origin gave a verdict; the check is not counted. An origin that is being restarted is back within seconds.
+    /// No origin returned a verdict; the check isn't charged. A restarting origin is available
+    /// again within seconds.
     upstream(cause: impl Into<String>) => S::BAD_GATEWAY, "upstream",
         "Upstream error: the check couldn't be completed and wasn't counted. Retry in 5 seconds.",
         after 5, because cause;
-    /// Storage, mail or configuration failed; the cause is in the log under the request id. Storage that fails tends to
-    /// fail for longer than a restart takes.
+    /// Storage, mail or configuration failed; the cause is in the log under the request id. Failing
+    /// storage usually takes longer to recover than a restart.
     unavailable(cause: impl Into<String>) => S::SERVICE_UNAVAILABLE, "unavailable",
         "The service is temporarily unavailable. Try again in 10 seconds.", after 10, because cause;
     /// A broken assumption in our code; the log has the cause under the request id.
@@ -216,12 +218,12 @@ errors! {
         "Something went wrong on our side.", because cause;
 }
 
-/// The codes of the 429s in `limits.rs`, which have a shape of their own.
+/// Codes of the 429 errors in `limits.rs`, which have their own shape.
 pub(super) const USED_UP: &str = "used_up";
 pub(super) const TOO_MANY_IN_FLIGHT: &str = "too_many_in_flight";
 pub(super) const THROTTLED: &str = "throttled";
 
-/// Every `code`, each once.
+/// Returns each `code` once.
 pub(super) fn codes() -> Vec<&'static str> {
     let mut codes: Vec<&str> = Vec::new();
     for code in ROWS.iter().copied().chain([USED_UP, TOO_MANY_IN_FLIGHT]) {

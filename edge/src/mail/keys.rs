@@ -7,7 +7,7 @@ use super::{Deed, Mail, Paragraph, shown};
 pub struct SuspendedKey {
     pub is_passkey: bool,
     pub name: String,
-    /// Unix seconds.
+    /// Creation time in Unix seconds.
     pub created_at: i64,
 }
 

@@ -1,4 +1,4 @@
-//! The account itself: shown to its owner, and deleted by them.
+//! The account itself: its owner can see and delete it.
 
 use std::sync::Arc;
 
@@ -106,7 +106,7 @@ pub async fn delete(
         return Err(member.refused(&app, &context, &right).await?);
     };
     tell(&app, &context, member);
-    // The account has ended. The scheduled run completes any failed or further step.
+    // The account is already deleted. The scheduled run completes failed and remaining steps.
     if let Err(error) = deletions::tell(&app.databases, database, &[deleted]).await {
         log::failure("the directory of a deletion", &error);
     }
@@ -116,7 +116,8 @@ pub async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Emails the owner that the account has been deleted. Once: its address isn't stored for a second try.
+/// Emails the owner that the account was deleted. There is no retry, because the address isn't
+/// stored.
 fn tell(app: &Arc<App>, context: &RequestContext, Member { account, .. }: Member) {
     let (app, deed) = (Arc::clone(app), context.deed());
     context.deferred.after_response(async move {

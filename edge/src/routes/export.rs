@@ -1,5 +1,5 @@
-//! All data of an account in one document, for its owner: the answers of the operations that show it, and what no other
-//! one shows.
+//! All data of an account in one document for its owner: the responses of the operations that show
+//! it, and data that no other operation shows.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ struct OperatorAction {
     value: String,
 }
 
-/// Scans that are read at once.
+/// Scans read per query.
 const PAGE: u32 = 500;
 
 /// Export the account's data
@@ -115,10 +115,10 @@ pub async fn export(
     }))
 }
 
-/// Page after page; an account keeps a bounded number of scans.
+/// Reads page by page; the number of an account's scans is limited.
 async fn all_scans(app: &App, session: Session, now: u64) -> Result<Vec<Scan>, Error> {
     let database = app.databases.of(session.account)?;
-    // After every id, all of which begin with a letter.
+    // A text greater than every id, since ids begin with other letters.
     let (mut all, mut before) = (Vec::new(), "~".to_owned());
     loop {
         let page = scans::list(database, session.into(), &before, PAGE).await?;

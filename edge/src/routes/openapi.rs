@@ -1,5 +1,5 @@
-//! The OpenAPI 3.1 document, put together from the handlers' descriptions. In tests only: `make openapi`
-//! writes `edge/openapi.json`, a test compares it, the Worker serves it.
+//! The OpenAPI 3.1 document, assembled from the handlers' descriptions. It exists only in tests:
+//! `make openapi` writes `edge/openapi.json`, a test compares it, and the Worker serves it.
 
 mod completion;
 mod examples;
@@ -51,8 +51,8 @@ impl Description {
         P::schemas(&mut schemas);
         let mut operation = P::operation();
         operation.tags = Some(P::tags().into_iter().map(str::to_owned).collect());
-        // Lines of a doc comment are lines of its source, not of the text.
-        // An operation without credentials gets an empty list, which says so explicitly.
+        // Line breaks in a doc comment belong to the source, not to the text. An operation without
+        // credentials gets an explicitly empty list.
         operation.security.get_or_insert_default();
         let text =
             |text: String| text.replace("\n\n", "\r").replace('\n', " ").replace('\r', "\n\n");
@@ -60,7 +60,8 @@ impl Description {
         Self { path: P::path(), methods: P::methods(), operation, schemas }
     }
 
-    /// No body is an object without members, so a body that needs none may be absent.
+    /// A missing body counts as an object without members, so it is optional unless a member is
+    /// required.
     fn needs_a_body(&self) -> bool {
         let body = self.operation.request_body.as_ref();
         let body = serde_json::to_value(body).unwrap();
@@ -71,7 +72,7 @@ impl Description {
         })
     }
 
-    /// Adds the answers that every operation like it can give, unless it has described its own.
+    /// Adds the responses common to all such operations, unless it describes its own.
     fn completed(mut self) -> Self {
         let mut common = Vec::new();
         let is_needed = self.needs_a_body();
@@ -143,11 +144,11 @@ fn retry_after() -> Header {
     seconds
 }
 
-/// The whole document.
+/// Returns the whole document.
 fn document() -> Value {
     let mut document = serde_json::to_value(described()).unwrap();
     document["components"]["schemas"]["WebhookEvent"] = webhooks::schema();
-    // That schema allows for the empty data of a test, and so doesn't refer to this one.
+    // The webhook's schema also allows the empty data of a test, so this one isn't used.
     document["components"]["schemas"].as_object_mut().unwrap().remove("EndedScanData");
     document["webhooks"] = webhooks::described();
     completion::complete(&mut document);
@@ -184,7 +185,7 @@ fn described() -> OpenApi {
     let mut license = License::new("MIT OR Apache-2.0");
     license.identifier = Some("MIT OR Apache-2.0".to_owned());
     info.license = Some(license);
-    // The portal's build puts the service's own address there.
+    // The portal's build replaces this by the service's URL.
     let mut server = Server::new("/");
     server.description = Some("The host that serves this document".to_owned());
     OpenApiBuilder::new()
@@ -202,7 +203,7 @@ fn described() -> OpenApi {
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
 
-/// `make openapi` sets the variable and so writes the file instead.
+/// With the variable that `make openapi` sets, the test writes the file.
 #[test]
 fn the_served_document_is_the_one_that_the_handlers_describe() {
     let generated = serde_json::to_string_pretty(&document()).unwrap() + "\n";

@@ -1,4 +1,4 @@
-//! Signing in and out.
+//! Sign-in and sign-out.
 
 use std::sync::Arc;
 
@@ -44,10 +44,9 @@ pub struct SessionCredentials {
 }
 
 impl SessionCredentials {
-    /// The credentials of a stored session, with the account's API key.
+    /// Returns the credentials of a stored session, with the account's API key.
     ///
-    /// # Errors
-    /// [`Error::internal`] when the token cannot be signed.
+    /// # Errors [`Error::internal`] when the token can't be signed.
     pub fn of(
         app: &App,
         session: &NewSession,
@@ -65,10 +64,9 @@ impl SessionCredentials {
     }
 }
 
-/// A session of this account from this device, to be stored.
+/// Returns a new session for this account and device, to be stored.
 ///
-/// # Errors
-/// [`Error::internal`] when there is no randomness.
+/// # Errors [`Error::internal`] when the generator fails.
 #[inline(never)]
 pub fn new_session(app: &App, account: AccountId, device: Device) -> Result<NewSession, Error> {
     let created_at = clock::now();
@@ -105,7 +103,8 @@ pub struct Login {
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
-// One answer, after the same work, for an unknown address and for a wrong password (docs/trust.md, A1).
+// The response and the work before it are the same for an unknown address and a wrong password
+// (docs/trust.md, A1).
 pub async fn login(
     State(app): State<Arc<App>>,
     context: RequestContext,
@@ -113,13 +112,14 @@ pub async fn login(
     client: ClientNetwork,
     JsonBody(body): JsonBody<Login>,
 ) -> Result<Json<SessionCredentials>, Error> {
-    // A malformed address has no account; it is hashed like a valid one, so that it costs the same.
+    // A malformed address has no account, but is hashed like a valid one so that it takes the same
+    // time.
     let address_hash = match AccountAddress::parse(&body.email) {
         Ok(address) => AccountHash::of(&app.config.address_secrets, &address),
         Err(_) => AccountHash::of_no_address(&body.email),
     };
     let attempt = client.attempt(&app, Key::sign_in(address_hash.mailbox())).await?;
-    // After the attempt has been counted: a network that has to wait takes no turn from others.
+    // After counting the attempt, so that a throttled network doesn't use up others' hashes.
     let turn = client.comparing_turn(&app, &attempt, &body.password).await?;
     let directory_entry = addresses::find(app.databases.directory(), &address_hash).await?;
     let database = match directory_entry {
@@ -132,8 +132,8 @@ pub async fn login(
         Some(account) => password::verify(turn, &body.password, &account.password_hash)?,
         None => password::verify_nothing(turn, &body.password)?,
     };
-    // Anybody can register an address and so knows the password of its unconfirmed account: a different response would
-    // reveal that the address had no account before.
+    // Anybody can register an address and then knows the password of its unconfirmed account: a
+    // different response would reveal that the address had no account before.
     let account = account.filter(|account| {
         check != PasswordCheck::Wrong && account.state != AccountState::Unconfirmed
     });
@@ -161,7 +161,8 @@ pub async fn login(
     SessionCredentials::of(&app, &session, account.key_version, account.email)
 }
 
-/// Notes a failed sign-in once the answer has left. The same is done where the address has no account.
+/// Records a failed sign-in after the response. The same work is done if the address has no
+/// account.
 fn note_failure(
     app: &Arc<App>,
     context: &RequestContext,
@@ -183,7 +184,7 @@ fn note_failure(
     });
 }
 
-/// Renews an outdated hash once the answer has left: the sign-in is done.
+/// Renews an outdated hash after the response.
 fn renew_hash(
     app: &Arc<App>,
     context: &RequestContext,

@@ -1,4 +1,4 @@
-//! Accounts: reading them, and changes by a signed-in person.
+//! Accounts: reading them, and changes by their signed-in owners.
 
 use constcat::concat;
 use serde::{Deserialize, Serialize};
@@ -38,16 +38,16 @@ pub struct StoredAccount {
     pub password_hash: String,
     pub key_version: u32,
     pub key_active: u8,
-    /// Last day of a charge to the key, from 1970-01-01; 0: none yet.
+    /// Day of the key's last charge, from 1970-01-01; 0 if there was none.
     pub key_day: i32,
-    /// Sealed; `None` while two-factor is off.
+    /// The sealed secret; `None` while two-factor is off.
     pub totp_secret: Option<String>,
-    /// Sealed; between set-up and the first valid code.
+    /// The sealed secret between set-up and its first valid code.
     pub totp_pending: Option<String>,
     pub recovery_codes_left: u32,
-    /// Unix seconds.
+    /// Creation time in Unix seconds.
     pub created_at: i64,
-    /// Until then nothing that decides who can use the account changes.
+    /// Until this time, changes to the account's access are rejected.
     pub frozen_until: u64,
     /// When an operator's recovery of the account takes effect, in Unix seconds.
     pub recovery_due_at: Option<i64>,
@@ -63,7 +63,7 @@ const READ: &str = concat!(
      FROM accounts a WHERE "
 );
 
-// No-ops where two instances, one of which has not yet heard of a secret, have made two rows.
+// No-op if two instances, one of which hasn't yet loaded a new secret, have created two rows.
 const REKEY: [&str; 2] = [
     "UPDATE OR IGNORE accounts SET address_hash = ?1 WHERE address_hash = ?2",
     "UPDATE OR IGNORE tombstones SET address_hash = ?1 WHERE address_hash = ?2",
@@ -81,7 +81,7 @@ pub(super) fn rekey(hash: &AccountHash) -> impl Iterator<Item = Statement<'_>> {
 /// `?1` account.
 pub(super) const BY_ID: &str = concat!(READ, "id = ?1 AND deleted_at IS NULL");
 
-/// The account that the directory names for an address. Where it names none, the same is done for nothing.
+/// Returns the account in the directory's row for an address. Without a row, the same work is done.
 pub async fn of_address(
     database: &Database,
     hash: &AccountHash,
@@ -96,7 +96,7 @@ pub async fn of_address(
 
 const BY_SESSION: &str = concat!(READ, IN_SESSION);
 
-/// The account of this session; `None` when the session is over.
+/// Returns the account of this session; `None` if the session has ended.
 pub async fn by_session(
     database: &Database,
     session: Session,
@@ -133,7 +133,7 @@ pub async fn has_ended(database: &Database, caller: Caller) -> Result<bool, Erro
 
 const BY_RESET_TOKEN: &str = concat!(READ, BY_RESET_LINK);
 
-/// The account that a reset link belongs to. The link is not consumed.
+/// Returns the account of a reset link. The link isn't consumed.
 pub async fn by_reset_token(
     database: &Database,
     token: &TokenHash,
@@ -159,8 +159,8 @@ struct KeyVersion {
     key_version: u32,
 }
 
-/// Replaces the API key and consumes the presented code; the old key is dead with this statement. Returns the new key's
-/// version; `None` when the session is over or the code has been used.
+/// Replaces the API key and consumes the presented code; the old key is invalid from this statement
+/// on. Returns the new key's version; `None` if the session has ended or the code was already used.
 pub async fn rotate_key(
     database: &Database,
     session: Session,
@@ -191,8 +191,8 @@ const KEY_SHOWN: &str = event!(
     IN_SESSION
 );
 
-/// Returns the API key's version and consumes the presented code. `None` when the session is over, the key has been
-/// deactivated or the code has been used.
+/// Returns the API key's version and consumes the presented code. Returns `None` if the session has
+/// ended, the key was deactivated or the code was already used.
 pub async fn show_key(
     database: &Database,
     session: Session,
@@ -221,7 +221,7 @@ pub struct Profile {
     pub display_name: String,
 }
 
-/// Sets the display name; `None` when the session is over.
+/// Sets the display name; `None` if the session has ended.
 pub async fn rename(
     database: &Database,
     session: Session,
@@ -231,8 +231,8 @@ pub async fn rename(
     database.first((RENAME, vec![(&id).into(), (&session).into(), display_name.into()])).await
 }
 
-/// Stores the account's usage, leases included, under the hash of its address. `?1` account, `?3` today, `?4` now. Its
-/// condition comes between the two.
+/// Stores the account's usage, leases included, under the hash of its address. `?1` account, `?3`
+/// today, `?4` now. A condition must be added between the two.
 pub(super) const INSERT_TOMBSTONE: &str = "INSERT INTO tombstones
        (address_hash, account_id, day, used, scans_used, welcome_left, expires_at)
      SELECT address_hash, id, ?3,
@@ -249,13 +249,14 @@ pub(super) const OR_RENEW_TOMBSTONE: &str = " ON CONFLICT (address_hash) DO UPDA
        scans_used = excluded.scans_used, welcome_left = excluded.welcome_left,
        expires_at = excluded.expires_at";
 
-/// Runs before [`DELETE`] and under its condition.
+/// Must run before [`DELETE`], under the same condition.
 const SELECT_TOMBSTONE: &str =
     concat!(INSERT_TOMBSTONE, code_holds!("?5", "?6"), " AND ", IN_SESSION, OR_RENEW_TOMBSTONE);
 
-/// Clears the row of everything that names its owner or grants access, and marks it. The rows of other tables follow in
-/// steps (`deleted_accounts.rs`). The address is free for a new account, and a former key looks like a replaced one.
-/// `?4` now; a condition follows.
+/// Removes everything from the row that identifies its owner or grants access, and marks it as
+/// deleted. Rows of other tables are removed later in steps (`deleted_accounts.rs`). The address
+/// can be registered again, and a former key looks like a replaced one. `?4` is now; a condition
+/// must follow.
 pub(super) const ERASE: &str = "UPDATE accounts SET deleted_at = ?4, state = 'deactivated', address_hash = 'deleted.' || id, email = '',
        display_name = '', password_hash = '', totp_secret = NULL, totp_pending = NULL, key_active = 0,
        key_version = key_version + 1, confirmed_at = NULL, confirmation_requested = 0, scan_mail = 0, plan_until = NULL
@@ -263,7 +264,7 @@ pub(super) const ERASE: &str = "UPDATE accounts SET deleted_at = ?4, state = 'de
 
 const DELETE: &str = concat!(ERASE, code_holds!("?5", "?6"), " AND ", IN_SESSION, " RETURNING id");
 
-/// Notices to its owner: few rows, and there is no address any more.
+/// Deletes notices to the owner: they are few, and the address no longer exists.
 pub(super) const DELETE_NOTICES: &str = "DELETE FROM notices WHERE account_id = ?1
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND deleted_at IS NOT NULL)";
 
@@ -273,8 +274,9 @@ const SELECT_DELETED: &str =
 
 const DELETED: &str = concat!(SELECT_DELETED, "account_id = ?1");
 
-/// Ends the account and frees its address; `deleted_accounts.rs` removes its rows. Returns the values that the
-/// directory must forget; `None` when the session is over or the code has been used.
+/// Ends the account and frees its address; `deleted_accounts.rs` removes its rows. Returns the
+/// values to remove from the directory; `None` if the session has ended or the code was already
+/// used.
 pub async fn delete(
     database: &Database,
     session: Session,
@@ -298,7 +300,7 @@ pub async fn delete(
 
 const UNTOLD: &str = concat!(SELECT_DELETED, "account_id IS NOT NULL LIMIT 500");
 
-/// Returns the deleted accounts that the directory doesn't know of yet.
+/// Returns the deleted accounts that are still in the directory.
 pub async fn untold(database: &Database) -> Result<Vec<Deleted>, Error> {
     database.batch(&[(UNTOLD, Vec::new())]).await?.all(0)
 }
@@ -306,7 +308,7 @@ pub async fn untold(database: &Database) -> Result<Vec<Deleted>, Error> {
 const UPDATE_TOMBSTONE: &str = "UPDATE tombstones SET account_id = NULL
     WHERE account_id IN (SELECT value ->> 'account_id' FROM json_each(?1))";
 
-/// The directory has forgotten these accounts: nothing names them any more.
+/// Removes the ids of these accounts from their tombstones, once the directory has removed them.
 pub async fn unlink_tombstones(database: &Database, deleted: &[Deleted]) -> Result<(), Error> {
     let deleted = serde_json::to_string(deleted)
         .map_err(|error| Error::internal(format!("deleted: {error}")))?;

@@ -1,5 +1,5 @@
-//! Changes of an account's address. Three databases may be concerned: the directory says which account an address has, and
-//! the account's own database what its address is.
+//! Changes of an account's address. Two databases are involved: the directory maps addresses to
+//! accounts, and the account's own database stores its address.
 //!
 //! | step | where | cut off after it |
 //! |---|---|---|
@@ -9,7 +9,7 @@
 //! | 4. the directory reserves the old address for a week, or forgets the new one where 3 came to nothing | directory | the run does 4 again |
 //! | 5. the change is settled | account | |
 //!
-//! An undo is one statement of the account's database; then the directory follows as in 4 and 5.
+//! An undo is one statement in the account's database, followed by steps 4 and 5 in the directory.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -30,10 +30,10 @@ use crate::{
     limits::quota::Day,
 };
 
-/// Seconds in which a change can be undone, and for which the old address is nobody's.
+/// Seconds for which a change can be undone, and the old address can't be registered.
 pub const UNDOABLE: u64 = 7 * 24 * 60 * 60;
 
-/// A change that was asked for.
+/// A requested change.
 #[derive(Debug)]
 pub struct NewChange<'a> {
     pub id: &'a str,
@@ -43,7 +43,8 @@ pub struct NewChange<'a> {
     pub expires_at: u64,
 }
 
-/// Of several that were asked for the last one counts. `?2` session, `?3`, `?4` the code; `?5` to `?9` the change.
+/// Of several requested changes, only the last one is valid. `?2` session, `?3`, `?4` the code;
+/// `?5` to `?9` the change.
 const FORGET_ASKED: &str = concat!(
     "DELETE FROM email_changes WHERE account_id = ?1 AND state = 'asked'
        AND EXISTS (SELECT 1 FROM accounts WHERE ",
@@ -62,7 +63,8 @@ const ASK: &str = concat!(
 );
 const ASKED: &str = notice!("email_change_asked", code_holds!("?3", "?4"), " AND ", IN_SESSION);
 
-/// Stores a change and uses up the code that was shown; `false` when the session is over or the code was used meanwhile.
+/// Stores a change and consumes the presented code; `false` if the session has ended or the code
+/// was already used.
 pub async fn ask(
     database: &Database,
     session: Session,
@@ -89,12 +91,12 @@ pub async fn ask(
 
 const FORGET: &str = "DELETE FROM email_changes WHERE id = ?1 AND state = 'asked'";
 
-/// Takes back a change whose link could not be handed over.
+/// Removes a change whose link couldn't be sent.
 pub async fn forget(database: &Database, change: &str) -> Result<(), Error> {
     database.run((FORGET, vec![change.into()])).await
 }
 
-/// A change, as far as it has come.
+/// A change and its current step.
 #[derive(Debug, Clone, Deserialize)]
 pub struct EmailChange {
     pub id: String,
@@ -102,7 +104,7 @@ pub struct EmailChange {
     pub state: String,
     pub new_email: String,
     pub old_email: String,
-    /// The account's address now.
+    /// The account's current address.
     pub email: String,
     pub display_name: String,
 }
@@ -114,7 +116,7 @@ const BY_TOKEN: &str =
     concat!(READ, "c.token_hash = ?1 AND c.expires_at > ?2 AND c.state IN ('moving', 'moved')");
 const BY_ID: &str = concat!(READ, "c.id = ?1");
 
-/// The account whose address a link is to change.
+/// The account whose address a link would change.
 #[derive(Debug, Deserialize)]
 pub struct ChangeOwner {
     pub id: AccountId,
@@ -124,7 +126,7 @@ pub struct ChangeOwner {
 const OWNER: &str = "SELECT a.id, a.password_hash FROM email_changes c JOIN accounts a ON a.id = c.account_id
     WHERE c.token_hash = ?1 AND c.expires_at > ?2 AND c.state IN ('asked', 'moving', 'moved') AND a.state = 'confirmed'";
 
-/// The account of a link at a new mailbox. The link is not consumed.
+/// Returns the account of a link sent to a new mailbox. The link isn't consumed.
 pub async fn owner(
     database: &Database,
     token: &TokenHash,
@@ -133,7 +135,7 @@ pub async fn owner(
     database.first((OWNER, vec![token.as_str().into(), now.into()])).await
 }
 
-/// The account as it is now goes along, for an undo.
+/// Also stores the account's current state, for an undo.
 const BEGIN: &str = "UPDATE email_changes SET state = 'moving', settled = 0, old_email = a.email,
       old_password_hash = a.password_hash, old_totp_secret = a.totp_secret
     FROM accounts a
@@ -141,7 +143,8 @@ const BEGIN: &str = "UPDATE email_changes SET state = 'moving', settled = 0, old
       AND email_changes.expires_at > ?2 AND a.state = 'confirmed' AND a.frozen_until <= ?2
       AND a.email <> email_changes.new_email";
 
-/// Uses the link at the new mailbox. `None` when it is unknown, used up, replaced or expired, or the account is frozen.
+/// Consumes the link sent to the new mailbox. Returns `None` if the link is unknown, used, replaced
+/// or expired, or the account is frozen.
 pub async fn begin(
     database: &Database,
     token: &TokenHash,
@@ -151,16 +154,17 @@ pub async fn begin(
     database.batch(&[(BEGIN, params.clone()), (BY_TOKEN, params)]).await?.first(1)
 }
 
-// Below `?1` change, `?2` hash of the new address, `?3` today, `?4` now.
+// Parameters of the following statements: `?1` change, `?2` hash of the new address, `?3` today,
+// `?4` now.
 
-/// The account of a change that goes on: it still has the address from before.
+/// Selects the account of a running change if it still has the previous address.
 const MOVES: &str = "state = 'confirmed' AND frozen_until <= ?4 AND EXISTS (SELECT 1 FROM email_changes c
     WHERE c.id = ?1 AND c.account_id = accounts.id AND c.state = 'moving' AND c.old_email = accounts.email)";
 /// Removes the rest of an interrupted registration of the new address.
 const REMOVE_STRAY: &str = "DELETE FROM accounts WHERE address_hash = ?2 AND state = 'unconfirmed'
     AND EXISTS (SELECT 1 FROM email_changes WHERE id = ?1 AND state = 'moving')";
 const CHANGED: &str = notice!("email_changed", MOVES);
-/// The usage still counts at the old address.
+/// The usage still counts for the old address.
 const INSERT_TOMBSTONE: &str = concat!(
     "INSERT INTO tombstones (address_hash, day, used, scans_used, welcome_left, expires_at)
      SELECT address_hash, ?3, CASE WHEN day < ?3 THEN 0 ELSE daily_charged END,
@@ -180,13 +184,13 @@ const MOVED: &str = "UPDATE email_changes SET state = 'moved', expires_at = ?3 +
     WHERE id = ?1 AND state = 'moving' AND EXISTS (SELECT 1 FROM accounts a
       WHERE a.id = email_changes.account_id AND a.email = email_changes.new_email AND a.address_hash = ?2)";
 const VOID: &str = "UPDATE email_changes SET state = 'void' WHERE id = ?1 AND state = 'moving'";
-/// A link that was asked for at the old mailbox must not open the account any more.
+/// A reset link requested from the old mailbox mustn't work any more.
 const VOID_RESET_LINK: &str =
     "DELETE FROM mailed_tokens WHERE purpose = 'reset' AND account_id IN (
     SELECT account_id FROM email_changes WHERE id = ?1 AND state = 'moved')";
 
-/// Gives the account its new address, which the directory has entered for it; nothing where the account has changed
-/// meanwhile. Returns the change as it is then.
+/// Sets the account's new address, which the directory already contains; does nothing if the
+/// account has changed in the meantime. Returns the change in its new state.
 pub async fn move_account(
     database: &Database,
     change: &EmailChange,
@@ -211,7 +215,7 @@ pub async fn move_account(
     rows.first(7)
 }
 
-/// The new address belongs to another account by now.
+/// Abandons a change whose new address now belongs to another account.
 pub async fn give_up(
     database: &Database,
     change: &EmailChange,
@@ -220,25 +224,26 @@ pub async fn give_up(
     database.batch(&[(VOID, id.clone()), (BY_ID, id)]).await?.first(1)
 }
 
-/// Returns the usage that the directory must remember with the old address.
+/// Returns the usage to store in the directory with the old address.
 pub async fn tombstone(database: &Database, old: &AccountHash) -> Result<Option<Tombstone>, Error> {
     database.first(super::addresses::tombstone(old)).await
 }
 
 const SETTLED: &str = "UPDATE email_changes SET settled = 1 WHERE id = ?1 AND state = ?2";
 
-/// The directory says what the account says, unless it has changed again.
+/// Marks the change as settled: the directory agrees with the account, unless that has changed
+/// again.
 pub async fn settled(database: &Database, change: &EmailChange) -> Result<(), Error> {
     database.run((SETTLED, vec![(&change.id).into(), (&change.state).into()])).await
 }
 
-/// `?1` the most rows, `?2` the account or `''` for all.
+/// `?1` most rows, `?2` account or `''` for all.
 const UNSETTLED: &str = concat!(
     READ,
     "c.settled = 0 AND (?2 = '' OR c.account_id = ?2) ORDER BY c.id LIMIT CAST(?1 AS INTEGER)"
 );
 
-/// Changes that were cut off, and those whose old mailbox has no link yet.
+/// Returns interrupted changes, and those whose old mailbox has no link yet.
 pub async fn unsettled(
     database: &Database,
     account: Option<AccountId>,
@@ -253,7 +258,8 @@ const SET_UNDO: &str = "UPDATE email_changes SET undo_hash = ?2
 const CLEAR_UNDO: &str =
     "UPDATE email_changes SET undo_hash = NULL WHERE id = ?1 AND undo_hash = ?2";
 
-/// Stores the token that is mailed to the old mailbox; `false` where it has one, or the change is undone.
+/// Stores the token mailed to the old mailbox; `false` if it already has one, or the change was
+/// undone.
 pub async fn set_undo(
     database: &Database,
     change: &EmailChange,
@@ -262,7 +268,7 @@ pub async fn set_undo(
     database.any((SET_UNDO, vec![(&change.id).into(), token.as_str().into()])).await
 }
 
-/// Takes back a token whose mail could not be handed over.
+/// Removes a token whose email couldn't be sent.
 pub async fn clear_undo(
     database: &Database,
     change: &EmailChange,
@@ -271,7 +277,7 @@ pub async fn clear_undo(
     database.run((CLEAR_UNDO, vec![(&change.id).into(), token.as_str().into()])).await
 }
 
-// Below `?1` hash of the old mailbox' token, `?2` now.
+// Parameters of the following statements: `?1` hash of the old mailbox' token, `?2` now.
 
 const FREEZES: &str = "state = 'confirmed' AND id = (SELECT account_id FROM email_changes
     WHERE undo_hash = ?1 AND state = 'moved' AND frozen = 0 AND expires_at > ?2)";
@@ -285,7 +291,8 @@ struct FrozenAccount {
     account_id: AccountId,
 }
 
-/// Freezes the account, once for each change. `None` when the link is unknown or expired, or the change was undone.
+/// Freezes the account, once for each change. Returns `None` if the link is unknown or expired, or
+/// the change was undone.
 pub async fn freeze(
     database: &Database,
     token: &TokenHash,
@@ -298,7 +305,7 @@ pub async fn freeze(
     Ok(rows.first::<FrozenAccount>(2)?.map(|row| row.account_id))
 }
 
-/// A change that can be undone, with the account as it was before it.
+/// A change that can be undone, with the account's previous state.
 #[derive(Debug, Deserialize)]
 pub struct UndoableChange {
     pub id: String,
@@ -313,7 +320,7 @@ const UNDOABLE_CHANGE: &str =
     FROM email_changes c JOIN accounts a ON a.id = c.account_id
     WHERE c.undo_hash = ?1 AND c.state = 'moved' AND c.expires_at > ?2 AND a.state = 'confirmed'";
 
-/// The change that a link at the old mailbox undoes. The link is not consumed.
+/// Returns the change that a link sent to the old mailbox would undo. The link isn't consumed.
 pub async fn undoable(
     database: &Database,
     token: &TokenHash,
@@ -322,12 +329,13 @@ pub async fn undoable(
     database.first((UNDOABLE_CHANGE, vec![token.as_str().into(), now.into()])).await
 }
 
-// Below `?1` change, `?2` now, `?3` step of the code or 0.
+// Parameters of the following statements: `?1` change, `?2` now, `?3` step of the code or 0.
 
 const UNDOES: &str = "state = 'confirmed' AND (?3 = 0 OR totp_last_step < ?3) AND id = (
     SELECT account_id FROM email_changes WHERE id = ?1 AND state = 'moved' AND expires_at > ?2)";
 const UNDONE_NOTICE: &str = notice!("email_change_undone", UNDOES);
-/// `?4` hash of the old address, `?5` of the new password. The account is as it was, but for its password.
+/// `?4` hash of the old address, `?5` of the new password. The account gets its previous state,
+/// except for the password.
 const UNDO: &str = concat!(
     "UPDATE OR IGNORE accounts SET address_hash = ?4, password_hash = ?5, frozen_until = 0, totp_pending = NULL,
        email = (SELECT old_email FROM email_changes WHERE id = ?1),
@@ -337,7 +345,7 @@ const UNDO: &str = concat!(
     UNDOES,
     " RETURNING id"
 );
-// What follows does nothing unless the account has its new password: `?2`.
+// The following statements do nothing unless the account has its new password, `?2`.
 const OTHERS_VOID: &str = "UPDATE email_changes SET state = 'void', settled = 0
     WHERE id <> ?1 AND state IN ('asked', 'moving', 'moved')
       AND (account_id, 1) IN (SELECT a.id, c.asked_at <= email_changes.asked_at FROM email_changes c
@@ -350,7 +358,7 @@ const END_SESSIONS: &str = "DELETE FROM sessions
     WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 const VOID_LINKS: &str = "DELETE FROM mailed_tokens
     WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
-/// A thief who had the account may know them.
+/// A thief who had the account may know the recovery codes.
 const FORGET_CODES: &str = "DELETE FROM recovery_codes
     WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 

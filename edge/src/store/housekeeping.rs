@@ -1,4 +1,4 @@
-//! The scheduled clean-up: removes rows that no longer count.
+//! The scheduled clean-up: removes expired rows.
 
 use constcat::concat;
 
@@ -15,23 +15,23 @@ const MINUTE: u64 = 60;
 const DAY: u64 = 24 * 60 * MINUTE;
 /// Unconfirmed accounts are stored for a week: their links expired after a day.
 const UNCONFIRMED: u64 = 7 * DAY;
-/// A day longer than the accounts that they name.
+/// Lifetime of a claim: a day longer than that of its account.
 const CLAIMED: u64 = UNCONFIRMED + DAY;
-/// A notice is tried for about two weeks.
+/// Lifetime of a notice; sending is retried for about two weeks.
 const NOTICES: u64 = 30 * DAY;
 /// Lifetime of ended scans' results and of their notifications.
 const RESULTS: u64 = 7 * DAY;
 
-/// Limit of each removal, so that none runs into D1's limit of 30 s.
+/// Limit per removal, so that none exceeds D1's limit of 30 s.
 const MOST: &str = " LIMIT 1000)";
 
-/// Rounds of one statement: a run every five minutes keeps up with 160 rows a second.
+/// Rounds per statement: a run every five minutes keeps up with 160 rows a second.
 const ROUNDS: usize = 50;
 const MOST_ROWS: usize = 1_000;
-/// Milliseconds after which a table's turn is over.
+/// Milliseconds after which a run stops removing rows of one table.
 const PATIENCE: u64 = 5_000;
 
-// All leases are read for it: few are live, and an index would cost a row with every check.
+// Reads all leases: few are alive, and an index would cost an additional row per check.
 const LEASES: &str = concat!(
     "DELETE FROM leases WHERE (account_id, id) IN (
        SELECT account_id, id FROM leases WHERE expires_at <= ?1",
@@ -79,17 +79,17 @@ const STALE_NOTICES: &str = concat!(
        SELECT account_id, kind FROM notices WHERE due_at <= ?1",
     MOST
 );
-/// Few rows: those whose email couldn't be handed over within an hour.
+/// There are few rows: only emails that couldn't be sent within an hour.
 const MAIL_DUE: &str = "DELETE FROM mail_due WHERE expires_at <= ?1";
 const TOMBSTONES: &str = concat!(
     "DELETE FROM tombstones WHERE address_hash IN (
        SELECT address_hash FROM tombstones WHERE expires_at <= ?1",
     MOST
 );
-/// A scan of 100,000 positions has some five hundred rows of results, which go with it.
+/// A scan of 100,000 positions has about five hundred rows of results, which are deleted with it.
 const SCANS: &str = "DELETE FROM scans WHERE id IN (
     SELECT id FROM scans WHERE ended_at IS NOT NULL AND ended_at <= ?1 LIMIT 20)";
-/// A delivery that an endpoint hasn't accepted for a day is given up.
+/// A delivery that its endpoint hasn't accepted within a day is abandoned.
 const GIVEN_UP: &str = concat!(
     "UPDATE webhook_deliveries SET state = 'failed' WHERE (account_id, id) IN (
        SELECT account_id, id FROM webhook_deliveries WHERE state = 'pending' AND created_at <= ?1",
@@ -107,8 +107,8 @@ const STALE_ACCOUNTS: &str = concat!(
     MOST
 );
 
-/// Removes expired rows at `now` (Unix seconds) from one database: small independent statements, so that one failure
-/// stops no other. Returns the failures, each with its table.
+/// Removes rows that have expired at `now` (Unix seconds) from one database, with small independent
+/// statements, so that one failure doesn't stop the others. Returns the failures with their tables.
 pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
     let mut failures = Vec::new();
     for (table, sql, until) in [
@@ -150,7 +150,7 @@ async fn remove(database: &Database, statement: Statement<'_>) -> Result<(), Err
     Ok(())
 }
 
-/// Answers if the database does.
+/// Succeeds if the database responds.
 pub async fn ping(database: &Database) -> Result<(), Error> {
     database.run(("SELECT count(*) FROM plans", Vec::new())).await
 }

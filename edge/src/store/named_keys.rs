@@ -1,4 +1,5 @@
-//! Named keys: a row of metadata each, and no text of a key. Every statement on a key's behalf reads its row.
+//! Named keys: each has a row of metadata, without the key's text. Every statement authorised by a
+//! key reads its row.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -19,14 +20,15 @@ use crate::{
     error::Error,
 };
 
-/// Named keys that an account may have: a rotation takes two for each program.
+/// Most named keys of an account: a rotation needs two for each program.
 pub const KEYS_MAX: u32 = 20;
 
-/// A key `k` may be used from the address that stands in `?2` behind id and version.
+/// Whether key `k` may be used from the address in `?2`, which follows id and version.
 const NETWORK_HOLDS: &str = "(k.networks = '[]' OR EXISTS (SELECT 1 FROM json_each(k.networks) n
        WHERE substr(?2, 21) BETWEEN n.value ->> 0 AND n.value ->> 1))";
 
-/// A branch of `CASE ?3`: the named key of the account `a` that [`Proof::text`] describes in `?2` is good.
+/// A branch of `CASE ?3`: whether the named key of account `a`, described in `?2` by
+/// [`Proof::text`], is valid.
 pub(super) const NAMED_KEY_HOLDS: &str = concat!(
     "WHEN 'named' THEN a.key_active = 1 AND EXISTS (SELECT 1 FROM named_keys k
        WHERE k.account_id = a.id AND k.id = substr(?2, 1, 16)
@@ -35,12 +37,12 @@ pub(super) const NAMED_KEY_HOLDS: &str = concat!(
     ")"
 );
 
-/// Units of the day `?4` that live leases of the key `k` hold. `?5` now.
+/// Units of day `?4` held by live leases of key `k`. `?5` is now.
 pub(super) const KEY_UNITS_HELD: &str =
     "(SELECT coalesce(sum(coalesce(l.n_daily + l.n_welcome, 1)), 0) FROM leases l
       WHERE l.account_id = k.account_id AND l.key_id = k.id AND l.day = ?4 AND l.expires_at > ?5)";
 
-/// The same of the first key, in the ledger's statements.
+/// The same branch for the first key.
 pub(super) const FIRST_KEY_HOLDS: &str = "WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2";
 
 const IS_GOOD: &str = concat!(
@@ -49,21 +51,21 @@ const IS_GOOD: &str = concat!(
     " END"
 );
 
-/// Returns whether a named key may be used from where it was sent.
+/// Returns whether a named key may be used from the client's address.
 pub async fn is_good(database: &Database, caller: Caller) -> Result<bool, Error> {
     let (account, shown) = (caller.account.to_string(), caller.proof.text());
     let params = vec![(&account).into(), (&shown).into(), caller.proof.kind().into()];
     database.any((IS_GOOD, params)).await
 }
 
-/// Why a genuine named key was refused.
+/// Reason why a genuine named key was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyRefusal {
     /// Ended or replaced: it never works again.
     Ended,
     Suspended,
     Network,
-    /// The account itself, or all its keys, are closed.
+    /// The account itself, or all its keys, were deactivated.
     OfAccount,
 }
 
@@ -80,7 +82,7 @@ struct RefusedKey {
     elsewhere: u8,
 }
 
-/// The reason for which a named key was refused.
+/// Returns the reason for rejecting a named key.
 pub async fn refusal(database: &Database, caller: Caller) -> Result<KeyRefusal, Error> {
     let (account, shown) = (caller.account.to_string(), caller.proof.text());
     let params = vec![(&account).into(), (&shown).into()];
@@ -93,20 +95,20 @@ pub async fn refusal(database: &Database, caller: Caller) -> Result<KeyRefusal, 
     })
 }
 
-/// A key to be made.
+/// A key to create.
 #[derive(Debug)]
 pub struct NewKey<'a> {
     pub key: NamedKey,
     pub name: &'a str,
-    /// Checks a day; 0: no limit of its own.
+    /// Daily limit of checks; 0 for none.
     pub daily_limit: u32,
-    /// A JSON list of pairs of addresses.
+    /// A JSON list of address pairs.
     pub networks: &'a str,
-    /// Unix seconds.
+    /// Creation time in Unix seconds.
     pub created_at: u64,
 }
 
-/// The account `?1` of this session may have one more key, and the code holds.
+/// Whether account `?1` of this session may have another key, and the code is valid.
 macro_rules! may_make {
     () => {
         concat!(
@@ -134,7 +136,7 @@ struct Count {
     keys: u32,
 }
 
-/// How making a key went.
+/// Result of creating a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MakeOutcome {
     Made,
@@ -143,7 +145,7 @@ pub enum MakeOutcome {
     Refused,
 }
 
-/// Makes a key and uses up the code that was shown.
+/// Creates a key and consumes the presented code.
 pub async fn make(
     database: &Database,
     session: Session,
@@ -188,19 +190,19 @@ pub struct StoredKey {
     pub is_test: u8,
     pub rights: u8,
     pub daily_limit: Option<u32>,
-    /// Unix seconds; 0: never.
+    /// End in Unix seconds; 0 for never.
     pub expires_at: u64,
     pub networks: String,
     pub created_at: u64,
     pub suspended: u8,
-    /// Last day of a charge, from 1970-01-01; 0: none yet.
+    /// Day of the last charge, from 1970-01-01; 0 if there was none.
     pub day: u64,
-    /// Charged and held of the daily limit.
+    /// Charged and leased units of the daily limit.
     pub used_today: u32,
 }
 
 impl StoredKey {
-    /// The contents of the key's text.
+    /// Returns the contents of the key's text.
     pub fn key(&self, account: AccountId) -> Option<NamedKey> {
         Some(NamedKey {
             account,
@@ -213,7 +215,7 @@ impl StoredKey {
     }
 }
 
-/// `?4` day, `?5` now; `?3` is not used.
+/// `?4` day, `?5` now; `?3` is unused.
 const LIST: &str = concat!(
     "SELECT k.id, k.version, k.name, k.is_test, k.rights, k.daily_limit, k.expires_at, k.networks,
        k.created_at, k.suspended, k.day, CASE WHEN k.day < ?4 THEN 0 ELSE k.charged END + ",
@@ -226,7 +228,7 @@ const LIST: &str = concat!(
 );
 const IS_ALIVE: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
 
-/// The account's named keys, the oldest first; `None` when the session is over.
+/// Returns the account's named keys, oldest first; `None` if the session has ended.
 pub async fn list(
     database: &Database,
     session: Session,
@@ -239,7 +241,7 @@ pub async fn list(
     if rows.any(0)? { rows.all(1).map(Some) } else { Ok(None) }
 }
 
-/// How a change of one key went.
+/// Result of changing one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyOutcome {
     Done,
@@ -255,7 +257,7 @@ const END: &str = concat!(
     ") RETURNING id"
 );
 
-/// Ends a key: its next request is refused.
+/// Ends a key, whose next request is then rejected.
 pub async fn end(database: &Database, session: Session, key: KeyId) -> Result<KeyOutcome, Error> {
     let (account, session) = session.texts();
     let key = key.to_string();
@@ -269,7 +271,7 @@ pub async fn end(database: &Database, session: Session, key: KeyId) -> Result<Ke
     })
 }
 
-/// The session lives and the code holds.
+/// Whether the session is alive and the code is valid.
 macro_rules! in_session_with_code {
     () => {
         concat!(code_holds!("?3", "?4"), " AND ", IN_SESSION)
@@ -284,7 +286,7 @@ const CONFIRM: &str = concat!(
     ") RETURNING id"
 );
 
-/// Ends the suspension of a key and uses up the code that was shown.
+/// Ends the suspension of a key and consumes the presented code.
 pub async fn confirm(
     database: &Database,
     session: Session,
@@ -334,8 +336,9 @@ struct FirstVersion {
     key_version: u32,
 }
 
-/// Replaces the first key and every named one, and uses up the code that was shown. Returns the version of the first key and
-/// the rows of the others; `None` when the session is over or the code was used meanwhile.
+/// Replaces the first key and all named ones, and consumes the presented code. Returns the version
+/// of the first key and the rows of the others; `None` if the session has ended or the code was
+/// already used.
 pub async fn replace_all(
     database: &Database,
     session: Session,
@@ -370,8 +373,8 @@ const END_FIRST: &str = concat!(
     " RETURNING id"
 );
 
-/// Ends the key that was shown, wherever it was sent from: a named key for good, the first key by its next version. Returns
-/// whether it was alive.
+/// Ends the presented key, wherever it was sent from: a named key permanently, the first key by its
+/// next version. Returns whether it was valid.
 pub async fn end_itself(database: &Database, caller: Caller) -> Result<bool, Error> {
     let (account, shown) = (caller.account.to_string(), caller.proof.text());
     let (told, end, shown): (_, _, Param<'_>) = match caller.proof {

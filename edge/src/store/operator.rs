@@ -1,5 +1,6 @@
-//! The Worker's statements that the operator's command (`tools/admin`) also runs, under a condition of its own. It
-//! reads them from `tools/statements.json`, which a test compares with this file.
+//! Statements of the Worker that the operator's command (`tools/admin`) also runs, under a
+//! condition of its own. It reads them from `tools/statements.json`, which a test compares with
+//! this file.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +13,7 @@ use super::{
     recoveries::{RECOVERABLE, START},
 };
 
-/// By name; `?1` is the account each time.
+/// Statements by name; `?1` is always the account.
 const STATEMENTS: [(&str, &str); 7] = [
     // `?3` today, `?4` now.
     ("tombstone", concat!(INSERT_TOMBSTONE, "id = ?1", OR_RENEW_TOMBSTONE)),
@@ -29,7 +30,7 @@ const STATEMENTS: [(&str, &str); 7] = [
             "id = (SELECT account_id FROM recoveries WHERE account_id = ?1)"
         ),
     ),
-    // `?2` the plan that is being set.
+    // `?2` the new plan.
     (
         "plan_changed",
         concat!(
@@ -41,7 +42,7 @@ const STATEMENTS: [(&str, &str); 7] = [
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/statements.json");
 
-/// `make openapi` sets the variable and so writes the file instead.
+/// With the variable that `make openapi` sets, the test writes the file.
 #[test]
 fn the_operators_command_runs_the_statements_of_the_worker() {
     let statements = BTreeMap::from(STATEMENTS);

@@ -29,8 +29,8 @@ const VOID_RESET_LINK: &str = "
     DELETE FROM mailed_tokens WHERE account_id = ?1 AND purpose = 'reset'
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 
-/// Sets a new password, ends every session, starts a new one and voids a waiting reset link, in one transaction.
-/// `false` when the session is over or the password has been changed.
+/// Sets a new password, ends every session, starts a new one and voids a waiting reset link, in one
+/// transaction. Returns `false` if the session has ended or the password was changed.
 pub async fn change(
     database: &Database,
     session: Session,
@@ -63,12 +63,13 @@ const RESET: &str = concat!(
 const CHANGED_BY_LINK: &str =
     notice!("password_changed", BY_RESET_LINK, " AND ", code_holds!("?3", "?4"));
 
-/// `?1` hash of the token, `?2` account, `?3` the password hash that it has by now if the link was used.
+/// `?1` hash of the token, `?2` account, `?3` the password hash that it has if the link was used.
 const CONSUME_LINK: &str = "DELETE FROM mailed_tokens WHERE (hash = ?1 OR next_hash = ?1)
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?2 AND password_hash = ?3)";
 
-/// Consumes a reset link and the code beside it: sets the password, ends every session and starts a new one, in one
-/// transaction. `false` when the link or the code has been used or replaced, or two-factor turned on.
+/// Consumes a reset link and its code: sets the password, ends every session and starts a new one,
+/// in one transaction. Returns `false` if the link or the code was used or replaced, or two-factor
+/// was turned on.
 pub async fn reset(
     database: &Database,
     token: &TokenHash,

@@ -1,6 +1,6 @@
-//! Security events of an account, for its owner. Sign-ins and what is mailed to the owner are written by triggers of the
-//! database (`0130_session_use_and_security_events.sql`), so that no statement that starts a session or leaves a notice can
-//! forget them; the others here.
+//! Security events of an account, for its owner. Database triggers write sign-ins and events that
+//! are mailed to the owner (`0130_session_use_and_security_events.sql`), so that no statement can
+//! forget them; the other events are written here.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -14,16 +14,16 @@ use crate::{
     mail::Deed,
 };
 
-/// Seconds for which an event is listed.
+/// Seconds for which events are listed.
 pub const LISTED: u64 = 90 * 24 * 60 * 60;
 
-/// Counts the event in the row of its kind and day, with the time and the place of the last one.
+/// Increments the count in the row of the kind and day, and updates time and place.
 pub(super) const ONCE_MORE: &str =
     " ON CONFLICT (account_id, class, kind, name) DO UPDATE SET at = excluded.at,
     count = count + 1, browser = excluded.browser, country = excluded.country";
 
-/// Adds an event to the account that the condition selects, if it does. Runs in the batch of the deed, before it and under
-/// its condition. The two parameters are those of [`device`].
+/// Adds an event to the account that the condition selects, if it does. Runs in the batch of its
+/// action, before it and under its condition. The two parameters are those of [`device`].
 macro_rules! event {
     ($kind:literal, $browser:literal, $country:literal, $($condition:expr),+) => {
         constcat::concat!(
@@ -37,7 +37,7 @@ macro_rules! event {
 }
 pub(super) use event;
 
-/// Browser and country of a deed.
+/// Returns the browser and country of an action.
 pub(super) fn device(deed: &Deed) -> Vec<Param<'_>> {
     vec![(&deed.browser).into(), (&deed.country).into()]
 }
@@ -46,17 +46,17 @@ pub(super) fn device(deed: &Deed) -> Vec<Param<'_>> {
 #[derive(Debug, Deserialize)]
 pub struct StoredEvent {
     pub kind: String,
-    /// Unix seconds; of several on a day the last one.
+    /// Unix time; of several on a day, that of the last.
     pub at: i64,
     pub count: u32,
-    /// Empty where they are unknown.
+    /// Empty if unknown.
     pub browser: String,
     pub country: String,
 }
 
 const IS_ALIVE: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
 
-/// `?3` the time from which on they are listed.
+/// `?3` earliest listed time.
 const LIST: &str = concat!(
     "SELECT kind, at, count, browser, country FROM security_events
      WHERE account_id = ?1 AND at > ?3 AND EXISTS (SELECT 1 FROM accounts WHERE ",
@@ -64,7 +64,7 @@ const LIST: &str = concat!(
     ") ORDER BY at DESC, class, kind, name LIMIT 100"
 );
 
-/// The account's events, the newest first; `None` when the session is over.
+/// Returns the account's events, newest first; `None` if the session has ended.
 pub async fn list(
     database: &Database,
     session: Session,
@@ -80,14 +80,14 @@ pub async fn list(
 
 const EXPORTED: &str = event!("data_exported", "?3", "?4", IN_SESSION);
 
-/// Notes that the account's data is handed out.
+/// Records that the account's data was exported.
 pub async fn note_export(database: &Database, session: Session, deed: &Deed) -> Result<(), Error> {
     let (account, id) = session.texts();
     let params = [vec![(&account).into(), (&id).into()], device(deed)].concat();
     database.run((EXPORTED, params)).await
 }
 
-/// Attempts that came to nothing.
+/// A failed attempt.
 #[derive(Debug, Clone, Copy)]
 pub enum FailedAttempt {
     SignIn,
@@ -107,7 +107,7 @@ impl FailedAttempt {
     }
 }
 
-/// `?1` account, `?2` kind, `?3` when, `?4` browser, `?5` country.
+/// `?1` account, `?2` kind, `?3` time, `?4` browser, `?5` country.
 const FAILED: &str = concat!(
     "INSERT INTO security_events (account_id, class, kind, name, at, browser, country)
      SELECT id, 'failure', ?2, date(?3, 'unixepoch'), ?3, ?4, ?5 FROM accounts
@@ -124,8 +124,8 @@ pub(super) fn failed<'a>(
     (FAILED, [vec![account.into(), failure.as_str().into(), at.into()], device(deed)].concat())
 }
 
-/// Notes a failure: a row a day, so that nobody who guesses pushes out anything else. Where the address has no account, the
-/// same statement finds none.
+/// Records a failure: one row per day, so that guesses can't displace other events. If the address
+/// has no account, the same statement changes nothing.
 pub async fn note_failure(
     database: &Database,
     account: Option<AccountId>,

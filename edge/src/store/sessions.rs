@@ -1,4 +1,4 @@
-//! Sessions: one row each, which every statement on a session's behalf reads.
+//! Sessions: one row each, read by every statement authorised by the session.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -19,12 +19,12 @@ use crate::{
     mail::Deed,
 };
 
-/// A session to be stored.
+/// A session to store.
 pub struct NewSession {
     pub session: Session,
     pub browser: String,
     pub country: String,
-    /// Unix seconds.
+    /// Start in Unix seconds.
     pub created_at: u64,
     pub expires_at: u64,
 }
@@ -50,14 +50,14 @@ const START_BY_PASSKEY: &str = concat!(
      RETURNING id"
 );
 
-/// Ends the least recently used sessions of an account that has more than 20, which is what its list shows: a program that
-/// forgets to sign out. Those that were never in use after their first minutes go first, so that such a program doesn't end
-/// its owner's. None of them can be one that its owner doesn't see.
+/// Ends the least recently used sessions of an account with more than 20, the number its list
+/// shows: a program may forget to sign out. Sessions unused since their first minutes end first, so
+/// that such a program doesn't end its owner's. The owner can see all remaining ones.
 const END_LEAST_USED: &str = "DELETE FROM sessions WHERE id IN (
     SELECT id FROM sessions WHERE account_id = ?1
     ORDER BY id = ?2 DESC, seen_at > created_at DESC, max(seen_at, created_at) DESC, created_at DESC LIMIT -1 OFFSET 20)";
 
-/// The texts of a session's parameters, for as long as its statement lives.
+/// Texts of a session's parameters, which must live as long as the statement.
 pub(super) struct SessionTexts {
     pub(super) id: String,
     pub(super) account: String,
@@ -109,8 +109,8 @@ impl NewSession {
     }
 }
 
-/// Starts a session and consumes the presented code; `false` when the account is no longer active, has another password
-/// or two-factor on, or the code has been used.
+/// Starts a session and consumes the presented code; `false` if the account is no longer active,
+/// has another password or two-factor on, or the code was already used.
 pub async fn start(
     database: &Database,
     session: &NewSession,
@@ -124,7 +124,7 @@ pub async fn start(
     database.batch(&statements).await?.any(0)
 }
 
-/// Ends all sessions of an account whose password has just become this one.
+/// Ends all sessions of an account whose password was just changed to this one.
 const END_OTHERS: &str = "
     DELETE FROM sessions WHERE account_id = ?1
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
@@ -135,7 +135,7 @@ pub(super) fn end_of_password<'a>(account: &'a str, new_hash: &'a str) -> Statem
 
 const END: &str = "DELETE FROM sessions WHERE account_id = ?1 AND id = ?2 RETURNING id";
 
-/// Ends this session; `false` when it was over already.
+/// Ends this session; `false` if it had already ended.
 pub async fn end(database: &Database, session: Session) -> Result<bool, Error> {
     let (account, id) = session.texts();
     database.any((END, vec![(&account).into(), (&id).into()])).await
@@ -159,14 +159,15 @@ pub async fn end_all(database: &Database, session: Session, deed: &Deed) -> Resu
     database.batch(&[event, tell, keys, passkeys, (END_ALL, caller)]).await?.any(4)
 }
 
-// A session that is over stays over: the condition is that of every statement on its behalf.
+// An ended session can't be revived: the condition is that of all statements authorised by a
+// session.
 const SEE: &str = concat!(
     "UPDATE sessions AS s SET seen_at = unixepoch()
      WHERE id = ?2 AND account_id = ?1 AND max(s.seen_at, s.created_at) <= unixepoch() - 600 AND ",
     IS_IN_USE
 );
 
-/// Notes that the session is in use. Ten minutes pass between two writes.
+/// Records that the session is in use. At least ten minutes pass between two writes.
 pub async fn see(database: &Database, session: Session) -> Result<(), Error> {
     let (account, id) = session.texts();
     database.run((SEE, vec![(&account).into(), (&id).into()])).await
@@ -176,17 +177,17 @@ pub async fn see(database: &Database, session: Session) -> Result<(), Error> {
 #[derive(Debug, Deserialize)]
 pub struct Listed {
     pub id: String,
-    /// Unix seconds.
+    /// Start in Unix seconds.
     pub created_at: i64,
     pub expires_at: i64,
     pub seen_at: i64,
     pub browser: String,
-    /// Empty where it is unknown.
+    /// Empty if unknown.
     pub country: String,
     pub current: u8,
 }
 
-/// `?3` now. There are no more ([`END_LEAST_USED`]).
+/// `?3` now. The number is limited by [`END_LEAST_USED`].
 const LIST: &str = concat!(
     "SELECT s.id, s.created_at, s.expires_at, max(s.seen_at, s.created_at) AS seen_at, s.browser, s.country,
        s.id = ?2 AS current
@@ -197,18 +198,18 @@ const LIST: &str = concat!(
     ") ORDER BY current DESC, seen_at DESC, s.created_at DESC LIMIT 20"
 );
 
-/// The account's sessions, this one first; none when it is over.
+/// Returns the account's sessions, this one first; none if it has ended.
 pub async fn list(database: &Database, session: Session, now: u64) -> Result<Vec<Listed>, Error> {
     let (account, id) = session.texts();
     let params = vec![(&account).into(), (&id).into(), now.into()];
     database.batch(&[(LIST, params)]).await?.all(0)
 }
 
-/// Outcome of ending one session of several.
+/// Result of ending one session.
 pub enum Ended {
     Done,
     NoSuchSession,
-    /// The session that asks is over.
+    /// The requesting session has ended.
     Unauthorised,
 }
 
