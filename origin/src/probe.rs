@@ -11,6 +11,7 @@ mod dns_route;
 mod domain;
 mod host;
 mod host_memory;
+mod host_probe;
 mod identities;
 mod limits;
 mod listed;

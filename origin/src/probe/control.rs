@@ -55,7 +55,7 @@ pub(super) fn learn(
 async fn catch_all(
     client: &Client,
     control: &Address,
-    // As in `Conversation::resume`.
+    // As in `HostProbe::resume`.
     permit: HostPermit,
     mut session: HostSession,
 ) -> CatchAll {

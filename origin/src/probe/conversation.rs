@@ -1,9 +1,8 @@
 //! The dialogue with one host about one recipient, and the meaning of its answer for the verdict, the pool and the
 //! memory of hosts.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, time::Duration};
 
-use rcpt_pool::Question;
 use rcpt_shared::{CatchAll, Confidence, Details, Reason, Stage, Status, Verdict};
 use rcpt_smtp::{Answer, Broken, Connection, Failure, Patience, Reply};
 use rcpt_verdict::{Finding, Scope, reader};
@@ -11,9 +10,10 @@ use tokio::time::{Instant, timeout};
 
 use super::{
     attempt::{Attempt, Retry},
-    client::{Call, Client, HostPermit, HostSession, Told, judged},
+    client::{Call, HostPermit, HostSession, Told, judged},
     control::{self, keep_or_quit},
     host_memory::catch_all_key,
+    host_probe::HostProbe,
     progress::Progress,
     redact::{redact, redact_for_log},
     signal::{is_about_recipient, signal},
@@ -29,18 +29,6 @@ const LOOKING_UP: Duration = Duration::from_secs(2);
 /// A banner is waited for no longer while there is another host or address to ask.
 pub(super) const PATIENCE: Duration = Duration::from_millis(3_500);
 
-/// A conversation with one host about one recipient.
-#[derive(Clone, Copy)]
-pub(super) struct Conversation<'a> {
-    pub client: &'a Arc<Client>,
-    pub host: &'a str,
-    pub question: &'a Question,
-    /// The host is fixed by configuration.
-    pub by_route: bool,
-    /// A host of a better preference was not asked: one that accepts everything may know less.
-    pub is_backup: bool,
-}
-
 /// Outcome with a reused session.
 pub(super) enum Resumed {
     Answered(Attempt),
@@ -52,7 +40,7 @@ pub(super) enum Resumed {
     Closed(usize),
 }
 
-impl Conversation<'_> {
+impl HostProbe<'_> {
     /// Variables declared later are dropped first: the session ends before its permit, also when this future is
     /// cancelled, so that there is never one too many.
     pub(super) async fn resume(
@@ -105,8 +93,13 @@ impl Conversation<'_> {
     ) -> Attempt {
         let began = Instant::now();
         let identity = self.client.identity(permit.identity());
-        let call =
-            Call { host: self.host, peer, identity: &identity, by_route: self.by_route, patience };
+        let call = Call {
+            host: self.host,
+            peer,
+            identity: &identity,
+            by_route: self.by_route(),
+            patience,
+        };
         let envelope = self.client.envelope(&self.question.address, || self.is_last());
         let asking = self.client.ask_in_new_session(call, stream, envelope, &mut progress.stage);
         let (finding, stage, reply) = match asking.await {

@@ -3,13 +3,11 @@
 use std::{
     net::{IpAddr, SocketAddr},
     pin::Pin,
-    sync::Arc,
     time::Duration,
 };
 
-use arc_swap::ArcSwap;
 use futures_util::FutureExt as _;
-use rcpt_pool::{Acquired, Begun, Cause, Pool, Question, Refused, Target};
+use rcpt_pool::{Acquired, Begun, Cause, Refused, Target};
 use rcpt_shared::{Confidence, Details, Reason, Stage, Status, Verdict};
 use rcpt_smtp::{Connection, Patience, Unconnected};
 use tokio::time::{Instant, sleep};
@@ -17,14 +15,13 @@ use tokio::time::{Instant, sleep};
 use super::{
     attempt::{Attempt, Outcome},
     best_failure::BestFailure,
-    client::{Client, HostPermit, HostSession},
-    conversation::{Conversation, PATIENCE, Resumed},
+    client::HostPermit,
+    conversation::{PATIENCE, Resumed},
+    host_probe::HostProbe,
     progress::Progress,
-    resolver::{Found, Resolver, Unresolved},
+    resolver::{Found, Unresolved},
     unasked::{dns_failure, opted_out},
 };
-
-use crate::config::Config;
 
 /// A connection is waited for no less than this.
 const SHORTEST: Duration = Duration::from_secs(1);
@@ -35,32 +32,13 @@ const AFTER_CUT: Duration = Duration::from_secs(10);
 /// Idle sessions that may turn out to be stale, one after the other, before one is opened.
 const MAX_STALE: usize = 3;
 
-/// Inputs of a question to a host.
-#[derive(Clone, Copy)]
-pub(super) struct HostProbe<'a> {
-    pub resolver: &'a Resolver,
-    pub client: &'a Arc<Client>,
-    pub pool: &'a Arc<Pool<HostSession>>,
-    pub config: &'a ArcSwap<Config>,
-    pub question: &'a Question,
-    /// Hosts to ask after this one, and whether one of them is as good as this.
-    pub more_hosts: usize,
-    pub has_equal: bool,
-    /// A host of a better preference was not asked.
-    pub is_backup: bool,
-}
-
 impl HostProbe<'_> {
     /// Asks one host: in an idle session if there is one, else in a new one.
     ///
     /// Each step is boxed: a probe that a silent server holds has the memory of that step alone, and
     /// not of the largest of all.
-    pub(super) async fn run(
-        self,
-        host: &str,
-        found: Found<'_>,
-        progress: &mut Progress,
-    ) -> Outcome {
+    pub(super) async fn run(self, progress: &mut Progress) -> Outcome {
+        let (host, found) = (self.host, self.found);
         let recipient = &self.question.address;
         let with_host = |verdict| Verdict { mx_host: Some(host.to_owned()), ..verdict };
         if recipient.needs_smtputf8() && self.client.memory.offers(host).lacks_smtputf8 {
@@ -100,14 +78,7 @@ impl HostProbe<'_> {
             return Outcome::NextHost(with_host(not_connected(Unconnected::Ours)));
         }
         progress.stage = Stage::Connect;
-        let conversation = Conversation {
-            client: self.client,
-            host,
-            question: self.question,
-            by_route: matches!(found, Found::ByRoute(_)),
-            is_backup: self.is_backup,
-        };
-        match self.try_addresses(conversation, addresses, identity, found, progress).await {
+        match self.try_addresses(addresses, identity, progress).await {
             Attempt::NextHost(failure) => Outcome::NextHost(with_host(failure)),
             Attempt::AskAgain(verdict, _) | Attempt::AskEqual(verdict) if self.has_equal => {
                 Outcome::NextHost(with_host(verdict))
@@ -119,23 +90,21 @@ impl HostProbe<'_> {
     }
 
     /// Returns whether one of the machines has opted out.
-    fn opted_out(self, addresses: &[SocketAddr]) -> bool {
+    fn opted_out(&self, addresses: &[SocketAddr]) -> bool {
         let config = self.config.load();
         addresses.iter().any(|address| config.opt_outs.include_address(address.ip()))
     }
 
     /// Asks at one address after the other, until there is a verdict.
     async fn try_addresses(
-        self,
-        conversation: Conversation<'_>,
+        &self,
         mut addresses: Vec<SocketAddr>,
         identity: usize,
-        found: Found<'_>,
         progress: &mut Progress,
     ) -> Attempt {
-        let host = conversation.host;
+        let host = self.host;
         // A route is named with its port, so that two of them are not one.
-        let route = match found {
+        let route = match self.found {
             Found::InDns | Found::Planned(_) => None,
             Found::ByRoute(port) => Some(format!("{host}:{port}")),
         };
@@ -168,12 +137,12 @@ impl HostProbe<'_> {
                 Ok(Acquired::Idle(session, permit)) => {
                     let cut = permit.cut();
                     let patience = self.patience_of(addresses.len());
-                    let resuming = conversation.resume(permit, session, patience, progress);
+                    let resuming = self.resume(permit, session, patience, progress);
                     (cut, Box::pin(resuming) as Dialogue<'_>)
                 }
                 Ok(Acquired::New(permit)) => {
                     let cut = permit.cut();
-                    let dialling = self.dial(conversation, &target, permit, progress);
+                    let dialling = self.dial(&target, permit, progress);
                     (cut, Box::pin(dialling.map(Resumed::Answered)) as Dialogue<'_>)
                 }
                 Err(refused) => {
@@ -222,15 +191,14 @@ impl HostProbe<'_> {
         Attempt::NextHost(best.into_verdict())
     }
 
-    fn has_time(self, moment: Duration) -> bool {
+    fn has_time(&self, moment: Duration) -> bool {
         Instant::now() + moment + DIALOGUE < self.question.wait.deadline()
     }
 
     /// Connects to the permit's address, or beside it to one of the other family, and holds the
     /// dialogue there.
     async fn dial(
-        self,
-        conversation: Conversation<'_>,
+        &self,
         target: &Target<'_>,
         permit: HostPermit,
         progress: &mut Progress,
@@ -245,14 +213,14 @@ impl HostProbe<'_> {
         match Box::pin(self.connect(target, permit, first, patience, progress)).await {
             Ok((stream, peer, permit)) => {
                 let patience = self.patience_of(target.addresses.len());
-                Box::pin(conversation.hold(stream, peer, patience, permit, progress)).await
+                Box::pin(self.hold(stream, peer, patience, permit, progress)).await
             }
             Err(unconnected) => {
                 // A refusal counts however early it comes; silence must last half the usual time.
                 let is_silence = began.elapsed() >= patience;
                 let is_fair = patience >= self.client.dialer().timeout() / 2;
                 if unconnected == Unconnected::Theirs && (!is_silence || is_fair) {
-                    self.client.memory.could_not_be_reached(conversation.host);
+                    self.client.memory.could_not_be_reached(self.host);
                 }
                 Attempt::NextHost(not_connected(unconnected))
             }
@@ -261,7 +229,7 @@ impl HostProbe<'_> {
 
     /// Returns the time limit of this host's replies: none if it is the last. After its greeting it may use all the
     /// time except for another host's share.
-    fn patience_of(self, addresses: usize) -> Option<Patience> {
+    fn patience_of(&self, addresses: usize) -> Option<Patience> {
         if self.more_hosts == 0 && addresses <= 1 {
             return None;
         }
@@ -274,7 +242,7 @@ impl HostProbe<'_> {
     }
 
     async fn connect(
-        self,
+        &self,
         target: &Target<'_>,
         mut permit: HostPermit,
         first: SocketAddr,
@@ -308,7 +276,7 @@ impl HostProbe<'_> {
     }
 
     /// The host has no address; `known` is how sure it is that none will be found.
-    fn no_usable_address(self, known: Confidence) -> Verdict {
+    fn no_usable_address(&self, known: Confidence) -> Verdict {
         let details = Details { confidence: known, ..Details::new(None, None) };
         Verdict {
             details: self.question.details.then(|| Box::new(details)),
@@ -317,7 +285,7 @@ impl HostProbe<'_> {
     }
 
     /// Returns one address's share of the remaining budget.
-    fn patience(self, addresses: usize) -> Duration {
+    fn patience(&self, addresses: usize) -> Duration {
         let time_left = self.question.wait.deadline().saturating_duration_since(Instant::now());
         let others = self.more_hosts + addresses.saturating_sub(1);
         let share = time_left / u32::try_from(others + 1).unwrap_or(u32::MAX);

@@ -16,8 +16,8 @@ use super::{
     best_failure::{BestFailure, of_domain},
     client::{Client, HostSession, quit_now},
     dns_route::{route_of, route_to},
-    host::HostProbe,
     host_memory::HabitMemory,
+    host_probe::HostProbe,
     limits::pool_settings,
     plans::{Plan, Plans},
     progress::Progress,
@@ -310,8 +310,8 @@ impl Prober {
         progress: &mut Progress,
     ) -> Verdict {
         progress.mx_host = Some(Arc::from(server.host.as_str()));
-        let hosts = Found::ByRoute(server.port);
-        match self.only_host(question).run(&server.host, hosts, progress).await {
+        let host_probe = self.only_host(question, &server.host, Found::ByRoute(server.port));
+        match host_probe.run(progress).await {
             Outcome::NextHost(failure) => of_domain(failure),
             Outcome::Settled(verdict) => verdict,
         }
@@ -346,16 +346,16 @@ impl Prober {
         let mut best = BestFailure::default();
         for (position, Mx { preference, exchange }) in hosts.iter().enumerate() {
             let rest = hosts.get(position + 1..).unwrap_or_default();
+            let is_planned = first.is_some_and(|first| first == exchange);
+            let found = if is_planned { Found::Planned(planned) } else { Found::InDns };
             let host_probe = HostProbe {
                 more_hosts: rest.len(),
                 has_equal: rest.iter().any(|other| other.preference <= *preference),
                 is_backup: Some(*preference) > preferred,
-                ..self.only_host(question)
+                ..self.only_host(question, exchange, found)
             };
             progress.mx_host = Some(exchange.clone());
-            let is_planned = first.is_some_and(|first| first == exchange);
-            let host_source = if is_planned { Found::Planned(planned) } else { Found::InDns };
-            match host_probe.run(exchange, host_source, progress).await {
+            match host_probe.run(progress).await {
                 Outcome::Settled(verdict) => return verdict,
                 Outcome::NextHost(failure) => best.add(failure),
             }
@@ -367,7 +367,7 @@ impl Prober {
     /// the answer is about the missing record (RFC 5321 §5.1).
     async fn ask_implicit(&self, question: &Question, progress: &mut Progress) -> Verdict {
         let host = question.address.domain();
-        match self.only_host(question).run(host, Found::InDns, progress).await {
+        match self.only_host(question, host, Found::InDns).run(progress).await {
             Outcome::Settled(verdict) => verdict,
             Outcome::NextHost(failure) if failure.reason == Reason::DnsFailure => dns_failure(),
             Outcome::NextHost(failure)
@@ -380,13 +380,20 @@ impl Prober {
         }
     }
 
-    fn only_host<'a>(&'a self, question: &'a Question) -> HostProbe<'a> {
+    fn only_host<'a>(
+        &'a self,
+        question: &'a Question,
+        host: &'a str,
+        found: Found<'a>,
+    ) -> HostProbe<'a> {
         HostProbe {
             resolver: &self.resolver,
             client: &self.client,
             pool: &self.pool,
             config: &self.config,
             question,
+            host,
+            found,
             more_hosts: 0,
             has_equal: false,
             is_backup: false,

@@ -1,0 +1,36 @@
+//! A question to one host.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use rcpt_pool::{Pool, Question};
+
+use super::{
+    client::{Client, HostSession},
+    resolver::{Found, Resolver},
+};
+
+use crate::config::Config;
+
+/// A question to one host. `host.rs` finds addresses and sessions for it, `conversation.rs` asks it in a session.
+pub(super) struct HostProbe<'a> {
+    pub resolver: &'a Resolver,
+    pub client: &'a Arc<Client>,
+    pub pool: &'a Arc<Pool<HostSession>>,
+    pub config: &'a ArcSwap<Config>,
+    pub question: &'a Question,
+    pub host: &'a str,
+    pub found: Found<'a>,
+    /// Hosts to ask after this one, and whether one of them is as good as this.
+    pub more_hosts: usize,
+    pub has_equal: bool,
+    /// A host of a better preference was not asked: one that accepts everything may know less.
+    pub is_backup: bool,
+}
+
+impl HostProbe<'_> {
+    /// Returns whether the host is fixed by configuration.
+    pub(super) const fn by_route(&self) -> bool {
+        matches!(self.found, Found::ByRoute(_))
+    }
+}
