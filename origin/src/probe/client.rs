@@ -178,7 +178,7 @@ impl Client {
             ended => return ended,
         };
         *stage = Stage::Connect;
-        match self.dialer.connect(call.identity, call.peer).await {
+        match Box::pin(self.dialer.connect(call.identity, call.peer)).await {
             Ok(stream) => Box::pin(self.open_and_ask(call, stream, envelope, encrypt, stage)).await,
             Err(_) => Err(failure),
         }

@@ -122,35 +122,14 @@ impl HostProbe<'_> {
                 afresh,
                 more_hosts: self.more_hosts > 0,
             };
-            let request = self.client.sessions.begin(self.question.wait.class());
-            let acquired = match self.pool.begin(self.question, &target) {
-                Ok(Begun::Acquired(acquired)) => Ok(acquired),
-                Ok(Begun::Waiting(session)) => {
-                    let waiting = progress.waiting.clone();
-                    waiting.during(session).await
-                }
-                Err(refused) => Err(refused),
-            };
-            request.end(&acquired);
-            progress.admitted |= acquired.is_ok();
-            let (cut, dialogue) = match acquired {
-                Ok(Acquired::Idle(session, permit)) => {
-                    let cut = permit.cut();
-                    let patience = self.patience_of(addresses.len());
-                    let resuming = self.resume(permit, session, patience, progress);
-                    (cut, Box::pin(resuming) as Dialogue<'_>)
-                }
-                Ok(Acquired::New(permit)) => {
-                    let cut = permit.cut();
-                    let dialling = self.dial(&target, permit, progress);
-                    (cut, Box::pin(dialling.map(Resumed::Answered)) as Dialogue<'_>)
-                }
+            let dialogue = match self.begin(&target, progress).await {
+                Ok(dialogue) => dialogue,
                 Err(refused) => {
                     best.add(our_limit(refused));
                     return Attempt::NextHost(best.into_verdict());
                 }
             };
-            let attempt = match unless(cut, dialogue).await {
+            let attempt = match dialogue.await {
                 None => return cut_short(progress),
                 Some(Resumed::Answered(attempt)) => attempt,
                 Some(unheard) => {
@@ -189,6 +168,38 @@ impl HostProbe<'_> {
             addresses.retain(|address| !tried.contains(&address.ip()));
         }
         Attempt::NextHost(best.into_verdict())
+    }
+
+    /// Acquires a session, or leave to open one, and begins the dialogue in it.
+    async fn begin<'t>(
+        &'t self,
+        target: &'t Target<'t>,
+        progress: &'t mut Progress,
+    ) -> Result<Dialogue<'t>, Refused> {
+        let request = self.client.sessions.begin(self.question.wait.class());
+        let acquired = match self.pool.begin(self.question, target) {
+            Ok(Begun::Acquired(acquired)) => Ok(acquired),
+            Ok(Begun::Waiting(session)) => {
+                let waiting = progress.waiting.clone();
+                waiting.during(session).await
+            }
+            Err(refused) => Err(refused),
+        };
+        request.end(&acquired);
+        progress.admitted |= acquired.is_ok();
+        Ok(match acquired? {
+            Acquired::Idle(session, permit) => {
+                let cut = permit.cut();
+                let patience = self.patience_of(target.addresses.len());
+                let resuming = self.resume(permit, session, patience, progress);
+                Box::pin(unless(cut, Box::pin(resuming)))
+            }
+            Acquired::New(permit) => {
+                let cut = permit.cut();
+                let dialling = self.dial(target, permit, progress);
+                Box::pin(unless(cut, Box::pin(dialling.map(Resumed::Answered))))
+            }
+        })
     }
 
     fn has_time(&self, moment: Duration) -> bool {
@@ -293,11 +304,15 @@ impl HostProbe<'_> {
     }
 }
 
-/// A dialogue in a session, boxed: a probe that a silent server holds has the memory of its step alone.
-type Dialogue<'a> = Pin<Box<dyn Future<Output = Resumed> + Send + 'a>>;
+/// A dialogue in a session, boxed: a probe that a silent server holds has the memory of its step alone. `None` if the
+/// session is cut because others wait for it.
+type Dialogue<'a> = Pin<Box<dyn Future<Output = Option<Resumed>> + Send + 'a>>;
 
-/// Returns the result of the dialogue, unless its session is cut because others wait for it.
-async fn unless(cut: impl Future<Output = ()>, dialogue: Dialogue<'_>) -> Option<Resumed> {
+/// Returns the result of the dialogue, unless its session is cut.
+async fn unless<T>(
+    cut: impl Future<Output = ()>,
+    dialogue: Pin<Box<impl Future<Output = T>>>,
+) -> Option<T> {
     tokio::select! {
         biased;
         done = dialogue => Some(done),
