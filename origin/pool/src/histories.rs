@@ -6,7 +6,7 @@ use std::{collections::HashMap, time::Duration};
 
 use tokio::time::Instant;
 
-use super::Key;
+use super::{Key, giving_way::give_way, party::Party};
 
 /// Least number of answers for a history.
 const MIN_ANSWERS: u32 = 8;
@@ -17,11 +17,8 @@ const MAX_ANSWERS: u32 = 64;
 const GOOD_RATIO: u32 = 5;
 /// Lifetime of a history after its last answer: a small form has five checks an hour at one origin.
 const MEMORY: Duration = Duration::from_secs(24 * 3_600);
-/// Most accounts remembered; about 40 bytes each.
+/// Most accounts remembered; about 60 bytes each.
 const MAX_ACCOUNTS: usize = 20_000;
-/// Time between two searches for accounts to forget: a search takes half a millisecond under the
-/// pool's lock.
-const SEARCH: Duration = Duration::from_secs(60);
 
 /// The history of an account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,6 +34,7 @@ pub(super) enum History {
 /// Answers about an account's recipients.
 #[derive(Clone, Copy)]
 struct Answers {
+    group: Key,
     all: u32,
     refused: u32,
     at: Instant,
@@ -51,8 +49,6 @@ impl Answers {
 #[derive(Default)]
 pub(super) struct Histories {
     accounts: HashMap<Key, Answers>,
-    /// Time of the last search for accounts to forget.
-    searched_at: Option<Instant>,
 }
 
 impl Histories {
@@ -66,24 +62,24 @@ impl Histories {
         }
     }
 
-    /// Records a reply about a recipient of the account. If too many accounts are remembered, new
-    /// ones stay unknown.
-    pub(super) fn answered(&mut self, account: Key, refused: bool, now: Instant) {
+    /// Records a reply about a recipient of the party's account. If too many accounts are remembered, the group with
+    /// most of them gives way, beginning with accounts whose few answers make no history.
+    pub(super) fn answered(&mut self, party: Party, refused: bool, now: Instant) {
+        let Party { group, account, .. } = party;
         if self.accounts.len() >= MAX_ACCOUNTS && !self.accounts.contains_key(&account) {
-            let searched = self.searched_at.map(|at| now.saturating_duration_since(at));
-            if searched.is_none_or(|ago| ago >= SEARCH) {
-                self.searched_at = Some(now);
-                self.accounts.retain(|_, answers| !answers.is_over(now));
-            }
+            self.accounts.retain(|_, answers| !answers.is_over(now));
             if self.accounts.len() >= MAX_ACCOUNTS {
-                return;
+                give_way(&mut self.accounts, |answers| {
+                    (answers.group, (answers.all >= MIN_ANSWERS, answers.at))
+                });
             }
         }
-        let new = Answers { all: 0, refused: 0, at: now };
+        let new = Answers { group, all: 0, refused: 0, at: now };
         let answers = self.accounts.entry(account).or_insert(new);
         if answers.is_over(now) {
             *answers = new;
         }
+        answers.group = group;
         answers.all += 1;
         answers.refused += u32::from(refused);
         answers.at = now;
@@ -103,12 +99,17 @@ mod tests {
     use tokio::time::{Instant, advance};
 
     use super::{Histories, History, MAX_ACCOUNTS, MAX_ANSWERS, MEMORY, MIN_ANSWERS};
+    use crate::party::Party;
+
+    fn account(group: u64, account: u64) -> Party {
+        Party { group, account, domain: 0, is_consumer: false }
+    }
 
     /// Returns the history after `count` answers of which every `nth` is a refusal.
     fn after(count: u32, nth: u32) -> History {
         let (mut histories, now) = (Histories::default(), Instant::now());
         for n in 1..=count {
-            histories.answered(1, n.is_multiple_of(nth), now);
+            histories.answered(account(0, 1), n.is_multiple_of(nth), now);
         }
         histories.of(1, now)
     }
@@ -128,7 +129,7 @@ mod tests {
         let (mut histories, now) = (Histories::default(), Instant::now());
         let mut until = |refused, wanted| {
             let needed = (1..1_000).find(|_| {
-                histories.answered(1, refused, now);
+                histories.answered(account(0, 1), refused, now);
                 histories.of(1, now) == wanted
             });
             needed.unwrap()
@@ -143,16 +144,61 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn accounts_are_forgotten_after_a_day_and_their_number_is_bounded() {
         let mut histories = Histories::default();
-        for account in 0..2 * MAX_ACCOUNTS as u64 {
+        for name in 0..2 * MAX_ACCOUNTS as u64 {
             for _ in 0..MIN_ANSWERS {
-                histories.answered(account, true, Instant::now());
+                histories.answered(account(0, name), true, Instant::now());
+            }
+            assert_eq!(histories.of(name, Instant::now()), History::Guessing, "{name}");
+            assert!(histories.len() <= MAX_ACCOUNTS);
+        }
+        advance(MEMORY).await;
+        let last = 2 * MAX_ACCOUNTS as u64 - 1;
+        assert_eq!(histories.of(last, Instant::now()), History::Unknown);
+        for name in 0..MAX_ACCOUNTS as u64 {
+            histories.answered(account(0, name), true, Instant::now());
+        }
+        histories.answered(account(0, u64::MAX), true, Instant::now());
+        assert!(histories.len() <= MAX_ACCOUNTS);
+    }
+
+    /// Free accounts are one group. They fill the memory with answers, or with a single one each.
+    #[tokio::test(start_paused = true)]
+    async fn accounts_that_fill_the_memory_push_out_nobodys_history() {
+        for answers in [1, MIN_ANSWERS] {
+            let mut histories = Histories::default();
+            let (paying, free) = (account(1, u64::MAX), account(0, u64::MAX - 1));
+            let mut answered = |party: Party, refused, times| {
+                (0..times).for_each(|_| histories.answered(party, refused, Instant::now()));
+                histories.of(party.account, Instant::now())
+            };
+            answered(paying, false, MIN_ANSWERS);
+            answered(free, false, MIN_ANSWERS);
+            for name in 0..5 * MAX_ACCOUNTS as u64 {
+                advance(std::time::Duration::from_millis(20)).await;
+                answered(account(0, name), true, answers);
+                if name % 5_000 == 0 {
+                    answered(free, false, 1);
+                }
+            }
+            assert_eq!(histories.of(paying.account, Instant::now()), History::Good, "{answers}");
+            assert_eq!(histories.of(free.account, Instant::now()), History::Good, "{answers}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn where_each_account_is_a_group_those_answered_longest_ago_give_way() {
+        let mut histories = Histories::default();
+        for name in 0..2 * MAX_ACCOUNTS as u64 {
+            advance(std::time::Duration::from_millis(20)).await;
+            for _ in 0..MIN_ANSWERS {
+                histories.answered(account(name, name), false, Instant::now());
             }
         }
-        assert_eq!(histories.len(), MAX_ACCOUNTS);
-        assert_eq!(histories.of(1, Instant::now()), History::Guessing);
-        advance(MEMORY).await;
-        assert_eq!(histories.of(1, Instant::now()), History::Unknown);
-        histories.answered(u64::MAX, true, Instant::now());
-        assert_eq!(histories.len(), 1);
+        assert!(histories.len() <= MAX_ACCOUNTS);
+        let last = 2 * MAX_ACCOUNTS as u64 - 1;
+        let newest = last - MAX_ACCOUNTS as u64 / 2..=last;
+        let all_good =
+            newest.clone().all(|name| histories.of(name, Instant::now()) == History::Good);
+        assert!(all_good, "{newest:?}");
     }
 }

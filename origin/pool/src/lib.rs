@@ -23,6 +23,7 @@ mod cut;
 mod debts;
 mod ending;
 mod gates;
+mod giving_way;
 mod hash_key;
 mod histories;
 mod hour;

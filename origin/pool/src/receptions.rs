@@ -41,7 +41,7 @@ impl<S: Send + 'static> Pool<S> {
         let change = match signal {
             Signal::Answered { refused } => {
                 if is_asked_for {
-                    histories.answered(party.account, refused, now);
+                    histories.answered(party, refused, now);
                 }
                 reception.answered(refused)
             }

@@ -351,7 +351,7 @@ impl<S> Sessions<S> {
         let mut waiters =
             waiting.iter().filter(|waits| waits_for(longest, waits)).map(|(party, _)| *party);
         let cut_for = waiters.find(is_not_slow);
-        self.standings.cut(holder.domain, cut_for, now);
+        self.standings.cut(holder, cut_for, now);
         None
     }
 

@@ -8,7 +8,7 @@ use std::{collections::HashMap, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Key, party::Party};
+use super::{Key, giving_way::give_way, party::Party};
 
 /// Duration of a check from which a session counts as slow. Most servers answer within a second;
 /// Exchange delays the refusal of an unknown recipient by five.
@@ -26,7 +26,7 @@ const PRESENT: Duration = Duration::from_secs(60);
 /// Number of sessions from which half of them are kept from a single unproven group: a group that
 /// is alone becomes proven with its first answer.
 const MANY: usize = 4;
-/// Most parties remembered per site; about 56 bytes each.
+/// Most parties remembered per site; about 80 bytes each.
 const MAX_PARTIES: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub(super) enum Standing {
 
 #[derive(Default, Clone, Copy)]
 struct Record {
+    /// Group of the party that it was recorded for last.
+    group: Key,
     quick_at: Option<Instant>,
     slow_at: Option<Instant>,
     cut_at: Option<Instant>,
@@ -58,9 +60,13 @@ impl Record {
         }
     }
 
+    /// Time of the last event.
+    fn last(&self) -> Option<Instant> {
+        self.quick_at.max(self.slow_at).max(self.cut_at)
+    }
+
     fn is_over(&self, now: Instant) -> bool {
-        let all = [self.quick_at, self.slow_at, self.cut_at];
-        all.into_iter().flatten().all(|at| now.saturating_duration_since(at) >= MEMORY)
+        self.last().is_none_or(|at| now.saturating_duration_since(at) >= MEMORY)
     }
 }
 
@@ -221,15 +227,11 @@ impl Standings {
     pub(super) fn ended(&mut self, party: Party, took: Duration, answered: bool, now: Instant) {
         if took > SLOW {
             for key in [party.group, party.account, party.domain] {
-                if let Some(record) = self.record(key, now) {
-                    record.slow_at = Some(now);
-                }
+                self.record(key, party.group, now).slow_at = Some(now);
             }
         } else if answered {
             for key in [party.group, party.account] {
-                if let Some(record) = self.record(key, now) {
-                    record.quick_at = Some(now);
-                }
+                self.record(key, party.group, now).quick_at = Some(now);
             }
             // A domain only has a record if it was slow before.
             if let Some(record) = self.records.get_mut(&party.domain) {
@@ -262,15 +264,13 @@ impl Standings {
         cut_at.is_none_or(|at| now.saturating_duration_since(at) >= MEMORY)
     }
 
-    /// Records that a session of the domain was cut; `cut_for` is a waiting party that isn't known
-    /// to be slow. If nobody has had an answer yet there is no reserve, and a slow party would take
-    /// the session that the domain's only cut has freed: so for a while, slow parties leave the
-    /// last session to others.
-    pub(super) fn cut(&mut self, domain: Key, cut_for: Option<Party>, now: Instant) {
+    /// Records that the holder's session was cut; `cut_for` is a waiting party that isn't known to be slow. If nobody has
+    /// had an answer yet there is no reserve, and a slow party would take the session that the domain's only cut has freed:
+    /// so for a while, slow parties leave the last session to others.
+    pub(super) fn cut(&mut self, holder: Party, cut_for: Option<Party>, now: Instant) {
         self.cut_for = cut_for.map(|party| (party, now + CUT)).or(self.cut_for);
-        if let Some(record) = self.record(domain, now) {
-            (record.cut_at, record.is_repeated) = (Some(now), false);
-        }
+        let record = self.record(holder.domain, holder.group, now);
+        (record.cut_at, record.is_repeated) = (Some(now), false);
     }
 
     pub(super) fn repeated(&mut self, domain: Key) {
@@ -285,18 +285,20 @@ impl Standings {
         record.is_some_and(|record| !record.is_repeated && !self.may_cut(domain, now))
     }
 
-    fn record(&mut self, key: Key, now: Instant) -> Option<&mut Record> {
+    /// Returns the record of a party. Where too many are remembered, the group with most of them gives way, quick ones
+    /// first: who isn't known any more is new.
+    fn record(&mut self, key: Key, group: Key, now: Instant) -> &mut Record {
         if self.records.len() >= MAX_PARTIES && !self.records.contains_key(&key) {
             self.forget(now);
             if self.records.len() >= MAX_PARTIES {
-                // Removes all records except slow ones; quick parties become new again.
-                self.records.retain(|_, record| record.is_slow(now));
-            }
-            if self.records.len() >= MAX_PARTIES {
-                return None;
+                give_way(&mut self.records, |record| {
+                    (record.group, (record.is_slow(now), record.last()))
+                });
             }
         }
-        Some(self.records.entry(key).or_default())
+        let record = self.records.entry(key).or_default();
+        record.group = group;
+        record
     }
 
     pub(super) fn len(&self) -> usize {
@@ -316,9 +318,9 @@ impl Standings {
 mod tests {
     use std::time::Duration;
 
-    use tokio::time::Instant;
+    use tokio::time::{Instant, advance};
 
-    use super::{CUT, Limit, SLOW, Standing, Standings, Use};
+    use super::{CUT, Limit, MAX_PARTIES, SLOW, Standing, Standings, Use};
     use crate::party::Party;
 
     fn party(key: u64) -> Party {
@@ -333,10 +335,28 @@ mod tests {
         let [slow, quick, waiting, holder] = [1, 2, 3, 4].map(party);
         standings.ended(slow, SLOW + Duration::from_millis(1), false, now);
         standings.ended(quick, Duration::ZERO, true, now);
-        standings.cut(holder.domain, Some(waiting), now);
+        standings.cut(holder, Some(waiting), now);
         let limit = Limit { sessions: 2, keeps_half: false };
         let used = Use { party: holder, since: now, standing: Standing::Slow };
         assert_eq!(standings.may_take(slow, limit, [&used].into_iter(), now), Err(Some(now + CUT)));
         assert_eq!(standings.may_take(waiting, limit, [&used].into_iter(), now), Ok(()));
+    }
+
+    /// 20,000 free accounts that are answered quickly, within ten minutes.
+    #[tokio::test(start_paused = true)]
+    async fn accounts_that_fill_the_memory_make_nobody_else_new() {
+        let mut standings = Standings::default();
+        let free = |account| Party { group: 0, ..party(account) };
+        let (paying, slow) = (party(u64::MAX), party(u64::MAX - 1));
+        standings.ended(paying, Duration::ZERO, true, Instant::now());
+        standings.ended(slow, Duration::from_secs(5), false, Instant::now());
+        for account in 1..2 * MAX_PARTIES as u64 {
+            advance(Duration::from_millis(10)).await;
+            standings.ended(free(account), Duration::ZERO, true, Instant::now());
+            assert_eq!(standings.of(free(account), Instant::now()), Standing::Proven);
+        }
+        assert!(standings.len() <= MAX_PARTIES);
+        assert_eq!(standings.of(paying, Instant::now()), Standing::Proven);
+        assert_eq!(standings.of(slow, Instant::now()), Standing::Slow);
     }
 }

@@ -1,0 +1,34 @@
+//! Room in a memory of parties that is full: the group with most entries gives way. So accounts that are made to fill a
+//! memory push out each other, and nobody else's standing.
+
+use std::collections::HashMap;
+
+use super::Key;
+
+/// At least one entry in this many goes, so that a full memory isn't searched for each new one.
+const PART: usize = 16;
+
+/// Removes half of the largest group's entries, those of least worth first; where no group is large, the entries of
+/// least worth of all groups. `rank` returns an entry's group and worth.
+pub(super) fn give_way<V, W: Ord + Copy>(
+    entries: &mut HashMap<Key, V>,
+    rank: impl Fn(&V) -> (Key, W),
+) {
+    let least = entries.len().div_ceil(PART);
+    let mut sizes: HashMap<Key, usize> = HashMap::new();
+    for entry in entries.values() {
+        *sizes.entry(rank(entry).0).or_default() += 1;
+    }
+    let largest = sizes.into_iter().max_by_key(|(_, size)| *size);
+    let of_group = largest.filter(|(_, size)| size / 2 >= least).map(|(group, _)| group);
+    let ranked = entries.iter().filter_map(|(key, entry)| {
+        let (group, worth) = rank(entry);
+        of_group.is_none_or(|largest| largest == group).then_some((worth, *key))
+    });
+    let mut ranked: Vec<_> = ranked.collect();
+    let count = of_group.map_or(least, |_| ranked.len() / 2);
+    ranked.sort_unstable();
+    for (_, key) in ranked.into_iter().take(count) {
+        entries.remove(&key);
+    }
+}
