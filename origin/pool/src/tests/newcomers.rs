@@ -35,9 +35,11 @@ async fn others_wait_for_one_cut_also_where_nobody_was_answered_before() {
 }
 
 /// If the server is slow for everybody, no account is quicker than the others: a session kept free
-/// for one would only be idle. The accounts' debts limit the answers here, not a reserve.
+/// for one would only be idle. The accounts' debts limit the answers here, and which account pays
+/// first depends on the random order of keys: in 1,500 runs two accounts had 25 or 26 answers, and
+/// four had 14 (4 % of the runs), 25, 28 or 46. With a reserve that idled, four had 10.
 #[tokio::test(start_paused = true)]
-async fn a_server_that_is_slow_for_everybody_answers_many_accounts_as_often_as_two() {
+async fn a_server_that_is_slow_for_everybody_is_not_kept_idle_by_a_reserve() {
     for accounts in [2, 4] {
         let pool = site_of(2, 500 * MS);
         let answered = Arc::new(AtomicUsize::new(0));
@@ -56,6 +58,6 @@ async fn a_server_that_is_slow_for_everybody_answers_many_accounts_as_often_as_t
         }
         sleep(300 * SECOND).await;
         let answered = answered.load(Ordering::Relaxed);
-        assert!(answered >= 20, "{accounts} accounts: {answered} answered");
+        assert!(answered >= 12, "{accounts} accounts: {answered} answered");
     }
 }
