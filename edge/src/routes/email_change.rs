@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 
 use super::registration::{account_address, check_domain, check_new_password, refuse_disposable};
 use crate::{
-    account::AccountAddress,
+    account::{AccountAddress, AccountId},
     app::App,
     background::email_changes::{advance, finish, tell},
     cf::{clock, log},
@@ -34,7 +34,7 @@ use crate::{
     mail, meter,
     store::{
         addresses,
-        email_changes::{self, EmailChange, NewChange, UndoableChange},
+        email_changes::{self, Credentials, EmailChange, NewChange, UndoableChange},
     },
 };
 
@@ -296,7 +296,7 @@ pub struct UndoRequest {
     /// The token from the link at the old address.
     #[schema(value_type = String)]
     token: SecretString,
-    /// The password as it was before the change.
+    /// The password as it was before the change, or up to a week before it.
     #[schema(value_type = String)]
     password: Password,
     #[schema(value_type = String, min_length = 8, max_length = 128)]
@@ -335,16 +335,12 @@ pub async fn undo(
     meter::note(|party| party.account = Some(change.account_id.to_string()));
     check_new_password(&app, &body.new_password, &change.old_email).await?;
     let attempt = client.attempt(&app, Key::undo(change.account_id)).await?;
-    let turn = client.comparing_turn(&app, &attempt, &body.password).await?;
-    if password::verify(turn, &body.password, &change.old_password_hash)? == PasswordCheck::Wrong {
-        return Err(Error::wrong_password());
-    }
-    let step = step_of(&app, &change, body.totp_code.as_ref())?;
+    let credentials = matching(&app, &client, &attempt, &change, &body).await?;
     let turn = client.hashing_turn(&app, Some(&attempt)).await?;
     let hash = password::hash(turn, &body.new_password, random::bytes()?)?;
     let old = own_hash(&app, &change.old_email)?;
-    if !email_changes::undo(database, &change, &old, step, &hash, clock::now()).await? {
-        return Err(match step {
+    if !email_changes::undo(database, &change, &old, credentials, &hash, clock::now()).await? {
+        return Err(match credentials.1 {
             0 => Error::invalid_change_token(),
             _ => Error::totp_invalid(StatusCode::FORBIDDEN),
         });
@@ -358,13 +354,48 @@ pub async fn undo(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Returns the credentials that the password and the code belong to, with the step of the code. A thief may have changed
+/// either before the address: those of a week before count too.
+///
+/// # Errors
+/// [`Error::wrong_password`], or that of the code.
+async fn matching(
+    app: &App,
+    client: &ClientNetwork,
+    attempt: &Attempt,
+    change: &UndoableChange,
+    body: &UndoRequest,
+) -> Result<(Credentials, u64), Error> {
+    let pairs = [
+        (Credentials::Former, &change.former_password_hash, &change.former_totp_secret),
+        (Credentials::Old, &change.old_password_hash, &change.old_totp_secret),
+    ];
+    let mut refusal = Error::wrong_password();
+    for (credentials, hash, totp) in pairs.into_iter().filter(|(_, hash, _)| !hash.is_empty()) {
+        let turn = client.comparing_turn(app, attempt, &body.password).await?;
+        if password::verify(turn, &body.password, hash)? == PasswordCheck::Wrong {
+            continue;
+        }
+        match step_of(app, change.account_id, totp.as_deref(), body.totp_code.as_ref()) {
+            Ok(step) => return Ok((credentials, step)),
+            Err(error) => refusal = error,
+        }
+    }
+    Err(refusal)
+}
+
 /// Returns the step of the code from the account's previous authenticator; 0 if it had none.
-fn step_of(app: &App, change: &UndoableChange, shown: Option<&SecretString>) -> Result<u64, Error> {
-    let Some(sealed) = &change.old_totp_secret else { return Ok(0) };
+fn step_of(
+    app: &App,
+    account: AccountId,
+    sealed: Option<&str>,
+    shown: Option<&SecretString>,
+) -> Result<u64, Error> {
+    let Some(sealed) = sealed else { return Ok(0) };
     let status = StatusCode::FORBIDDEN;
     let shown = shown.map(|shown| plain(shown.expose_secret())).filter(|code| !code.is_empty());
     let shown = shown.ok_or_else(|| Error::totp_required(status))?;
-    let secret = TotpSecret::open(&app.config.totp_secrets, change.account_id, sealed)
+    let secret = TotpSecret::open(&app.config.totp_secrets, account, sealed)
         .map_err(|_| Error::internal("a TOTP secret does not open"))?;
     secret.step_of(&shown, clock::now()).ok_or_else(|| Error::totp_invalid(status))
 }

@@ -137,8 +137,9 @@ pub async fn owner(
 
 /// Also stores the account's current state, for an undo.
 const BEGIN: &str = "UPDATE email_changes SET state = 'moving', settled = 0, old_email = a.email,
-      old_password_hash = a.password_hash, old_totp_secret = a.totp_secret
-    FROM accounts a
+      old_password_hash = a.password_hash, old_totp_secret = a.totp_secret,
+      former_password_hash = coalesce(f.password_hash, ''), former_totp_secret = f.totp_secret
+    FROM accounts a LEFT JOIN former_credentials f ON f.account_id = a.id AND f.expires_at > ?2
     WHERE a.id = email_changes.account_id AND email_changes.token_hash = ?1 AND email_changes.state = 'asked'
       AND email_changes.expires_at > ?2 AND a.state = 'confirmed' AND a.frozen_until <= ?2
       AND a.email <> email_changes.new_email";
@@ -313,10 +314,24 @@ pub struct UndoableChange {
     pub old_email: String,
     pub old_password_hash: String,
     pub old_totp_secret: Option<String>,
+    /// The password before it was changed in the week before the change of the address; empty if neither it nor the
+    /// second factor was changed.
+    pub former_password_hash: String,
+    pub former_totp_secret: Option<String>,
+}
+
+/// The password and second factor that an undo restores the account from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Credentials {
+    /// Those at the change of the address.
+    Old,
+    /// Those of up to a week before it.
+    Former,
 }
 
 const UNDOABLE_CHANGE: &str =
-    "SELECT c.id, c.account_id, c.old_email, c.old_password_hash, c.old_totp_secret
+    "SELECT c.id, c.account_id, c.old_email, c.old_password_hash, c.old_totp_secret,
+       c.former_password_hash, c.former_totp_secret
     FROM email_changes c JOIN accounts a ON a.id = c.account_id
     WHERE c.undo_hash = ?1 AND c.state = 'moved' AND c.expires_at > ?2 AND a.state = 'confirmed'";
 
@@ -339,7 +354,7 @@ const UNDONE_NOTICE: &str = notice!("email_change_undone", UNDOES);
 const UNDO: &str = concat!(
     "UPDATE OR IGNORE accounts SET address_hash = ?4, password_hash = ?5, frozen_until = 0, totp_pending = NULL,
        email = (SELECT old_email FROM email_changes WHERE id = ?1),
-       totp_secret = (SELECT old_totp_secret FROM email_changes WHERE id = ?1),
+       totp_secret = (SELECT iif(?6, former_totp_secret, old_totp_secret) FROM email_changes WHERE id = ?1),
        totp_last_step = max(totp_last_step, ?3)
      WHERE ",
     UNDOES,
@@ -369,7 +384,7 @@ pub async fn undo(
     database: &Database,
     change: &UndoableChange,
     old: &AccountHash,
-    step: u64,
+    (credentials, step): (Credentials, u64),
     new_password_hash: &str,
     now: u64,
 ) -> Result<bool, Error> {
@@ -378,7 +393,8 @@ pub async fn undo(
     let undoes: Vec<Param<'_>> = vec![id, now.into(), step.into()];
     let done: Vec<Param<'_>> = vec![id, new_password_hash.into()];
     let of_account: Vec<Param<'_>> = vec![(&account).into(), new_password_hash.into()];
-    let to: Vec<Param<'_>> = vec![old.as_str().into(), new_password_hash.into()];
+    let is_former = u64::from(credentials == Credentials::Former);
+    let to: Vec<Param<'_>> = vec![old.as_str().into(), new_password_hash.into(), is_former.into()];
     let mut statements: Vec<Statement<'_>> = vec![
         (UNDONE_NOTICE, undoes.clone()),
         (UNDO, [undoes, to].concat()),

@@ -64,6 +64,11 @@ const EMAIL_CHANGES: &str = concat!(
     "DELETE FROM email_changes WHERE id IN (SELECT id FROM email_changes WHERE expires_at <= ?1",
     MOST
 );
+const FORMER_CREDENTIALS: &str = concat!(
+    "DELETE FROM former_credentials WHERE account_id IN (
+       SELECT account_id FROM former_credentials WHERE expires_at <= ?1",
+    MOST
+);
 const RESERVED: &str = concat!(
     "DELETE FROM addresses WHERE address_hash IN (
        SELECT address_hash FROM addresses WHERE reserved_until IS NOT NULL AND reserved_until <= ?1",
@@ -119,6 +124,7 @@ pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
         ("tombstones", TOMBSTONES, now),
         ("mail_due", MAIL_DUE, now),
         ("email_changes", EMAIL_CHANGES, now),
+        ("former_credentials", FORMER_CREDENTIALS, now),
         ("used_challenges", CHALLENGES, now),
         ("addresses", RESERVED, now),
         ("security_events", EVENTS, now.saturating_sub(security_events::LISTED)),

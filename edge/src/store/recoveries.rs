@@ -100,6 +100,7 @@ const END_SECOND_FACTOR: &str = concat!(
 );
 const END_SESSIONS: &str = concat!("DELETE FROM sessions WHERE ", OF_DUE);
 const FORGET_CODES: &str = concat!("DELETE FROM recovery_codes WHERE ", OF_DUE);
+const FORGET_FORMER: &str = concat!("DELETE FROM former_credentials WHERE ", OF_DUE);
 const DELETE_DUE: &str = "DELETE FROM recoveries WHERE due_at = 0";
 
 const SELECT_ANY: &str = "SELECT 1 AS one FROM recoveries LIMIT 1";
@@ -117,6 +118,6 @@ pub async fn run(database: &Database, void_hash: &str) -> Result<(), Error> {
     let mut statements =
         vec![bare(MARK_DUE), bare(RECOVERED), bare(tell), bare(keys), bare(passkeys)];
     statements.push((END_SECOND_FACTOR, vec![void_hash.into()]));
-    statements.extend([END_SESSIONS, FORGET_CODES, DELETE_DUE].map(bare));
+    statements.extend([END_SESSIONS, FORGET_CODES, FORGET_FORMER, DELETE_DUE].map(bare));
     database.batch(&statements).await.map(drop)
 }

@@ -46,12 +46,16 @@ pub(super) use suspend;
 
 /// `?2` the hash of a password that has just been set by a mailed link.
 const BY_RESET: [&str; 3] = suspend!("id = ?1 AND password_hash = ?2");
+/// The account is its owner's: a former password, which others may know, undoes nothing from now on.
+const FORGET_FORMER: &str = "DELETE FROM former_credentials WHERE account_id = ?1
+    AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 /// `?2` session.
 const BY_SESSION: [&str; 3] = suspend!(IN_SESSION);
 
 /// The statements behind a new password that was set by a mailed link, in its transaction.
-pub(super) fn by_reset<'a>(account: &'a str, new_hash: &'a str) -> [Statement<'a>; 3] {
-    BY_RESET.map(|sql| (sql, vec![account.into(), new_hash.into()]))
+pub(super) fn by_reset<'a>(account: &'a str, new_hash: &'a str) -> [Statement<'a>; 4] {
+    let [notice, keys, passkeys] = BY_RESET;
+    [notice, keys, passkeys, FORGET_FORMER].map(|sql| (sql, vec![account.into(), new_hash.into()]))
 }
 
 /// The statements before all sessions end, in that transaction.

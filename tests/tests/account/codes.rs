@@ -77,6 +77,7 @@ async fn a_reset_under_way_while_two_factor_is_turned_on_is_asked_for_a_code() {
             "insert notices",
             "update named_keys",
             "update passkeys",
+            "delete former_credentials",
         ],
         times: 1,
         delay_ms: 6_000,

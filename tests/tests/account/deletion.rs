@@ -109,6 +109,7 @@ async fn deleting_removes_every_row_of_the_account() {
         "accounts",
         "addresses",
         "email_changes",
+        "former_credentials",
         "guard_policies",
         "guard_refusals",
         "idempotency_keys",

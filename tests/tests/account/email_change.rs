@@ -307,6 +307,8 @@ async fn an_undo_asks_for_the_authenticator_that_was_on_before() {
     let edge = edge().await;
     let account = edge.account().await;
     let (authenticator, codes) = account.enable_two_factor().await;
+    // More than a week ago: within it the state before counts too.
+    edge.sql("DELETE FROM former_credentials", &[]).await;
     let new = edge.new_email();
     let body = json!({ "email": new, "password": PASSWORD, "totp_code": codes[0] });
     assert_eq!(account.post("/auth/change-email", &body).await.status, 202);
@@ -403,4 +405,75 @@ async fn a_change_and_an_undo_that_are_cut_off_anywhere_end_in_one_address() {
             }
         }
     }
+}
+
+/// A thief with a session and the password changes what an undo asks for, and the address after it.
+#[tokio::test]
+async fn an_undo_takes_the_owner_s_credentials_though_a_thief_changed_them_before_the_address() {
+    let edge = Edge::builder().databases(3).start().await.unwrap();
+    for has_new_password in [true, false] {
+        let account = edge.account().await;
+        let mut thief = account.clone();
+        if has_new_password {
+            let body = json!({ "current_password": PASSWORD, "new_password": THIEF });
+            let reply = thief.put("/auth/password", &body).await;
+            thief = Account::from_credentials(&account.anonymous, THIEF, &reply);
+        }
+        let (authenticator, codes) = thief.enable_two_factor().await;
+        let new = edge.new_email();
+        let body = json!({ "email": new, "password": thief.password, "totp_code": codes[0] });
+        assert_eq!(thief.post("/auth/change-email", &body).await.status, 202);
+        let token = link(&edge, &new, ASKED, 1).await;
+        let body = json!({ "token": token, "password": thief.password });
+        let reply = edge.anonymous().post("/auth/confirm-email", &body).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+
+        let token = link(&edge, &account.email, AWAY, 1).await;
+        let reply = undo(&edge, &token, "not-the-password", "").await;
+        reply.assert_error(403, "wrong_password", "neither password");
+        let reply = undo(&edge, &token, PASSWORD, "").await;
+        assert_eq!(reply.status, 204, "{has_new_password}: {}", reply.body);
+        thief.get("/me").await.assert_error(401, "invalid_session", "the thief's session");
+        assert_eq!(sign_in(&edge, &account.email, NEW).await, 200, "no code is asked for");
+        for email in [&account.email, &new] {
+            for password in [PASSWORD, THIEF] {
+                let code = authenticator.code();
+                let reply = edge.anonymous().login_with_code(email, password, &code).await;
+                reply.assert_error(401, "invalid_credentials", "what the thief knows");
+            }
+        }
+        assert_eq!(edge.count("former_credentials").await, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_password_from_before_a_reset_or_of_more_than_a_week_ago_undoes_nothing() {
+    let edge = Edge::builder().start().await.unwrap();
+    for is_reset in [true, false] {
+        let account = edge.account().await;
+        let mut owner = account.clone();
+        if is_reset {
+            assert_eq!(account.anonymous.forgot_password(&account.email).await.status, 200);
+            let token = link(&edge, &account.email, "Set a new password", 1).await;
+            let reply = account.anonymous.reset_password(&token, THIEF).await;
+            owner = Account::from_credentials(&account.anonymous, THIEF, &reply);
+        } else {
+            let body = json!({ "current_password": PASSWORD, "new_password": THIEF });
+            let reply = owner.put("/auth/password", &body).await;
+            owner = Account::from_credentials(&account.anonymous, THIEF, &reply);
+            edge.sql("UPDATE former_credentials SET expires_at = unixepoch()", &[]).await;
+        }
+        let new = edge.new_email();
+        assert_eq!(ask(&owner, &new, THIEF).await.status, 202);
+        let token = link(&edge, &new, ASKED, 1).await;
+        let body = json!({ "token": token, "password": THIEF });
+        assert_eq!(edge.anonymous().post("/auth/confirm-email", &body).await.status, 200);
+        let token = link(&edge, &account.email, AWAY, 1).await;
+        let reply = undo(&edge, &token, PASSWORD, "").await;
+        reply.assert_error(403, "wrong_password", "a password that is too old");
+        assert_eq!(undo(&edge, &token, THIEF, "").await.status, 204);
+    }
+    edge.sql("UPDATE former_credentials SET expires_at = 1", &[]).await;
+    edge.run_scheduled().await;
+    assert_eq!(edge.count("former_credentials").await, 0);
 }

@@ -112,6 +112,8 @@ async fn every_table_about_accounts_is_exported_or_has_a_reason_not_to_be() {
         "tombstones",
         // The address that was asked for and the one of before, for a week: the emails at both say so.
         "email_changes",
+        // The hash of a former password and a sealed secret, for a week.
+        "former_credentials",
         // Hashes, gone within a day.
         "idempotency_keys",
         "mailed_tokens",

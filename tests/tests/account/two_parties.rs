@@ -80,6 +80,8 @@ impl<'a> Story<'a> {
         }
         let (authenticator, codes) = if has_two_factor {
             let (authenticator, codes) = account.enable_two_factor().await;
+            // More than a week ago.
+            edge.sql_of(&id, "DELETE FROM former_credentials", &[]).await;
             (Some(authenticator), codes)
         } else {
             (None, Vec::new())

@@ -125,6 +125,12 @@ export const KEPT: readonly Kept[] = [
     until: "Cloudflare has checked it",
   },
   {
+    row: "former passwords and second factors",
+    what: "Your former password",
+    how: "Its hash and your former authenticator’s sealed secret, so that you get your account back from someone who changed them and then its address.",
+    until: "a week after the change",
+  },
+  {
     row: "recoveries by an operator",
     what: "The recovery of your account",
     how: "If you’ve lost your phone and recovery codes and asked us: when we’ll let you in again, and when we last emailed you about it.",
