@@ -34,7 +34,7 @@ use crate::{
     mail, meter,
     store::{
         addresses,
-        email_changes::{self, Credentials, EmailChange, NewChange, UndoableChange},
+        email_changes::{self, EmailChange, NewChange, UndoCredentials, UndoableChange},
     },
 };
 
@@ -365,10 +365,10 @@ async fn matching(
     attempt: &Attempt,
     change: &UndoableChange,
     body: &UndoRequest,
-) -> Result<(Credentials, u64), Error> {
+) -> Result<(UndoCredentials, u64), Error> {
     let pairs = [
-        (Credentials::Former, &change.former_password_hash, &change.former_totp_secret),
-        (Credentials::Old, &change.old_password_hash, &change.old_totp_secret),
+        (UndoCredentials::Former, &change.former_password_hash, &change.former_totp_secret),
+        (UndoCredentials::Old, &change.old_password_hash, &change.old_totp_secret),
     ];
     let mut refusal = Error::wrong_password();
     for (credentials, hash, totp) in pairs.into_iter().filter(|(_, hash, _)| !hash.is_empty()) {

@@ -322,7 +322,7 @@ pub struct UndoableChange {
 
 /// The password and second factor that an undo restores the account from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Credentials {
+pub enum UndoCredentials {
     /// Those at the change of the address.
     Old,
     /// Those of up to a week before it.
@@ -384,7 +384,7 @@ pub async fn undo(
     database: &Database,
     change: &UndoableChange,
     old: &AccountHash,
-    (credentials, step): (Credentials, u64),
+    (credentials, step): (UndoCredentials, u64),
     new_password_hash: &str,
     now: u64,
 ) -> Result<bool, Error> {
@@ -393,7 +393,7 @@ pub async fn undo(
     let undoes: Vec<Param<'_>> = vec![id, now.into(), step.into()];
     let done: Vec<Param<'_>> = vec![id, new_password_hash.into()];
     let of_account: Vec<Param<'_>> = vec![(&account).into(), new_password_hash.into()];
-    let is_former = u64::from(credentials == Credentials::Former);
+    let is_former = u64::from(credentials == UndoCredentials::Former);
     let to: Vec<Param<'_>> = vec![old.as_str().into(), new_password_hash.into(), is_former.into()];
     let mut statements: Vec<Statement<'_>> = vec![
         (UNDONE_NOTICE, undoes.clone()),
