@@ -255,7 +255,7 @@ fuzz: ## fuzz what reads from outside, and the pool (FUZZ_SECONDS, 600 in all); 
 
 .PHONY: lint
 lint: ## documents, formatting, clippy natively and for wasm32, fuzz targets, licences and sources of dependencies
-	@tools/install rust-target npm deny
+	@tools/install rust-target npm deny cxx
 	tools/check-docs
 	npm run --silent check:portal
 	cargo fmt --all --check

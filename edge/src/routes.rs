@@ -22,6 +22,7 @@ mod api_key;
 mod domain_body;
 mod domains;
 mod email_change;
+mod email_undo;
 mod events;
 mod export;
 mod guard;
@@ -34,6 +35,7 @@ pub mod operator;
 mod passkey_registration;
 mod passkey_sign_in;
 mod passkeys;
+mod password_proof;
 mod passwords;
 mod plan;
 mod profile;
@@ -103,8 +105,8 @@ operations! {
     passkey_sign_in::sign_in,
     email_change::change,
     email_change::confirm,
-    email_change::freeze,
-    email_change::undo,
+    email_undo::freeze,
+    email_undo::undo,
     api_key::rotate,
     api_key::show,
     keys::make,

@@ -10,6 +10,7 @@ pub mod addresses;
 pub mod databases;
 pub mod deleted_accounts;
 pub mod email_changes;
+pub mod email_undos;
 pub mod expired_keys;
 pub mod guard;
 pub mod housekeeping;

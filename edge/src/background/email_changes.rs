@@ -12,6 +12,7 @@ use crate::{
     store::{
         addresses,
         email_changes::{self, EmailChange},
+        email_undos,
     },
 };
 
@@ -70,13 +71,13 @@ pub async fn advance(app: &App, change: EmailChange) -> Result<Option<EmailChang
 pub async fn tell(app: &App, change: &EmailChange) -> Result<(), Error> {
     let database = app.databases.of(change.account_id)?;
     let token = MailedToken::new(change.account_id.database(), random::bytes()?);
-    if email_changes::set_undo(database, change, &token.hash()).await? {
+    if email_undos::set_undo(database, change, &token.hash()).await? {
         let portal_url = &app.config.portal_url;
         let mail =
             mail::address_changed_away(&change.display_name, portal_url, &change.new_email, &token);
         let delivery = app.mailer.send(mail.to(&change.old_email, app.config.site.contact())).await;
         if delivery.is_err() {
-            email_changes::clear_undo(database, change, &token.hash()).await?;
+            email_undos::clear_undo(database, change, &token.hash()).await?;
             return delivery;
         }
     }

@@ -98,7 +98,7 @@ errors! {
     invalid_key(detail: impl Display) => S::BAD_REQUEST, "invalid_key", "{detail}";
     too_many_keys() => S::CONFLICT, "too_many_keys",
         "This account has 20 keys besides its first one. End one to make another.";
-    /// One text for an unknown, removed or copied passkey, a wrong signature, and a challenge that was used or is too old.
+    /// The passkey is unknown, removed or copied, its signature is wrong, or its challenge was used or is too old.
     passkey_refused() => S::UNAUTHORIZED, "passkey_refused",
         "This passkey didn't work: it's unknown here, or it took longer than five minutes. Try again, or sign in with \
          your password.";

@@ -12,8 +12,8 @@ use crate::{cf::clock, credentials::password::Turn, error::Error};
 
 /// Hashes that one site may use before its share limits it.
 const BURST: u64 = 10;
-/// One in this many hashes may be a single site's, so that others can sign in at the same time as
-/// an office.
+/// A single site may have one in this many of the hashes in progress, so that others can sign in
+/// beside an office.
 const SITE_SHARE: u64 = 2;
 /// Longest wait of a request in the common queue, in milliseconds.
 const PATIENCE: u64 = 10_000;

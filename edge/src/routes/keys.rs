@@ -15,6 +15,7 @@ use utoipa::{
     openapi::{ArrayBuilder, Object, Schema, Type},
 };
 
+use super::password_proof::PasswordProof;
 use crate::{
     app::App,
     cf::clock,
@@ -164,16 +165,6 @@ pub struct ReplacedKeys {
     pub api_key: String,
     /// The named keys, the oldest first.
     pub keys: Vec<NewNamedKey>,
-}
-
-/// Body of the operations on keys that ask for the password alone.
-#[derive(Deserialize, ToSchema)]
-pub struct KeyConfirmation {
-    #[schema(value_type = String)]
-    password: Password,
-    /// Current code or recovery code, when two-factor authentication is on.
-    #[schema(value_type = Option<String>)]
-    totp_code: Option<SecretString>,
 }
 
 /// Checked terms of a key.
@@ -366,12 +357,12 @@ fn done(outcome: KeyOutcome) -> Option<Result<StatusCode, Error>> {
 
 /// Confirm a suspended key
 ///
-/// Keys that were made within the seven days before a reset of the password, or before signing out everywhere, are suspended. A
+/// Keys that were made within the seven days before a recovery of the account, or before signing out everywhere, are suspended. A
 /// confirmed one works again.
 #[utoipa::path(
     post, path = "/v1/keys/{id}/confirm", tag = "Account", operation_id = "confirmKey",
     params(("id" = String, Path, description = "The `id` from the list of keys")),
-    request_body = KeyConfirmation,
+    request_body = PasswordProof,
     responses(
         (status = 204, description = "The key isn't suspended"),
         (status = 403, description = "The password is wrong, or the two-factor code is missing or wrong", body = PlainError),
@@ -386,7 +377,7 @@ pub async fn confirm(
     member: Member,
     client: ClientNetwork,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody<KeyConfirmation>,
+    JsonBody(body): JsonBody<PasswordProof>,
 ) -> Result<StatusCode, Error> {
     member.unfrozen()?;
     member.check_password(&app, &context, &client, &body.password).await?;
@@ -406,7 +397,7 @@ pub async fn confirm(
 /// Replaces the first key and every named key. The old keys stop working immediately.
 #[utoipa::path(
     post, path = "/v1/keys/replace-all", tag = "Account", operation_id = "replaceAllKeys",
-    request_body = KeyConfirmation,
+    request_body = PasswordProof,
     responses(
         (status = 200, description = "The new keys", body = ReplacedKeys),
         (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the keys have been deactivated", body = PlainError),
@@ -419,7 +410,7 @@ pub async fn replace_all(
     context: RequestContext,
     member: Member,
     client: ClientNetwork,
-    JsonBody(body): JsonBody<KeyConfirmation>,
+    JsonBody(body): JsonBody<PasswordProof>,
 ) -> Result<Json<ReplacedKeys>, Error> {
     member.unfrozen()?;
     member.check_password(&app, &context, &client, &body.password).await?;

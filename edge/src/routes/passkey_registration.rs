@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::passkeys::{Passkey, PasskeyConfirmation};
+use super::{passkeys::Passkey, password_proof::PasswordProof};
 use crate::{
     app::App,
     cf::{clock, signature},
@@ -97,7 +97,7 @@ const KIND: &str = "public-key";
 /// Takes the password, and a code where two-factor authentication is on. Returns the options for the browser.
 #[utoipa::path(
     post, path = "/v1/auth/passkeys/options", tag = "Passkeys", operation_id = "passkeyOptions",
-    request_body = PasskeyConfirmation,
+    request_body = PasswordProof,
     responses(
         (status = 200, description = "Options for the browser", body = CreationOptions),
         (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the account is frozen", body = PlainError),
@@ -112,7 +112,7 @@ pub async fn options(
     context: RequestContext,
     member: Member,
     client: ClientNetwork,
-    JsonBody(body): JsonBody<PasskeyConfirmation>,
+    JsonBody(body): JsonBody<PasswordProof>,
 ) -> Result<Json<CreationOptions>, Error> {
     member.unfrozen()?;
     member.check_password(&app, &context, &client, &body.password).await?;

@@ -8,13 +8,13 @@ use axum::{
     http::StatusCode,
 };
 use chrono::{DateTime, Utc};
-use secrecy::SecretString;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::password_proof::PasswordProof;
 use crate::{
     app::App,
-    credentials::{passkey::PasskeyId, password::Password, session::Session},
+    credentials::{passkey::PasskeyId, session::Session},
     error::{Error, PlainError},
     extract::{
         client_network::ClientNetwork, json_body::JsonBody, member::Member, request::RequestContext,
@@ -22,16 +22,6 @@ use crate::{
     limits::quota::date_time,
     store::passkeys::{self, NewPasskey, PasskeyOutcome, StoredPasskey},
 };
-
-/// Body of the operations on passkeys that ask for the password.
-#[derive(Deserialize, ToSchema)]
-pub struct PasskeyConfirmation {
-    #[schema(value_type = String)]
-    pub password: Password,
-    /// Current code or recovery code, when two-factor authentication is on.
-    #[schema(value_type = Option<String>)]
-    pub totp_code: Option<SecretString>,
-}
 
 /// A passkey of the account.
 #[derive(Debug, Serialize, ToSchema)]
@@ -132,12 +122,12 @@ pub async fn remove(
 
 /// Confirm a suspended passkey
 ///
-/// Passkeys that were added within the seven days before a reset of the password, or before signing out everywhere, are
+/// Passkeys that were added within the seven days before a recovery of the account, or before signing out everywhere, are
 /// suspended. A confirmed one works again.
 #[utoipa::path(
     post, path = "/v1/auth/passkeys/{id}/confirm", tag = "Passkeys", operation_id = "confirmPasskey",
     params(("id" = String, Path, description = "The `id` from the list of passkeys")),
-    request_body = PasskeyConfirmation,
+    request_body = PasswordProof,
     responses(
         (status = 204, description = "The passkey isn't suspended"),
         (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the account is frozen", body = PlainError),
@@ -152,7 +142,7 @@ pub async fn confirm(
     member: Member,
     client: ClientNetwork,
     Path(id): Path<String>,
-    JsonBody(body): JsonBody<PasskeyConfirmation>,
+    JsonBody(body): JsonBody<PasswordProof>,
 ) -> Result<StatusCode, Error> {
     member.unfrozen()?;
     member.check_password(&app, &context, &client, &body.password).await?;

@@ -84,7 +84,7 @@ struct PasskeyCount {
     same: u32,
 }
 
-/// How adding a passkey went.
+/// Result of adding a passkey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddOutcome {
     Added,
@@ -95,7 +95,7 @@ pub enum AddOutcome {
     Refused,
 }
 
-/// How long a used challenge is remembered: until no copy of it would be accepted any more.
+/// Returns the time until which a used challenge is remembered. No copy of it is accepted afterwards.
 const fn challenge_end(now: u64) -> u64 {
     now.saturating_add(2 * CHALLENGE_TTL)
 }
@@ -176,7 +176,7 @@ pub async fn list(
     if rows.any(0)? { rows.all(1).map(Some) } else { Ok(None) }
 }
 
-/// How a change of one passkey went.
+/// Result of a change to one passkey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PasskeyOutcome {
     Done,

@@ -63,7 +63,8 @@ pub struct Entries {
     pub histories: usize,
 }
 
-/// One operator from one source address, or all machines without a known operator, as `other`.
+/// The state of one operator seen from one source address; `other` stands for all machines without a
+/// known operator.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteStatus {
     pub operator: String,

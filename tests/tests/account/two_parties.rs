@@ -136,7 +136,7 @@ impl<'a> Story<'a> {
             Step::EndOwnersKey => {
                 Some(session.request(Method::DELETE, &format!("/keys/{}", self.owners_key.1)))
             }
-            Step::SignInByPasskey | Step::SignIn => {
+            Step::SignIn => {
                 let email = self.away.last().unwrap_or(&self.email);
                 let mut body = json!({ "email": email });
                 body.as_object_mut()?.extend(proof.as_object()?.clone());

@@ -40,7 +40,7 @@ async fn others_wait_for_one_cut_also_where_nobody_was_answered_before() {
 /// four had 14 (4 % of the runs), 25, 28 or 46. With a reserve that idled, four had 10.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_slow_for_everybody_is_not_kept_idle_by_a_reserve() {
-    for accounts in [2, 4] {
+    for (accounts, least) in [(2, 20), (4, 12)] {
         let pool = site_of(2, 500 * MS);
         let answered = Arc::new(AtomicUsize::new(0));
         for n in 0..accounts * 2 {
@@ -58,6 +58,6 @@ async fn a_server_that_is_slow_for_everybody_is_not_kept_idle_by_a_reserve() {
         }
         sleep(300 * SECOND).await;
         let answered = answered.load(Ordering::Relaxed);
-        assert!(answered >= 12, "{accounts} accounts: {answered} answered");
+        assert!(answered >= least, "{accounts} accounts: {answered} answered");
     }
 }

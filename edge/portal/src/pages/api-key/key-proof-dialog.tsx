@@ -5,6 +5,8 @@ import { Dialog } from "../../ui/dialog";
 import { Form, type Mistakes, useSubmission } from "../../ui/form";
 import { PROOF_PROBLEMS, Proof, proofBody, proofMistakes, useProof } from "../settings/proof";
 
+export type KeyProof = ReturnType<typeof proofBody>;
+
 interface KeyProofDialogProps {
   title: string;
   text: string;
@@ -14,7 +16,7 @@ interface KeyProofDialogProps {
   twoFactor: boolean;
   email: string;
   onClose: () => void;
-  act: (proof: { password: string; totp_code?: string }) => Promise<void>;
+  act: (proof: KeyProof) => Promise<void>;
 }
 
 export function KeyProofDialog(props: KeyProofDialogProps) {

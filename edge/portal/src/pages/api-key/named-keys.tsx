@@ -5,13 +5,12 @@ import * as session from "../../session";
 import { Actions } from "../../ui/actions";
 import { Button } from "../../ui/button";
 import { Card } from "../../ui/card";
-import { Dialog } from "../../ui/dialog";
-import { Form, useSubmission } from "../../ui/form";
 import { KeyBox } from "../../ui/key-box";
-import { Notice, ProblemNotice } from "../../ui/notice";
+import { Notice } from "../../ui/notice";
 import { Loaded, useResource } from "../../ui/resource";
 import { counted, moment, utcDay } from "../../words/times";
 import { KeyProofDialog } from "./key-proof-dialog";
+import { ListedCredential } from "./listed-credential";
 import { MakeDialog } from "./make-dialog";
 import css from "./named-keys.module.css";
 
@@ -97,62 +96,33 @@ interface ItemProps {
 
 function Item({ listed, twoFactor, email, onChanged }: ItemProps) {
   const { id, name, suspended } = listed;
-  const [asking, setAsking] = useState<"end" | "confirm">();
-  const close = () => setAsking(undefined);
-  const ending = useSubmission(async () => {
-    await call("delete", "/v1/keys/{id}", "session", undefined, { id });
-    await onChanged();
-  });
   return (
-    <li class={css.item}>
-      <span class={css.what}>
-        <span>
-          <strong class={css.name}>{name}</strong>
-          {suspended && <span class={css.waits}>Suspended</span>}
-        </span>
-        <span class="quiet">{termsOf(listed)}</span>
-        <span class="quiet">{useOf(listed)}</span>
-      </span>
-      <span class={css.buttons}>
-        {suspended && (
-          <Button small label={`Confirm key ${name}`} onClick={() => setAsking("confirm")}>
-            Confirm…
-          </Button>
-        )}
-        <Button small label={`End key ${name}`} onClick={() => setAsking("end")}>
-          End…
-        </Button>
-      </span>
-      {asking === "end" && (
-        <Dialog title={`End “${name}”?`} onClose={close}>
-          <p>Programs that use it fail with their next request. It can’t be brought back.</p>
-          <Form
-            submission={ending}
-            label="End key"
-            busyLabel="Ending…"
-            danger
-            secondary={<Button onClick={close}>Keep it</Button>}
-          />
-        </Dialog>
-      )}
-      {asking === "confirm" && (
-        <KeyProofDialog
-          title={`Confirm “${name}”?`}
-          text="It was made within the seven days before your password was reset or you signed out everywhere. Confirm it only if you made it."
-          label="Confirm key"
-          busyLabel="Confirming…"
-          twoFactor={twoFactor}
-          email={email}
-          onClose={close}
-          act={async (proof) => {
-            await call("post", "/v1/keys/{id}/confirm", "session", proof, { id });
-            close();
-            await onChanged();
-          }}
-        />
-      )}
-      {asking !== "end" && ending.problem !== undefined && <ProblemNotice problem={ending.problem} />}
-    </li>
+    <ListedCredential
+      noun="key"
+      name={name}
+      suspended={suspended}
+      twoFactor={twoFactor}
+      email={email}
+      ending={{
+        verb: "End",
+        busyLabel: "Ending…",
+        text: "Programs that use it fail with their next request. It can’t be brought back.",
+        act: async () => {
+          await call("delete", "/v1/keys/{id}", "session", undefined, { id });
+          await onChanged();
+        },
+      }}
+      confirming={{
+        text: "It was made within the seven days before your account was recovered or you signed out everywhere. Confirm it only if you made it.",
+        act: async (proof) => {
+          await call("post", "/v1/keys/{id}/confirm", "session", proof, { id });
+          await onChanged();
+        },
+      }}
+    >
+      <span class="quiet">{termsOf(listed)}</span>
+      <span class="quiet">{useOf(listed)}</span>
+    </ListedCredential>
   );
 }
 

@@ -8,10 +8,9 @@ import { Card } from "../../ui/card";
 import { Dialog } from "../../ui/dialog";
 import { Field } from "../../ui/field";
 import { Form, type Mistakes, useSubmission } from "../../ui/form";
-import { ProblemNotice } from "../../ui/notice";
 import { Loaded, useResource } from "../../ui/resource";
 import { moment } from "../../words/times";
-import { KeyProofDialog } from "../api-key/key-proof-dialog";
+import { ListedCredential } from "../api-key/listed-credential";
 import css from "../api-key/named-keys.module.css";
 import { PROOF_PROBLEMS, Proof, proofBody, proofMistakes, useProof } from "./proof";
 
@@ -127,63 +126,34 @@ interface ItemProps extends OwnerProps {
 
 function Item({ passkey, email, twoFactor, onChanged }: ItemProps) {
   const { id, name, created_at, last_used_at, suspended } = passkey;
-  const [asking, setAsking] = useState<"remove" | "confirm">();
-  const close = () => setAsking(undefined);
-  const removing = useSubmission(async () => {
-    await call("delete", "/v1/auth/passkeys/{id}", "session", undefined, { id });
-    await onChanged();
-  });
   return (
-    <li class={css.item}>
-      <span class={css.what}>
-        <span>
-          <strong class={css.name}>{name}</strong>
-          {suspended && <span class={css.waits}>Suspended</span>}
-        </span>
-        <span class="quiet">
-          Added {moment(created_at)};{" "}
-          {last_used_at == null ? "not used yet" : `last used ${moment(last_used_at)}`}
-        </span>
+    <ListedCredential
+      noun="passkey"
+      name={name}
+      suspended={suspended}
+      twoFactor={twoFactor}
+      email={email}
+      ending={{
+        verb: "Remove",
+        busyLabel: "Removing…",
+        text: "It won’t sign in any more. Delete it on your device, too, so that it isn’t offered there.",
+        act: async () => {
+          await call("delete", "/v1/auth/passkeys/{id}", "session", undefined, { id });
+          await onChanged();
+        },
+      }}
+      confirming={{
+        text: "It was added within the seven days before your account was recovered or you signed out everywhere. Confirm it only if you added it.",
+        act: async (proof) => {
+          await call("post", "/v1/auth/passkeys/{id}/confirm", "session", proof, { id });
+          await onChanged();
+        },
+      }}
+    >
+      <span class="quiet">
+        Added {moment(created_at)};{" "}
+        {last_used_at == null ? "not used yet" : `last used ${moment(last_used_at)}`}
       </span>
-      <span class={css.buttons}>
-        {suspended && (
-          <Button small label={`Confirm passkey ${name}`} onClick={() => setAsking("confirm")}>
-            Confirm…
-          </Button>
-        )}
-        <Button small label={`Remove passkey ${name}`} onClick={() => setAsking("remove")}>
-          Remove…
-        </Button>
-      </span>
-      {asking === "remove" && (
-        <Dialog title={`Remove “${name}”?`} onClose={close}>
-          <p>It won’t sign in any more. Delete it on your device, too, so that it isn’t offered there.</p>
-          <Form
-            submission={removing}
-            label="Remove passkey"
-            busyLabel="Removing…"
-            danger
-            secondary={<Button onClick={close}>Keep it</Button>}
-          />
-        </Dialog>
-      )}
-      {asking === "confirm" && (
-        <KeyProofDialog
-          title={`Confirm “${name}”?`}
-          text="It was added within the seven days before your password was reset or you signed out everywhere. Confirm it only if you added it."
-          label="Confirm passkey"
-          busyLabel="Confirming…"
-          twoFactor={twoFactor}
-          email={email}
-          onClose={close}
-          act={async (proof) => {
-            await call("post", "/v1/auth/passkeys/{id}/confirm", "session", proof, { id });
-            close();
-            await onChanged();
-          }}
-        />
-      )}
-      {asking !== "remove" && removing.problem !== undefined && <ProblemNotice problem={removing.problem} />}
-    </li>
+    </ListedCredential>
   );
 }

@@ -1,0 +1,77 @@
+// A named key or a passkey in its list: it can be ended, and confirmed where a recovery has suspended it.
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { Button } from "../../ui/button";
+import { Dialog } from "../../ui/dialog";
+import { Form, useSubmission } from "../../ui/form";
+import { ProblemNotice } from "../../ui/notice";
+import { type KeyProof, KeyProofDialog } from "./key-proof-dialog";
+import css from "./named-keys.module.css";
+
+interface ListedCredentialProps {
+  noun: "key" | "passkey";
+  name: string;
+  suspended: boolean;
+  twoFactor: boolean;
+  email: string;
+  ending: { verb: string; busyLabel: string; text: string; act: () => Promise<void> };
+  confirming: { text: string; act: (proof: KeyProof) => Promise<void> };
+  /** Lines below the name. */
+  children: ComponentChildren;
+}
+
+export function ListedCredential(props: ListedCredentialProps) {
+  const { noun, name, suspended, twoFactor, email, ending, confirming, children } = props;
+  const [asking, setAsking] = useState<"end" | "confirm">();
+  const close = () => setAsking(undefined);
+  const end = useSubmission(ending.act);
+  return (
+    <li class={css.item}>
+      <span class={css.what}>
+        <span>
+          <strong class={css.name}>{name}</strong>
+          {suspended && <span class={css.waits}>Suspended</span>}
+        </span>
+        {children}
+      </span>
+      <span class={css.buttons}>
+        {suspended && (
+          <Button small label={`Confirm ${noun} ${name}`} onClick={() => setAsking("confirm")}>
+            Confirm…
+          </Button>
+        )}
+        <Button small label={`${ending.verb} ${noun} ${name}`} onClick={() => setAsking("end")}>
+          {ending.verb}…
+        </Button>
+      </span>
+      {asking === "end" && (
+        <Dialog title={`${ending.verb} “${name}”?`} onClose={close}>
+          <p>{ending.text}</p>
+          <Form
+            submission={end}
+            label={`${ending.verb} ${noun}`}
+            busyLabel={ending.busyLabel}
+            danger
+            secondary={<Button onClick={close}>Keep it</Button>}
+          />
+        </Dialog>
+      )}
+      {asking === "confirm" && (
+        <KeyProofDialog
+          title={`Confirm “${name}”?`}
+          text={confirming.text}
+          label={`Confirm ${noun}`}
+          busyLabel="Confirming…"
+          twoFactor={twoFactor}
+          email={email}
+          onClose={close}
+          act={async (proof) => {
+            await confirming.act(proof);
+            close();
+          }}
+        />
+      )}
+      {asking !== "end" && end.problem !== undefined && <ProblemNotice problem={end.problem} />}
+    </li>
+  );
+}

@@ -1,0 +1,177 @@
+//! The powers of the old mailbox of a changed address: it freezes the account, and undoes the change with the password of before.
+
+use std::sync::Arc;
+
+use axum::{extract::State, http::StatusCode};
+use secrecy::{ExposeSecret as _, SecretString};
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{email_change::own_hash, registration::check_new_password};
+use crate::{
+    account::AccountId,
+    app::App,
+    background::email_changes::finish,
+    cf::{clock, log},
+    credentials::{
+        mailed_token::PresentedToken,
+        password::{self, Password, PasswordCheck},
+        random,
+        totp::TotpSecret,
+    },
+    error::{Error, PlainError},
+    extract::{
+        client_network::ClientNetwork, json_body::JsonBody, request::RequestContext,
+        second_factor::plain,
+    },
+    limits::{rules::Key, throttle::Attempt},
+    meter,
+    store::email_undos::{self, UndoCredentials, UndoableChange},
+};
+
+/// Body of `POST /auth/freeze`.
+#[derive(Deserialize, ToSchema)]
+pub struct FreezeRequest {
+    /// The token from the link at the old address.
+    #[schema(value_type = String)]
+    token: SecretString,
+}
+
+/// Freeze the account
+///
+/// For 24 hours the address, the sign-in and the API key can't be changed, and the account can't be deleted. Sessions and
+/// keys stay valid. Works once for each change of address.
+#[utoipa::path(
+    post, path = "/v1/auth/freeze", tag = "Account", operation_id = "freezeAccount",
+    request_body = FreezeRequest,
+    responses(
+        (status = 204, description = "The account is frozen, or was frozen by this link before"),
+        (status = 400, description = "The link is unknown or expired, or the change has been undone", body = PlainError),
+    ),
+)]
+pub async fn freeze(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+    _: ClientNetwork,
+    JsonBody(body): JsonBody<FreezeRequest>,
+) -> Result<StatusCode, Error> {
+    let token = PresentedToken::parse(body.token.expose_secret());
+    let token = token.ok_or_else(Error::invalid_change_token)?;
+    let database =
+        app.databases.numbered(token.database).ok_or_else(Error::invalid_change_token)?;
+    let account = email_undos::freeze(database, &token.hash, clock::now()).await?;
+    let account = account.ok_or_else(Error::invalid_change_token)?;
+    meter::note(|party| party.account = Some(account.to_string()));
+    context.notify(&app, account);
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Body of `POST /auth/undo-change-email`.
+#[derive(Deserialize, ToSchema)]
+pub struct UndoRequest {
+    /// The token from the link at the old address.
+    #[schema(value_type = String)]
+    token: SecretString,
+    /// The password as it was before the change, or up to a week before it.
+    #[schema(value_type = String)]
+    password: Password,
+    #[schema(value_type = String, min_length = 8, max_length = 128)]
+    new_password: Password,
+    /// Current code of the authenticator, when two-factor authentication was on before the change.
+    #[schema(value_type = Option<String>)]
+    totp_code: Option<SecretString>,
+}
+
+/// Undo a change of the email address
+///
+/// The account has its address and second factor of before, and a new password. Every session ends, and recovery codes are
+/// void. Later changes of the address are undone, too.
+#[utoipa::path(
+    post, path = "/v1/auth/undo-change-email", tag = "Account", operation_id = "undoChangeEmail",
+    request_body = UndoRequest,
+    responses(
+        (status = 204, description = "Undone: sign in with the new password"),
+        (status = 400, description = "The link is unknown, used or expired, or the new password breaks a rule", body = PlainError),
+        (status = 403, description = "The password isn't that of before the change, or the two-factor code is missing or wrong", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+)]
+pub async fn undo(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+    client: ClientNetwork,
+    JsonBody(body): JsonBody<UndoRequest>,
+) -> Result<StatusCode, Error> {
+    let token = PresentedToken::parse(body.token.expose_secret());
+    let token = token.ok_or_else(Error::invalid_change_token)?;
+    let database =
+        app.databases.numbered(token.database).ok_or_else(Error::invalid_change_token)?;
+    let change = email_undos::undoable(database, &token.hash, clock::now()).await?;
+    let change = change.ok_or_else(Error::invalid_change_token)?;
+    meter::note(|party| party.account = Some(change.account_id.to_string()));
+    check_new_password(&app, &body.new_password, &change.old_email).await?;
+    let attempt = client.attempt(&app, Key::undo(change.account_id)).await?;
+    let credentials = matching(&app, &client, &attempt, &change, &body).await?;
+    let turn = client.hashing_turn(&app, Some(&attempt)).await?;
+    let hash = password::hash(turn, &body.new_password, random::bytes()?)?;
+    let old = own_hash(&app, &change.old_email)?;
+    if !email_undos::undo(database, &change, &old, credentials, &hash, clock::now()).await? {
+        return Err(match credentials.1 {
+            0 => Error::invalid_change_token(),
+            _ => Error::totp_invalid(StatusCode::FORBIDDEN),
+        });
+    }
+    attempt.give_back(app.databases.directory()).await;
+    context.notify(&app, change.account_id);
+    // The account is as it was. What the directory says follows, or the scheduled run makes up for it.
+    if let Err(error) = finish(&app, database, Some(change.account_id)).await {
+        log::failure("an undone change of address", &error);
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Returns the credentials that the password and the code belong to, with the step of the code. A thief may have changed
+/// either before the address: those of a week before count too.
+///
+/// # Errors
+/// [`Error::wrong_password`], or that of the code.
+async fn matching(
+    app: &App,
+    client: &ClientNetwork,
+    attempt: &Attempt,
+    change: &UndoableChange,
+    body: &UndoRequest,
+) -> Result<(UndoCredentials, u64), Error> {
+    let pairs = [
+        (UndoCredentials::Former, &change.former_password_hash, &change.former_totp_secret),
+        (UndoCredentials::Old, &change.old_password_hash, &change.old_totp_secret),
+    ];
+    let mut refusal = Error::wrong_password();
+    for (credentials, hash, totp) in pairs.into_iter().filter(|(_, hash, _)| !hash.is_empty()) {
+        let turn = client.comparing_turn(app, attempt, &body.password).await?;
+        if password::verify(turn, &body.password, hash)? == PasswordCheck::Wrong {
+            continue;
+        }
+        match step_of(app, change.account_id, totp.as_deref(), body.totp_code.as_ref()) {
+            Ok(step) => return Ok((credentials, step)),
+            Err(error) => refusal = error,
+        }
+    }
+    Err(refusal)
+}
+
+/// Returns the step of the code from the account's previous authenticator; 0 if it had none.
+fn step_of(
+    app: &App,
+    account: AccountId,
+    sealed: Option<&str>,
+    shown: Option<&SecretString>,
+) -> Result<u64, Error> {
+    let Some(sealed) = sealed else { return Ok(0) };
+    let status = StatusCode::FORBIDDEN;
+    let shown = shown.map(|shown| plain(shown.expose_secret())).filter(|code| !code.is_empty());
+    let shown = shown.ok_or_else(|| Error::totp_required(status))?;
+    let secret = TotpSecret::open(&app.config.totp_secrets, account, sealed)
+        .map_err(|_| Error::internal("a TOTP secret does not open"))?;
+    secret.step_of(&shown, clock::now()).ok_or_else(|| Error::totp_invalid(status))
+}

@@ -1,0 +1,168 @@
+//! The powers of the old mailbox of a changed address: it freezes the account for a day, and undoes the change with the password of
+//! before. An undo is one statement of the account's database; the directory follows as after a change (`email_changes.rs`).
+
+use constcat::concat;
+use serde::Deserialize;
+
+use super::{email_changes::EmailChange, notices::notice, suspensions};
+use crate::{
+    account::AccountId,
+    cf::database::{Database, Param, Statement},
+    credentials::{address_hash::AccountHash, mailed_token::TokenHash},
+    error::Error,
+};
+
+const SET_UNDO: &str = "UPDATE email_changes SET undo_hash = ?2
+    WHERE id = ?1 AND undo_hash IS NULL AND state = 'moved' RETURNING id";
+const CLEAR_UNDO: &str =
+    "UPDATE email_changes SET undo_hash = NULL WHERE id = ?1 AND undo_hash = ?2";
+
+/// Stores the token mailed to the old mailbox; `false` if it already has one, or the change was
+/// undone.
+pub async fn set_undo(
+    database: &Database,
+    change: &EmailChange,
+    token: &TokenHash,
+) -> Result<bool, Error> {
+    database.any((SET_UNDO, vec![(&change.id).into(), token.as_str().into()])).await
+}
+
+/// Removes a token whose email couldn't be sent.
+pub async fn clear_undo(
+    database: &Database,
+    change: &EmailChange,
+    token: &TokenHash,
+) -> Result<(), Error> {
+    database.run((CLEAR_UNDO, vec![(&change.id).into(), token.as_str().into()])).await
+}
+
+// Parameters of the following statements: `?1` hash of the old mailbox' token, `?2` now.
+
+const FREEZES: &str = "state = 'confirmed' AND id = (SELECT account_id FROM email_changes
+    WHERE undo_hash = ?1 AND state = 'moved' AND frozen = 0 AND expires_at > ?2)";
+const FROZEN_NOTICE: &str = notice!("account_frozen", FREEZES);
+const FREEZE: &str = concat!("UPDATE accounts SET frozen_until = ?2 + 86400 WHERE ", FREEZES);
+const USE_FREEZE: &str = "UPDATE email_changes SET frozen = 1
+    WHERE undo_hash = ?1 AND state = 'moved' AND expires_at > ?2 RETURNING account_id";
+
+#[derive(Deserialize)]
+struct FrozenAccount {
+    account_id: AccountId,
+}
+
+/// Freezes the account, once for each change. Returns `None` if the link is unknown or expired, or
+/// the change was undone.
+pub async fn freeze(
+    database: &Database,
+    token: &TokenHash,
+    now: u64,
+) -> Result<Option<AccountId>, Error> {
+    let params: Vec<Param<'_>> = vec![token.as_str().into(), now.into()];
+    let rows = database
+        .batch(&[(FROZEN_NOTICE, params.clone()), (FREEZE, params.clone()), (USE_FREEZE, params)])
+        .await?;
+    Ok(rows.first::<FrozenAccount>(2)?.map(|row| row.account_id))
+}
+
+/// A change that can be undone, with the account's previous state.
+#[derive(Debug, Deserialize)]
+pub struct UndoableChange {
+    pub id: String,
+    pub account_id: AccountId,
+    pub old_email: String,
+    pub old_password_hash: String,
+    pub old_totp_secret: Option<String>,
+    /// The password before it was changed in the week before the change of the address; empty if neither it nor the
+    /// second factor was changed.
+    pub former_password_hash: String,
+    pub former_totp_secret: Option<String>,
+}
+
+/// The password and second factor that an undo restores the account from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UndoCredentials {
+    /// The credentials at the change of the address.
+    Old,
+    /// Credentials from up to a week before it.
+    Former,
+}
+
+const UNDOABLE_CHANGE: &str =
+    "SELECT c.id, c.account_id, c.old_email, c.old_password_hash, c.old_totp_secret,
+       c.former_password_hash, c.former_totp_secret
+    FROM email_changes c JOIN accounts a ON a.id = c.account_id
+    WHERE c.undo_hash = ?1 AND c.state = 'moved' AND c.expires_at > ?2 AND a.state = 'confirmed'";
+
+/// Returns the change that a link sent to the old mailbox would undo. The link isn't consumed.
+pub async fn undoable(
+    database: &Database,
+    token: &TokenHash,
+    now: u64,
+) -> Result<Option<UndoableChange>, Error> {
+    database.first((UNDOABLE_CHANGE, vec![token.as_str().into(), now.into()])).await
+}
+
+// Parameters of the following statements: `?1` change, `?2` now, `?3` step of the code or 0.
+
+const UNDOES: &str = "state = 'confirmed' AND (?3 = 0 OR totp_last_step < ?3) AND id = (
+    SELECT account_id FROM email_changes WHERE id = ?1 AND state = 'moved' AND expires_at > ?2)";
+const UNDONE_NOTICE: &str = notice!("email_change_undone", UNDOES);
+/// `?4` hash of the old address, `?5` of the new password. The account gets its previous state,
+/// except for the password.
+const UNDO: &str = concat!(
+    "UPDATE OR IGNORE accounts SET address_hash = ?4, password_hash = ?5, frozen_until = 0, totp_pending = NULL,
+       email = (SELECT old_email FROM email_changes WHERE id = ?1),
+       totp_secret = (SELECT iif(?6, former_totp_secret, old_totp_secret) FROM email_changes WHERE id = ?1),
+       totp_last_step = max(totp_last_step, ?3)
+     WHERE ",
+    UNDOES,
+    " RETURNING id"
+);
+// The following statements do nothing unless the account has its new password, `?2`.
+const OTHERS_VOID: &str = "UPDATE email_changes SET state = 'void', settled = 0
+    WHERE id <> ?1 AND state IN ('asked', 'moving', 'moved')
+      AND (account_id, 1) IN (SELECT a.id, c.asked_at <= email_changes.asked_at FROM email_changes c
+        JOIN accounts a ON a.id = c.account_id WHERE c.id = ?1 AND a.password_hash = ?2)";
+const UNDONE: &str = "UPDATE email_changes SET state = 'undone', settled = 0
+    WHERE id = ?1 AND state = 'moved'
+      AND account_id IN (SELECT id FROM accounts WHERE password_hash = ?2)";
+/// `?1` account.
+const END_SESSIONS: &str = "DELETE FROM sessions
+    WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
+const VOID_LINKS: &str = "DELETE FROM mailed_tokens
+    WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
+/// A thief who had the account may know the recovery codes.
+const FORGET_CODES: &str = "DELETE FROM recovery_codes
+    WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
+
+/// Undoes a change, and every later one: the account has the address and the second factor of before and a new password,
+/// every session ends, mailed links and recovery codes are void, and young named keys and passkeys are suspended. `false` when
+/// the change was undone meanwhile or the code used.
+pub async fn undo(
+    database: &Database,
+    change: &UndoableChange,
+    old: &AccountHash,
+    (credentials, step): (UndoCredentials, u64),
+    new_password_hash: &str,
+    now: u64,
+) -> Result<bool, Error> {
+    let account = change.account_id.to_string();
+    let id: Param<'_> = (&change.id).into();
+    let undoes: Vec<Param<'_>> = vec![id, now.into(), step.into()];
+    let done: Vec<Param<'_>> = vec![id, new_password_hash.into()];
+    let of_account: Vec<Param<'_>> = vec![(&account).into(), new_password_hash.into()];
+    let is_former = u64::from(credentials == UndoCredentials::Former);
+    let to: Vec<Param<'_>> = vec![old.as_str().into(), new_password_hash.into(), is_former.into()];
+    let mut statements: Vec<Statement<'_>> = vec![
+        (UNDONE_NOTICE, undoes.clone()),
+        (UNDO, [undoes, to].concat()),
+        (OTHERS_VOID, done.clone()),
+        (UNDONE, done),
+        (END_SESSIONS, of_account.clone()),
+        (VOID_LINKS, of_account.clone()),
+        (FORGET_CODES, of_account),
+    ];
+    // Keys and passkeys that a thief made wait for the owner's confirmation.
+    statements.extend(suspensions::by_reset(&account, new_password_hash));
+    database.batch(&statements).await?.any(1)
+}
