@@ -1,4 +1,5 @@
-//! The powers of the old mailbox of a changed address: it freezes the account, and undoes the change with the password of before.
+//! The powers of the old mailbox of a changed address: it freezes the account, and undoes the change with the previous
+//! password.
 
 use std::sync::Arc;
 

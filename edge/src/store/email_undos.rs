@@ -1,5 +1,6 @@
-//! The powers of the old mailbox of a changed address: it freezes the account for a day, and undoes the change with the password of
-//! before. An undo is one statement of the account's database; the directory follows as after a change (`email_changes.rs`).
+//! The powers of the old mailbox of a changed address: it freezes the account for a day, and undoes the change with the
+//! previous password. An undo is one statement of the account's database; the directory follows as after a change
+//! (`email_changes.rs`).
 
 use constcat::concat;
 use serde::Deserialize;
