@@ -29,11 +29,14 @@ PORTAL_SOURCES := $(shell find edge/portal \( -path edge/portal/dist -o -name sc
 # `shipped` is the Worker that is deployed; `quick` compiles in seconds. `make dev` is content with either.
 export RCPT_WORKER ?= shipped
 
+# Beside other targets, cargo warns of a job server whose pipes make hasn't passed on: it gets no flags of make.
+CARGO := MAKEFLAGS= cargo
+
 # All of the workspace each time: alone, a package needs its crates with other features, and compiles them again.
-CARGO_BUILD := cargo build --locked --workspace
+CARGO_BUILD := $(CARGO) build --locked --workspace
 
 # Macros then use `js_sys::futures`, as `worker` expects.
-CARGO_WASM := WASM_BINDGEN_USE_JS_SYS=1 cargo build --locked --package rcpt-edge --lib --target wasm32-unknown-unknown
+CARGO_WASM := WASM_BINDGEN_USE_JS_SYS=1 $(CARGO) build --locked --package rcpt-edge --lib --target wasm32-unknown-unknown
 PROFILE_OF_shipped := release
 PROFILE_OF_quick := quick
 
@@ -84,7 +87,7 @@ export RUST_BACKTRACE := $(or $(BACKTRACE),0)
 # Random draws are the same in each `make test`, and new in `make proof`.
 export PROPTEST_RNG_SEED := $(or $(SEED),$(if $(filter proof,$(MAKECMDGOALS))$(PROOF),$(shell date +%s),1))
 
-CARGO_TEST := cargo test --locked --workspace
+CARGO_TEST := $(CARGO) test --locked --workspace
 # The programs of end-to-end tests, each a part that ONLY may name.
 PARTS := account edge ledger scans origin clients harness programs
 # Every program of tests in the packages' folders, by its name.

@@ -1,5 +1,8 @@
 //! The command line.
 
+pub mod ask;
+pub mod explain;
+
 use std::{net::SocketAddr, path::PathBuf};
 
 use clap::{Command as Program, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};

@@ -2,7 +2,9 @@
 
 mod answers;
 mod metrics;
+pub mod mx;
 mod nameservers;
+pub mod single_flight;
 mod transport;
 
 use std::{

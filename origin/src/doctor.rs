@@ -1,6 +1,7 @@
 //! `origin doctor`: examines whether this machine can check addresses, and gives advice if it
 //! can't.
 
+pub mod addresses;
 mod blocklists;
 mod certificate;
 mod clock;
@@ -9,10 +10,11 @@ mod network;
 mod report;
 mod sender;
 mod spf;
+pub mod watch;
 
 use std::net::IpAddr;
 
-use crate::{State, clock::unix_now};
+use crate::{State, surroundings::clock::unix_now};
 pub use blocklists::CHECK as BLOCKLIST;
 pub use report::{Finding, Health, Report};
 

@@ -13,12 +13,11 @@ use std::{
 
 use axum::{Router, serve::ListenerExt as _};
 use rcpt_origin::{
-    Config, State, ask, build,
-    cli::{Cli, Command, ListsAction},
-    clock::unix_now,
+    Config, State, build,
+    cli::{Cli, Command, ListsAction, ask, explain},
     config::unknown_variables,
     dns::{Dns, NoAnswer},
-    doctor, explain,
+    doctor::{self, watch::Watch},
     http::{
         self, serve,
         tls::{self, TlsListener},
@@ -27,13 +26,15 @@ use rcpt_origin::{
         self, Lists,
         update::{Updated, update},
     },
-    memory, reload,
-    supervisor::{self, Passed},
+    service::{
+        memory, reload,
+        supervisor::{self, Passed},
+    },
+    surroundings::clock::unix_now,
     telemetry::{
         log::{self, Level},
         status,
     },
-    watch::Watch,
 };
 use rcpt_pool::operators::Operators;
 use rcpt_smtp::Families;

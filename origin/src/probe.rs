@@ -24,6 +24,7 @@ mod resolver;
 mod sandbox;
 mod signal;
 mod unasked;
+pub mod verdict_memory;
 
 pub use host_memory::HabitMemory;
 pub use prober::Prober;

@@ -1,6 +1,8 @@
 //! Surroundings of an origin: the network, DNS, the wall clock and randomness. They come in as values, so that a
 //! simulation can give its own.
 
+pub mod clock;
+
 use std::sync::Arc;
 
 use hickory_resolver::net::NetError;
@@ -9,7 +11,7 @@ use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use rcpt_pool::HashKey;
 use rcpt_smtp::Dialer;
 
-use crate::{Config, clock, dns::Dns};
+use crate::{Config, dns::Dns};
 
 /// Reads the wall clock, in Unix seconds.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;

@@ -11,7 +11,7 @@ use moka::sync::Cache;
 use tokio::time::{Instant, timeout};
 
 use super::{MAX_CACHED, NoAnswer};
-use crate::single_flight::{Flight, SingleFlight};
+use crate::dns::single_flight::{Flight, SingleFlight};
 
 /// Greatest number of cached names and records of one type: 10,000 names with a handful of records
 /// each. With 300 bytes each, they take 15 MB; with 1 KB each, as a hostile domain could make them,

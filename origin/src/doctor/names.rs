@@ -6,10 +6,7 @@ use rcpt_smtp::HeloIdentity;
 
 use super::{Finding, network::outward_address};
 
-use crate::{
-    dns::{Dns, NoAnswer},
-    mx::guard::Guard,
-};
+use crate::dns::{Dns, NoAnswer, mx::guard::Guard};
 
 const HELO_NAME: &str = "helo_name";
 const REVERSE_NAME: &str = "reverse_name";

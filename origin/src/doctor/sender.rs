@@ -13,8 +13,10 @@ use super::{
 
 use crate::{
     State,
-    dns::{Dns, NoAnswer},
-    mx::{self, MailHosts, NoMailHosts},
+    dns::{
+        Dns, NoAnswer,
+        mx::{self, MailHosts, NoMailHosts},
+    },
 };
 
 const MAIL_FROM: &str = "mail_from";

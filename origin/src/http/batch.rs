@@ -31,7 +31,7 @@ use super::{
     probe::{admit, record},
     request_id::RequestId,
 };
-use crate::{State, fair_shares::Share};
+use crate::{State, service::fair_shares::Share};
 
 /// The time of a whole batch, unless its header asks for less. An address that has no session by then, less the budget of one
 /// address, is reported as not asked.

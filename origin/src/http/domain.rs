@@ -11,7 +11,7 @@ use rcpt_shared::{Address, DomainReport, DomainRequest};
 use tokio::time::Instant;
 
 use super::{Error, probe::admit, request_id::RequestId};
-use crate::{State, clock::milliseconds};
+use crate::{State, surroundings::clock::milliseconds};
 
 /// Handles `POST /v1/domain {domain}`: 200 with a [`DomainReport`].
 ///

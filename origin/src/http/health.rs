@@ -14,7 +14,8 @@ use serde_json::{Value, json};
 
 use super::Error;
 use crate::{
-    State, addresses,
+    State,
+    doctor::addresses,
     telemetry::{exposition::Exposition, status::OriginStatus},
 };
 

@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout};
 use super::{Error, request_id::RequestId};
 use crate::{
     State,
-    clock::{self, milliseconds},
+    surroundings::clock::{self, milliseconds},
 };
 
 /// Time limit for the body, which the edge sends right after the headers.

@@ -18,7 +18,7 @@ use tokio::{
 use tokio_rustls::{TlsAcceptor, server::TlsStream};
 
 use crate::State;
-use crate::fair_shares::FairShares;
+use crate::service::fair_shares::FairShares;
 
 /// Time limit of a handshake: two round trips, and the signature.
 const HANDSHAKE: Duration = Duration::from_secs(10);

@@ -20,7 +20,7 @@ use super::{
 
 use crate::{
     config::{Config, StartTls},
-    single_flight::SingleFlight,
+    dns::single_flight::SingleFlight,
     surroundings::Random,
     telemetry::{port_check::PortCheck, session_metrics::SessionMetrics},
 };

@@ -14,7 +14,7 @@ use super::{
     signal::signal,
 };
 
-use crate::{single_flight::Flight, surroundings::Random};
+use crate::{dns::single_flight::Flight, surroundings::Random};
 
 /// Servers delay replies to unknown recipients by some seconds: nothing waits for this one.
 const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,9 +1,11 @@
 //! Converts DNS' results for mail hosts to the form that determines a domain's kind.
 
 use crate::{
-    dns::Mx,
+    dns::{
+        Mx,
+        mx::{MailHosts, NoMailHosts},
+    },
     lists::MailRoute,
-    mx::{MailHosts, NoMailHosts},
 };
 
 /// Converts a DNS result.
@@ -28,7 +30,7 @@ pub(super) fn route_to(hosts: &[Mx]) -> MailRoute {
 #[cfg(test)]
 mod tests {
     use super::{Mx, route_of};
-    use crate::mx::{MailHosts, NoMailHosts};
+    use crate::dns::mx::{MailHosts, NoMailHosts};
 
     #[test]
     fn dns_says_whether_mail_is_accepted_and_a_failure_says_nothing() {

@@ -6,9 +6,8 @@ use tokio::time::timeout;
 use super::{Prober, dns_route::route_of, sandbox};
 use crate::{
     config::{Config, Route},
-    dns::NoAnswer,
+    dns::{NoAnswer, mx},
     lists::MailRoute,
-    mx,
 };
 
 impl Prober {

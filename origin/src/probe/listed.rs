@@ -5,7 +5,7 @@ use rcpt_shared::Address;
 use super::{prober::Prober, resolver::Found};
 use crate::{
     config::{Route, Server},
-    mx::{self, MailHosts},
+    dns::mx::{self, MailHosts},
 };
 
 /// Most concurrent checks of a list at one operator or machine.

@@ -27,13 +27,14 @@ use super::{
 };
 
 use crate::{
-    clock::milliseconds,
     config::{Config, Route, Server},
-    dns::{Dns, Mx},
+    dns::{
+        Dns, Mx,
+        mx::{self, MailHosts, NoMailHosts, guard::Guard},
+        single_flight::SingleFlight,
+    },
     lists::MailRoute,
-    mx::{self, MailHosts, NoMailHosts, guard::Guard},
-    single_flight::SingleFlight,
-    surroundings::Surroundings,
+    surroundings::{Surroundings, clock::milliseconds},
     telemetry::{port_check::PortCheck, session_metrics::SessionMetrics},
 };
 

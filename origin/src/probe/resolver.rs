@@ -7,8 +7,10 @@ use tokio::net::lookup_host;
 use super::plans::Plan;
 use crate::{
     config::OptOuts,
-    dns::{Dns, Mx, NoAnswer},
-    mx::{self, guard::Guard},
+    dns::{
+        Dns, Mx, NoAnswer,
+        mx::{self, guard::Guard},
+    },
 };
 
 /// Most addresses tried per host: two of each family, so that no domain can make us connect to more

@@ -2,7 +2,7 @@
 
 use rcpt_shared::{Address, Reason, Stage, Status, Verdict};
 
-use crate::mx::NoMailHosts;
+use crate::dns::mx::NoMailHosts;
 
 pub(super) fn no_mail_hosts(reason: NoMailHosts) -> Verdict {
     match reason {

@@ -10,7 +10,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::clock::unix_now;
+use crate::surroundings::clock::unix_now;
 
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -23,6 +23,19 @@ pub struct OriginStatus {
     pub sources: Vec<SourceStatus>,
     #[serde(default)]
     pub memory: KeepingStatus,
+}
+
+/// A finding about our addresses, as `/ready` shows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct AddressFinding {
+    pub check: &'static str,
+    pub about: String,
+    pub advice: String,
+    /// Unix time of the round in which the finding first appeared.
+    pub since: u64,
+    /// The source address that the finding is about.
+    #[serde(skip)]
+    pub source: Option<String>,
 }
 
 /// A source address and one cause that limits it; an address without a cause has one entry.

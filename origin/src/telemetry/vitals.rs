@@ -11,8 +11,11 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use super::{log::dropped_lines, port_check::PortCheck, session_metrics::SessionMetrics};
-use crate::{clock::unix_now, config::Validity, dns::DnsMetrics, watch::Reason};
+use super::{
+    log::dropped_lines, port_check::PortCheck, session_metrics::SessionMetrics,
+    status::AddressFinding,
+};
+use crate::{config::Validity, dns::DnsMetrics, surroundings::clock::unix_now};
 
 /// The running version, its start time, and whether it can work.
 pub struct Vitals {
@@ -93,7 +96,7 @@ impl Vitals {
     pub fn text(
         &self,
         port_check: &PortCheck,
-        reasons: &[Reason],
+        reasons: &[AddressFinding],
         certificate: Option<Validity>,
     ) -> Result<String, fmt::Error> {
         let (answers, open) = (self.dns.is_answering(), !port_check.is_known_shut());

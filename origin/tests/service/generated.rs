@@ -9,7 +9,7 @@ use std::{
 };
 
 use rand::{Rng, SeedableRng as _, rngs::StdRng};
-use rcpt_origin::mx::guard::Guard;
+use rcpt_origin::dns::mx::guard::Guard;
 use rcpt_shared::{Address, Stage, Status};
 use rcpt_smtp::{Answer, Command, Envelope, Failure, Greeting, Session};
 use rcpt_verdict::{judge, judge_broken};

@@ -15,7 +15,7 @@ use crate::harness::{
     obey, origin, verdict, verdict_for,
 };
 use hickory_resolver::proto::rr::RecordType;
-use rcpt_origin::mx::guard::Guard;
+use rcpt_origin::dns::mx::guard::Guard;
 use rcpt_shared::{CatchAll, Confidence, Deliverability, Reason, Stage, Status};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},

@@ -10,7 +10,7 @@ use axum::{
     body::{Body, to_bytes},
     http::{Request, Response, StatusCode},
 };
-use rcpt_origin::{Config, State, build, clock::unix_now};
+use rcpt_origin::{Config, State, build, surroundings::clock::unix_now};
 use rcpt_shared::{BatchLine, KeyRing, Tenant, Ticket, Verdict};
 use serde_json::{Value, json};
 use tokio::{

@@ -3,14 +3,17 @@
 use rcpt_pool::{SiteStatus, Status};
 
 use crate::{
-    State, clock::unix_now, doctor::BLOCKLIST, telemetry::status::SourceStatus, watch::Reason,
+    State,
+    doctor::BLOCKLIST,
+    surroundings::clock::unix_now,
+    telemetry::status::{AddressFinding, SourceStatus},
 };
 
 /// Seconds after which a rate that stays at its minimum is reported to the operator.
 const UNWELCOME_AFTER: u64 = 3_600;
 
 /// Returns the causes for which mail servers may refuse us, and the operators that do.
-pub fn reasons(state: &State, status: &Status) -> Vec<Reason> {
+pub fn reasons(state: &State, status: &Status) -> Vec<AddressFinding> {
     let now = unix_now();
     let mut reasons = state.watch.reasons();
     // Records about an address that a reload has removed are kept, but have no effect.
@@ -21,7 +24,7 @@ pub fn reasons(state: &State, status: &Status) -> Vec<Reason> {
 }
 
 /// Reports that a mail operator's replies ask us to use one source address less.
-fn unwelcome(site: &SiteStatus, now: u64) -> Option<Reason> {
+fn unwelcome(site: &SiteStatus, now: u64) -> Option<AddressFinding> {
     let since = site.floor_since.filter(|since| now.saturating_sub(*since) >= UNWELCOME_AFTER)?;
     let SiteStatus { operator, source, .. } = site;
     let advice = match &site.stand_in {
@@ -33,7 +36,7 @@ fn unwelcome(site: &SiteStatus, now: u64) -> Option<Reason> {
             .to_owned(),
     };
     let words = site.words.as_deref().unwrap_or_default();
-    Some(Reason {
+    Some(AddressFinding {
         check: "operator",
         about: format!("{operator} refuses {source}: {words}"),
         advice,
@@ -56,7 +59,7 @@ pub fn sources(state: &State, status: &Status) -> Vec<SourceStatus> {
             why,
         };
         let before = all.len();
-        let of_source = |finding: &&Reason| finding.source.as_deref() == Some(&source);
+        let of_source = |finding: &&AddressFinding| finding.source.as_deref() == Some(&source);
         for listing in findings.iter().filter(of_source).filter(|it| it.check == BLOCKLIST) {
             let why = format!("{}: batches go at the pace of a new address", listing.about);
             all.push(row("blocklisted", Some(listing.since), Some(why)));

@@ -5,13 +5,13 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
-use serde::Serialize;
 use tokio::time::sleep;
 
 use crate::{
     State,
-    clock::unix_now,
     doctor::{self, BLOCKLIST, Finding, Health},
+    surroundings::clock::unix_now,
+    telemetry::status::AddressFinding,
 };
 
 /// Between two rounds. A list's own records live for minutes at least.
@@ -32,19 +32,6 @@ struct FindingState {
     since: u64,
     advice: String,
     source: Option<String>,
-}
-
-/// A finding as `/ready` shows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Reason {
-    pub check: &'static str,
-    pub about: String,
-    pub advice: String,
-    /// Unix time of the round in which it was first found.
-    pub since: u64,
-    /// The source address that it is about.
-    #[serde(skip)]
-    pub source: Option<String>,
 }
 
 impl Watch {
@@ -108,11 +95,11 @@ impl Watch {
     }
 
     /// The findings that stand, by check.
-    pub fn reasons(&self) -> Vec<Reason> {
+    pub fn reasons(&self) -> Vec<AddressFinding> {
         let all = self.lock();
         all.iter()
             .filter(|(_, standing)| standing.rounds >= ROUNDS)
-            .map(|((check, about), standing)| Reason {
+            .map(|((check, about), standing)| AddressFinding {
                 check,
                 about: about.clone(),
                 advice: standing.advice.clone(),

@@ -13,14 +13,12 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::{
     config::{Certificate, Config, SourceAddress},
-    fair_shares::FairShares,
-    memory::Keeping,
-    mx::guard::Guard,
-    probe::Prober,
+    dns::mx::guard::Guard,
+    doctor::watch::Watch,
+    probe::{Prober, verdict_memory::VerdictMemory},
+    service::{fair_shares::FairShares, memory::Keeping},
     surroundings::Surroundings,
     telemetry::{metrics::Metrics, port_check::PortCheck, vitals::Vitals},
-    verdict_memory::VerdictMemory,
-    watch::Watch,
 };
 
 /// State shared by the handlers.

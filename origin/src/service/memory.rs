@@ -20,7 +20,7 @@ use sha2::Sha256;
 use tokio::time::sleep;
 
 use crate::{
-    Config, State, clock::unix_now, probe::HabitMemory, supervisor,
+    Config, State, probe::HabitMemory, service::supervisor, surroundings::clock::unix_now,
     telemetry::status::KeepingStatus,
 };
 

@@ -11,9 +11,9 @@ use tokio::{
 
 use crate::{
     Config, State,
-    clock::unix_now,
     config::{Files, SourceAddress},
-    state::{probes_of_one_tenant, prove},
+    service::state::{probes_of_one_tenant, prove},
+    surroundings::clock::unix_now,
     telemetry::log::Level,
 };
 
