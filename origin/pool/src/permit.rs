@@ -11,7 +11,7 @@ use std::{
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{
-    Pool, Refused, Signal,
+    Class, Pool, Refused, Signal,
     cut::Cut,
     party::Party,
     sessions::{Grant, Idle},
@@ -38,6 +38,7 @@ pub struct Permit<S: Send + 'static> {
     /// Address of the connection, or of the one to be opened.
     pub(super) address: Option<IpAddr>,
     pub(super) party: Party,
+    pub(super) class: Class,
     cut: Arc<Cut>,
     /// True if the server has replied about the recipient.
     answered: AtomicBool,
@@ -190,6 +191,7 @@ impl<S: Send + 'static> Claim<S> {
             identity: self.want.identity,
             address,
             party: self.want.party,
+            class: self.want.class,
             cut,
             answered: AtomicBool::new(false),
             is_blameless: AtomicBool::new(is_blameless),

@@ -8,7 +8,7 @@ use std::{
 use tokio::time::Instant;
 
 use super::{
-    Key, Permit, Pool, Refusal, Signal, State, gates::Gates, meter::Meter, party::Party,
+    Class, Key, Permit, Pool, Refusal, Signal, State, gates::Gates, meter::Meter, party::Party,
     rate::Change, site::SiteKey,
 };
 
@@ -66,10 +66,16 @@ impl<S: Send + 'static> Pool<S> {
         site.is_none_or(|site| site.meter(permit.meter).spares_refusal(Instant::now()))
     }
 
-    /// Counts a recipient besides the one for which the permit was granted.
+    /// Counts a recipient besides the one for which the permit was granted, wherever that one was counted.
     pub(super) fn count_recipient(&self, permit: &Permit<S>) {
-        if let Some(site) = self.lock().sites.get_mut(&permit.site) {
-            site.meter(permit.meter).count_recipient(Instant::now());
+        let now = Instant::now();
+        let mut state = self.lock();
+        if let Some(site) = state.sites.get_mut(&permit.site) {
+            site.meter(permit.meter).count_recipient(now);
+        }
+        if let (Class::Batch, SiteKey::Operator(operator, identity)) = (permit.class, &permit.site)
+        {
+            state.warm_up.count_control(*operator, *identity, now);
         }
     }
 }

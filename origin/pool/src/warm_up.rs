@@ -90,6 +90,14 @@ impl WarmUp {
             }
         }
     }
+
+    /// Counts the control recipient that follows a batch's recipient. It isn't waited for, so the next recipients wait
+    /// longer instead.
+    pub(super) fn count_control(&mut self, operator: OperatorId, identity: usize, now: Instant) {
+        if let Some((_, recipients)) = self.passed.get_mut(&(operator, identity)) {
+            recipients.count(now);
+        }
+    }
 }
 
 #[cfg(test)]

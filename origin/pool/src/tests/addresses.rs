@@ -46,6 +46,33 @@ async fn while_a_blocklist_has_an_address_its_batches_go_at_the_pace_of_a_new_on
     assert_eq!(batches_at_once(&pool).await, 20);
 }
 
+/// Each domain of a list may bring a control recipient.
+#[tokio::test(start_paused = true)]
+async fn a_new_address_shows_an_operator_no_more_recipients_of_batches_with_their_controls() {
+    for (class, at_most) in [(Class::Batch, 2 * 10 + 2), (Class::Interactive, 1_200)] {
+        let pool = pool_since(1, vec![Some(NOW)]);
+        let mut recipients = 0;
+        for n in 0..600 {
+            let want = Wanted { class, ..google(&format!("d{n}.org")) };
+            match want.ask(&pool).await {
+                Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) => {
+                    permit.note(ANSWERED);
+                    permit.count_recipient();
+                    permit.note(ANSWERED);
+                    permit.keep(0);
+                    recipients += 2;
+                }
+                Err(refused) => assert_eq!(refused.cause, Cause::WarmUp),
+            }
+            sleep(Duration::from_secs(1)).await;
+        }
+        assert!((at_most - 4..=at_most).contains(&recipients), "{class:?}: {recipients}");
+        // Single checks don't wait for it, and no batch waits for them or for their control recipients.
+        let batches = batches_at_once(&pool).await;
+        assert_eq!(batches > 0, class == Class::Interactive, "{batches}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn with_all_addresses_on_a_blocklist_single_checks_go_on() {
     let pool = pool_of(2);
