@@ -40,6 +40,8 @@ fn a_type_name_stands_for_one_type_in_a_crate() {
     let crates = [
         "client",
         "devtools",
+        "devtools/documents",
+        "devtools/release",
         "devtools/worker",
         "edge",
         "origin",

@@ -1,0 +1,63 @@
+//! Citations of our own documents, in every file.
+
+use std::{collections::BTreeSet, path::Path};
+
+use crate::patterns::{
+    BARE_CLAIM, BARE_PAGE, CITED_CLAIM, CITED_PAGE, CLAIM, CLAIM_ROW, COMMENT_LINE, SECTION,
+};
+
+/// Texts that customers read.
+const SHOWN: [&str; 3] = ["edge/openapi.json", "edge/portal/src/", "edge/src/mail.rs"];
+
+/// Returns the claims of docs/trust.md.
+pub fn claims(trust: &str) -> BTreeSet<String> {
+    CLAIM_ROW.captures_iter(trust).map(|row| row[1].to_owned()).collect()
+}
+
+/// Returns the claims of a list: `A1–A3, L2` are A1, A2, A3 and L2.
+pub fn expand(cited: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for part in cited.split(", ").flat_map(|part| part.split(" and ")) {
+        let ends: Vec<(String, u32)> = CLAIM
+            .captures_iter(part)
+            .filter_map(|claim| Some((claim[1].to_owned(), claim[2].parse().ok()?)))
+            .collect();
+        match &ends[..] {
+            [(letter, first), (other, last)] if letter == other => {
+                names.extend((*first..=*last).map(|number| format!("{letter}{number}")));
+            }
+            _ => names.extend(ends.iter().map(|(letter, number)| format!("{letter}{number}"))),
+        }
+    }
+    names
+}
+
+/// Returns the wrong citations of a file.
+pub fn offenders(root: &Path, name: &str, text: &str, claims: &BTreeSet<String>) -> Vec<String> {
+    let mut offenders = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let mut push = |message: String| offenders.push(format!("{name}:{}: {message}", index + 1));
+        for page in CITED_PAGE.captures_iter(line) {
+            if !root.join(&page[1]).exists() {
+                push(format!("{} does not exist", &page[1]));
+            }
+        }
+        for cited in CITED_CLAIM.captures_iter(line) {
+            for claim in expand(&cited[1]).iter().filter(|claim| !claims.contains(*claim)) {
+                push(format!("{claim} is no claim of docs/trust.md"));
+            }
+        }
+        let has_section = SECTION.is_match(line);
+        if has_section || BARE_CLAIM.is_match(line) {
+            push("cites one of our documents by a section or a bare claim".to_owned());
+        }
+        if !name.starts_with("docs/") && BARE_PAGE.is_match(line) {
+            push("a page without docs/ before it".to_owned());
+        }
+        let is_shown = SHOWN.iter().any(|start| name.starts_with(start));
+        if is_shown && !COMMENT_LINE.is_match(line) && (has_section || CITED_PAGE.is_match(line)) {
+            push("customers are sent to a document of the repository".to_owned());
+        }
+    }
+    offenders
+}

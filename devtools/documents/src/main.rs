@@ -1,0 +1,144 @@
+//! `rcpt-documents [FOLDER]` checks what documents and comments promise each other. It prints every offender, and exits
+//! with 1 if there is one.
+//!
+//! - A page cited as docs/... exists, and so does the file of every relative link in a *.md, and its #heading.
+//! - A claim cited as "docs/trust.md, A5" or "docs/evidence.md, A5" is a row of docs/trust.md.
+//! - Our own documents are cited by path, not by a section, a bare claim or a bare file name.
+//! - A file that a *.md names in backticks exists, and so does each test that docs/evidence.md names.
+//! - Texts for customers cite none of our documents.
+//! - docs/interface.md has a heading for each operation of edge/openapi.json, and for no other.
+//! - README.md has at most 130 lines, and every Rust file begins with `//!`.
+//! - No comment or document has a phrase that docs/words.md lists under "In code and documents".
+//!
+//! It also prints how comments begin, and how many names are bare participles: figures without a limit.
+
+mod citations;
+mod markdown;
+mod patterns;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::{
+    collections::{BTreeSet, HashSet},
+    env, fs,
+    path::{Path, PathBuf},
+    process::{Command, ExitCode},
+};
+
+use anyhow::{Context as _, Result, ensure};
+use serde_json::Value;
+
+/// More is not read before a first try.
+const README_LINES_MAX: usize = 130;
+/// Endings of files with comments or prose; files without an ending are scripts.
+const ENDINGS: [&str; 15] = [
+    "rs", "md", "ts", "tsx", "mjs", "js", "json", "toml", "sql", "sh", "yml", "css", "html", "py",
+    "",
+];
+const SKIPPED_FILES: [&str; 5] = [
+    "Cargo.lock",
+    "package-lock.json",
+    "edge/data/common-passwords.txt",
+    // These contain the patterns that the checks look for.
+    "devtools/documents/src/patterns.rs",
+    "devtools/documents/src/tests.rs",
+];
+
+/// A repository's folder, with its files' paths from there.
+struct Repository {
+    root: PathBuf,
+    files: BTreeSet<String>,
+}
+
+/// Offending lines, and the figures of all comments.
+struct Findings {
+    offenders: Vec<String>,
+    figures: String,
+}
+
+impl Repository {
+    /// Lists the files that git has or would add.
+    fn open(root: PathBuf) -> Result<Self> {
+        let listed = Command::new("git")
+            .args(["ls-files", "--cached", "--others", "--exclude-standard"])
+            .current_dir(&root)
+            .output()?;
+        ensure!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+        let names = String::from_utf8(listed.stdout)?;
+        let files = names.lines().filter(|name| root.join(name).is_file()).map(str::to_owned);
+        Ok(Self { files: files.collect(), root })
+    }
+
+    fn read(&self, name: &str) -> Result<String> {
+        fs::read_to_string(self.root.join(name)).with_context(|| name.to_owned())
+    }
+
+    fn check(&self) -> Result<Findings> {
+        let claims = citations::claims(&self.read("docs/trust.md").unwrap_or_default());
+        let (mut offenders, mut figures) = (Vec::new(), words::Figures::default());
+        for name in &self.files {
+            let ending = Path::new(name).extension().unwrap_or_default().to_string_lossy();
+            if !ENDINGS.contains(&&*ending) || SKIPPED_FILES.contains(&name.as_str()) {
+                continue;
+            }
+            let Ok(text) = self.read(name) else { continue };
+            offenders.extend(citations::offenders(&self.root, name, &text, &claims));
+            offenders.extend(words::offenders(name, &text));
+            match &*ending {
+                "md" => offenders.extend(markdown::offenders(&self.root, name, &text)),
+                "rs" if !text.starts_with("//!") => {
+                    offenders.push(format!("{name}: does not begin with //!"));
+                }
+                _ => {}
+            }
+            if ending == "rs" {
+                figures.count(&text);
+            }
+        }
+        offenders.extend(self.operations()?);
+        let lines = self.read("README.md")?.lines().count();
+        if lines > README_LINES_MAX {
+            offenders.push(format!("README.md: {lines} lines, at most {README_LINES_MAX}"));
+        }
+        let mut seen = HashSet::new();
+        offenders.retain(|line| seen.insert(line.clone()));
+        Ok(Findings { offenders, figures: figures.to_string() })
+    }
+
+    /// Compares the headings of docs/interface.md with the operations of the API.
+    fn operations(&self) -> Result<Vec<String>> {
+        let description: Value = serde_json::from_str(&self.read("edge/openapi.json")?)?;
+        let paths = description["paths"].as_object().context("paths of edge/openapi.json")?;
+        let mut served = BTreeSet::new();
+        for (path, item) in paths {
+            let path = path.strip_prefix("/v1").unwrap_or(path);
+            let methods = item.as_object().context("the methods of a path")?.keys();
+            served.extend(methods.map(|method| format!("{} {path}", method.to_uppercase())));
+        }
+        let text = self.read("docs/interface.md")?;
+        let described =
+            patterns::OPERATION.captures_iter(&text).map(|heading| heading[1].to_owned());
+        let described: BTreeSet<String> = described.collect();
+        let page = "docs/interface.md";
+        let missing = served.difference(&described);
+        let missing = missing.map(|operation| format!("{page}: nothing about {operation}"));
+        let unknown = described.difference(&served);
+        let unknown = unknown.map(|operation| format!("{page}: {operation} is not served"));
+        Ok(missing.chain(unknown).collect())
+    }
+}
+
+fn main() -> Result<ExitCode> {
+    let root = env::args_os().nth(1).map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let Findings { offenders, figures } = Repository::open(root)?.check()?;
+    for line in &offenders {
+        println!("{line}");
+    }
+    println!("{figures}");
+    if offenders.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    println!("rcpt-documents: {} wrong", offenders.len());
+    Ok(ExitCode::FAILURE)
+}

@@ -1,0 +1,95 @@
+//! Links of pages, and the files and tests that they name.
+
+use std::{collections::BTreeSet, fs, path::Path};
+
+use crate::patterns::{HEADING, LINK, LINK_TEXT, NAMED_FILE, NAMED_TEST, OUTER_LINK};
+
+/// Folders of built files, which aren't in the repository.
+const BUILT: [&str; 2] = ["edge/build/", "edge/portal/dist/"];
+
+/// Returns the links that lead nowhere, and the names of files and tests that don't exist.
+pub fn offenders(root: &Path, name: &str, text: &str) -> Vec<String> {
+    let mut offenders = links(root, name, text);
+    offenders.extend(named_files(root, name, text));
+    offenders.extend(named_tests(root, name, text));
+    offenders
+}
+
+/// Returns the lines outside of fenced code.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut fence = None;
+    text.lines().filter(move |line| {
+        let opened = ["```", "~~~"].into_iter().find(|fence| line.starts_with(fence));
+        match (fence, opened) {
+            (None, None) => true,
+            (None, Some(_)) => {
+                fence = opened;
+                false
+            }
+            (Some(_), _) => {
+                if fence == opened {
+                    fence = None;
+                }
+                false
+            }
+        }
+    })
+}
+
+/// Returns the #fragments of a page's headings, as GitHub derives them.
+fn anchors(page: &str) -> BTreeSet<String> {
+    let headings = prose(page).filter_map(|line| HEADING.captures(line));
+    let anchor = |heading: &str| -> String {
+        let text = LINK_TEXT.replace_all(heading, "$1").to_lowercase();
+        let shown = text.chars().filter(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | ' '));
+        shown.map(|c| if c == ' ' { '-' } else { c }).collect()
+    };
+    headings.map(|heading| anchor(&heading[1])).collect()
+}
+
+fn links(root: &Path, name: &str, text: &str) -> Vec<String> {
+    let mut offenders = Vec::new();
+    let targets =
+        prose(text).flat_map(|line| LINK.captures_iter(line)).map(|link| link[1].to_owned());
+    for target in targets.filter(|target| !OUTER_LINK.is_match(target)) {
+        let (path, fragment) = target.split_once('#').unwrap_or((&target, ""));
+        let own = root.join(name);
+        let page = if path.is_empty() { own } else { own.with_file_name(path) };
+        if !page.exists() {
+            offenders.push(format!("{name}: the link {target} leads nowhere"));
+        } else if !fragment.is_empty() && page.extension().is_some_and(|ending| ending == "md") {
+            let headings = anchors(&fs::read_to_string(&page).unwrap_or_default());
+            if !headings.contains(fragment) {
+                offenders.push(format!("{name}: {target} names no heading"));
+            }
+        }
+    }
+    offenders
+}
+
+/// A path starts at the root, at the page, or in one of the folders of programs.
+fn named_files(root: &Path, name: &str, text: &str) -> Vec<String> {
+    let page = root.join(name);
+    let starts = [root, page.parent().unwrap_or(root), &root.join("tests"), &root.join("devtools")];
+    let exists = |path: &str| {
+        starts.iter().any(|start| start.join(path).exists())
+            || BUILT.iter().any(|folder| path.starts_with(folder))
+    };
+    let named = NAMED_FILE.captures_iter(text).map(|file| file[1].to_owned());
+    named.filter(|path| !exists(path)).map(|path| format!("{name}: there is no {path}")).collect()
+}
+
+fn named_tests(root: &Path, name: &str, text: &str) -> Vec<String> {
+    let named: BTreeSet<(String, String)> = NAMED_TEST
+        .captures_iter(text)
+        .map(|test| (test[1].to_owned(), test[2].to_owned()))
+        // How the page says what such a name means.
+        .filter(|(room, test)| (room.as_str(), test.as_str()) != ("room", "name"))
+        .collect();
+    let exists = |(room, test): &(String, String)| {
+        let folder = root.join("tests/tests").join(room);
+        folder.join(format!("{test}.rs")).is_file() || folder.join(test).is_dir()
+    };
+    let missing = named.into_iter().filter(|test| !exists(test));
+    missing.map(|(room, test)| format!("{name}: tests/tests/{room} has no {test}")).collect()
+}

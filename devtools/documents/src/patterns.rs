@@ -1,0 +1,49 @@
+//! Patterns of citations, links, comments and phrases. Classes are ASCII: its word boundary needs no second engine.
+
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+fn pattern(text: &str) -> Regex {
+    Regex::new(text).unwrap_or_else(|error| panic!("{error}"))
+}
+
+macro_rules! patterns {
+    ($($(#[$comment:meta])* $name:ident = $text:expr;)*) => {
+        $($(#[$comment])* pub static $name: LazyLock<Regex> = LazyLock::new(|| pattern(&$text));)*
+    };
+}
+
+const PAGES: &str =
+    "interface|architecture|verdicts|trust|evidence|operating|configuration|sandbox|words";
+
+patterns! {
+    /// The path of a page, in the first group. `src/docs/…` and `pages/docs/…` are other folders.
+    CITED_PAGE = r"(?:^|[^A-Za-z0-9_./-])(docs/[A-Za-z0-9_./-]*[A-Za-z0-9_])";
+    BARE_CLAIM = r"(?-u:\b)trust [A-Z][0-9]";
+    /// Claims behind the name of their page, in the first group.
+    CITED_CLAIM = r"(?-u:\b)(?:trust|evidence)(?:\.md`?\)?,)?,? +([A-Z][0-9]+(?:(?:, | and |–|-)[A-Z][0-9]+)*)";
+    CLAIM = r"([A-Z])([0-9]+)";
+    CLAIM_ROW = r"(?m)^\| ([A-Z][0-9]+) \|";
+    SECTION = r"(?i)(?-u:\b)(?:interface|architecture|verdicts|trust|neighbours|scans|scale|style)(?:\.md)? §";
+    BARE_PAGE = format!(
+        r"(?:^|[^A-Za-z0-9_./(-])(?:{PAGES}|neighbours|scans|scale|style|service-interface)\.md(?-u:\b)"
+    );
+    COMMENT_LINE = r"^\s*(?://|\*|/\*)";
+
+    HEADING = r"^#+ +(.*)$";
+    LINK = r"\]\(([^)\s]+)\)";
+    LINK_TEXT = r"\[([^\]]*)\]\([^)]*\)";
+    /// Links to other hosts, and to other schemes.
+    OUTER_LINK = r"^(?:[a-z]+:|//)";
+    NAMED_FILE = r"`((?:edge|origin|shared|tests|devtools|tools|dist|docs)/[A-Za-z0-9_./-]+)`";
+    /// The room and the file of a test in docs/evidence.md.
+    NAMED_TEST = r"`T ([A-Za-z0-9_]+) ([A-Za-z0-9_]+)`";
+    OPERATION = r"(?m)^## ((?:GET|POST|PUT|DELETE|PATCH) /\S+)$";
+
+    /// As docs/words.md lists them.
+    PHRASE = r"(?i)(?-u:\b)(?:whoever|(?:is|are) told|of ours|comes to|so many (?:times|seconds|days)|one who|who asks)(?-u:\b)";
+    COMMENT = r"^\s*(?://[/!]?|\*|/\*\*?|#)\s+(.*)";
+    DOC_COMMENT = r"^\s*//[/!] (\S+)";
+    PARTICIPLE = r"(?-u:\b)(?:fn|let|let mut|struct|enum|mod|const|static) (?:mut )?(?:told|asked|kept|found|said|named|held|taken|left|seen|known|sent|meant)(?-u:\b)";
+}

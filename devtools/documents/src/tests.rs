@@ -1,0 +1,123 @@
+//! Each rule finds its offender, and nothing else in the same repository.
+
+use std::{fs, path::Path};
+
+use crate::{Repository, citations::expand};
+
+const DESCRIPTION: &str =
+    r#"{ "paths": { "/v1/quota": { "get": {} }, "/v1/me": { "get": {}, "delete": {} } } }"#;
+
+/// Writes these files, and checks a repository of them and the few that each repository has.
+fn check(files: &[(&str, &str)]) -> (Vec<String>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let always = [
+        ("README.md", "# A [page](docs/trust.md#what-holds)\n"),
+        ("docs/trust.md", "# What `holds`\n\n| A1 | so |\n| A2 | so |\n| A3 | so |\n"),
+        ("docs/interface.md", "## GET /quota\n## GET /me\n## DELETE /me\n"),
+        ("edge/openapi.json", DESCRIPTION),
+    ];
+    for (name, text) in always.iter().chain(files) {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap_or(Path::new("/"))).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    let mut names: Vec<String> =
+        always.iter().chain(files).map(|(name, _)| (*name).to_owned()).collect();
+    names.sort();
+    let repository = Repository { root: folder.path().into(), files: names.into_iter().collect() };
+    let findings = repository.check().unwrap();
+    (findings.offenders, findings.figures)
+}
+
+fn offenders(name: &str, text: &str) -> Vec<String> {
+    check(&[(name, text)]).0
+}
+
+#[test]
+fn a_repository_in_order_has_no_offender() {
+    let page = "[a](trust.md) [b](#two-words) [c](https://example.org/x) `edge/build/index.js`\n\n\
+        ```md\n[d](nowhere.md)\n# Fenced\n```\n\n## Two words\n";
+    let code = "//! Sums.\n\n/// Returns the sum (docs/trust.md, A1–A3 and A2).\nfn sum() {}\n";
+    let other = "// pages/docs/nothing.tsx is another folder's\n";
+    let (offenders, figures) =
+        check(&[("docs/a.md", page), ("src/a.rs", code), ("edge/portal/src/a.ts", other)]);
+    assert_eq!(offenders, [""; 0]);
+    let expected = "words: 2 doc comments begin with What 0.0 %, Whose 0.0 %, Who 0.0 %, Whether 0.0 %, How 0.0 %, \
+        One 0.0 %, and 0.0 of 1,000 lines of code name something by a participle";
+    assert_eq!(figures, expected);
+}
+
+#[test]
+fn a_page_or_claim_that_does_not_exist_is_named_with_its_line() {
+    let code = "//! Sums.\n// docs/nowhere.md, docs/trust.md\n// docs/trust.md, A2, A4\n// trust A1\n// trust.md\n// Trust §2\n";
+    assert_eq!(
+        offenders("src/a.rs", code),
+        [
+            "src/a.rs:2: docs/nowhere.md does not exist",
+            "src/a.rs:3: A4 is no claim of docs/trust.md",
+            "src/a.rs:4: cites one of our documents by a section or a bare claim",
+            "src/a.rs:5: a page without docs/ before it",
+            "src/a.rs:6: cites one of our documents by a section or a bare claim",
+        ]
+    );
+    assert_eq!(expand("A9-A11, B2 and C1"), ["A9", "A10", "A11", "B2", "C1"]);
+}
+
+#[test]
+fn customers_are_not_sent_to_a_document_but_a_comment_may_cite_it() {
+    let text = "// docs/trust.md\nconst TEXT = \"see docs/trust.md\";\n";
+    let expected = "edge/portal/src/a.ts:2: customers are sent to a document of the repository";
+    assert_eq!(offenders("edge/portal/src/a.ts", text), [expected]);
+    assert_eq!(offenders("edge/src/other.ts", text), [""; 0]);
+}
+
+#[test]
+fn a_link_file_or_test_that_does_not_exist_is_named() {
+    let page =
+        "[a](nowhere.md) [b](trust.md#what-else) `tests/nothing.rs` `T edge none` `T room name`\n";
+    assert_eq!(
+        offenders("docs/a.md", page),
+        [
+            "docs/a.md: the link nowhere.md leads nowhere",
+            "docs/a.md: trust.md#what-else names no heading",
+            "docs/a.md: there is no tests/nothing.rs",
+            "docs/a.md: tests/tests/edge has no none",
+        ]
+    );
+    let (found, _) =
+        check(&[("docs/a.md", "`T edge one`"), ("tests/tests/edge/one.rs", "//! One.\n")]);
+    assert_eq!(found, [""; 0]);
+}
+
+#[test]
+fn operations_are_described_once_served_and_no_others() {
+    assert_eq!(
+        offenders("docs/interface.md", "## GET /quota\n## GET /me\n## POST /you\n"),
+        [
+            "docs/interface.md: nothing about DELETE /me",
+            "docs/interface.md: POST /you is not served"
+        ]
+    );
+}
+
+#[test]
+fn a_phrase_is_found_in_comments_and_prose_and_an_opening_in_comments() {
+    let code = "//! Sums.\n\n/// What is added.\n/// Who follows, may.\nlet s = \"whoever\"; // is told\n// whoever comes\n";
+    assert_eq!(
+        offenders("src/a.rs", code),
+        ["src/a.rs:3: a comment that begins with What", "src/a.rs:6: \"whoever\" (docs/words.md)"]
+    );
+    assert_eq!(
+        offenders("docs/a.md", "An owner Is Told.\n"),
+        ["docs/a.md:1: \"Is Told\" (docs/words.md)"]
+    );
+    assert_eq!(offenders("docs/words.md", "whoever\n"), [""; 0]);
+    let (_, figures) = check(&[("src/a.rs", "//! One sum.\n\nlet kept = 1;\nlet sum = kept;\n")]);
+    assert!(figures.contains("One 100.0 %") && figures.contains("500.0 of 1,000"), "{figures}");
+}
+
+#[test]
+fn a_long_readme_and_a_rust_file_without_a_first_comment_are_named() {
+    assert_eq!(offenders("README.md", &"x\n".repeat(131)), ["README.md: 131 lines, at most 130"]);
+    assert_eq!(offenders("src/a.rs", "fn main() {}\n"), ["src/a.rs: does not begin with //!"]);
+}
