@@ -274,11 +274,11 @@ lint: ## documents, formatting, clippy natively and for wasm32, fuzz targets, li
 .PHONY: admin
 admin: ## operator actions on accounts: make admin ARGS="[--remote] show ann@example.org"
 	@tools/install npm
-	@tools/admin $(ARGS)
+	@node devtools/operator/admin.mjs $(ARGS)
 
 .PHONY: openapi
 openapi: export RCPT_WORKER := quick
-openapi: ## write edge/openapi.json, its recorded answers, tools/statements.json and the sandbox' addresses for the portal
+openapi: ## write edge/openapi.json, its recorded answers, the operator's statements and the sandbox' addresses for the portal
 	@# The answers are recorded from origin too, which a test program doesn't build.
 	$(CARGO_BUILD) --bin origin
 	WRITE_OPENAPI=1 $(CARGO_TEST) --quiet --test edge every_example_of
@@ -298,10 +298,10 @@ clients: ## rcpt with its completions and manual pages, the npm package and the 
 ifdef DRY_RUN
 deploy: worker ## the edge, into an empty account or up to date there (DRY_RUN=1: show what would be, without an account)
 	npx wrangler deploy --dry-run --outdir target/dry-run
-	@tools/deployable || true
+	@node devtools/operator/deploy.mjs --dry-run || true
 else
 deploy: worker
-	@tools/deploy
+	@node devtools/operator/deploy.mjs
 endif
 
 .PHONY: clean

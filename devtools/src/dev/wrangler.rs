@@ -19,7 +19,7 @@ pub(super) async fn start(settings: &Settings) -> Result<Process> {
     fs::create_dir_all(&temporary)?;
 
     say("migrating the local databases");
-    let mut migrate = node("tools/migrate", &temporary);
+    let mut migrate = node("devtools/operator/migrate.mjs", &temporary);
     // Resets the throttles: it is the developer's own machine.
     migrate.args(["--forget-throttles", "--persist-to"]).arg(&settings.state);
     let mut migrating = Process::spawn("migrations", &migrate, &settings.folder)?;

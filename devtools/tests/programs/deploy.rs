@@ -1,4 +1,4 @@
-//! `tools/deploy` with the real wrangler, against a stand-in for Cloudflare's API: it tests the
+//! `make deploy` with the real wrangler, against a stand-in for Cloudflare's API: it tests the
 //! calls, not Cloudflare's behaviour.
 
 use std::{collections::BTreeMap, fs, os::unix::fs::PermissionsExt as _};

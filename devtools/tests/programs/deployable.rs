@@ -1,11 +1,13 @@
-//! `tools/deployable`, with which `make deploy DRY_RUN=1` ends.
+//! The list of missing values, with which `make deploy DRY_RUN=1` ends.
 
 use std::{fs, process::Command};
 
 /// Runs the tool; returns whether nothing is missing, and its output.
 fn deployable(arguments: &[&str]) -> (bool, String) {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
-    let tool = Command::new("tools/deployable").current_dir(root).args(arguments).output().unwrap();
+    let mut command = Command::new("node");
+    command.args(["devtools/operator/deploy.mjs", "--dry-run"]).args(arguments);
+    let tool = command.current_dir(root).output().unwrap();
     (tool.status.success(), String::from_utf8(tool.stdout).unwrap())
 }
 
@@ -26,12 +28,12 @@ fn a_configuration_as_it_came_is_not_deployed_and_everything_that_it_lacks_is_na
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("wrangler.toml");
     fs::write(&file, filled).unwrap();
-    let (ready, said) = deployable(&[file.to_str().unwrap()]);
+    let (ready, said) = deployable(&["--config", file.to_str().unwrap()]);
     assert!(ready && !said.contains("missing"), "{said}");
     let without_contact = fs::read_to_string(&file).unwrap().replace("CONTACT_EMAIL =", "# ");
     let other = folder.path().join("without-contact.toml");
     fs::write(&other, without_contact).unwrap();
-    let (ready, reply) = deployable(&[other.to_str().unwrap()]);
+    let (ready, reply) = deployable(&["--config", other.to_str().unwrap()]);
     assert!(!ready && reply.contains("missing  CONTACT_EMAIL or CONTACT_URL: "), "{reply}");
     for name in ["SESSION", "API_KEY", "TICKET", "ADDRESS", "TOTP", "SCAN"] {
         assert!(said.contains(&format!("{name}_SECRETS")), "{said}");

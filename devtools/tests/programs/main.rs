@@ -4,4 +4,5 @@ mod deploy;
 mod deployable;
 mod dev;
 mod drill;
+mod remote_admin;
 mod serve;

@@ -1,6 +1,6 @@
-//! Statements of the Worker that the operator's command (`tools/admin`) also runs, under a
-//! condition of its own. It reads them from `tools/statements.json`, which a test compares with
-//! this file.
+//! Statements of the Worker that the operator's command (`make admin`) also runs, under a
+//! condition of its own. It reads them from `devtools/operator/statements.json`, which a test
+//! compares with this file.
 
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ const STATEMENTS: [(&str, &str); 7] = [
     ),
 ];
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../tools/statements.json");
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../devtools/operator/statements.json");
 
 /// With the variable that `make openapi` sets, the test writes the file.
 #[test]
@@ -51,5 +51,5 @@ fn the_operators_command_runs_the_statements_of_the_worker() {
         std::fs::write(FILE, &generated).unwrap();
     }
     let read = std::fs::read_to_string(FILE).unwrap();
-    assert!(read == generated, "tools/statements.json is not up to date: run `make openapi`");
+    assert!(read == generated, "statements.json is not up to date: run `make openapi`");
 }

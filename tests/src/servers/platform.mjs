@@ -18,7 +18,7 @@ const WORKER = `export default {
   async fetch(request, env) {
     const { slot, statements } = await request.json();
     try {
-      return Response.json(await env[slot].batch(statements.map((sql) => env[slot].prepare(sql))));
+      return Response.json(await env[slot].batch(statements.map(({ sql, params = [] }) => env[slot].prepare(sql).bind(...params))));
     } catch (error) {
       return new Response(error.message, { status: 400 });
     }
@@ -44,10 +44,13 @@ const page = (all, query) => {
 };
 const taken = (message) => ({ status: 400, errors: [{ code: 7502, message }] });
 
-async function query(id, sql) {
+/** The statements of a query: one with its parameters, several of a batch, or a text of several. */
+const statementsOf = ({ sql, params, batch }) => batch ?? (params?.length ? [{ sql, params }] : split(sql).map((each) => ({ sql: each })));
+
+async function query(id, json) {
   const database = state.databases.find((each) => each.uuid === id);
   if (!database) return { status: 404, errors: [{ code: 7404, message: "The database could not be found" }] };
-  const body = JSON.stringify({ slot: database.slot, statements: split(sql) });
+  const body = JSON.stringify({ slot: database.slot, statements: statementsOf(json) });
   const reply = await miniflare.dispatchFetch("http://d1/", { method: "POST", body });
   if (!reply.ok) return { status: 400, errors: [{ code: 7500, message: await reply.text() }] };
   return { result: await reply.json() };
@@ -83,7 +86,7 @@ const ROUTES = [
     return database;
   }],
   ["GET /a/d1/database/:id", ({ id }) => state.databases.find(({ uuid }) => uuid === id)],
-  ["POST /a/d1/database/:id/query", ({ id, json }) => query(id, json.sql)],
+  ["POST /a/d1/database/:id/query", ({ id, json }) => query(id, json)],
   ["GET /a/storage/kv/namespaces", ({ query }) => page(state.namespaces, query)],
   ["POST /a/storage/kv/namespaces", ({ json }) => {
     if (state.namespaces.some(({ title }) => title === json.title)) return taken("a namespace with this account ID and title already exists");
@@ -154,7 +157,7 @@ async function answer(request) {
     }
     return { result: { state, calls } };
   }
-  const changes = request.method !== "GET" && !(url.pathname.endsWith("/query") && /^\s*SELECT/i.test(JSON.parse(request.body).sql));
+  const changes = request.method !== "GET" && !(url.pathname.endsWith("/query") && statementsOf(JSON.parse(request.body)).every(({ sql }) => /^\s*SELECT/i.test(sql)));
   if (cut?.isOver) return "lost";
   calls.push({ method: request.method, path: url.pathname + url.search, changes });
   const isLast = cut && changes && (cut.after -= 1) === 0;

@@ -1,4 +1,5 @@
-//! A stand-in for Cloudflare's API (`platform.mjs`), and an operator's folder from which `tools/deploy` works against it.
+//! A stand-in for Cloudflare's API (`platform.mjs`), and an operator's folder from which `make deploy` and `make admin`
+//! work against it.
 
 use std::{
     fs,
@@ -15,7 +16,7 @@ use tokio::process::Command;
 use crate::process::{Process, folder};
 
 const START: Duration = Duration::from_secs(60);
-/// `tools/deploy` with wrangler, on a busy machine.
+/// A deployment with wrangler, on a busy machine.
 const RUN: Duration = Duration::from_secs(300);
 /// URL at which the deployed Worker answers; the stand-in serves it.
 const PORTAL: &str = "https://rcpt.acme.test";
@@ -30,7 +31,7 @@ pub struct Platform {
     url: String,
 }
 
-/// Result of a run of `tools/deploy`, and its output.
+/// Result of a run of an operator's program, and its output.
 #[derive(Debug)]
 pub struct Run {
     pub succeeded: bool,
@@ -107,20 +108,15 @@ impl Platform {
         self.home.path().join("kept/rcpt.secrets")
     }
 
-    /// Runs `tools/deploy` with the four values that it needs, and these variables (an empty one is removed).
+    /// Runs `make deploy` with the four values that it needs, and these variables (an empty one is removed).
     ///
     /// # Errors
     /// It doesn't run, or not to its end.
     pub async fn deploy(&self, variables: &[(&str, &str)]) -> Result<Run> {
-        let mut command = Command::new(folder::repository().join("tools/deploy"));
-        command.arg("--config").arg(self.configuration()).kill_on_drop(true);
+        let mut command = self.program("deploy.mjs");
         let preload = format!("--import {}", self.folder.join("preload.mjs").display());
         command
-            .env("CLOUDFLARE_API_BASE_URL", &self.url)
-            .env("CLOUDFLARE_API_TOKEN", "token")
             .env("NODE_OPTIONS", preload)
-            .env("NO_COLOR", "1")
-            .env("XDG_CONFIG_HOME", self.folder.join("home"))
             .env("SECRETS_FILE", self.secrets_file())
             .env("PORTAL_URL", PORTAL)
             .env("MAIL_FROM", "rcpt@acme.test")
@@ -133,6 +129,33 @@ impl Platform {
                 command.env(name, value)
             };
         }
+        Self::run(command).await
+    }
+
+    /// Runs `make admin` on the deployed databases.
+    ///
+    /// # Errors
+    /// It doesn't run, or not to its end.
+    pub async fn admin(&self, words: &[&str]) -> Result<Run> {
+        let mut command = self.program("admin.mjs");
+        command.arg("--remote").args(words);
+        Self::run(command).await
+    }
+
+    /// Returns the command for one of the operator's programs, with this account and its wrangler.toml.
+    fn program(&self, name: &str) -> Command {
+        let mut command = Command::new("node");
+        command.arg(folder::repository().join("devtools/operator").join(name));
+        command.arg("--config").arg(self.configuration()).kill_on_drop(true);
+        command
+            .env("CLOUDFLARE_API_BASE_URL", &self.url)
+            .env("CLOUDFLARE_API_TOKEN", "token")
+            .env("NO_COLOR", "1")
+            .env("XDG_CONFIG_HOME", self.folder.join("home"));
+        command
+    }
+
+    async fn run(mut command: Command) -> Result<Run> {
         command.stdin(std::process::Stdio::null());
         let output = tokio::time::timeout(RUN, command.output()).await??;
         let text = [output.stdout, output.stderr].concat();
@@ -182,7 +205,8 @@ impl Platform {
     pub async fn insert_account(&self, database: &str) -> Result<()> {
         let values = "('0123456789abcdef', 'hash', 'ann@example.org', 'phc', 0)";
         let columns = "id, address_hash, email, password_hash, created_at";
-        self.execute(database, &format!("INSERT INTO accounts ({columns}) VALUES {values}")).await
+        self.sql(database, &format!("INSERT INTO accounts ({columns}) VALUES {values}")).await?;
+        Ok(())
     }
 
     /// Makes a database of this name with a table that isn't ours.
@@ -195,16 +219,23 @@ impl Platform {
         let reply = reqwest::Client::new().post(accounts).body(body).send().await?.text().await?;
         let reply: Value = serde_json::from_str(&reply)?;
         let id = reply["result"]["uuid"].as_str().context("an id")?;
-        self.execute(id, "CREATE TABLE orders (number INTEGER)").await
+        self.sql(id, "CREATE TABLE orders (number INTEGER)").await?;
+        Ok(())
     }
 
-    async fn execute(&self, database: &str, sql: &str) -> Result<()> {
+    /// Runs a statement in a database, by its id, and returns the rows.
+    ///
+    /// # Errors
+    /// The stand-in does not answer, or the statement fails.
+    pub async fn sql(&self, database: &str, sql: &str) -> Result<Value> {
         let account = format!("{}/accounts/{}", self.url, "a".repeat(32));
         let body = json!({ "sql": sql }).to_string();
         let query = format!("{account}/d1/database/{database}/query");
         let reply = reqwest::Client::new().post(query).body(body).send().await?;
-        ensure!(reply.status().is_success(), "{}", reply.text().await?);
-        Ok(())
+        let (succeeded, text) = (reply.status().is_success(), reply.text().await?);
+        ensure!(succeeded, "{text}");
+        let reply: Value = serde_json::from_str(&text)?;
+        Ok(reply["result"][0]["results"].clone())
     }
 
     async fn control(&self, member: &str) -> Result<Value> {

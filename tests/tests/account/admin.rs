@@ -1,4 +1,4 @@
-//! `tools/admin` on the local D1 while the Worker uses it.
+//! `make admin` on the local D1 while the Worker uses it.
 
 use std::process::Command;
 
@@ -44,7 +44,8 @@ impl Operated {
         environment: &[(&str, &str)],
         words: &[&str],
     ) -> (i32, String, String) {
-        let mut command = Command::new(folder::repository().join("tools/admin"));
+        let mut command = Command::new("node");
+        command.arg("devtools/operator/admin.mjs");
         command.current_dir(folder::repository()).env("NO_COLOR", "1");
         command.envs(environment.iter().copied());
         command.arg("--persist-to").arg(self.edge.state()).args(words);

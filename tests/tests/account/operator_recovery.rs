@@ -21,7 +21,9 @@ async fn recover(service: &Operated, email: &str) -> String {
 
 /// Starts a recovery by the command's own statements.
 async fn start(edge: &Edge, email: &str) {
-    let text = std::fs::read_to_string(folder::repository().join("tools/statements.json")).unwrap();
+    let text =
+        std::fs::read_to_string(folder::repository().join("devtools/operator/statements.json"))
+            .unwrap();
     let statements: Value = serde_json::from_str(&text).unwrap();
     let id = edge.id(email).await;
     for name in ["recovery_pending", "recover"] {

@@ -1,10 +1,9 @@
 #!/usr/bin/env node
 // Operator actions on accounts, in the local databases or in the deployed ones. Run by `make admin ARGS="…"`.
-import { execFile } from "node:child_process";
 import { createHmac } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { userInfo } from "node:os";
-import { DATABASES, close, execute } from "./databases.mjs";
+import { LocalDatabases, RemoteDatabases, statement } from "./databases.mjs";
 
 const USAGE = `usage: admin [OPTIONS] ACTION [EMAIL] [VALUE]
 
@@ -49,6 +48,7 @@ records
 
 options
   --remote          the deployed databases; without it, the local ones of \`make dev\`
+  --config FILE     the wrangler.toml of the deployed service (default: the repository's)
   --persist-to DIR  where the local databases are (default .wrangler/state)
   --as NAME         who is acting (default: your user name on this machine)
   --reason TEXT     why; kept with the action
@@ -56,24 +56,21 @@ options
   --help            this text
 
 EMAIL may also be the id of an account, which \`directory\` shows, or its reference (acct_…), which its owner quotes.
-An account is looked for in every database of wrangler.toml, which takes some seconds.
+An account is looked for in every database of wrangler.toml.
 Every action leaves a row in the table operator_actions: when, who, what, on which account and why.
 `;
-
-/** A text as an SQL literal: wrangler takes no parameters. */
-const literal = (text) => `'${text.replaceAll("'", "''")}'`;
 
 const count = (text) => {
   if (!/^[1-9][0-9]{0,8}$/.test(text ?? "")) fail("N must be a whole number from 1 to 999999999");
   return Number(text);
 };
 
-/** When the plan that is being set ends, in SQL. */
+/** When the plan that is being set ends, in Unix time, or null. */
 function planEnd() {
-  if (until === undefined) return "NULL";
+  if (until === undefined) return null;
   const seconds = Math.floor(Date.parse(until) / 1000);
   if (!/^\d{4}-\d\d-\d\d/.test(until) || !(seconds > Date.now() / 1000)) fail("--until needs a date that is still to come");
-  return String(seconds);
+  return seconds;
 }
 
 const SHOW = `SELECT a.id, a.email, a.display_name, a.state,
@@ -89,24 +86,29 @@ const SHOW = `SELECT a.id, a.email, a.display_name, a.state,
   a.welcome_left, a.scan_credits
   FROM accounts a`;
 
-// Change of the account's row for each action; null: none.
+// Change of the account's row for each action, with its parameters from ?2; null: none.
 const CHANGES = {
   show: () => null,
   tenant: () => null,
   // What a payment provider has told of earlier changes nothing any more.
-  "set-plan": (plan) => `plan = (SELECT name FROM plans WHERE name = ${literal(plan ?? "")}),
-    plan_until = ${planEnd()}, plan_set_at = ${Date.now()}`,
-  "grant-scan-credits": (n) => `scan_credits = scan_credits + ${count(n)}`,
-  "grant-checks": (n) => `welcome_left = welcome_left + ${count(n)}`,
-  "deactivate-key": () => "key_active = 0",
-  "reactivate-key": () => "key_active = 1",
-  deactivate: () => "state = 'deactivated'",
+  "set-plan": (plan) => [
+    "plan = (SELECT name FROM plans WHERE name = ?2), plan_until = ?3, plan_set_at = ?4",
+    plan ?? "",
+    planEnd(),
+    Date.now(),
+  ],
+  "grant-scan-credits": (n) => ["scan_credits = scan_credits + ?2", count(n)],
+  "grant-checks": (n) => ["welcome_left = welcome_left + ?2", count(n)],
+  "deactivate-key": () => ["key_active = 0"],
+  "reactivate-key": () => ["key_active = 1"],
+  deactivate: () => ["state = 'deactivated'"],
   // Only what was deactivated: an unconfirmed account is confirmed by its email alone.
-  reactivate: () =>
+  reactivate: () => [
     "state = CASE WHEN state <> 'deactivated' THEN state WHEN confirmed_at IS NULL THEN 'unconfirmed' ELSE 'confirmed' END",
+  ],
   recover: () => null,
   "stop-recovery": () => null,
-  resend: () => "confirmation_requested = (state = 'unconfirmed')",
+  resend: () => ["confirmation_requested = (state = 'unconfirmed')"],
   delete: () => null,
 };
 // Irreversible actions need a reason.
@@ -117,12 +119,7 @@ const END_SESSIONS = ["deactivate"];
 /** Statements of the Worker, which `make openapi` writes (edge/src/store/operator.rs). */
 const STATEMENTS = JSON.parse(readFileSync(new URL("statements.json", import.meta.url), "utf8"));
 
-/** One of the Worker's statements with its parameters, which wrangler doesn't accept beside a statement. */
-const own = (name, ...params) =>
-  STATEMENTS[name].replaceAll(/\?(\d)/g, (_, number) => {
-    const param = params[number - 1];
-    return typeof param === "number" ? param : literal(param);
-  });
+const own = (name, ...params) => statement(STATEMENTS[name], ...params);
 
 const OVERVIEW = `SELECT email, CASE WHEN plan_until <= unixepoch() THEN 'free' ELSE plan END AS plan, state,
   CASE WHEN day = unixepoch() / 86400 THEN daily_charged ELSE 0 END AS used_today, welcome_left
@@ -146,28 +143,28 @@ const DOMAIN = "lower(substr(email, length(rtrim(email, replace(email, '@', ''))
 
 /** Actions on no single account: their rows, as a table. */
 const TABLES = {
-  list: () => `${OVERVIEW} ORDER BY used_today DESC, email LIMIT 50`,
+  list: () => [`${OVERVIEW} ORDER BY used_today DESC, email LIMIT 50`],
   search: (text) => {
     if (!text) fail("expected search TEXT");
     // No wildcards of LIKE's own.
-    return `${OVERVIEW} WHERE instr(lower(email), lower(${literal(text)})) > 0 ORDER BY email LIMIT 50`;
+    return [`${OVERVIEW} WHERE instr(lower(email), lower(?1)) > 0 ORDER BY email LIMIT 50`, text];
   },
-  plans: () => PLANS,
-  domains: () => `SELECT ${DOMAIN} AS domain, count(*) AS accounts,
+  plans: () => [PLANS],
+  domains: () => [`SELECT ${DOMAIN} AS domain, count(*) AS accounts,
     CASE WHEN ${DOMAIN} IN (SELECT domain FROM domains_without_welcome) THEN 'no-welcome' ELSE 'welcome' END AS welcome
     FROM accounts WHERE state = 'confirmed' AND confirmed_at > unixepoch() - 30 * 86400
       AND (plan = 'free' OR plan_until <= unixepoch())
-    GROUP BY 1`,
-  audit: (email) => `SELECT datetime(o.at, 'unixepoch') AS at, o.operator, o.action,
+    GROUP BY 1`],
+  audit: (email) => [`SELECT datetime(o.at, 'unixepoch') AS at, o.operator, o.action,
     coalesce(nullif(a.email, ''), o.account_id, '-') AS account, o.value, o.reason
     FROM operator_actions o LEFT JOIN accounts a ON a.id = o.account_id
-    ${email ? `WHERE ${byEmail(email)}` : ""} ORDER BY o.id DESC LIMIT 50`,
-  secrets: () => `SELECT 'ADDRESS_SECRETS' AS secret, ${kid("address_hash")} AS name, count(*) AS accounts
+    ${email ? `WHERE ${BY_EMAIL}` : ""} ORDER BY o.id DESC LIMIT 50`, ...(email ? [email] : [])],
+  secrets: () => [`SELECT 'ADDRESS_SECRETS' AS secret, ${kid("address_hash")} AS name, count(*) AS accounts
     FROM accounts WHERE deleted_at IS NULL GROUP BY 2
     UNION ALL SELECT 'TOTP_SECRETS', ${kid("totp_secret")}, count(*)
     FROM accounts WHERE totp_secret IS NOT NULL GROUP BY 2
     UNION ALL SELECT 'TOTP_SECRETS', ${kid("old_totp_secret")}, count(*)
-    FROM email_changes WHERE old_totp_secret IS NOT NULL AND state = 'moved' AND expires_at > unixepoch() GROUP BY 2`,
+    FROM email_changes WHERE old_totp_secret IS NOT NULL AND state = 'moved' AND expires_at > unixepoch() GROUP BY 2`],
 };
 
 const descending = (name) => (a, b) => (a[name] < b[name] ? 1 : a[name] > b[name] ? -1 : 0);
@@ -209,51 +206,24 @@ const LOCKED = /SQLITE_BUSY|database is locked|internal error/;
 const TRIES = 60;
 const PAUSE_MS = 500;
 
-/** Runs a statement, or several as one transaction, in one database and returns the rows of the last. */
-async function query(database, sql, tries = TRIES) {
-  const statements = [sql].flat();
+/** Runs statements as one transaction in one database and returns the rows of the last. */
+async function run(database, statements, tries = TRIES) {
   try {
-    return await (isRemote ? remote(database, statements.join(";\n")) : execute(folder, database, statements));
+    return await databases.run(database, statements);
   } catch (error) {
     const mayRetry = !isRemote && LOCKED.test(error.message) && tries > 1;
     if (!mayRetry) return fail(`${database}: ${error.message}`);
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
-    return query(database, sql, tries - 1);
+    return run(database, statements, tries - 1);
   }
 }
 
-async function remote(database, sql) {
-  const words = ["wrangler", "d1", "execute", database, "--remote", "--json", "--command", sql];
-  const options = {
-    encoding: "utf8",
-    maxBuffer: 64 << 20,
-    env: { ...process.env, WRANGLER_SEND_METRICS: "false" },
-  };
-  const run = await new Promise((resolve) => {
-    execFile("npx", words, options, (failed, stdout, stderr) =>
-      resolve({ status: failed ? 1 : 0, stdout, stderr }),
-    );
-  });
-  // wrangler prints its errors as JSON on standard output too.
-  const start = run.stdout.search(/[[{]/);
-  const answer = start < 0 ? undefined : JSON.parse(run.stdout.slice(start));
-  if (run.status === 0 && Array.isArray(answer)) return answer.at(-1).results;
-  const error = answer?.error?.text ?? (run.stderr || run.stdout).trim();
-  throw new Error(error);
-}
-
-// Each run of wrangler is a process of 150 MB.
-const AT_ONCE = 4;
+const query = (database, sql, ...params) => run(database, [statement(sql, ...params)]);
 
 /** The rows of every database, each with the name of its own. */
-async function everywhere(sql) {
-  const rows = [];
-  for (let first = 0; first < DATABASES.length; first += AT_ONCE) {
-    const some = DATABASES.slice(first, first + AT_ONCE);
-    const found = await Promise.all(some.map((database) => query(database, sql)));
-    found.forEach((its, index) => rows.push(...its.map((row) => ({ ...row, database: some[index] }))));
-  }
-  return rows;
+async function everywhere(...statements) {
+  const found = await Promise.all(databases.names.map((database) => run(database, statements)));
+  return found.flatMap((rows, index) => rows.map((row) => ({ ...row, database: databases.names[index] })));
 }
 
 /** The values of ADDRESS_SECRETS: the environment's or, locally, those of `make dev`. */
@@ -273,9 +243,9 @@ function addressSecrets() {
 /** A keyed hash in hexadecimal (edge/src/credentials/address_hash.rs). */
 const keyed = (secret, purpose, text) => createHmac("sha256", secret).update(`${purpose}\0${text}`).digest("hex");
 
-// A page of ids takes wrangler about two seconds and a megabyte.
+// A page of ids is a megabyte.
 const PAGE = 20_000;
-// Number of rows that fit on a command line.
+// They are one parameter, which may have two megabytes.
 const MENDED_AT_ONCE = 500;
 
 /** The email of the account that is this tenant (edge/src/credentials/address_hash.rs). */
@@ -284,11 +254,11 @@ async function emailOfTenant(name) {
   const secrets = addressSecrets();
   const is = (id) => secrets.some(({ secret }) => keyed(secret, "tenant", id).startsWith(name));
   let looked = 0;
-  for (const database of DATABASES) {
+  for (const database of databases.names) {
     for (let after = "", ids; ids === undefined || ids.length === PAGE; after = ids.at(-1)?.id) {
-      ids = await query(database, `SELECT id FROM accounts WHERE id > ${literal(after)} ORDER BY id LIMIT ${PAGE}`);
+      ids = await query(database, `SELECT id FROM accounts WHERE id > ?1 ORDER BY id LIMIT ${PAGE}`, after);
       const id = ids.map((row) => row.id).find(is);
-      if (id) return (await query(database, `SELECT email FROM accounts WHERE id = ${literal(id)}`))[0]?.email;
+      if (id) return (await query(database, "SELECT email FROM accounts WHERE id = ?1", id))[0]?.email;
       looked += ids.length;
       if (ids.length === PAGE) process.stderr.write(`looked at ${looked} accounts\n`);
     }
@@ -310,6 +280,7 @@ function option(name) {
 }
 
 const folder = option("--persist-to");
+const config = option("--config");
 const operator = option("--as") ?? userInfo().username;
 const reason = option("--reason") ?? "";
 const until = option("--until");
@@ -317,6 +288,8 @@ const isRemote = words.includes("--remote");
 const isMending = words.includes("--mend");
 const FLAGS = ["--remote", "--mend"];
 const [action, given, value, ...rest] = words.filter((word) => !FLAGS.includes(word));
+const databases = isRemote ? new RemoteDatabases(config) : new LocalDatabases(folder);
+const [first] = databases.names;
 const subject =
   action === "tenant"
     ? ((await emailOfTenant(given)) ?? fail(`no account is the tenant ${given}: it is deleted, or its name is of another secret`))
@@ -326,27 +299,35 @@ const subject =
 const ID = /^(?:acct_)?([0-9a-f]{16})(?:[0-9a-f]{32})?$/;
 
 // An operator types the address as the person wrote it; accounts do not differ by case.
-function byEmail(email) {
-  return `lower(email) = lower(${literal(email)})`;
-}
+const BY_EMAIL = "lower(email) = lower(?1)";
 
-/** The row that the action leaves; `from` selects the account. */
-const record = (account, from) =>
-  `INSERT INTO operator_actions (at, operator, action, account_id, value, reason)
-   SELECT unixepoch(), ${[operator, action].map(literal)}, ${account}, ${[value ?? "", reason].map(literal)}${from}`;
+/** The row that the action leaves. */
+const record = (words = value ?? "") =>
+  statement(
+    "INSERT INTO operator_actions (at, operator, action, value, reason) SELECT unixepoch(), ?1, ?2, ?3, ?4",
+    ...[operator, action, words, reason],
+  );
+
+/** The same of an action on an account, made of the account's row. */
+const recordOf = (id) =>
+  statement(
+    `INSERT INTO operator_actions (at, operator, action, account_id, value, reason)
+     SELECT unixepoch(), ?1, ?2, id, ?3, ?4 FROM accounts WHERE id = ?5`,
+    ...[operator, action, value ?? "", reason, id],
+  );
 
 if (isMending && action !== "directory") fail("only directory has --mend");
 if (until !== undefined && action !== "set-plan") fail("only set-plan has --until");
 if (action === "directory") {
   if (given) fail(`too many words\n\n${USAGE}`);
-  await query(DATABASES[0], record("NULL", ""));
+  await run(first, [record()]);
   await directory();
 } else if (Object.hasOwn(TABLES, action)) {
   const isAlone = ["list", "plans", "domains", "secrets"].includes(action);
   if (value || (subject && isAlone)) fail(`too many words\n\n${USAGE}`);
-  const sql = TABLES[action](subject);
-  await query(DATABASES[0], record("NULL", ""));
-  print(MERGED[action](await everywhere(sql)).map(({ database, ...row }) => row));
+  const table = statement(...TABLES[action](subject));
+  await run(first, [record()]);
+  print(MERGED[action](await everywhere(table)).map(({ database, ...row }) => row));
 } else if (action === "set-size") {
   await setSize();
 } else if (action === "set-domain") {
@@ -359,31 +340,28 @@ if (action === "directory") {
   if (NEED_A_REASON.includes(action) && !reason) fail(`${action} needs --reason TEXT`);
   await change();
 }
-await close();
+await databases.close();
 
 /** The account of an address, and its database. */
 async function find(email) {
   const id = ID.exec(email)?.[1];
-  const which = id ? `id = ${literal(id)}` : byEmail(email);
-  const found = await everywhere(`SELECT id, state, email FROM accounts WHERE ${which} AND deleted_at IS NULL`);
+  const sql = `SELECT id, state, email FROM accounts WHERE ${id ? "id = ?1" : BY_EMAIL} AND deleted_at IS NULL`;
+  const found = await everywhere(statement(sql, id ?? email));
   if (found.length < 2) return found[0];
   // A registration that was cut off may have left a second one, until housekeeping removes it.
-  const ids = found.map(({ id }) => literal(id)).join();
-  const named = await query(DATABASES[0], `SELECT account_id FROM addresses WHERE account_id IN (${ids})`);
+  const ids = JSON.stringify(found.map(({ id }) => id));
+  const named = await query(first, "SELECT account_id FROM addresses WHERE account_id IN (SELECT value FROM json_each(?1))", ids);
   return found.find(({ id }) => id === named[0]?.account_id) ?? found[0];
 }
 
 async function setSize() {
   const [plan, size, number] = [given ?? "", value ?? "", count(rest[0])];
   if (!Object.hasOwn(SIZES, size) || rest.length > 1) fail(`expected set-size PLAN ${Object.keys(SIZES).join("|")} N`);
-  const found = await query(DATABASES[0], `SELECT name FROM plans WHERE name = ${literal(plan)}`);
+  const found = await query(first, "SELECT name FROM plans WHERE name = ?1", plan);
   if (found.length === 0) fail(`there is no plan ${plan}`);
-  const words = [operator, action, `${plan} ${size} ${number}`, reason].map(literal);
-  const recorded = `INSERT INTO operator_actions (at, operator, action, value, reason)
-    SELECT unixepoch(), ${words.join()}`;
-  await query(DATABASES[0], recorded);
-  const update = `UPDATE plans SET ${SIZES[size]} = ${number} WHERE name = ${literal(plan)}`;
-  print(MERGED.plans(await everywhere([update, PLANS])));
+  await run(first, [record(`${plan} ${size} ${number}`)]);
+  const update = statement(`UPDATE plans SET ${SIZES[size]} = ?1 WHERE name = ?2`, number, plan);
+  print(MERGED.plans(await everywhere(update, statement(PLANS))));
 }
 
 /** Admits an address whose mailbox has an account under another spelling. */
@@ -392,12 +370,12 @@ async function allow() {
   if (!/^[!-?A-~]+@[a-z0-9.-]+$/i.test(given ?? "") || value) fail("expected allow EMAIL, in plain ASCII");
   if (!reason) fail("allow needs --reason TEXT");
   const [{ kid, secret }] = addressSecrets();
-  const hash = literal(`${kid}.${keyed(secret, "account", given.toLowerCase())}`);
+  const hash = `${kid}.${keyed(secret, "account", given.toLowerCase())}`;
   // The record names no address: there is no account yet.
-  const allowed = await query(DATABASES[0], [
-    record("NULL", ""),
-    `INSERT OR IGNORE INTO allowed_addresses (address_hash, allowed_at) VALUES (${hash}, unixepoch())`,
-    `SELECT datetime(allowed_at, 'unixepoch') AS allowed_since FROM allowed_addresses WHERE address_hash = ${hash}`,
+  const allowed = await run(first, [
+    record(),
+    statement("INSERT OR IGNORE INTO allowed_addresses (address_hash, allowed_at) VALUES (?1, unixepoch())", hash),
+    statement("SELECT datetime(allowed_at, 'unixepoch') AS allowed_since FROM allowed_addresses WHERE address_hash = ?1", hash),
   ]);
   print(allowed);
 }
@@ -406,53 +384,48 @@ async function setDomain() {
   const name = (given ?? "").toLowerCase();
   const isDomain = /^[^\s@]+\.[^\s@]+$/.test(name) && ["welcome", "no-welcome"].includes(value) && rest.length === 0;
   if (!isDomain) fail("expected set-domain NAME welcome|no-welcome");
-  const words = [operator, action, `${name} ${value}`, reason].map(literal);
-  await query(
-    DATABASES[0],
-    `INSERT INTO operator_actions (at, operator, action, value, reason) SELECT unixepoch(), ${words.join()}`,
-  );
-  const domain = literal(name);
-  const statement =
+  await run(first, [record(`${name} ${value}`)]);
+  const sql =
     value === "welcome"
-      ? `DELETE FROM domains_without_welcome WHERE domain = ${domain}`
-      : `INSERT OR IGNORE INTO domains_without_welcome (domain) VALUES (${domain})`;
-  await everywhere([statement, "SELECT 1"]);
+      ? "DELETE FROM domains_without_welcome WHERE domain = ?1"
+      : "INSERT OR IGNORE INTO domains_without_welcome (domain) VALUES (?1)";
+  await everywhere(statement(sql, name));
   print([{ domain: name, welcome: value }]);
 }
 
 async function change() {
   const found = await find(subject);
   if (!found) fail(`there is no account ${subject}`);
-  const { database } = found;
-  const account = `id = ${literal(found.id)}`;
+  const { database, id } = found;
   const changes = CHANGES[action](value);
   if (action === "set-plan") {
-    const plans = await query(database, `SELECT name FROM plans WHERE name = ${literal(value ?? "")}`);
+    const plans = await query(database, "SELECT name FROM plans WHERE name = ?1", value ?? "");
     if (plans.length === 0) fail(`there is no plan ${value}`);
   }
-  // One transaction, and with --remote one run of wrangler, which takes seconds. The record comes first: it is
-  // made of the account's row.
-  const statements = [record("id", ` FROM accounts WHERE ${account}`)];
-  if (action === "set-plan") statements.push(own("plan_changed", found.id, value));
-  if (changes) statements.push(`UPDATE accounts SET ${changes} WHERE ${account}`);
-  const its = `WHERE account_id IN (SELECT id FROM accounts WHERE ${account})`;
-  // The Worker's next scheduled run mails the owner, whoever talked the operator into it.
-  if (action === "recover") statements.push(own("recovery_pending", found.id), own("recover", found.id));
-  if (action === "stop-recovery") {
-    statements.push(own("recovery_stopped", found.id), `DELETE FROM recoveries ${its}`);
+  // One transaction. The record comes first: it is made of the account's row.
+  const statements = [recordOf(id)];
+  if (action === "set-plan") statements.push(own("plan_changed", id, value));
+  if (changes) {
+    const [assignments, ...params] = changes;
+    statements.push(statement(`UPDATE accounts SET ${assignments} WHERE id = ?1`, id, ...params));
   }
-  if (END_SESSIONS.includes(action)) statements.push(`DELETE FROM sessions ${its}`);
+  // The Worker's next scheduled run mails the owner: somebody else may have talked the operator into it.
+  if (action === "recover") statements.push(own("recovery_pending", id), own("recover", id));
+  if (action === "stop-recovery") {
+    statements.push(own("recovery_stopped", id), statement("DELETE FROM recoveries WHERE account_id = ?1", id));
+  }
+  if (END_SESSIONS.includes(action)) statements.push(statement("DELETE FROM sessions WHERE account_id = ?1", id));
   if (action === "delete") {
     // What it has used is kept, as when its owner deletes it. The next scheduled run makes the directory forget it.
     const now = Math.floor(Date.now() / 1000);
-    statements.push(own("tombstone", found.id, "", Math.floor(now / 86400), now));
+    statements.push(own("tombstone", id, "", Math.floor(now / 86400), now));
     // Its rows in other tables follow with the scheduled runs, in steps.
-    statements.push(own("erase", found.id, "", "", now), own("delete_notices", found.id));
-    statements.push(`SELECT ${literal(found.email)} AS deleted`);
+    statements.push(own("erase", id, "", "", now), own("delete_notices", id));
+    statements.push(statement("SELECT ?1 AS deleted", found.email));
   } else {
-    statements.push(`${SHOW} WHERE ${account}`);
+    statements.push(statement(`${SHOW} WHERE id = ?1`, id));
   }
-  const [row] = await query(database, statements);
+  const [row] = await run(database, statements);
   if (!row) fail(`there is no account ${subject}`);
   if (action === "recover" && row.recovery_due === null) fail(`${subject} can't be recovered: ${unrecoverable(row)}`);
   if (action === "resend" && row.state !== "unconfirmed") fail(`${subject} isn't waiting for confirmation`);
@@ -471,22 +444,20 @@ function unrecoverable(row) {
 /** All rows of a table in one database by its key, a page at a time. */
 async function* pages(database, key, columns, from) {
   for (let after = "", rows; rows === undefined || rows.length === PAGE; after = rows.at(-1)?.[key]) {
-    const sql = `SELECT ${columns} FROM ${from} AND ${key} > ${literal(after)} ORDER BY ${key} LIMIT ${PAGE}`;
-    rows = await query(database, sql);
+    rows = await query(database, `SELECT ${columns} FROM ${from} AND ${key} > ?1 ORDER BY ${key} LIMIT ${PAGE}`, after);
     yield* rows;
   }
 }
 
 /** Compares the directory with the accounts, and enters those that are missing where that is asked for. */
 async function directory() {
-  const [first] = DATABASES;
   const [named, places] = [new Map(), new Map()];
   for await (const row of pages(first, "address_hash", "address_hash, account_id", "addresses WHERE confirmed = 1 AND reserved_until IS NULL")) {
     named.set(row.account_id, row.address_hash);
     places.set(row.address_hash, row.account_id);
   }
   const [wrong, lost] = [[], []];
-  for (const database of DATABASES) {
+  for (const database of databases.names) {
     const columns = "id, email, address_hash";
     for await (const account of pages(database, "id", columns, "accounts WHERE confirmed_at IS NOT NULL")) {
       const { id, email, address_hash } = account;
@@ -500,12 +471,13 @@ async function directory() {
   // One whose account has just been deleted is removed by the next scheduled run.
   for (const id of named.keys()) wrong.push({ id, database: "-", email: "-", directory: "names no account" });
   for (let from = 0; isMending && from < lost.length; from += MENDED_AT_ONCE) {
-    const rows = lost.slice(from, from + MENDED_AT_ONCE);
-    const values = rows.map((row) => `(${literal(row.address_hash)}, ${literal(row.id)}, 1, unixepoch())`);
+    const rows = lost.slice(from, from + MENDED_AT_ONCE).map(({ address_hash, id }) => [address_hash, id]);
     // Where somebody has registered the address meanwhile and not confirmed it, the account that is there wins.
-    await query(first, `INSERT INTO addresses (address_hash, account_id, confirmed, claimed_at)
-      VALUES ${values.join()} ON CONFLICT (address_hash) DO UPDATE
-      SET account_id = excluded.account_id, confirmed = 1 WHERE addresses.confirmed = 0`);
+    const sql = `INSERT INTO addresses (address_hash, account_id, confirmed, claimed_at)
+      SELECT value ->> 0, value ->> 1, 1, unixepoch() FROM json_each(?1) WHERE true
+      ON CONFLICT (address_hash) DO UPDATE
+      SET account_id = excluded.account_id, confirmed = 1 WHERE addresses.confirmed = 0`;
+    await query(first, sql, JSON.stringify(rows));
   }
   if (wrong.length > 0) return print(wrong);
   process.stdout.write("every account is in the directory\n");

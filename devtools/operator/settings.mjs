@@ -3,7 +3,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { createInterface } from "node:readline/promises";
 import { parse } from "smol-toml";
-import { Stop } from "./platform.mjs";
+import { ROOT, Stop } from "./platform.mjs";
 
 export const JURISDICTIONS = ["", "eu", "fedramp"];
 const ADDRESS = /^[^\s@,"]+@[^\s@,"]+\.[^\s@,"]+$/;
@@ -20,7 +20,7 @@ const EXAMPLE = /\bexample\.(net|com|org)\b/;
 const EXAMPLE_ID = /^(0{8}-0{4}-0{4}-0{4}-\d{12}|0{32})$/;
 
 export class Settings {
-  constructor(file) {
+  constructor(file = path.join(ROOT, "wrangler.toml")) {
     this.file = path.resolve(file);
     this.read();
   }
@@ -52,6 +52,18 @@ export class Settings {
       this.replace(/^workers_dev = false$/m, () => `workers_dev = false\nroutes = [{ pattern = "${this.host}", custom_domain = true }]`);
       missing.push("the custom domain");
     }
+    return missing;
+  }
+
+  /** Names the ids and values that are still the example's, or absent. */
+  get missing() {
+    const { vars = {} } = this.toml;
+    const ids = this.databases.filter(({ id }) => !id).map(({ binding, name }) => `${binding}: database_id is the example's; make deploy creates ${name}`);
+    const stores = this.stores.filter(({ id }) => !id).map(({ binding }) => `${binding}: id is the example's; make deploy creates the namespace`);
+    const values = Object.entries(vars).filter(([, value]) => EXAMPLE.test(value));
+    const missing = [...ids, ...stores, ...values.map(([name, value]) => `${name}: "${value}" is the example's`)];
+    if (!vars.CONTACT_URL && !vars.CONTACT_EMAIL)
+      missing.push("CONTACT_EMAIL or CONTACT_URL: customers have nobody to ask; set one under [vars]");
     return missing;
   }
 

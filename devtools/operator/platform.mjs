@@ -1,5 +1,11 @@
-// Cloudflare API calls of `deploy`: they read and create resources. Wrangler handles migrations and
-// the Worker.
+// Calls of Cloudflare's API: they read and create resources, and run statements. Wrangler handles migrations and the
+// Worker.
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+
+/** The repository's folder. */
+export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+export const WRANGLER = `${ROOT}node_modules/.bin/wrangler`;
 
 /** A reason to end the run that the operator can do something about. */
 export class Stop extends Error {}
@@ -20,7 +26,7 @@ const RETENTION_SECONDS = 86_400;
 
 export class Platform {
   /** With the account that is configured, else the only one that the token leads to. */
-  static async open(account, authorise) {
+  static async open(account) {
     const token = process.env.CLOUDFLARE_API_TOKEN;
     const platform = new Platform(token ? { Authorization: `Bearer ${token}` } : authorise());
     platform.account = account ?? (await platform.onlyAccount());
@@ -49,9 +55,10 @@ export class Platform {
     return (await this.call("POST", `/accounts/${this.account}/d1/database`, body)).uuid;
   }
 
-  /** The rows of one statement. */
-  async query(id, sql) {
-    return (await this.call("POST", `/accounts/${this.account}/d1/database/${id}/query`, { sql }))[0].results;
+  /** The rows of the last of these statements, {sql, params} each, which are one transaction. */
+  async query(id, statements) {
+    const body = statements.length === 1 ? statements[0] : { batch: statements };
+    return (await this.call("POST", `/accounts/${this.account}/d1/database/${id}/query`, body)).at(-1).results;
   }
 
   namespaces() {
@@ -140,6 +147,14 @@ export class Platform {
     }
     throw new Stop(`${method} ${path}: ${reply.status} ${reasons || text.slice(0, 200)}`);
   }
+}
+
+/** The credentials that wrangler uses: a token of the environment, else those of `wrangler login`. */
+function authorise() {
+  const { status, stdout } = spawnSync(WRANGLER, ["auth", "token", "--json"], { cwd: ROOT, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+  if (status !== 0) throw new Stop("there is no token: set CLOUDFLARE_API_TOKEN, or run npx wrangler login");
+  const { type, token, key, email } = JSON.parse(stdout);
+  return type === "api_key" ? { "X-Auth-Key": key, "X-Auth-Email": email } : { Authorization: `Bearer ${token}` };
 }
 
 function parse(text) {

@@ -1,20 +1,20 @@
 #!/usr/bin/env node
-// Brings the service into a Cloudflare account, or up to date there: deploy [--config FILE]. Five values at most are asked
-// for or read from the environment, and kept in wrangler.toml. Run again it goes on where it was; with nothing to do it
-// changes nothing. docs/operating.md, "Deploy the edge", leads through a first run.
+// Brings the service into a Cloudflare account, or up to date there: deploy [--config FILE] [--dry-run]. Five values at most
+// are asked for or read from the environment, and kept in wrangler.toml. Run again it goes on where it was; with nothing to
+// do it changes nothing. docs/operating.md, "Deploy the edge", leads through a first run.
+// --dry-run needs no account: it lists what wrangler.toml still has as it came, and which secrets the Worker needs, and exits
+// with 1 while a value is missing.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { Platform, Stop } from "./deploying/platform.mjs";
-import { SecretsFile } from "./deploying/secrets.mjs";
-import { JURISDICTIONS, Settings } from "./deploying/settings.mjs";
+import { statement } from "./databases.mjs";
+import { Platform, ROOT, Stop, WRANGLER } from "./platform.mjs";
+import { SecretsFile, neededSecrets } from "./secrets.mjs";
+import { JURISDICTIONS, Settings } from "./settings.mjs";
 
-const ROOT = fileURLToPath(new URL("../", import.meta.url));
-const WRANGLER = path.join(ROOT, "node_modules/.bin/wrangler");
 const READY_SECONDS = 180;
 const changes = [];
 
@@ -34,10 +34,11 @@ try {
 }
 
 async function deploy() {
-  const { values } = parseArgs({ options: { config: { type: "string", default: path.join(ROOT, "wrangler.toml") } } });
+  const { values } = parseArgs({ options: { config: { type: "string" }, "dry-run": { type: "boolean" } } });
   const settings = new Settings(values.config);
+  if (values["dry-run"]) return rehearse(settings);
   for (const name of await settings.complete()) did(`${name} is written to ${settings.file}`);
-  const platform = await Platform.open(settings.account, authorise);
+  const platform = await Platform.open(settings.account);
 
   // Everything is looked at before anything changes.
   const account = await look(platform, settings);
@@ -56,12 +57,13 @@ async function deploy() {
   tellTheRest(settings, file);
 }
 
-/** The credentials that wrangler uses: a token of the environment, else those of `wrangler login`. */
-function authorise() {
-  const { status, stdout } = spawnSync(WRANGLER, ["auth", "token", "--json"], { cwd: ROOT, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
-  if (status !== 0) throw new Stop("there is no token: set CLOUDFLARE_API_TOKEN, or run npx wrangler login");
-  const { type, token, key, email } = JSON.parse(stdout);
-  return type === "api_key" ? { "X-Auth-Key": key, "X-Auth-Email": email } : { Authorization: `Bearer ${token}` };
+/** Lists what is missing. */
+function rehearse({ missing }) {
+  for (const line of missing) say(`missing  ${line}`);
+  say(`needed   secrets: ${neededSecrets().join(", ")}`);
+  if (missing.length === 0) return;
+  say("make deploy creates, or asks for, what is missing.");
+  process.exitCode = 1;
 }
 
 /** Looks up everything that wrangler.toml names. Stops where a name belongs to something else. */
@@ -101,15 +103,16 @@ async function look(platform, settings) {
 
 /** Returns whether a database is ours, its migrations, and whether it has accounts. */
 async function contents(platform, { uuid, name }) {
-  const rows = await platform.query(uuid, "SELECT name FROM sqlite_master WHERE type = 'table'");
+  const query = (sql) => platform.query(uuid, [statement(sql)]);
+  const rows = await query("SELECT name FROM sqlite_master WHERE type = 'table'");
   const tables = rows.map((row) => row.name).filter((table) => !/^(_cf_|sqlite_)/.test(table));
-  const applied = tables.includes("d1_migrations") ? (await platform.query(uuid, "SELECT name FROM d1_migrations")).map((row) => row.name) : [];
+  const applied = tables.includes("d1_migrations") ? (await query("SELECT name FROM d1_migrations")).map((row) => row.name) : [];
   if (tables.some((table) => table !== "d1_migrations") && !applied.includes("0001_accounts.sql"))
     throw new Stop(`the name ${name} is taken: the database has tables of something else. Change \`database_name\` in wrangler.toml`);
   let isInUse = false;
   // A tombstone is what is left of a deleted account: it is found by its secret, too.
   for (const table of ["accounts", "tombstones"].filter((each) => tables.includes(each)))
-    isInUse ||= (await platform.query(uuid, `SELECT 1 AS found FROM ${table} LIMIT 1`)).length > 0;
+    isInUse ||= (await query(`SELECT 1 AS found FROM ${table} LIMIT 1`)).length > 0;
   return { applied, isInUse };
 }
 
@@ -125,10 +128,8 @@ function settleJurisdiction(databases, settings) {
 
 /** Names the secrets that the Worker lacks, and finds or makes them. New ones over a live service would end every key and session. */
 function settleSecrets({ databases, worker }, file) {
-  const configuration = readFileSync(path.join(ROOT, "edge/src/config.rs"), "utf8");
-  const needed = [...configuration.matchAll(/read\.keys\("(\w+)"\)/g)].map(([, name]) => name);
   const present = new Set(worker?.bindings.filter(({ type }) => type === "secret_text").map(({ name }) => name));
-  const missing = needed.filter((name) => !present.has(name));
+  const missing = neededSecrets().filter((name) => !present.has(name));
   if (missing.length === 0) return { made: [], toSet: {} };
   const kept = file.read();
   const made = missing.filter((name) => !kept[name]);

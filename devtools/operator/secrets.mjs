@@ -3,7 +3,13 @@ import { randomBytes } from "node:crypto";
 import fs from "node:fs";
 import { homedir } from "node:os";
 import path from "node:path";
-import { Stop } from "./platform.mjs";
+import { ROOT, Stop } from "./platform.mjs";
+
+/** Names of the secrets without which the Worker refuses every request. */
+export function neededSecrets() {
+  const configuration = fs.readFileSync(path.join(ROOT, "edge/src/config.rs"), "utf8");
+  return [...configuration.matchAll(/read\.keys\("(\w+)"\)/g)].map(([, name]) => name);
+}
 
 export class SecretsFile {
   /** `SECRETS_FILE`, or one for this Worker in this account. */

@@ -5,23 +5,23 @@
 import { readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { parseArgs } from "node:util";
-import { DATABASES, close, execute } from "./databases.mjs";
+import { LocalDatabases, statement } from "./databases.mjs";
 
 const require = createRequire(import.meta.url);
-const FOLDER = new URL("../edge/migrations/", import.meta.url);
+const FOLDER = new URL("../../edge/migrations/", import.meta.url);
 
 /** Like wrangler, recorded in the same table. */
-async function migrate(folder, database) {
-  const run = (...statements) => execute(folder, database, statements);
+async function migrate(databases, database) {
+  const run = (sql) => databases.run(database, [statement(sql)]);
   await run(`CREATE TABLE IF NOT EXISTS d1_migrations (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, applied_at TIMESTAMP DEFAULT CURRENT_TIMESTAMP NOT NULL)`);
   const applied = new Set((await run("SELECT name FROM d1_migrations")).map(({ name }) => name));
   const names = readdirSync(FOLDER).filter((name) => name.endsWith(".sql") && !applied.has(name));
   for (const name of names.sort()) {
     const { unstable_splitSqlQuery: split } = require("wrangler");
-    const statements = split(readFileSync(new URL(name, FOLDER), "utf8"));
-    const remember = `INSERT INTO d1_migrations (name) VALUES ('${name}')`;
-    await run(...statements, remember).catch((error) => {
+    const statements = split(readFileSync(new URL(name, FOLDER), "utf8")).map((sql) => statement(sql));
+    statements.push(statement("INSERT INTO d1_migrations (name) VALUES (?1)", name));
+    await databases.run(database, statements).catch((error) => {
       throw new Error(`${name}: ${error.message}`);
     });
   }
@@ -38,10 +38,12 @@ try {
   process.stderr.write(`migrate: ${error.message}\nusage: migrate [--persist-to DIR] [--forget-throttles]\n`);
   process.exit(2);
 }
-for (const [index, database] of DATABASES.entries()) {
-  process.stdout.write(`migrating ${database} (${index + 1} of ${DATABASES.length})\n`);
+const databases = new LocalDatabases(values["persist-to"]);
+const { names } = databases;
+for (const [index, database] of names.entries()) {
+  process.stdout.write(`migrating ${database} (${index + 1} of ${names.length})\n`);
   try {
-    await migrate(values["persist-to"], database);
+    await migrate(databases, database);
   } catch (error) {
     process.stderr.write(`migrate: ${database} could not be migrated: ${error.message}\n`);
     process.exitCode = 1;
@@ -49,7 +51,5 @@ for (const [index, database] of DATABASES.entries()) {
   }
 }
 // All throttles are in the first database.
-if (values["forget-throttles"] && !process.exitCode) {
-  await execute(values["persist-to"], DATABASES[0], ["DELETE FROM throttles"]);
-}
-await close();
+if (values["forget-throttles"] && !process.exitCode) await databases.run(names[0], [statement("DELETE FROM throttles")]);
+await databases.close();
