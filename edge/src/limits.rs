@@ -6,7 +6,7 @@
 //! | a client network (IPv4 address, /64) without credentials | 60 requests a minute | by data centre, approximately | `shield` |
 //! | an IPv6 site (/48) without credentials | 240 requests a minute | by data centre, approximately | `shield` |
 //! | a session; a version of a key | 120 requests a minute each, checks and scans aside | by data centre, approximately | `shield` |
-//! | all sessions of an account | 600 requests a minute | by data centre, approximately | `shield` |
+//! | all sessions of an account; all its keys | 600 requests a minute each, checks and scans aside | by data centre, approximately | `shield` |
 //! | an account's sessions, and its key | 20 requests at once, then 10 a second; 5 s of waiting | by isolate | `pace` |
 //! | the same, for scans | 600 requests a minute each | by data centre, approximately | `shield` |
 //! | an account | 2,000 checks in ten seconds | by data centre, approximately | `shield` |
