@@ -150,9 +150,16 @@ fn what_does_not_pass_is_not_tried_again() {
         (
             429,
             "retry-after: 40000\r\n",
-            json!({ "detail": { "error": "Used up.", "limit": "email check" } }),
+            json!({ "detail": { "error": "Used up.", "limit": "email check" }, "code": "used_up" }),
             5,
-            "Used up. `rcpt quota`",
+            "Used up. `rcpt quota` shows what is left.",
+        ),
+        (
+            429,
+            "retry-after: 40000\r\n",
+            json!({ "detail": "Too many attempts. Try again in 60 seconds.", "code": "throttled" }),
+            5,
+            "rcpt: Too many attempts. Try again in 60 seconds.\n",
         ),
         (403, "", json!({ "detail": "No.", "code": "no" }), 12, "No."),
         (302, "location: http://127.0.0.1:1/\r\n", json!({}), 7, "Is the address right?"),

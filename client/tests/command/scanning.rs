@@ -89,7 +89,7 @@ fn what_cannot_go_on_says_so_and_loses_nothing() {
 
     world.service.lock().cut = 1_000;
     let away = world.run(&["--patience", "1"]);
-    away.fails(6, "The same command goes on.");
+    away.fails(6, "Run the same command again to continue.");
     world.service.lock().cut = 0;
 
     let full = run(world.command().args(["--output", "/dev/full/list.csv"]), b"");
@@ -155,7 +155,7 @@ fn a_list_that_the_plan_never_takes_leaves_nothing_and_promises_nothing() {
     let ran = world.run(&[]);
     ran.fails(12, "A scan of this plan has at most 20 addresses.");
     ran.fails(12, "28 different addresses in 30 rows (1 repeated, 1 malformed)");
-    assert!(!ran.said.contains("goes on"), "{}", ran.said);
+    assert!(!ran.said.contains("continue"), "{}", ran.said);
     assert!(!world.journal().exists() && !world.output().exists());
     world.service.lock().most = None;
     assert_eq!(world.run(&[]).code, 0);
@@ -226,6 +226,27 @@ fn a_scan_that_exists_is_cancelled_deleted_and_printed() {
 }
 
 #[test]
+fn without_scans_a_person_reads_how_to_start_one_and_a_program_reads_nothing() {
+    let world = World::new("");
+    let mut rcpt = at(&world.home, &world.stand_in.url, &["scans"]);
+    let by_program = run(&mut rcpt, b"");
+    assert_eq!((by_program.code, &*by_program.out, &*by_program.said), (0, "", ""));
+    // `script` runs a command on a terminal, with both outputs in one.
+    let mut terminal = std::process::Command::new("script");
+    terminal.args([
+        "--quiet",
+        "--return",
+        "--command",
+        &format!("{} scans", env!("CARGO_BIN_EXE_rcpt")),
+    ]);
+    terminal.arg("/dev/null").env_clear();
+    terminal.envs(rcpt.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let by_person = run(&mut terminal, b"");
+    let expected = "No scans yet. Start one with `rcpt scan FILE`.";
+    assert_eq!((by_person.code, by_person.out.trim()), (0, expected), "{}", by_person.said);
+}
+
+#[test]
 fn ctrl_c_says_that_the_scan_goes_on_and_how_to_stop_it() {
     let world = World::new(&list(30));
     // The start, the part, and a poll without a response.
@@ -245,7 +266,7 @@ fn ctrl_c_says_that_the_scan_goes_on_and_how_to_stop_it() {
     let ended = child.wait().unwrap();
     stderr.read_to_string(&mut line).unwrap();
     assert_eq!(ended.code(), Some(130), "{line}");
-    assert!(line.contains("The scan goes on at the service."), "{line}");
+    assert!(line.contains("The scan continues at the service."), "{line}");
     assert!(line.contains("rcpt scans cancel scan_1"), "{line}");
     world.service.lock().held_after = None;
     assert_eq!(world.run(&[]).code, 0);

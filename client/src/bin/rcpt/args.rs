@@ -18,9 +18,9 @@ Exit codes:
   8    the input can't be read
   9    the input isn't UTF-8
   10   the output can't be written
-  11   the scan can't go on: its file has changed, another run goes on with it, or it's gone
+  11   the scan can't continue: its file has changed, another run uses it, or it's gone
   12   the service refuses the request, or one address of a list: it has no verdict
-  130  Ctrl-C; a scan goes on at the service, and the command says how to stop it
+  130  Ctrl-C; a scan continues at the service, and the command says how to stop it
   141  the program that read the output has closed it
 
 Environment:

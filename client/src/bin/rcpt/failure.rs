@@ -100,9 +100,10 @@ impl From<Error> for Failure {
                      portal shows."
                 ),
             ),
-            Error::TooMany { .. } => {
+            Error::TooMany { code, .. } if code.as_deref() == Some("used_up") => {
                 (Kind::UsedUp, format!("{error} `rcpt quota` shows what is left."))
             }
+            Error::TooMany { .. } => (Kind::UsedUp, error.to_string()),
             Error::Refused { .. } => (Kind::Refused, error.to_string()),
             Error::Unavailable { .. } => {
                 let id = id.unwrap_or_default();

@@ -34,7 +34,7 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(500);
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
 
-const GOES_ON: &str = "The same command goes on.";
+const GOES_ON: &str = "Run the same command again to continue.";
 
 pub fn run(service: &Service, args: &args::Scan) -> Result<Ended, Failure> {
     if args.file == Path::new("-") {
@@ -155,7 +155,7 @@ fn goes_on(id: &str, place: Option<&Path>) -> String {
     };
     let again =
         if place.is_some() { again.to_owned() } else { format!("{again}: rcpt results {id}") };
-    format!("The scan goes on at the service. {again}. To stop it: rcpt scans cancel {id}")
+    format!("The scan continues at the service. {again}. To stop it: rcpt scans cancel {id}")
 }
 
 /// Sends the parts that the service doesn't have yet.

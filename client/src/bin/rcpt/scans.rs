@@ -17,7 +17,11 @@ pub fn list(service: &Service) -> Result<Ended, Failure> {
     let is_read_by_people = io::stdout().is_terminal();
     let mut before = None;
     loop {
+        let is_first = before.is_none();
         let page = client.scans(before.as_deref())?;
+        if is_first && is_read_by_people && page.scans.is_empty() {
+            anstream::eprintln!("No scans yet. Start one with `rcpt scan FILE`.");
+        }
         for scan in &page.scans {
             if is_read_by_people {
                 print(&format!(

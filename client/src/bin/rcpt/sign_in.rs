@@ -103,7 +103,7 @@ pub fn forget(service: &Service, args: &SignOut) -> Result<Ended, Failure> {
     let message = if args.end_key {
         "The API key has ended. It works nowhere any more."
     } else if was_there {
-        "The API key has been removed from this machine. It goes on working elsewhere."
+        "The API key has been removed from this machine. It still works elsewhere."
     } else {
         "There was no API key on this machine."
     };
