@@ -1,5 +1,6 @@
 // Named keys: made, copied, ended, confirmed, and all replaced.
 import assert from "node:assert/strict";
+import { eventually } from "../stack.mjs";
 import { PASSWORD } from "../world.mjs";
 
 const check = (stack, key) =>
@@ -39,6 +40,7 @@ export function suite(world) {
     const quota = await reader.stack.api("GET", "/v1/me/quota", { headers: { "X-API-Key": key } });
     assert.ok([200, 403].includes(quota.status), "a genuine key");
 
+    await reader.press("I’ve copied it");
     await reader.page.reload();
     await reader.sees("shop");
     assert.equal(await reader.page.locator("[data-part=key]").count(), 0, "not shown again");
@@ -61,6 +63,71 @@ export function suite(world) {
     await reader.press("Make key");
     await reader.sees("Test key, sandbox addresses only");
     assert.match(await shownKey(reader, "CI"), /^rcpt_test_/);
+  });
+
+  world.test("new keys stay until they have been copied, and leaving them asks first", async (reader) => {
+    const { page } = reader;
+    await reader.enterBySigningIn(await world.account(), "/overview");
+    await page.getByRole("navigation").getByRole("link", { name: "API key" }).click();
+    await reader.sees("There are none yet.");
+    const make = async (name) => {
+      await reader.press("Make a key…");
+      await reader.fill({ Name: name, Password: PASSWORD });
+      await reader.press("Make key");
+      await reader.sees(`Copy “${name}” now: it isn’t shown again.`);
+    };
+    const keys = () => page.getByRole("img", { name: /^key .+, hidden$/ }).count();
+    await make("first");
+    await page.getByRole("link", { name: "Overview" }).click();
+    await reader.sees("Leave without the new key?");
+    await reader.press("Stay here");
+    await make("second");
+    assert.equal(await keys(), 2, "the first is still there");
+    await reader.inBothSchemes("two new keys");
+
+    for (const leave of [
+      () => page.getByRole("link", { name: "Overview" }).click(),
+      () => reader.press("Sign out"),
+      () => page.goBack(),
+    ]) {
+      await leave();
+      await reader.sees("Leave without the new keys?");
+      await reader.accessible("asked before leaving the keys");
+      await reader.press("Stay here");
+      assert.equal(new URL(page.url()).pathname, "/api-key");
+    }
+    const asked = page.waitForEvent("dialog");
+    const reloading = page.evaluate(() => location.reload()).catch(() => {});
+    const dialog = await asked;
+    assert.equal(dialog.type(), "beforeunload");
+    await dialog.dismiss();
+    await reloading;
+    assert.equal(await keys(), 2, "not reloaded");
+    // Neither leaves the page.
+    await page.getByRole("navigation").getByRole("link", { name: "API key" }).click();
+    await page.getByRole("link", { name: "Skip to the content" }).press("Enter");
+    assert.equal(await page.evaluate(() => document.activeElement.id), "content");
+    assert.equal(await page.getByRole("dialog").count(), 0);
+    assert.equal(await keys(), 2);
+
+    await reader.press("End key first");
+    await page.getByRole("dialog").getByRole("button", { name: "End key", exact: true }).click();
+    await eventually("the ended key is gone", async () => (await keys()) === 1);
+    await reader.press("Replace all keys…");
+    await reader.fill({ Password: PASSWORD });
+    await reader.press("Replace all keys");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    assert.equal(await keys(), 1, "the key that is dead isn't shown");
+    await reader.press("I’ve copied it");
+    assert.equal(await page.evaluate(() => document.activeElement.tagName), "UL", "the focus is at the keys");
+    await page.goBack();
+    await reader.reads("Overview");
+
+    await page.getByRole("navigation").getByRole("link", { name: "API key" }).click();
+    await make("third");
+    await page.getByRole("link", { name: "Overview" }).click();
+    await reader.press("Leave without it");
+    await reader.reads("Overview");
   });
 
   world.test("a suspended key is confirmed with the password, and all keys are replaced", async (reader) => {

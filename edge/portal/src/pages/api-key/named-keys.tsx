@@ -1,11 +1,12 @@
 // Named keys: listed, created, confirmed, ended, and all replaced at once.
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { type Schemas, call } from "../../api/client";
 import * as session from "../../session";
 import { Actions } from "../../ui/actions";
 import { Button } from "../../ui/button";
 import { Card } from "../../ui/card";
 import { KeyBox } from "../../ui/key-box";
+import { LeaveDialog, useLeaving } from "../../ui/leaving";
 import { Notice } from "../../ui/notice";
 import { Loaded, useResource } from "../../ui/resource";
 import { counted, moment, utcDay } from "../../words/times";
@@ -20,7 +21,16 @@ type NewKey = Schemas["NewNamedKey"];
 export function NamedKeys({ twoFactor }: { twoFactor: boolean }) {
   const email = session.useSession()?.email ?? "";
   const [asking, setAsking] = useState<"make" | "replace">();
+  // They are shown once, so they stay until somebody says that they have been copied.
   const [fresh, setFresh] = useState<NewKey[]>([]);
+  const leaving = useLeaving(fresh.length > 0);
+  const one = fresh.length === 1;
+  const list = useRef<HTMLUListElement>(null);
+  const onCopied = () => {
+    setFresh([]);
+    // The button is gone.
+    list.current?.focus();
+  };
   const keys = useResource(() => call("get", "/v1/keys", "session"));
   const close = () => setAsking(undefined);
   return (
@@ -34,13 +44,31 @@ export function NamedKeys({ twoFactor }: { twoFactor: boolean }) {
           <KeyBox apiKey={api_key} what={`key ${key.name}`} />
         </Notice>
       ))}
+      {fresh.length > 0 && (
+        <Actions>
+          <Button onClick={onCopied}>{one ? "I’ve copied it" : "I’ve copied them"}</Button>
+        </Actions>
+      )}
+      <LeaveDialog
+        leaving={leaving}
+        title={one ? "Leave without the new key?" : "Leave without the new keys?"}
+        text={one ? "It isn’t shown again." : "They aren’t shown again."}
+        label={one ? "Leave without it" : "Leave without them"}
+      />
       <Loaded resource={keys} skeleton={["line", "line"]} what="your named keys">
         {({ keys: listed }) => (
           <>
             {listed.length === 0 && <p class="quiet">There are none yet.</p>}
-            <ul class={css.list}>
+            <ul class={css.list} ref={list} tabIndex={-1} aria-labelledby="named">
               {listed.map((one) => (
-                <Item key={one.id} listed={one} twoFactor={twoFactor} email={email} onChanged={keys.reload} />
+                <Item
+                  key={one.id}
+                  listed={one}
+                  twoFactor={twoFactor}
+                  email={email}
+                  onEnded={() => setFresh((shown) => shown.filter(({ key }) => key.id !== one.id))}
+                  onChanged={keys.reload}
+                />
               ))}
             </ul>
           </>
@@ -59,7 +87,7 @@ export function NamedKeys({ twoFactor }: { twoFactor: boolean }) {
           onClose={close}
           onMade={(made) => {
             close();
-            setFresh([made]);
+            setFresh((shown) => [...shown, made]);
             void keys.reload();
           }}
         />
@@ -91,10 +119,11 @@ interface ItemProps {
   listed: Details;
   twoFactor: boolean;
   email: string;
+  onEnded: () => void;
   onChanged: () => Promise<void>;
 }
 
-function Item({ listed, twoFactor, email, onChanged }: ItemProps) {
+function Item({ listed, twoFactor, email, onEnded, onChanged }: ItemProps) {
   const { id, name, suspended } = listed;
   return (
     <ListedCredential
@@ -109,6 +138,7 @@ function Item({ listed, twoFactor, email, onChanged }: ItemProps) {
         text: "Programs that use it fail with their next request. It can’t be brought back.",
         act: async () => {
           await call("delete", "/v1/keys/{id}", "session", undefined, { id });
+          onEnded();
           await onChanged();
         },
       }}

@@ -1,13 +1,13 @@
 // New recovery codes. They are shown once, so leaving the page before saving them needs a
 // confirmation.
 import { useEffect, useRef, useState } from "preact/hooks";
-import { Dialog } from "../../ui/dialog";
 import { Actions } from "../../ui/actions";
 import { Button } from "../../ui/button";
 import { Copy } from "../../ui/copy";
 import { download } from "../../ui/download";
 import { Tick } from "../../ui/field";
 import { Form, useSubmission } from "../../ui/form";
+import { LeaveDialog, useLeaving } from "../../ui/leaving";
 import css from "./two-factor.module.css";
 
 interface RecoveryCodesProps {
@@ -54,19 +54,12 @@ export function RecoveryCodes({ codes, email, replaced, onKept }: RecoveryCodesP
         </Button>
         <Copy text={text} what="Recovery codes" />
       </Actions>
-      {leaving.asking && (
-        <Dialog title="Leave without the recovery codes?" onClose={leaving.stay}>
-          <p>We won’t show them again. Without them, losing your phone locks you out of your account.</p>
-          <Actions>
-            <Button kind="primary" onClick={leaving.stay}>
-              Stay here
-            </Button>
-            <Button kind="danger" onClick={leaving.leave}>
-              Leave without them
-            </Button>
-          </Actions>
-        </Dialog>
-      )}
+      <LeaveDialog
+        leaving={leaving}
+        title="Leave without the recovery codes?"
+        text="We won’t show them again. Without them, losing your phone locks you out of your account."
+        label="Leave without them"
+      />
       <Form
         submission={submission}
         check={() => ({ kept: kept ? undefined : "Tick the box once you’ve saved the codes." })}
@@ -86,61 +79,3 @@ export function RecoveryCodes({ codes, email, replaced, onKept }: RecoveryCodesP
     </>
   );
 }
-
-interface Leaving {
-  /** True while the reader is asked about leaving. */
-  asking: boolean;
-  stay: () => void;
-  leave: () => void;
-}
-
-/**
- * While `guards` is true, asks for confirmation before a link, a header button or the browser's
- * Back leaves the page.
- */
-function useLeaving(guards: boolean): Leaving {
-  const [way, setWay] = useState<{ out: () => void }>();
-  const decided = useRef(false);
-  useEffect(() => {
-    if (!guards) return;
-    const ask = (event: MouseEvent) => {
-      const pressed = event.target instanceof Element ? event.target.closest("a[href], header button") : null;
-      if (decided.current || !(pressed instanceof HTMLElement) || pressed.hasAttribute("download")) return;
-      event.preventDefault();
-      event.stopPropagation();
-      setWay({ out: () => pressed.click() });
-    };
-    const warn = (event: BeforeUnloadEvent) => {
-      if (!decided.current) event.preventDefault();
-    };
-    // A second history entry for this page, so that Back leads here and can be confirmed.
-    const stayHere = () => history.pushState(GUARD, "", location.href);
-    const askOnBack = () => {
-      if (decided.current) return;
-      stayHere();
-      setWay({ out: () => history.go(-2) });
-    };
-    stayHere();
-    window.addEventListener("popstate", askOnBack);
-    window.addEventListener("click", ask, true);
-    window.addEventListener("beforeunload", warn);
-    return () => {
-      window.removeEventListener("popstate", askOnBack);
-      window.removeEventListener("click", ask, true);
-      window.removeEventListener("beforeunload", warn);
-      if (history.state === GUARD && !decided.current) history.back();
-    };
-  }, [guards]);
-  return {
-    asking: way !== undefined,
-    stay: () => setWay(undefined),
-    leave: () => {
-      decided.current = true;
-      setWay(undefined);
-      way?.out();
-    },
-  };
-}
-
-/** State of the history entry to which Back leads first. */
-const GUARD = "recovery-codes";
