@@ -305,6 +305,36 @@ export function suite(world) {
     await row("2,000").waitFor();
   });
 
+  world.test("older scans are shown on request, until there are no more", async (reader) => {
+    const { apiKey, ...account } = await world.account();
+    await reader.stack.sql("UPDATE accounts SET plan = 'unlimited' WHERE email = ?", account.email);
+    const headers = { "X-API-Key": apiKey };
+    for (let n = 1; n <= 45; n += 1) {
+      const body = { name: `List ${n}.`, addresses: ["no address"] };
+      const { status } = await reader.stack.api("POST", "/v1/scans", { headers, body });
+      assert.equal(status, 201);
+    }
+    const listed = reader.page.getByRole("region", { name: "Your scans" }).getByRole("listitem");
+    const focused = () => reader.page.evaluate(() => document.activeElement.textContent);
+    await reader.enter(account, "/scans");
+    assert.equal(await listed.count(), 20);
+    await reader.inBothSchemes("more scans than fit");
+    await reader.page.route("**/v1/scans?*", (route) => route.abort("connectionrefused"));
+    await reader.press("Show older scans");
+    await reader.sees("We couldn’t reach the service.");
+    assert.equal(await listed.count(), 20);
+    await reader.page.unroute("**/v1/scans?*");
+    await reader.press("Show older scans");
+    await listed.getByText("List 25.").waitFor();
+    assert.equal(await listed.count(), 40);
+    assert.equal(await focused(), "List 25.");
+    await reader.press("Show older scans");
+    await listed.getByText("List 1.").waitFor();
+    assert.equal(await listed.count(), 45);
+    assert.equal(await focused(), "List 5.");
+    assert.equal(await reader.page.getByRole("button", { name: "Show older scans" }).count(), 0);
+  });
+
   world.test("a list whose sending breaks off goes on in the same scan", async (reader) => {
     const account = await world.account();
     await reader.enter(account, "/scans");

@@ -1,8 +1,13 @@
 // Scans: a new one, the list of scans, and a single scan.
 import { useLocation } from "preact-iso/router";
-import { call } from "../api/client";
-import { type Scan, list } from "../api/scans";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { type Schemas, call } from "../api/client";
+import { list } from "../api/scans";
+import { Actions } from "../ui/actions";
+import { Button } from "../ui/button";
 import { Card } from "../ui/card";
+import { useSubmission } from "../ui/form";
+import { ProblemNotice } from "../ui/notice";
 import { Page } from "../ui/page";
 import { Loaded, useResource } from "../ui/resource";
 import { day } from "../words/times";
@@ -47,13 +52,13 @@ function All() {
       </Card>
       <Card id="scans" title="Your scans">
         <Loaded resource={scans} skeleton={["line", "line"]} what="your scans">
-          {({ scans }) =>
-            scans.length === 0 ? (
+          {(first) =>
+            first.scans.length === 0 ? (
               <p class={css.none}>
                 <strong>None yet.</strong> Scan a list above, and its verdicts will be here for a week.
               </p>
             ) : (
-              <List scans={scans} />
+              <List first={first} />
             )
           }
         </Loaded>
@@ -62,25 +67,52 @@ function All() {
   );
 }
 
-function List({ scans }: { scans: Scan[] }) {
+/** The newest scans, and older ones on request. */
+function List({ first }: { first: Schemas["ScanPage"] }) {
+  const [{ scans, next }, setShown] = useState(first);
+  /** Where the page begins that was loaded last. */
+  const [begin, setBegin] = useState(0);
+  const beginning = useRef<HTMLAnchorElement>(null);
+  const showOlder = useSubmission(async () => {
+    if (next === null) return;
+    const older = await list(next);
+    setShown({ scans: [...scans, ...older.scans], next: older.next });
+    setBegin(scans.length);
+  });
+  // Readers continue with the first of the older scans, because the button may be gone.
+  useEffect(() => beginning.current?.focus(), [begin]);
   return (
-    <ul class={css.scans}>
-      {scans.map((scan) => (
-        <li>
-          <a class={css.scanName} href={`/scans?id=${scan.id}`}>
-            {scan.name === "" ? `Scan of ${day(scan.created_at)}` : scan.name}
-          </a>
-          <span class={css.state} data-tone={STATES[scan.state]?.tone}>
-            {STATES[scan.state]?.name ?? scan.state}
-          </span>
-          <span class={css.progress}>
-            {number.format(scan.answered)} of {number.format(scan.total)} addresses
-          </span>
-          <time class={css.when} dateTime={scan.created_at}>
-            {day(scan.created_at)}
-          </time>
-        </li>
-      ))}
-    </ul>
+    <>
+      <ul class={css.scans}>
+        {scans.map((scan, at) => (
+          <li key={scan.id}>
+            <a
+              class={css.scanName}
+              href={`/scans?id=${scan.id}`}
+              ref={at > 0 && at === begin ? beginning : null}
+            >
+              {scan.name === "" ? `Scan of ${day(scan.created_at)}` : scan.name}
+            </a>
+            <span class={css.state} data-tone={STATES[scan.state]?.tone}>
+              {STATES[scan.state]?.name ?? scan.state}
+            </span>
+            <span class={css.progress}>
+              {number.format(scan.answered)} of {number.format(scan.total)} addresses
+            </span>
+            <time class={css.when} dateTime={scan.created_at}>
+              {day(scan.created_at)}
+            </time>
+          </li>
+        ))}
+      </ul>
+      {showOlder.problem !== undefined && <ProblemNotice problem={showOlder.problem} />}
+      {next !== null && (
+        <Actions>
+          <Button busy={showOlder.busy} busyLabel="Loading…" onClick={() => void showOlder.run()}>
+            Show older scans
+          </Button>
+        </Actions>
+      )}
+    </>
   );
 }
