@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use rcpt_shared::{
-    Address, Tenant,
+    Address, Tenant, Verdict,
     sandbox::{http_status, is_domain},
 };
 
@@ -21,8 +21,7 @@ use crate::{
     store::named_keys,
 };
 
-/// Answers a check with a test key: only for a sandbox address, and with its own shield. Nothing is
-/// charged, cached or stored. It needs one trip to the account's database, to verify the key.
+/// Answers a check with a test key: only for a sandbox address. Nothing is charged, cached or stored.
 ///
 /// # Errors [`Error::test_key`] for any other address; the errors of a dead key and of the sandbox.
 pub(super) async fn check(
@@ -31,27 +30,14 @@ pub(super) async fn check(
     caller: Caller,
     request: CheckRequest,
 ) -> Result<ValidationResult, Error> {
-    still_good(app, caller).map_err(Error::of_validation)?;
-    if !app.shield.admits_test(&caller.account.to_string()).await {
-        return Err(Error::too_many_checks(clock::now(), Shield::PERIOD_OF_CHECKS));
-    }
-    if !named_keys::is_good(app.databases.of(caller.account)?, caller).await? {
-        return Err(caller.proof.refused().of_validation());
-    }
+    admit(app, caller, 1).await?;
     let Ok(address) = Address::parse(&request.email) else {
         return Ok(ValidationResult::of_no_address(request.email, request.details));
     };
-    if !is_domain(address.domain()) {
-        return Err(Error::test_key());
-    }
-    if let Some(error) = error_of(&address, clock::now()) {
-        return Err(error);
-    }
-    let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
-    let tenant = Tenant { name: &tenant, paying: false };
+    demand([&address])?;
     let budget_ms = app.config.upstream_budget_ms;
     let until = clock::now_ms().saturating_add(budget_ms);
-    let ask = app.origins.probe(&address, request.details, &context.id, tenant, until);
+    let ask = ask(app, context, caller, &address, request.details, until);
     let patience = Duration::from_millis(request.deadline_ms.unwrap_or(budget_ms + 1_000));
     let verdict = clock::within(patience, ask).await;
     match (verdict, request.deadline_ms) {
@@ -67,6 +53,50 @@ pub(super) async fn check(
         }
         (None, None) => Err(Error::upstream("no answer within the budget")),
     }
+}
+
+/// Admits a call of this many checks with a test key, which has a shield of its own. It needs one trip
+/// to the account's database, to verify the key.
+///
+/// # Errors The errors of a dead key, and [`Error::too_many_checks`].
+pub async fn admit(app: &App, caller: Caller, checks: u32) -> Result<(), Error> {
+    still_good(app, caller).map_err(Error::of_validation)?;
+    let account = caller.account.to_string();
+    for _ in 0..checks {
+        if !app.shield.admits_test(&account).await {
+            return Err(Error::too_many_checks(clock::now(), Shield::PERIOD_OF_CHECKS));
+        }
+    }
+    if !named_keys::is_good(app.databases.of(caller.account)?, caller).await? {
+        return Err(caller.proof.refused().of_validation());
+    }
+    Ok(())
+}
+
+/// Requires that a test key may check all of these addresses.
+///
+/// # Errors [`Error::test_key`] if one of them isn't of the sandbox; the error that one stands for.
+pub fn demand<'a>(addresses: impl IntoIterator<Item = &'a Address> + Clone) -> Result<(), Error> {
+    if !addresses.clone().into_iter().all(|address| is_domain(address.domain())) {
+        return Err(Error::test_key());
+    }
+    let now = clock::now();
+    let error = addresses.into_iter().find_map(|address| error_of(address, now));
+    error.map_or(Ok(()), Err)
+}
+
+/// Requests a verdict for a test key: of an origin each time, without a lease.
+pub async fn ask(
+    app: &App,
+    context: &RequestContext,
+    caller: Caller,
+    address: &Address,
+    details: bool,
+    until: u64,
+) -> Result<Verdict, Error> {
+    let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
+    let tenant = Tenant { name: &tenant, paying: false };
+    app.origins.probe(address, details, &context.id, tenant, until).await
 }
 
 /// Returns the error that a sandbox address stands for; `None` for all other addresses. `now` is in
