@@ -1,5 +1,7 @@
 // The sign-up guard: its policy, a field to try it, and the hook for Supabase.
 import assert from "node:assert/strict";
+import { test } from "node:test";
+import { sourceOf } from "./source.mjs";
 
 export function suite(world) {
   world.test("a policy is set and tried, and the hook is replaced", async (reader) => {
@@ -9,13 +11,24 @@ export function suite(world) {
     await reader.accessible("a policy");
     await reader.fill({ "Email address": "accepts@relay.sandbox.test" });
     await reader.press("Try");
-    await tried.getByText("Allowed").waitFor();
+    await tried.getByText("Nothing in your policy refuses it.").waitFor();
+    await reader.fill({ "Email address": " " });
+    await reader.press("Try");
+    await tried.getByText("Enter an address to try.").waitFor();
+    assert.equal(await tried.getByText("Allowed").count(), 0, "the decision before is gone");
+    await reader.fill({ "Email address": "accepts@relay.sandbox.test" });
 
     await reader.field("Forwarding services, such as Hide My Email").click();
     await reader.fill({ "Domains to always refuse": "not a domain" });
     await reader.press("Save policy");
-    await reader.sees("must be a domain name");
-    await reader.fill({ "Domains to always refuse": "competitor.example" });
+    await reader.sees("“not” isn’t a domain. Enter names such as example.org.");
+    assert.match(await reader.description("Domains to always refuse"), /“not” isn’t a domain/);
+    await reader.accessible("a text that isn't a domain");
+    const many = Array.from({ length: 201 }, (_, n) => `d${n}.example`).join(" ");
+    await reader.fill({ "Domains to always allow": many });
+    await reader.press("Save policy");
+    await reader.sees("Enter at most 200 domains.");
+    await reader.fill({ "Domains to always allow": "", "Domains to always refuse": "competitor.example" });
     await reader.press("Save policy");
     await reader.sees("Saved.");
     await reader.press("Try");
@@ -24,7 +37,7 @@ export function suite(world) {
     await reader.page.reload();
     assert.equal(await reader.field("Domains to always refuse").inputValue(), "competitor.example");
     assert.equal(await reader.field("Forwarding services, such as Hide My Email").isChecked(), true);
-    await reader.page.getByText("1 sign-up, relay").waitFor();
+    await reader.page.getByText("1 sign-up, forwarding service").waitFor();
 
     const secret = async () => {
       await reader.press("Show hook secret");
@@ -42,5 +55,47 @@ export function suite(world) {
     await reader.page.setViewportSize({ width: 360, height: 740 });
     const width = await reader.page.evaluate(() => document.documentElement.scrollWidth);
     assert.ok(width <= 360, `the page is ${width} pixels wide`);
+  });
+
+  world.test("the form and the service agree about what is a domain", async (reader) => {
+    const { token } = await world.account();
+    const headers = { Authorization: `Bearer ${token}` };
+    const { isDomain } = await sourceOf("pages/scans/list/format.ts");
+    for (const text of [
+      "example.org",
+      "EXAMPLE.org.",
+      "bücher.example",
+      "xn--bcher-kva.example",
+      "a.b.c.example",
+      "192.0.2.example",
+      "com",
+      "com.",
+      ".example.org",
+      "example..org",
+      "example.org..",
+      "-a.example",
+      "a_b.example",
+      "192.0.2.1",
+      "[192.0.2.1]",
+      "ann@example.org",
+      "https://example.org/",
+      "example.org:25",
+      "*.example.org",
+      "@example.org",
+      `${"a".repeat(64)}.example`,
+      `${"a.".repeat(126)}example`,
+    ]) {
+      const body = { block_domains: [text] };
+      const { status } = await reader.stack.api("PUT", "/v1/guard", { headers, body });
+      assert.equal(isDomain(text), status === 200, text);
+    }
+  });
+
+  test("each reason of a decision has words", async () => {
+    const { refusedKind, whyAllowed } = await sourceOf("words/guard.ts");
+    assert.equal(whyAllowed("not_in_time"), "It couldn’t be checked in time, so it’s allowed.");
+    assert.equal(whyAllowed("unavailable"), "We couldn’t check it, so it’s allowed.");
+    assert.equal(refusedKind("blocked_domain"), "domain you always refuse");
+    assert.equal(refusedKind("new_kind"), "new kind");
   });
 }

@@ -7,12 +7,14 @@ import { Code } from "../ui/code";
 import { Copy } from "../ui/copy";
 import { Dialog } from "../ui/dialog";
 import { Field, Tick } from "../ui/field";
-import { Form, LineForm, useSubmission } from "../ui/form";
+import { Form, LineForm, type Mistakes, useSubmission } from "../ui/form";
 import { KeyBox } from "../ui/key-box";
 import { Notice } from "../ui/notice";
 import { Page } from "../ui/page";
 import { Loaded, type Resource, useResource } from "../ui/resource";
+import { refusedKind, whyAllowed } from "../words/guard";
 import { counted, moment } from "../words/times";
+import { isDomain } from "./scans/list/format";
 
 type Policy = Schemas["GuardPolicy"];
 type Decision = Schemas["Decision"];
@@ -59,6 +61,15 @@ export default function Guard() {
   );
 }
 
+/** Most domains in a list. */
+const DOMAINS = 200;
+
+function mistakeOf(domains: string[]): string | undefined {
+  const wrong = domains.find((domain) => !isDomain(domain));
+  if (wrong !== undefined) return `“${wrong}” isn’t a domain. Enter names such as example.org.`;
+  return domains.length > DOMAINS ? `Enter at most ${DOMAINS} domains.` : undefined;
+}
+
 const listed = (text: string) => text.split(/[\s,;]+/).filter((domain) => domain !== "");
 
 function Rules({ policy, onSaved }: { policy: Policy; onSaved: (policy: Policy) => void }) {
@@ -66,6 +77,7 @@ function Rules({ policy, onSaved }: { policy: Policy; onSaved: (policy: Policy) 
   const [allow, setAllow] = useState(policy.allow_domains.join(", "));
   const [block, setBlock] = useState(policy.block_domains.join(", "));
   const [saved, setSaved] = useState(false);
+  const [mistakes, setMistakes] = useState<Mistakes>({});
   const changing =
     <T,>(set: (value: T) => void) =>
     (value: T) => {
@@ -78,7 +90,13 @@ function Rules({ policy, onSaved }: { policy: Policy; onSaved: (policy: Policy) 
     setSaved(true);
   });
   return (
-    <Form submission={submission} label="Save policy" busyLabel="Saving…">
+    <Form
+      submission={submission}
+      check={() => ({ allow: mistakeOf(listed(allow)), block: mistakeOf(listed(block)) })}
+      onMistakes={setMistakes}
+      label="Save policy"
+      busyLabel="Saving…"
+    >
       {KINDS.map(([kind, label]) => (
         <Tick
           key={kind}
@@ -98,6 +116,7 @@ function Rules({ policy, onSaved }: { policy: Policy; onSaved: (policy: Policy) 
         value={allow}
         onValue={changing(setAllow)}
         hint="Separate several with commas. Subdomains are included."
+        mistake={mistakes["allow"]}
         mono
       />
       <Field
@@ -107,6 +126,7 @@ function Rules({ policy, onSaved }: { policy: Policy; onSaved: (policy: Policy) 
         value={block}
         onValue={changing(setBlock)}
         hint="Domains to allow come first."
+        mistake={mistakes["block"]}
         mono
       />
       {saved && (
@@ -121,6 +141,7 @@ function Rules({ policy, onSaved }: { policy: Policy; onSaved: (policy: Policy) 
 function TryIt() {
   const [email, setEmail] = useState("");
   const [decision, setDecision] = useState<Decision>();
+  const [mistakes, setMistakes] = useState<Mistakes>({});
   const submission = useSubmission(async () => {
     setDecision(undefined);
     setDecision(await call("post", "/v1/guard/decide", "session", { email }));
@@ -128,6 +149,11 @@ function TryIt() {
   return (
     <LineForm
       submission={submission}
+      check={() => ({ email: email.trim() === "" ? "Enter an address to try." : undefined })}
+      onMistakes={(found) => {
+        setMistakes(found);
+        setDecision(undefined);
+      }}
       label="Try"
       busyLabel="Checking…"
       field={(button) => (
@@ -138,7 +164,8 @@ function TryIt() {
           inputMode="email"
           value={email}
           onValue={setEmail}
-          hint="Counts as a check, and uses the saved policy."
+          hint="Counts as a check, and uses the saved policy. Refusals here are in the numbers below, too."
+          mistake={mistakes["email"]}
           beside={button}
         />
       )}
@@ -149,7 +176,7 @@ function TryIt() {
             tone={decision.decision === "refuse" ? "bad" : "good"}
             title={decision.decision === "refuse" ? "Refused" : "Allowed"}
           >
-            <p>{decision.message ?? `Reason: ${decision.reason}.`}</p>
+            <p>{decision.message ?? whyAllowed(decision.reason)}</p>
             {decision.suggestion != null && <p>Did you mean {decision.suggestion}?</p>}
           </Notice>
         )}
@@ -205,7 +232,7 @@ function Refusals({ refusals }: { refusals: Policy["refusals"] }) {
     <ul>
       {refusals.map(({ date, reason, count }) => (
         <li key={date + reason}>
-          {date}: {counted(count, "sign-up")}, {reason}
+          {date}: {counted(count, "sign-up")}, {refusedKind(reason)}
         </li>
       ))}
     </ul>

@@ -1,4 +1,4 @@
-// Checks if a text is an email address, by the service's rules (shared/src/address.rs), so that a
+// Checks if a text is an email address or a domain, by the service's rules (shared/src/address.rs), so that a
 // list's preview and its results have the same counts.
 import { trimmed } from "../../../words/addresses";
 
@@ -31,6 +31,11 @@ export function isAddress(text: string): boolean {
   if (domain === undefined || bytes(local) > LOCAL_PART_BYTES) return false;
   if (bytes(local) + 1 + domain.length > ADDRESS_BYTES) return false;
   return local.startsWith('"') ? QUOTED.test(local) : local.split(".").every((atom) => ATOM.test(atom));
+}
+
+/** Returns whether a text is a domain for the lists of the sign-up guard. */
+export function isDomain(text: string): boolean {
+  return asciiDomain(text.replace(/\.$/, ""))?.includes(".") ?? false;
 }
 
 /** A host name of A-labels in lower case. */

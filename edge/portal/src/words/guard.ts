@@ -1,0 +1,34 @@
+// Reasons for the sign-up guard's decisions.
+import type { Schemas } from "../api/client";
+
+type Kind = Schemas["GuardPolicy"]["refuse"][number];
+
+const REFUSED: Readonly<Record<Kind | "blocked_domain", string>> = {
+  invalid: "not an email address",
+  undeliverable: "can’t receive email",
+  disposable: "throw-away mailbox",
+  suspected: "mail server of a throw-away service",
+  parked: "parked domain",
+  relay: "forwarding service",
+  role: "shared address",
+  blocked_domain: "domain you always refuse",
+};
+
+/** Why sign-ups were refused, after their number. A reason that is new to us is shown as it is. */
+export function refusedKind(reason: string): string {
+  return (REFUSED as Readonly<Record<string, string>>)[reason] ?? reason.replaceAll("_", " ");
+}
+
+const ALLOWED: Readonly<Record<string, string>> = {
+  accepted: "Nothing in your policy refuses it.",
+  allowed_domain: "You always allow its domain.",
+  not_in_time: "It couldn’t be checked in time, so it’s allowed.",
+  used_up: "Your checks are used up, so it’s allowed without one.",
+  throttled: "Too many checks came in a short time, so it’s allowed without one.",
+  too_many_in_flight: "Too many of your checks are running, so it’s allowed without one.",
+};
+
+/** Why an address is allowed. Anything else is our failure. */
+export function whyAllowed(reason: string): string {
+  return ALLOWED[reason] ?? "We couldn’t check it, so it’s allowed.";
+}
