@@ -125,7 +125,7 @@ pub async fn refuse_disposable(app: &App, address: &AccountAddress) -> Result<()
     let domain = address.domain();
     match list {
         Some(list) if list.contain(domain) => {
-            let contact = app.config.site.contact().unwrap_or("whoever runs this service");
+            let contact = app.config.site.contact().unwrap_or("the people who run this service");
             Err(Error::disposable_email(domain, list.day(), contact))
         }
         _ => Ok(()),

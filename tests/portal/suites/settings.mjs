@@ -25,6 +25,34 @@ export function suite(world) {
     await reader.accessible("refused name");
   });
 
+  world.test("the settings lead to the API key page", async (reader) => {
+    await reader.enter(await world.account(), "/settings");
+    await reader.page
+      .getByRole("navigation", { name: "Settings" })
+      .getByRole("link", { name: "API key" })
+      .click();
+    await reader.page
+      .getByRole("region", { name: "API key" })
+      .getByRole("link", { name: "API key page" })
+      .click();
+    await reader.reads("API key");
+  });
+
+  world.test("the address that the account has already is refused in words of its own", async (reader) => {
+    const account = await world.account();
+    await reader.enter(account, "/settings");
+    await reader.press("Change email address…");
+    const dialog = reader.page.getByRole("dialog");
+    await dialog.getByLabel("New email address").fill(account.email.toUpperCase());
+    await dialog.getByLabel("Password", { exact: true }).fill(PASSWORD);
+    await reader.press("Send the link");
+    await reader.sees("This is the account’s own mailbox. Nothing would change.");
+    await dialog.getByLabel("New email address").fill("Ann..Lee@example.org");
+    await reader.press("Send the link");
+    await reader.sees("This isn’t an email address.");
+    await reader.accessible("refused address");
+  });
+
   world.test("changing the password keeps this session and ends the others", async (reader) => {
     const account = await world.account();
     await reader.enterBySigningIn(account, "/settings");

@@ -6,6 +6,7 @@ import { test } from "node:test";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
+import { sourceOf } from "./source.mjs";
 
 const SOURCES = fileURLToPath(new URL("../../../edge/portal/src", import.meta.url));
 const WORDS = readFileSync(new URL("../../../docs/words.md", import.meta.url), "utf8");
@@ -32,6 +33,18 @@ export function suite() {
     assert.ok(AVOIDED.length > 10, `${AVOIDED.length} words`);
     const found = allSentences().filter(({ text }) => avoidedIn(text).length > 0);
     assert.deepEqual(found, []);
+  });
+
+  test("a refusal of the service keeps its words, with its names and apostrophes in our quotes", async () => {
+    const { tell } = await sourceOf("words/problems.ts");
+    const told = (code, detail) => tell({ cause: { kind: "refused", status: 409, code, detail } });
+    for (const [code, detail, words] of [
+      ["invalid_body", "The 'emails[3]' field isn't a string.", "The “emails[3]” field isn’t a string."],
+      ["invalid_email", "This isn't an email address. It's 'x'.", "This isn’t an email address. It’s “x”."],
+      ["too_many_scans", "This account has 1000 scans. Delete old ones.", undefined],
+      ["part_conflict", "You can't, and they didn't.", "You can’t, and they didn’t."],
+    ])
+      assert.equal(told(code, detail), words ?? detail);
   });
 
   test("these tests see a long sentence and a word to avoid", () => {

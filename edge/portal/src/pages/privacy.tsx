@@ -87,7 +87,7 @@ function Others() {
       <p>
         You can delete your account in the settings. That closes it and removes your address and name
         immediately. Everything else listed above follows within the hour, except what the list says we keep
-        for 30 days.
+        for longer.
       </p>
       {contact !== undefined && (
         <>

@@ -1,5 +1,6 @@
 // The account's settings, one card for each.
 import { call } from "../api/client";
+import { Card } from "../ui/card";
 import { Lead, Page } from "../ui/page";
 import { PendingRecovery } from "../ui/pending-recovery";
 import { Loaded, useResource } from "../ui/resource";
@@ -25,6 +26,7 @@ const PARTS = [
   ["password", "Password"],
   ["two-factor", "Two-factor"],
   ["passkeys", "Passkeys"],
+  ["keys", "API key"],
   ["notifications", "Scan emails"],
   ["webhook", "Webhook"],
   ["sessions", "Sessions"],
@@ -65,6 +67,11 @@ export default function Settings() {
                 <ChangePassword email={me.email} />
                 <TwoFactor account={me} onChanged={account.reload} />
                 <Passkeys email={me.email} twoFactor={me.two_factor} />
+                <Card id="keys" title="API key" split>
+                  <p>
+                    See, copy and replace it, and make named keys, on the <a href="/api-key">API key page</a>.
+                  </p>
+                </Card>
                 <Notifications />
                 <Sessions />
                 <SecurityEvents />

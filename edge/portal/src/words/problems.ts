@@ -36,11 +36,9 @@ const REFUSALS: Record<string, (problem: Problem) => string> = {
     "Your API key has been deactivated, so you can’t replace it here. Please contact us.",
   deactivated: () => "This account has been deactivated. Please contact us.",
   throttled: (problem) => `Too many attempts. Try again ${when(problem)}.`,
-  invalid_email: () => "This isn’t one email address. Enter it alone, as in name@domain.com.",
   invalid_webhook: () =>
     "Use an https URL on port 443 with a host name, without a user name, and with at most 500 characters.",
   webhook_not_public: () => "This URL isn’t on the public internet. Use one that everyone can reach.",
-  too_many_scans: () => "Too many of your scans are running. Start this one when one of them has ended.",
   unavailable: (problem) =>
     `The service is unavailable right now, and nothing was changed. Try again ${when(problem)}.`,
 };
@@ -50,7 +48,8 @@ function when({ retryAfter }: Problem): string {
 }
 
 function unexpected(status: number, detail: string, problem: Problem): string {
-  if (status < 500) return detail.replaceAll("'", "’");
+  // Names in the API's quotes, and apostrophes.
+  if (status < 500) return detail.replace(/'([^' ]+)'/g, "“$1”").replaceAll("'", "’");
   if (status === 502) return "We couldn’t complete this check, and it wasn’t counted. Try again in a moment.";
   const reference =
     problem.requestId === undefined ? "" : ` If you report it, please quote request ${problem.requestId}.`;

@@ -74,7 +74,7 @@ interface StatusMeaning {
   status: ValidationResult["status"];
   verdict: string;
   means: string;
-  /** Advice for the caller. */
+  /** Advice for the caller, with code between backticks. */
   todo: string;
   /** True if such a check is counted. */
   counted: boolean;
@@ -134,7 +134,7 @@ export const STATUSES: readonly StatusMeaning[] = [
     status: "blocked_by_provider",
     verdict: "unknown",
     means: "The mail server refused us. The mailbox may well exist.",
-    todo: "Keep it. Checking again rarely helps.",
+    todo: "Keep it, and check again after `retry_after`.",
     counted: true,
   },
   {

@@ -30,7 +30,8 @@ export function Basics({ children }: { children: ComponentChildren }) {
           </p>
           <p>
             Account endpoints need a session token instead, in <code>Authorization: Bearer …</code>. You get
-            one by signing in. It expires after 12 hours, or when the password changes.
+            one by signing in. It expires after 12 hours, after two hours without use, or when the password
+            changes.
           </p>
           <h3 id="errors">Errors</h3>
           <p>

@@ -4,6 +4,7 @@ import { ERROR_CODES } from "../../words/error-codes";
 import { REASONS, STAGES, STATUSES } from "../../words/verdicts";
 import { type Document, resolve, valuesOf } from "./document";
 import { Fold } from "./fold";
+import { Inline } from "./inline";
 import css from "./tables.module.css";
 
 export function Statuses() {
@@ -15,7 +16,7 @@ export function Statuses() {
             <code>{JSON.stringify(status)}</code>
           </th>
           <td>
-            <strong>{sentence(verdict)}</strong> {means} {todo}
+            <strong>{sentence(verdict)}</strong> {means} <Inline text={todo} />
           </td>
           <td>{counted ? "yes" : "no"}</td>
         </tr>

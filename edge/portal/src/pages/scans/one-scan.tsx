@@ -143,7 +143,7 @@ function StopDialog({ scan, onScan, onClose }: StopDialogProps) {
         {number.format(missing)} of {number.format(scan.total)} addresses won’t get a final verdict. What’s
         known of them by now stays, marked as not final.
       </p>
-      <p>A stopped scan can’t be continued, and it still counts as one of today’s scans.</p>
+      <p>A stopped scan can’t be continued. It counts as a scan, unless no address was checked yet.</p>
       <Form
         submission={stopping}
         label="Stop the scan"

@@ -20,8 +20,8 @@ export function DeleteAccount({ email, twoFactor }: DeleteAccountProps) {
   return (
     <Card id="delete" title="Delete account" split danger>
       <p>
-        Removes your account and everything that belongs to it, immediately and for good. Your API key stops
-        working.
+        Closes your account for good, and your API keys stop working immediately. What we keep for a while is
+        on the <a href="/privacy">privacy page</a>.
       </p>
       <Actions>
         <Button kind="danger" onClick={() => setAsking(true)}>
