@@ -12,7 +12,7 @@ use std::{
     pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU32, Ordering::Relaxed},
+        atomic::{AtomicBool, AtomicU32, Ordering::Relaxed},
     },
 };
 
@@ -57,6 +57,8 @@ pub struct RunLimits {
     /// Statements reserved for later steps of the run.
     reserved: AtomicU32,
     hung: Mutex<BTreeSet<u8>>,
+    /// An email hasn't been handed over in time: this run sends no others.
+    pub mail_hung: AtomicBool,
 }
 
 impl RunLimits {
@@ -149,6 +151,7 @@ impl Meter {
             statements_left: AtomicU32::new(statements),
             reserved: AtomicU32::new(0),
             hung: Mutex::default(),
+            mail_hung: AtomicBool::new(false),
         };
         Self { run: Some(run), ..Self::default() }
     }

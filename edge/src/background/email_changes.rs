@@ -6,7 +6,10 @@ use crate::{
     account::{AccountAddress, AccountId},
     app::App,
     cf::{clock, database::Database, log},
-    credentials::{address_hash::AccountHash, mailed_token::MailedToken, random},
+    credentials::{
+        address_hash::{self, AccountHash},
+        mailed_token::MailedToken,
+    },
     error::Error,
     mail,
     store::{
@@ -64,22 +67,19 @@ pub async fn advance(app: &App, change: EmailChange) -> Result<Option<EmailChang
 }
 
 /// Emails the old mailbox after a completed change, so that its owner can freeze the account or
-/// undo the change.
+/// undo the change. Whether an attempt has sent the email may stay unknown: the next one then sends the same link again.
 ///
 /// # Errors [`Error::unavailable`] when a database fails or the mail can't be sent; the scheduled
 /// run tries again.
 pub async fn tell(app: &App, change: &EmailChange) -> Result<(), Error> {
     let database = app.databases.of(change.account_id)?;
-    let token = MailedToken::new(change.account_id.database(), random::bytes()?);
-    if email_undos::set_undo(database, change, &token.hash()).await? {
+    let token = address_hash::undo_token(&app.config.address_secrets, &change.id);
+    let token = MailedToken::new(change.account_id.database(), token);
+    if email_undos::set_undo(database, change, &token.hash(), clock::now()).await? {
         let portal_url = &app.config.portal_url;
         let mail =
             mail::address_changed_away(&change.display_name, portal_url, &change.new_email, &token);
-        let delivery = app.mailer.send(mail.to(&change.old_email, app.config.site.contact())).await;
-        if delivery.is_err() {
-            email_undos::clear_undo(database, change, &token.hash()).await?;
-            return delivery;
-        }
+        app.mailer.send(mail.to(&change.old_email, app.config.site.contact())).await?;
     }
     email_changes::settled(database, change).await
 }

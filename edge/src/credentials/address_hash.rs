@@ -1,11 +1,11 @@
 //! Keyed hashes of addresses and accounts. A plain hash of an address can be reversed by trying
-//! addresses; a keyed one can't without the secret.
+//! addresses; a keyed one can't without the secret. The token of an undo is derived likewise.
 
 use hmac::{Hmac, Mac as _};
 use rcpt_shared::{Address, KeyRing};
 use sha2::Sha256;
 
-use super::mailed_token::TokenHash;
+use super::mailed_token::{RANDOM_BYTES, TokenHash};
 use crate::account::{AccountAddress, AccountId, mailbox};
 
 /// Lookup hash of an account's address, under the signing secret and, during a replacement, under the other secret too.
@@ -82,11 +82,24 @@ pub fn of_tenant(secrets: &KeyRing, account: AccountId) -> String {
     name
 }
 
-fn keyed(mut mac: Hmac<Sha256>, purpose: &str, address: &str) -> String {
+/// Returns the random part of the token that undoes a change of an address. It's derived from the change's id, so that each
+/// attempt to mail it sends the same link.
+pub fn undo_token(secrets: &KeyRing, change: &str) -> [u8; RANDOM_BYTES] {
+    let mac = mac_of(secrets.signing_mac(), "undo", change);
+    let mut token = [0; RANDOM_BYTES];
+    token.iter_mut().zip(mac).for_each(|(to, byte)| *to = byte);
+    token
+}
+
+fn keyed(mac: Hmac<Sha256>, purpose: &str, address: &str) -> String {
+    hex::encode(mac_of(mac, purpose, address))
+}
+
+fn mac_of(mut mac: Hmac<Sha256>, purpose: &str, text: &str) -> [u8; 32] {
     mac.update(purpose.as_bytes());
     mac.update(b"\0");
-    mac.update(address.as_bytes());
-    hex::encode(mac.finalize().into_bytes())
+    mac.update(text.as_bytes());
+    mac.finalize().into_bytes().into()
 }
 
 #[cfg(test)]

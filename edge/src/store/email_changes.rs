@@ -240,10 +240,11 @@ pub async fn settled(database: &Database, change: &EmailChange) -> Result<(), Er
 /// `?1` most rows, `?2` account or `''` for all.
 const UNSETTLED: &str = concat!(
     READ,
-    "c.settled = 0 AND (?2 = '' OR c.account_id = ?2) ORDER BY c.id LIMIT CAST(?1 AS INTEGER)"
+    "c.settled = 0 AND (?2 = '' OR c.account_id = ?2) ORDER BY c.state = 'moved', random() LIMIT CAST(?1 AS INTEGER)"
 );
 
-/// Returns interrupted changes, and those whose old mailbox has no link yet.
+/// Returns interrupted changes, and those whose old mailbox has no link yet: these last and in random order, because an
+/// email that can't be sent is tried for a week, and many such mustn't hold up the others.
 pub async fn unsettled(
     database: &Database,
     account: Option<AccountId>,

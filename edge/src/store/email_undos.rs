@@ -14,27 +14,18 @@ use crate::{
 };
 
 const SET_UNDO: &str = "UPDATE email_changes SET undo_hash = ?2
-    WHERE id = ?1 AND undo_hash IS NULL AND state = 'moved' RETURNING id";
-const CLEAR_UNDO: &str =
-    "UPDATE email_changes SET undo_hash = NULL WHERE id = ?1 AND undo_hash = ?2";
+    WHERE id = ?1 AND settled = 0 AND state = 'moved' AND expires_at > ?3 RETURNING id";
 
-/// Stores the token mailed to the old mailbox; `false` if it already has one, or the change was
-/// undone.
+/// Stores the token to mail to the old mailbox, before each attempt to send it; `false` if the link has been mailed or its
+/// time is over, or the change was undone.
 pub async fn set_undo(
     database: &Database,
     change: &EmailChange,
     token: &TokenHash,
+    now: u64,
 ) -> Result<bool, Error> {
-    database.any((SET_UNDO, vec![(&change.id).into(), token.as_str().into()])).await
-}
-
-/// Removes a token whose email couldn't be sent.
-pub async fn clear_undo(
-    database: &Database,
-    change: &EmailChange,
-    token: &TokenHash,
-) -> Result<(), Error> {
-    database.run((CLEAR_UNDO, vec![(&change.id).into(), token.as_str().into()])).await
+    let params = vec![(&change.id).into(), token.as_str().into(), now.into()];
+    database.any((SET_UNDO, params)).await
 }
 
 // Parameters of the following statements: `?1` hash of the old mailbox' token, `?2` now.

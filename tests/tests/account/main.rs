@@ -14,6 +14,7 @@ mod databases;
 mod deletion;
 mod disposable_domains;
 mod email_change;
+mod email_undo;
 mod enumeration;
 mod export;
 mod guesses;
