@@ -164,7 +164,12 @@ const TABLES = {
     UNION ALL SELECT 'TOTP_SECRETS', ${kid("totp_secret")}, count(*)
     FROM accounts WHERE totp_secret IS NOT NULL GROUP BY 2
     UNION ALL SELECT 'TOTP_SECRETS', ${kid("old_totp_secret")}, count(*)
-    FROM email_changes WHERE old_totp_secret IS NOT NULL AND state = 'moved' AND expires_at > unixepoch() GROUP BY 2`],
+    FROM email_changes WHERE old_totp_secret IS NOT NULL AND state = 'moved' AND expires_at > unixepoch() GROUP BY 2
+    UNION ALL SELECT 'TOTP_SECRETS', ${kid("totp_secret")}, count(*)
+    FROM former_credentials WHERE totp_secret IS NOT NULL AND expires_at > unixepoch() GROUP BY 2
+    UNION ALL SELECT 'TOTP_SECRETS', ${kid("f.value ->> 'totp_secret'")}, count(*)
+    FROM email_changes, json_each(former_credentials) f
+    WHERE f.value ->> 'totp_secret' IS NOT NULL AND state = 'moved' AND expires_at > unixepoch() GROUP BY 2`],
 };
 
 const descending = (name) => (a, b) => (a[name] < b[name] ? 1 : a[name] > b[name] ? -1 : 0);

@@ -112,12 +112,13 @@ pub async fn undo(
     meter::note(|party| party.account = Some(change.account_id.to_string()));
     check_new_password(&app, &body.new_password, &change.old_email).await?;
     let attempt = client.attempt(&app, Key::undo(change.account_id)).await?;
-    let credentials = matching(&app, &client, &attempt, &change, &body).await?;
+    let (credentials, step) = matching(&app, &client, &attempt, &change, &body).await?;
     let turn = client.hashing_turn(&app, Some(&attempt)).await?;
     let hash = password::hash(turn, &body.new_password, random::bytes()?)?;
     let old = own_hash(&app, &change.old_email)?;
-    if !email_undos::undo(database, &change, &old, credentials, &hash, clock::now()).await? {
-        return Err(match credentials.1 {
+    let restored = (&credentials, step);
+    if !email_undos::undo(database, &change, &old, restored, &hash, clock::now()).await? {
+        return Err(match step {
             0 => Error::invalid_change_token(),
             _ => Error::totp_invalid(StatusCode::FORBIDDEN),
         });
@@ -131,8 +132,9 @@ pub async fn undo(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Returns the credentials that the password and the code belong to, with the step of the code. A thief may have changed
-/// either before the address: those of a week before count too.
+/// Returns the credentials that the password and the code belong to, with the step of the code; 0 if there was no second
+/// factor. A thief may have changed either before the address: those of a week before count too. With a code those are
+/// preferred that it belongs to, so that an owner who had just turned on the second factor keeps it.
 ///
 /// # Errors
 /// [`Error::wrong_password`], or that of the code.
@@ -143,36 +145,32 @@ async fn matching(
     change: &UndoableChange,
     body: &UndoRequest,
 ) -> Result<(UndoCredentials, u64), Error> {
-    let pairs = [
-        (UndoCredentials::Former, &change.former_password_hash, &change.former_totp_secret),
-        (UndoCredentials::Old, &change.old_password_hash, &change.old_totp_secret),
-    ];
-    let mut refusal = Error::wrong_password();
-    for (credentials, hash, totp) in pairs.into_iter().filter(|(_, hash, _)| !hash.is_empty()) {
+    let shown = body.totp_code.as_ref().map(|shown| plain(shown.expose_secret()));
+    let shown = shown.filter(|code| !code.is_empty());
+    let (mut refusal, mut without_factor) = (Error::wrong_password(), None);
+    for credentials in change.credentials()? {
         let turn = client.comparing_turn(app, attempt, &body.password).await?;
+        let hash = &credentials.password_hash;
         if password::verify(turn, &body.password, hash)? == PasswordCheck::Wrong {
             continue;
         }
-        match step_of(app, change.account_id, totp.as_deref(), body.totp_code.as_ref()) {
-            Ok(step) => return Ok((credentials, step)),
-            Err(error) => refusal = error,
+        match credentials.totp_secret.as_deref() {
+            None if shown.is_none() => return Ok((credentials, 0)),
+            None => without_factor = Some((credentials, 0)),
+            Some(sealed) => match step_of(app, change.account_id, sealed, shown.as_deref()) {
+                Ok(step) => return Ok((credentials, step)),
+                Err(error) => refusal = error,
+            },
         }
     }
-    Err(refusal)
+    without_factor.ok_or(refusal)
 }
 
-/// Returns the step of the code from the account's previous authenticator; 0 if it had none.
-fn step_of(
-    app: &App,
-    account: AccountId,
-    sealed: Option<&str>,
-    shown: Option<&SecretString>,
-) -> Result<u64, Error> {
-    let Some(sealed) = sealed else { return Ok(0) };
+/// Returns the step of the code from one of the account's previous authenticators.
+fn step_of(app: &App, account: AccountId, sealed: &str, shown: Option<&str>) -> Result<u64, Error> {
     let status = StatusCode::FORBIDDEN;
-    let shown = shown.map(|shown| plain(shown.expose_secret())).filter(|code| !code.is_empty());
     let shown = shown.ok_or_else(|| Error::totp_required(status))?;
     let secret = TotpSecret::open(&app.config.totp_secrets, account, sealed)
         .map_err(|_| Error::internal("a TOTP secret does not open"))?;
-    secret.step_of(&shown, clock::now()).ok_or_else(|| Error::totp_invalid(status))
+    secret.step_of(shown, clock::now()).ok_or_else(|| Error::totp_invalid(status))
 }

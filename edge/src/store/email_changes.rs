@@ -137,8 +137,10 @@ pub async fn owner(
 /// Also stores the account's current state, for an undo.
 const BEGIN: &str = "UPDATE email_changes SET state = 'moving', settled = 0, old_email = a.email,
       old_password_hash = a.password_hash, old_totp_secret = a.totp_secret,
-      former_password_hash = coalesce(f.password_hash, ''), former_totp_secret = f.totp_secret
-    FROM accounts a LEFT JOIN former_credentials f ON f.account_id = a.id AND f.expires_at > ?2
+      former_credentials = (
+        SELECT json_group_array(json_object('password_hash', f.password_hash, 'totp_secret', f.totp_secret))
+        FROM former_credentials f WHERE f.account_id = a.id AND f.expires_at > ?2)
+    FROM accounts a
     WHERE a.id = email_changes.account_id AND email_changes.token_hash = ?1 AND email_changes.state = 'asked'
       AND email_changes.expires_at > ?2 AND a.state = 'confirmed' AND a.frozen_until <= ?2
       AND a.email <> email_changes.new_email";

@@ -62,26 +62,36 @@ pub struct UndoableChange {
     pub id: String,
     pub account_id: AccountId,
     pub old_email: String,
-    pub old_password_hash: String,
-    pub old_totp_secret: Option<String>,
-    /// The password before it was changed in the week before the change of the address; empty if neither it nor the
-    /// second factor was changed.
-    pub former_password_hash: String,
-    pub former_totp_secret: Option<String>,
+    old_password_hash: String,
+    old_totp_secret: Option<String>,
+    /// A JSON list of [`UndoCredentials`].
+    former_credentials: String,
 }
 
-/// The password and second factor that an undo restores the account from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum UndoCredentials {
-    /// The credentials at the change of the address.
-    Old,
-    /// Credentials from up to a week before it.
-    Former,
+/// A password that an undo accepts, with the second factor that it demands and restores.
+#[derive(Debug, Deserialize)]
+pub struct UndoCredentials {
+    pub password_hash: String,
+    /// Sealed; `None` where two-factor authentication was off.
+    pub totp_secret: Option<String>,
+}
+
+impl UndoableChange {
+    /// Returns the account's credentials at the change of the address, then those that it had within a week before.
+    pub fn credentials(&self) -> Result<Vec<UndoCredentials>, Error> {
+        let former: Vec<UndoCredentials> = serde_json::from_str(&self.former_credentials)
+            .map_err(|error| Error::internal(format!("former credentials: {error}")))?;
+        let old = UndoCredentials {
+            password_hash: self.old_password_hash.clone(),
+            totp_secret: self.old_totp_secret.clone(),
+        };
+        Ok(std::iter::once(old).chain(former).collect())
+    }
 }
 
 const UNDOABLE_CHANGE: &str =
     "SELECT c.id, c.account_id, c.old_email, c.old_password_hash, c.old_totp_secret,
-       c.former_password_hash, c.former_totp_secret
+       c.former_credentials
     FROM email_changes c JOIN accounts a ON a.id = c.account_id
     WHERE c.undo_hash = ?1 AND c.state = 'moved' AND c.expires_at > ?2 AND a.state = 'confirmed'";
 
@@ -99,12 +109,12 @@ pub async fn undoable(
 const UNDOES: &str = "state = 'confirmed' AND (?3 = 0 OR totp_last_step < ?3) AND id = (
     SELECT account_id FROM email_changes WHERE id = ?1 AND state = 'moved' AND expires_at > ?2)";
 const UNDONE_NOTICE: &str = notice!("email_change_undone", UNDOES);
-/// `?4` hash of the old address, `?5` of the new password. The account gets its previous state,
-/// except for the password.
+/// `?4` hash of the old address, `?5` of the new password, `?6` sealed secret of the second factor or `''`. The account gets its
+/// previous state, except for the password.
 const UNDO: &str = concat!(
     "UPDATE OR IGNORE accounts SET address_hash = ?4, password_hash = ?5, frozen_until = 0, totp_pending = NULL,
        email = (SELECT old_email FROM email_changes WHERE id = ?1),
-       totp_secret = (SELECT iif(?6, former_totp_secret, old_totp_secret) FROM email_changes WHERE id = ?1),
+       totp_secret = nullif(?6, ''),
        totp_last_step = max(totp_last_step, ?3)
      WHERE ",
     UNDOES,
@@ -134,7 +144,7 @@ pub async fn undo(
     database: &Database,
     change: &UndoableChange,
     old: &AccountHash,
-    (credentials, step): (UndoCredentials, u64),
+    (credentials, step): (&UndoCredentials, u64),
     new_password_hash: &str,
     now: u64,
 ) -> Result<bool, Error> {
@@ -143,8 +153,8 @@ pub async fn undo(
     let undoes: Vec<Param<'_>> = vec![id, now.into(), step.into()];
     let done: Vec<Param<'_>> = vec![id, new_password_hash.into()];
     let of_account: Vec<Param<'_>> = vec![(&account).into(), new_password_hash.into()];
-    let is_former = u64::from(credentials == UndoCredentials::Former);
-    let to: Vec<Param<'_>> = vec![old.as_str().into(), new_password_hash.into(), is_former.into()];
+    let secret = credentials.totp_secret.as_deref().unwrap_or_default();
+    let to: Vec<Param<'_>> = vec![old.as_str().into(), new_password_hash.into(), secret.into()];
     let mut statements: Vec<Statement<'_>> = vec![
         (UNDONE_NOTICE, undoes.clone()),
         (UNDO, [undoes, to].concat()),

@@ -65,8 +65,8 @@ const EMAIL_CHANGES: &str = concat!(
     MOST
 );
 const FORMER_CREDENTIALS: &str = concat!(
-    "DELETE FROM former_credentials WHERE account_id IN (
-       SELECT account_id FROM former_credentials WHERE expires_at <= ?1",
+    "DELETE FROM former_credentials WHERE rowid IN (
+       SELECT rowid FROM former_credentials WHERE expires_at <= ?1",
     MOST
 );
 const RESERVED: &str = concat!(

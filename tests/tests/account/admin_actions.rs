@@ -112,6 +112,17 @@ async fn accounts_are_listed_by_use_and_found_by_a_part_of_their_address() {
     assert!(!wildcard.contains('@'), "no wildcards: {wildcard}");
     let secrets = service.output(&["secrets"]).await;
     assert!(secrets.contains("ADDRESS_SECRETS  dev1"), "{secrets}");
+    // Its owner has changed the password: an undo still opens the secret of before.
+    let count = async || {
+        let secrets = service.output(&["secrets"]).await;
+        let line = secrets.lines().find(|line| line.starts_with("TOTP_SECRETS"));
+        line.and_then(|line| line.split_whitespace().last()?.parse::<u32>().ok()).unwrap_or(0)
+    };
+    let before = count().await;
+    busy.enable_two_factor().await;
+    let body = json!({ "current_password": PASSWORD, "new_password": "copper-meadow-58-lattice" });
+    assert_eq!(busy.put("/auth/password", &body).await.status, 200);
+    assert_eq!(count().await, before + 2, "the account's and the former one");
 }
 
 #[tokio::test]

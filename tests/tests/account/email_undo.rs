@@ -90,3 +90,68 @@ async fn an_email_that_hangs_is_given_up_before_the_runtime_ends_its_work() {
     let reply = edge.anonymous().register(&edge.new_email(), PASSWORD).await;
     assert_eq!((reply.status, &reply.body["code"]), (503, &json!("unavailable")));
 }
+
+/// The owner's own change is a week old between a thief's change of the password and that of the address.
+#[tokio::test]
+async fn an_undo_accepts_each_password_of_the_week_before_though_an_older_one_ends() {
+    let edge = Edge::builder().databases(3).start().await.unwrap();
+    let account = edge.account().await;
+    let owner = with_password(&account, "hollow-timber-31-quiver").await;
+    let id = edge.id(&owner.email).await;
+    let owners = "former_credentials SET expires_at = unixepoch() + 1000";
+    older(&edge, &id, owners).await;
+    let thief = with_password(&owner, THIEF).await;
+    let over = "UPDATE former_credentials SET expires_at = unixepoch() WHERE expires_at < unixepoch() + 2000";
+    edge.sql_of(&id, over, &[]).await;
+    let (_, token) = moved(&edge, &thief).await;
+    let reply = undo(&edge, &token, PASSWORD, "").await;
+    reply.assert_error(403, "wrong_password", "more than a week old");
+    let reply = undo(&edge, &token, &owner.password, "").await;
+    assert_eq!(reply.status, 204, "{}", reply.body);
+    assert_eq!(sign_in(&edge, &owner.email, NEW).await, 200);
+}
+
+/// A thief fills the places with changes to the same password, and waits until they end.
+#[tokio::test]
+async fn a_thief_s_many_changes_push_out_no_password_of_the_owner_s() {
+    let edge = Edge::builder().databases(3).start().await.unwrap();
+    for is_owners_change_last in [false, true] {
+        let mut account = edge.account().await;
+        for _ in 0..9 {
+            account = with_password(&account, PASSWORD).await;
+        }
+        let id = edge.id(&account.email).await;
+        let rows = format!("former_credentials WHERE account_id = '{id}'");
+        assert!(edge.count(&rows).await <= 5, "each costs a comparison");
+        older(&edge, &id, "former_credentials SET expires_at = unixepoch() + 1000").await;
+        let mut thief = account;
+        if is_owners_change_last {
+            thief = with_password(&thief, "hollow-timber-31-quiver").await;
+        }
+        for password in [THIEF, "marble-candle-77-otter"] {
+            thief = with_password(&thief, password).await;
+        }
+        let over = "UPDATE former_credentials SET expires_at = unixepoch() WHERE expires_at < unixepoch() + 2000";
+        edge.sql_of(&id, over, &[]).await;
+        let (_, token) = moved(&edge, &thief).await;
+        let reply = undo(&edge, &token, PASSWORD, "").await;
+        assert_eq!(reply.status, 204, "{is_owners_change_last}: {}", reply.body);
+    }
+}
+
+#[tokio::test]
+async fn an_undo_with_a_code_keeps_the_authenticator_that_the_owner_has_turned_on_this_week() {
+    let edge = Edge::builder().databases(3).start().await.unwrap();
+    let account = edge.account().await;
+    let (authenticator, codes) = account.enable_two_factor().await;
+    let new = edge.new_email();
+    let body = json!({ "email": new, "password": PASSWORD, "totp_code": codes[0] });
+    assert_eq!(account.post("/auth/change-email", &body).await.status, 202);
+    assert_eq!(confirm(&edge, &link(&edge, &new, ASKED, 1).await).await.status, 200);
+    let token = link(&edge, &account.email, AWAY, 1).await;
+    let moved = Account { email: new, ..account.clone() };
+    let code = edge.fresh_code(&moved, &authenticator).await;
+    assert_eq!(undo(&edge, &token, PASSWORD, &code).await.status, 204);
+    let login = edge.anonymous().login(&account.email, NEW).await;
+    login.assert_error(401, "totp_required", "still on");
+}

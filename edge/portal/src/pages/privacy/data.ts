@@ -128,7 +128,7 @@ export const KEPT: readonly Kept[] = [
     row: "former passwords and second factors",
     what: "Your former password",
     how: "Its hash and your former authenticator’s sealed secret, so that you get your account back from someone who changed them and then its address.",
-    until: "a week after the change",
+    until: "a week after the change, or after the change of the address that follows it",
   },
   {
     row: "recoveries by an operator",
