@@ -83,6 +83,7 @@ async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Opt
                 is_passkey: key.is_passkey != 0,
                 name: key.name,
                 created_at: i64::try_from(key.created_at).unwrap_or_default(),
+                replaced_at: i64::try_from(key.replaced_at).unwrap_or_default(),
             })
             .collect();
         let last = notice.last_deed();

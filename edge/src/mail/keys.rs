@@ -9,6 +9,8 @@ pub struct SuspendedKey {
     pub name: String,
     /// Creation time in Unix seconds.
     pub created_at: i64,
+    /// Time of its last replacement in Unix seconds; 0 if there was none.
+    pub replaced_at: i64,
 }
 
 /// Lists the keys and passkeys that a recovery of the account has suspended: a reset of the password, signing out everywhere,
@@ -20,29 +22,33 @@ pub fn keys_suspended(
     last: Option<&Deed>,
 ) -> Mail {
     let rows = keys.iter().map(|key| {
-        let made = shown(key.created_at).unwrap_or_default();
-        (if key.is_passkey { "Passkey" } else { "Key" }, format!("{}, made {made}", key.name))
+        let (deed, at) = match key.replaced_at {
+            0 => ("made", key.created_at),
+            at => ("replaced", at),
+        };
+        let at = shown(at).unwrap_or_default();
+        (if key.is_passkey { "Passkey" } else { "Key" }, format!("{}, {deed} {at}", key.name))
     });
     let has = |is_passkey| keys.iter().any(|key| key.is_passkey == is_passkey);
     let (subject, text, label, page) = match (has(false), has(true)) {
         (true, true) => (
             "API keys and passkeys wait for your confirmation",
-            "Your account was recovered, or you signed out everywhere. API keys and passkeys made within the seven days before \
-             are suspended, in case someone else made them:",
+            "Your account was recovered, or you signed out everywhere. API keys and passkeys made or replaced at most seven \
+             days before that began are suspended, in case someone else did it:",
             "See the passkeys",
             "settings#passkeys",
         ),
         (false, true) => (
             "Passkeys wait for your confirmation",
-            "Your account was recovered, or you signed out everywhere. Passkeys made within the seven days before are suspended, \
-             in case someone else made them:",
+            "Your account was recovered, or you signed out everywhere. Passkeys made at most seven days before that began are \
+             suspended, in case someone else made them:",
             "See the passkeys",
             "settings#passkeys",
         ),
         (_, false) => (
             "API keys wait for your confirmation",
-            "Your account was recovered, or you signed out everywhere. API keys made within the seven days \
-             before are suspended, in case someone else made them:",
+            "Your account was recovered, or you signed out everywhere. API keys made or replaced at most seven days before \
+             that began are suspended, in case someone else did it:",
             "See the keys",
             "api-key",
         ),
@@ -73,6 +79,7 @@ mod tests {
             is_passkey,
             name: name.to_owned(),
             created_at: 1_795_219_199,
+            replaced_at: 0,
         };
         let listed =
             |keys: &[SuspendedKey]| keys_suspended("https://portal.example", "Ann", keys, None);
@@ -80,6 +87,9 @@ mod tests {
         let text = mail.to_text(None);
         assert!(text.contains("shop, made 20 November 2026, 23:59 UTC"), "{text}");
         assert!(text.contains("https://portal.example/api-key"), "{text}");
+        let replaced = SuspendedKey { replaced_at: 1_795_305_599, ..key("shop", false) };
+        let text = listed(&[replaced]).to_text(None);
+        assert!(text.contains("shop, replaced 21 November 2026, 23:59 UTC"), "{text}");
         assert!(!mail.to_html(None).contains("<b>,"));
         let text = listed(&[key("laptop", true)]).to_text(None);
         assert!(text.contains("Passkey: laptop, made 20 November 2026, 23:59 UTC"), "{text}");

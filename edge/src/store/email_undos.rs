@@ -165,6 +165,6 @@ pub async fn undo(
         (FORGET_CODES, of_account),
     ];
     // Keys and passkeys that a thief made wait for the owner's confirmation.
-    statements.extend(suspensions::by_reset(&account, new_password_hash));
+    statements.extend(suspensions::by_undo(&account, new_password_hash, &change.id));
     database.batch(&statements).await?.any(1)
 }

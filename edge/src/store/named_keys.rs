@@ -320,7 +320,7 @@ const REPLACE_FIRST: &str = concat!(
     " RETURNING key_version"
 );
 const REPLACE_NAMED: &str = concat!(
-    "UPDATE named_keys SET version = version + 1, suspended = 0 WHERE account_id = ?1
+    "UPDATE named_keys SET version = version + 1, suspended = 0, replaced_at = unixepoch() WHERE account_id = ?1
        AND EXISTS (SELECT 1 FROM accounts WHERE ",
     may_replace!(),
     ")"

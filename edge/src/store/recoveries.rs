@@ -82,17 +82,20 @@ const PENDING: &str = notice!(
 const SET_MAILED: &str =
     concat!("UPDATE recoveries SET mailed_at = unixepoch() WHERE ", TO_BE_MAILED);
 
-/// Marks the recoveries that take effect with this transaction. A frozen account waits.
+/// Marks the recoveries that take effect with this transaction: their time is negated. A frozen account waits.
 const MARK_DUE: &str = concat!(
-    "UPDATE recoveries SET due_at = 0 WHERE due_at <= unixepoch()
+    "UPDATE recoveries SET due_at = -due_at WHERE due_at BETWEEN 0 AND unixepoch()
        AND account_id IN (SELECT id FROM accounts WHERE ",
     HAS_SECOND_FACTOR,
     ")"
 );
-const OF_DUE: &str = "account_id IN (SELECT account_id FROM recoveries WHERE due_at = 0)";
-const IS_DUE: &str = "id IN (SELECT account_id FROM recoveries WHERE due_at = 0)";
+const OF_DUE: &str = "account_id IN (SELECT account_id FROM recoveries WHERE due_at < 0)";
+const IS_DUE: &str = "id IN (SELECT account_id FROM recoveries WHERE due_at < 0)";
 const RECOVERED: &str = notice!("account_recovered", IS_DUE);
-const SUSPEND: [&str; 3] = suspend!(IS_DUE);
+/// Counted from the start of the recovery: a thief's things may be from shortly before it.
+const STARTED_AT: &str =
+    "(SELECT -r.due_at - 3 * 86400 FROM recoveries r WHERE r.account_id = k.account_id)";
+const SUSPEND: [&str; 3] = suspend!(IS_DUE, STARTED_AT);
 /// `?1` the hash of a password that nobody knows.
 const END_SECOND_FACTOR: &str = concat!(
     "UPDATE accounts SET totp_secret = NULL, totp_pending = NULL, password_hash = ?1 WHERE ",
@@ -101,7 +104,7 @@ const END_SECOND_FACTOR: &str = concat!(
 const END_SESSIONS: &str = concat!("DELETE FROM sessions WHERE ", OF_DUE);
 const FORGET_CODES: &str = concat!("DELETE FROM recovery_codes WHERE ", OF_DUE);
 const FORGET_FORMER: &str = concat!("DELETE FROM former_credentials WHERE ", OF_DUE);
-const DELETE_DUE: &str = "DELETE FROM recoveries WHERE due_at = 0";
+const DELETE_DUE: &str = "DELETE FROM recoveries WHERE due_at < 0";
 
 const SELECT_ANY: &str = "SELECT 1 AS one FROM recoveries LIMIT 1";
 

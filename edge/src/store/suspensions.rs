@@ -1,41 +1,46 @@
-//! Recovery of an account suspends what a thief may have added to it: named keys and passkeys of the last seven days, until
-//! the owner confirms each.
+//! Recovery of an account suspends what a thief may have added to it: named keys and passkeys that were made since seven days
+//! before it began, and keys that were replaced since then, until the owner confirms each.
 
 use serde::Deserialize;
 
 use super::{IN_SESSION, notices::notice};
 use crate::{
     account::AccountId,
-    cf::database::{Database, Statement},
+    cf::database::{Database, Param, Statement},
     error::Error,
 };
 
-pub(super) const YOUNG: &str = "suspended = 0 AND created_at > unixepoch() - 7 * 86400";
+/// Start of a recovery that ends at the same moment.
+const NOW: &str = "unixepoch()";
 
-/// Suspends the young keys and passkeys of the accounts that a condition selects, and tells their owners before.
+/// Suspends the young keys and passkeys of the accounts that a condition selects, and tells their owners before. `$start` is the
+/// time in Unix seconds when the recovery of the account `k.account_id` began.
 macro_rules! suspend {
-    ($condition:expr) => {
+    ($condition:expr, $start:expr) => {
         [
             notice!(
                 "keys_suspended",
-                "(EXISTS (SELECT 1 FROM named_keys WHERE account_id = accounts.id AND ",
-                crate::store::suspensions::YOUNG,
-                ") OR EXISTS (SELECT 1 FROM passkeys WHERE account_id = accounts.id AND ",
-                crate::store::suspensions::YOUNG,
-                ")) AND ",
+                "(EXISTS (SELECT 1 FROM named_keys k WHERE k.account_id = accounts.id
+                    AND k.suspended = 0 AND max(k.created_at, k.replaced_at) > ",
+                $start,
+                " - 7 * 86400) OR EXISTS (SELECT 1 FROM passkeys k WHERE k.account_id = accounts.id
+                    AND k.suspended = 0 AND k.created_at > ",
+                $start,
+                " - 7 * 86400)) AND ",
                 $condition
             ),
             constcat::concat!(
-                "UPDATE named_keys SET suspended = 1 WHERE ",
-                crate::store::suspensions::YOUNG,
-                " AND account_id IN (SELECT id FROM accounts WHERE ",
+                "UPDATE named_keys AS k SET suspended = 1
+                 WHERE k.suspended = 0 AND max(k.created_at, k.replaced_at) > ",
+                $start,
+                " - 7 * 86400 AND k.account_id IN (SELECT id FROM accounts WHERE ",
                 $condition,
                 ")"
             ),
             constcat::concat!(
-                "UPDATE passkeys SET suspended = 1 WHERE ",
-                crate::store::suspensions::YOUNG,
-                " AND account_id IN (SELECT id FROM accounts WHERE ",
+                "UPDATE passkeys AS k SET suspended = 1 WHERE k.suspended = 0 AND k.created_at > ",
+                $start,
+                " - 7 * 86400 AND k.account_id IN (SELECT id FROM accounts WHERE ",
                 $condition,
                 ")"
             ),
@@ -45,17 +50,34 @@ macro_rules! suspend {
 pub(super) use suspend;
 
 /// `?2` the hash of a password that has just been set by a mailed link.
-const BY_RESET: [&str; 3] = suspend!("id = ?1 AND password_hash = ?2");
+const BY_RESET: [&str; 3] = suspend!("id = ?1 AND password_hash = ?2", NOW);
+/// `?3` the undone change of the address, which a thief may have asked for long before the undo.
+const BY_UNDO: [&str; 3] = suspend!(
+    "id = ?1 AND password_hash = ?2",
+    "(SELECT c.asked_at FROM email_changes c WHERE c.id = ?3)"
+);
 /// The account is its owner's: a former password, which others may know, undoes nothing from now on.
 const FORGET_FORMER: &str = "DELETE FROM former_credentials WHERE account_id = ?1
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 /// `?2` session.
-const BY_SESSION: [&str; 3] = suspend!(IN_SESSION);
+const BY_SESSION: [&str; 3] = suspend!(IN_SESSION, NOW);
 
 /// The statements behind a new password that was set by a mailed link, in its transaction.
 pub(super) fn by_reset<'a>(account: &'a str, new_hash: &'a str) -> [Statement<'a>; 4] {
     let [notice, keys, passkeys] = BY_RESET;
     [notice, keys, passkeys, FORGET_FORMER].map(|sql| (sql, vec![account.into(), new_hash.into()]))
+}
+
+/// The statements behind an undone change of the address, in its transaction.
+pub(super) fn by_undo<'a>(
+    account: &'a str,
+    new_hash: &'a str,
+    change: &'a str,
+) -> [Statement<'a>; 4] {
+    let params: Vec<Param<'a>> = vec![account.into(), new_hash.into()];
+    let [notice, keys, passkeys] =
+        BY_UNDO.map(|sql| (sql, [params.clone(), vec![change.into()]].concat()));
+    [notice, keys, passkeys, (FORGET_FORMER, params)]
 }
 
 /// The statements before all sessions end, in that transaction.
@@ -70,11 +92,13 @@ pub struct SuspendedRow {
     pub name: String,
     /// Unix seconds.
     pub created_at: u64,
+    /// Unix seconds; 0 if it never was.
+    pub replaced_at: u64,
 }
 
 const LIST: &str = "
-    SELECT 0 AS is_passkey, name, created_at FROM named_keys WHERE account_id = ?1 AND suspended = 1
-    UNION ALL SELECT 1, name, created_at FROM passkeys WHERE account_id = ?1 AND suspended = 1
+    SELECT 0 AS is_passkey, name, created_at, replaced_at FROM named_keys WHERE account_id = ?1 AND suspended = 1
+    UNION ALL SELECT 1, name, created_at, 0 FROM passkeys WHERE account_id = ?1 AND suspended = 1
     ORDER BY 1, 3, 2";
 
 /// The keys, then the passkeys of an account that wait for confirmation.

@@ -155,3 +155,48 @@ async fn an_undo_with_a_code_keeps_the_authenticator_that_the_owner_has_turned_o
     let login = edge.anonymous().login(&account.email, NEW).await;
     login.assert_error(401, "totp_required", "still on");
 }
+
+/// A thief adds a passkey an hour before the move, and the owner undoes that half an hour before the link ends.
+#[tokio::test]
+async fn an_undo_suspends_what_was_made_in_the_week_before_the_change_was_asked_for() {
+    let edge = Edge::builder().databases(3).start().await.unwrap();
+    let account = edge.account().await;
+    let id = edge.id(&account.email).await;
+    let (old, _) = account.add_passkey("owner's").await;
+    older(&edge, &id, "passkeys SET created_at = created_at - 8 * 86400").await;
+    let (passkey, _) = account.add_passkey("thief's").await;
+    let (_, token) = changed(&edge, &account).await;
+    older(&edge, &id, "passkeys SET created_at = created_at - 7 * 86400 - 1800").await;
+    older(&edge, &id, "email_changes SET asked_at = asked_at - 7 * 86400 + 1800").await;
+    assert_eq!(undo(&edge, &token, PASSWORD, "").await.status, 204);
+    let anonymous = edge.anonymous();
+    let reply = anonymous.sign_in_with(&passkey).await;
+    reply.assert_error(401, "passkey_suspended", "made an hour before the change");
+    assert_eq!(anonymous.sign_in_with(&old).await.status, 200, "made eight days before it");
+    let title = "Passkeys wait for your confirmation";
+    edge.mailbox().wait_for_titled(&account.email, title, 1).await.unwrap();
+}
+
+/// A thief replaces the owner's keys and has their texts.
+#[tokio::test]
+async fn keys_that_were_replaced_in_the_week_before_a_recovery_wait_for_their_owner() {
+    let edge = Edge::builder().databases(3).start().await.unwrap();
+    let account = edge.account().await;
+    let id = edge.id(&account.email).await;
+    let terms = json!({ "name": "shop", "rights": ["checks"] });
+    account.named_key(&terms).await;
+    older(&edge, &id, "named_keys SET created_at = created_at - 8 * 86400").await;
+    let body = json!({ "password": PASSWORD });
+    let reply = account.post("/keys/replace-all", &body).await;
+    let key = reply.body["keys"][0]["api_key"].as_str().unwrap().to_owned();
+    let anonymous = edge.anonymous();
+    assert_eq!(anonymous.check_with_key(&key, "no address").await.status, 200);
+    assert_eq!(anonymous.forgot_password(&account.email).await.status, 200);
+    let token = link(&edge, &account.email, "Set a new password", 1).await;
+    assert_eq!(anonymous.reset_password(&token, NEW).await.status, 200);
+    let reply = anonymous.check_with_key(&key, "no address").await;
+    assert_eq!((reply.status, &reply.body["code"]), (401, &json!("key_suspended")));
+    let title = "API keys wait for your confirmation";
+    let mail = edge.mailbox().wait_for_titled(&account.email, title, 1).await.unwrap();
+    assert!(mail.text.contains("Key: shop, replaced "), "{}", mail.text);
+}

@@ -32,14 +32,17 @@ async fn start(edge: &Edge, email: &str) {
     assert_eq!(pending(edge, email).await, 1);
 }
 
-/// Makes days pass for the recoveries of one account.
+/// Makes days pass for the recoveries and passkeys of one account.
 async fn pass(edge: &Edge, email: &str, days: u32) {
     let id = edge.id(email).await;
-    let sql = format!(
-        "UPDATE recoveries SET due_at = due_at - {days} * 86400, mailed_at = mailed_at - {days} * 86400
-         WHERE account_id = ?1"
-    );
-    edge.sql_of(&id, &sql, &[json!(id)]).await;
+    for (table, times) in
+        [("recoveries", ["due_at", "mailed_at"].as_slice()), ("passkeys", &["created_at"])]
+    {
+        let earlier: Vec<_> =
+            times.iter().map(|time| format!("{time} = {time} - {days} * 86400")).collect();
+        let sql = format!("UPDATE {table} SET {} WHERE account_id = ?1", earlier.join(", "));
+        edge.sql_of(&id, &sql, &[json!(id)]).await;
+    }
 }
 
 async fn pending(edge: &Edge, email: &str) -> u64 {
@@ -247,6 +250,31 @@ async fn an_account_that_may_have_been_taken_over_is_not_recovered() {
     assert_eq!(service.shown(&["reactivate", &taken.email], "two_factor").await, "0");
     let reply = taken.anonymous.login(&taken.email, PASSWORD).await;
     reply.assert_error(401, "invalid_credentials", "the password is void");
+}
+
+/// The three days of the recovery aren't among the seven.
+#[tokio::test]
+async fn what_was_made_in_the_week_before_a_recovery_was_started_waits_for_the_owner() {
+    let edge = &Edge::builder().databases(3).start().await.unwrap();
+    let account = edge.account().await;
+    let email = account.email.as_str();
+    let id = edge.id(email).await;
+    let [(old, _), (young, _)] =
+        [account.add_passkey("old").await, account.add_passkey("young").await];
+    for (name, days) in [("old", 8), ("young", 5)] {
+        let older =
+            format!("UPDATE passkeys SET created_at = created_at - {days} * 86400 WHERE name = ?1");
+        edge.sql_of(&id, &older, &[json!(name)]).await;
+    }
+    account.enable_two_factor().await;
+    start(edge, email).await;
+    pass(edge, email, 3).await;
+    edge.run_scheduled().await;
+    assert_eq!(pending(edge, email).await, 0);
+    let anonymous = edge.anonymous();
+    let reply = anonymous.sign_in_with(&young).await;
+    reply.assert_error(401, "passkey_suspended", "made five days before the start");
+    assert_eq!(anonymous.sign_in_with(&old).await.status, 200, "made eight days before it");
 }
 
 // A trigger refuses each change of a frozen account, which would fail the whole run.

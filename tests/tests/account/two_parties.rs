@@ -12,6 +12,7 @@ use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 
 const OWNERS: &str = "copper-meadow-58-lattice";
+const OLDER: &str = "hollow-timber-31-quiver";
 const THIEFS: &str = "another-quarry-66-anchor";
 
 /// A step of the thief, who has a session and the password, or of the owner.
@@ -24,14 +25,16 @@ enum Step {
     SignIn,
     SignInByPasskey,
     ReplaceKey,
+    ReplaceAll,
     EndOwnersKey,
     AskForLink,
+    WeekPasses,
     OwnerSignsIn,
     OwnerFreezes,
     OwnerChecks,
 }
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 14] = [
     Step::MakeKey,
     Step::AddPasskey,
     Step::NewPassword,
@@ -39,8 +42,10 @@ const STEPS: [Step; 12] = [
     Step::SignIn,
     Step::SignInByPasskey,
     Step::ReplaceKey,
+    Step::ReplaceAll,
     Step::EndOwnersKey,
     Step::AskForLink,
+    Step::WeekPasses,
     Step::OwnerSignsIn,
     Step::OwnerFreezes,
     Step::OwnerChecks,
@@ -52,6 +57,8 @@ struct Story<'a> {
     anonymous: Anonymous,
     id: String,
     email: String,
+    /// The password before the owner's own change of it, which is the first in the story.
+    older_hash: String,
     owners_key: (String, String),
     owners_passkey: PasskeyDevice,
     authenticator: Option<Authenticator>,
@@ -60,6 +67,7 @@ struct Story<'a> {
     sessions: Vec<Account>,
     password: String,
     keys: Vec<String>,
+    has_replaced_all: bool,
     passkeys: Vec<PasskeyDevice>,
     /// The addresses that the thief has moved the account to.
     away: Vec<String>,
@@ -80,17 +88,28 @@ impl<'a> Story<'a> {
         }
         let (authenticator, codes) = if has_two_factor {
             let (authenticator, codes) = account.enable_two_factor().await;
-            // More than a week ago.
-            edge.sql_of(&id, "DELETE FROM former_credentials", &[]).await;
             (Some(authenticator), codes)
         } else {
             (None, Vec::new())
         };
+        // The owner has changed the password, and everything else was more than a week ago.
+        let mut account = account;
+        for password in [OLDER, PASSWORD] {
+            let sql = "DELETE FROM former_credentials WHERE account_id = ?1";
+            edge.sql_of(&id, sql, &[json!(id)]).await;
+            let body = json!({ "current_password": account.password, "new_password": password });
+            let reply = account.put("/auth/password", &body).await;
+            account = Account::from_credentials(&edge.anonymous(), password, &reply);
+        }
+        let sql = "SELECT password_hash FROM former_credentials WHERE account_id = ?1";
+        let rows = edge.sql_of(&id, sql, &[json!(id)]).await;
+        let older_hash = rows[0]["password_hash"].as_str().unwrap().to_owned();
         Self {
             edge,
             anonymous: edge.anonymous(),
             id,
             email: account.email.clone(),
+            older_hash,
             owners_key: (key, key_id),
             owners_passkey,
             authenticator,
@@ -98,6 +117,7 @@ impl<'a> Story<'a> {
             sessions: vec![account],
             password: PASSWORD.to_owned(),
             keys: Vec::new(),
+            has_replaced_all: false,
             passkeys: Vec::new(),
             away: Vec::new(),
         }
@@ -129,6 +149,7 @@ impl<'a> Story<'a> {
         match step {
             Step::MakeKey => with("/keys", json!({ "name": "thief's", "rights": ["checks"] })),
             Step::ReplaceKey => with("/auth/rotate-api-key", json!({})),
+            Step::ReplaceAll => with("/keys/replace-all", json!({})),
             Step::NewPassword => {
                 let body = json!({ "current_password": self.password, "new_password": THIEFS });
                 Some(session.request(Method::PUT, "/auth/password").json(&body))
@@ -154,6 +175,12 @@ impl<'a> Story<'a> {
         }
         match step {
             Step::MakeKey => self.keys.push(reply.text("api_key").to_owned()),
+            Step::ReplaceAll => {
+                let keys = reply.body["keys"].as_array().unwrap();
+                let texts = keys.iter().map(|key| key["api_key"].as_str().unwrap().to_owned());
+                self.keys.extend(texts);
+                self.has_replaced_all = true;
+            }
             Step::NewPassword => {
                 self.password = THIEFS.to_owned();
                 let session = Account::from_credentials(&self.anonymous, THIEFS, reply);
@@ -190,6 +217,13 @@ impl<'a> Story<'a> {
             Step::AskForLink => {
                 let address = self.away.last().unwrap_or(&self.email);
                 assert_eq!(self.anonymous.forgot_password(address).await.status, 200);
+            }
+            Step::WeekPasses => {
+                // Since the owner's own change of the password.
+                let sql =
+                    "DELETE FROM former_credentials WHERE account_id = ?1 AND password_hash = ?2";
+                let params = [json!(self.id), json!(self.older_hash)];
+                self.edge.sql_of(&self.id, sql, &params).await;
             }
             Step::OwnerSignsIn => {
                 let code = match &self.authenticator {
@@ -279,7 +313,8 @@ impl<'a> Story<'a> {
         // What was frozen for a day may be recovered after it.
         let sql = "UPDATE accounts SET frozen_until = 0 WHERE id = ?1";
         self.edge.sql_of(&self.id, sql, &[json!(self.id)]).await;
-        let late = [Step::MakeKey, Step::SignIn, Step::NewPassword, Step::ReplaceKey];
+        let late =
+            [Step::MakeKey, Step::SignIn, Step::NewPassword, Step::ReplaceKey, Step::ReplaceAll];
         let two = [*late.choose(random).unwrap(), *late.choose(random).unwrap()];
         let owners = self.recovery().await;
         let thiefs = two.map(|step| (step, self.request(step)));
@@ -321,7 +356,9 @@ impl<'a> Story<'a> {
         }
         for key in &self.keys {
             let reply = anonymous.check_with_key(key, "no address").await;
-            assert_eq!((reply.status, &reply.body["code"]), (401, &json!("key_suspended")));
+            let is_dead = self.has_replaced_all && reply.body["code"] == "invalid_api_key";
+            let code = if is_dead { "invalid_api_key" } else { "key_suspended" };
+            assert_eq!((reply.status, &reply.body["code"]), (401, &json!(code)));
         }
         for device in &self.passkeys {
             let reply = anonymous.sign_in_with(device).await;
@@ -330,7 +367,7 @@ impl<'a> Story<'a> {
         self.edge.sql("DELETE FROM throttles", &[]).await;
         let code = self.owners_code().await.unwrap_or_default();
         for email in self.away.iter().chain([&self.email]) {
-            for password in [PASSWORD, THIEFS] {
+            for password in [OLDER, PASSWORD, THIEFS] {
                 let reply = anonymous.login_with_code(email, password, &code).await;
                 reply.assert_error(401, "invalid_credentials", "a password that the thief knows");
             }
@@ -351,7 +388,7 @@ impl<'a> Story<'a> {
         let reply = anonymous.sign_in_with(&self.owners_passkey).await;
         assert_eq!(reply.status, 200, "the owner's passkey: {}", reply.body);
         let reply = anonymous.check_with_key(&self.owners_key.0, "no address").await;
-        let sql = "SELECT 1 AS one FROM named_keys WHERE id = ?1";
+        let sql = "SELECT 1 AS one FROM named_keys WHERE id = ?1 AND version = 1";
         let key = self.owners_key.1.strip_prefix("key_").unwrap_or(&self.owners_key.1);
         let is_there = !self.edge.sql_of(&self.id, sql, &[json!(key)]).await.is_empty();
         assert_eq!(reply.status == 200, is_there, "the owner's key: {}", reply.body);

@@ -143,7 +143,7 @@ function Item({ listed, twoFactor, email, onEnded, onChanged }: ItemProps) {
         },
       }}
       confirming={{
-        text: "It was made within the seven days before your account was recovered or you signed out everywhere. Confirm it only if you made it.",
+        text: "Your account was recovered, or you signed out everywhere. This key was made or replaced at most seven days before that began. Confirm it only if that was you.",
         act: async (proof) => {
           await call("post", "/v1/keys/{id}/confirm", "session", proof, { id });
           await onChanged();

@@ -143,7 +143,7 @@ function Item({ passkey, email, twoFactor, onChanged }: ItemProps) {
         },
       }}
       confirming={{
-        text: "It was added within the seven days before your account was recovered or you signed out everywhere. Confirm it only if you added it.",
+        text: "Your account was recovered, or you signed out everywhere. This passkey was added at most seven days before that began. Confirm it only if you added it.",
         act: async (proof) => {
           await call("post", "/v1/auth/passkeys/{id}/confirm", "session", proof, { id });
           await onChanged();
