@@ -29,8 +29,7 @@ const MOST: u64 = 50;
 /// [`Error::unavailable`] when a database fails; the scheduled run continues.
 pub async fn advance(app: &App, change: EmailChange) -> Result<Option<EmailChange>, Error> {
     let (database, directory) = (app.databases.of(change.account_id)?, app.databases.directory());
-    let [new, old] = [&change.new_email, &change.old_email].map(|email| hash(app, email));
-    let (new, account, now) = (new?, change.account_id, clock::now());
+    let (new, account, now) = (hash(app, &change.new_email)?, change.account_id, clock::now());
     let change = if change.state != "moving" {
         Some(change)
     } else if addresses::take(directory, &new, account, now).await? {
@@ -39,24 +38,25 @@ pub async fn advance(app: &App, change: EmailChange) -> Result<Option<EmailChang
         email_changes::give_up(database, &change).await?
     };
     let Some(change) = change else { return Ok(None) };
+    // The directory has one row for all spellings of an address.
+    let current = hash(app, &change.email)?;
     match change.state.as_str() {
-        // Skips the email if the account is back at the old address.
-        "moved" if change.email != change.old_email => {
-            let old = old?;
-            let tombstone = email_changes::tombstone(database, &old).await?;
-            let until = now.saturating_add(email_changes::UNDOABLE);
-            addresses::reserve(directory, &old, account, until, tombstone).await?;
-        }
-        "undone" => {
-            if change.email == change.old_email {
-                addresses::take(directory, &old?, account, now).await?;
+        "moved" => {
+            let old = hash(app, &change.old_email)?;
+            // Otherwise the account is back at the old address.
+            if old != current {
+                let tombstone = email_changes::tombstone(database, &old).await?;
+                let until = now.saturating_add(email_changes::UNDOABLE);
+                addresses::reserve(directory, &old, account, until, tombstone).await?;
             }
-            if change.email != change.new_email {
+        }
+        "undone" | "void" => {
+            if change.state == "undone" && hash(app, &change.old_email)? == current {
+                addresses::take(directory, &current, account, now).await?;
+            }
+            if new != current {
                 addresses::release(directory, &new, account).await?;
             }
-        }
-        "void" if change.email != change.new_email => {
-            addresses::release(directory, &new, account).await?;
         }
         _ => {}
     }

@@ -94,7 +94,13 @@ pub async fn change(
     member.check_password(&app, &context, &client, &body.password).await?;
     let factor = member.second_factor();
     let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
-    let may_mail = count(&app, &client, &member, &hash).await?;
+    let message = "Open the link in the email at the new address within 24 hours. There is none if that address has an \
+                   account already.";
+    let reply = (StatusCode::ACCEPTED, Json(EmailChangeMailed { message }));
+    if !count(&app, &client, &member, &hash).await? {
+        // No new link: the last one must stay valid.
+        return Ok(reply);
+    }
     let account = member.account.id;
     let token = MailedToken::new(account.database(), random::bytes()?);
     let (id, now) = (random::identifier()?, clock::now());
@@ -111,12 +117,8 @@ pub async fn change(
     }
     factor.accepted(&app, &context, right).await;
     context.notify(&app, account);
-    if may_mail {
-        mail_link(&app, &context, &member, address, hash, token, id);
-    }
-    let message = "Open the link in the email at the new address within 24 hours. There is none if that address has an \
-                   account already.";
-    Ok((StatusCode::ACCEPTED, Json(EmailChangeMailed { message })))
+    mail_link(&app, &context, &member, address, hash, token, id);
+    Ok(reply)
 }
 
 pub(super) fn own_hash(app: &App, email: &str) -> Result<AccountHash, Error> {
@@ -230,7 +232,8 @@ pub async fn confirm(
         return Err(Error::wrong_password());
     }
     attempt.give_back(app.databases.directory()).await;
-    let change = email_changes::begin(database, &token.hash, clock::now()).await?;
+    let verified = &owner.password_hash;
+    let change = email_changes::begin(database, &token.hash, verified, clock::now()).await?;
     let change = change.ok_or_else(Error::invalid_change_token)?;
     let change = advance(&app, change).await?.ok_or_else(Error::invalid_change_token)?;
     if change.state != "moved" {

@@ -5,7 +5,7 @@
 //! |---|---|---|
 //! | 1. the link is used: the change is `moving` | account | the scheduled run goes on with 2 |
 //! | 2. the directory names the account under the new address, too | directory | the account is signed in to under both; the run goes on with 2 |
-//! | 3. the account has the new address, if it still has the old one | account | the run goes on with 4 |
+//! | 3. the account has the new address, if it still has the old one and its password | account | the run goes on with 4 |
 //! | 4. the directory reserves the old address for a week, or forgets the new one where 3 came to nothing | directory | the run does 4 again |
 //! | 5. the change is settled | account | |
 //!
@@ -143,25 +143,28 @@ const BEGIN: &str = "UPDATE email_changes SET state = 'moving', settled = 0, old
     FROM accounts a
     WHERE a.id = email_changes.account_id AND email_changes.token_hash = ?1 AND email_changes.state = 'asked'
       AND email_changes.expires_at > ?2 AND a.state = 'confirmed' AND a.frozen_until <= ?2
-      AND a.email <> email_changes.new_email";
+      AND a.email <> email_changes.new_email AND a.password_hash = ?3";
 
 /// Consumes the link sent to the new mailbox. Returns `None` if the link is unknown, used, replaced
-/// or expired, or the account is frozen.
+/// or expired, the account is frozen, or its password isn't the verified one any more.
 pub async fn begin(
     database: &Database,
     token: &TokenHash,
+    verified_hash: &str,
     now: u64,
 ) -> Result<Option<EmailChange>, Error> {
-    let params = vec![token.as_str().into(), now.into()];
-    database.batch(&[(BEGIN, params.clone()), (BY_TOKEN, params)]).await?.first(1)
+    let link: Vec<Param<'_>> = vec![token.as_str().into(), now.into()];
+    let begin = [link.clone(), vec![verified_hash.into()]].concat();
+    database.batch(&[(BEGIN, begin), (BY_TOKEN, link)]).await?.first(1)
 }
 
 // Parameters of the following statements: `?1` change, `?2` hash of the new address, `?3` today,
 // `?4` now.
 
-/// Selects the account of a running change if it still has the previous address.
+/// Selects the account of a running change if it still has the previous address and password: a reset in between voids it.
 const MOVES: &str = "state = 'confirmed' AND frozen_until <= ?4 AND EXISTS (SELECT 1 FROM email_changes c
-    WHERE c.id = ?1 AND c.account_id = accounts.id AND c.state = 'moving' AND c.old_email = accounts.email)";
+    WHERE c.id = ?1 AND c.account_id = accounts.id AND c.state = 'moving' AND c.old_email = accounts.email
+      AND c.old_password_hash = accounts.password_hash)";
 /// Removes the rest of an interrupted registration of the new address.
 const REMOVE_STRAY: &str = "DELETE FROM accounts WHERE address_hash = ?2 AND state = 'unconfirmed'
     AND EXISTS (SELECT 1 FROM email_changes WHERE id = ?1 AND state = 'moving')";

@@ -60,8 +60,10 @@ const CHALLENGES: &str = concat!(
     "DELETE FROM used_challenges WHERE hash IN (SELECT hash FROM used_challenges WHERE expires_at <= ?1",
     MOST
 );
+/// The directory may still have to follow an unsettled change.
 const EMAIL_CHANGES: &str = concat!(
-    "DELETE FROM email_changes WHERE id IN (SELECT id FROM email_changes WHERE expires_at <= ?1",
+    "DELETE FROM email_changes WHERE id IN (
+       SELECT id FROM email_changes WHERE expires_at <= ?1 AND settled = 1",
     MOST
 );
 const FORMER_CREDENTIALS: &str = concat!(

@@ -16,7 +16,7 @@ const NEW: &str = "copper-meadow-58-lattice";
 const RESET: &str = "Set a new password";
 
 /// Waits until the Worker has made this many round trips to D1 since the counts were last read.
-async fn wait_for_trips(edge: &Edge, trips: u64) {
+pub(super) async fn wait_for_trips(edge: &Edge, trips: u64) {
     let mut trip_count = 0;
     for _ in 0..600 {
         trip_count += edge.counts().await.d1_trips;

@@ -177,6 +177,114 @@ async fn an_undo_suspends_what_was_made_in_the_week_before_the_change_was_asked_
     edge.mailbox().wait_for_titled(&account.email, title, 1).await.unwrap();
 }
 
+/// The password was compared before the owner's reset, and the address is moved after it.
+#[tokio::test]
+async fn a_confirmation_in_flight_loses_against_a_reset() {
+    let edge = Edge::builder().shimmed().start().await.unwrap();
+    // The trips: the account, the count, the count back, the beginning, the directory, the move.
+    for trip in 1..=5 {
+        let account = edge.account().await;
+        let email = account.email.as_str();
+        let new = edge.new_email();
+        edge.sql("DELETE FROM throttles", &[]).await;
+        assert_eq!(ask(&account, &new, PASSWORD).await.status, 202);
+        let token = link(&edge, &new, ASKED, 1).await;
+        assert_eq!(edge.anonymous().forgot_password(email).await.status, 200);
+        let reset = link(&edge, email, "Set a new password", 1).await;
+        edge.wait_for_reset_mails().await;
+        edge.counts().await;
+        let hold = Fault { part: "d1", skip: trip, times: 1, delay_ms: 8_000, ..Fault::default() };
+        edge.fail(&[hold]).await;
+        let attack = {
+            let (anonymous, token) = (edge.anonymous(), token.clone());
+            let body = json!({ "token": token, "password": PASSWORD });
+            tokio::spawn(async move { anonymous.post("/auth/confirm-email", &body).await })
+        };
+        super::codes::wait_for_trips(&edge, u64::from(trip) + 1).await;
+        let reply = edge.anonymous().reset_password(&reset, NEW).await;
+        assert_eq!(reply.status, 200, "{trip}: {}", reply.body);
+        attack.await.unwrap().assert_error(400, "invalid_token", &format!("trip {trip}"));
+        edge.run_scheduled().await;
+        assert_eq!(sign_in(&edge, email, NEW).await, 200, "{trip}");
+        assert_eq!(sign_in(&edge, &new, NEW).await, 401, "{trip}");
+    }
+}
+
+/// The directory has one row for all spellings of an address.
+#[tokio::test]
+async fn an_undo_keeps_the_address_though_the_owner_has_moved_back_to_another_spelling_of_it() {
+    let edge = Edge::builder().databases(3).start().await.unwrap();
+    for _ in 0..8 {
+        let name = edge.new_email();
+        let [upper, lower] = ["A", "a"].map(|letter| format!("{letter}{name}"));
+        let account = edge.account_of(&upper).await;
+        let (away, token) = changed(&edge, &account).await;
+        edge.sql("DELETE FROM throttles", &[]).await;
+        assert_eq!(ask(&account, &lower, PASSWORD).await.status, 202);
+        let back = link(&edge, &lower, ASKED, 1).await;
+        assert_eq!(confirm(&edge, &back).await.status, 200);
+        link(&edge, &away, AWAY, 1).await;
+        let reply = undo(&edge, &token, PASSWORD, "").await;
+        assert_eq!(reply.status, 204, "{}", reply.body);
+        edge.run_scheduled().await;
+        edge.sql("DELETE FROM throttles", &[]).await;
+        for email in [&upper, &lower] {
+            assert_eq!(sign_in(&edge, email, NEW).await, 200, "{email}");
+        }
+        assert_eq!(sign_in(&edge, &away, NEW).await, 401);
+    }
+}
+
+#[tokio::test]
+async fn an_undone_change_is_finished_though_its_time_is_over() {
+    let edge = Edge::builder().var("HOMES", "*:1").databases(3).shimmed().start().await.unwrap();
+    let account = edge.account().await;
+    let (new, token) = changed(&edge, &account).await;
+    assert!(edge.id(&new).await.starts_with("01"));
+    let unsettled = "email_changes WHERE state = 'undone' AND settled = 0";
+    let down = Fault {
+        part: "d1",
+        database: Some(0),
+        statements: &["delete addresses"],
+        times: 1_000,
+        error: "away",
+        ..Fault::default()
+    };
+    edge.fail(&[down]).await;
+    assert_eq!(undo(&edge, &token, PASSWORD, "").await.status, 204);
+    assert_eq!(edge.count(unsettled).await, 1, "the directory has failed");
+    edge.sql_in(1, "UPDATE email_changes SET expires_at = 1", &[]).await;
+    edge.run_scheduled().await;
+    assert_eq!(edge.count(unsettled).await, 1, "deleted before it was finished");
+    edge.fail(&[]).await;
+    edge.run_scheduled().await;
+    assert_eq!(edge.count("email_changes").await, 0);
+    let id = edge.id(&account.email).await;
+    assert_eq!(edge.count(&format!("addresses WHERE account_id = '{id}'")).await, 1);
+    assert_eq!(sign_in(&edge, &account.email, NEW).await, 200);
+}
+
+#[tokio::test]
+async fn a_request_beyond_the_emails_of_an_address_changes_nothing() {
+    let edge = Edge::builder().start().await.unwrap();
+    let account = edge.account().await;
+    let new = edge.new_email();
+    let (mut replies, mut token) = (Vec::new(), String::new());
+    for nth in 1..=3 {
+        let reply = ask(&account, &new, PASSWORD).await;
+        replies.push((reply.status, reply.body));
+        if nth < 3 {
+            token = link(&edge, &new, ASKED, nth).await;
+        }
+    }
+    assert_eq!(replies[0].0, 202);
+    assert!(replies.iter().all(|reply| *reply == replies[0]), "{replies:?}");
+    assert_eq!(confirm(&edge, &token).await.status, 200, "the last link works");
+    link(&edge, &account.email, AWAY, 1).await;
+    let mails = edge.mailbox().mails_to(&new);
+    assert_eq!(mails.iter().filter(|mail| mail.subject == ASKED).count(), 2);
+}
+
 /// A thief replaces the owner's keys and has their texts.
 #[tokio::test]
 async fn keys_that_were_replaced_in_the_week_before_a_recovery_wait_for_their_owner() {

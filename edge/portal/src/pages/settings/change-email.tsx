@@ -27,7 +27,8 @@ export function ChangeEmail({ email, twoFactor }: ChangeEmailProps) {
         <Notice tone="good">
           <p>
             Open the link we’ve sent to <strong class="address">{mailed}</strong> within 24 hours. Nothing
-            changes until then. No email? That address may have an account already.
+            changes until then. No email? We send at most two an hour to an address, and the last link keeps
+            working. Or the address has an account already.
           </p>
         </Notice>
       )}
