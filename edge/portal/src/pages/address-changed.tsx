@@ -7,7 +7,7 @@ import { mailedToken } from "../mailed-token";
 import { Actions } from "../ui/actions";
 import { LinkButton } from "../ui/button";
 import { Card } from "../ui/card";
-import { CODE_PROBLEMS, CodeField, codeMistake, plainCode } from "../ui/code-field";
+import { CODE_PROBLEMS, DigitsField, digitsMistake, plainCode } from "../ui/code-field";
 import { Field } from "../ui/field";
 import { Form, type Mistakes, useSubmission } from "../ui/form";
 import { BrokenLink } from "../ui/mailed-link";
@@ -123,7 +123,7 @@ function Undo({ token, onUseless, onUndone }: PartProps & { onUndone: () => void
         check={() => ({
           password: password === "" ? "Enter your previous password." : undefined,
           fresh: passwordMistake(fresh),
-          code: coded ? codeMistake(code) : undefined,
+          code: coded ? digitsMistake(code) : undefined,
         })}
         onMistakes={setMistakes}
         shownAtField={["wrong_password", "invalid_password", ...CODE_PROBLEMS]}
@@ -153,7 +153,13 @@ function Undo({ token, onUseless, onUndone }: PartProps & { onUndone: () => void
           mistake={mistakes.fresh ?? submission.told(["invalid_password"])}
         />
         {coded && (
-          <CodeField value={code} onValue={setCode} mistake={mistakes.code} submission={submission} focused />
+          <DigitsField
+            value={code}
+            onValue={setCode}
+            mistake={mistakes.code ?? submission.told(CODE_PROBLEMS)}
+            hint="The code of the authenticator that was on before the change. Recovery codes don’t work here."
+            focused
+          />
         )}
       </Form>
     </Card>

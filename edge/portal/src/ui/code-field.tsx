@@ -81,16 +81,24 @@ export function CodeField({ value, onValue, mistake, submission, focused = false
   );
 }
 
-type DigitsFieldProps = Pick<CodeFieldProps, "value" | "onValue" | "mistake" | "focused">;
+type DigitsFieldProps = Pick<CodeFieldProps, "value" | "onValue" | "mistake" | "focused"> & {
+  hint?: string;
+};
 
-export function DigitsField({ value, onValue, mistake, focused = false }: DigitsFieldProps) {
+export function DigitsField({
+  value,
+  onValue,
+  mistake,
+  focused = false,
+  hint = "The six digits that your authenticator app shows now.",
+}: DigitsFieldProps) {
   return (
     <Field
       label="Code"
       name="totp_code"
       autocomplete="one-time-code"
       inputMode="numeric"
-      hint="The six digits that your authenticator app shows now."
+      hint={hint}
       value={value}
       onValue={onValue}
       mistake={mistake}
