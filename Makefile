@@ -5,8 +5,8 @@ SHELL := /bin/bash
 export EDGE_PORT ?= 8787
 export ORIGIN_PORT ?= 8788
 
-# Bytes, gzipped. The platform takes 3 MB. Each isolate compiles the Worker at its start: 1.3 ms of CPU for 100 KB
-# (`node devtools/bench/cold-start.mjs`), so this is about 12 ms of a start; a tenth more would add a millisecond.
+# Limit in bytes, gzipped; the platform's is 3 MB. Each isolate compiles the Worker when it starts: 1.3 ms of CPU per
+# 100 KB (`node devtools/bench/cold-start.mjs`), about 12 ms in total. A tenth more would add a millisecond.
 WASM_LIMIT := 900000
 
 .PHONY: help
@@ -26,21 +26,22 @@ EDGE_SOURCES := $(shell find edge shared \( -path edge/build -o -path edge/porta
 PORTAL_SOURCES := $(shell find edge/portal \( -path edge/portal/dist -o -name schema.ts \) -prune -o -type f -print) \
 	edge/openapi.json edge/data/common-passwords.txt edge/data/sandbox.json origin/data/lists/disposable.toml package-lock.json wrangler.toml
 
-# `shipped` is the Worker that is deployed; `quick` compiles in seconds. `make dev` is content with either.
+# `shipped` is the deployed Worker; `quick` compiles in seconds. `make dev` accepts either.
 export RCPT_WORKER ?= shipped
 
-# Beside other targets, cargo warns of a job server whose pipes make hasn't passed on: it gets no flags of make.
+# Cargo gets none of make's flags: as part of other targets it would warn of a job server whose pipes make hasn't passed
+# on.
 CARGO := MAKEFLAGS= cargo
 
-# All of the workspace each time: alone, a package needs its crates with other features, and compiles them again.
+# Always the whole workspace: a single package needs its dependencies with other features, and would compile them again.
 CARGO_BUILD := $(CARGO) build --locked --workspace
 
-# Macros then use `js_sys::futures`, as `worker` expects.
+# With this variable, macros use `js_sys::futures`, as `worker` requires.
 CARGO_WASM := WASM_BINDGEN_USE_JS_SYS=1 $(CARGO) build --locked --package rcpt-edge --lib --target wasm32-unknown-unknown
 PROFILE_OF_shipped := release
 PROFILE_OF_quick := quick
 
-# The Worker is served with the portal beside it, and wrangler does not start without its folder.
+# The portal is served with the Worker, and wrangler doesn't start without the portal's folder.
 edge/build/.shipped edge/build/.quick: edge/build/.%: $(EDGE_SOURCES) | edge/portal/dist/index.html worker-builder
 	$(CARGO_WASM) --quiet --profile $(PROFILE_OF_$*)
 	target/debug/rcpt-worker $*
@@ -62,7 +63,7 @@ worker: setup-rust-target
 	@[ $(RCPT_WORKER) = quick ] || { size=$$(cat edge/build/*.wasm | gzip --best --stdout | wc --bytes); \
 		echo "wasm: $$size bytes gzipped (limit $(WASM_LIMIT))"; [ $$size -le $(WASM_LIMIT) ]; }
 
-# Side by side: each leaves a core idle for long, for the network or while it compiles its last crate.
+# In parallel: each leaves a core idle for long, because it waits for the network or compiles its last crate.
 .PHONY: dev dev-wasm dev-programs
 dev: ## the whole service on this machine (EDGE_PORT, ORIGIN_PORT); Ctrl-C stops it
 	@$(MAKE) --no-print-directory --jobs=3 edge/portal/dist/index.html dev-wasm dev-programs
@@ -75,35 +76,35 @@ dev-wasm: setup-rust-target
 dev-programs:
 	$(CARGO_BUILD) --bin rcpt-worker --bin origin --bin dev
 
-# Most end-to-end tests wait for something most of their time: more of them at once than there are cores.
-# Those that keep the cores busy take turns (`process::turn`).
+# Most end-to-end tests spend most of their time waiting, so more of them run than there are cores. Those that keep the
+# cores busy take turns (`process::turn`).
 export RUST_TEST_THREADS ?= 4
 export RCPT_ORIGIN_BIN ?= $(CURDIR)/target/debug/origin
 export RCPT_COMMAND_BIN ?= $(CURDIR)/target/debug/rcpt
 
-# A failed test says what it met; forty frames of tokio below it say nothing more.
+# A failed test prints its cause; forty frames of tokio below it add nothing.
 export RUST_BACKTRACE := $(or $(BACKTRACE),0)
 
-# Random draws are the same in each `make test`, and new in `make proof`.
+# Random draws are the same in every `make test`, and new in every `make proof`.
 export PROPTEST_RNG_SEED := $(or $(SEED),$(if $(filter proof,$(MAKECMDGOALS))$(PROOF),$(shell date +%s),1))
 
 CARGO_TEST := $(CARGO) test --locked --workspace
-# The programs of end-to-end tests, each a part that ONLY may name.
+# The programs of the end-to-end tests; ONLY may name any of them.
 PARTS := account edge ledger scans origin clients harness programs
-# Every program of tests in the packages' folders, by its name.
+# The names of all test programs in the packages' folders.
 PROGRAMS := $(notdir $(patsubst %.rs,%,$(patsubst %/main.rs,%,$(wildcard */tests/*.rs */tests/*/main.rs))))
-# Tests that need no Worker, no mail server and no browser.
+# Tests that need no Worker, mail server or browser.
 UNIT := --lib --bins $(patsubst %,--test %,$(filter-out load $(PARTS),$(PROGRAMS)))
 
-# `make test` runs two at a time, because most of them wait most of their time: first those without a browser, at the end
-# the browser beside those that wait for leases and queues. `account` and `edge` have the machine to themselves: they are
-# about who waits for whom and for how long. `load` and `programs`, which send requests without pause, don't meet.
+# `make test` runs two at a time, because they spend most of their time waiting: first those without a browser, and at
+# the end the browser's next to those that wait for leases and queues. `account` and `edge` run alone, because they test
+# who waits for whom and for how long. `load` and `programs`, which send requests without pause, don't run in parallel.
 FIRST := load unit origin clients harness programs doc
 LAST := portal ledger scans
 test-account: | $(FIRST:%=test-%)
 test-edge: | test-account
 $(LAST:%=test-%): | test-edge
-# The parts that failed: the others are run all the same.
+# The failed parts; the others run all the same.
 FAILED := target/failed-tests
 NOTED = || echo $* >> $(FAILED)
 
@@ -115,10 +116,10 @@ test: setup ## every test; ONLY=unit, account, edge, ledger, scans, origin, clie
 	@echo "Two at a time, with the output of each when it ends"
 	@$(MAKE) --no-print-directory --output-sync=target --jobs=2 $(LAST:%=test-%)
 	@[ ! -e $(FAILED) ] || { echo "failed:" $$(cat $(FAILED)); exit 1; }
-	@# Last: it reads what all of them have logged.
+	@# Last, because it reads the logs of all of them.
 	target/debug/scan
 
-# Beside the Worker, whose last step keeps one core busy. Its builder comes first: cargo makes one thing at a time in a folder.
+# In parallel with the Worker, whose last step uses one core. Its builder comes first: cargo locks the folder.
 .PHONY: test-build
 test-build: | worker-builder
 	$(CARGO_TEST) --no-run
@@ -139,7 +140,7 @@ else ifeq ($(ONLY),unit)
 test: unit
 else ifeq ($(ONLY),portal)
 test: setup worker
-	@# `serve` and origin, and the crates they need with the features that they always have.
+	@# `serve`, origin and their dependencies, with the same features as always.
 	$(CARGO_TEST) --quiet --no-run
 	npm run --silent test:portal
 else ifneq ($(filter $(ONLY),$(PARTS)),)
@@ -163,12 +164,12 @@ proof: setup worker ## the long proofs, which `make test` runs in a short form
 		every_sequence_is_answered_alike whatever_owner_and_operator that_is_killed beside_an_abuser leavers:: replaced_alone secret_is_replaced \
 		read_every_domain_alike what_the_library_says no_input_panics every_text_has_an_explanation many_seeds_live
 
-# Lines of standard output are the figures; the last is the hash of all traces, the same for each run of a seed.
+# The figures are printed to standard output. The last line is the hash of all traces, which depends on the seed alone.
 .PHONY: world
 world: ## what our manners do over days, simulated (SEED, SEEDS, ONLY): figures, target/world/*.json and pictures, the traces' hash last
 	cargo run --locked --quiet --profile quick --package rcpt-world --bin world
 
-# The weights are the same octets wherever they are trained; `cargo test -p rcpt-trainer` compares the hash of the inputs.
+# The weights are the same bytes on every machine; `cargo test -p rcpt-trainer` compares the hash of the inputs.
 .PHONY: reader
 reader: ## train the second reader of refusals: origin/verdict/data/reader/model.bin, and what it is worth out of fold
 	cargo run --locked --quiet --profile quick --package rcpt-trainer
@@ -179,7 +180,7 @@ bench: worker ## measured figures as a table, and as target/bench/*.json
 	cargo build --locked --profile origin --package rcpt-origin
 	$(CARGO_BUILD) --bin bench
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin target/debug/bench
-	@# Optimized: its mail server's TLS would else be slower than origin's.
+	@# Optimised, because the TLS of its mail server would otherwise be slower than origin's.
 	cargo build --locked --profile quick --package rcpt-devtools --bin bench
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin target/quick/bench conversations
 	cargo bench --locked --package rcpt-origin
@@ -191,7 +192,7 @@ load: worker ## ten minutes of load (LOAD_SECONDS, LOAD_RATE, LOAD_WARM_UP, LOAD
 	$(CARGO_BUILD) --bin load
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin target/debug/load
 
-# The tools' folder and versions.
+# The tools' folder and versions
 TOOLS := $(shell . tools/versions && echo "$$RCPT_TOOLS")
 TOOL = $(TOOLS)/$(1)-$(shell . tools/versions && echo "$$$(2)")/bin/$(1)
 
@@ -241,7 +242,7 @@ drill: worker ## three origins behind the edge under load, restarted, killed, hu
 	$(CARGO_BUILD) --bin drill
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin target/debug/drill
 
-# Of the last `make bench`.
+# From the results of the last `make bench`.
 .PHONY: cost
 cost: ## what a month costs, from the figures of make bench and list prices
 	@$(CARGO_BUILD) --quiet --bin bench
@@ -264,11 +265,11 @@ lint: ## documents, formatting, clippy natively and for wasm32, fuzz targets, li
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	cargo clippy --locked --package rcpt-edge --package rcpt-shared --target wasm32-unknown-unknown -- -D warnings
-	@# A workspace of its own, which nothing else here compiles.
+	@# A separate workspace, which nothing else here compiles.
 	cd origin/fuzz && CARGO_TARGET_DIR=$(CURDIR)/target cargo check --locked
-	@# Advisories need a database from GitHub, which not every machine reaches: left out.
+	@# Advisories are left out: their database is on GitHub, which not every machine can reach.
 	$(call TOOL,cargo-deny,CARGO_DENY) check --hide-inclusion-graph bans licenses sources
-	@# A tag can be moved to another commit.
+	@# A tag can be moved to another commit, so actions are pinned by hash.
 	! grep -rnE 'uses: ' .github/workflows | grep -vE '@[0-9a-f]{40} # v'
 
 .PHONY: admin

@@ -28,10 +28,11 @@ function guarded(handler, what, env, context) {
   }
 }
 
-// Paths of the API, and the most used one without its prefix: no page has that path.
+// Paths of the API, and the most used one without its prefix; no page has such a path.
 const API = /^[a-z]+:\/\/[^/?#]*\/(?:v1(?:[/?#]|$)|validate_email(?:[?#]|$))/;
 
-// A page or one of its files: read, and outside the API. Everything else gets a JSON answer from the Worker.
+// Requests for pages and their files: GET or HEAD outside the API. Everything else gets a JSON response from the
+// Worker.
 const isPage = ({ method, url }) => (method === "GET" || method === "HEAD") && !API.test(url);
 
 export default {

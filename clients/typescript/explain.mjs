@@ -1,4 +1,4 @@
-// Runs instead of the package, which `make clients` generates.
+// Runs in place of the package until `make clients` has generated it.
 const line =
   "This folder is the source of rcpt-client, without what is generated from the API's description. " +
   "Run `make clients` in the repository, and install the .tgz that it writes into target/clients.";

@@ -1,4 +1,4 @@
-// Makes the manifest of the package from that of its source: pack.mjs FOLDER.
+// Creates the package's manifest from that of its source: pack.mjs FOLDER.
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 

@@ -1,9 +1,9 @@
 //! The harness for tests in another language: sandbox, origin and edge, driven by JSON lines.
 //!
-//! The first line on standard output is `{"url": "http://localhost:…"}`. Every line on standard input is a
-//! [`Command`], which may have an `id`. It is answered by one line with that id once it is done: `{"id": …, "ok": …}`
-//! or `{"id": …, "error": "…"}`. Commands are obeyed side by side. The end of standard input ends everything, so
-//! nothing outlives the test.
+//! The first line on standard output is `{"url": "http://localhost:…"}`. Every line on standard input is a [`Command`],
+//! which may have an `id`. Once the command is done, it is answered by one line with that id: `{"id": …, "ok": …}` or
+//! `{"id": …, "error": "…"}`. Commands run concurrently. The end of standard input ends everything, so nothing outlives
+//! the test.
 
 use std::{cell::RefCell, collections::HashMap, rc::Rc};
 
@@ -46,8 +46,8 @@ enum Command {
         sql: String,
         params: Vec<Value>,
     },
-    /// Sets the status that the stand-in for all webhook receivers returns for this host; 0 closes the connection
-    /// without a response.
+    /// Sets the status that the stand-in for webhook receivers returns for this host; 0 closes the connection without a
+    /// response.
     Webhook {
         host: String,
         status: u16,
@@ -57,7 +57,7 @@ enum Command {
 }
 
 struct World {
-    /// Write-locked while a part of it starts or ends.
+    /// Write-locked while one of its parts starts or ends.
     stack: RwLock<Stack>,
     webhooks: FakeWebhook,
     /// Authenticators by secret; each remembers the codes it has returned.
@@ -69,7 +69,7 @@ struct World {
 /// It must be called within a [`tokio::task::LocalSet`].
 ///
 /// # Errors
-/// A part does not start, or standard output is gone.
+/// A part doesn't start, or standard output is closed.
 pub async fn run() -> Result<()> {
     // Attempts on an account are throttled as in production. Attempts of a network aren't, because
     // all tests share one.

@@ -33,7 +33,7 @@ await cp(path.join(here, "static"), dist, { recursive: true });
 const beside = path.join(dist, "v1");
 await mkdir(beside);
 const description = JSON.parse(await readFile(path.join(here, "../openapi.json"), "utf8"));
-// In a description read from a file, `/` would lead nowhere.
+// In a description that was read from a file, `/` wouldn't lead to a server.
 description.servers[0].url = apiUrl || site;
 await writeFile(path.join(beside, "openapi.json"), JSON.stringify(description));
 const passwords = await readFile(path.join(here, "../data/common-passwords.txt"), "utf8");

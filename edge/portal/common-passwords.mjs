@@ -3,8 +3,8 @@
 import { createHash } from "node:crypto";
 
 /**
- * 30 bits for each of the 52,000 passwords with eight characters or more: about one in 100,000
- * other texts is taken for one.
+ * 30 bits for each of the 52,000 passwords with eight characters or more: about one in 100,000 other texts is mistaken
+ * for one of them.
  */
 const BYTES = 196_608;
 

@@ -34,7 +34,7 @@ impl AccountId {
         self.0
     }
 
-    /// Reads the 16 hexadecimal digits.
+    /// Parses the 16 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let plain = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
         plain.then(|| u64::from_str_radix(text, 16).ok().map(Self))?
@@ -64,9 +64,7 @@ pub enum AccountState {
     Deactivated,
 }
 
-/// The address an account is registered under.
-///
-/// An account's address. Unlike checked addresses, account addresses are compared
+/// The address under which an account is registered. Unlike checked addresses, account addresses are compared
 /// case-insensitively: `Ann@` and `ann@` are one person, who may type either.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountAddress(Address);

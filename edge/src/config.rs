@@ -29,11 +29,11 @@ pub struct Config {
     pub session_secrets: KeyRing,
     pub api_key_secrets: KeyRing,
     pub ticket_secrets: KeyRing,
-    /// Hash the addresses of accounts, and checked addresses in the cache.
+    /// Keys of the hashes of accounts' addresses, and of checked addresses in the cache.
     pub address_secrets: KeyRing,
-    /// Encrypt the secrets of authenticators.
+    /// Keys that encrypt the secrets of authenticators.
     pub totp_secrets: KeyRing,
-    /// Encrypt the addresses of scans while they wait.
+    /// Keys that encrypt the addresses of scans while they wait.
     pub scan_secrets: KeyRing,
     /// Delays before a scan retries an undecided address.
     pub scan_retries: RetryTimes,

@@ -13,9 +13,9 @@
 //! | the test keys of an account | 100 checks in ten seconds | by data centre, approximately | `shield` |
 //! | a site, or a network without one | half of the password hashes, ten at once | by isolate | `hashing` |
 //! | all together | one password hash at a time, 10 s of waiting | by isolate | `hashing` |
-//! | a network; an address or account that is signed in to; a mailed link; all mails of a day | so many attempts, in buckets that drain | exactly, in D1 | `rules`, `throttle` |
+//! | a network; an address or account that is signed in to; a mailed link; all mails of a day | attempts up to a limit, in buckets that drain | exactly, in D1 | `rules`, `throttle` |
 //! | an account | its plan's checks and scans a day, and checks in flight | exactly, in D1 | `quota`, `store/ledger.rs`, `store/scans.rs` |
-//! | a caller whose key is dead or whose session has ended, or whose allowance is used up; for ten seconds a named key from a network that it may not be used from | nothing, without asking D1 again | by isolate | `refusals` |
+//! | a caller whose key is dead or whose session has ended, or whose allowance is used up; for ten seconds, a named key used from a network that isn't allowed | nothing, without asking D1 again | by isolate | `refusals` |
 //! | a session | one note of its use in five minutes, one write in ten | by isolate; in D1 | `seen_sessions`, `store/sessions.rs` |
 //!
 //! The numbers of the shields are in wrangler.toml, all others in `config/reader.rs`.

@@ -67,7 +67,7 @@ impl Mail {
         self.paragraph(Paragraph::Button { label, link })
     }
 
-    /// Adds the opt-out link, for emails that a stranger can cause by typing an address.
+    /// Adds the opt-out link, for emails that a stranger can cause by typing somebody's address.
     fn with_opt_out(mut self, token: &str) -> Self {
         self.opt_out_link = Some(format!("{}/stop-emails?token={token}", self.portal_url));
         self
@@ -194,7 +194,7 @@ pub fn address_changed_away(
         .button("This wasn't me", token.changed_link(portal_url))
 }
 
-/// Sent to the former address of an account when somebody signs up with it.
+/// Sent to the former address of an account if somebody tries to register it.
 pub fn reserved(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
     Mail::new("This address can't be used yet", portal_url, "")
         .text(format!(

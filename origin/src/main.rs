@@ -283,7 +283,7 @@ fn explain(reply: &str) -> ExitCode {
     }
 }
 
-/// Prints the running service's state at each operator.
+/// Prints how each operator of mail hosts treats the running service.
 #[tokio::main]
 async fn status(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let address = match config.admin_listen {

@@ -1,5 +1,5 @@
-//! Surroundings of an origin: the network, DNS, the wall clock and randomness. They come in as values, so that a
-//! simulation can give its own.
+//! The surroundings of an origin: the network, DNS, the wall clock and randomness. They are passed as values, so that a
+//! simulation can supply its own.
 
 pub mod clock;
 
@@ -25,10 +25,10 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// The machine that this process runs on.
+    /// Returns the surroundings on this machine.
     ///
     /// # Errors
-    /// [`NetError`] when the resolver cannot be set up.
+    /// [`NetError`] if the resolver can't be set up.
     pub fn of_machine(config: &Config) -> Result<Self, NetError> {
         Ok(Self {
             dialer: Dialer::new(config.connect_timeout),
@@ -50,12 +50,12 @@ impl Default for Random {
 }
 
 impl Random {
-    /// Gives the same values for the same seed in one build.
+    /// Creates a source that yields the same values for the same seed in one build.
     pub fn seeded(seed: u64) -> Self {
         Self(Arc::new(Mutex::new(StdRng::seed_from_u64(seed))))
     }
 
-    /// A letter of the English alphabet, in lower case.
+    /// Returns a random lower-case letter of the English alphabet.
     pub fn letter(&self) -> char {
         char::from(self.draw(|random| random.random_range(b'a'..=b'z')))
     }

@@ -13,7 +13,7 @@ pub(crate) const MAX_LOCAL_PART: usize = 64;
 /// RFC 5321 §4.5.3.1.3 allows a path of 256 bytes, two of which are the angle brackets.
 pub(crate) const MAX_ADDRESS: usize = 254;
 
-/// The text is not an RFC 5321 mailbox.
+/// The text isn't an RFC 5321 mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     #[error("there is no `@` between a local part and a domain")]
@@ -26,13 +26,11 @@ pub enum FormatError {
     TooLong,
 }
 
-/// A mailbox that mail can be addressed to: an RFC 5321 `Local-part "@" Domain`, whose local part
-/// may contain UTF-8 (RFC 6531) and whose domain may be internationalised (UTS #46). Address
-/// literals (`user@[192.0.2.1]`) are rejected.
+/// A mailbox to which mail can be addressed: an RFC 5321 `Local-part "@" Domain`, whose local part may contain UTF-8
+/// (RFC 6531) and whose domain may be internationalised (UTS #46). Address literals (`user@[192.0.2.1]`) are rejected.
 ///
-/// Two addresses are equal if the service treats them as identical (`docs/interface.md`, Caching):
-/// the same local part byte for byte, and the same domain after lower-casing and conversion to
-/// A-labels.
+/// Two addresses are equal if the service treats them as identical (`docs/interface.md`, Caching): the same local part
+/// byte for byte, and the same domain after lower-casing and conversion to A-labels.
 #[derive(Clone)]
 pub struct Address {
     given: String,

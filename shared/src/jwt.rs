@@ -44,7 +44,7 @@ pub trait Timed {
 /// Signs `claims` with the ring's signing secret.
 ///
 /// # Errors
-/// [`InvalidToken`] when the claims do not serialise.
+/// [`InvalidToken`] if the claims can't be serialised.
 pub fn sign<C: Serialize>(keys: &KeyRing, claims: &C) -> Result<String, InvalidToken> {
     install();
     let (kid, secret) = keys.signing();

@@ -214,8 +214,8 @@ pub fn find(address: &Address) -> Option<&'static SandboxCase> {
     find_parts(address.local_part(), address.domain())
 }
 
-/// Returns whether this domain, in lower case, belongs to the sandbox. It doesn't use the table,
-/// which the Worker needn't contain.
+/// Returns whether this domain, in lower case, belongs to the sandbox. It doesn't use the table, so that the Worker
+/// needn't contain it.
 #[must_use]
 pub fn is_domain(domain: &str) -> bool {
     let below = domain.strip_suffix(DOMAIN);

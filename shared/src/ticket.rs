@@ -41,7 +41,7 @@ pub struct Ticket {
 /// Most characters of a tenant's name.
 pub const MAX_TENANT: usize = 64;
 
-/// Name of the tenant that stands for all free accounts.
+/// Name of the tenant shared by all free accounts.
 pub const FREE: &str = "free";
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]

@@ -27,8 +27,8 @@ export function launch() {
 }
 
 /**
- * A window of its own: storage, a record of what must stay empty, and one of what was refused, for reports. `foreign`: the
- * origins beside the service that pages may load from.
+ * Opens a window with its own storage, a record of events that mustn't happen, and a record of refused requests for
+ * reports. `foreign`: the origins besides the service from which pages may load.
  */
 export async function openWindow(browser, stack, { foreign = [], ...options } = {}) {
   const context = await browser.newContext({

@@ -34,7 +34,7 @@ describe("the portal", () => {
   // Most of a test's time is waiting for the browser or the service: more of them at once than there are cores.
   describe("side by side", { concurrency: 3 }, () => {
     for (const { suite } of [
-      // First, because theirs are the longest tests: nothing would run beside the end of one that begins last.
+      // First, because these tests take the longest, and the run shouldn't end waiting for one of them.
       docs,
       mails,
       pages,

@@ -40,8 +40,8 @@ export class World {
   }
 
   /**
-   * One test in a window of its own, which must end without anything that may never happen. Others run beside it. The
-   * windows of a browser have one clipboard: tests that say `clipboard` take turns.
+   * Runs one test in its own window, and asserts that no forbidden event has happened. Other tests run in parallel. The
+   * windows of a browser share one clipboard, so tests with `clipboard` take turns.
    */
   test(name, run, { clipboard = false, ...options } = {}) {
     test(name, { timeout: 300_000 }, async () => {

@@ -1,5 +1,5 @@
-//! `rcpt scan` under interruptions: kills, a lost network, two concurrent runs, a file that changes. The service is a
-//! stand-in that holds the command to the API: each part is sent once and unchanged, and a list is one scan.
+//! `rcpt scan` under interruptions: kills, a lost network, two concurrent runs, a file that changes. The stand-in for
+//! the service enforces the API's rules: each part is sent once and unchanged, and a list is one scan.
 
 mod world;
 

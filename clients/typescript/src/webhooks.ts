@@ -21,10 +21,10 @@ const TOLERANCE = 5 * 60;
 const HMAC = { name: "HMAC", hash: "SHA-256" };
 
 /**
- * The event of a request, after its signature has been verified under one of the secrets.
+ * Returns the event of a request, after verifying its signature under one of the secrets.
  *
- * `body` is the request's body as it came, before anything has parsed it. While a secret is being replaced, give the
- * new one and the old one. `now` is in milliseconds since 1970.
+ * `body` is the request's raw body, before any parsing. While a secret is being replaced, give both the new one and the
+ * old one. `now` is in milliseconds since 1970.
  */
 export async function verifyWebhook(
   body: string | Uint8Array,

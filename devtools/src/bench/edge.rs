@@ -31,7 +31,8 @@ const STARTS: usize = 5;
 const FRESH: usize = 150;
 const ADDRESS: &str = "accepts@sandbox.test";
 
-/// # Errors A part doesn't start or respond, or the file can't be written.
+/// # Errors
+/// A part doesn't start or respond, or the file can't be written.
 pub async fn run() -> Result<Vec<Figure>> {
     let mut figures = comparison().await?;
     figures.push(fresh_overhead().await?);
@@ -173,7 +174,7 @@ async fn isolate_start() -> Result<Figure> {
     Ok(Figure { name: "isolate_start_ms", value: quantile(&times, 0.5), unit: "ms", n: STARTS })
 }
 
-/// Runs two minutes of load: enough to find errors and fast memory leaks. `make load` takes longer.
+/// Runs two minutes of load, enough to find errors and fast memory leaks. `make load` takes longer.
 async fn load_figures() -> Result<[Figure; 3]> {
     let plan = LoadPlan { seconds: 120, ..LoadPlan::default() };
     let report = load::run(&plan, &folder::target().join("bench/load.json")).await?;

@@ -1,5 +1,4 @@
-// The operator's settings of the build: their contact and published pages.
-// Each is absent unless it was set.
+// The operator's settings of the build: contact and published pages. Each is absent unless set.
 /** Returns the operator's contact page, or else an address to write to. */
 export const contactUrl = () => set(CONTACT_URL) ?? set(CONTACT_EMAIL && `mailto:${CONTACT_EMAIL}`);
 export const termsUrl = () => set(TERMS_URL);

@@ -1,5 +1,5 @@
-//! Finishes deletions, immediately or in the next five-minute run: the directory forgets the
-//! account, and the account's rows are removed.
+//! Finishes deletions, immediately or in the next five-minute run: removes the account from the directory, and then the
+//! account's rows.
 
 use crate::{
     cf::database::Database,

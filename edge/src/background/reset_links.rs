@@ -45,8 +45,8 @@ pub fn soon(app: &Arc<App>, deferred: &Deferred, attempt: Attempt, due: DueMail)
     });
 }
 
-/// Sends a confirmed account its first link of the day although the email budget is used up; this
-/// happens after the response, which is the same as a stranger's.
+/// Sends a confirmed account its first link of the day even if the email budget is used up. This happens after the
+/// response, which is the same as for a stranger.
 pub fn exempt_soon(app: &Arc<App>, deferred: &Deferred, before: Attempt, address: AccountAddress) {
     let app = Arc::clone(app);
     deferred.after_response(async move {

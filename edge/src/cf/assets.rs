@@ -39,7 +39,7 @@ impl Assets {
     /// Returns the OpenAPI document.
     ///
     /// # Errors
-    /// [`Error::unavailable`] when it cannot be read.
+    /// [`Error::unavailable`] if it can't be read.
     pub async fn openapi(&self) -> Result<String, Error> {
         self.read("openapi.json").await
     }
@@ -47,7 +47,7 @@ impl Assets {
     /// Returns the filter of the most common passwords, in the form that `CommonPasswords` parses.
     ///
     /// # Errors
-    /// [`Error::unavailable`] when it cannot be read.
+    /// [`Error::unavailable`] if it can't be read.
     pub async fn common_passwords(&self) -> Result<&[u8], Error> {
         if self.common_passwords.get().is_none() {
             let name = "common-passwords.bloom";

@@ -116,7 +116,7 @@ impl Database {
     /// Runs one statement in one round trip and reads its first row.
     ///
     /// # Errors
-    /// [`Error::unavailable`] when the database fails or the row does not have the shape of `T`.
+    /// [`Error::unavailable`] if the database fails or the row doesn't have the shape of `T`.
     pub async fn first<T: DeserializeOwned>(
         &self,
         statement: Statement<'_>,

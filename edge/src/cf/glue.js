@@ -1,6 +1,6 @@
 //! Steps that would be many crossings each, done from wasm. A crossing costs the same whatever it carries.
 
-// The method, URL and some headers of a request, whose names have commas between them.
+// Returns the method, the URL and some headers of a request. The names of the headers are separated by commas.
 export function headOf({ method, url, headers }, names) {
   return JSON.stringify({ method, url, headers: names.split(",").map((name) => headers.get(name)) });
 }
@@ -9,8 +9,8 @@ export function answer(body, init) {
   return new Response(body, JSON.parse(init));
 }
 
-// The whole body of a request, cut off one byte behind the limit. A body is always read to its end: a connection on which
-// an answer overtakes the rest of a body cannot carry a further request, and what shares it fails.
+// Reads the whole body of a request, truncated one byte after the limit. A body is always read to its end: otherwise a
+// response could overtake the rest of the body, and the connection couldn't carry further requests.
 export async function bodyOf(request, limit) {
   const length = Number(request.headers.get("content-length") ?? Infinity);
   if (length <= limit || request.body === null) return request.arrayBuffer();
@@ -23,7 +23,7 @@ export async function bodyOf(request, limit) {
   return kept.buffer.slice(0, size);
 }
 
-// The text under a URL; nothing where there is none, or the cache fails or takes longer.
+// Returns the text under a URL; nothing if there is none, or the cache fails or takes too long.
 export function textOf(cache, url, patience) {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, patience);
@@ -36,7 +36,7 @@ export function textOf(cache, url, patience) {
   });
 }
 
-// Runs statements as one transaction: of each its rows, how many it has changed, and how many were written.
+// Runs statements as one transaction. Returns for each its rows, the number of changes, and the number of rows written.
 export async function ask(database, statements, params) {
   const bound = JSON.parse(params).map((values, index) => statements[index].bind(...values));
   const answers = bound.length === 1 ? [await bound[0].run()] : await database.batch(bound);
@@ -47,8 +47,8 @@ export async function admits(shield, key) {
   return (await shield.limit({ key })).success;
 }
 
-// Whether a signature is that of a public key, over P-256 or RSA with PKCS #1 v1.5, with SHA-256. Fails for what is no key. The
-// bytes are copied before anything else runs: the memory that they lie in may move.
+// Returns whether a signature belongs to a public key, over P-256 or RSA with PKCS #1 v1.5, both with SHA-256. Fails if
+// the JWK isn't a key. The bytes are copied before anything else runs, because wasm's memory may move.
 export async function verifies(jwk, signature, signed) {
   const [copy, bytes] = [signature.slice(), signed.slice()];
   const key = JSON.parse(jwk);

@@ -31,6 +31,6 @@ extern "C" {
     /// Returns a promise of whether a rate limit binding admits another request.
     pub(super) fn admits(shield: &JsValue, key: &str) -> Promise;
 
-    /// A promise of whether a signature is that of a public key; it fails where the JWK is no key.
+    /// Returns a promise of whether a signature belongs to a public key; it fails if the JWK isn't a key.
     pub(super) fn verifies(jwk: &str, signature: &[u8], signed: &[u8]) -> Promise;
 }

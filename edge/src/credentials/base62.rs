@@ -1,5 +1,5 @@
-//! Numbers in base62, in which API keys are written. A crate for this brings a table of 8 KB, which
-//! 45 digits don't need.
+//! Numbers in base62, in which API keys are written. A crate for this brings a table of 8 KB, which these 45 digits
+//! don't need.
 
 const BASE: u128 = 62;
 

@@ -23,8 +23,8 @@ impl<'a> CommonPasswords<'a> {
         Self(filter)
     }
 
-    /// Returns whether this is a common password, regardless of case. About one in 100,000 other
-    /// passwords is reported as common.
+    /// Returns whether this is a common password, regardless of case. About one in 100,000 other passwords is mistaken
+    /// for a common one.
     pub fn contains(self, password: &str) -> bool {
         let is_set =
             |place: usize| self.0.get(place / 8).is_some_and(|byte| byte >> (place % 8) & 1 == 1);

@@ -8,7 +8,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 /// Most networks of a key.
 pub const NETWORKS_MAX: usize = 20;
 
-/// Shared address of requests from all Workers on the platform: anybody can send from it.
+/// Address shared by requests from all Workers on the platform: anybody can send from it.
 const SHARED_BY_WORKERS: IpAddr =
     IpAddr::V6(Ipv6Addr::new(0x2a06, 0x98c0, 0x3600, 0, 0, 0, 0, 0x0103));
 

@@ -1,4 +1,4 @@
-//! Passkeys (WebAuthn Level 3): what a browser sends is checked here up to the signature, which the runtime verifies.
+//! Passkeys (WebAuthn Level 3): checks what a browser sends, except for the signature, which the runtime verifies.
 
 pub mod authenticator_data;
 mod cbor;
@@ -12,22 +12,23 @@ use sha2::{Digest as _, Sha256};
 
 use self::{authenticator_data::AuthenticatorData, client_data::Ceremony, public_key::PublicKey};
 
-/// The portal as browsers know it.
+/// The portal's identity for browsers.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RelyingParty {
-    /// The portal's host. Browsers offer a passkey to the host that it was made for, and to its subdomains.
+    /// The portal's host, the RP id. Browsers offer a passkey to the host for which it was created, and to its
+    /// subdomains.
     pub id: String,
     /// The origin of the portal's pages.
     pub origin: String,
 }
 
 impl RelyingParty {
-    /// Of the portal's URL.
+    /// Returns the relying party of a portal with this URL.
     pub fn of(portal_url: &str) -> Self {
         let url = portal_url.to_ascii_lowercase();
         let (scheme, rest) = url.split_once("://").unwrap_or(("https", &url));
         let authority = rest.split('/').next().unwrap_or_default();
-        // Browsers leave out the port that a scheme implies.
+        // Browsers omit the scheme's default port.
         let implied = if scheme == "http" { ":80" } else { ":443" };
         let authority = authority.strip_suffix(implied).unwrap_or(authority);
         let id = authority.split(':').next().unwrap_or_default().to_owned();
@@ -39,7 +40,7 @@ impl RelyingParty {
     }
 }
 
-/// Names a passkey of an account: 128 bits of the hash of its credential's id, in hexadecimal digits.
+/// Identifies a passkey of an account: the first 128 bits of the hash of its credential's id, as hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PasskeyId(String);
 
@@ -50,7 +51,7 @@ impl PasskeyId {
         Self(name)
     }
 
-    /// Reads `pk_` and 32 hexadecimal digits.
+    /// Parses `pk_` and 32 hexadecimal digits.
     pub fn parse_shown(text: &str) -> Option<Self> {
         let digits = text.strip_prefix("pk_")?;
         let is_id = digits.len() == 32
@@ -79,7 +80,7 @@ pub struct CreatedPasskey {
     pub is_backup_eligible: bool,
 }
 
-/// Checks a new passkey up to its challenge. Every kind of attestation is accepted, and none is believed.
+/// Checks a new passkey except for its challenge. Every kind of attestation is accepted and none is verified.
 pub fn registration(
     party: &RelyingParty,
     client_data: &[u8],
@@ -89,7 +90,7 @@ pub fn registration(
     let data = AuthenticatorData::parse(authenticator_data::attested(attestation_object)?)?;
     let is_good = party.is_named_in(&data) && data.is_present();
     let (counter, is_backup_eligible) = (data.counter, data.is_backup_eligible());
-    // Without the owner's verification it would be a key that any finder of the device can use.
+    // Without verification of the owner, anyone who finds the device could use the key.
     let credential = data.is_verified().then_some(data.credential).flatten()?;
     is_good.then(|| CreatedPasskey {
         challenge,
@@ -107,11 +108,11 @@ pub struct Assertion {
     pub counter: u32,
     pub is_verified: bool,
     pub is_backup_eligible: bool,
-    /// The bytes that the passkey has signed.
+    /// The bytes that the passkey signed.
     pub signed: Vec<u8>,
 }
 
-/// Checks a sign-in up to its challenge and its signature.
+/// Checks a sign-in except for its challenge and its signature.
 pub fn assertion(
     party: &RelyingParty,
     client_data: &[u8],

@@ -132,7 +132,8 @@ fn hash_text(text: &SecretString, salt: [u8; SALT_BYTES]) -> Result<String, Erro
         .map_err(unhashable)
 }
 
-/// Returns a hash that no known password has, in place of one that is void. Comparing with it takes as long as with any other.
+/// Returns a hash that no known password has, to replace a void one. Comparing a password with it takes as long as with
+/// any other.
 pub fn void_hash(salt: [u8; SALT_BYTES], tag: [u8; 32]) -> String {
     let [salt, tag] = [&salt[..], &tag].map(|bytes| STANDARD_NO_PAD.encode(bytes));
     format!("{}{salt}${tag}", parameters())

@@ -21,7 +21,7 @@ impl SessionId {
         Self(u128::from_be_bytes(bytes))
     }
 
-    /// Reads the 32 hexadecimal digits.
+    /// Parses the 32 hexadecimal digits.
     pub fn parse(text: &str) -> Option<Self> {
         let plain = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         plain.then(|| u128::from_str_radix(text, 16).ok().map(Self))?
@@ -73,7 +73,7 @@ impl Timed for Claims {
 /// Issues a token that expires `ttl` seconds after `now` (Unix seconds).
 ///
 /// # Errors
-/// [`InvalidToken`] when the claims do not serialise.
+/// [`InvalidToken`] if the claims can't be serialised.
 pub fn issue(keys: &KeyRing, session: Session, now: u64, ttl: u64) -> Result<String, InvalidToken> {
     let claims = Claims {
         iss: PURPOSE.issuer.to_owned(),

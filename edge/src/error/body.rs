@@ -88,7 +88,7 @@ pub struct ValidationDetail {
     pub error: String,
 }
 
-/// A 429: an allowance is used up, too many checks are in flight, or too many were sent in a short time.
+/// A 429: an allowance is used up, too many checks are in flight, or too many requests were sent in a short time.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct LimitError {
     pub detail: LimitDetail,

@@ -85,7 +85,7 @@ errors! {
         S::FORBIDDEN, "key_deactivated", "The API key of this account has been deactivated.";
     /// A named key was used after its end.
     key_expired() => S::UNAUTHORIZED, "key_expired", "This API key has expired.", challenge Key;
-    /// A named key awaits its owner's confirmation after a recovery of the account.
+    /// A named key waits for its owner's confirmation after a recovery of the account.
     key_suspended() => S::UNAUTHORIZED, "key_suspended",
         "This API key is suspended until its owner confirms it on the API key page.", challenge Key;
     network_not_allowed() => S::FORBIDDEN, "network_not_allowed",
@@ -98,14 +98,15 @@ errors! {
     invalid_key(detail: impl Display) => S::BAD_REQUEST, "invalid_key", "{detail}";
     too_many_keys() => S::CONFLICT, "too_many_keys",
         "This account has 20 keys besides its first one. End one to make another.";
-    /// The passkey is unknown, removed or copied, its signature is wrong, or its challenge was used or is too old.
+    /// The passkey is unknown, removed or copied, its signature is wrong, or its challenge was already used or has
+    /// expired.
     passkey_refused() => S::UNAUTHORIZED, "passkey_refused",
         "This passkey didn't work: it's unknown here, or it took longer than five minutes. Try again, or sign in with \
          your password.";
-    /// A passkey that waits for its owner after a recovery of the account.
+    /// The passkey waits for its owner's confirmation after a recovery of the account.
     passkey_suspended() => S::UNAUTHORIZED, "passkey_suspended",
         "This passkey is suspended. Sign in with your password, and confirm it in the settings.";
-    /// The authenticator has asked for no fingerprint, face or PIN, and there is no second factor in its place.
+    /// The authenticator hasn't verified its owner by fingerprint, face or PIN, and there is no second factor instead.
     passkey_unverified() => S::UNAUTHORIZED, "passkey_unverified",
         "Your device didn't check that it's you. Unlock it with a fingerprint, your face or a PIN, or sign in with your \
          password.";
@@ -128,7 +129,7 @@ errors! {
     /// The domain doesn't exist in DNS; everybody gets this error, before any look-up of accounts.
     no_such_domain(domain: &str) => S::BAD_REQUEST, "undeliverable_email",
         "The domain {domain} doesn't exist. Check the spelling of your email.";
-    /// The domain declares in DNS that it gets no email.
+    /// The domain declares in DNS that it receives no email.
     domain_without_mail(domain: &str) => S::BAD_REQUEST, "undeliverable_email",
         "The domain {domain} doesn't accept email. Use another address.";
     /// The list alone decides, so every address of the domain gets this error. `contact` receives
@@ -144,8 +145,8 @@ errors! {
     invalid_confirmation_token() => S::BAD_REQUEST, "invalid_token",
         "This confirmation link isn't valid. It may have been used, replaced by a newer one, or \
          expired. Register again to get a new link.";
-    /// The text is the same for unknown, used, replaced and expired links, and for a new address that meanwhile has an
-    /// account.
+    /// The text is the same for unknown, used, replaced and expired links, and for a new address that has been
+    /// registered since.
     invalid_change_token() => S::BAD_REQUEST, "invalid_token",
         "This link isn't valid. It may have been used, replaced by a newer one, or expired.";
     /// The account was frozen from the old mailbox after a change of its address.

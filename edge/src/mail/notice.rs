@@ -33,7 +33,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// Its name in the database.
+    /// Returns its name in the database.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::PasswordChanged => "password_changed",
@@ -181,7 +181,8 @@ impl Notice {
     }
 }
 
-/// Sent when an operator has started to recover an account, and each day until it takes effect at `due_at` (Unix seconds).
+/// Builds the email for a recovery that an operator has started. It is sent at the start and then daily until the
+/// recovery takes effect at `due_at` (Unix seconds).
 pub fn recovery_pending(portal_url: &str, name: &str, due_at: i64) -> Mail {
     let due = shown(due_at).unwrap_or_default();
     Mail::new("Your account is being recovered", portal_url, name)

@@ -1,6 +1,6 @@
-//! Changes of the account's address: requested in a session, confirmed from the new mailbox, and
-//! frozen or undone from the old one. The old mailbox may be lost or stolen: alone it can only stop
-//! a takeover for a day, and an undo also needs the previous password.
+//! Changes of the account's address: requested in a session, confirmed from the new mailbox, and frozen or undone from
+//! the old one. The old mailbox may be lost or stolen, so on its own it can only stop a takeover for a day; an undo
+//! also needs the previous password.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ pub struct EmailChangeMailed {
     message: &'static str,
 }
 
-/// Changes of an account's address that may be asked for at once, and the seconds in which one drains.
+/// Changes of an account's address that may be requested in a burst, and the seconds after which one more is allowed.
 const RULE: Rule = Rule { burst: 3, interval: 8 * 60 * 60 };
 
 /// Change the email address
@@ -72,7 +72,7 @@ const RULE: Rule = Rule { burst: 3, interval: 8 * 60 * 60 };
     ),
     security(("Session" = [])),
 )]
-// Whether the new address has an account decides over the mail alone, which is sent after the answer.
+// Only the email, sent after the response, depends on whether the new address has an account.
 pub async fn change(
     State(app): State<Arc<App>>,
     context: RequestContext,
@@ -127,7 +127,7 @@ pub(super) fn own_hash(app: &App, email: &str) -> Result<AccountHash, Error> {
     Ok(AccountHash::of(&app.config.address_secrets, &address))
 }
 
-/// Counts a change. `false` when the new address has had its emails of this hour: the answer is the same.
+/// Counts a change. Returns `false` if the new address has had its emails for this hour; the response is the same.
 async fn count(
     app: &App,
     client: &ClientNetwork,
@@ -150,7 +150,7 @@ async fn count(
     }
 }
 
-/// Mails the link once the answer has left. Where that fails, the change is forgotten.
+/// Emails the link after the response. If that fails, the change is removed.
 fn mail_link(
     app: &Arc<App>,
     context: &RequestContext,
@@ -200,8 +200,8 @@ pub struct ChangedEmail {
 
 /// Confirm the new email address
 ///
-/// The account has the new address from now on. Sessions and keys stay valid. The old address gets an email: for a week it can
-/// undo the change with the password of before.
+/// The account has the new address from now on. Sessions and keys stay valid. The old address gets an email: for a week
+/// it can undo the change with the former password.
 #[utoipa::path(
     post, path = "/v1/auth/confirm-email", tag = "Account", operation_id = "confirmEmail",
     request_body = EmailChangeConfirmation,
@@ -212,7 +212,7 @@ pub struct ChangedEmail {
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
-// With the link alone, the reader of a mistyped mailbox would get the account.
+// With the link alone, the owner of a mistyped mailbox could take over the account.
 pub async fn confirm(
     State(app): State<Arc<App>>,
     context: RequestContext,

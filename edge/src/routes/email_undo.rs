@@ -1,4 +1,4 @@
-//! The powers of the old mailbox of a changed address: it freezes the account, and undoes the change with the previous
+//! Actions of the old mailbox of a changed address: freezing the account, and undoing the change with the previous
 //! password.
 
 use std::sync::Arc;
@@ -85,8 +85,8 @@ pub struct UndoRequest {
 
 /// Undo a change of the email address
 ///
-/// The account has its address and second factor of before, and a new password. Every session ends, and recovery codes are
-/// void. Later changes of the address are undone, too.
+/// The account gets its previous address and second factor, and a new password. Every session ends, and recovery codes
+/// are void. Later changes of the address are undone, too.
 #[utoipa::path(
     post, path = "/v1/auth/undo-change-email", tag = "Account", operation_id = "undoChangeEmail",
     request_body = UndoRequest,
@@ -125,7 +125,7 @@ pub async fn undo(
     }
     attempt.give_back(app.databases.directory()).await;
     context.notify(&app, change.account_id);
-    // The account is as it was. What the directory says follows, or the scheduled run makes up for it.
+    // The account is already restored. The directory is updated now or, if that fails, by the scheduled run.
     if let Err(error) = finish(&app, database, Some(change.account_id)).await {
         log::failure("an undone change of address", &error);
     }
@@ -137,7 +137,7 @@ pub async fn undo(
 /// preferred that it belongs to, so that an owner who had just turned on the second factor keeps it.
 ///
 /// # Errors
-/// [`Error::wrong_password`], or that of the code.
+/// [`Error::wrong_password`], or the error of the code.
 async fn matching(
     app: &App,
     client: &ClientNetwork,

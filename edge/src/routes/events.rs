@@ -18,7 +18,7 @@ use crate::{
 /// A page of events.
 #[derive(Serialize, ToSchema)]
 pub struct EventPage {
-    /// The first to happen first.
+    /// Oldest first.
     pub events: Vec<ListedEvent>,
     /// Value of `after` for the next events, even if there are none yet.
     pub next: String,

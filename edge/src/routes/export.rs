@@ -1,5 +1,5 @@
-//! All data of an account in one document for its owner: the responses of the operations that show
-//! it, and data that no other operation shows.
+//! All data of an account in one document for its owner: the responses of the operations that show it, and data that no
+//! operation shows.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ use crate::{
     store::{self, operator_actions, scans},
 };
 
-/// Everything that is stored of the account, but for secrets and the results of scans.
+/// Everything stored about the account, except secrets and the results of scans.
 #[derive(Serialize, ToSchema)]
 pub struct Export {
     exported_at: DateTime<Utc>,
@@ -45,7 +45,7 @@ pub struct Export {
     notifications: Notifications,
     /// Without the hook's path and secret.
     guard: GuardPolicy,
-    /// Every scan that is kept, newest first. Their results have pages of their own.
+    /// Every stored scan, newest first. Results have pages of their own.
     scans: Vec<Scan>,
     /// Actions of the service's operator on the account, newest first; at most 1,000.
     operator_actions: Vec<OperatorAction>,
@@ -118,7 +118,7 @@ pub async fn export(
 /// Reads page by page; the number of an account's scans is limited.
 async fn all_scans(app: &App, session: Session, now: u64) -> Result<Vec<Scan>, Error> {
     let database = app.databases.of(session.account)?;
-    // A text greater than every id, since ids begin with other letters.
+    // A text greater than every id: ids begin with a smaller letter.
     let (mut all, mut before) = (Vec::new(), "~".to_owned());
     loop {
         let page = scans::list(database, session.into(), &before, PAGE).await?;

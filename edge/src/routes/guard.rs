@@ -35,7 +35,7 @@ const DAILY_MAX: u32 = 1_000_000;
 /// Seconds for which a replaced hook keeps working.
 const BOTH_WORK_S: u64 = 24 * 60 * 60;
 
-/// Kinds of addresses that a policy may refuse.
+/// Kinds of addresses that a policy may reject.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RefusedKind {
@@ -58,19 +58,19 @@ pub enum RefusedKind {
 /// The rules of sign-up forms.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct GuardPolicy {
-    /// Kinds of addresses that are refused.
+    /// Kinds of addresses that are rejected.
     pub refuse: Vec<RefusedKind>,
-    /// Domains that are always allowed, with all below them.
+    /// Domains that are always allowed, including their subdomains.
     pub allow_domains: Vec<String>,
-    /// Domains that are always refused, with all below them.
+    /// Domains that are always rejected, including their subdomains.
     pub block_domains: Vec<String>,
-    /// Milliseconds after which an address that isn't decided is allowed.
+    /// Milliseconds after which an undecided address is allowed.
     pub deadline_ms: u64,
-    /// Calls of hooks a day that are looked at. Further ones are allowed.
+    /// Hook calls evaluated per day. Further calls are allowed.
     pub daily: u32,
-    /// Null where the policy is exported.
+    /// Null in an export.
     pub supabase: Option<SupabaseHook>,
-    /// Refusals of the last 30 days, the newest first.
+    /// Rejections of the last 30 days, newest first.
     pub refusals: Vec<DailyRefusals>,
 }
 
@@ -82,11 +82,11 @@ pub struct SupabaseHook {
     pub path: String,
     /// The secret that Supabase signs with.
     pub secret: String,
-    /// Until when the path and the secret before these work too; null when they don't.
+    /// Time until which the previous path and secret work too; null if they don't.
     pub previous_until: Option<DateTime<Utc>>,
 }
 
-/// Refusals of one day for one reason.
+/// Rejections of one day for one reason.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct DailyRefusals {
     /// The day, in UTC.
@@ -96,26 +96,26 @@ pub struct DailyRefusals {
     pub count: u64,
 }
 
-/// Body of `PUT /guard`. What is absent stays as it is.
+/// Body of `PUT /guard`. Absent members stay unchanged.
 #[derive(Debug, Deserialize, ToSchema)]
 pub struct GuardSettings {
-    /// Kinds of addresses to refuse.
+    /// Kinds of addresses to reject.
     #[serde(default)]
     #[schema(nullable = false)]
     pub refuse: Option<Vec<RefusedKind>>,
-    /// Domains to allow always, with all below them.
+    /// Domains to allow always, including their subdomains.
     #[serde(default)]
     #[schema(nullable = false, max_items = 200)]
     pub allow_domains: Option<Vec<String>>,
-    /// Domains to refuse always, with all below them.
+    /// Domains to reject always, including their subdomains.
     #[serde(default)]
     #[schema(nullable = false, max_items = 200)]
     pub block_domains: Option<Vec<String>>,
-    /// Milliseconds after which an address that isn't decided is allowed.
+    /// Milliseconds after which an undecided address is allowed.
     #[serde(default)]
     #[schema(nullable = false, minimum = 300, maximum = 4_000)]
     pub deadline_ms: Option<u64>,
-    /// Calls of hooks a day that are looked at.
+    /// Hook calls evaluated per day.
     #[serde(default)]
     #[schema(nullable = false, maximum = 1_000_000)]
     pub daily: Option<u32>,
@@ -210,7 +210,7 @@ pub async fn show(
 
 /// Set the sign-up guard
 ///
-/// Everything in the body is looked at first: where something is wrong, nothing changes.
+/// The whole body is checked first: if anything is wrong, nothing changes.
 #[utoipa::path(
     put, path = "/v1/guard", tag = "Guard", operation_id = "updateGuard",
     request_body = GuardSettings,
@@ -233,7 +233,8 @@ pub async fn update(
 
 /// Replace the guard's hook
 ///
-/// The hook gets another path and another secret. Those before work for a day, so that no sign-up is lost while you change over.
+/// The hook gets another path and another secret. The previous ones work for a day, so that no sign-up is lost while
+/// you change over.
 #[utoipa::path(
     post, path = "/v1/guard/secret", tag = "Guard", operation_id = "rotateGuardSecret",
     responses(

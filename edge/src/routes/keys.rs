@@ -67,7 +67,7 @@ pub struct KeyRequest {
     name: String,
     #[schema(schema_with = rights_schema)]
     rights: Vec<String>,
-    /// Checks that the key may make a day, within the account's allowance. A key with a limit can't have the right `scans`.
+    /// Daily limit of checks, within the account's allowance. A key with a limit can't have the right `scans`.
     #[schema(minimum = 1, maximum = 1_000_000_000)]
     daily_limit: Option<u32>,
     /// When the key stops working.
@@ -108,15 +108,15 @@ pub struct KeyDetails {
     pub mode: KeyMode,
     #[schema(schema_with = rights_schema)]
     pub rights: Vec<&'static str>,
-    /// Checks a day. Null where only the account's allowance limits.
+    /// Daily limit of checks. Null if only the account's allowance applies.
     pub daily_limit: Option<u32>,
-    /// Checks of today, those in flight included. Null for a key without a daily limit.
+    /// Checks counted today, including those in flight. Null for a key without a daily limit.
     pub used_today: Option<u32>,
     /// The last day (UTC) on which a check of the key was counted. Null when there was none.
     pub last_used_on: Option<String>,
     /// Null: never.
     pub expires_at: Option<DateTime<Utc>>,
-    /// The networks that the key may be used from; empty: any.
+    /// The networks from which the key may be used; empty for any.
     pub networks: Vec<String>,
     pub created_at: DateTime<Utc>,
     /// Whether the key waits for your confirmation, after a reset of the password or signing out everywhere.

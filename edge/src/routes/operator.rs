@@ -132,7 +132,7 @@ fn seconds(time: DateTime<Utc>) -> u64 {
     u64::try_from(time.timestamp()).unwrap_or_default().max(1)
 }
 
-/// An event dated in the future would be newer than all real ones after it.
+/// An event dated in the future would be newer than all real ones that follow.
 fn occurred_at_ms(time: DateTime<Utc>, now: u64) -> Result<u64, Error> {
     let latest = now.saturating_add(TOLERANCE_S).saturating_mul(1_000);
     let at = u64::try_from(time.timestamp_millis()).unwrap_or_default();

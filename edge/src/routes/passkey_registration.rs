@@ -1,4 +1,5 @@
-//! Adding a passkey: options for the browser against the password, then what the browser has made of them.
+//! Adding a passkey: the password buys options for the browser, and the credential that the browser creates from them
+//! is stored.
 
 use std::sync::Arc;
 
@@ -26,9 +27,9 @@ use crate::{
     store::passkeys::{self, AddOutcome, NewPasskey, PASSKEYS_MAX},
 };
 
-/// Characters of a name.
+/// Greatest length of a name in characters.
 const NAME_MAX: usize = 60;
-/// Milliseconds that a browser is asked to wait for the person.
+/// Milliseconds that a browser waits for the person.
 pub const TIMEOUT_MS: u64 = CHALLENGE_TTL * 1_000;
 
 /// Options for `navigator.credentials.create()`, as `PublicKeyCredential.parseCreationOptionsFromJSON()` reads them.
@@ -37,7 +38,7 @@ pub const TIMEOUT_MS: u64 = CHALLENGE_TTL * 1_000;
 pub struct CreationOptions {
     rp: PasskeyParty,
     user: PasskeyUser,
-    /// Good for five minutes, in this session, once.
+    /// Valid once, for five minutes, in this session.
     challenge: String,
     pub_key_cred_params: Vec<PasskeyAlgorithm>,
     /// Milliseconds.
@@ -81,7 +82,7 @@ struct CredentialName {
     id: String,
 }
 
-/// The authenticators that are asked.
+/// Requirements for the authenticator.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 struct AuthenticatorSelection {
@@ -106,7 +107,8 @@ const KIND: &str = "public-key";
     ),
     security(("Session" = [])),
 )]
-// The challenge proves that the password was shown in this session: the browser's answer needs nothing else beside it.
+// The challenge proves that the password was presented in this session, so the browser's answer needs no other
+// credentials.
 pub async fn options(
     State(app): State<Arc<App>>,
     context: RequestContext,
@@ -185,7 +187,8 @@ struct CreationResponse {
 
 /// Add a passkey
 ///
-/// Takes what the browser has made from the options, once. The password keeps working.
+/// Adds the credential that the browser has created from the options, which can be used once. The password keeps
+/// working.
 #[utoipa::path(
     post, path = "/v1/auth/passkeys", tag = "Passkeys", operation_id = "addPasskey",
     request_body = PasskeyRequest,
@@ -235,7 +238,7 @@ pub async fn add(
     if !purpose.is_answered_by(&app.config.session_secrets, now, &made.challenge) {
         return Err(stale());
     }
-    // Only whether it is a key: nothing was signed with it yet.
+    // Checks only that this is a key: nothing has been signed with it yet.
     signature::verifies(made.public_key.as_jwk(), &[0; 64], &[]).await.ok_or_else(unreadable)?;
     let id = PasskeyId::of(&made.credential_id);
     let new = NewPasskey {

@@ -45,7 +45,7 @@ use crate::{
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RequestOptions {
-    /// Good for five minutes, once.
+    /// Valid once, for five minutes.
     challenge: String,
     /// Milliseconds.
     timeout: u64,
@@ -56,7 +56,7 @@ pub struct RequestOptions {
 
 /// Start a passkey sign-in
 ///
-/// Returns the options for the browser. They're the same for everybody but for the challenge.
+/// Returns the options for the browser. They're the same for everybody, except for the challenge.
 #[utoipa::path(
     post, path = "/v1/auth/passkeys/sign-in/options", tag = "Passkeys", operation_id = "passkeySignInOptions",
     responses(
@@ -109,7 +109,7 @@ struct AssertionResponse {
     user_handle: String,
 }
 
-/// A sign-in that was read, with a genuine challenge.
+/// A parsed sign-in with a genuine challenge.
 struct ReadAssertion {
     account: AccountId,
     passkey: PasskeyId,
@@ -152,7 +152,8 @@ impl UsedCredential {
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
-// One answer, after the same work, for an unknown account, an unknown passkey and a wrong signature (docs/trust.md, A1).
+// The response and the work before it are the same for an unknown account, an unknown passkey and a wrong signature
+// (docs/trust.md, A1).
 pub async fn sign_in(
     State(app): State<Arc<App>>,
     context: RequestContext,
@@ -164,7 +165,7 @@ pub async fn sign_in(
     let attempt = Attempt::count(app.databases.directory(), gates, clock::now()).await?;
     let read = body.credential.read(&app).ok_or_else(Error::passkey_refused)?;
     let ReadAssertion { account: id, passkey, assertion, signature } = read;
-    // A number without a database is nobody's.
+    // A number without a database belongs to no account.
     let database =
         app.databases.numbered(id.database()).unwrap_or_else(|| app.databases.directory());
     let found = passkeys::find(database, id, &passkey).await?;
@@ -222,7 +223,7 @@ pub async fn sign_in(
     SessionCredentials::of(&app, &session, account.key_version, account.email)
 }
 
-/// Notes a failed sign-in once the answer has left. The same is done where there is no such account.
+/// Records a failed sign-in after the response. The same work is done if there is no such account.
 fn note_failure(app: &Arc<App>, context: &RequestContext, account: AccountId) {
     let (app, deed) = (Arc::clone(app), context.deed());
     context.deferred.after_response(async move {

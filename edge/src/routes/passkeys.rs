@@ -1,4 +1,4 @@
-//! Passkeys of an account: listed, confirmed after a recovery, and removed.
+//! Passkeys of an account: listing them, confirming them after a recovery, and removing them.
 
 use std::sync::Arc;
 
@@ -30,9 +30,9 @@ pub struct Passkey {
     id: String,
     name: String,
     created_at: DateTime<Utc>,
-    /// Null: not yet.
+    /// Null before the first use.
     last_used_at: Option<DateTime<Utc>>,
-    /// Whether it can be on several devices.
+    /// True if it can be on several devices.
     syncable: bool,
     /// Whether it waits for your confirmation, after a reset of the password or signing out everywhere.
     suspended: bool,
@@ -66,7 +66,7 @@ impl Passkey {
 /// The passkeys of an account.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct PasskeyList {
-    /// The oldest first; at most 20.
+    /// Oldest first; at most 20.
     passkeys: Vec<Passkey>,
 }
 
@@ -87,14 +87,14 @@ pub async fn list(
     Ok(Json(PasskeyList { passkeys: listed.collect() }))
 }
 
-/// An id of another shape is looked up as that of no passkey: the caller comes first.
+/// A malformed id is looked up like that of a missing passkey, so that the caller is verified first.
 fn id_of(shown: &str) -> PasskeyId {
     PasskeyId::parse_shown(shown).unwrap_or_else(|| PasskeyId::of(&[]))
 }
 
 /// Remove a passkey
 ///
-/// It doesn't sign in any more. Sessions that it has started stay.
+/// It can't sign in any more. Sessions that it has started continue.
 #[utoipa::path(
     delete, path = "/v1/auth/passkeys/{id}", tag = "Passkeys", operation_id = "removePasskey",
     params(("id" = String, Path, description = "The `id` from the list of passkeys")),

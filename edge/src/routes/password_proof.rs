@@ -1,4 +1,4 @@
-//! The body of operations on keys and passkeys that a session alone isn't enough for.
+//! The body of operations on keys and passkeys for which a session alone isn't enough.
 
 use secrecy::SecretString;
 use serde::Deserialize;

@@ -1,4 +1,4 @@
-//! Ending the recovery of an account that an operator has started for somebody without the second factor.
+//! Ending a recovery that an operator has started for an owner without the second factor.
 
 use std::sync::Arc;
 

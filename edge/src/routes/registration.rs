@@ -342,8 +342,8 @@ pub struct OptOut {
 
 /// Stop emails that others cause
 ///
-/// For 30 days a mailbox gets no email that says that it has an account already, or none. Links that its reader asks
-/// for still come.
+/// For 30 days a mailbox gets no emails that say that it has an account already, or has none. Requested links are still
+/// sent.
 #[utoipa::path(
     post, path = "/v1/auth/stop-emails", tag = "Account", operation_id = "stopEmails",
     request_body = OptOut,

@@ -29,7 +29,7 @@ pub struct Scan {
     pub received: u32,
     /// Positions with a final verdict.
     pub answered: u32,
-    /// Positions whose server asked for patience: they're retried later. Until then they have an interim verdict.
+    /// Positions whose server has deferred them: they're retried later. Until then they have an interim verdict.
     pub waiting: u32,
     pub counts: StatusCounts,
     pub by_verdict: VerdictCounts,

@@ -22,7 +22,7 @@ use crate::{
     store::scans::{self, Comparison, PartState, ScanPart},
 };
 
-/// Body of `PUT /scans/{id}/parts/{n}`. Read as that of a new scan is, of which it is a part too.
+/// Body of `PUT /scans/{id}/parts/{n}`.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "describes the body")]
 pub struct PartRequest {

@@ -37,17 +37,18 @@ pub struct ScanResult {
     /// `deliverable`, `undeliverable`, `risky` or `unknown`.
     #[schema(value_type = String, example = "undeliverable")]
     pub verdict: Deliverability,
-    /// False where the address may be asked again: the verdict may change. Such results are given with `interim` only.
+    /// False if the address may be checked again and the verdict may change. Such results are only returned with
+    /// `interim`.
     #[serde(rename = "final")]
     pub is_final: bool,
-    /// There when the scan was made with `details`.
+    /// Present if the scan was created with `details`.
     #[serde(flatten)]
     #[schema(value_type = ScanEvidence)]
     pub evidence: Option<ScanEvidence>,
 }
 
-/// The evidence behind the verdict of one position, given when the scan was made with `details`. A member is null when
-/// there is nothing to say.
+/// The evidence behind the verdict of one position; present if the scan was created with `details`. Unknown members are
+/// null.
 #[derive(Serialize, ToSchema)]
 pub struct ScanEvidence {
     /// How much the evidence says about this mailbox: `high`, `medium`, `low` or `none`.

@@ -47,8 +47,8 @@ fn new_id(now_ms: u64) -> Result<String, Error> {
 
 /// Start a scan
 ///
-/// Takes one scan of the daily allowance, then of the credits. With `addresses` all of the list is in. With `total`
-/// the list follows in parts of 1,000.
+/// Takes one scan of the daily allowance, then of the credits. With `addresses`, the body has the whole list. With
+/// `total` the list follows in parts of 1,000.
 #[utoipa::path(
     post, path = "/v1/scans", tag = "Scans", operation_id = "createScan",
     request_body = NewScanRequest,
@@ -179,7 +179,7 @@ pub async fn list(State(app): State<Arc<App>>, call: ScanCall) -> Result<Json<Sc
 
 /// Show a scan
 ///
-/// Its state, how far it is, and how many addresses have each verdict.
+/// Its state, its progress, and the number of addresses with each verdict.
 #[utoipa::path(
     get, path = "/v1/scans/{id}", tag = "Scans", operation_id = "scan",
     params(("id" = String, Path, description = "The scan")),
@@ -199,8 +199,8 @@ pub async fn show(
 
 /// Cancel a scan
 ///
-/// Verdicts found so far stay. The scan counts unless nothing of it had been asked yet. A scan that has ended doesn't
-/// change.
+/// Verdicts found so far stay. The scan counts unless none of its addresses had been checked yet. A scan that has ended
+/// doesn't change.
 #[utoipa::path(
     post, path = "/v1/scans/{id}/cancel", tag = "Scans", operation_id = "cancelScan",
     params(("id" = String, Path, description = "The scan")),
@@ -220,7 +220,7 @@ pub async fn cancel(
 
 /// Delete a scan
 ///
-/// Its results are deleted immediately. A scan that is under way is cancelled by it.
+/// Its results are deleted immediately. A running scan is cancelled.
 #[utoipa::path(
     delete, path = "/v1/scans/{id}", tag = "Scans", operation_id = "deleteScan",
     params(("id" = String, Path, description = "The scan")),

@@ -18,7 +18,7 @@ use crate::{
 /// Security events of the account.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SecurityEvents {
-    /// The newest first; at most 100, of the last 90 days.
+    /// Newest first; at most 100, of the last 90 days.
     events: Vec<SecurityEvent>,
 }
 
@@ -36,9 +36,9 @@ pub struct SecurityEvent {
     /// added.
     #[schema(example = "signed_in")]
     kind: String,
-    /// When it happened; the last time, where it happened several times on that day.
+    /// Time of the event; of several on one day, of the last one.
     at: DateTime<Utc>,
-    /// How often it happened on that day.
+    /// Number of such events on that day.
     count: u32,
     /// Such as `Firefox on Linux`, of the last time. Null when it isn't known.
     browser: Option<String>,
@@ -62,7 +62,8 @@ impl SecurityEvent {
 
 /// List security events
 ///
-/// Sign-ins, failed attempts, and changes that decide who can use the account. Failed attempts push out nothing else.
+/// Sign-ins, failed attempts, and changes that decide who can use the account. Failed attempts don't displace other
+/// events.
 #[utoipa::path(
     get, path = "/v1/me/events", tag = "Account", operation_id = "securityEvents",
     responses((status = 200, description = "The events", body = SecurityEvents)),

@@ -23,7 +23,7 @@ use crate::{
 /// The sessions of the account.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Sessions {
-    /// This session first, then the last used first; at most 20.
+    /// This session first, then by last use; at most 20.
     sessions: Vec<SignedIn>,
 }
 
@@ -35,7 +35,7 @@ pub struct SignedIn {
     /// Time of the sign-in.
     created_at: DateTime<Utc>,
     expires_at: DateTime<Utc>,
-    /// When it was used last, up to a quarter of an hour behind. Unused for two hours, it ends.
+    /// Time of the last use, at most a quarter of an hour behind. After two hours without use, a session ends.
     last_used_at: DateTime<Utc>,
     /// Such as `Firefox on Linux`.
     browser: String,

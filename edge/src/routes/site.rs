@@ -35,7 +35,7 @@ pub struct SiteReport {
     plans: Vec<SitePlan>,
 }
 
-/// Whom to ask.
+/// Contact for questions.
 #[derive(Debug, Serialize, ToSchema)]
 struct Contact {
     #[schema(format = "uri")]

@@ -192,7 +192,7 @@ pub async fn disable(
 
 /// Replace the recovery codes
 ///
-/// Takes the password, and a code or a recovery code. The codes before stop working.
+/// Takes the password, and a code or a recovery code. The previous codes stop working.
 #[utoipa::path(
     post, path = "/v1/auth/totp/recovery-codes", tag = "Two-factor",
     operation_id = "replaceRecoveryCodes",

@@ -32,7 +32,7 @@ pub struct CheckRequest {
     /// Include the evidence behind the verdict.
     #[schema(required = false)]
     pub details: bool,
-    /// Milliseconds after which an answer is wanted, with the verdict or, `pending`, without it.
+    /// Milliseconds after which the response is sent, with the verdict or, `pending`, without it.
     #[schema(minimum = 300, maximum = 10_000, nullable = false)]
     pub deadline_ms: Option<u64>,
 }

@@ -54,7 +54,7 @@ pub struct ListRequest {
     /// Include the evidence behind each verdict.
     #[schema(required = false)]
     pub details: bool,
-    /// Milliseconds after which an answer is wanted: results that aren't there by then are `pending`.
+    /// Milliseconds after which the response is sent: results that haven't arrived by then are `pending`.
     #[schema(minimum = 300, maximum = 10_000, nullable = false)]
     pub deadline_ms: Option<u64>,
 }
@@ -64,12 +64,12 @@ pub struct ListRequest {
 pub struct ListResult {
     /// A result for each address, in the order of the request.
     pub results: Vec<ValidationResult>,
-    /// How many of the results were counted. Those with `fatal_exception` aren't. Absent while a result is pending.
+    /// Number of counted results. Those with `fatal_exception` aren't counted. Absent while a result is pending.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub counted: Option<u32>,
-    /// `true` when a result wasn't there by `deadline_ms`: the checks continue, and the same request with its `Idempotency-Key` gives
-    /// all results later. Absent otherwise.
+    /// `true` if a result hadn't arrived by `deadline_ms`: the checks continue, and the same request with its
+    /// `Idempotency-Key` returns all results later. Absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub pending: Option<bool>,
@@ -128,10 +128,10 @@ impl ListRequest {
 
 /// Check up to 100 addresses
 ///
-/// Checks a short list in one call, and answers with the results in its order. Takes up to about 20 seconds, unless `deadline_ms` asks
-/// for an answer before. Each address counts as a check, also one that is there twice. When fewer checks are left than the list
-/// has addresses, none of them is checked. A result with `fatal_exception` wasn't found out and isn't counted. For larger lists make a
-/// scan.
+/// Checks a short list in one call, and answers with the results in its order. Takes up to about 20 seconds, unless
+/// `deadline_ms` asks for an answer before. Each address counts as a check, even if it is repeated. If fewer checks are
+/// left than the list has addresses, none of them is checked. A result with `fatal_exception` couldn't be determined
+/// and isn't counted. For larger lists, start a scan.
 #[utoipa::path(
     post, path = "/v1/validate_emails", tag = "Validation", operation_id = "validateEmails",
     request_body = ListRequest,

@@ -81,7 +81,7 @@ pub(super) fn rekey(hash: &AccountHash) -> impl Iterator<Item = Statement<'_>> {
 /// `?1` account.
 pub(super) const BY_ID: &str = concat!(READ, "id = ?1 AND deleted_at IS NULL");
 
-/// Returns the account in the directory's row for an address. Without a row, the same work is done.
+/// Returns the account in the directory's row for an address. If there is no row, the same work is done.
 pub async fn of_address(
     database: &Database,
     hash: &AccountHash,
@@ -231,8 +231,8 @@ pub async fn rename(
     database.first((RENAME, vec![(&id).into(), (&session).into(), display_name.into()])).await
 }
 
-/// Stores the account's usage, leases included, under the hash of its address. `?1` account, `?3`
-/// today, `?4` now. A condition must be added between the two.
+/// Stores the account's usage, leases included, under the hash of its address. `?1` account, `?3` today, `?4` now. The
+/// caller inserts a condition between the two constants.
 pub(super) const INSERT_TOMBSTONE: &str = "INSERT INTO tombstones
        (address_hash, account_id, day, used, scans_used, welcome_left, expires_at)
      SELECT address_hash, id, ?3,

@@ -1,5 +1,5 @@
-//! The powers of the old mailbox of a changed address: it freezes the account for a day, and undoes the change with the
-//! previous password. An undo is one statement of the account's database; the directory follows as after a change
+//! Actions of the old mailbox of a changed address: freezing the account for a day, and undoing the change with the
+//! previous password. An undo is one statement in the account's database; the directory follows, as after a change
 //! (`email_changes.rs`).
 
 use constcat::concat;
@@ -28,7 +28,7 @@ pub async fn set_undo(
     database.any((SET_UNDO, params)).await
 }
 
-// Parameters of the following statements: `?1` hash of the old mailbox' token, `?2` now.
+// Parameters of the following statements: `?1` hash of the token sent to the old mailbox, `?2` now.
 
 const FREEZES: &str = "state = 'confirmed' AND id = (SELECT account_id FROM email_changes
     WHERE undo_hash = ?1 AND state = 'moved' AND frozen = 0 AND expires_at > ?2)";
@@ -95,7 +95,7 @@ const UNDOABLE_CHANGE: &str =
     FROM email_changes c JOIN accounts a ON a.id = c.account_id
     WHERE c.undo_hash = ?1 AND c.state = 'moved' AND c.expires_at > ?2 AND a.state = 'confirmed'";
 
-/// Returns the change that a link sent to the old mailbox would undo. The link isn't consumed.
+/// Returns the change that this link to the old mailbox would undo. The link isn't consumed.
 pub async fn undoable(
     database: &Database,
     token: &TokenHash,
@@ -133,13 +133,13 @@ const END_SESSIONS: &str = "DELETE FROM sessions
     WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 const VOID_LINKS: &str = "DELETE FROM mailed_tokens
     WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
-/// A thief who had the account may know the recovery codes.
+/// A thief who had access to the account may know the recovery codes.
 const FORGET_CODES: &str = "DELETE FROM recovery_codes
     WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 
-/// Undoes a change, and every later one: the account has the address and the second factor of before and a new password,
-/// every session ends, mailed links and recovery codes are void, and young named keys and passkeys are suspended. `false` when
-/// the change was undone meanwhile or the code used.
+/// Undoes a change and every later one. The account gets its previous address and second factor back, and a new
+/// password. Every session ends, mailed links and recovery codes are void, and recent named keys and passkeys are
+/// suspended. Returns `false` if the change was already undone or the code already used.
 pub async fn undo(
     database: &Database,
     change: &UndoableChange,

@@ -25,7 +25,7 @@ const RESULTS: u64 = 7 * DAY;
 /// Limit per removal, so that none exceeds D1's limit of 30 s.
 const MOST: &str = " LIMIT 1000)";
 
-/// Rounds per statement: a run every five minutes keeps up with 160 rows a second.
+/// Rounds per statement: with a run every five minutes, enough for 160 new rows a second.
 const ROUNDS: usize = 50;
 const MOST_ROWS: usize = 1_000;
 /// Milliseconds after which a run stops removing rows of one table.

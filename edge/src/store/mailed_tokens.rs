@@ -61,7 +61,7 @@ const STORE: &str = "
     ON CONFLICT (account_id, purpose) DO UPDATE
       SET hash = excluded.hash, expires_at = excluded.expires_at";
 
-/// Reads the [`PreviousLink`]; no row if no account is in the right state.
+/// Selects the [`PreviousLink`]; no row if no account is in the right state.
 pub(super) fn previous(purpose: TokenPurpose, account: &str) -> Statement<'_> {
     (PREVIOUS, vec![account.into(), purpose.as_str().into(), purpose.state().into()])
 }

@@ -23,12 +23,11 @@ use crate::{
 /// Most named keys of an account: a rotation needs two for each program.
 pub const KEYS_MAX: u32 = 20;
 
-/// Whether key `k` may be used from the address in `?2`, which follows id and version.
+/// Requires that key `k` may be used from the address in `?2`, which follows the id and version.
 const NETWORK_HOLDS: &str = "(k.networks = '[]' OR EXISTS (SELECT 1 FROM json_each(k.networks) n
        WHERE substr(?2, 21) BETWEEN n.value ->> 0 AND n.value ->> 1))";
 
-/// A branch of `CASE ?3`: whether the named key of account `a`, described in `?2` by
-/// [`Proof::text`], is valid.
+/// A branch of `CASE ?3`: true if the named key of account `a`, described in `?2` by [`Proof::text`], is valid.
 pub(super) const NAMED_KEY_HOLDS: &str = concat!(
     "WHEN 'named' THEN a.key_active = 1 AND EXISTS (SELECT 1 FROM named_keys k
        WHERE k.account_id = a.id AND k.id = substr(?2, 1, 16)
@@ -108,7 +107,7 @@ pub struct NewKey<'a> {
     pub created_at: u64,
 }
 
-/// Whether account `?1` of this session may have another key, and the code is valid.
+/// Requires that account `?1` of this session may have another key, and that the code is valid.
 macro_rules! may_make {
     () => {
         concat!(
@@ -141,7 +140,7 @@ struct Count {
 pub enum MakeOutcome {
     Made,
     TooMany,
-    /// The session is over, or the code was used meanwhile.
+    /// The session has ended, or the code was already used.
     Refused,
 }
 
@@ -190,7 +189,7 @@ pub struct StoredKey {
     pub is_test: u8,
     pub rights: u8,
     pub daily_limit: Option<u32>,
-    /// End in Unix seconds; 0 for never.
+    /// Expiry in Unix seconds; 0 for none.
     pub expires_at: u64,
     pub networks: String,
     pub created_at: u64,
@@ -246,7 +245,7 @@ pub async fn list(
 pub enum KeyOutcome {
     Done,
     NoSuchKey,
-    /// The session is over, or the code was used meanwhile.
+    /// The session has ended, or the code was already used.
     Refused,
 }
 
@@ -271,7 +270,7 @@ pub async fn end(database: &Database, session: Session, key: KeyId) -> Result<Ke
     })
 }
 
-/// Whether the session is alive and the code is valid.
+/// Requires a live session and a valid code.
 macro_rules! in_session_with_code {
     () => {
         concat!(code_holds!("?3", "?4"), " AND ", IN_SESSION)

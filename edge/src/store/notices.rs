@@ -22,7 +22,7 @@ const DAY: u64 = 24 * HOUR;
 
 const fn budget(kind: Notice) -> Budget {
     match kind {
-        // These events aren't caused by the owner and may continue for weeks.
+        // These events aren't caused by the owner and may recur for weeks.
         Notice::WrongCodes => Budget { pause: DAY, per_day: 1 },
         Notice::KeyReplaced | Notice::WebhookChanged | Notice::ScanEnded => {
             Budget { pause: HOUR, per_day: 10 }

@@ -1,4 +1,4 @@
-//! Passkeys. A challenge is used up by the batch that it authorises.
+//! Passkeys. The batch that a challenge authorises also consumes it.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -20,10 +20,10 @@ use crate::{
     error::Error,
 };
 
-/// Passkeys that an account may have.
+/// Maximum number of passkeys per account.
 pub const PASSKEYS_MAX: u32 = 20;
 
-/// The session lives and the code holds.
+/// Requires a live session, a valid code and an account that isn't frozen.
 const MAY_ADD: &str = concat!(
     "SELECT id FROM accounts WHERE frozen_until <= unixepoch() AND ",
     code_holds!("?3", "?4"),
@@ -31,8 +31,8 @@ const MAY_ADD: &str = concat!(
     IN_SESSION
 );
 
-/// Uses up the code that was shown for a new passkey; `false` when the session is over, the account is frozen or the code was
-/// used meanwhile.
+/// Consumes the code presented for a new passkey; `false` if the session has ended, the account is frozen or the code
+/// was already used.
 pub async fn authorise(database: &Database, session: Session, code: &Code) -> Result<bool, Error> {
     let (account, id) = session.texts();
     let params = [vec![(&account).into(), (&id).into()], code.params()].concat();
@@ -41,24 +41,24 @@ pub async fn authorise(database: &Database, session: Session, code: &Code) -> Re
     database.batch(&statements).await?.any(0)
 }
 
-/// A passkey to be stored.
+/// A passkey to store.
 #[derive(Debug)]
 pub struct NewPasskey<'a> {
     pub id: &'a PasskeyId,
     /// The credential's id in base64url.
     pub credential: &'a str,
-    /// A JWK.
+    /// Public key as a JWK.
     pub public_key: &'a str,
     pub name: &'a str,
     pub counter: u32,
     pub is_syncable: bool,
-    /// Unix seconds.
+    /// Creation time in Unix seconds.
     pub created_at: u64,
-    /// Hash of the challenge that it answers.
+    /// Hash of the challenge that the new passkey has signed.
     pub challenge: &'a str,
 }
 
-/// The account `?1` of the session `?2` may have the passkey `?3` in addition, and the challenge `?4` is unused.
+/// Requires room for the passkey `?3` in account `?1` of session `?2`, and an unused challenge `?4`.
 const ADDS: &str = concat!(
     "frozen_until <= unixepoch() AND (SELECT count(*) FROM passkeys WHERE account_id = ?1) < 20
        AND NOT EXISTS (SELECT 1 FROM passkeys WHERE account_id = ?1 AND id = ?3)
@@ -72,7 +72,7 @@ const ADD: &str = concat!(
     ADDS,
     " RETURNING id"
 );
-/// `?1` hash, `?2` end of its life.
+/// `?1` hash, `?2` expiry.
 const USE_CHALLENGE: &str =
     "INSERT OR IGNORE INTO used_challenges (hash, expires_at) VALUES (?1, ?2)";
 const COUNT: &str = "SELECT count(*) AS passkeys, coalesce(sum(id = ?2), 0) AS same
@@ -89,13 +89,13 @@ struct PasskeyCount {
 pub enum AddOutcome {
     Added,
     TooMany,
-    /// The account has this passkey.
+    /// The account already has this passkey.
     Known,
-    /// The session is over, the account is frozen, or the challenge was used.
+    /// The session has ended, the account is frozen, or the challenge was already used.
     Refused,
 }
 
-/// Returns the time until which a used challenge is remembered. No copy of it is accepted afterwards.
+/// Returns the time until which a used challenge is stored. After that the challenge itself has expired.
 const fn challenge_end(now: u64) -> u64 {
     now.saturating_add(2 * CHALLENGE_TTL)
 }
@@ -104,7 +104,7 @@ fn used_challenge(challenge: &str, now: u64) -> Statement<'_> {
     (USE_CHALLENGE, vec![challenge.into(), challenge_end(now).into()])
 }
 
-/// Stores a passkey and uses its challenge up.
+/// Stores a passkey and consumes its challenge.
 pub async fn add(
     database: &Database,
     session: Session,
@@ -138,7 +138,7 @@ pub async fn add(
     })
 }
 
-/// A passkey as it is stored.
+/// A row of `passkeys`.
 #[derive(Debug, Deserialize)]
 pub struct StoredPasskey {
     pub id: String,
@@ -147,9 +147,9 @@ pub struct StoredPasskey {
     pub name: String,
     pub counter: u32,
     pub is_syncable: u8,
-    /// Unix seconds.
+    /// Creation time in Unix seconds.
     pub created_at: u64,
-    /// 0: never.
+    /// Time of the last sign-in in Unix seconds; 0 if there was none.
     pub used_at: u64,
     pub suspended: u8,
 }
@@ -165,7 +165,7 @@ const LIST: &str = concat!(
 );
 const IS_ALIVE: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
 
-/// The account's passkeys, the oldest first; `None` when the session is over.
+/// Returns the account's passkeys, oldest first; `None` if the session has ended.
 pub async fn list(
     database: &Database,
     session: Session,
@@ -176,12 +176,12 @@ pub async fn list(
     if rows.any(0)? { rows.all(1).map(Some) } else { Ok(None) }
 }
 
-/// Result of a change to one passkey.
+/// Result of changing one passkey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PasskeyOutcome {
     Done,
     NoSuchPasskey,
-    /// The session is over, or the code was used meanwhile.
+    /// The session has ended, or the code was already used.
     Refused,
 }
 
@@ -194,7 +194,7 @@ const REMOVE: &str = concat!(
     ") RETURNING id"
 );
 
-/// Removes a passkey: no sign-in with it ends well from now on.
+/// Removes a passkey. Sign-ins with it fail from then on.
 pub async fn remove(
     database: &Database,
     session: Session,
@@ -222,7 +222,7 @@ const CONFIRM: &str = concat!(
     ") RETURNING id"
 );
 
-/// Confirms a suspended passkey and uses up the code that was shown.
+/// Ends the suspension of a passkey and consumes the presented code.
 pub async fn confirm(
     database: &Database,
     session: Session,
@@ -240,7 +240,7 @@ pub async fn confirm(
 
 const BY_PASSKEY: &str = concat!(SELECT, " AND id = ?2");
 
-/// The account of a user handle, and its passkey of this id. Where there is none of them, the same is done for nothing.
+/// Returns the account of a user handle, with the passkey of this id. If either is missing, the same work is done.
 pub async fn find(
     database: &Database,
     account: AccountId,
@@ -253,28 +253,28 @@ pub async fn find(
     Ok(rows.first(0)?.zip(rows.first(1)?))
 }
 
-/// A sign-in whose signature is right.
+/// A sign-in whose signature has been verified.
 #[derive(Debug)]
 pub struct PasskeyUse<'a> {
     pub id: &'a PasskeyId,
-    /// The key that has signed.
+    /// The public key that verified the signature.
     pub public_key: &'a str,
     pub counter: u32,
     /// Hash of the challenge.
     pub challenge: &'a str,
-    /// The password hash that the account must still have, so that a reset wins over a sign-in.
+    /// Password hash that the account must still have, so that a concurrent reset wins over the sign-in.
     pub password_hash: &'a str,
 }
 
-/// `?1` account, `?2` passkey, `?3` its key, `?4` the counter, `?5` the challenge, `?6` the session, `?7` now. A counter that
-/// doesn't grow gives a copy away.
+/// `?1` account, `?2` passkey, `?3` its public key, `?4` counter, `?5` challenge, `?6` session, `?7` now. A counter
+/// that doesn't increase indicates a copied passkey.
 const USE: &str = "UPDATE passkeys SET counter = ?4, used_at = ?7, last_session = ?6
     WHERE account_id = ?1 AND id = ?2 AND public_key = ?3 AND suspended = 0
       AND (counter < ?4 OR counter = 0 AND ?4 = 0)
       AND NOT EXISTS (SELECT 1 FROM used_challenges WHERE hash = ?5)";
 
-/// Starts a session by a passkey, and uses its challenge and the code up; `false` when the passkey was removed, suspended or
-/// used with this challenge or a greater counter meanwhile, the password was changed, or the code was used.
+/// Starts a session by passkey, and consumes its challenge and the code. Returns `false` if the passkey was removed or
+/// suspended, the challenge or code was already used, a greater counter was seen, or the password has changed.
 pub async fn sign_in(
     database: &Database,
     used: &PasskeyUse<'_>,

@@ -1,6 +1,6 @@
-//! Recovery of an account whose owner has lost the second factor. The operator's command starts it (`operator.rs`), the owner
-//! is mailed at once and each day, and three days later two-factor authentication goes. Until then each sign-in ends it (a
-//! trigger), and so does anyone with a session.
+//! Recovery of an account whose owner has lost the second factor. The operator's command starts it (`operator.rs`). The
+//! owner gets an email immediately and then daily. After three days two-factor authentication is turned off. Until
+//! then, any sign-in ends the recovery (by a trigger), and any session can end it.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -10,13 +10,14 @@ use crate::{
     account::AccountId, cf::database::Database, credentials::session::Session, error::Error,
 };
 
-/// Demands what a recovery needs, at its start and at its end: two-factor authentication is on, and the account isn't frozen.
-/// It may be deactivated, so that a thief who has turned two-factor authentication on can't sign in and end the recovery.
+/// Requires two-factor authentication and an account that isn't frozen, both when a recovery starts and when it takes
+/// effect. A deactivated account qualifies: so the operator can deactivate it first, and a thief who has turned on
+/// two-factor authentication can't sign in and end the recovery.
 const HAS_SECOND_FACTOR: &str =
     "confirmed_at IS NOT NULL AND totp_secret IS NOT NULL AND frozen_until <= unixepoch()";
 
-/// Demands of the account `?1` that it can be recovered. A thief who has just taken an account over has changed its password
-/// or address.
+/// Requires that account `?1` can be recovered. A recent change of the password or the address may be the work of a
+/// thief, so it rules out a recovery.
 #[cfg(test)]
 pub(super) const RECOVERABLE: &str = concat!(
     "id = ?1 AND ",
@@ -43,7 +44,7 @@ const STOP: &str = concat!(
 );
 const SELECT_SESSION: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
 
-/// Ends the recovery of the session's account, if one is pending; `false` when the session is over.
+/// Ends the pending recovery of the session's account, if there is one; `false` if the session has ended.
 pub async fn stop(database: &Database, session: Session) -> Result<bool, Error> {
     let (account, id) = session.texts();
     let caller = || vec![(&account).into(), (&id).into()];
@@ -60,18 +61,18 @@ struct Pending {
 
 const SELECT_DUE: &str = "SELECT due_at FROM recoveries WHERE account_id = ?1";
 
-/// Returns when the account's recovery takes effect, in Unix seconds; `None` when none is pending.
+/// Returns the time at which the account's recovery takes effect, in Unix seconds; `None` if none is pending.
 pub async fn due_at(database: &Database, account: AccountId) -> Result<Option<i64>, Error> {
     let account = account.to_string();
     let pending: Option<Pending> = database.first((SELECT_DUE, vec![(&account).into()])).await?;
     Ok(pending.map(|pending| pending.due_at))
 }
 
-/// A recovery has no purpose any more where the account was deleted, or has no second factor.
+/// Removes recoveries of accounts that have been deleted or have no second factor.
 const DELETE_POINTLESS: &str = "DELETE FROM recoveries WHERE account_id IN (
     SELECT r.account_id FROM recoveries r JOIN accounts a ON a.id = r.account_id WHERE a.totp_secret IS NULL)";
 
-/// Demands that a day has passed since the last email.
+/// Requires that the last email was sent at least a day ago.
 const TO_BE_MAILED: &str = "mailed_at <= unixepoch() - 86400 AND due_at > unixepoch()";
 const PENDING: &str = notice!(
     "recovery_pending",
@@ -108,9 +109,9 @@ const DELETE_DUE: &str = "DELETE FROM recoveries WHERE due_at < 0";
 
 const SELECT_ANY: &str = "SELECT 1 AS one FROM recoveries LIMIT 1";
 
-/// Mails the owners whose accounts are being recovered, each day, and ends the second factor where the three days have
-/// passed. The password is void then too, so that only the mailbox's owner gets in. Each is one transaction; with nothing to
-/// do it is one statement.
+/// Emails the owners of accounts in recovery once a day, and completes recoveries after three days: the second factor
+/// is removed and the password voided, so that only the mailbox's owner can sign in. The emails are one transaction and
+/// the completions another; if no recovery is pending, one statement is all.
 pub async fn run(database: &Database, void_hash: &str) -> Result<(), Error> {
     let bare = |sql| (sql, Vec::new());
     if !database.any(bare(SELECT_ANY)).await? {

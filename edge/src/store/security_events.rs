@@ -17,13 +17,13 @@ use crate::{
 /// Seconds for which events are listed.
 pub const LISTED: u64 = 90 * 24 * 60 * 60;
 
-/// Increments the count in the row of the kind and day, and updates time and place.
+/// Increments the count in the row for this kind and day, and updates its time and place.
 pub(super) const ONCE_MORE: &str =
     " ON CONFLICT (account_id, class, kind, name) DO UPDATE SET at = excluded.at,
     count = count + 1, browser = excluded.browser, country = excluded.country";
 
-/// Adds an event to the account that the condition selects, if it does. Runs in the batch of its
-/// action, before it and under its condition. The two parameters are those of [`device`].
+/// Adds an event to the account that the condition selects, if any. Runs in the batch of its action, before it and
+/// under its condition. The two parameters are those of [`device`].
 macro_rules! event {
     ($kind:literal, $browser:literal, $country:literal, $($condition:expr),+) => {
         constcat::concat!(
@@ -46,7 +46,7 @@ pub(super) fn device(deed: &Deed) -> Vec<Param<'_>> {
 #[derive(Debug, Deserialize)]
 pub struct StoredEvent {
     pub kind: String,
-    /// Unix time; of several on a day, that of the last.
+    /// Unix time of the event; for several on one day, of the last one.
     pub at: i64,
     pub count: u32,
     /// Empty if unknown.

@@ -40,7 +40,7 @@ const START: &str = concat!(
     "RETURNING id"
 );
 
-/// The same for the session `?1` that the passkey `?10` has just vouched for.
+/// The same for session `?1`, started with passkey `?10`.
 const START_BY_PASSKEY: &str = concat!(
     "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country, seen_at)
      SELECT ?1, id, ?3, ?4, ?5, ?6, ?3 FROM accounts
@@ -95,7 +95,7 @@ impl NewSession {
         [params, code.params()].concat()
     }
 
-    /// The statements that start it by a passkey and end the least recently used ones beyond the limit.
+    /// Returns the statements that start the session by passkey and end the least recently used ones beyond the limit.
     pub(super) fn start_by_passkey<'a>(
         &'a self,
         texts: &'a SessionTexts,
@@ -150,7 +150,8 @@ const END_ALL: &str = concat!(
 
 const ENDED_ALL: &str = event!("signed_out_everywhere", "?3", "?4", IN_SESSION);
 
-/// Ends every session of the account and suspends its young keys and passkeys; `false` when this one was over already.
+/// Ends every session of the account and suspends its recent keys and passkeys; `false` if this session had already
+/// ended.
 pub async fn end_all(database: &Database, session: Session, deed: &Deed) -> Result<bool, Error> {
     let (account, id) = session.texts();
     let caller = vec![(&account).into(), (&id).into()];

@@ -62,7 +62,7 @@ const FORGET_FORMER: &str = "DELETE FROM former_credentials WHERE account_id = ?
 /// `?2` session.
 const BY_SESSION: [&str; 3] = suspend!(IN_SESSION, NOW);
 
-/// The statements behind a new password that was set by a mailed link, in its transaction.
+/// Returns the statements for the transaction that sets a new password by a mailed link; they follow its own.
 pub(super) fn by_reset<'a>(account: &'a str, new_hash: &'a str) -> [Statement<'a>; 4] {
     let [notice, keys, passkeys] = BY_RESET;
     [notice, keys, passkeys, FORGET_FORMER].map(|sql| (sql, vec![account.into(), new_hash.into()]))
@@ -85,12 +85,12 @@ pub(super) fn by_session<'a>(account: &'a str, session: &'a str) -> [Statement<'
     BY_SESSION.map(|sql| (sql, vec![account.into(), session.into()]))
 }
 
-/// A named key or a passkey that waits for confirmation.
+/// A named key or passkey that waits for confirmation.
 #[derive(Debug, Deserialize)]
 pub struct SuspendedRow {
     pub is_passkey: u8,
     pub name: String,
-    /// Unix seconds.
+    /// Creation time in Unix seconds.
     pub created_at: u64,
     /// Unix seconds; 0 if it never was.
     pub replaced_at: u64,
@@ -101,7 +101,7 @@ const LIST: &str = "
     UNION ALL SELECT 1, name, created_at, 0 FROM passkeys WHERE account_id = ?1 AND suspended = 1
     ORDER BY 1, 3, 2";
 
-/// The keys, then the passkeys of an account that wait for confirmation.
+/// Returns the account's suspended keys, then its suspended passkeys.
 pub async fn list(database: &Database, account: AccountId) -> Result<Vec<SuspendedRow>, Error> {
     let account = account.to_string();
     database.batch(&[(LIST, vec![(&account).into()])]).await?.all(0)

@@ -225,7 +225,7 @@ fn whose(error: io::ErrorKind, at_once: bool) -> ConnectFailure {
         }
         // Linux reports late that no port is free.
         io::ErrorKind::AddrNotAvailable => ConnectFailure::NoSocket,
-        // The loopback interface refuses immediately.
+        // The loopback interface refuses a connection immediately.
         _ => ConnectFailure::Theirs,
     }
 }

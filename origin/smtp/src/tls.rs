@@ -18,8 +18,8 @@ use tokio_rustls::{
     },
 };
 
-/// Number of servers whose sessions are remembered for resumption; a ticket is about 300 bytes, and
-/// each server has up to eight.
+/// Number of servers whose TLS sessions are stored for resumption; a ticket is about 300 bytes, and each server has up
+/// to eight.
 const RESUMABLE: usize = 1_024;
 
 /// The TLS client, shared by all sessions.

@@ -98,7 +98,7 @@ impl Config {
     }
 }
 
-/// Doesn't show the key.
+/// Hides the key.
 impl fmt::Debug for Certificate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Certificate")

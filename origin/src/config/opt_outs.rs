@@ -6,7 +6,7 @@ use ipnet::IpNet;
 
 use super::parse;
 
-/// Prefix of names that stand for mail hosts instead of address domains.
+/// Prefix of entries that name a mail host instead of the domain of an address.
 const MAIL_HOST: &str = "mx:";
 
 /// Domains, hosts and networks whose owners have opted out. A name includes its subdomains.

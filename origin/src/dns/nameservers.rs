@@ -35,7 +35,7 @@ const MAX_CACHED_NEGATIVE: Duration = Duration::from_secs(300);
 /// Time for which a nameserver that was passed over is tried second.
 const PASSED_OVER: Duration = Duration::from_secs(60);
 
-/// The nameservers, asked one after the other.
+/// The nameservers, queried one after the other.
 pub(super) struct Nameservers {
     all: Vec<Arc<Nameserver>>,
     pub(super) metrics: DnsMetrics,
@@ -126,9 +126,8 @@ impl Nameservers {
     }
 }
 
-/// Uses the nameserver second from now on. It becomes first again as soon as it responds for the
-/// root, which every recursor knows: then it was silent about one name only, perhaps by its owner's
-/// intent.
+/// Demotes the nameserver to second place. It becomes first again as soon as it responds for the root, which every
+/// recursor knows: then it was silent about one name only, perhaps because that name's owner wanted it to be.
 fn pass_over(nameserver: &Arc<Nameserver>) {
     nameserver.pass_over();
     if nameserver.verifying.swap(true, Ordering::Relaxed) {

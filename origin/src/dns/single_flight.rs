@@ -1,4 +1,4 @@
-//! Concurrent identical questions are asked once, and all callers get the answer.
+//! Merges concurrent identical queries: each is made once, and all callers get its result.
 
 use std::{
     collections::HashMap,
@@ -14,17 +14,16 @@ use parking_lot::{Mutex, MutexGuard};
 
 type Asking<V> = Pin<Box<dyn Future<Output = V> + Send>>;
 
-/// A question in progress. All waiting callers drive it, so any of them may leave; when the last one leaves, it is
-/// dropped.
+/// A query in progress. All waiting callers drive it, so any of them may leave; it is dropped with the last one.
 pub type Flight<V> = Shared<Asking<V>>;
 
-/// The questions on their way, by key: as many entries as there are different questions.
+/// The queries in progress, by key.
 pub struct SingleFlight<V: Clone>(Arc<Flights<V>>);
 
 struct Flights<V: Clone>(Mutex<HashMap<Arc<str>, Entry<V>>>);
 
 struct Entry<V: Clone> {
-    /// Distinguishes one flight from the next under the same key.
+    /// Distinguishes a query from the next one under the same key.
     number: usize,
     flight: WeakShared<Asking<V>>,
 }
@@ -36,8 +35,8 @@ impl<V: Clone> Default for SingleFlight<V> {
 }
 
 impl<V: Clone + Send + Sync + 'static> SingleFlight<V> {
-    /// The question for `key` that is on its way, or else a new one. `ask` only makes the future: it is
-    /// called under the lock.
+    /// Returns the query in progress for `key`, or starts one. `ask` must only create the future: it is called under
+    /// the lock.
     pub fn join<F>(&self, key: &str, ask: impl FnOnce() -> F) -> Flight<V>
     where
         F: Future<Output = V> + Send + 'static,
@@ -50,7 +49,7 @@ impl<V: Clone + Send + Sync + 'static> SingleFlight<V> {
         let key: Arc<str> = Arc::from(key);
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
         let landing = Landing { flights: self.0.clone(), key: key.clone(), number };
-        // Not an async block: it would hold the question's state twice.
+        // Not an async block, which would hold the query's state twice.
         let asking: Asking<V> = Box::pin(ask().map(move |answer| {
             drop(landing);
             answer
@@ -74,7 +73,7 @@ impl<V: Clone> Flights<V> {
     }
 }
 
-/// Forgets a question that was answered, or that all have left.
+/// Removes a query that has ended, or that all callers have left.
 struct Landing<V: Clone> {
     flights: Arc<Flights<V>>,
     key: Arc<str>,
@@ -84,7 +83,7 @@ struct Landing<V: Clone> {
 impl<V: Clone> Drop for Landing<V> {
     fn drop(&mut self) {
         let mut flights = self.flights.lock();
-        // The entry may be a later flight's: the same question, asked again after all had left.
+        // The entry may belong to a later query, started after all callers had left this one.
         if flights.get(&self.key).is_some_and(|entry| entry.number == self.number) {
             flights.remove(&self.key);
         }

@@ -61,7 +61,7 @@ impl RuntimeProvider for Transport {
 pub(super) struct ConnectedSocket {
     socket: UdpSocket,
     nameserver: SocketAddr,
-    /// The query that was sent.
+    /// The query as sent.
     asked: Mutex<Vec<u8>>,
 }
 
@@ -127,9 +127,9 @@ const HEADER: usize = 12;
 /// Position of the query count in a header.
 const QUESTIONS: std::ops::Range<usize> = 4..6;
 
-/// Puts the question that was `asked` behind an answer that is a header alone, as nameservers without EDNS
-/// send with FORMERR (RFC 6891 §7). The library takes an answer without the question for a forgery, and
-/// would wait on. Gives the new length.
+/// Appends the query's question (`asked`) to a response that consists of a header only, as nameservers without EDNS
+/// send with FORMERR (RFC 6891 §7). The library takes a response without the question for a forgery, and would keep
+/// waiting. Returns the new length.
 fn with_question(buffer: &mut [u8], length: usize, asked: &[u8]) -> usize {
     let header_alone = length == HEADER && buffer.get(QUESTIONS) == Some(&[0, 0]);
     let Some(question) = question(asked).filter(|_| header_alone) else { return length };

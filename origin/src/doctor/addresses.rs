@@ -1,4 +1,4 @@
-//! State of our source addresses: since when and why each is used less than it could be.
+//! State of our source addresses: why each is used less than it could be, and since when.
 
 use rcpt_pool::{SiteStatus, Status};
 
@@ -12,7 +12,7 @@ use crate::{
 /// Seconds after which a rate that stays at its minimum is reported to the operator.
 const UNWELCOME_AFTER: u64 = 3_600;
 
-/// Returns the causes for which mail servers may refuse us, and the operators that do.
+/// Returns the reasons why mail servers may refuse us, and the operators that do.
 pub fn reasons(state: &State, status: &Status) -> Vec<AddressFinding> {
     let now = unix_now();
     let mut reasons = state.watch.reasons();

@@ -1,6 +1,6 @@
-//! Watches names, SPF and blocklists of every source address while origin serves, because mail servers may refuse us for
-//! them. The watch alerts; batches ask from an address that is on a blocklist at the pace of a new one. Nothing else
-//! changes, so a list or a nameserver that errs stops nobody.
+//! Watches names, SPF and blocklists of every source address while origin serves, because mail servers may refuse us
+//! for them. The watch raises alerts; batches from an address on a blocklist run at the pace of a new address. Nothing
+//! else changes, so a mistake of a list or a nameserver stops nobody.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -14,12 +14,12 @@ use crate::{
     telemetry::status::AddressFinding,
 };
 
-/// Between two rounds. A list's own records live for minutes at least.
+/// Pause between two rounds. A list's records live for minutes at least.
 pub const EVERY: Duration = Duration::from_secs(600);
-/// A single round may be a nameserver's mistake.
+/// Rounds that must agree, because a single one may be a nameserver's mistake.
 const ROUNDS: u32 = 2;
 
-/// Findings that were there in two rounds in a row.
+/// The findings of two consecutive rounds.
 #[derive(Debug, Default)]
 pub struct Watch(Mutex<BTreeMap<Subject, FindingState>>);
 
@@ -35,9 +35,10 @@ struct FindingState {
 }
 
 impl Watch {
-    /// Examines the source addresses every ten minutes, for ever.
+    /// Examines the source addresses every ten minutes, forever.
     pub async fn keep(state: Arc<State>) {
-        // Origins that start together ask at different times; `origin doctor` is for the first minutes.
+        // A random delay, so that origins started together query at different times. For the first minutes there is
+        // `origin doctor`.
         sleep(EVERY.mul_f64(rand::random_range(0.1..1.0))).await;
         loop {
             Self::round(&state).await;
@@ -45,14 +46,14 @@ impl Watch {
         }
     }
 
-    /// Examines the source addresses once, and slows batches down where a blocklist has one.
+    /// Examines the source addresses once, and slows down batches from addresses on a blocklist.
     pub async fn round(state: &State) {
         let findings = doctor::examine_addresses(state).await;
         state.watch.take(findings, unix_now());
         state.prober.set_listed(|identity| state.watch.listed_since(&identity.label()));
     }
 
-    /// Merges a round. Where a check was inconclusive, the earlier state remains.
+    /// Merges the findings of a round. A check without a result keeps its previous finding.
     pub fn take(&self, findings: Vec<Finding>, now: u64) {
         let mut all = self.lock();
         let unknown: Vec<_> = findings.iter().filter(|it| it.health == Health::Unknown).collect();
@@ -94,7 +95,7 @@ impl Watch {
         }
     }
 
-    /// The findings that stand, by check.
+    /// Returns the confirmed findings, by check.
     pub fn reasons(&self) -> Vec<AddressFinding> {
         let all = self.lock();
         all.iter()
@@ -109,7 +110,7 @@ impl Watch {
             .collect()
     }
 
-    /// Unix time since which a blocklist has the source address, if one has.
+    /// Returns the Unix time since which a blocklist lists the source address; `None` if none does.
     pub fn listed_since(&self, source: &str) -> Option<u64> {
         let all = self.lock();
         let of_source = all.iter().filter(|((check, _), standing)| {
@@ -183,7 +184,7 @@ mod tests {
     fn a_round_without_an_answer_is_evidence_of_nothing() {
         let watch = Watch::default();
         let silent = || Finding::unknown("blocklist", "bl.example does not answer", "");
-        // Neither does it make a finding stand, nor a first one count on.
+        // It neither confirms a finding nor counts as the first of two.
         for finding in [listed(), silent(), listed(), silent()] {
             watch.take(vec![finding], 1);
             assert_eq!(names(&watch), []);
@@ -192,7 +193,7 @@ mod tests {
         watch.take(vec![listed()], 3);
         watch.take(vec![silent()], 4);
         assert_eq!(names(&watch).len(), 1, "what stood before stands");
-        // The finding of another check says nothing of this one.
+        // A finding of another check doesn't affect this one.
         watch.take(vec![Finding::unknown("spf", "no answer", "")], 5);
         assert_eq!(names(&watch), []);
     }

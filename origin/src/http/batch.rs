@@ -33,22 +33,22 @@ use super::{
 };
 use crate::{State, service::fair_shares::Share};
 
-/// The time of a whole batch, unless its header asks for less. An address that has no session by then, less the budget of one
-/// address, is reported as not asked.
+/// Time limit of a whole batch, unless its header sets a shorter one. An address that has no session at this limit,
+/// minus one address's budget, is reported as not checked.
 const WITHIN: Duration = Duration::from_secs(60);
-/// Default time after which to ask again.
+/// Seconds after which the client may retry, unless a limit determines them.
 const RETRY_AFTER: u32 = 60;
-/// Lines that wait for a slow reader.
+/// Lines buffered for a slow reader.
 const LINES: usize = 16;
 /// Addresses whose mail hosts are looked up in parallel.
 const PLANNED_AT_ONCE: usize = 32;
 
-/// `POST /v1/probe/batch {addresses, details?}`: 200 with a line of JSON for each address
-/// ([`BatchLine`]), in order of completion, and a closing line. Ticket, body and errors as for a single
-/// probe; 503 when too many batches are in progress and this is not the tenant's first.
+/// `POST /v1/probe/batch {addresses, details?}`: 200 with a line of JSON for each address ([`BatchLine`]), in order of
+/// completion, and a closing line. Ticket, body and errors as for a single probe; 503 when too many batches are in
+/// progress and this is not the tenant's first.
 ///
-/// Addresses are grouped by their limits, so that each group has a few in progress and none waits for another. They
-/// give way to single checks.
+/// Addresses are grouped by their limits: each group has a few probes in progress, and no group waits for another.
+/// Batches yield to single checks.
 pub(super) async fn batch(
     extract::State(state): extract::State<Arc<State>>,
     Extension(given_id): Extension<RequestId>,
@@ -74,7 +74,8 @@ pub(super) async fn batch(
     Ok(response)
 }
 
-/// How long an address of a batch waits for a session: it has its own budget after that. A batch with little time has half of it.
+/// Returns how long an address of a batch may wait for a session; afterwards it still has its own budget. If the batch
+/// has little time, that is half of it.
 fn last_start(within: Duration, budget: Duration) -> Duration {
     let within = within.min(WITHIN);
     within.saturating_sub(budget).max(within / 2)
@@ -87,7 +88,7 @@ pub struct BatchQuestion {
     pub within: Duration,
 }
 
-/// Asks about all addresses, and returns their lines in order of completion.
+/// Probes all addresses, and returns their lines in order of completion.
 ///
 /// # Errors
 /// [`Error::AtCapacity`]: too many batches are in progress, and this is not the tenant's first.
@@ -115,13 +116,13 @@ struct Batch {
     until: Instant,
 }
 
-/// Addresses that are asked under one set of limits, and which of them wait for their turn.
+/// Addresses with the same limits that wait to be probed.
 struct Group {
     waiting: Mutex<VecDeque<(usize, Address)>>,
     at_once: Semaphore,
 }
 
-/// Asks about all addresses, until each has its line or the lines are not read any more.
+/// Probes all addresses until each has its line, or the client stops reading.
 async fn drive(
     batch: Arc<Batch>,
     addresses: Vec<Address>,
@@ -136,7 +137,7 @@ async fn drive(
         let (batch, groups, planning) = (batch.clone(), groups.clone(), planning.clone());
         all.spawn(async move {
             let group = {
-                // They are never closed; if one were, the lookup would be without its limit.
+                // The semaphore is never closed. If it were, the lookup would run without its limit.
                 let _planning = planning.acquire().await;
                 batch.group_of(&groups, &address).await
             };
@@ -183,7 +184,7 @@ async fn write(
             return;
         }
     }
-    // An address whose task is lost has a line all the same.
+    // An address whose task has panicked still gets a line.
     for index in (0..count).filter(|index| unanswered.get(*index) == Some(&true)) {
         let line = not_asked(index, RETRY_AFTER);
         end.count(&line);
@@ -191,7 +192,7 @@ async fn write(
             return;
         }
     }
-    // Err: the reader has left after the last address.
+    // Fails if the client has left after the last address.
     let _ = lines.send(BatchLine::End(end)).await;
 }
 
@@ -210,7 +211,7 @@ impl Count for BatchEnd {
 }
 
 impl Batch {
-    /// The group of an address; `None` when there is no time left to find it.
+    /// Returns the group of an address; `None` if the batch's time runs out first.
     async fn group_of(
         &self,
         groups: &Mutex<HashMap<String, Arc<Group>>>,
@@ -226,7 +227,7 @@ impl Batch {
         Some(Arc::clone(group))
     }
 
-    /// Waits until the group has room, then asks about its longest-waiting address.
+    /// Waits until the group has room, then probes its longest-waiting address.
     async fn probe_next(&self, group: &Group) -> Option<(usize, BatchLine)> {
         let waiting = timeout_at(self.until, group.at_once.acquire()).await;
         let (index, address) = group.lock().pop_front()?;
@@ -245,10 +246,10 @@ impl Batch {
         ))
     }
 
-    /// The verdict; or, where our own limits left none, the seconds after which to ask again.
+    /// Returns the verdict, or the seconds after which to retry if our own limits prevented one.
     async fn probe(&self, address: Address) -> Result<Verdict, u32> {
         let state = &self.state;
-        // Half of the permits are left to interactive checks.
+        // Half of the permits are reserved for single checks.
         let permits = async {
             let share = state.batch_permits.acquire().await;
             let permit = state.permits.acquire().await;

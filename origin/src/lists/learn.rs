@@ -1,5 +1,5 @@
-//! `origin lists learn`: prints mail servers behind many listed domains, for people to review.
-//! Nothing is listed automatically, because anybody can point a domain at any server.
+//! `origin lists learn`: prints mail servers shared by many listed domains, for people to review. Nothing is listed
+//! automatically, because anybody can point a domain at any server.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,8 +1,7 @@
-//! Recent verdicts: an address that is checked again within its cache time is answered without its
-//! mail server. All checks of a domain go to one origin, which therefore has its verdicts.
+//! Recent verdicts: if an address is checked again within its cache time, the mail server isn't contacted again. All
+//! checks of a domain go to one origin, which therefore has its verdicts.
 //!
-//! They are kept in memory only, under a MAC with a key of this process, and limited in number and
-//! time.
+//! They are stored in memory only, under a MAC with a key of this process, and limited in number and time.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Fair shares of something that is in progress: probes, batches, handshakes.
+//! Fair shares of concurrent work: probes, batches, handshakes.
 
 use std::{
     collections::HashMap,
@@ -11,19 +11,19 @@ use std::{
 use parking_lot::{Mutex, MutexGuard};
 use rcpt_pool::Asker;
 
-/// A group (see [`rcpt_pool::Asker`]), and one account of it where it has many.
+/// A group (see [`rcpt_pool::Asker`]), and an account if the group has several.
 type Party = (Option<Arc<str>>, Option<Arc<str>>);
 
-/// Counts something in progress, by group.
+/// Counts work in progress by group.
 ///
-/// A group may take one more while it holds less than what is free. So one group alone gets half, k greedy ones leave
-/// 1/(k + 1) to all others together, and the first of each group always passes. The same holds among the accounts of
-/// one group, for what is left to the group.
+/// A group may start one more unit while it holds less than what is free. So one group alone gets half, k greedy groups
+/// leave 1/(k + 1) to all others together, and the first unit of each group always passes. The same rule shares a
+/// group's remainder among its accounts.
 pub struct FairShares {
     counts: Arc<Mutex<Counts>>,
-    /// Most that one group may have. Without a group's name there is no such limit.
+    /// Limit of one group. It doesn't apply to requests without a group.
     share: AtomicUsize,
-    /// Most that all groups may have, beyond the first of each.
+    /// Limit of all groups together, not counting the first unit of each.
     most: usize,
 }
 
@@ -44,17 +44,17 @@ impl FairShares {
         Self { counts: Arc::default(), share: AtomicUsize::new(share.max(1)), most }
     }
 
-    /// Sets the share; entries beyond a smaller one stay until they are dropped.
+    /// Sets the limit of one group. Units in progress beyond a smaller limit continue until they are dropped.
     pub fn set_share(&self, share: usize) {
         self.share.store(share.max(1), Ordering::Relaxed);
     }
 
-    /// Counts one more for the group until the entry is dropped; `None` when the group has its share.
+    /// Counts a unit for the group until it is dropped; `None` if the group has its share.
     pub fn enter(&self, group: Option<Arc<str>>) -> Option<Share> {
         self.enter_within(&Asker { account: None, fairness_group: group }, usize::MAX)
     }
 
-    /// Like [`FairShares::enter`], with at most `free` permits left, for one account of its group.
+    /// Like [`FairShares::enter`], for one account of its group, with at most `free` units left in total.
     pub fn enter_within(&self, asker: &Asker, free: usize) -> Option<Share> {
         let Asker { account, fairness_group: group } = asker.clone();
         let of_group = (group.clone(), None);
@@ -148,7 +148,7 @@ mod tests {
             let held: Vec<_> =
                 (0..greedy).map(|n| all_of(&tenants, &format!("t{n}"), &format!("t{n}"))).collect();
             let taken: usize = held.iter().map(Vec::len).sum();
-            // They come one after the other, each of them asking for all that it can get.
+            // The parties arrive one after the other, and each takes as many units as it can get.
             assert!(512 - taken >= 512 / (1 << greedy), "{greedy} took {taken}");
             assert!(!all_of(&tenants, "other", "other").is_empty(), "{greedy}");
         }

@@ -10,8 +10,8 @@ use tokio::{
     time::interval,
 };
 
-/// Connections that wait to be accepted, at most; the kernel's `somaxconn` may make it fewer. A client that finds the
-/// queue full tries again a second later. The default of tokio, 128, is less than the probes that run concurrently.
+/// Length of the queue of connections to accept; the kernel's `somaxconn` may reduce it. A client that finds the queue
+/// full retries a second later. Tokio's default of 128 is less than the number of concurrent probes.
 const BACKLOG: u32 = 4_096;
 
 /// Reports that requests are accepted.
@@ -35,29 +35,29 @@ pub async fn keep_alive() {
     }
 }
 
-/// Whether there is a service manager that listens.
+/// Returns whether a service manager is listening.
 pub fn is_there() -> bool {
     env::var_os("NOTIFY_SOCKET").is_some()
 }
 
-/// Gives the service manager a descriptor that it hands back to the next process.
+/// Stores a descriptor with the service manager, which passes it to the next process.
 ///
 /// # Errors
-/// [`io::Error`] when it can't be told.
+/// [`io::Error`] if the service manager can't be reached.
 pub fn hand_over(name: &str, descriptor: BorrowedFd<'_>) -> io::Result<()> {
     sd_notify::notify_with_fds(&[NotifyState::FdStore, NotifyState::FdName(name)], &[descriptor])
 }
 
-/// Makes the service manager forget the descriptors of that name.
+/// Removes the stored descriptors of this name from the service manager.
 ///
 /// # Errors
-/// [`io::Error`] when it can't be told.
+/// [`io::Error`] if the service manager can't be reached.
 pub fn take_back(name: &str) -> io::Result<()> {
     sd_notify::notify(&[NotifyState::FdStoreRemove, NotifyState::FdName(name)])
 }
 
 fn tell(states: &[NotifyState<'_>]) {
-    // Err: there is a service manager, and it does not listen. Nothing depends on it.
+    // Fails if the service manager doesn't listen. Nothing depends on it.
     let _ = sd_notify::notify(states);
 }
 
@@ -65,7 +65,7 @@ fn watchdog() -> Option<Duration> {
     sd_notify::watchdog_enabled().filter(|period| !period.is_zero())
 }
 
-/// Listens on an address, which another process may have left a moment ago.
+/// Listens on an address, even if another process has just stopped using it.
 fn bound(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
@@ -73,7 +73,7 @@ fn bound(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Sockets that the service manager listens on for us: ports below 1024 then need no capability, and a
+/// Sockets on which the service manager listens for this process: ports below 1024 then need no capability, and a
 /// restart refuses no connection.
 pub struct Passed {
     sockets: ListenFd,
@@ -81,14 +81,14 @@ pub struct Passed {
 }
 
 impl Passed {
-    /// The sockets that the environment names, each under the name of its setting (`FileDescriptorName=`).
+    /// Returns the sockets named in the environment, each under the name of its setting (`FileDescriptorName=`).
     pub fn from_service_manager() -> Self {
         let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
         let names = names.split(':').map(str::to_owned).collect();
         Self { sockets: ListenFd::from_env(), names }
     }
 
-    /// The socket that was handed over for `setting`, else one that is bound to `address`.
+    /// Returns the socket passed for `setting`, or else a new one bound to `address`.
     ///
     /// # Errors
     /// A sentence that names the setting.
@@ -114,7 +114,7 @@ impl Passed {
         }
     }
 
-    /// Files that were handed over under a name that fits. Their descriptors stay open.
+    /// Returns the files passed under names that `fits` accepts. Their descriptors stay open.
     pub fn files(&mut self, fits: impl Fn(&str) -> bool) -> Vec<(String, File)> {
         let mut files = Vec::new();
         for (position, name) in self.names.iter_mut().enumerate() {
@@ -150,7 +150,7 @@ mod tests {
         for any in ["127.0.0.1:0", "[::1]:0"] {
             let listener = bound(any.parse().unwrap()).unwrap();
             let address: SocketAddr = listener.local_addr().unwrap();
-            // Nobody accepts them. One that finds the queue full would be tried again for minutes.
+            // Nobody accepts these connections. A connection that found the queue full would be retried for minutes.
             let connect = |_| TcpStream::connect_timeout(&address, Duration::from_secs(10));
             let waiting: Result<Vec<_>, _> = (0..300).map(connect).collect();
             assert_eq!(waiting.unwrap().len(), 300);

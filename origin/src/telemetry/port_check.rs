@@ -1,5 +1,5 @@
 //! Watches whether outbound port 25 is open. Most clouds block it by default, and a blocked port looks like the
-//! recipient's fault: it must become an operator's alarm and never a user's verdict.
+//! recipient's fault. It must raise an operator's alarm and never decide a user's verdict.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -15,12 +15,12 @@ use tokio::{
 
 use crate::config::Server;
 
-/// A banner proves for so long that the port is open.
+/// Time for which a banner proves that the port is open.
 const HEARD_STANDS: Duration = Duration::from_secs(60);
 /// Interval between checks while the port is blocked. The servers belong to others, and load balancers poll `/ready`
 /// every few seconds.
 pub const SHUT_STANDS: Duration = Duration::from_secs(15);
-/// For one server, up to its banner.
+/// Time limit for one server's banner, including the connection.
 const PATIENCE: Duration = Duration::from_secs(6);
 
 /// The servers to connect to, and the known state of the port.
@@ -29,20 +29,20 @@ pub struct PortCheck {
     dialer: Dialer,
     identity: ArcSwap<HeloIdentity>,
     known: Mutex<Known>,
-    /// Held while asking: a second question waits for the answer to the first.
+    /// Held during a check, so that concurrent callers wait for its result.
     asking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Known {
     Nothing,
-    /// Some mail server greeted us.
+    /// A mail server sent its banner at this time.
     Heard(Instant),
-    /// Every server was asked, and none greeted us.
+    /// At this time every server had been tried, and none had sent a banner.
     AllFailed(Instant),
 }
 
-/// Why a server was not heard.
+/// Reason why a server's banner didn't arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unheard {
     NoAddress,
@@ -61,26 +61,26 @@ impl fmt::Display for Unheard {
 }
 
 impl PortCheck {
-    /// Without `servers` the port is assumed to be open.
+    /// Creates the check. Without `servers` the port is assumed to be open.
     pub fn new(servers: Vec<Server>, dialer: Dialer, identity: HeloIdentity) -> Arc<Self> {
         let (known, asking) = (Mutex::new(Known::Nothing), tokio::sync::Mutex::default());
         let identity = ArcSwap::from_pointee(identity);
         Arc::new(Self { servers, dialer, identity, known, asking })
     }
 
-    /// Dials under this identity from now on: the one before may have lost its address.
+    /// Uses this identity for further connections: the previous one may have lost its address.
     pub fn dial_as(&self, identity: Arc<HeloIdentity>) {
         self.identity.store(identity);
     }
 
-    /// Any mail server greeted us on port 25.
+    /// Records that a mail server has sent its banner on port 25.
     pub fn banner_seen(&self) {
         if !self.servers.is_empty() {
             self.learnt(true);
         }
     }
 
-    /// Returns whether every server failed in the last check, and none has greeted us since. Makes no connection.
+    /// Returns whether every server failed in the last check, and no banner has arrived since. Makes no connection.
     pub fn is_known_shut(&self) -> bool {
         matches!(*self.known(), Known::AllFailed(_))
     }
@@ -123,7 +123,7 @@ impl PortCheck {
                 session.quit(());
                 Ok(())
             }
-            // With any further text, it was received.
+            // A further reply shows that the banner was received.
             Ok(Err(Failure::Refused(..))) => Ok(()),
             Ok(Err(_)) | Err(_) if stage > Stage::Banner => Ok(()),
             Ok(Err(_)) | Err(_) => Err(Unheard::NoBanner),

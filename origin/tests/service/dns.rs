@@ -1,5 +1,5 @@
-//! From DNS to the hosts that are asked: a nameserver that answers from a table, and mail servers on
-//! several loopback addresses with one port.
+//! From DNS to the tried hosts: a nameserver that answers from a table, and mail servers on several loopback addresses
+//! with one port.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -27,7 +27,7 @@ use tokio::{
 /// The banner of a server that accepts connections and says nothing.
 const SILENT: &str = "";
 
-/// Owner, type, data; the absence of a name is NXDOMAIN, of a type NODATA.
+/// Owner, type, data. A missing name means NXDOMAIN, a missing type NODATA.
 const ZONE: &[(&str, RecordType, &str)] = &[
     ("accepts.org.", RecordType::MX, "10 mx2.org."),
     ("rejects.org.", RecordType::MX, "10 mx3.org."),
@@ -144,7 +144,7 @@ struct Internet {
     /// The port of every mail server.
     port: u16,
     running: Vec<JoinHandle<()>>,
-    /// Which mail servers were connected to, and how many questions were asked.
+    /// The mail servers that got connections, and the number of queries.
     connections: Arc<Mutex<Vec<IpAddr>>>,
     questions: Arc<Mutex<usize>>,
 }
@@ -205,16 +205,16 @@ impl Internet {
         Self { origin, nameserver, port, running, connections, questions }
     }
 
-    /// An origin that knows nothing of this internet yet.
+    /// Returns an origin without any knowledge of this simulated Internet.
     fn newcomer(nameserver: SocketAddr, port: u16) -> Router {
         origin(&[
             ("RCPT_NAMESERVERS", &nameserver.to_string()),
             ("RCPT_SMTP_PORT", &port.to_string()),
             ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
-            // Each question shows whom it was put to.
+            // Each query shows which nameserver it was sent to.
             ("RCPT_SESSION_RECIPIENTS", "1"),
             ("RCPT_SESSION_INTERVAL_MS", "0"),
-            // The limit is on questions, and none on sessions.
+            // The test limits queries, not sessions.
             ("RCPT_MACHINE_SESSIONS", "1000"),
             ("RCPT_NETWORK_SESSIONS", "1000"),
             // A busy machine isn't a silent nameserver: no query must be repeated.
@@ -227,7 +227,7 @@ impl Internet {
         verdict(&self.origin, &format!("user@{domain}")).await
     }
 
-    /// The last octets of the addresses connected to for the last question.
+    /// Returns the last bytes of the addresses connected to for the last probe.
     fn connected(&self) -> Vec<u8> {
         let connections = self.connections.lock();
         connections
@@ -267,7 +267,7 @@ async fn dns_gives_the_evidence_for_a_domains_kind_and_for_a_suggestion() {
         assert_eq!(found, (kind, suspected, accepts_mail), "{domain}");
         assert_eq!(details.traits.suggested_domain.as_deref(), suggested, "{domain}");
         assert_eq!(details.traits.disposable, kind == "disposable", "{domain}");
-        // The question about the domain alone has the same answer, if there is one.
+        // A request about the domain alone has the same result, if any.
         let answer = domain_report(&internet.origin, domain).await;
         if accepts_mail.is_none() {
             assert_eq!(answer.status(), 503, "{domain}");
@@ -298,7 +298,7 @@ async fn dns_decides_who_is_asked() {
         ("accepts.org", Status::Accepted, Accepted, Rcpt, Some("mx2.org"), &[2]),
         ("rejects.org", Refused, NoSuchMailbox, Rcpt, Some("mx3.org"), &[3]),
         ("falls-back.org", Status::Accepted, Accepted, Rcpt, Some("mx2.org"), &[4, 2]),
-        // 127.0.0.4 closed on us a moment ago: the host's other address is asked.
+        // 127.0.0.4 has just closed the connection: the host's other address is tried.
         ("by-address.org", Status::Accepted, Accepted, Rcpt, Some("multihomed.org"), &[2]),
         ("final.org", Refused, NoSuchMailbox, Rcpt, Some("mx3.org"), &[3]),
         ("down-only.org", SmtpConnectError, ConnectionFailed, Connect, Some("down.org"), &[]),
@@ -330,7 +330,7 @@ async fn dns_decides_who_is_asked() {
     }
 }
 
-/// An acceptance by a host of a worse preference isn't an answer before it is known whether it accepts everything.
+/// An acceptance by a host of a lower priority decides nothing until it is known whether that host accepts everything.
 #[tokio::test]
 async fn a_silent_first_host_leaves_time_for_the_second() {
     let internet = Internet::start().await;
@@ -419,7 +419,7 @@ async fn a_family_that_is_switched_off_is_neither_asked_for_nor_dialled() {
     ]);
     assert_eq!(verdict(&origin, "user@accepts.org").await.status, Status::Accepted);
     assert_eq!(*internet.questions.lock(), 2, "MX and A");
-    // It has an address, which we do not dial: no fault of the server.
+    // It has an address that we don't dial, which isn't the server's fault.
     let told = verdict(&origin, "user@six.org").await;
     assert_eq!((told.status, told.reason), (Status::FatalException, Reason::OurLimit));
 }

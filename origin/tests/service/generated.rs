@@ -74,7 +74,7 @@ fn pick<'a>(random: &mut StdRng, from: &[&'a str]) -> &'a str {
     from[random.random_range(0..from.len())]
 }
 
-/// Mostly a dialogue, with something odd here and there.
+/// Builds a mostly normal dialogue with occasional deviations.
 fn stream(random: &mut StdRng) -> Vec<Vec<u8>> {
     let mut turns = Vec::new();
     for usual in ["220 mx", "250-mx\r\n250 PIPELINING", "250 ok", "250 ok", "250 ok", "250 ok"] {
@@ -114,7 +114,7 @@ fn a_hundred_thousand_reply_streams_end_in_an_allowed_status() {
     let mut answered = 0;
     for _ in 0..STREAMS {
         let turns = stream(&mut random);
-        // Octet by octet is slow to test: now and then.
+        // Sending byte by byte is slow, so only some cases do it.
         let piece = [1, 7, 64, 64, 1_460, 1_460, 1_460, 1_460][random.random_range(0..8)];
         let envelope = Envelope { reverse_path: "", recipient: &recipient, last: false };
         let mut stage = Stage::Connect;
@@ -197,7 +197,7 @@ fn a_million_addresses_inject_nothing() {
     assert!(parsed > EACH / 10, "{parsed}");
 }
 
-/// docs/trust.md, P4: the first, the last and some in between of every special range, in each form they may take.
+/// docs/trust.md, P4: the first, the last and some other addresses of every special range, in each form they may take.
 #[test]
 fn no_special_address_is_dialled_in_any_form() {
     const RANGES: [(&str, u32); 16] = [

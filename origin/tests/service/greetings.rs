@@ -11,7 +11,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 /// The commands of each session, in the order of sessions.
 type Heard = Arc<Mutex<Vec<Vec<String>>>>;
 
-/// Answers each command as `answer` says, which is given the number of the session.
+/// Replies to each command with the result of `answer`, which gets the number of the session.
 async fn server(heard: &Heard, answer: fn(usize, &str) -> &'static str) -> MailServer {
     let heard = heard.clone();
     MailServer::serving(move |stream, session| {
@@ -34,13 +34,13 @@ async fn server(heard: &Heard, answer: fn(usize, &str) -> &'static str) -> MailS
     .await
 }
 
-/// Asks about `count` addresses, in a session each.
+/// Probes `count` addresses, each in its own session.
 async fn asked(server: &MailServer, count: usize) -> Vec<(Status, Reason)> {
     let origin = origin(&[("RCPT_ROUTES", &*server.route()), ("RCPT_SESSION_RECIPIENTS", "1")]);
     let mut told = Vec::new();
     for n in 0..count {
         let verdict = verdict(&origin, &format!("u{n}@sandbox.test")).await;
-        // Whether the host accepts everything is learnt beside.
+        // The host's catch-all behaviour is tested separately.
         let reason = match verdict.reason {
             Reason::AcceptedCatchAll => Reason::Accepted,
             other => other,

@@ -1,5 +1,5 @@
-//! The trouble of one domain, one customer or one machine stays its own (docs/trust.md, N1–N5). DNS is ours and says
-//! that the domains are at well-known operators.
+//! The trouble of one domain, customer or machine doesn't spread to others (docs/trust.md, N1–N5). Our own DNS assigns
+//! the domains to well-known operators.
 
 use std::{sync::atomic::Ordering, time::Duration};
 
@@ -21,7 +21,7 @@ const EVIL: [&str; 3] = [
     "421 4.7.0 try again in 1 hour",
 ];
 
-/// Asks about others' domains 20 times a second, for as long as the attack lasts.
+/// Probes others' domains 20 times a second for the duration of the attack.
 async fn neighbours(origin: Router, attack: JoinHandle<()>) -> Vec<Verdict> {
     let mut all = JoinSet::new();
     let mut n = 0;
@@ -42,7 +42,7 @@ async fn neighbours(origin: Router, attack: JoinHandle<()>) -> Vec<Verdict> {
 /// Duration of an attack.
 const ATTACK: Duration = Duration::from_secs(6);
 
-/// Asks about each of `domains`, for its tenant, `times` times and eight in parallel.
+/// Probes each of `domains` for its tenant, `times` times, eight in parallel.
 fn attack(origin: &Router, domains: Vec<(String, String)>, times: usize) -> JoinHandle<()> {
     let origin = origin.clone();
     let attacking = async move {
@@ -139,7 +139,7 @@ async fn a_ban_of_our_address_is_noticed_shown_and_made_good() {
     let shown = operators(&origin).await;
     assert_eq!(shown["operators"][0]["interval_ms"], 100);
     assert_eq!(shown["operators"][0]["lowered_since"], Value::Null);
-    // By the real clock.
+    // Uses the real clock.
     let took = good_since.elapsed();
     println!("the rate is back {:.1} s after the ban", took.as_secs_f64());
     assert!(took < Duration::from_secs(60), "{took:?}");
@@ -150,7 +150,7 @@ async fn a_ban_of_our_address_is_noticed_shown_and_made_good() {
 async fn one_machine_with_five_hundred_names_sees_two_sessions() {
     let (delay, watches_open) = (Duration::from_millis(5), true);
     let settings = Settings { delay, watches_open, ..Settings::default() };
-    // So that each of four tenants has room for a quarter of them.
+    // Each of four tenants needs room for a quarter of them.
     let (world, origin) = World::start(settings, &[("RCPT_MAX_PROBES", "1024")]).await;
     let addresses: Vec<_> = (0..500).map(|n| format!("known@d{n}.named.org")).collect();
     let lines = batch(&origin, &addresses[..20], None).await;
@@ -247,7 +247,7 @@ async fn a_list_of_dead_addresses_is_no_dictionary_attack() {
             }
         }
     }
-    // Half of sixty is the tenant's share, and those under way when it is spent.
+    // The tenant's share is half of sixty; the rest are probes in progress when it was used up.
     assert!((30..=38).contains(&refused), "{refused}");
     let other = verdict_for(&origin, "other", "known@alive.org").await;
     assert_eq!(other.status, Status::Accepted, "{other:?}");

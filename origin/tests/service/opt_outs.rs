@@ -17,9 +17,9 @@ async fn no_connection_is_made_to_those_who_opted_out() {
         "known@out.org",
         "known@OUT.org",
         "known@a.b.out.org",
-        // At Google, whose hosts opted out.
+        // At Google, whose hosts have opted out.
         "known@elsewhere.org",
-        // At a host whose machine opted out.
+        // At a host whose machine has opted out.
         "known@a.named.org",
     ];
     for address in addresses {

@@ -51,7 +51,7 @@ async fn a_server_that_is_down_is_its_own_fault_while_another_greets_us() {
     assert_eq!(json_of(response).await["status"], "smtp_connect_error");
 }
 
-/// A route may lead to another port than 25.
+/// A route may use another port than 25.
 #[tokio::test]
 async fn a_route_that_greets_us_does_not_show_that_the_port_is_open() {
     let greeting = MailServer::answering("220 mx", "", "250 ok").await;

@@ -126,7 +126,7 @@ impl Running {
         Self { child, log, address }
     }
 
-    /// Sends a probe and returns the connection its answer will come on.
+    /// Sends a probe and returns the connection for its response.
     async fn ask(&self, recipient: &str) -> TcpStream {
         let body = body(recipient);
         let request = format!(
@@ -188,7 +188,7 @@ async fn the_log_names_the_request_and_never_the_address() {
     assert!(origin.child.wait().await.unwrap().success());
 }
 
-/// A pipe holds 64 KiB, some 200 lines.
+/// A pipe holds 64 KiB, about 200 lines.
 #[tokio::test]
 async fn checks_go_on_while_nobody_reads_the_log_and_what_is_dropped_is_counted() {
     const CHECKS: usize = 3_000;
@@ -212,7 +212,7 @@ async fn checks_go_on_while_nobody_reads_the_log_and_what_is_dropped_is_counted(
         metrics.lines().find_map(|line| line.strip_prefix("rcpt_origin_log_lines_dropped_total "));
     let dropped: usize = dropped.expect("a counter").parse().unwrap();
     assert!((1_000..CHECKS).contains(&dropped), "{dropped} of {CHECKS}");
-    // Nor does the end wait for a reader.
+    // The process doesn't wait for a reader at its end either.
     origin.terminate().await;
     let ended = timeout(PATIENCE, origin.child.wait()).await.expect("an end");
     assert!(ended.unwrap().success());

@@ -1,4 +1,4 @@
-//! A restart: source addresses that a reload changes, and memory that the service manager keeps.
+//! Restarts: source addresses changed by a reload, and memory kept by the service manager.
 
 use std::{
     fs::File,
@@ -25,7 +25,7 @@ use crate::{
     supervision::{Folder, Origin},
 };
 
-/// Refuses everybody, and notes for each recipient from which address it was asked about.
+/// Refuses everybody, and records the source address of each recipient's probe.
 async fn noting(peers: Arc<Mutex<Vec<IpAddr>>>) -> MailServer {
     MailServer::serving(move |stream, _| {
         let (peers, from) = (peers.clone(), stream.peer_addr().unwrap().ip());
@@ -88,7 +88,7 @@ async fn a_reload_adds_and_removes_source_addresses_and_a_mistake_changes_none()
         assert!(
             asked(&origin, &format!("u{number}@sandbox.test")).await.contains("no_such_mailbox")
         );
-        // The session of an address that was taken out is open for a while, and asks nothing more.
+        // The session of a removed address stays open for a while, but is used for no further recipient.
         let last = *peers.lock().last().unwrap();
         assert_eq!(last, IpAddr::from([127, 0, 0, from]), "{number}");
     }
@@ -99,7 +99,7 @@ async fn the_port_check_dials_from_an_address_that_a_reload_left() {
     let folder = Folder::new("port-check-source");
     let file = folder.file("origin.toml");
     let peers = Arc::new(Mutex::new(Vec::new()));
-    // It never greets, so it is asked again and again.
+    // It never sends a banner, so it is tried repeatedly.
     let server = MailServer::serving({
         let peers = peers.clone();
         move |stream, _| {
@@ -130,7 +130,7 @@ async fn the_port_check_dials_from_an_address_that_a_reload_left() {
 struct Manager(UnixDatagram);
 
 impl Manager {
-    /// The next message that isn't about life, with its descriptor.
+    /// Returns the next message with its descriptor, except watchdog messages.
     async fn hear(&self) -> (String, Option<File>) {
         loop {
             tokio::time::timeout(Duration::from_secs(30), self.0.readable())
@@ -158,8 +158,8 @@ impl Manager {
         }
     }
 
-    /// Returns the name and the copy that are stored once the process has ended. Each copy has been stored before the one
-    /// before it was taken back.
+    /// Returns the name and the copy that are stored once the process has ended. Each copy is stored before the
+    /// previous one is removed.
     async fn left_by(&self, mut origin: Origin) -> (String, File) {
         let mut told = Vec::new();
         loop {
@@ -181,9 +181,9 @@ impl Manager {
         (name, file.try_clone().unwrap())
     }
 
-    /// Returns the next copy that is made from now on.
+    /// Returns the next copy started after this call.
     async fn next_copy(&self) -> (String, File) {
-        // Those from before; and one may be half made.
+        // Skips earlier copies, and one that may be half done.
         while tokio::time::timeout(Duration::from_millis(50), self.hear()).await.is_ok() {}
         let mut copies = Vec::new();
         while copies.len() < 2 {
@@ -201,7 +201,7 @@ struct Machine {
     folder: Folder,
     manager: Manager,
     server: MailServer,
-    /// Recipients that the server was asked about.
+    /// Returns the recipients that the server was asked about.
     count: Arc<AtomicUsize>,
     route: String,
     socket: String,
@@ -241,7 +241,7 @@ async fn accepting(recipients: Arc<AtomicUsize>) -> MailServer {
     .await
 }
 
-/// Starts origin as the service manager does that hands `memory` over under this name.
+/// Starts origin as the service manager does when it passes `memory` under this name.
 async fn started_with(memory: Option<(&str, File)>, environment: &[(&str, &str)]) -> Origin {
     let Some((name, file)) = memory else { return Origin::start(environment).await };
     let script = r#"LISTEN_PID=$$ exec "$0" 3<&0 </dev/null"#;
@@ -252,7 +252,8 @@ async fn started_with(memory: Option<(&str, File)>, environment: &[(&str, &str)]
     Origin::start_by(command, environment).await
 }
 
-/// Answers with details until it is known that the domain accepts everybody; returns the recipients that it took.
+/// Probes with details until it is known that the domain accepts everybody; returns the number of recipients that this
+/// took.
 async fn recipients_until_known(origin: &Origin, count: &AtomicUsize, name: &str) -> usize {
     let before = count.load(Ordering::SeqCst);
     let text = origin.probe_with_details(&format!("{name}@sandbox.test")).await;
@@ -278,14 +279,14 @@ async fn what_was_learnt_outlives_a_restart_in_a_descriptor_of_the_service_manag
     }
     assert!(file.try_clone().unwrap().write_all(b"x").is_err(), "sealed");
 
-    // The next process begins with it, and hands its own over beside it.
+    // The next process begins with it, and stores its own copy next to it.
     let again = file.try_clone().unwrap();
     let origin = started_with(Some((&name, again)), &environment).await;
     assert_eq!(recipients_until_known(&origin, count, "second").await, 1, "no control again");
     origin.signal("-TERM").await;
     manager.left_by(origin).await;
 
-    // Under another secret, damaged, cut off, or none at all: forgotten, and it serves all the same.
+    // A copy that is under another secret, damaged, cut off or missing is dropped, and the process serves all the same.
     let mut damaged = content.clone();
     damaged[40] ^= 1;
     let secrets = ("RCPT_TICKET_SECRETS", "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE");

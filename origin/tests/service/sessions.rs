@@ -25,19 +25,19 @@ use tokio::{
     task::JoinSet,
 };
 
-/// Counters of a server.
+/// A server's counters.
 #[derive(Default)]
 struct Seen {
     connections: AtomicUsize,
     open: AtomicUsize,
     most_open: AtomicUsize,
-    /// Recipients asked about that do not exist.
+    /// Recipients that don't exist.
     unknown: AtomicUsize,
     /// Source addresses of the connections.
     sources: Mutex<HashSet<IpAddr>>,
 }
 
-/// Accepts `known*`, refuses everybody else, and calls `after` with the number of commands answered.
+/// Accepts `known*`, refuses everybody else, and calls `after` with the number of answered commands.
 async fn server(seen: &Arc<Seen>, after: fn(usize, usize) -> bool) -> MailServer {
     let seen = seen.clone();
     MailServer::serving(move |stream, number| {
@@ -100,7 +100,7 @@ async fn the_next_address_uses_the_same_session_and_learns_nothing_of_the_last()
         let due = if known { Status::Accepted } else { Status::Refused };
         assert_eq!(told.status, due, "{n}");
     }
-    // The second address may come while the control recipient is asked about in the first session.
+    // The second address may be probed while the first session probes the control recipient.
     assert!(seen.connections.load(Ordering::Relaxed) <= 2);
 }
 

@@ -27,7 +27,7 @@ use tokio::{
 /// Longer than any budget.
 const NEVER: Duration = Duration::from_secs(30);
 
-/// Never answers RCPT for `evil…` domains, and answers for others after `delay`.
+/// Never replies to RCPT for `evil…` domains, and replies for others after `delay`.
 async fn slow_for_evil(stream: TcpStream, delay: Duration) {
     let mut stream = BufReader::new(stream);
     let _ = stream.write_all(b"220 mx\r\n").await;
@@ -199,7 +199,7 @@ async fn greedy_accounts_leave_permits_to_the_first_checks_of_others() {
 async fn whoever_joins_an_identical_check_late_has_its_own_budget() {
     let connections = Arc::new(AtomicUsize::new(0));
     let counted = connections.clone();
-    // The first session is silent, and the second one answers.
+    // The first session is silent, and the second one gets a reply.
     let server = MailServer::serving(move |stream, number| {
         counted.fetch_add(1, Ordering::Relaxed);
         async move {

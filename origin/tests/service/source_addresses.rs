@@ -1,4 +1,4 @@
-//! Source addresses: which of them asks for whom, blocklists that have one, and all that are unwelcome.
+//! Source addresses: which one is used for which account, blocklisted addresses, and addresses that operators refuse.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -35,7 +35,7 @@ async fn serve(stream: TcpStream, peers: Peers, rcpt: &'static str) {
     obey(&mut stream, "", "250 ok", rcpt).await;
 }
 
-/// An internet whose domains are at Google, and whose blocklist `bl.test` has these addresses.
+/// Creates a simulated Internet whose domains are at Google, and whose blocklist `bl.test` contains these addresses.
 async fn internet(listed: &'static [&str], rcpt: &'static str) -> (Internet, Peers) {
     let peers = Peers::default();
     let (zone_listed, seen) = (listed, peers.clone());
@@ -59,7 +59,7 @@ async fn shown(origin: &Router, path: &str) -> Value {
     json_of(send(origin, Request::get(path).body(Body::empty()).unwrap()).await).await
 }
 
-/// Asks for an account, with or without a plan.
+/// Probes for an account with or without a plan.
 async fn ask(origin: &Router, paying: bool, address: &str) {
     let body = json!({ "address": address }).to_string();
     let tenant = Some(Tenant { name: "a1", paying });
@@ -89,7 +89,7 @@ async fn free_accounts_never_ask_from_the_addresses_of_paying_ones() {
     assert_eq!(classes, ["known", "free", "known", "free"]);
 }
 
-/// Lines of a batch that were not asked because of our address.
+/// Returns the lines of a batch that weren't probed because of our address.
 async fn held_back(origin: &Router) -> usize {
     let addresses: Vec<_> = (0..12).map(|n| format!("known@b{n}.org")).collect();
     let lines = batch(origin, &addresses, None).await;
@@ -107,7 +107,7 @@ async fn listed(state: &Arc<State>, origin: &Router, rounds: usize) -> usize {
 #[tokio::test]
 async fn a_blocklist_slows_batches_from_its_address_after_two_rounds_and_stops_no_single_check() {
     let (internet, _) = internet(&["2.0.0.127"], "250 ok").await;
-    // Its own test entry is the address that it has.
+    // The only address on it is its own test entry.
     let environment = [("RCPT_SOURCE_ADDRESSES", "127.0.0.2"), ("RCPT_BLOCKLISTS", "bl.test")];
     let state = internet.state(&environment);
     let origin = build(state.clone());
@@ -129,7 +129,7 @@ async fn a_blocklist_slows_batches_from_its_address_after_two_rounds_and_stops_n
 
 #[tokio::test]
 async fn a_list_that_errs_slows_nothing_down() {
-    // It has 127.0.0.1, which no list has: it lists everything.
+    // It contains 127.0.0.1, which no list may contain, so it lists everything.
     let (internet, _) = internet(&["2.0.0.127", "1.0.0.127", "3.0.0.127"], "250 ok").await;
     let environment =
         [("RCPT_SOURCE_ADDRESSES", "127.0.0.3"), ("RCPT_BLOCKLISTS", "bl.test,silent.test")];

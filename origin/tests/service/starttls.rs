@@ -38,7 +38,7 @@ enum Handshake {
     Refused,
 }
 
-/// Handshakes of a server with their results.
+/// A server's handshakes with their results.
 type Handshakes = Arc<Mutex<Vec<Option<HandshakeKind>>>>;
 
 /// A server that accepts the recipient only inside TLS, or also outside when not `demanding`. Its
@@ -146,15 +146,15 @@ async fn the_next_session_with_a_host_resumes_its_encryption() {
     let origin = origin(&environment);
     for n in 0..3 {
         let told = verdict(&origin, &format!("u{n}@sandbox.test")).await;
-        // Whether the host accepts everything is learnt beside.
+        // The host's catch-all behaviour is tested separately.
         assert_eq!((told.status, told.stage), (ENCRYPTED.0, ENCRYPTED.2), "{n}");
     }
     use HandshakeKind::{Full, Resumed};
     assert_eq!(*handshakes.lock(), [Some(Full), Some(Resumed), Some(Resumed)]);
 }
 
-/// A machine of many names: a proxy hands an encrypted session to the server of the name in its handshake, which knows the
-/// recipients of its own domain alone. A session that stays in the clear knows none.
+/// A machine with many names: a proxy passes an encrypted session to the server named in its handshake, which knows the
+/// recipients of its own domain only. An unencrypted session knows none.
 async fn of_its_name(stream: TcpStream, acceptor: TlsAcceptor) {
     let mut stream = BufReader::new(stream);
     stream.write_all(b"220 mx\r\n").await.unwrap();
@@ -168,7 +168,7 @@ async fn of_its_name(stream: TcpStream, acceptor: TlsAcceptor) {
     knows(BufReader::new(encrypted), &domain, usize::MAX).await;
 }
 
-/// Accepts recipients of `domain`, refuses others as relaying, and ends the session with the refusal after `patience` ones.
+/// Accepts recipients of `domain`, refuses others as relaying, and closes the session after `patience` refusals.
 async fn knows(
     mut stream: BufReader<impl AsyncRead + AsyncWrite + Unpin>,
     domain: &str,
@@ -202,7 +202,7 @@ async fn knows(
     }
 }
 
-/// N8 under TLS.
+/// docs/trust.md, N8, with TLS.
 #[tokio::test(flavor = "multi_thread")]
 async fn names_of_one_machine_share_no_session_under_tls() {
     const NAMES: usize = 12;
@@ -230,7 +230,7 @@ async fn names_of_one_machine_share_no_session_under_tls() {
     }
 }
 
-/// The attacker's domain has a mail host of its own name at the victim's address, whose server closes on apparent
+/// The attacker's domain has a mail host with its own name at the victim's address, whose server closes on apparent
 /// relaying.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_attackers_name_at_the_victims_address_spoils_no_session() {

@@ -1,4 +1,4 @@
-//! The binary under a service manager: its messages, reloads, and its sockets.
+//! The binary under a service manager: its messages, reloads and sockets.
 
 use std::{path::PathBuf, process::Stdio, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Verdicts stay true with servers of all kinds, and after any earlier check.
+//! Verdicts are correct with servers of all kinds, and after any earlier check.
 
 use std::{
     net::IpAddr,
@@ -73,8 +73,7 @@ async fn a_server_that_lets_us_in_when_we_connect_again_is_passed_with_the_sessi
     assert_eq!(connections.load(Ordering::Relaxed), 2);
 }
 
-/// Three hosts begin their banner and complete it after four seconds; several of them are waited
-/// for.
+/// Three hosts begin their banner and complete it after four seconds; the probe waits for several of them.
 #[tokio::test]
 async fn a_greet_pause_is_waited_for_however_many_hosts_are_left() {
     let zone = |name: &str, kind| match kind {
@@ -228,8 +227,7 @@ async fn a_session_that_others_used_up_is_nobodys_refusal() {
     assert!((5..=8).contains(&connections), "{connections}: what a session takes is learnt");
 }
 
-/// MAIL is refused in a flight and the reply to RCPT never comes: the end of the session waits for
-/// it.
+/// MAIL is refused in a flight and the reply to RCPT never comes: the end of the session waits for that reply.
 #[tokio::test]
 async fn a_session_that_says_farewell_still_counts() {
     let (open, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));

@@ -32,7 +32,7 @@ pub enum Confidence {
     Medium,
     /// Accepted, but the server accepts everything, or it isn't known if it does.
     Low,
-    /// No evidence about the mailbox.
+    /// There is no evidence about the mailbox.
     #[default]
     None,
 }
@@ -67,7 +67,7 @@ names! { Deliverability:
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mailbox {
-    /// It exists: a full, busy or disabled mailbox counts.
+    /// It exists; it may be full, busy or disabled.
     Exists,
     Absent,
     /// It isn't known. An edge also reads an unknown word from a newer origin as this.

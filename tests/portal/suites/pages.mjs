@@ -300,7 +300,7 @@ export function suite(world) {
       try {
         document.body.innerHTML = "<p>";
       } catch {
-        // Refused, as it should be.
+        // Rejected, as it should be.
       }
     });
     await notices(

@@ -84,7 +84,7 @@ export function suite(world) {
         const [{ id }] = await reader.stack.sql("SELECT id FROM accounts WHERE email = ?1", account.email);
         assert.equal(Buffer.from(made.userHandle, "base64").toString("hex"), id);
 
-        // Once more on the same device: it knows the account.
+        // A second time on the same device, which already has a passkey for the account.
         await reader.press("Add a passkey…");
         await fillDialog(reader, { "Passkey name": "again", Password: PASSWORD });
         await reader.press("Add passkey");
@@ -123,10 +123,10 @@ export function suite(world) {
       await reader.settles();
       await addPasskey(reader, "key", await account.authenticator.code());
       await signOut(reader);
-      // Two factors in one: no code is asked for.
+      // A verified passkey counts as two factors: no code is required.
       await signsIn(reader);
       await signOut(reader);
-      // Chromium's virtual device signs with its owner verified or not at all (the server's side: `T account passkeys`).
+      // Chromium's virtual device always or never verifies its owner (the server's side: `T account passkeys`).
       const unverified = { code: "totp_required", detail: "A code is required." };
       await reader.page.route(
         "**/v1/auth/passkeys/sign-in",

@@ -160,7 +160,7 @@ export function suite(world) {
     await reader.press("Use this address");
     await reader.reads("Your email address has been changed");
     await reader.accessible("address changed");
-    // Registration, what was asked for, and the link of the previous address.
+    // The emails for registration, the requested change, and the previous address.
     let link;
     await eventually("the previous address has its link", async () => {
       const mails = await Promise.all([1, 2, 3].map((nth) => reader.stack.mail(account.email, nth)));

@@ -20,10 +20,10 @@ pub struct Account {
 }
 
 impl Account {
-    /// The account of session credentials (docs/interface.md, POST /auth/login).
+    /// Signs in with these credentials (docs/interface.md, POST /auth/login).
     ///
     /// # Panics
-    /// The reply is not 200 with credentials.
+    /// If the reply isn't 200 with credentials.
     pub fn from_credentials(anonymous: &Anonymous, password: &str, reply: &Reply) -> Self {
         assert_eq!(reply.status, 200, "{}", reply.body);
         let text = |name: &str| match reply.body.get(name) {
@@ -61,32 +61,32 @@ impl Account {
         send(request.header("x-api-key", &self.api_key)).await
     }
 
-    /// The four numbers of `email_checks` in the quota report.
+    /// Returns the four numbers of `email_checks` in the quota report.
     ///
     /// # Panics
-    /// The report has another shape.
+    /// If the report has another shape.
     pub async fn email_checks(&self) -> EmailChecks {
         let reply = self.quota().await;
         let checks = reply.body.get("email_checks").cloned().unwrap_or_default();
         serde_json::from_value(checks).unwrap_or_else(|error| panic!("{error}: {}", reply.body))
     }
 
-    /// `POST /auth/rotate-api-key`; the account continues with its former key.
+    /// `POST /auth/rotate-api-key`; the account keeps using its former key.
     pub async fn rotate_api_key(&self) -> Reply {
         self.post("/auth/rotate-api-key", &json!({})).await
     }
 
-    /// `POST /keys` with the password, and these members beside it.
+    /// `POST /keys` with the password and these further members.
     pub async fn make_key(&self, terms: &Value) -> Reply {
         let mut body = terms.clone();
         body["password"] = json!(self.password);
         self.post("/keys", &body).await
     }
 
-    /// The text and the id of a new named key.
+    /// Creates a named key; returns its text and its id.
     ///
     /// # Panics
-    /// The answer is not 201.
+    /// If the answer isn't 201.
     pub async fn named_key(&self, terms: &Value) -> (String, String) {
         let reply = self.make_key(terms).await;
         assert_eq!(reply.status, 201, "{}", reply.body);
@@ -99,10 +99,10 @@ impl Account {
         self.post("/auth/passkeys/options", &json!({ "password": self.password })).await
     }
 
-    /// Adds a passkey of a new device with this name, and returns it with the passkey's id.
+    /// Adds a passkey of a new device with this name, and returns the device and the passkey's id.
     ///
     /// # Panics
-    /// Any step does not go as documented.
+    /// If a step doesn't go as documented.
     pub async fn add_passkey(&self, name: &str) -> (PasskeyDevice, String) {
         let options = self.passkey_options().await;
         assert_eq!(options.status, 200, "{}", options.body);
@@ -130,10 +130,10 @@ impl Account {
         Authenticator::new(reply.text("secret"))
     }
 
-    /// Turns on two-factor authentication, which uses up the current step. Returns the recovery codes, too.
+    /// Turns on two-factor authentication, which consumes the current step. Also returns the recovery codes.
     ///
     /// # Panics
-    /// Any step does not go as documented.
+    /// If a step doesn't go as documented.
     pub async fn enable_two_factor(&self) -> (Authenticator, Vec<String>) {
         let authenticator = self.set_up_two_factor().await;
         let reply = self.enable_with(&authenticator.code()).await;

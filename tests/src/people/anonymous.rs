@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{PasskeyDevice, Reply, send};
 
-/// A test that waits longer would wait for ever.
+/// Time limit of a request: a test that waits longer would wait forever.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A caller without credentials.
@@ -18,10 +18,10 @@ pub struct Anonymous {
 }
 
 impl Anonymous {
-    /// Calls the service at `url`, which is without `/v1`.
+    /// Calls the service at `url`, which doesn't contain `/v1`.
     ///
     /// # Panics
-    /// Never: no TLS backend has to be found.
+    /// Never: no TLS backend is needed.
     pub fn new(url: &str) -> Self {
         // No idle connections: they would belong to the runtime of the test that opened them.
         let client = Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE);
@@ -29,10 +29,10 @@ impl Anonymous {
         Self { client, url: url.to_owned() }
     }
 
-    /// Calls the service at `url` on persistent connections: for many requests within one test.
+    /// Calls the service at `url` on persistent connections, for many requests within one test.
     ///
     /// # Panics
-    /// Never: no TLS backend has to be found.
+    /// Never: no TLS backend is needed.
     pub fn on_kept_connections(url: &str) -> Self {
         // workerd closes connections that are idle for longer; a request on one that it has just closed
         // would fail without having been read.

@@ -58,7 +58,7 @@ impl Authenticator {
         }
     }
 
-    /// Returns six digits that aren't the code of any nearby step.
+    /// Returns six digits that no nearby step has as its code.
     pub fn wrong_code(&self) -> String {
         let near: Vec<_> = (step() - 2..step() + 6).map(|step| self.code_of(step)).collect();
         let mut codes = (0..1_000_000).map(|code| format!("{code:06}"));

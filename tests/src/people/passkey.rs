@@ -1,4 +1,5 @@
-//! A person's device with a passkey: makes it and signs with it as WebAuthn Level 3 describes, written apart from the edge.
+//! A person's device with a passkey: creates it and signs with it as WebAuthn Level 3 describes. Written independently
+//! of the edge.
 
 use std::{
     fmt,
@@ -34,7 +35,7 @@ pub struct PasskeyDevice {
     pub rp_id: String,
     pub origin: String,
     pub flags: u8,
-    /// Signatures so far; `None` counts nothing, as synced passkeys do.
+    /// Number of signatures so far; `None` for a device that doesn't count, as with synced passkeys.
     pub counter: Option<AtomicU32>,
 }
 
@@ -44,7 +45,7 @@ impl fmt::Debug for PasskeyDevice {
     }
 }
 
-/// The head of a CBOR item.
+/// Returns the head of a CBOR item.
 fn head(major: u8, argument: usize) -> Vec<u8> {
     let major = major << 5;
     match argument {
@@ -77,13 +78,13 @@ impl PrivateKey {
         Self::P256(Box::new(key.expect("a key")))
     }
 
-    /// One RSA key of 2,048 bits, always the same.
+    /// Returns an RSA key of 2,048 bits, always the same.
     fn rsa() -> Self {
         let pkcs8 = include_bytes!("passkey-rsa.pk8");
         Self::Rsa(Box::new(RsaKeyPair::from_pkcs8(pkcs8).expect("a key")))
     }
 
-    /// The public key as COSE.
+    /// Returns the public key in COSE form.
     fn cose(&self) -> Vec<u8> {
         match self {
             Self::P256(key) => {
@@ -114,10 +115,11 @@ impl PrivateKey {
 }
 
 impl PasskeyDevice {
-    /// Makes a passkey, which signs with ECDSA, verifies its owner and counts; with what the browser returns.
+    /// Creates a device whose passkey signs with ECDSA, verifies its owner and counts signatures; returns it with the
+    /// browser's answer.
     ///
     /// # Panics
-    /// The options aren't those of a registration.
+    /// If the options aren't those of a registration.
     pub fn create(options: &Value, origin: &str) -> (Self, Value) {
         Self::with_key(PrivateKey::p256(), options, origin)
     }
@@ -144,7 +146,7 @@ impl PasskeyDevice {
         (device, credential)
     }
 
-    /// A passkey that is on several devices and counts nothing.
+    /// Creates a device whose passkey is synced to several devices and counts nothing.
     #[must_use]
     pub fn synced(mut self) -> Self {
         self.flags |= SYNCABLE;
@@ -152,7 +154,7 @@ impl PasskeyDevice {
         self
     }
 
-    /// Whether the device verifies its owner from now on.
+    /// Sets whether the device verifies its owner.
     pub const fn verify_owner(&mut self, verifies: bool) {
         self.flags = if verifies { self.flags | VERIFIED } else { self.flags & !VERIFIED };
     }
@@ -169,7 +171,7 @@ impl PasskeyDevice {
         [&Sha256::digest(&self.rp_id)[..], &[flags], &counter.to_be_bytes()].concat()
     }
 
-    /// Returns the answer of a browser for a new passkey of this device.
+    /// Returns the browser's answer for a new passkey of this device.
     pub fn attest(&self, challenge: &Value) -> Value {
         let length = u16::try_from(self.credential_id.len()).expect("a credential id");
         let data = [
@@ -199,7 +201,7 @@ impl PasskeyDevice {
         })
     }
 
-    /// Returns the answer of a browser for a sign-in, with one signature more.
+    /// Returns the browser's answer for a sign-in, and counts the signature.
     pub fn sign(&self, options: &Value) -> Value {
         if let Some(counter) = &self.counter {
             counter.fetch_add(1, Relaxed);

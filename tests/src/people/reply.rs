@@ -12,16 +12,15 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Returns status and body, for a common assertion.
+    /// Returns status and body, to assert both together.
     pub fn parts(&self) -> (u16, &Value) {
         (self.status, &self.body)
     }
 
-    /// Asserts an account operation's error: this status, and exactly `{detail, code}` with this
-    /// code.
+    /// Asserts that an account operation has failed with this status, and with exactly `{detail, code}` and this code.
     ///
     /// # Panics
-    /// It is another answer.
+    /// If the answer differs.
     pub fn assert_error(&self, status: u16, code: &str, why: &str) {
         let detail = self.body.get("detail").and_then(Value::as_str).unwrap_or_default();
         let expected = json!({ "detail": detail, "code": code });

@@ -13,10 +13,10 @@ use super::Reply;
 /// second on an idle machine of two cores, a third of that on a busy one: 500 leave room for both.
 static IN_FLIGHT: Semaphore = Semaphore::const_new(500);
 
-/// Sends a request.
+/// Sends a request. A body that isn't JSON becomes a JSON string.
 ///
 /// # Panics
-/// The connection fails. A body that is not JSON becomes a JSON string.
+/// If the connection fails.
 pub async fn send(request: RequestBuilder) -> Reply {
     try_send(request).await.expect("the edge answers")
 }
@@ -68,11 +68,11 @@ pub async fn send_at_once(requests: impl IntoIterator<Item = RequestBuilder>) ->
     replies.join_all().await.into_iter().map(|reply| reply.expect("the edge answers")).collect()
 }
 
-/// Sends a request, and repeats it if workerd closes its connection unread: one that was idle, or one that a busy
-/// machine kept waiting for longer than `headerTimeout`.
+/// Sends a request, and repeats it if workerd has closed its connection without reading it: an idle connection, or one
+/// that a busy machine kept waiting for longer than `headerTimeout`.
 ///
 /// # Panics
-/// It gets no answer five times.
+/// If five attempts get no answer.
 pub async fn send_again(request: RequestBuilder) -> Reply {
     for _ in 0..4 {
         let again = request.try_clone().expect("a body of bytes");

@@ -1,8 +1,8 @@
-//! Child processes that can't outlive this one.
+//! Child processes that can't outlive this process.
 //!
-//! Every child runs under `leash.sh` in a process group of its own, and the leash holds the reading end of a pipe whose
-//! writing end is ours. The kernel closes our end however this process ends (a panic, Ctrl-C, `kill -9`, or a test
-//! binary whose statics are never dropped), and the leash then ends the group.
+//! Every child runs under `leash.sh` in a process group of its own. The leash holds the reading end of a pipe, and this
+//! process the writing end. However this process ends (a panic, Ctrl-C, `kill -9`, or a test binary whose statics are
+//! never dropped), the kernel closes the writing end, and the leash then ends the group.
 
 use std::{
     fs::File,
@@ -64,10 +64,10 @@ impl Process {
         Self::start(name, command, folder, grace, &[])
     }
 
-    /// Starts `command` as root: through `sudo` when we are not.
+    /// Starts `command` as root, through `sudo` if we aren't root.
     ///
     /// # Errors
-    /// Like [`Process::spawn`]; if sudo asks for a password the program ends immediately, and its log says so.
+    /// Like [`Process::spawn`]; if sudo asks for a password, the program ends immediately, and its log says so.
     pub fn spawn_as_root(name: &str, command: &Command, folder: &Path) -> Result<Self> {
         let wrapper: &[&str] = if geteuid().is_root() { &[] } else { &["sudo", "-n"] };
         Self::start(name, command, folder, Duration::from_secs(3), wrapper)

@@ -42,7 +42,7 @@ impl Log {
         self.text().lines().find(|line| line.contains(needle)).map(str::to_owned)
     }
 
-    /// Waits until `condition` yields a value; `ended` says how the program has ended.
+    /// Waits until `condition` yields a value; `ended` returns how the program has ended, if it has.
     ///
     /// # Errors
     /// The program ended first, or `limit` passed; the error shows the last lines.
@@ -69,7 +69,7 @@ impl Log {
     }
 }
 
-/// The last lines, for an error message.
+/// Returns the last lines, for an error message.
 impl Display for Log {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         let text = self.text();

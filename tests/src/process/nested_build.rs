@@ -12,13 +12,13 @@ pub type Once<T> = OnceLock<Result<T, String>>;
 /// Returns the value of `once`, computed by `make` on first use.
 ///
 /// # Errors
-/// It could not be made.
+/// If `make` has failed.
 pub fn once<T: Clone>(once: &Once<T>, make: impl FnOnce() -> Result<T>) -> Result<T> {
     once.get_or_init(|| make().map_err(|error| format!("{error:#}"))).clone().map_err(Error::msg)
 }
 
-/// A command without the variables that cargo and make set for their children. Some build scripts (ring's) would see
-/// `CARGO_PKG_NAME` change and compile again, every other time.
+/// Returns a command without the variables that cargo and make set for their children. Otherwise some build scripts
+/// (ring's) see `CARGO_PKG_NAME` change, and compile again every other time.
 pub fn command(program: &str) -> Command {
     let mut command = Command::new(program);
     for (name, _) in env::vars_os() {

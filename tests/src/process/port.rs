@@ -33,11 +33,11 @@ fn lock(number: u16) -> Option<(File, u16)> {
     Some((file, FIRST + number * BLOCK))
 }
 
-/// Returns a port that no program listens on, on any loopback address. No other process gets the same, and this one
-/// only after 1,000 others. UDP isn't checked: our nameservers use both.
+/// Returns a port that no program listens on, on any loopback address. No other process gets the same port, and this
+/// process only after 1,000 others. UDP isn't checked: our nameservers use both.
 ///
 /// # Panics
-/// All 1,000 are taken, or twelve other test programs are running.
+/// If all 1,000 are in use, or twelve other test programs are running.
 pub fn free() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let (_, first) = &*OURS;

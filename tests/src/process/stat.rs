@@ -9,7 +9,8 @@ pub(crate) struct Stat {
     pub(crate) name: String,
     pub(crate) has_ended: bool,
     pub(crate) group: i32,
-    /// Clock ticks from the start of the machine to its own. Ids are given again; with this, one is unique.
+    /// Start time of the process, in clock ticks since the machine's start. Process ids are reused; with the start
+    /// time, they are unique.
     pub(crate) started: u64,
 }
 
@@ -17,7 +18,7 @@ impl Stat {
     /// Returns `None` if the process doesn't exist.
     pub(crate) fn of(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // `pid (name) state parent group …`; the name may hold anything.
+        // `pid (name) state parent group …`; the name may contain any character.
         let (_, rest) = stat.split_once(" (")?;
         let (name, rest) = rest.rsplit_once(") ")?;
         let fields: Vec<_> = rest.split(' ').collect();

@@ -1,4 +1,4 @@
-//! Self-signed certificates: mail servers do not verify each other (RFC 7435).
+//! Self-signed certificates: mail servers don't verify each other (RFC 7435).
 
 use std::{path::Path, process::Command};
 

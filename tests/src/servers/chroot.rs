@@ -1,6 +1,6 @@
-//! Mail servers that Debian does not let be installed beside Postfix. `tools/install` unpacks each with
-//! its libraries; here it runs in a root of its own (chroot(2)) where its paths are the packaged ones
-//! and its users exist, while the machine has neither.
+//! Mail servers that Debian doesn't let us install beside Postfix. `tools/install` unpacks each with its libraries.
+//! Here it runs in a root of its own (chroot(2)), with the paths and users of the package, which the machine itself
+//! doesn't have.
 
 use std::{
     fmt::Write as _,
@@ -20,7 +20,7 @@ pub struct Chroot<'a> {
     pub package: &'a str,
     /// Name and id of its users, each with a group of the same name and id.
     pub users: &'a [(&'a str, u32)],
-    /// Paths without the leading `/`, and contents; they are root's.
+    /// Paths without the leading `/`, and contents; the files belong to root.
     pub files: &'a [(&'a str, String)],
     /// Paths and the id of their owner; missing ones are created as folders.
     pub owned: &'a [(&'a str, u32)],
@@ -29,11 +29,11 @@ pub struct Chroot<'a> {
 }
 
 impl Chroot<'_> {
-    /// Starts the command, its output in `folder/package.log`. root or `sudo` is needed. `prepare` may
-    /// put more files into the folder that is copied into the root.
+    /// Starts the command, with its output in `folder/package.log`. Needs root or `sudo`. `prepare` may put more files
+    /// into the folder that is copied into the root.
     ///
     /// # Errors
-    /// The package is not there, or a file cannot be written.
+    /// If the package is missing, or a file can't be written.
     pub fn start(&self, prepare: impl FnOnce(&Path) -> Result<()>) -> Result<Process> {
         let package = folder::tools().join(self.package);
         ensure!(package.is_dir(), "no {}: `tools/install apt` unpacks it", package.display());
@@ -53,7 +53,7 @@ impl Chroot<'_> {
         Process::spawn_as_root(self.package, &command, &scratch)
     }
 
-    /// passwd(5) and group(5).
+    /// Returns the contents of passwd(5) and group(5).
     fn databases(&self) -> [(&'static str, String); 2] {
         let mut passwd = "root:x:0:0:root:/:/bin/false\n".to_owned();
         let mut group = "root:x:0:\n".to_owned();
@@ -70,9 +70,9 @@ fn write(path: &PathBuf, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("writing {}", path.display()))
 }
 
-/// Arguments: the root to make, the package, the files, the number of owned paths, each with its owner, and the
-/// command. Copies belong to root and keep their mode: Exim is setuid. `wait` returns at the signal, and again at the
-/// server's end.
+/// Arguments: the root to create, the package, the files, the number of owned paths, each with its owner, and the
+/// command. Copies belong to root and keep their mode, because Exim is setuid. `wait` returns at the signal, and again
+/// at the server's end.
 const RUN: &str = r#"
 cp -R --preserve=mode "$1" "$0" && cp -R "$2/." "$0" && mkdir -p "$0/dev" && : > "$0/dev/null" || exit
 root=$0 owned=$3

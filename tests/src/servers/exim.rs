@@ -50,7 +50,7 @@ impl Exim {
             package: "exim4-daemon-light",
             users: &[EXIM, MAIL],
             files: &[
-                // The path it is built with: under another, it gives up the right to change users.
+                // The path for which it was built; under another one it gives up the right to change users.
                 ("etc/exim4/exim4.conf", configuration(plain, tls_only, postgrey.address())),
                 ("etc/aliases", ALIASES.to_owned()),
                 ("etc/mailboxes", MAILBOXES.to_owned()),
@@ -72,17 +72,17 @@ impl Exim {
         Ok(Self { process, _postgrey: postgrey, plain, tls_only })
     }
 
-    /// Routes to it, as origin's `RCPT_ROUTES` takes them; it takes no mail for `elsewhere.test`. The
-    /// port of `tls-only.exim.test` answers 530 to MAIL until STARTTLS.
+    /// Returns its routes for origin's `RCPT_ROUTES`; it accepts no mail for `elsewhere.test`. The port of
+    /// `tls-only.exim.test` answers 530 to MAIL until STARTTLS.
     pub fn routes(&self) -> String {
         let (plain, tls_only) = (self.plain, self.tls_only);
         format!("exim.test={plain},elsewhere.test={plain},tls-only.exim.test={tls_only}")
     }
 }
 
-/// Recipients as in Debian's own `acl_check_rcpt`, their wording included. `verify = recipient/quota` asks
-/// the transport, which has its own user's rights, whether there is room; the words are those of Exim's log.
-/// Postgrey is asked in the protocol that Postfix asks it in.
+/// The recipients' ACL follows Debian's own `acl_check_rcpt`, including its texts. `verify = recipient/quota` asks the
+/// transport, which has its own user's rights, whether there is room; the texts are those in Exim's log. Postgrey is
+/// queried with Postfix' protocol.
 fn configuration(plain: SocketAddr, tls_only: SocketAddr, postgrey: SocketAddr) -> String {
     const TEXT: &str = r"
 primary_hostname = mx.exim.test

@@ -1,4 +1,4 @@
-//! A resolver over HTTPS (unencrypted here) that answers as a test configures it.
+//! A resolver over HTTPS (unencrypted here) with answers configured by a test.
 
 use std::{net::Ipv4Addr, sync::Arc};
 
@@ -34,10 +34,10 @@ pub struct FakeDns {
 }
 
 impl FakeDns {
-    /// Listens on a free port and asks `rule` about the target of each request, query and all.
+    /// Listens on a free port and passes the target of each request, with its query, to `rule`.
     ///
     /// # Panics
-    /// The port cannot be listened on.
+    /// If it can't listen on the port.
     pub fn start(rule: impl Fn(&str) -> Dns + Send + Sync + 'static) -> Self {
         let port = port::free();
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a port");
@@ -49,14 +49,14 @@ impl FakeDns {
             loop {
                 let Ok((stream, _)) = listener.accept().await else { continue };
                 let world = Arc::clone(&world);
-                // An error is the client's leaving.
+                // An error means that the client has left.
                 tokio::spawn(async move { converse(stream, &world.0, &world.1).await.ok() });
             }
         });
         Self { url: format!("http://127.0.0.1:{port}/dns-query"), asked: requests, task }
     }
 
-    /// The targets of all requests so far.
+    /// Returns the targets of all requests so far.
     pub fn asked(&self) -> Vec<String> {
         self.asked.lock().clone()
     }

@@ -1,5 +1,5 @@
-//! An origin that fails on command, for faults that the real one shows only when broken: bare TCP, so that it can also
-//! be broken below HTTP.
+//! An origin that fails on command, for faults that the real one shows only when broken. It is bare TCP, so that it can
+//! also break below HTTP.
 
 use std::{
     collections::BTreeMap,
@@ -37,11 +37,11 @@ const POLL: Duration = Duration::from_millis(10);
 pub enum Conduct {
     /// 200 with a whole verdict of this status.
     Verdict(Status),
-    /// The same, which it remembers from a moment ago.
+    /// The same, as a verdict repeated from the origin's memory.
     Seen(Status),
     /// This HTTP status with this body.
     Answer(u16, &'static str),
-    /// These bytes and the end of the connection, HTTP or not.
+    /// These bytes, HTTP or not, and the end of the connection.
     Bytes(&'static str),
     /// Nothing, until the other side leaves.
     Silence,
@@ -51,7 +51,7 @@ pub enum Conduct {
     Hold,
 }
 
-/// A probe as it arrived.
+/// A probe as it was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
     pub address: String,
@@ -63,7 +63,7 @@ pub struct Probe {
 
 type Released = watch::Sender<BTreeMap<String, Conduct>>;
 
-/// A running fake; dropping it closes its port.
+/// A running server; dropping it closes its port.
 #[derive(Debug)]
 pub struct FakeOrigin {
     /// `http://127.0.0.1:PORT`
@@ -84,10 +84,10 @@ struct Health {
 }
 
 impl FakeOrigin {
-    /// Listens on a free port and asks `rule` about the address of each probe. `/health` is up.
+    /// Listens on a free port and passes the address of each probe to `rule`. `/health` is up.
     ///
     /// # Panics
-    /// The port cannot be listened on.
+    /// If it can't listen on the port.
     pub fn start(rule: impl Fn(&str) -> Conduct + Send + Sync + 'static) -> Self {
         let port = port::free();
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a port");
@@ -104,7 +104,7 @@ impl FakeOrigin {
                 let world = Arc::clone(&world);
                 tokio::spawn(async move {
                     let (rule, probes, released, health) = &*world;
-                    // An error is the client's leaving.
+                    // An error means that the client has left.
                     converse(stream, rule, probes, released, health).await.ok()
                 });
             }
@@ -117,7 +117,7 @@ impl FakeOrigin {
         self.health.is_hung.store(is_hung, Relaxed);
     }
 
-    /// Loses the next `count` requests for `/health` on their way.
+    /// Drops the next `count` requests for `/health`.
     pub fn lose_health_checks(&self, count: usize) {
         self.health.lost.store(count, Relaxed);
     }
@@ -127,11 +127,11 @@ impl FakeOrigin {
         self.health.asked.load(Relaxed)
     }
 
-    /// An origin whose behaviour depends on an address's first word: `held` waits for its release, `broken` gives 500,
-    /// `fatal` stays unknown, `seen` is a repeated verdict, and everything else is accepted.
+    /// Starts an origin whose behaviour depends on an address's first word: `held` waits for its release, `broken`
+    /// gives 500, `fatal` stays unknown, `seen` is a repeated verdict, and everything else is accepted.
     ///
     /// # Panics
-    /// The port cannot be listened on.
+    /// If it can't listen on the port.
     pub fn by_name() -> Self {
         Self::start(|address| match address.split(['-', '@']).next() {
             Some("held") => Conduct::Hold,
@@ -142,7 +142,7 @@ impl FakeOrigin {
         })
     }
 
-    /// Every probe so far, in the order they came.
+    /// Returns every probe so far, in the order of arrival.
     pub fn probes(&self) -> Vec<Probe> {
         self.probes.lock().clone()
     }
@@ -156,7 +156,7 @@ impl FakeOrigin {
     /// Waits for a probe of this address.
     ///
     /// # Panics
-    /// It is not, within ten seconds.
+    /// If none arrives within ten seconds.
     pub async fn wait_for_probe(&self, address: &str) {
         let deadline = Instant::now() + LIMIT;
         while self.probes_of(address) == 0 {
@@ -165,11 +165,11 @@ impl FakeOrigin {
         }
     }
 
-    /// Starts a check of an address that the rule holds, and returns once the probe is here: the check is
-    /// then in the middle of its work.
+    /// Starts a check of an address that the rule holds, and returns once the probe has arrived: the check is then in
+    /// progress.
     ///
     /// # Panics
-    /// The probe does not come within ten seconds.
+    /// If the probe doesn't arrive within ten seconds.
     pub async fn hold(&self, account: &Account, address: &str) -> JoinHandle<Reply> {
         let (account, owned) = (account.clone(), address.to_owned());
         let check = tokio::spawn(async move { account.check(&owned).await });
@@ -177,7 +177,7 @@ impl FakeOrigin {
         check
     }
 
-    /// Lets the probes of this address continue: those that are held, and later ones.
+    /// Releases the held probes of this address; later ones aren't held.
     pub fn release(&self, address: &str, conduct: Conduct) {
         self.released.send_modify(|all| {
             all.insert(address.to_owned(), conduct);
@@ -244,7 +244,7 @@ fn note(probes: &Mutex<Vec<Probe>>, request: &Request, address: &str) {
     probes.lock().push(probe);
 }
 
-/// The rule's conduct, or the one that a held address is released with.
+/// Returns the rule's behaviour, or the one with which a held address was released.
 async fn conduct_of(
     address: &str,
     rule: &(impl Fn(&str) -> Conduct + Sync),
@@ -259,7 +259,8 @@ async fn conduct_of(
     all.get(address).cloned().context("released")
 }
 
-/// A line for each address, those that are held last. What would be an error of a single probe is an address that wasn't asked.
+/// Sends a line for each address, held ones last. An address whose single probe would be an error is reported as not
+/// checked.
 async fn batch(
     mut stream: TcpStream,
     request: &Request,

@@ -1,4 +1,4 @@
-//! Cloudflare Turnstile's verification of tokens: vouches once for each token that begins with `vouched`.
+//! Cloudflare Turnstile's verification of tokens: confirms each token that begins with `vouched`, once.
 
 use std::{collections::BTreeSet, net::Ipv4Addr, sync::Arc};
 
@@ -38,7 +38,7 @@ impl FakeTurnstile {
     /// Listens on a free port.
     ///
     /// # Panics
-    /// The port cannot be listened on.
+    /// If it can't listen on the port.
     pub fn start() -> Self {
         let port = port::free();
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a port");
@@ -50,19 +50,19 @@ impl FakeTurnstile {
             loop {
                 let Ok((stream, _)) = listener.accept().await else { continue };
                 let state = Arc::clone(&shared);
-                // An error is the client's leaving.
+                // An error means that the client has left.
                 tokio::spawn(async move { converse(stream, &state).await.ok() });
             }
         });
         Self { url: format!("http://127.0.0.1:{port}/siteverify"), state, task }
     }
 
-    /// From now on every request is answered with 500, or no longer.
+    /// Sets whether every request is answered with 500.
     pub fn set_down(&self, is_down: bool) {
         self.state.lock().is_down = is_down;
     }
 
-    /// The tokens of all requests so far.
+    /// Returns the tokens of all requests so far.
     pub fn tokens(&self) -> Vec<String> {
         self.state.lock().tokens.clone()
     }

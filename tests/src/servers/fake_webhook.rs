@@ -33,10 +33,10 @@ pub struct Event {
 }
 
 impl Event {
-    /// The body.
+    /// Returns the body.
     ///
     /// # Panics
-    /// It is not JSON.
+    /// If it isn't JSON.
     pub fn body(&self) -> Value {
         serde_json::from_str(&self.text).expect("a body of JSON")
     }
@@ -44,7 +44,7 @@ impl Event {
     /// Returns whether one of its signatures is by this secret (`whsec_…`), as Standard Webhooks specifies.
     ///
     /// # Panics
-    /// It is no such secret.
+    /// If the secret isn't valid.
     pub fn is_signed_by(&self, secret: &str) -> bool {
         let secret = secret.strip_prefix("whsec_").expect("a secret's prefix");
         let secret = STANDARD.decode(secret).expect("a secret in base64");
@@ -58,7 +58,7 @@ impl Event {
 #[derive(Debug, Default)]
 struct World {
     events: Vec<Event>,
-    /// Status by host; 0: no answer at all. Others are answered with 204.
+    /// Status by host; 0 means no answer at all. Other hosts get 204.
     statuses: BTreeMap<String, u16>,
 }
 
@@ -78,7 +78,7 @@ impl FakeWebhook {
     /// Listens on a free port.
     ///
     /// # Panics
-    /// The port cannot be listened on.
+    /// If it can't listen on the port.
     pub fn start() -> Self {
         let port = port::free();
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a port");
@@ -90,14 +90,14 @@ impl FakeWebhook {
             loop {
                 let Ok((stream, _)) = listener.accept().await else { continue };
                 let world = Arc::clone(&shared);
-                // An error is the client's leaving.
+                // An error means that the client has left.
                 tokio::spawn(async move { converse(stream, &world).await.ok() });
             }
         });
         Self { port, world, task }
     }
 
-    /// From now on this host answers with this status, with a redirect's `Location` too; 0: never.
+    /// Sets the status of this host's answers, with a `Location` if it's a redirect; 0 means no answer.
     pub fn answer(&self, host: &str, status: u16) {
         lock(&self.world).statuses.insert(host.to_owned(), status);
     }
@@ -109,10 +109,10 @@ impl FakeWebhook {
         events.into_iter().filter(|event| event.url.starts_with(&prefix)).collect()
     }
 
-    /// Returns the events once there are `count` of them.
+    /// Waits for `count` events and returns them.
     ///
     /// # Panics
-    /// It takes too long.
+    /// If they take too long.
     pub async fn wait_for(&self, host: &str, count: usize) -> Vec<Event> {
         let deadline = Instant::now() + PATIENCE;
         loop {

@@ -1,4 +1,4 @@
-//! Mail servers that mean harm: slow, endless, huge, abrupt or out of turn.
+//! Malicious mail servers: slow, endless, huge, abrupt or out of turn.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -75,8 +75,8 @@ impl Hostility {
             }
             Self::Hoarding => {
                 reply(&mut stream, b"220 hello\r\n").await?;
-                // 31 × 2,000 octets: below the limits of 2,048 a line, 100 lines and 64 KiB. An octet
-                // that is no UTF-8 takes three to replace.
+                // 31 × 2,000 bytes: below the limits of 2,048 a line, 100 lines and 64 KiB. The replacement of a byte
+                // that isn't UTF-8 takes three.
                 let line = [b"250-".as_slice(), &[0xff; 1_994], b"\r\n"].concat();
                 stream.write_all(&line.repeat(31)).await?;
             }

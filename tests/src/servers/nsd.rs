@@ -15,7 +15,7 @@ use crate::process::{Process, folder, port};
 
 const START: Duration = Duration::from_secs(20);
 
-/// A running NSD that is authoritative for its zones, and refuses every other name.
+/// A running NSD that is authoritative for its zones and refuses every other name.
 #[derive(Debug)]
 pub struct Nsd {
     pub process: Process,
@@ -24,11 +24,11 @@ pub struct Nsd {
 
 impl Nsd {
     /// Serves zones, each a name and its records in master file format (RFC 1035 §5); SOA and NS are added. The names
-    /// in `unloadable` give SERVFAIL: their zone files are missing. Debian installs `nsd` in `/usr/sbin`; it runs as
-    /// the user of the tests.
+    /// in `unloadable` give SERVFAIL, because their zone files are missing. Debian installs `nsd` in `/usr/sbin`; it
+    /// runs as the user of the tests.
     ///
     /// # Errors
-    /// NSD is not installed, or takes offence at a zone: the error shows its log.
+    /// If NSD isn't installed, or rejects a zone: the error shows its log.
     pub async fn start(zones: &[(&str, &str)], unloadable: &[&str]) -> Result<Self> {
         let folder = folder::scratch("nsd")?;
         let at = folder.display();
@@ -72,7 +72,7 @@ impl Nsd {
     }
 }
 
-/// Sends a query for the root's NS records; any answer at all will do.
+/// Sends a query for the root's NS records; any answer is enough.
 async fn answers(address: SocketAddr) -> Result<()> {
     // RFC 1035 §4.1: id 7, no flags, one question; the root name, type NS, class IN.
     const QUERY: [u8; 17] = [0, 7, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 1];

@@ -34,10 +34,10 @@ pub struct OpenSmtpd {
 }
 
 impl OpenSmtpd {
-    /// Starts it; root or `sudo` is needed.
+    /// Starts it; needs root or `sudo`.
     ///
     /// # Errors
-    /// It is not there or does not start; the error shows its log.
+    /// If it is missing or doesn't start; the error shows its log.
     pub async fn start() -> Result<Self> {
         let [plain, tls_only] =
             [(); 2].map(|()| SocketAddr::from((Ipv4Addr::LOCALHOST, port::free())));
@@ -65,8 +65,8 @@ impl OpenSmtpd {
         Ok(Self { process, plain, tls_only })
     }
 
-    /// Routes to it, as origin's `RCPT_ROUTES` takes them; it takes no mail for `elsewhere.test`. The
-    /// port of `tls-only.opensmtpd.test` answers 530 to MAIL until STARTTLS.
+    /// Returns its routes for origin's `RCPT_ROUTES`; it accepts no mail for `elsewhere.test`. The port of
+    /// `tls-only.opensmtpd.test` answers 530 to MAIL until STARTTLS.
     pub fn routes(&self) -> String {
         let (plain, tls_only) = (self.plain, self.tls_only);
         format!("opensmtpd.test={plain},elsewhere.test={plain},tls-only.opensmtpd.test={tls_only}")

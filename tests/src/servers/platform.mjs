@@ -1,11 +1,10 @@
-// A stand-in for Cloudflare's API: what `make deploy` and wrangler call, over state in memory and
-// databases of workerd. It records every call; it tests our calls, not the platform's behaviour.
+// A stand-in for Cloudflare's API: what `make deploy` and wrangler call, over state in memory and databases of workerd.
+// It records every call; it tests our calls, not the platform's behaviour.
 //
-// node platform.mjs STATE.json prints its port, and goes on with that state, which it keeps there. POST /control with
-//   cut      {after: N, before: boolean}: the Nth change from now takes effect or not, its reply is lost, and so is everything later
-//   refuse   {path: regular expression, status}: calls that match it are refused
-//   state    members that replace those of the state
-// GET /control answers the state and the calls so far.
+// node platform.mjs STATE.json prints its port, and continues with the state in that file, which it updates. POST
+// /control with cut {after: N, before: boolean}: the Nth change from now takes effect or not; its reply and everything
+// later are lost refuse {path: regular expression, status}: calls that match it are refused state members that replace
+// those of the state GET /control answers the state and the calls so far.
 import { createServer } from "node:http";
 import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -126,7 +125,7 @@ const ROUTES = [
   ["POST /a/workers/scripts/:name/subdomain", ({ json }) => json],
   ["GET /a/workers/subdomain", () => ({ subdomain: "acme" })],
   ["GET /a/workers/domains", ({ query }) => state.domains.filter(({ hostname }) => hostname === query.get("hostname"))],
-  // Asked where wrangler's output is a terminal.
+  // Requested if wrangler's output is a terminal.
   ["POST /a/workers/scripts/:name/domains/changeset", () => ({ added: [], removed: [], updated: [], conflicting: [] })],
   ["PUT /a/workers/scripts/:name/domains/records", ({ name, json }) => {
     for (const { hostname } of json.origins) {

@@ -40,7 +40,7 @@ pub struct Run {
 
 impl Platform {
     /// # Errors
-    /// The stand-in does not start.
+    /// If the stand-in doesn't start.
     pub async fn start() -> Result<Self> {
         let folder = folder::scratch("platform")?;
         let repository = folder::repository();
@@ -111,7 +111,7 @@ impl Platform {
     /// Runs `make deploy` with the four values that it needs, and these variables (an empty one is removed).
     ///
     /// # Errors
-    /// It doesn't run, or not to its end.
+    /// If it doesn't start, or doesn't end by itself.
     pub async fn deploy(&self, variables: &[(&str, &str)]) -> Result<Run> {
         let mut command = self.program("deploy.mjs");
         let preload = format!("--import {}", self.folder.join("preload.mjs").display());
@@ -165,10 +165,10 @@ impl Platform {
         })
     }
 
-    /// Sends the stand-in an order (`cut`, `refuse` or `state`), which replaces earlier ones.
+    /// Sends the stand-in a command (`cut`, `refuse` or `state`), which replaces earlier ones.
     ///
     /// # Errors
-    /// It does not answer.
+    /// If it doesn't answer.
     pub async fn order(&self, order: &Value) -> Result<()> {
         let reply = reqwest::Client::new()
             .post(format!("{}/control", self.url))
@@ -183,7 +183,7 @@ impl Platform {
     /// Returns the state of the account.
     ///
     /// # Errors
-    /// The stand-in does not answer.
+    /// If the stand-in doesn't answer.
     pub async fn state(&self) -> Result<Value> {
         self.control("/state").await
     }
@@ -191,17 +191,17 @@ impl Platform {
     /// Returns the number of calls that changed something.
     ///
     /// # Errors
-    /// The stand-in does not answer.
+    /// If the stand-in doesn't answer.
     pub async fn changes(&self) -> Result<usize> {
         let calls = self.control("/calls").await?;
         let calls = calls.as_array().context("calls")?;
         Ok(calls.iter().filter(|call| call["changes"] == json!(true)).count())
     }
 
-    /// Puts an account into a database, by its id.
+    /// Inserts an account with this id into a database.
     ///
     /// # Errors
-    /// The stand-in does not answer.
+    /// If the stand-in doesn't answer.
     pub async fn insert_account(&self, database: &str) -> Result<()> {
         let values = "('0123456789abcdef', 'hash', 'ann@example.org', 'phc', 0)";
         let columns = "id, address_hash, email, password_hash, created_at";
@@ -209,10 +209,10 @@ impl Platform {
         Ok(())
     }
 
-    /// Makes a database of this name with a table that isn't ours.
+    /// Creates a database of this name with a table that isn't ours.
     ///
     /// # Errors
-    /// The stand-in does not answer.
+    /// If the stand-in doesn't answer.
     pub async fn insert_foreign_database(&self, name: &str) -> Result<()> {
         let accounts = format!("{}/accounts/{}/d1/database", self.url, "a".repeat(32));
         let body = json!({ "name": name }).to_string();

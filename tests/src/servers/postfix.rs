@@ -1,4 +1,4 @@
-//! A private Postfix: the system's own configuration, queue and services are neither read nor touched.
+//! A private Postfix, which neither reads nor changes the system's own configuration, queue and services.
 
 use std::{
     fs,
@@ -17,7 +17,7 @@ use crate::process::{Process, folder, port};
 
 const START: Duration = Duration::from_secs(30);
 
-/// The domains it takes mail for, on either port.
+/// The domains for which it accepts mail, on either port.
 pub const DOMAINS: [&str; 2] = ["postfix.test", "tls-only.test"];
 
 const MAILBOXES: &str = "\
@@ -29,7 +29,7 @@ greylisted@postfix.test greylisted/
 greylisted-once@postfix.test greylisted/
 ";
 
-/// The reply that Dovecot's quota policy service makes Postfix give, and the class that asks postgrey.
+/// The reply that Postfix gives because of Dovecot's quota policy service, and the class that asks postgrey.
 const RECIPIENTS: &str = "\
 full@postfix.test 552 5.2.2 Mailbox is full
 over-quota@postfix.test 452 4.2.2 Mailbox is over its quota
@@ -37,7 +37,7 @@ greylisted@postfix.test greylisting
 greylisted-once@postfix.test greylisting
 ";
 
-/// A running Postfix with its greylisting daemon; both end with it.
+/// A running Postfix with its greylisting daemon; dropping it ends both.
 #[derive(Debug)]
 pub struct Postfix {
     pub process: Process,
@@ -47,16 +47,16 @@ pub struct Postfix {
 }
 
 impl Postfix {
-    /// Starts Postfix and postgrey; root or `sudo` is needed, since Postfix drops root's rights itself. A
+    /// Starts Postfix and postgrey. Needs root or `sudo`, because Postfix drops root's rights itself. A
     /// `greylisted…@postfix.test` is accepted after `greylist_delay`.
     ///
     /// # Errors
-    /// A server is missing or does not start; the error shows its log.
+    /// If a server is missing or doesn't start; the error shows its log.
     pub async fn start(greylist_delay: Duration) -> Result<Self> {
         let postgrey = Postgrey::start(greylist_delay).await?;
         let logs = folder::scratch("postfix")?;
-        // Not under target/: the user `postfix` must reach it, and may not reach the repository. `RUN` removes it as
-        // root, since root owns most of its content.
+        // Not under target/: the user `postfix` must have access to it, and none to the repository. `RUN` removes it as
+        // root, because root owns most of its content.
         let folder = TempDir::with_prefix("rcpt-postfix-").context("creating a folder")?.keep();
         let [plain, tls_only] =
             [(); 2].map(|()| SocketAddr::from((Ipv4Addr::LOCALHOST, port::free())));
@@ -84,7 +84,7 @@ impl Postfix {
         self.plain
     }
 
-    /// Routes to it, as origin's `RCPT_ROUTES` takes them; it takes no mail for `elsewhere.test`.
+    /// Returns its routes for origin's `RCPT_ROUTES`; it accepts no mail for `elsewhere.test`.
     pub fn routes(&self) -> String {
         let (plain, tls_only) = (self.plain, self.tls_only);
         format!("postfix.test={plain},elsewhere.test={plain},tls-only.test={tls_only}")
@@ -96,8 +96,8 @@ impl Postfix {
     }
 }
 
-/// `postfix check` makes the queue's folders. `master -d` stays in the foreground and, unlike `postfix
-/// start-fg`, in our process group. `wait` comes back at the signal, and again at master's end.
+/// `postfix check` creates the queue's folders. `master -d` stays in the foreground and, unlike `postfix start-fg`, in
+/// our process group. `wait` returns at the signal, and again at master's end.
 const RUN: &str = r#"
 chown postfix "$0/data" && /usr/sbin/postfix -c "$0/etc" check || exit
 /usr/lib/postfix/sbin/master -c "$0/etc" -d &

@@ -14,7 +14,7 @@ use crate::process::{Process, folder, port};
 
 const START: Duration = Duration::from_secs(30);
 
-/// A running postgrey, which has seen no sender yet.
+/// A running postgrey that hasn't seen any sender yet.
 #[derive(Debug)]
 pub struct Postgrey {
     _process: Process,
@@ -22,11 +22,11 @@ pub struct Postgrey {
 }
 
 impl Postgrey {
-    /// Starts it as root, by whom it is started on Debian. A sender and recipient are let through once
-    /// `delay` has passed since they were first seen.
+    /// Starts it as root, as Debian does. A sender and recipient are accepted once `delay` has passed since they were
+    /// first seen.
     ///
     /// # Errors
-    /// It is not installed or does not start; the error shows its log.
+    /// If it isn't installed or doesn't start; the error shows its log.
     pub async fn start(delay: Duration) -> Result<Self> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port::free()));
         // Removed by `RUN`, because root owns its content.
@@ -48,7 +48,7 @@ impl Postgrey {
     }
 }
 
-/// `wait` comes back at the signal, and again at postgrey's end.
+/// `wait` returns at the signal, and again at postgrey's end.
 const RUN: &str = r#"
 /usr/sbin/postgrey --inet="$1" --dbdir="$0" --delay="$2" --user=root --group=root &
 postgrey=$!

@@ -9,7 +9,7 @@ use rcpt_shared::sandbox::{self, Behaviour, SLOW_S};
 
 use super::smtp_server::{Answer, SmtpServer};
 
-/// A domain of the same server that isn't one of the sandbox to the edge: a scan asks it again as it asks any other.
+/// A domain of the same server that the edge doesn't take for a sandbox domain: a scan retries it like any other.
 pub const LATER: &str = "later.test";
 
 /// A running sandbox mail server.
@@ -22,7 +22,7 @@ impl Sandbox {
     /// Starts on a free port of 127.0.0.1.
     ///
     /// # Errors
-    /// No port can be listened on.
+    /// If it can't listen on a port.
     pub fn start() -> Result<Self> {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         Ok(Self { server: SmtpServer::start(any, answer)? })
@@ -40,7 +40,7 @@ impl Sandbox {
     }
 }
 
-/// Returns the sandbox's answer for a recipient.
+/// Returns the sandbox's reply for a recipient.
 fn answer(recipient: &str) -> Answer {
     let (local, domain) = recipient.rsplit_once('@').unwrap_or((recipient, ""));
     let domain = if domain == LATER { sandbox::DOMAIN } else { domain };

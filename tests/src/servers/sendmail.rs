@@ -1,4 +1,4 @@
-//! A private Sendmail (Debian's `sendmail-bin`), its configuration written by m4 as its own are.
+//! A private Sendmail (Debian's `sendmail-bin`). As in the package, m4 writes its configuration.
 
 use std::{
     fs,
@@ -16,11 +16,11 @@ use crate::process::{Process, folder, port};
 const START: Duration = Duration::from_secs(30);
 const PACKAGE: &str = "sendmail-bin";
 
-/// It may relay for 127.0.0.1, so the tests ask it from another address.
+/// Clients at 127.0.0.1 may relay, so the tests connect from another address.
 pub const STRANGER: &str = "127.0.0.2";
-/// Clients at this address have to encrypt: `503 5.7.0` to MAIL until they do.
+/// Clients at this address must use encryption: `503 5.7.0` to MAIL until they do.
 pub const TLS_ONLY: &str = "127.0.0.3";
-/// The same, for now: `454 4.7.0`.
+/// Like the previous address, but temporarily: `454 4.7.0`.
 pub const TLS_ONLY_FOR_NOW: &str = "127.0.0.4";
 
 /// Its access database.
@@ -40,10 +40,10 @@ pub struct Sendmail {
 }
 
 impl Sendmail {
-    /// Starts it; root or `sudo` is needed.
+    /// Starts it; needs root or `sudo`.
     ///
     /// # Errors
-    /// It is not there or does not start; the error shows its log.
+    /// If it is missing or doesn't start; the error shows its log.
     pub async fn start() -> Result<Self> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port::free()));
         let chroot = Chroot {
@@ -70,13 +70,13 @@ impl Sendmail {
         Ok(Self { process, address })
     }
 
-    /// Routes to it, as origin's `RCPT_ROUTES` takes them; it takes no mail for `elsewhere.test`.
+    /// Returns its routes for origin's `RCPT_ROUTES`; it accepts no mail for `elsewhere.test`.
     pub fn routes(&self) -> String {
         format!("sendmail.test={0},elsewhere.test={0}", self.address)
     }
 }
 
-/// Expands the macros with m4; in `access`, a text file serves as the database.
+/// Expands the macros with m4; `access` is read as a text file instead of a database.
 fn configuration(port: u16) -> Result<String> {
     let macros = folder::tools().join(PACKAGE).join("usr/share/sendmail/cf");
     let at = macros.display();

@@ -1,4 +1,4 @@
-//! A small mail server that answers each recipient as configured, accepts no mail, and keeps a record.
+//! A small mail server that answers each recipient as configured, accepts no mail, and records its connections.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -21,9 +21,9 @@ use tokio_rustls::{
 
 use crate::process::runtime;
 
-/// RFC 5321 §4.5.3.1.4 asks for 512; twice that leaves room for the extensions.
+/// Greatest length of a command line: RFC 5321 §4.5.3.1.4 requires 512, and twice that leaves room for the extensions.
 const MAX_LINE: u64 = 1024;
-/// A session without a command is closed after this long.
+/// Time without a command after which a session is closed.
 const IDLE: Duration = Duration::from_secs(60);
 
 const EHLO: &str = "250-sandbox.test\r\n250-PIPELINING\r\n250-8BITMIME\r\n250-SMTPUTF8\r\n\
@@ -32,11 +32,11 @@ const EHLO: &str = "250-sandbox.test\r\n250-PIPELINING\r\n250-8BITMIME\r\n250-SM
 /// Behaviour of the server for a recipient.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Answer {
-    /// This line, without its CRLF.
+    /// This line, without its CRLF, immediately.
     Reply(String),
-    /// This line, later.
+    /// This line, without its CRLF, after a delay.
     After(Duration, String),
-    /// Nothing at all.
+    /// No reply at all.
     Silence,
 }
 
@@ -71,10 +71,10 @@ pub struct SmtpServer {
 }
 
 impl SmtpServer {
-    /// Listens on `address` (port 0: any) and asks `rule` about each recipient.
+    /// Listens on `address` (port 0: any) and passes each recipient to `rule`.
     ///
     /// # Errors
-    /// The address cannot be listened on.
+    /// If it can't listen on the address.
     pub fn start(
         address: SocketAddr,
         rule: impl Fn(&str) -> Answer + Send + Sync + 'static,
@@ -82,10 +82,10 @@ impl SmtpServer {
         Self::serving(address, Arc::new(rule), None)
     }
 
-    /// The same, and offers STARTTLS with a self-signed certificate.
+    /// Like [`Self::start`], and offers STARTTLS with a self-signed certificate.
     ///
     /// # Errors
-    /// The address cannot be listened on.
+    /// If it can't listen on the address.
     pub fn start_with_tls(
         address: SocketAddr,
         rule: impl Fn(&str) -> Answer + Send + Sync + 'static,
@@ -97,7 +97,8 @@ impl SmtpServer {
         let listener = std::net::TcpListener::bind(address)
             .with_context(|| format!("a test mail server cannot listen on {address}"))?;
         listener.set_nonblocking(true)?;
-        // The standard library's 128 may be fewer than connect at once: the others would wait a second for a second try.
+        // More than the standard library's 128, because more clients may connect at the same time: the others would
+        // retry after a second.
         rustix::net::listen(&listener, 4_096)?;
         let address = listener.local_addr()?;
         let record = Record::default();
@@ -110,7 +111,7 @@ impl SmtpServer {
         self.address
     }
 
-    /// Every connection so far, in the order they came.
+    /// Returns every connection so far, in the order of arrival.
     pub fn sessions(&self) -> Vec<Session> {
         self.record.lock().clone()
     }
@@ -158,7 +159,7 @@ async fn serve(
 struct MailSession {
     rule: Arc<Rule>,
     record: Record,
-    /// The connection's place in the record.
+    /// Index of the connection in the record.
     index: usize,
 }
 
@@ -174,7 +175,7 @@ impl MailSession {
         Ok(())
     }
 
-    /// Answers until the client leaves, or asks for the TLS that is offered: then the stream is returned.
+    /// Answers until the client leaves or asks for an offered STARTTLS; then the stream is returned.
     async fn converse<S>(&self, stream: S, offer: &str) -> Result<Option<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,
@@ -215,7 +216,7 @@ impl MailSession {
     }
 }
 
-/// Returns `None` when the client left or was silent for too long.
+/// Returns `None` if the client has left or was silent for too long.
 async fn next_line(reader: &mut BufReader<impl AsyncRead + Unpin>) -> Result<Option<String>> {
     let mut line = Vec::new();
     let mut bounded = reader.take(MAX_LINE);
@@ -239,7 +240,7 @@ async fn answer(writer: &mut (impl AsyncWrite + Unpin), answer: Answer) -> Resul
     Ok(())
 }
 
-/// The address in `RCPT TO:<address>`.
+/// Returns the address in `RCPT TO:<address>`.
 fn recipient(line: &str) -> &str {
     let path = line.split_once('<').map_or("", |(_, rest)| rest);
     path.rsplit_once('>').map_or(path, |(address, _)| address)

@@ -1,5 +1,4 @@
-//! The accounts of an edge, seen from both sides: made as a person makes them, and looked into and
-//! changed in D1.
+//! The accounts of an edge, from both sides: created as a person creates them, and inspected and changed in D1.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -20,10 +19,10 @@ impl Edge {
         format!("person-{}@rcpt-tests.net", COUNT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Registers a new address with [`PASSWORD`]; returns it and the email.
+    /// Registers a new address with [`PASSWORD`]; returns the address and the email.
     ///
     /// # Panics
-    /// The answer is not 201, or no mail comes.
+    /// If the answer isn't 201, or no email arrives.
     pub async fn registered(&self) -> (String, Mail) {
         let email = self.new_email();
         let mail = self.register(&email).await;
@@ -59,7 +58,7 @@ impl Edge {
     /// Changes an account's row: `"plan = 'unlimited'"`, `"welcome_left = 0"`.
     ///
     /// # Panics
-    /// D1 refuses, or there is no such account.
+    /// If D1 rejects the change, or there is no such account.
     pub async fn set(&self, email: &str, assignments: &str) {
         let sql = format!("UPDATE accounts SET {assignments} WHERE email = ? RETURNING id");
         let rows = self.sql(&sql, &[email.into()]).await;
@@ -69,7 +68,7 @@ impl Edge {
     /// Ends all sessions of the account directly in the database.
     ///
     /// # Panics
-    /// D1 refuses.
+    /// If D1 rejects the statement.
     pub async fn end_sessions(&self, email: &str) {
         let sql = "DELETE FROM sessions
             WHERE account_id = (SELECT id FROM accounts WHERE email = ?) RETURNING id";
@@ -79,7 +78,7 @@ impl Edge {
     /// Selects `columns` (SQL) from the account's row.
     ///
     /// # Panics
-    /// D1 refuses, or there is no such account.
+    /// If D1 rejects the statement, or there is no such account.
     pub async fn row(&self, email: &str, columns: &str) -> Value {
         let sql = format!("SELECT {columns} FROM accounts WHERE email = ?");
         let rows = self.sql(&sql, &[email.into()]).await;
@@ -89,7 +88,7 @@ impl Edge {
     /// Returns the account's id: 16 hexadecimal digits.
     ///
     /// # Panics
-    /// There is no such account.
+    /// If there is no such account.
     pub async fn id(&self, email: &str) -> String {
         let row = self.row(email, "id").await;
         row.get("id").and_then(Value::as_str).expect("an id").to_owned()
@@ -98,7 +97,7 @@ impl Edge {
     /// Runs one statement on the database of the account with this id.
     ///
     /// # Panics
-    /// D1 refuses, or it is no id.
+    /// If D1 rejects the statement, or the id isn't valid.
     pub async fn sql_of(&self, account: &str, sql: &str, params: &[Value]) -> Vec<Value> {
         let number = account.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
         self.sql_in(number.expect("an account's id"), sql, params).await
@@ -129,25 +128,23 @@ impl Edge {
     /// Returns the number of rows in all databases; `from` is the text after `FROM`.
     ///
     /// # Panics
-    /// D1 refuses.
+    /// If D1 rejects the statement.
     pub async fn count(&self, from: &str) -> u64 {
         let rows = self.sql(&format!("SELECT count(*) AS n FROM {from}"), &[]).await;
         rows.iter().filter_map(|row| row.get("n").and_then(Value::as_u64)).sum()
     }
 
-    /// Leases of the account, live or expired: `day`, `source` and `expires_at` of each.
+    /// Returns the leases of the account, live or expired: `day`, `source` and `expires_at` of each.
     ///
     /// # Panics
-    /// D1 refuses.
+    /// If D1 rejects the statement.
     pub async fn leases(&self, email: &str) -> Vec<Value> {
         let sql = "SELECT day, source, expires_at FROM leases
                    WHERE account_id = (SELECT id FROM accounts WHERE email = ?)";
         self.sql(sql, &[email.into()]).await
     }
 
-    /// Every table of D1 but these, each with all of its rows in all databases.
-    ///
-    /// Resets the account's last time step, so that tests needn't wait for the next.
+    /// Returns every table of D1 except these, each with all its rows in all databases.
     pub async fn dump(&self, without: &[&str]) -> Vec<(String, Value)> {
         let tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_cf%' ESCAPE '\\'
             ORDER BY name";
@@ -162,10 +159,10 @@ impl Edge {
         dump
     }
 
-    /// Makes every step of the account acceptable again, so that a test need not wait for the next.
+    /// Makes every time step of the account acceptable again, so that a test needn't wait for the next.
     ///
     /// # Panics
-    /// There is no such account.
+    /// If there is no such account.
     pub async fn forget_steps(&self, account: &Account) {
         self.set(&account.email, "totp_last_step = 0").await;
     }

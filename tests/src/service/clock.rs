@@ -1,4 +1,4 @@
-//! The time: Unix seconds, and the UTC day at whose end the allowances reset (docs/interface.md, Limits).
+//! The time in Unix seconds, and the UTC day at whose end the allowances reset (docs/interface.md, Limits).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -6,7 +6,7 @@ use chrono::{DateTime, SecondsFormat};
 use tokio::time::sleep;
 
 const SECONDS: u64 = 24 * 60 * 60;
-/// Longer than any test that begins on one day and must end on it.
+/// Time reserved before midnight, longer than any test that must begin and end on the same day.
 const MARGIN: u64 = 60;
 
 /// Returns the Unix time in seconds.

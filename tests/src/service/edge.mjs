@@ -30,13 +30,13 @@ import http from "node:http";
 import { createRequire } from "node:module";
 import path from "node:path";
 
-// By `import`, Node would first read all of miniflare for the names that it exports: half a second of CPU.
+// A plain `import` would first read all of miniflare for the names that it exports: half a second of CPU.
 const miniflare = createRequire(import.meta.url)("miniflare");
 const { Miniflare, Response } = miniflare;
 export const { Log, LogLevel } = miniflare;
 
-// The runtime hands mails to a server of miniflare's, over connections that it keeps. Node ends such a connection after
-// five idle seconds, and a mail that is on its way just then is lost: the Worker says 503. So they are not ended.
+// The runtime passes emails to a server of miniflare's over persistent connections. Node would close them after five
+// idle seconds, and lose an email sent at that moment: the Worker would then respond 503. So they are kept open.
 const { createServer } = http;
 http.createServer = (...handed) => Object.assign(createServer(...handed), { keepAliveTimeout: 0 });
 
@@ -65,7 +65,7 @@ export class Edge {
       log,
       // The Worker logs each request itself; a second line costs a call of Node.
       logRequests: false,
-      // No look-up of the data centre we are near: there may be no network.
+      // Don't look up the nearest data centre: there may be no network.
       cf: false,
       defaultPersistRoot: path.join(settings.state, "v3"),
       workers: [
@@ -111,8 +111,8 @@ export class Edge {
     };
   }
 
-  // The control channel is a Worker too. Miniflare's own way to D1 from Node makes a synchronous call for
-  // each `prepare` and `bind`, and now and then takes the late end of one call for that of the next.
+  // The control channel is a Worker too. Miniflare's own access to D1 from Node makes a synchronous call for each
+  // `prepare` and `bind`, and occasionally takes the late end of one call for that of the next.
   #control() {
     const script = `const DATABASES = ${JSON.stringify(this.#databases)};
 export default {
@@ -206,8 +206,7 @@ export default {
     );
   }
 
-  // A binding that may send from no address refuses every mail, as Cloudflare does from an address
-  // that is not onboarded.
+  // A binding without allowed senders rejects every email, as Cloudflare does for an unverified sender.
   #email() {
     const { send_email: bindings } = this.#config.options.email;
     if (!this.#settings.mailless) return { send_email: bindings };
@@ -246,7 +245,7 @@ export default {
     return Response.json(await worker.queue(queue, messages));
   }
 
-  // As `wrangler d1 migrations apply`: files in order, each once, remembered in `d1_migrations`.
+  // Like `wrangler d1 migrations apply`: files in order, each once, recorded in `d1_migrations`.
   async #migrate(database) {
     await this.#sql(database, { sql: "CREATE TABLE IF NOT EXISTS d1_migrations (name TEXT PRIMARY KEY)" });
     const rows = await this.#sql(database, { sql: "SELECT name FROM d1_migrations" });
@@ -260,7 +259,7 @@ export default {
     if (statements.length > 0) await this.#sql(database, statements);
   }
 
-  // One statement, or several as one transaction; the rows of the last.
+  // Runs one statement, or several as one transaction, and returns the rows of the last.
   async #sql(database, statements) {
     const body = JSON.stringify(statements);
     const url = `http://127.0.0.1:${this.#settings.control}/sql?database=${database}`;

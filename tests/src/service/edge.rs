@@ -1,4 +1,4 @@
-//! The built Worker in workerd, with D1, KV and Cache API of its own.
+//! The built Worker in workerd, with its own D1, KV and Cache API.
 
 use std::{
     collections::BTreeMap,
@@ -22,7 +22,7 @@ use crate::process::{
     port,
 };
 
-/// Settings of attempts that need not wait. All tests come from one network.
+/// Settings that allow many attempts without waits, because all tests share one network.
 const FREE_ATTEMPTS: [&str; 8] = [
     "THROTTLE_ACCOUNT_FREE_ATTEMPTS",
     "THROTTLE_NETWORK_FREE_ATTEMPTS",
@@ -33,16 +33,16 @@ const FREE_ATTEMPTS: [&str; 8] = [
     "REGISTRATION_MAILS_PER_DAY",
     "RESET_MAILS_PER_DAY",
 ];
-/// Settings of the number of password hashes, and of the pace of one account's requests.
+/// Settings for the number of password hashes, and for the pace of one account's requests.
 const RATES: [&str; 2] = ["PASSWORD_HASHES_PER_MINUTE", "ACCOUNT_REQUESTS_PER_SECOND"];
 
-/// A test that waits longer would wait for ever.
+/// Time limit of a request: a test that waits longer would wait forever.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Builds the Worker unless it is up to date.
 ///
 /// # Errors
-/// It does not build.
+/// If it doesn't build.
 pub fn build() -> Result<()> {
     static BUILT: Once<()> = Once::new();
     once(&BUILT, run_make)
@@ -60,7 +60,7 @@ fn run_make() -> Result<()> {
     Ok(())
 }
 
-/// The content of wrangler.toml as `wrangler.mjs` reads it, in a file: once for all edges of a process.
+/// The content of wrangler.toml as read by `wrangler.mjs`, in a file; read once for all edges of a process.
 fn wrangler() -> Result<PathBuf> {
     static READ: Once<PathBuf> = Once::new();
     once(&READ, read_wrangler)
@@ -78,10 +78,10 @@ fn read_wrangler() -> Result<PathBuf> {
     Ok(file)
 }
 
-/// A Worker beside ours: its script, its port, its vars.
+/// A further Worker in the same runtime: its script, its port, its vars.
 type Beside = (PathBuf, u16, Vec<(String, String)>);
 
-/// Settings that a Worker starts with.
+/// Settings with which a Worker starts.
 #[derive(Debug, Clone)]
 pub struct EdgeBuilder {
     vars: BTreeMap<String, String>,
@@ -98,25 +98,24 @@ pub struct EdgeBuilder {
 }
 
 impl EdgeBuilder {
-    /// A var or secret, instead of the harness's or wrangler.toml's.
+    /// Sets a var or secret, overriding those of the harness and of wrangler.toml.
     pub fn var(mut self, name: &str, value: impl Into<String>) -> Self {
         self.vars.insert(name.to_owned(), value.into());
         self
     }
 
-    /// The portal under a name that browsers allow passkeys for; they allow none for an address.
+    /// Serves the portal under a host name for which browsers allow passkeys; for an IP address they allow none.
     pub fn on_localhost(self) -> Self {
         let url = format!("http://localhost:{}", self.port);
         self.var("PORTAL_URL", url)
     }
 
-    /// The origins it asks, in no order of preference.
+    /// Sets the origins, in no order of preference.
     pub fn origins(self, urls: &[&str]) -> Self {
         self.var("ORIGINS", urls.join(","))
     }
 
-    /// With the rate limits of wrangler.toml and the Worker's own waits between attempts, which
-    /// otherwise let everything through.
+    /// Keeps the rate limits of wrangler.toml and the Worker's own waits between attempts, which are off by default.
     pub fn throttled(mut self) -> Self {
         self.shielded = true;
         self.vars.retain(|name, _| !RATES.contains(&name.as_str()));
@@ -129,28 +128,28 @@ impl EdgeBuilder {
         self
     }
 
-    /// With the Worker's own waits between attempts, but without the rate limits before them.
+    /// Keeps the Worker's own waits between attempts, but not the rate limits before them.
     pub fn with_waits(mut self) -> Self {
         self.vars.retain(|name, _| !FREE_ATTEMPTS.contains(&name.as_str()));
         self
     }
 
-    /// With bindings that can be counted and made to fail: `edge.counts()`, `edge.fail(…)`.
+    /// Lets the bindings be counted and made to fail: `edge.counts()`, `edge.fail(…)`.
     pub fn shimmed(mut self) -> Self {
         self.shimmed = true;
         self
     }
 
-    /// With a further Worker in the same runtime, its script's path, a port of its own and further vars; it has
-    /// the same bindings and storage.
+    /// Adds a further Worker in the same runtime, with the path of its script, its own port and further vars; it shares
+    /// the bindings and the storage.
     pub fn beside(mut self, script: PathBuf, port: u16, vars: &[(&str, &str)]) -> Self {
         let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         self.beside.push((script, port, vars.collect()));
         self
     }
 
-    /// With the Worker once more in the same runtime, on the same storage, with other vars: as while a
-    /// deployment spreads. Its address is in [`Edge::variants`].
+    /// Adds the same Worker with other vars to the same runtime and storage, as during a deployment. Its URL is in
+    /// [`Edge::variants`].
     pub fn variant(mut self, vars: &[(&str, String)]) -> Self {
         let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
         self.variants.push((vars.collect(), port::free()));
@@ -184,7 +183,7 @@ impl EdgeBuilder {
     /// Starts it and waits until it answers.
     ///
     /// # Errors
-    /// It is not built, ends, or does not answer in time; the error shows its log.
+    /// If it isn't built, ends, or doesn't answer in time; the error shows its log.
     pub async fn start(self) -> Result<Edge> {
         let folder = folder::scratch("edge")?;
         self.start_in(&folder).await
@@ -243,7 +242,7 @@ pub struct Edge {
     pub url: String,
     /// The same without miniflare's own Worker in front, which does not notice that a client leaves.
     pub direct: String,
-    /// Of each [`EdgeBuilder::variant`], without `/v1`.
+    /// URL of each [`EdgeBuilder::variant`], without `/v1`.
     pub variants: Vec<String>,
     control: String,
     client: Client,
@@ -252,10 +251,10 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// A Worker with fresh secrets, no origin, and no rate limits.
+    /// Creates a Worker with fresh secrets, no origin, and no rate limits.
     ///
     /// # Panics
-    /// There is no `/dev/urandom`.
+    /// If there is no `/dev/urandom`.
     pub fn builder() -> EdgeBuilder {
         let port = port::free();
         let mut vars = BTreeMap::from([
@@ -285,10 +284,10 @@ impl Edge {
         }
     }
 
-    /// The secrets that it was started with, by the name of their var.
+    /// Returns the secrets with which it was started, by the name of their var.
     ///
     /// # Panics
-    /// There is no ring of this name.
+    /// If there is no ring of this name.
     pub fn key_ring(&self, var: &str) -> KeyRing {
         KeyRing::parse(&self.builder.vars[var]).expect("a key ring")
     }
@@ -298,27 +297,27 @@ impl Edge {
         Mailbox::of_log(self.process.log_path())
     }
 
-    /// Runs one statement on each of its databases and returns the rows of all, each an object; `params` fill the
-    /// `?`s.
+    /// Runs one statement on each of its databases and returns the rows of all, each an object; `params` are the values
+    /// for `?`.
     ///
     /// # Panics
-    /// D1 refuses the statement.
+    /// If D1 rejects the statement.
     pub async fn sql(&self, sql: &str, params: &[Value]) -> Vec<Value> {
         self.try_sql(sql, params).await.unwrap_or_else(|error| panic!("{error:#}"))
     }
 
-    /// Runs one statement on each of its databases, which may refuse it.
+    /// Runs one statement on each of its databases.
     ///
     /// # Errors
-    /// D1 refuses the statement.
+    /// If D1 rejects the statement.
     pub async fn try_sql(&self, sql: &str, params: &[Value]) -> Result<Vec<Value>> {
         self.query("/sql", sql, params).await
     }
 
-    /// Runs one statement on the database of this number alone.
+    /// Runs one statement on the database with this number only.
     ///
     /// # Panics
-    /// D1 refuses the statement.
+    /// If D1 rejects the statement.
     pub async fn sql_in(&self, database: u8, sql: &str, params: &[Value]) -> Vec<Value> {
         let rows = self.query(&format!("/sql?database={database}"), sql, params).await;
         rows.unwrap_or_else(|error| panic!("{error:#}"))
@@ -340,7 +339,7 @@ impl Edge {
         self.restart_with(|builder| builder).await
     }
 
-    /// `kill -9`, then a start with other settings on the same state. The log, and with it the mailbox, starts anew.
+    /// `kill -9`, then a start with other settings on the same state. The log and the mailbox start empty.
     ///
     /// # Errors
     /// As [`EdgeBuilder::start`].
@@ -361,7 +360,7 @@ impl Edge {
     /// Runs the scheduled handler once.
     ///
     /// # Panics
-    /// It fails.
+    /// If it fails.
     pub async fn run_scheduled(&self) {
         self.schedule("/scheduled").await;
     }
@@ -369,7 +368,7 @@ impl Edge {
     /// Runs the scheduled handler of the variant at `index` once.
     ///
     /// # Panics
-    /// It fails.
+    /// If it fails.
     pub async fn run_scheduled_of(&self, index: usize) {
         self.schedule(&format!("/scheduled?variant={index}")).await;
     }
@@ -377,7 +376,7 @@ impl Edge {
     /// Delivers these texts to the queue's consumer as one batch, immediately; returns its reply to the queue.
     ///
     /// # Panics
-    /// The consumer cannot be reached.
+    /// If the consumer can't be reached.
     pub async fn deliver(&self, texts: &[Value]) -> Value {
         let request = self.client.post(format!("{}/queue", self.control)).json(texts);
         request.send().await.expect("edge.mjs").json().await.expect("the queue's outcome")

@@ -27,11 +27,11 @@ pub fn api_key(keys: &KeyRing, account: &str, version: u32) -> String {
     with_checksum(&format!("rcpt_live_{}{}", base62(subject, 17), base62(tag, 22)))
 }
 
-/// A named key of this account and id (16 hexadecimal digits each), with the bits of its rights, its end in unix seconds (0: never)
-/// and its version, under the ring's first secret.
+/// Returns the named key of this account and id (16 hexadecimal digits each), with these bits of rights, expiry in Unix
+/// seconds (0: none) and version, under the ring's first secret.
 ///
 /// # Panics
-/// One of the ids is none.
+/// If one of the ids isn't valid.
 pub fn named_key(
     keys: &KeyRing,
     (account, id): (&str, &str),

@@ -1,8 +1,8 @@
-// Node for all edges of a test program: each has a miniflare and a workerd of its own. A Node each would spend most of
-// a second of CPU time on loading and compiling miniflare.
+// The Node process for all edges of a test program; each edge has its own miniflare and workerd. A separate Node for
+// each would spend most of a second of CPU time on loading and compiling miniflare.
 //
-// node host.mjs prints `listening PORT`. POST / there with an edge's settings (edge.mjs) answers the process id of its
-// workerd once it is ready, or 500 and why it isn't. An edge ends with its workerd.
+// node host.mjs prints `listening PORT`. A POST to / with an edge's settings (edge.mjs) answers with the process id of
+// its workerd once it is ready, or with 500 and the reason. An edge ends with its workerd.
 import childProcess from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, writeSync } from "node:fs";
@@ -14,8 +14,8 @@ import { Edge, Log, LogLevel } from "./edge.mjs";
 /** The edges that are being started, by the address of their workerd. */
 const starting = new Map();
 
-// Miniflare does not say which process it has started. And workerd writes into the log itself: what it says is there at
-// once, however busy this program is.
+// Miniflare doesn't reveal the process that it has started, so the runtime's starter is replaced. workerd then writes
+// directly to the log, which is complete at any time, however busy this program is.
 const { spawn } = childProcess;
 childProcess.spawn = (command, args, options) => {
   const address = args
@@ -31,7 +31,7 @@ childProcess.spawn = (command, args, options) => {
   return Object.assign(workerd, { stdout: Readable.from([]), stderr: Readable.from([]) });
 };
 
-// An error in one edge goes to its own test; the others continue.
+// An error in one edge is reported to its own test; the others continue.
 for (const event of ["uncaughtException", "unhandledRejection"])
   process.on(event, (error) => console.error(event, error));
 for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => process.exit(0));

@@ -72,7 +72,7 @@ impl Mailbox {
     /// Waits for the first email to this address.
     ///
     /// # Errors
-    /// None comes within ten seconds.
+    /// If none arrives within ten seconds.
     pub async fn wait_for_mail(&self, to: &str) -> Result<Mail> {
         self.wait_for_nth_mail(to, 1).await
     }
@@ -80,7 +80,7 @@ impl Mailbox {
     /// Waits for the `nth` email to this address with this subject, counted from 1.
     ///
     /// # Errors
-    /// It does not come within ten seconds.
+    /// If it doesn't arrive within ten seconds.
     pub async fn wait_for_titled(&self, to: &str, subject: &str, nth: usize) -> Result<Mail> {
         let deadline = Instant::now() + LIMIT;
         loop {
@@ -98,7 +98,7 @@ impl Mailbox {
     /// Waits for the `nth` email to this address, counted from 1.
     ///
     /// # Errors
-    /// It does not come within ten seconds.
+    /// If it doesn't arrive within ten seconds.
     pub async fn wait_for_nth_mail(&self, to: &str, nth: usize) -> Result<Mail> {
         let deadline = Instant::now() + LIMIT;
         loop {

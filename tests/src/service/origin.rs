@@ -28,7 +28,7 @@ const GRACE: Duration = Duration::from_secs(12);
 /// Returns the path of the origin binary: `RCPT_ORIGIN_BIN`, or a fresh build.
 ///
 /// # Errors
-/// It does not build.
+/// If it doesn't build.
 pub fn binary() -> Result<PathBuf> {
     static BINARY: Once<PathBuf> = Once::new();
     once(&BINARY, build)
@@ -41,7 +41,7 @@ fn build() -> Result<PathBuf> {
     nested_build::binary("origin")
 }
 
-/// Settings that an origin starts with.
+/// Settings with which an origin starts.
 #[derive(Debug, Clone)]
 pub struct OriginBuilder {
     environment: Vec<(String, String)>,
@@ -84,7 +84,7 @@ impl OriginBuilder {
     /// Returns the command line, for tests of the start itself.
     ///
     /// # Errors
-    /// The binary does not build.
+    /// If the binary doesn't build.
     pub fn command(&self) -> Result<Command> {
         let mut command = Command::new(binary()?);
         // Variables of the developer's shell aren't part of the test.
@@ -100,7 +100,7 @@ impl OriginBuilder {
     /// Starts it and waits until it answers.
     ///
     /// # Errors
-    /// It ends, or does not answer in time; the error shows its log.
+    /// If it ends, or doesn't answer in time; the error shows its log.
     pub async fn start(self) -> Result<Origin> {
         let folder = folder::scratch("origin")?;
         self.start_in(&folder).await
@@ -133,7 +133,7 @@ pub fn gist(verdict: &Verdict) -> (Status, Reason, Stage, Option<u16>, Option<&s
     (*status, *reason, *stage, *smtp_code, enhanced_code.as_deref())
 }
 
-/// A running origin, and the means to send it requests as the edge does.
+/// A running origin, with methods that send it requests as the edge does.
 #[derive(Debug)]
 pub struct Origin {
     pub process: Process,
@@ -174,7 +174,7 @@ impl Origin {
     /// Returns the verdict about an address.
     ///
     /// # Errors
-    /// Any other answer than 200 with a verdict.
+    /// If the answer isn't 200 with a verdict.
     pub async fn try_probe(&self, address: &str) -> Result<Verdict> {
         let body = json!({ "address": address }).to_string();
         let response = self.post(&body, &self.ticket(&body)).await?;
@@ -188,7 +188,7 @@ impl Origin {
     /// Returns the verdict about an address.
     ///
     /// # Panics
-    /// Any other answer than 200 with a verdict.
+    /// If the answer isn't 200 with a verdict.
     pub async fn probe(&self, address: &str) -> Verdict {
         match self.try_probe(address).await {
             Ok(verdict) => verdict,
@@ -199,7 +199,7 @@ impl Origin {
     /// Returns the verdict about an address, with its details.
     ///
     /// # Panics
-    /// Any other answer than 200 with a verdict.
+    /// If the answer isn't 200 with a verdict.
     pub async fn probe_with_details(&self, address: &str) -> Verdict {
         let body = serde_json::json!({ "address": address, "details": true }).to_string();
         let response = self.post(&body, &self.ticket(&body)).await.expect("an answer");
@@ -210,7 +210,7 @@ impl Origin {
     /// Issues a ticket for this body, as the edge would.
     ///
     /// # Panics
-    /// Never: the claims serialise.
+    /// Never: the claims can be serialised.
     pub fn ticket(&self, body: &str) -> String {
         Ticket::issue(&self.keys, "harness", body.as_bytes(), clock::now()).expect("a ticket")
     }
@@ -223,7 +223,7 @@ impl Origin {
     /// Sends `POST /v1/probe` with any body and bearer token.
     ///
     /// # Errors
-    /// The connection fails.
+    /// If the connection fails.
     pub async fn post(&self, body: &str, ticket: &str) -> reqwest::Result<Response> {
         self.post_to("/v1/probe", body, ticket).await
     }
@@ -231,7 +231,7 @@ impl Origin {
     /// Sends `POST path` with any body and bearer token.
     ///
     /// # Errors
-    /// The connection fails.
+    /// If the connection fails.
     pub async fn post_to(&self, path: &str, body: &str, ticket: &str) -> reqwest::Result<Response> {
         self.request(path, body, ticket).send().await
     }
@@ -248,7 +248,7 @@ impl Origin {
     /// Sends `GET path`.
     ///
     /// # Errors
-    /// The connection fails.
+    /// If the connection fails.
     pub async fn get(&self, path: &str) -> reqwest::Result<Response> {
         self.client.get(format!("{}{path}", self.url)).send().await
     }

@@ -18,7 +18,7 @@ pub const EDGE: [&str; 6] = [
 /// Returns a key ring with one new 256-bit secret, as `kid:secret`.
 ///
 /// # Errors
-/// `/dev/urandom` cannot be read.
+/// If `/dev/urandom` can't be read.
 pub fn key_ring() -> Result<String> {
     Ok(format!("dev1:{}", URL_SAFE_NO_PAD.encode(random::<32>()?)))
 }
@@ -26,7 +26,7 @@ pub fn key_ring() -> Result<String> {
 /// Returns a new password that satisfies all password rules.
 ///
 /// # Errors
-/// `/dev/urandom` cannot be read.
+/// If `/dev/urandom` can't be read.
 pub fn password() -> Result<String> {
     Ok(format!("dev-{}", URL_SAFE_NO_PAD.encode(random::<18>()?)))
 }

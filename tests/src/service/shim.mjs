@@ -35,13 +35,13 @@ const none = () => ({
 let counts = none();
 let faults = [];
 let pace = null;
-// Time in ms at which each database has finished its statements.
+// Time in ms at which each database will have run all statements so far.
 const done = new Map();
 
-// Work that still runs after its response.
+// Work that continues after its response.
 let background = 0;
 
-// `Object.create` keeps what else the platform's context has.
+// `Object.create` keeps the other members of the platform's context.
 function watched(context) {
   const waitUntil = (work) => {
     background += 1;
@@ -86,8 +86,8 @@ const concerns = (wanted, statements) =>
 
 const VERBS = { "INSERT INTO": "insert", UPDATE: "update", "DELETE FROM": "delete", FROM: "select" };
 
-// What a statement does and to which table, however it is spelled: the first verb outside of brackets, so
-// that neither a WITH clause nor a subquery counts.
+// Returns the verb and the table of a statement, however it is formatted: the first verb outside of brackets, so that
+// neither a WITH clause nor a subquery counts.
 function operation(sql) {
   let outer = sql.replaceAll(/'[^']*'|--.*/g, " ");
   for (let before = ""; before !== outer; ) {
@@ -105,8 +105,8 @@ function count(database, statements) {
   counts.d1_trips_by_database[database] = (counts.d1_trips_by_database[database] ?? 0) + 1;
 }
 
-// The first thing that an isolate asks of each database is its number. When that is depends on what came
-// before: it is counted apart, and never fails.
+// The first query of an isolate to each database asks for its number. Its time depends on earlier requests, so it is
+// counted separately and never fails.
 const identifies = ({ sql }) => /\bthis_database\b/.test(sql);
 
 function identified(call) {
@@ -123,7 +123,7 @@ function counted(results) {
   return results;
 }
 
-// The Worker knows its bindings by the names of their classes.
+// The Worker identifies its bindings by their class names.
 class D1PreparedStatement {
   constructor(real, sql, database) {
     this.real = real;

@@ -8,12 +8,12 @@ use serde_json::{Value, json};
 
 use super::Edge;
 
-/// Calls of the bindings.
+/// Number of calls of each binding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct Counts {
     pub d1_trips: u64,
     pub d1_statements: u64,
-    /// Rows as D1 counts and bills them: rows of indexes included.
+    /// Rows as D1 counts and bills them, including index rows.
     pub d1_rows_written: u64,
     pub d1_rows_read: u64,
     pub kv_reads: u64,
@@ -33,8 +33,8 @@ pub struct Fault {
     pub part: &'static str,
     /// Number of the affected database; `None` for all.
     pub database: Option<u8>,
-    /// Strikes only round trips to D1 that do exactly this, a verb and a table for each statement in any
-    /// order: `["update accounts", "delete leases"]`. Every one where it is empty.
+    /// Strikes only round trips to D1 with exactly these statements, each as a verb and a table, in any order:
+    /// `["update accounts", "delete leases"]`. If empty, strikes every round trip.
     pub statements: &'static [&'static str],
     /// Calls to let through before the first fault.
     pub skip: u32,
@@ -75,22 +75,22 @@ impl Edge {
         counts["mails"].as_array().expect("the mails").clone()
     }
 
-    /// The URLs that the cache was asked to keep since [`Self::counts`] was last asked.
+    /// Returns the URLs that the cache was asked to store since [`Self::counts`] was last called.
     pub async fn cache_urls(&self) -> Vec<Value> {
         let counts = self.shim(&json!({})).await;
         counts["cache_urls"].as_array().expect("the URLs").clone()
     }
 
-    /// The texts that were put into the queue since [`Self::counts`] was last asked.
+    /// Returns the texts put into the queue since [`Self::counts`] was last called.
     ///
     /// # Panics
-    /// The Worker was started without its shim.
+    /// If the Worker was started without its shim.
     pub async fn queue_messages(&self) -> Vec<Value> {
         let counts = self.shim(&json!({})).await;
         counts["messages"].as_array().expect("the messages").clone()
     }
 
-    /// Makes the bindings fail like this from now on; an empty list repairs them.
+    /// Makes the bindings fail like this; an empty list repairs them.
     pub async fn fail(&self, faults: &[Fault]) {
         self.shim(&json!({ "faults": faults })).await;
     }
@@ -105,7 +105,7 @@ impl Edge {
         self.shim(&json!({ "busyMs": time.as_millis() })).await;
     }
 
-    /// The path is below `/v1`, because all others belong to the static assets.
+    /// The path is below `/v1`, because all other paths belong to the static assets.
     async fn shim(&self, told: &Value) -> Value {
         let client = reqwest::Client::builder().pool_max_idle_per_host(0).build();
         let request = client.expect("a client").post(format!("{}/v1/__shim", self.url)).json(told);

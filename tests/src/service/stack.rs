@@ -1,11 +1,11 @@
-//! The whole service: sandbox, origin and edge, wired to each other.
+//! The whole service: sandbox, origin and edge, connected to each other.
 
 use anyhow::Result;
 
 use super::{Edge, Origin, edge, origin, secret};
 use crate::servers::Sandbox;
 
-/// A running service. Its parts can be looked into, killed and restarted.
+/// A running service. Its parts can be inspected, killed and restarted.
 #[derive(Debug)]
 pub struct Stack {
     pub edge: Edge,
@@ -13,7 +13,7 @@ pub struct Stack {
     pub sandbox: Sandbox,
 }
 
-/// Settings that a [`Stack`] starts with.
+/// Settings with which a [`Stack`] starts.
 #[derive(Debug, Clone)]
 pub struct StackBuilder {
     origin: origin::OriginBuilder,
@@ -22,43 +22,43 @@ pub struct StackBuilder {
 }
 
 impl StackBuilder {
-    /// A value of origin's environment.
+    /// Sets a variable of origin's environment.
     pub fn origin_env(mut self, key: &str, value: impl Into<String>) -> Self {
         self.origin = self.origin.env(key, value);
         self
     }
 
-    /// With this origin of the test's beside the real one.
+    /// Adds this origin of the test next to the real one.
     pub fn beside_origin(mut self, url: String) -> Self {
         self.more_origins.push(url);
         self
     }
 
-    /// A var or secret of the edge.
+    /// Sets a var or secret of the edge.
     pub fn edge_var(mut self, name: &str, value: impl Into<String>) -> Self {
         self.edge = self.edge.var(name, value);
         self
     }
 
-    /// The portal under a name that browsers allow passkeys for.
+    /// Serves the portal under a host name for which browsers allow passkeys.
     pub fn on_localhost(mut self) -> Self {
         self.edge = self.edge.on_localhost();
         self
     }
 
-    /// With the rate limits of wrangler.toml, which otherwise let everything through.
+    /// Keeps the rate limits of wrangler.toml, which are off by default.
     pub fn throttled(mut self) -> Self {
         self.edge = self.edge.throttled();
         self
     }
 
-    /// With bindings of the edge that can be counted and made to fail.
+    /// Lets the edge's bindings be counted and made to fail.
     pub fn shimmed(mut self) -> Self {
         self.edge = self.edge.shimmed();
         self
     }
 
-    /// With the Worker's own waits between attempts.
+    /// Keeps the Worker's own waits between attempts.
     pub fn with_waits(mut self) -> Self {
         self.edge = self.edge.with_waits();
         self
@@ -73,7 +73,7 @@ impl StackBuilder {
     /// Starts everything; routes given with `RCPT_ROUTES` come before the sandbox's.
     ///
     /// # Errors
-    /// A part does not start; the error shows its log.
+    /// If a part doesn't start; the error shows its log.
     pub async fn try_start(self) -> Result<Stack> {
         let sandbox = Sandbox::start()?;
         let tickets = secret::key_ring()?;
@@ -88,22 +88,22 @@ impl StackBuilder {
     /// Starts all parts and waits until they answer.
     ///
     /// # Panics
-    /// A part does not start; the message shows its log.
+    /// If a part doesn't start; the message shows its log.
     pub async fn start(self) -> Stack {
         self.try_start().await.unwrap_or_else(|error| panic!("{error:#}"))
     }
 }
 
 impl Stack {
-    /// A stack with fresh secrets, empty storage, no rate limits and the sandbox's addresses.
+    /// Creates a stack with fresh secrets, empty storage, no rate limits and the sandbox's addresses.
     pub fn builder() -> StackBuilder {
         StackBuilder { origin: Origin::builder(), edge: Edge::builder(), more_origins: Vec::new() }
     }
 
-    /// Starts it as it is.
+    /// Starts it with the default settings.
     ///
     /// # Panics
-    /// A part does not start; the message shows its log.
+    /// If a part doesn't start; the message shows its log.
     pub async fn start() -> Self {
         Self::builder().start().await
     }

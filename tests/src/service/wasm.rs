@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Edge;
 
-/// More than a line of the log.
+/// Bytes read from the end of the log, more than its longest line.
 const TAIL: u64 = 64 * 1024;
 
 /// Returns the bytes of the Worker's linear memory according to its last log line.

@@ -1,4 +1,4 @@
-//! workerd, of which each edge has one, and the Node in which miniflare starts and serves them all.
+//! The workerd of each edge, and the Node process in which miniflare starts them all.
 
 use std::{fs, path::Path, process::Command, time::Duration};
 
@@ -29,7 +29,7 @@ impl Workerd {
     /// Starts an edge with these settings (`edge.mjs`), except `log` and `temporary`, which are in `folder`.
     ///
     /// # Errors
-    /// It ends, or is not ready in time; the error shows its log.
+    /// If it ends, or isn't ready in time; the error shows its log.
     pub(super) async fn start(mut settings: Value, folder: &Path) -> Result<Self> {
         let log = Log::new("edge", folder);
         let temporary = folder.join("tmp");
@@ -62,7 +62,7 @@ impl Workerd {
         self.log.path()
     }
 
-    /// The last lines of the log, for an error message.
+    /// Returns the last lines of the log, for an error message.
     pub fn last_lines(&self) -> String {
         self.log.to_string()
     }
@@ -98,7 +98,7 @@ impl Drop for Workerd {
     }
 }
 
-/// `host.mjs`, and where it takes settings. It ends with this process.
+/// The process of `host.mjs`, and the URL for its settings. It ends with this process.
 async fn host() -> Result<&'static (Process, String)> {
     static HOST: OnceCell<(Process, String)> = OnceCell::const_new();
     HOST.get_or_try_init(start_host).await
@@ -112,7 +112,7 @@ async fn start_host() -> Result<(Process, String)> {
     Ok((process, url))
 }
 
-/// A program beside this file: in the repository, where Node finds its node_modules.
+/// Returns the path of a program beside this file: in the repository, where Node finds its node_modules.
 pub(super) fn node(program: &str) -> Command {
     let mut command = Command::new("node");
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/service").join(program));

@@ -13,7 +13,7 @@ import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 
-// By `import`, Node would first read all of wrangler for the names that it exports.
+// A plain `import` would first read all of wrangler for the names that it exports.
 const { unstable_getMiniflareWorkerOptions, unstable_readConfig, unstable_splitSqlQuery } =
   createRequire(import.meta.url)("wrangler");
 

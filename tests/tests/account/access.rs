@@ -23,7 +23,7 @@ const CALLERS: [&str; 9] = [
 ];
 
 /// Expected statuses for each caller. The bodies are the account's own: its password, its address. Another account that
-/// sends them acts on itself, or is refused.
+/// sends them acts on itself, or is rejected.
 #[rustfmt::skip]
 const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
@@ -36,7 +36,7 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
     ("PUT",    "/v1/guard",                    [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("POST",   "/v1/guard/secret",             [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("POST",   "/v1/guard/decide",             [401, 401, 401,     200, 200,   200,   401, 401,    401]),
-    // A name that was never handed out.
+    // A name that was never issued.
     ("POST",   "/v1/guard/hooks/supabase/{hook}", [404, 404, 404,  404, 404,   404,   404, 404,    404]),
     ("POST",   "/v1/scans",                    [401, 401, 401,     201, 201,   201,   401, 401,    401]),
     ("GET",    "/v1/scans",                    [401, 401, 401,     200, 200,   200,   401, 401,    401]),
@@ -66,7 +66,7 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
     ("DELETE", "/v1/keys/{id}",                [401, 401, 401,     401, 404,   404,   401, 401,    401]),
     ("POST",   "/v1/keys/{id}/confirm",        [401, 401, 401,     401, 404,   403,   401, 401,    401]),
     ("POST",   "/v1/keys/replace-all",         [401, 401, 401,     401, 200,   403,   401, 401,    401]),
-    // Whatever is sent. It ends the key: the test puts the account's row back.
+    // Accepts any body. It ends the key, so the test restores the account's row.
     ("POST",   "/v1/keys/self-revoke",         [204, 204, 204,     204, 204,   204,   204, 204,    204]),
     ("POST",   "/v1/auth/passkeys/options",    [401, 401, 401,     401, 200,   403,   401, 401,    401]),
     // Not a passkey.
@@ -103,7 +103,7 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
     ("GET",    "/v1/openapi.json",             [200, 200, 200,     200, 200,   200,   200, 200,    200]),
 ];
 
-/// The rights of a named key that each operation takes one of. Any other refuses all named keys.
+/// The rights of which a named key needs one, for each operation. Operations that aren't listed reject named keys.
 #[rustfmt::skip]
 const RIGHTS: [(&str, &str, &[&str]); 14] = [
     ("POST",   "/v1/validate_email",           &["checks"]),
@@ -122,11 +122,11 @@ const RIGHTS: [(&str, &str, &[&str]); 14] = [
     ("POST",   "/v1/guard/decide",             &["guard"]),
 ];
 const ALL_RIGHTS: [&str; 6] = ["checks", "scans", "scans:read", "quota", "guard", "webhooks"];
-/// Places of callers in [`TABLE`].
+/// Indexes of the callers in [`TABLE`].
 const NOBODY: usize = 0;
 const FIRST_KEY: usize = 3;
 
-/// Every member that any operation takes.
+/// Every member that any operation accepts.
 fn body(path: &str, account: &Account) -> Value {
     let email = if path == "/v1/validate_email" { "no address" } else { &account.email };
     if path.starts_with("/v1/scans/") {
@@ -258,7 +258,7 @@ async fn a_named_key_does_what_its_rights_say_on_every_route_and_nothing_else() 
     keys.push(("checks", "test", account.named_key(&test).await.0));
     let mut wrong = Vec::new();
     for (method, path, expected) in TABLE {
-        // Every key may end itself, which another test is about.
+        // Every key may end itself; another test covers that.
         if path == "/v1/keys/self-revoke" {
             continue;
         }

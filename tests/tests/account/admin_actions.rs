@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::admin::operated;
 
-/// The actions on record, with everything but the time.
+/// Returns the recorded actions with everything except the time.
 async fn records(edge: &Edge, account_id: &str) -> Vec<Value> {
     let sql = "SELECT operator, action, value, reason FROM operator_actions WHERE account_id = ?
         ORDER BY id";
@@ -45,7 +45,7 @@ async fn every_action_leaves_a_record_that_outlives_the_account() {
     let query = "SELECT used, scans_used, welcome_left FROM tombstones WHERE used > 0";
     let expected = [json!({ "used": 7, "scans_used": 1, "welcome_left": 3 })];
     assert_eq!(service.edge.sql(query, &[]).await, expected, "registering again renews nothing");
-    // The directory forgets it with the next scheduled run.
+    // The next scheduled run removes it from the directory.
     service.edge.run_scheduled().await;
     let entry_rows = format!("addresses WHERE account_id = '{id}'");
     assert_eq!(service.edge.count(&entry_rows).await, 0);
@@ -198,12 +198,12 @@ async fn accounts_that_the_directory_has_lost_are_shown_and_entered_again() {
     assert_eq!(lost.anonymous.login(&lost.email, PASSWORD).await.status, 200);
     assert_eq!(service.shown(&["show", &other_id], "email").await, other.email);
     edge.sql(renamed, &[nobody.into(), other_id.as_str().into()]).await;
-    // The directory has forgotten the accounts that other tests deleted.
+    // The accounts that other tests deleted are no longer in the directory.
     edge.run_scheduled().await;
     assert_eq!(service.output(&["directory"]).await, "every account is in the directory\n");
 }
 
-// One statement for them all would run for longer than D1 lets one run.
+// A single statement for all of them would exceed D1's time limit.
 #[tokio::test]
 async fn an_account_of_many_rows_that_the_operator_deletes_goes_in_steps() {
     let service = operated().await;

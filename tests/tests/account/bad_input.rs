@@ -18,7 +18,7 @@ enum Kind {
     Password,
     Token,
     Code,
-    /// A code, of an operation that does not ask for one otherwise.
+    /// A code of an operation that otherwise requires none.
     OptionalCode,
     Name,
 }
@@ -49,7 +49,7 @@ impl Operation {
     }
 }
 
-/// Texts of the right type that are wrong; each is `right` in a way that must not do, or out of bounds.
+/// Wrong texts of the right type; each is `right` changed in a way that isn't allowed, or out of bounds.
 fn wrong_texts(kind: Kind, right: &str) -> Vec<String> {
     let spoilt = [
         format!(" {right}"),
@@ -57,7 +57,7 @@ fn wrong_texts(kind: Kind, right: &str) -> Vec<String> {
         format!("{right}\n"),
         format!("{right}\0"),
         format!("\u{feff}{right}"),
-        // A letter and its accent apart: not in normal form.
+        // A letter and its accent as separate code points: not in normal form.
         format!("{right}e\u{301}"),
         right.chars().take(right.chars().count() - 1).collect(),
         format!("{right}{right}"),
@@ -117,7 +117,7 @@ async fn world() -> World {
         edge.mailbox().wait_for_titled(&protected.email, "Set a new password", 1).await.unwrap();
     let [confirmation, reset] =
         [&confirmation, &reset].map(|mail| mail.token().unwrap().to_owned());
-    // Codes that are used up: the operations are refused for the member that is wrong before.
+    // Codes that are used up: the operations reject an earlier member.
     let code = |authenticator: &Authenticator| authenticator.code();
     let operations = operations(
         &plain,

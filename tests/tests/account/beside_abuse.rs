@@ -1,5 +1,5 @@
 //! One abuser beside another account's twenty checks a second: no check of the others fails, and D1 gets few statements
-//! (docs/trust.md, B2). In `make proof`, which has the machine for itself, the abuser sends `ABUSE_PER_SECOND` requests
+//! (docs/trust.md, B2). In `make proof`, which has the machine to itself, the abuser sends `ABUSE_PER_SECOND` requests
 //! (500), and the others' times are compared with those beside as many junk keys, in alternating rounds.
 //! `ABUSE=rotations` measures only the kinds with this in their name.
 

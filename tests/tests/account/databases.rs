@@ -10,7 +10,7 @@ use rcpt_tests::{
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// Each continent has another database.
+/// Each continent has its own database.
 const HOMES: &str = "EU:1 NA:2 *:0";
 const CONTINENTS: [&str; 3] = ["AF", "EU", "NA"];
 
@@ -273,7 +273,7 @@ async fn a_deletion_cut_off_anywhere_is_made_good_and_no_id_is_used_again() {
     let delete = async |account: &Account| {
         account.delete("/me", &json!({ "password": PASSWORD })).await.status
     };
-    // Alternates whether the scheduled run precedes the next registration.
+    // Alternates whether the scheduled run comes before the next registration.
     let turn = std::cell::Cell::new(false);
     cut_off(&edge, used, delete, async |account, status, what| {
         assert!([503, 204].contains(&status), "{what}: {status}");

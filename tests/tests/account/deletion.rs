@@ -136,7 +136,7 @@ async fn deleting_removes_every_row_of_the_account() {
     let body = json!({ "password": PASSWORD, "totp_code": codes[0] });
     let reply = account.delete("/me", &body).await;
     assert_eq!(reply.parts(), (204, &Value::String(String::new())));
-    // Usage and guesses stay under a hash (tombstones.rs); the address and the id are removed.
+    // Usage and guesses stay under a hash (tombstones.rs); the address and the id are gone.
     assert_eq!(tables_with(&marks).await, ["throttles", "tombstones"]);
     assert_eq!(tables_with(&[marks[0].clone(), marks[2].clone()]).await, [] as [String; 0]);
     account.get("/me").await.assert_error(401, "invalid_session", "the session");
@@ -276,7 +276,7 @@ async fn a_deletion_that_is_cut_off_anywhere_is_finished_by_the_scheduled_run() 
         let reply = account.delete("/me", &json!({ "password": PASSWORD })).await;
         assert_eq!(reply.status, 204, "{cut:?}: {}", reply.body);
         assert_eq!(account.get("/me").await.status, 401, "{cut:?}");
-        // Also where the directory still names it: neither its password nor a link lets anybody in.
+        // The same holds while the directory still names the account: neither its password nor a link lets anybody in.
         let anonymous = &account.anonymous;
         let reply = anonymous.login(&account.email, PASSWORD).await;
         reply.assert_error(401, "invalid_credentials", "sign-in");

@@ -307,7 +307,7 @@ async fn an_undo_asks_for_the_authenticator_that_was_on_before() {
     let edge = edge().await;
     let account = edge.account().await;
     let (authenticator, codes) = account.enable_two_factor().await;
-    // More than a week ago: within it the state before counts too.
+    // The change was more than a week ago: within a week, the earlier state is accepted too.
     edge.sql("DELETE FROM former_credentials", &[]).await;
     let new = edge.new_email();
     let body = json!({ "email": new, "password": PASSWORD, "totp_code": codes[0] });
@@ -418,7 +418,7 @@ async fn a_change_and_an_undo_that_are_cut_off_anywhere_end_in_one_address() {
     assert!(moved >= 8, "{moved}");
 }
 
-/// A thief with a session and the password changes what an undo asks for, and the address after it.
+/// A thief with a session and the password changes the credentials that an undo requires, and then the address.
 #[tokio::test]
 async fn an_undo_takes_the_owner_s_credentials_though_a_thief_changed_them_before_the_address() {
     let edge = Edge::builder().databases(3).start().await.unwrap();

@@ -1,4 +1,4 @@
-//! Everything that is stored of an account, in one document for its owner, and nothing that lets anybody in.
+//! Everything stored about an account, in one document for its owner, without anything that grants access.
 
 use std::collections::BTreeSet;
 
@@ -48,7 +48,7 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
         "usage",
     ];
     assert_eq!(members, expected);
-    // As the operations of each say it.
+    // Each operation returns the same data.
     for (member, path) in [
         ("account", "/me"),
         ("plan", "/me/plan"),
@@ -86,7 +86,7 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
     }
 }
 
-/// A table that is added later has to be exported, or named here with the reason.
+/// Every table must be exported, or listed here with the reason.
 #[tokio::test]
 async fn every_table_about_accounts_is_exported_or_has_a_reason_not_to_be() {
     let tables = edge().await.sql("SELECT name, sql FROM sqlite_master WHERE type = 'table'", &[]);
@@ -107,24 +107,24 @@ async fn every_table_about_accounts_is_exported_or_has_a_reason_not_to_be() {
         "webhooks",
     ];
     let left_out = [
-        // From the keyed hash of the address to the account's id.
+        // Maps the keyed hash of the address to the account's id.
         "addresses",
         "tombstones",
-        // The address that was asked for and the one of before, for a week: the emails at both say so.
+        // The requested and the previous address, for a week: the emails to both say so.
         "email_changes",
         // The hash of a former password and a sealed secret, for a week.
         "former_credentials",
-        // Hashes, gone within a day.
+        // Hashes that are removed within a day.
         "idempotency_keys",
         "mailed_tokens",
         "recovery_codes",
         // A check that is under way.
         "leases",
-        // Emails that are due, and what was mailed: each is a security event too.
+        // Due and recent emails: each is a security event too.
         "notices",
-        // Three days at most: the account's own answer says when it takes effect.
+        // Exists for three days at most; the account's own response says when it takes effect.
         "recoveries",
-        // How far the removal has come.
+        // Progress of the removal.
         "expired_keys_cursor",
     ];
     let expected: BTreeSet<_> = exported.into_iter().chain(left_out).map(str::to_owned).collect();

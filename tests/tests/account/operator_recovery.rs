@@ -1,4 +1,4 @@
-//! Recovery by the operator of an account whose owner has lost the second factor (docs/trust.md, A17).
+//! Recovery by the operator, for an owner who has lost the second factor (docs/trust.md, A17).
 
 use rcpt_tests::{
     Account, Edge,
@@ -19,7 +19,7 @@ async fn recover(service: &Operated, email: &str) -> String {
     service.shown(&words, "recovery_due").await
 }
 
-/// Starts a recovery by the command's own statements.
+/// Starts a recovery with the command's own statements.
 async fn start(edge: &Edge, email: &str) {
     let text =
         std::fs::read_to_string(folder::repository().join("devtools/operator/statements.json"))
@@ -156,7 +156,7 @@ async fn whoever_has_a_second_factor_or_a_session_ends_a_recovery_and_nothing_le
         let (authenticator, codes) = account.enable_two_factor().await;
         let (email, anonymous) = (account.email.as_str(), &account.anonymous);
         start(edge, email).await;
-        // Programs go on with the key while a phone is lost, and strangers guess.
+        // Programs keep using the key while a phone is lost, and strangers guess.
         assert_eq!(anonymous.check_with_key(&account.api_key, "no address").await.status, 200);
         anonymous.login(email, PASSWORD).await.assert_error(
             401,
@@ -241,7 +241,7 @@ async fn an_account_that_may_have_been_taken_over_is_not_recovered() {
     edge.run_scheduled().await;
     edge.mailbox().wait_for_titled(&account.email, STOPPED, 1).await.unwrap();
 
-    // Where a thief has turned two-factor authentication on, a deactivation keeps them from ending the recovery.
+    // If a thief has turned on two-factor authentication, deactivating the account keeps them from ending the recovery.
     let taken = with_two_factor(edge).await.0;
     service.output(&["deactivate", &taken.email]).await;
     assert_ne!(recover(&service, &taken.email).await, "-");
@@ -296,7 +296,7 @@ async fn a_frozen_account_waits_and_holds_up_no_other() {
     frozen.get("/me").await.assert_error(401, "invalid_session", "recovered after the freeze");
 }
 
-/// Either the sign-in is first, and nothing changes, or the recovery is, and the session doesn't start.
+/// If the sign-in comes first, nothing changes; if the recovery does, the session doesn't start.
 #[tokio::test]
 async fn a_sign_in_beside_the_end_of_a_recovery_wins_or_loses_whole() {
     let edge = &Edge::builder().start().await.unwrap();

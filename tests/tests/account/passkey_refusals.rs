@@ -1,4 +1,4 @@
-//! A wrong sign-in gets one answer, whatever is wrong with it, and a wrong passkey isn't added (docs/trust.md, A16).
+//! Every wrong sign-in gets the same answer, and a wrong passkey isn't added (docs/trust.md, A16).
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -23,7 +23,7 @@ async fn whatever_is_wrong_gets_one_answer_after_the_same_work() {
     };
     let handle = |of: &Value| of["response"]["userHandle"].clone();
     let anns = device.sign(&challenge().await);
-    // Read by nobody: the ceremony itself is wrong.
+    // Not looked up: the ceremony itself is wrong.
     let mut unread = vec![
         ("no challenge of ours", device.sign(&json!({ "challenge": "AAAA" }))),
         ("a challenge of a registration", device.sign(&ann.passkey_options().await.body)),
@@ -47,7 +47,7 @@ async fn whatever_is_wrong_gets_one_answer_after_the_same_work() {
         reply.assert_error(401, "passkey_refused", what);
     }
 
-    // Looked up.
+    // These are looked up.
     let unknown = json!("AP_u7u7u7u4");
     let mut wrong = vec![
         ("an unknown account", with(anns.clone(), "/response/userHandle", unknown)),
@@ -72,7 +72,7 @@ async fn whatever_is_wrong_gets_one_answer_after_the_same_work() {
         edge.counts().await;
         let reply = anonymous.send_assertion(signed).await;
         reply.assert_error(401, "passkey_refused", what);
-        // The note of the failure follows the response.
+        // The failure is recorded after the response.
         let mut trips = 0;
         for _ in 0..100 {
             trips += edge.counts().await.d1_trips;
@@ -86,7 +86,7 @@ async fn whatever_is_wrong_gets_one_answer_after_the_same_work() {
     for (answer, (what, _)) in answers.iter().zip(&wrong) {
         assert_eq!(answer, &answers[0], "{what}");
     }
-    // A copy of the device is behind it.
+    // The copied device's counter is behind.
     let before = AtomicU32::new(device.counter.as_ref().unwrap().load(Relaxed));
     assert_eq!(anonymous.sign_in_with(&device).await.status, 200);
     device.counter = Some(before);
@@ -134,7 +134,7 @@ async fn a_passkey_that_is_none_is_not_added() {
     device.origin = "https://evil.example".to_owned();
     wrong.push(("another origin", device.attest(&options["challenge"])));
     device.origin = origin;
-    // The last byte of the point: it isn't on the curve any more.
+    // Changes the last byte of the point, which then isn't on the curve any more.
     let object = credential["response"]["attestationObject"].as_str().unwrap();
     let engine = base64::engine::general_purpose::URL_SAFE_NO_PAD;
     let mut object = base64::Engine::decode(&engine, object).unwrap();

@@ -1,4 +1,5 @@
-//! Passkeys: added with the password, used once for each challenge, and refused with one answer (docs/trust.md, A16).
+//! Passkeys: added with the password, used once per challenge, and rejected with the same answer each time
+//! (docs/trust.md, A16).
 
 use rcpt_tests::{
     Account, Edge, Reply,
@@ -49,7 +50,7 @@ async fn a_passkey_signs_in_without_the_password_until_it_is_removed() {
         "last_used_at": null, "syncable": false, "suspended": false,
     });
     assert_eq!(reply.parts(), (201, &added));
-    // The second one by RSA, and synced.
+    // The second one uses RSA and is synced.
     let options = account.passkey_options().await.body;
     assert_eq!(
         options["excludeCredentials"],
@@ -58,7 +59,7 @@ async fn a_passkey_signs_in_without_the_password_until_it_is_removed() {
     let phone = PasskeyDevice::create_rsa(&options, &origin).0.synced();
     let reply = account.add_credential("phone", &phone.attest(&options["challenge"])).await;
     assert_eq!((reply.status, &reply.body["syncable"]), (201, &json!(true)), "{}", reply.body);
-    // In the order of their seconds, which may be one.
+    // Ordered by creation time; both may be of the same second.
     let older = "UPDATE passkeys SET created_at = created_at - 1 WHERE id = ?1";
     let id = added["id"].as_str().unwrap().strip_prefix("pk_").unwrap();
     edge.sql_of(&edge.id(&account.email).await, older, &[json!(id)]).await;
@@ -111,7 +112,7 @@ async fn a_stolen_session_or_key_adds_no_passkey_and_the_code_is_shown_once() {
     assert_eq!(options.status, 200, "{}", options.body);
     ask(right).await.assert_error(403, "totp_invalid", "a used code");
 
-    // The challenge is good in this session alone.
+    // The challenge is valid in this session only.
     let other = edge.account().await;
     let login = edge.anonymous().login_with_code(&account.email, PASSWORD, &codes[1]).await;
     let second = Account::from_credentials(&account.anonymous, PASSWORD, &login);
@@ -124,13 +125,13 @@ async fn a_stolen_session_or_key_adds_no_passkey_and_the_code_is_shown_once() {
     let body = json!({ "name": "thief", "credential": credential });
     let reply = send(by_key.header("x-api-key", &account.api_key).json(&body)).await;
     reply.assert_error(401, "missing_credentials", "a stolen key");
-    // A challenge of a sign-in, which anybody gets, adds nothing.
+    // A challenge for a sign-in, which anybody gets, can't add a passkey.
     let challenge = account.anonymous.passkey_challenge().await;
     let reply = account.add_credential("thief", &device.attest(&challenge["challenge"])).await;
     reply.assert_error(400, "invalid_passkey", "a challenge for anybody");
     assert_eq!(account.add_credential("mine", &credential).await.status, 201);
     assert_eq!(listed(&account).await.len(), 1);
-    // It was used: not for another passkey, nor for the same after its removal.
+    // It was used: it adds no other passkey, nor the same one after its removal.
     let (another, _) = PasskeyDevice::create(&options.body, &edge.anonymous().origin());
     let again = another.attest(&options.body["challenge"]);
     account.add_credential("thief", &again).await.assert_error(400, "invalid_passkey", "twice");
@@ -138,13 +139,13 @@ async fn a_stolen_session_or_key_adds_no_passkey_and_the_code_is_shown_once() {
     let id = listed(&account).await[0]["id"].as_str().unwrap().to_owned();
     assert_eq!(account.delete(&format!("/auth/passkeys/{id}"), &json!({})).await.status, 204);
     account.add_credential("mine", &credential).await.assert_error(400, "invalid_passkey", "again");
-    // With two-factor on a passkey that verifies its owner needs no code.
+    // With two-factor on, a passkey that verifies its owner needs no code.
     let codes = json!({ "password": PASSWORD, "totp_code": codes[2] });
     let options = ask(codes).await.body;
     let (mut device, credential) = PasskeyDevice::create(&options, &edge.anonymous().origin());
     assert_eq!(account.add_credential("mine", &credential).await.status, 201);
     assert_eq!(account.anonymous.sign_in_with(&device).await.status, 200);
-    // One that doesn't needs it, once; without two-factor it is nothing.
+    // Without that verification it needs a code, each time; with two-factor off it is rejected.
     device.verify_owner(false);
     let reply = account.anonymous.sign_in_with(&device).await;
     reply.assert_error(401, "totp_required", "unverified");
@@ -192,12 +193,12 @@ async fn an_account_has_at_most_twenty_passkeys_however_many_are_added_at_once()
 
 #[tokio::test]
 async fn one_signature_starts_one_session_however_often_it_is_sent() {
-    // One of its own: the others' challenges would be counted too.
+    // A separate edge: other tests' challenges would be counted too.
     let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
     for device in [account.add_passkey("counts").await.0, account.add_passkey("b").await.0.synced()]
     {
-        // A synced one has to be made as one: this one was made on one device.
+        // A passkey is synced from its creation or never: this one was created on one device.
         if device.counter.is_none() {
             let reply = account.anonymous.sign_in_with(&device).await;
             reply.assert_error(401, "passkey_refused", "eligible for backups all of a sudden");
@@ -211,13 +212,13 @@ async fn one_signature_starts_one_session_however_often_it_is_sent() {
         let [won, lost]: [Vec<&Reply>; 2] = [200, 401]
             .map(|status| replies.iter().filter(|reply| reply.status == status).collect());
         assert_eq!((won.len(), lost.len()), (1, 7));
-        // Nor once its session is over.
+        // It doesn't work after the session has ended either.
         let owner = signed_in(&account, won[0]);
         assert_eq!(owner.post("/auth/sign-out", &json!({})).await.status, 204);
         let reply = account.anonymous.send_assertion(&signed).await;
         reply.assert_error(401, "passkey_refused", "a replay");
     }
-    // Without a counter the challenge alone stops it.
+    // Without a counter, only the challenge stops a replay.
     let options = account.passkey_options().await.body;
     let device = PasskeyDevice::create(&options, &account.anonymous.origin()).0.synced();
     let added = account.add_credential("synced", &device.attest(&options["challenge"])).await;
@@ -303,7 +304,7 @@ async fn adding_and_signing_in_that_are_cut_off_anywhere_can_be_tried_again() {
             }
             edge.fail(&[]).await;
             if is_sign_in {
-                // Sent again it starts no second session.
+                // Sending it again starts no second session.
                 let reply = anonymous.send_assertion(&signed).await;
                 assert!([200, 401].contains(&reply.status), "{what}: {}", reply.body);
                 let after = edge.count(&sessions).await;

@@ -66,7 +66,7 @@ async fn a_person_registers_and_resets_though_others_have_used_up_the_budgets() 
     let reply = register(&edge, "198.51.100.1", &edge.new_email(), Some("vouched-1")).await;
     reply.assert_error(503, "unavailable", "a token is good once");
 
-    // Members and strangers are answered alike, with the budget of the verified and without.
+    // Members and strangers get the same responses, with and without the budget of verified requests.
     for (prefix, status) in [("", 200), ("verified-", 429)] {
         exhaust(&edge, prefix).await;
         let mut replies = Vec::new();
@@ -75,7 +75,7 @@ async fn a_person_registers_and_resets_though_others_have_used_up_the_budgets() 
             let from = format!("203.0.113.{n}");
             let reply = forgot(&edge, &from, email, Some(&token)).await;
             assert_eq!(reply.status, status, "{}", reply.body);
-            // Except for the seconds to wait.
+            // The seconds to wait may differ.
             replies.push(reply.body.to_string().replace(|c: char| c.is_ascii_digit(), ""));
             edge.wait_for_reset_mails().await;
         }

@@ -1,6 +1,6 @@
-//! Random histories of an owner and a thief in one account, one request after the other and two at once, and a recovery beside
-//! the thief's last requests. Afterwards nothing that the thief made, knows or has under way opens the account (docs/trust.md,
-//! A15).
+//! Random histories of an owner and a thief in one account: requests one after the other, pairs of concurrent requests,
+//! and a recovery beside the thief's last requests. Afterwards nothing that the thief has created, knows or has in
+//! progress opens the account (docs/trust.md, A15).
 
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 use rcpt_tests::{
@@ -51,7 +51,7 @@ const STEPS: [Step; 14] = [
     Step::OwnerChecks,
 ];
 
-/// The account, and what each party has.
+/// The account, and the credentials of each party.
 struct Story<'a> {
     edge: &'a Edge,
     anonymous: Anonymous,
@@ -63,13 +63,13 @@ struct Story<'a> {
     owners_passkey: PasskeyDevice,
     authenticator: Option<Authenticator>,
     codes: Vec<String>,
-    /// The thief's sessions, and the passwords that they know.
+    /// The thief's sessions and known passwords.
     sessions: Vec<Account>,
     password: String,
     keys: Vec<String>,
     has_replaced_all: bool,
     passkeys: Vec<PasskeyDevice>,
-    /// The addresses that the thief has moved the account to.
+    /// The addresses to which the thief has moved the account.
     away: Vec<String>,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// A recovery code of the owner's that the thief has found, or nothing.
+    /// Returns one of the owner's recovery codes that the thief has found, if any.
     fn code(&mut self) -> Option<String> {
         self.codes.pop()
     }
@@ -138,7 +138,7 @@ impl<'a> Story<'a> {
         rows[0]["email"].as_str().unwrap().to_owned()
     }
 
-    /// A request of the thief that makes or takes something at once; `None` for what takes several.
+    /// Returns the thief's request that creates or takes something in one step; `None` if it takes several.
     fn request(&mut self, step: Step) -> Option<RequestBuilder> {
         let proof = self.proof();
         let session = self.sessions.last()?.clone();
@@ -167,7 +167,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// Notes what the answer to such a request has given the thief.
+    /// Records what the thief gains from the answer to such a request.
     fn note(&mut self, step: Step, reply: &Reply) {
         assert!(reply.status < 500, "{step:?}: {} {}", reply.status, reply.body);
         if !matches!(reply.status, 200 | 201) {
@@ -270,7 +270,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// The link at the owner's mailbox, once the thief has moved the account.
+    /// Returns the link sent to the owner's mailbox, if the thief has moved the account.
     fn away_link(&self) -> Option<String> {
         let mails = self.edge.mailbox().mails_to(&self.email);
         let mail =
@@ -285,7 +285,7 @@ impl<'a> Story<'a> {
         Some(authenticator.code())
     }
 
-    /// The owner's way back: the undo where the account was moved, else a reset.
+    /// Recovers as the owner would: by an undo if the account was moved, else by a reset.
     async fn recovery(&self) -> RequestBuilder {
         let code = self.owners_code().await;
         if let Some(token) = self.away_link() {
@@ -308,9 +308,9 @@ impl<'a> Story<'a> {
         mails.iter().filter(|mail| mail.subject == subject).count()
     }
 
-    /// Recovers the account beside two requests of the thief, and looks at what is left to them.
+    /// Recovers the account beside two of the thief's requests, and checks what the thief has left.
     async fn end(mut self, random: &mut StdRng) {
-        // What was frozen for a day may be recovered after it.
+        // An account that is frozen for a day can be recovered after that.
         let sql = "UPDATE accounts SET frozen_until = 0 WHERE id = ?1";
         self.edge.sql_of(&self.id, sql, &[json!(self.id)]).await;
         let late =
@@ -321,7 +321,7 @@ impl<'a> Story<'a> {
         let mut requests: Vec<_> = vec![(None, owners)];
         requests
             .extend(thiefs.into_iter().filter_map(|(step, request)| Some((Some(step), request?))));
-        // Either party is first.
+        // Alternates which party is first.
         let first = random.random_range(0..requests.len());
         requests.rotate_left(first);
         let sent = requests.into_iter().map(|(step, request)| (step, tokio::spawn(send(request))));
@@ -334,7 +334,7 @@ impl<'a> Story<'a> {
             }
         }
         if !has_recovered {
-            // The thief's new password voids a reset link: the owner asks for another one.
+            // The thief's new password invalidates a reset link, so the owner requests another one.
             let reply = send(self.recovery().await).await;
             assert!(matches!(reply.status, 200 | 204), "{} {}", reply.status, reply.body);
         }
@@ -343,7 +343,8 @@ impl<'a> Story<'a> {
         self.assert_closed().await;
     }
 
-    /// Nothing that the thief made, knows or was sent opens the account, and the owner's own things do.
+    /// Asserts that nothing the thief has created, knows or was sent opens the account, and that the owner's
+    /// credentials do.
     async fn assert_closed(&self) {
         let anonymous = &self.anonymous;
         assert_eq!(self.address().await, self.email);

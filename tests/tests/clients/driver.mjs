@@ -1,5 +1,5 @@
-// The TypeScript client as its users have it: a case is a line of JSON on standard input, what came of it a line
-// on standard output. The first argument is the folder of the installed package.
+// The TypeScript client as installed by its users. A case is a line of JSON on standard input, its result a line on
+// standard output. The first argument is the folder of the installed package.
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 

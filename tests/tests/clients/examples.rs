@@ -29,7 +29,7 @@ async fn runs(mut program: Command, file: &Path, account: &Account) -> String {
 async fn every_example_of_a_readme_runs() {
     let Installed { project, interpreter, .. } = installed().await;
     let edge = &stack().await.edge;
-    // An account that may have scans side by side.
+    // An account that may have concurrent scans.
     let account = edge.account().await;
     edge.set(&account.email, "plan = 'unlimited'").await;
     let adapted = |readme: &str, language: &str| -> Vec<String> {

@@ -1,5 +1,5 @@
-// Runs the examples of the sign-up guard as Auth0 and Better Auth run them. Arguments: the folder of the examples, an empty
-// folder. Standard input: an email on each line. Standard output: for each, what each example said to the person.
+// Runs the examples of the sign-up guard as Auth0 and Better Auth do. Arguments: the folder of the examples, and an
+// empty folder. Standard input: one email per line. Standard output: for each, the message that each example gave.
 import { cp, mkdir, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";

@@ -1,4 +1,4 @@
-//! The examples for Auth0 and Better Auth, run as those run them.
+//! The examples for Auth0 and Better Auth, run as those services run them.
 
 use rcpt_tests::{people::command::ran, process::folder};
 use serde_json::{Value, json};

@@ -169,7 +169,7 @@ fn a_folder_without_its_generated_part_says_how_to_make_a_package() {
     says(&tools_python(), &["-c", "import rcpt_client"], &wheel.join("src"));
 }
 
-/// The blocks of a README in this language.
+/// Returns the blocks of a README in this language.
 pub fn examples(readme: &str, language: &str) -> Vec<String> {
     let start = format!("```{language}\n");
     let blocks = readme.split(&start).skip(1);
@@ -179,7 +179,7 @@ pub fn examples(readme: &str, language: &str) -> Vec<String> {
     blocks
 }
 
-/// Makes a file of each example.
+/// Creates a file for each example.
 pub fn write_examples(folder: &Path, typescript: &[String], python: &[String]) {
     fs::create_dir_all(folder).unwrap();
     for (texts, end) in [(typescript, "mts"), (python, "py")] {

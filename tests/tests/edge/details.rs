@@ -1,5 +1,5 @@
-//! `details` of `POST /v1/validate_email`: every reason of docs/verdicts.md seen through the edge, and what
-//! an answer tells besides.
+//! `details` of `POST /v1/validate_email`: every reason in docs/verdicts.md as seen through the edge, and the other
+//! members of a response.
 
 use std::collections::BTreeSet;
 

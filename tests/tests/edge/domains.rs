@@ -62,8 +62,8 @@ const CURIOUS: [&str; 44] = [
 ];
 /// Pattern of names that look more or less like domains.
 const RANDOM: &str = r"(xn--)?[a-zA-Zéßñ。.\-_0-9אبД你ก]{1,10}(\.xn--([a-z0-9-]{1,9}|bcher-kva|e1afmkfd))?(\.é|\.example)?";
-/// Of the platform's tables and ours, one has a year's new characters first; of the 13,007 of Unicode 18 all but
-/// 29 are from here on (docs/decisions/0007-domains-read-by-the-platform.md).
+/// Either the platform's tables or ours may have a year's new characters first; of the 13,007 of Unicode 18, all but 29
+/// are from here on (docs/decisions/0007-domains-read-by-the-platform.md).
 const MAY_BE_NEW: char = '\u{10000}';
 const COUNT: usize = 400;
 const AT_ONCE: usize = 20;

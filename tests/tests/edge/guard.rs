@@ -1,4 +1,4 @@
-//! The sign-up guard: an account's policy, decisions by it, and Supabase's hook as it is (docs/trust.md, G1 to G4).
+//! The sign-up guard: an account's policy, its decisions, and Supabase's hook as documented (docs/trust.md, G1 to G4).
 
 use std::time::Duration;
 

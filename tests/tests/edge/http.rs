@@ -256,7 +256,7 @@ async fn a_request_outside_the_api_that_no_page_answers_is_told_the_right_path()
             assert_headers(&reply, &what);
         }
     }
-    // The requests that follow are served: nothing is left of the bodies.
+    // The next requests are served: nothing of the bodies is left.
     for _ in 0..20 {
         assert_eq!(edge.anonymous().get("/health").await.status, 200);
     }
@@ -454,7 +454,7 @@ async fn the_api_description_is_openapi_3_1_and_lists_every_operation_and_no_oth
     assert_eq!(listed, expected);
     let file = std::fs::read_to_string(folder::repository().join("edge/openapi.json")).unwrap();
     let mut expected: Value = serde_json::from_str(&file).unwrap();
-    // Of a service that is deployed its own address.
+    // A deployed service has its own URL here.
     expected["servers"][0]["url"] = document["servers"][0]["url"].clone();
     assert_eq!(*document, expected);
     assert!(document["servers"][0]["url"].as_str().unwrap().starts_with("http"));

@@ -1,5 +1,5 @@
-//! The edge beside failing origins (docs/trust.md, Q3): 502, nothing counted, nothing remembered, and another origin
-//! asked if there is one.
+//! The edge with failing origins (docs/trust.md, Q3): 502, nothing counted or cached, and another origin is tried if
+//! there is one.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -25,7 +25,7 @@ const BUDGET: Duration = Duration::from_millis(1_500);
 const HTTP_GARBAGE: &str = "220 mail.example ESMTP\r\n";
 const HALF: &str = "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"status\":true,";
 
-/// The faults, by the local part of the address that meets them.
+/// The faults, by the local part of the address that triggers them.
 const FAULTS: [(&str, Conduct); 17] = [
     ("hangs-up", Conduct::Bytes("")),
     ("other-protocol", Conduct::Bytes(HTTP_GARBAGE)),
@@ -92,7 +92,7 @@ fn assert_upstream_error(reply: &Reply, why: &str) {
     assert_eq!(reply.header("content-type"), "application/json", "{why}");
 }
 
-/// The account has no lease and no charge.
+/// Asserts that the account has no lease and no charge.
 async fn assert_nothing_counted(edge: &Edge, account: &Account, why: &str) {
     assert_eq!(edge.leases(&account.email).await, [] as [Value; 0], "{why}");
     let row = edge.row(&account.email, "day, daily_charged, welcome_left").await;
@@ -242,7 +242,7 @@ async fn of_several_origins_a_domain_keeps_one_and_the_next_takes_over_when_it_f
     let first = probe_counts.values().filter(|counts| **counts == [3, 0]).count();
     assert!((1..DOMAINS).contains(&first), "both have some: {first} of {DOMAINS}");
 
-    // If one is at capacity or answers nonsense, the other is asked, each once.
+    // If one origin is at capacity or returns nonsense, the other is tried; each gets one request.
     for local in ["busy", "wrong"] {
         let address = format!("{local}@domain-0.example");
         assert_upstream_error(&account.check(&address).await, local);
@@ -251,7 +251,7 @@ async fn of_several_origins_a_domain_keeps_one_and_the_next_takes_over_when_it_f
     let used = i64::try_from(3 * DOMAINS).unwrap();
     assert_eq!(account.email_checks().await.used_today, used, "the failures are not counted");
 
-    // The first origin of a domain ends: from now on the other one answers for it.
+    // The first origin of a domain ends; from then on the other one gets its requests.
     let [one, other] = origins;
     let moved: Vec<_> = probe_counts.iter().filter(|(_, counts)| **counts == [3, 0]).collect();
     drop(one);
@@ -276,11 +276,11 @@ async fn an_origin_at_capacity_is_not_the_last_word_while_another_answers() {
         assert_eq!(reply.parts(), (200, &expected));
         assert_eq!(free.probes_of(&address), 1);
     }
-    // Rendezvous: about half of the domains asked the busy one first.
+    // Rendezvous hashing: about half of the domains tried the busy origin first.
     assert!((1..16).contains(&busy.probes().len()), "{}", busy.probes().len());
 }
 
-/// docs/trust.md, Q3. The target is a second; the bound leaves room for a machine that compiles beside us.
+/// docs/trust.md, Q3. The target is a second; the bound leaves room for other compilations on this machine.
 const SOON: Duration = Duration::from_secs(3);
 
 #[tokio::test]

@@ -21,7 +21,7 @@ const WRONG_PASSWORD: &str = "pelican-wrong-42-lantern";
 const OLD_PASSWORD: &str = "pelican-replaced-43-lantern";
 const NAME: &str = "marker-zebra";
 
-/// Local parts, each with a word that mustn't be found.
+/// Local parts, each with a word that mustn't occur anywhere.
 const CHECKED: [&str; 8] = [
     "accepts+marker-zebra-1@sandbox.test",
     "rejects+marker-zebra-2@sandbox.test",
@@ -33,7 +33,7 @@ const CHECKED: [&str; 8] = [
     "marker-zebra-8 is not an address",
 ];
 
-/// Everything that mustn't be found anywhere: its name and its text.
+/// Everything that mustn't occur anywhere, by name.
 type Secrets = Vec<(String, String)>;
 
 fn secrets_of(credentials: &Value, whose: &str, secrets: &mut Secrets) {
@@ -126,8 +126,8 @@ async fn run(stack: &Stack) -> (Secrets, Vec<String>) {
     (secrets, ids)
 }
 
-/// Everything with secrets of its own: authenticators, pending ones, recovery codes, used and
-/// unused, reset links, used and unused, and new passwords.
+/// Creates every kind of secret: authenticators, pending ones, recovery codes and reset links, used and unused, and new
+/// passwords.
 async fn two_factor_and_passwords(stack: &Stack, account: Account, secrets: &mut Secrets) {
     let edge = &stack.edge;
     let (authenticator, codes) = account.enable_two_factor().await;

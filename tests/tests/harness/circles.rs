@@ -83,8 +83,8 @@ fn expand<'a>(text: &'a str, base: &Place, found: &mut Vec<Place>) -> &'a str {
     }
 }
 
-/// Returns the arrows between the entries of one folder: a file counts with the folder of its name, so references
-/// between a file and those in its folder are ignored.
+/// Returns the dependencies between the entries of one folder. A file counts as the folder of its name, so references
+/// between the two are ignored.
 fn arrows(files: &BTreeMap<Place, String>) -> BTreeMap<Place, BTreeSet<Place>> {
     let mut arrows: BTreeMap<Place, BTreeSet<Place>> = BTreeMap::new();
     for (own, source) in files {

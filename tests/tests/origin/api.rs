@@ -1,5 +1,5 @@
-//! Origin's own interface: tickets, bad requests, capacity, health, metrics, start and end, and the absence of secrets
-//! in its log.
+//! Origin's own interface: tickets, bad requests, capacity, health, metrics, start and shutdown, and a log without
+//! secrets.
 
 use std::{process::Command, sync::Arc, time::Duration};
 

@@ -1,4 +1,4 @@
-//! `POST /v1/probe/batch` of origin: up to 500 addresses, each answered as soon as it is known.
+//! `POST /v1/probe/batch` of origin: up to 500 addresses, each answered as soon as its verdict is known.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -8,7 +8,7 @@ use reqwest::Response;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
-/// Longer than any test here should take.
+/// Longer than any test here takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn post(origin: &Origin, body: &Value) -> Response {
@@ -17,7 +17,7 @@ async fn post(origin: &Origin, body: &Value) -> Response {
     response.expect("an answer")
 }
 
-/// The lines of an answer as they come.
+/// The lines of a response as they arrive.
 struct Lines {
     response: Response,
     read: Vec<u8>,
@@ -35,7 +35,7 @@ impl Lines {
         Self { response, read: Vec::new(), answered: 0 }
     }
 
-    /// The next answer; `None` after the closing line, which has to count them right.
+    /// Returns the next answer; `None` after the closing line, whose counts must be correct.
     async fn next(&mut self) -> Option<BatchAnswer> {
         match self.line().await.expect("a closing line") {
             BatchLine::Answer(answer) => {
@@ -101,14 +101,14 @@ async fn five_hundred_addresses_of_a_real_server_each_get_their_own_verdict() {
         let verdict = &answer.verdict;
         assert_eq!((answer.index, verdict.status, verdict.reason), expected, "{verdict:?}");
     }
-    // Twenty unknown recipients at three a session are seven sessions, and the known ones fit between.
+    // Twenty unknown recipients at three per session need seven sessions, and the known ones fit in between.
     let ended = postfix.process.log().matches("ehlo=1").count();
     assert!((1..=20).contains(&ended), "{ended} sessions have ended");
 }
 
 #[tokio::test]
 async fn no_session_refuses_so_many_recipients_that_the_server_would_slow_down() {
-    // Postfix's smtpd_soft_error_limit: a second's pause after ten of them in one session.
+    // Postfix' smtpd_soft_error_limit: a pause of a second after ten of them in one session.
     let mut postfix = Postfix::start(Duration::from_secs(2)).await.expect("Postfix");
     let origin = Origin::builder().routes(&postfix.routes()).start().await.expect("origin");
     let addresses: Vec<_> = (0..50).map(|n| format!("nobody-{n}@postfix.test")).collect();
@@ -169,7 +169,7 @@ async fn a_hundred_addresses_of_one_mail_host_take_two_connections_at_most() {
     assert!((1..=2).contains(&sessions.len()), "{} connections", sessions.len());
     let lines = || sessions.iter().flatten().filter(|line| line.starts_with("RCPT TO:"));
     let request_count = lines().filter(|line| line.contains("<someone-")).count();
-    // And a control recipient for each domain.
+    // Each domain also has a control recipient.
     assert_eq!((request_count, lines().count()), (100, 102));
 }
 
@@ -246,13 +246,13 @@ async fn a_batch_needs_a_ticket_for_its_own_body() {
 #[tokio::test]
 async fn when_the_client_leaves_what_is_left_of_its_batch_is_not_asked() {
     let sandbox = Sandbox::start().expect("sandbox");
-    // Half of the places are for batches.
+    // Half of the permits are for batches.
     let origin = Origin::builder().routes(&sandbox.routes()).env("RCPT_MAX_PROBES", "4");
     let origin = origin.start().await.expect("origin");
     let mut addresses = vec!["x@nomx.sandbox.test".to_owned()];
     addresses.extend((1..100).map(|n| format!("timeout+{n}@sandbox.test")));
     let mut lines = Lines::of(&origin, &addresses, false).await;
-    // The order is open: the address without a mail host can wait behind two that time out.
+    // The order is arbitrary: the address without a mail host may wait behind two that time out.
     lines.next().await.expect("an answer");
     assert!(in_flight(&origin).await <= 2);
     drop(lines);

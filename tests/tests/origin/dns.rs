@@ -1,4 +1,4 @@
-//! Decisions of DNS, against NSD, a real authoritative server (docs/trust.md, P9), and the addresses dialled
+//! Verdicts from DNS, against NSD, a real authoritative server (docs/trust.md, P9), and the addresses that are dialled
 //! afterwards.
 
 use std::{collections::BTreeMap, net::UdpSocket, time::Duration};

@@ -1,4 +1,4 @@
-//! No name leads origin to an address of special use, with any records (docs/trust.md, P4).
+//! No DNS records lead origin to a special-use address (docs/trust.md, P4).
 
 use std::{
     collections::BTreeMap,
@@ -31,13 +31,13 @@ const SPECIAL: [&str; 72] = [
     "fec0::1", "ff02::1", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
 ];
 
-/// Mail hosts that a domain may name in place of a name with addresses.
+/// Mail hosts that a domain may name by address.
 const TARGETS: [&str; 6] =
     ["localhost.", "127.0.0.1.", "10.0.0.1.", "2130706433.", "0x7f000001.", "metadata.internal."];
 
-/// For each special address: a mail host that has it, a domain that has it itself, a mail host that is an alias of one
-/// that has it, and a domain that is an alias of one whose mail host has it. Returns the zone and the domains, with the
-/// expected reason of each.
+/// Creates for each special address: a mail host that has it, a domain that has it itself, a mail host that is an alias
+/// of such a host, and a domain that is an alias of one with such a mail host. Returns the zone and the domains, with
+/// the expected reason of each.
 fn zone() -> (String, BTreeMap<String, Reason>) {
     let (mut zone, mut cases) = (String::new(), BTreeMap::new());
     for (n, address) in SPECIAL.iter().enumerate() {
@@ -66,7 +66,7 @@ fn everywhere(port: u16) -> SmtpServer {
     let listen = |any: &str| {
         SmtpServer::start(format!("{any}:{port}").parse().unwrap(), |_| Answer::accept())
     };
-    // Both families, save on a machine that has no IPv6.
+    // Listens on both families, except on a machine without IPv6.
     listen("[::]").or_else(|_| listen("0.0.0.0")).expect("a mail server")
 }
 
@@ -75,7 +75,7 @@ async fn origin(nameserver: SocketAddr, smtp_port: u16, allowed: &str) -> Arc<Or
         .env("RCPT_NAMESERVERS", nameserver.to_string())
         .env("RCPT_SMTP_PORT", smtp_port.to_string())
         .env("RCPT_ALLOW_NETWORKS", allowed)
-        // A session for each question: names of one machine would share one.
+        // A separate session for each probe: names of one machine would share one.
         .env("RCPT_SESSION_RECIPIENTS", "1");
     Arc::new(origin.start().await.expect("origin"))
 }
@@ -110,14 +110,14 @@ async fn of_more_than_two_hundred_ways_to_name_an_address_of_special_use_none_is
     let verdicts = probe_all(&guarded, cases.keys()).await;
     for (domain, reason) in &cases {
         let verdict = verdicts.get(domain).expect("a verdict");
-        // The stage: it did not come to a connection, not to a distant one either.
+        // The stage shows that no connection was made, not even to a distant address.
         assert_eq!((verdict.reason, verdict.stage), (*reason, Stage::Dns), "{domain}: {verdict:?}");
     }
     assert!(cases.len() >= 200, "{} cases", cases.len());
     println!("{} cases, {} connections", cases.len(), inside.sessions().len());
     assert_eq!(inside.sessions().len(), 0);
 
-    // That the server would have heard of one:
+    // The server would have received a connection:
     let unguarded = origin(nsd.address(), smtp_port, "127.0.0.0/8").await;
     let loopback = SPECIAL.iter().position(|address| *address == "127.0.0.1").expect("loopback");
     let verdict = unguarded.probe(&format!("someone@mx{loopback}.rcpt-tests.net")).await;
@@ -149,8 +149,8 @@ outer  A    127.0.0.40
     assert_eq!((outside.sessions().is_empty(), inside.sessions().len()), (false, 0));
 }
 
-/// A nameserver that gives 127.0.0.40 for each name when it is asked first and 127.0.0.41 ever after,
-/// with a TTL of 0: DNS rebinding.
+/// A nameserver that returns 127.0.0.40 for a name's first query and 127.0.0.41 afterwards, with a TTL of 0: DNS
+/// rebinding.
 fn rebinding_nameserver() -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = socket.local_addr().expect("an address");
@@ -178,7 +178,7 @@ fn rebinding_nameserver() -> SocketAddr {
     address
 }
 
-/// Name, type and class at the start of `octets`.
+/// Returns the name, type and class at the start of `octets`.
 fn question(octets: &[u8]) -> Option<&[u8]> {
     let name = octets.iter().position(|octet| *octet == 0)?;
     octets.get(..name + 5)

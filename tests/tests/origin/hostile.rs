@@ -1,4 +1,4 @@
-//! Hostile mail servers get their verdict in time and within limits of memory.
+//! Hostile mail servers get their verdict within the time limit and the memory limit.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,10 +13,10 @@ use rcpt_tests::{
 };
 use tokio::{task::JoinSet, time::Instant};
 
-/// The budget of 10 s, the half second that docs/trust.md, P2 leaves for the rest, and some for a busy machine.
+/// The budget of 10 s, half a second for the rest (docs/trust.md, P2), and a reserve for a busy machine.
 const IN_TIME: Duration = Duration::from_secs(13);
 const AT_ONCE: usize = 500;
-/// Greatest addition in bytes (docs/trust.md, P2).
+/// Greatest additional memory in bytes (docs/trust.md, P2).
 const MAY_ADD: u64 = 40 * 1024 * 1024;
 
 /// A server of each kind, and an origin for which `n.test` resolves to the nth of them.

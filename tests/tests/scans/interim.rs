@@ -1,4 +1,4 @@
-//! Results while a scan runs and after it was stopped: interim verdicts, and whether they may change.
+//! Results while a scan runs and after it was cancelled: interim verdicts, and whether they may change.
 
 use rcpt_tests::{Stack, people::send};
 use reqwest::Method;

@@ -1,4 +1,4 @@
-//! The promise: no checked address, no domain and no hash of one is stored anywhere, and in the queue it is sealed
+//! No checked address, no domain and no hash of one is stored anywhere, and in the queue they are sealed
 //! (docs/trust.md, S2).
 
 use std::{fs, path::Path};

@@ -1,4 +1,4 @@
-//! A scan as its client sees it, from the list to the results and to their end.
+//! The life of a scan as its client sees it, from the list to the results and their removal.
 
 use rcpt_tests::{Stack, people::send};
 use reqwest::Method;

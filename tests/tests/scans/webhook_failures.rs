@@ -162,7 +162,7 @@ async fn databases_that_hang_keep_no_other_from_its_deliveries() {
     edge.run_scheduled().await;
     edge.fail(&[]).await;
     assert_eq!(server.events(FINE).len(), 4);
-    // Each is waited for once.
+    // Each of the two is waited for once.
     let counts = edge.counts().await;
     assert!(counts.d1_statements < 1_000, "{counts:?}");
     let log = edge.process.log();

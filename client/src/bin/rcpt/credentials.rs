@@ -55,7 +55,7 @@ pub fn client(service: &Service, timeout: Duration) -> Result<Client, Failure> {
         ));
     };
     let client = builder.api_key(credentials.api_key).build()?;
-    // A key is never sent to another service than its own.
+    // A key is only sent to the service it belongs to.
     if client.url() == credentials.url {
         return Ok(client);
     }

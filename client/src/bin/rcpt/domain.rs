@@ -11,7 +11,7 @@ use crate::{
     output::print,
 };
 
-/// Requests the kind of one domain after the other; each counts as a check.
+/// Requests the kinds of the domains one after the other; each counts as a check.
 pub fn run(service: &Service, args: &args::Domain) -> Result<Ended, Failure> {
     let client = credentials::client(service, credentials::TIMEOUT)?;
     let as_json = args.json || !io::stdout().is_terminal();

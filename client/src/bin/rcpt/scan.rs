@@ -89,7 +89,7 @@ fn into_file(
     Ok(Ended::Good)
 }
 
-/// Replaces the extension: `list.csv` and `.verdicts.csv` make `list.verdicts.csv`.
+/// Replaces the extension: `list.csv` and `.verdicts.csv` become `list.verdicts.csv`.
 fn beside(file: &Path, end: &str) -> PathBuf {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     file.with_file_name(format!("{stem}{end}"))

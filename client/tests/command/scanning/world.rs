@@ -1,4 +1,4 @@
-//! A list, a service that holds the command to the API, and the command between them.
+//! A list, a service that enforces the API's rules, and the command under test.
 
 use std::{
     collections::BTreeMap,

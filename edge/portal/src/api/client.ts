@@ -29,8 +29,8 @@ export type Caller = "anyone" | "session" | { apiKey: string };
 /**
  * Calls one operation of the API, typed by its description.
  *
- * @throws {Problem} for anything but success. When the service no longer knows the session that was sent, the
- * session ends here.
+ * @throws {Problem} unless the call succeeds. If the service no longer knows the session that was sent, the session
+ * ends here.
  */
 export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   method: M,

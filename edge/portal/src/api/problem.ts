@@ -1,4 +1,4 @@
-// Calls that failed, and why.
+// Failed calls, and the reason.
 import type { components } from "./schema";
 
 /** `detail` of a 429 of the allowances. */

@@ -33,7 +33,7 @@ export default function SignIn() {
 
   const signIn = useSubmission(async () => {
     try {
-      // The page that was asked for follows from the session.
+      // The requested page follows from the session.
       session.start(
         await call("post", "/v1/auth/login", "anyone", {
           email: trimmed(email),
@@ -48,7 +48,7 @@ export default function SignIn() {
     }
   });
 
-  // Signed with the passkey; a device that didn’t verify its owner needs a code too.
+  // Signed with the passkey. If the device didn't verify its owner, a code is required too.
   const [used, setUsed] = useState<passkeys.UsedCredential>();
   const byPasskey = useSubmission(async () => {
     const credential = used ?? (await passkeys.use());

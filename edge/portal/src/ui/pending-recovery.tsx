@@ -1,4 +1,4 @@
-// The recovery of the account by the operator, while it can be stopped.
+// Shows a pending recovery of the account by the operator, and lets the owner stop it.
 import { type Schemas, call } from "../api/client";
 import { moment } from "../words/times";
 import { Form, useSubmission } from "./form";

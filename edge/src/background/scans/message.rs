@@ -68,7 +68,7 @@ impl ScanMessage {
     /// Seals the addresses.
     ///
     /// # Errors
-    /// [`Error::internal`] when there is no randomness or the text does not serialise.
+    /// [`Error::internal`] without random bytes, or if the text can't be serialised.
     pub fn seal(
         keys: &KeyRing,
         place: MessagePlace,
@@ -94,7 +94,7 @@ impl ScanMessage {
     /// Returns the message for the queue, to be delivered after `delay` seconds.
     ///
     /// # Errors
-    /// [`Error::internal`] when it does not serialise.
+    /// [`Error::internal`] if it can't be serialised.
     pub fn outgoing(&self, delay: u64) -> Result<OutgoingMessage, Error> {
         let text = serde_json::to_string(self)
             .map_err(|_| Error::internal("a message does not serialise"))?;

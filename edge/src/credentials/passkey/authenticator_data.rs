@@ -2,16 +2,16 @@
 
 use super::{cbor::CborReader, public_key::PublicKey};
 
-/// Bytes of the longest credential id (WebAuthn Level 3 §4).
+/// Greatest length of a credential id in bytes (WebAuthn Level 3 §4).
 pub const CREDENTIAL_ID_MAX: usize = 1_023;
 
-/// The statement of an authenticator about a ceremony, with its new credential.
+/// An authenticator's statement about a ceremony, with the new credential if there is one.
 #[derive(Debug)]
 pub struct AuthenticatorData<'a> {
     /// SHA-256 of the RP id.
     pub rp_id_hash: &'a [u8; 32],
     flags: u8,
-    /// 0 always where the authenticator counts nothing.
+    /// Number of signatures so far; always 0 if the authenticator doesn't count.
     pub counter: u32,
     pub credential: Option<AttestedCredential<'a>>,
 }
@@ -24,7 +24,7 @@ pub struct AttestedCredential<'a> {
 }
 
 impl<'a> AuthenticatorData<'a> {
-    /// Reads all of it; `None` where a byte is missing, left over, or of another form.
+    /// Parses the whole text; `None` if a byte is missing or left over, or the form is wrong.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let (rp_id_hash, rest) = bytes.split_first_chunk::<32>()?;
         let ([flags, counter @ ..], rest) = rest.split_first_chunk::<5>()?;
@@ -36,7 +36,7 @@ impl<'a> AuthenticatorData<'a> {
         };
         let mut reader = CborReader(rest);
         if data.has(0x40) {
-            // The model of the authenticator, which nothing here depends on.
+            // The model of the authenticator, which isn't used.
             let (_, rest) = rest.split_first_chunk::<16>()?;
             let (length, rest) = rest.split_first_chunk::<2>()?;
             let length = usize::from(u16::from_be_bytes(*length));
@@ -53,7 +53,7 @@ impl<'a> AuthenticatorData<'a> {
             extensions.map()?;
             reader.skip()?;
         }
-        // A backup without being eligible for it is a contradiction.
+        // A credential that isn't eligible for backup can't be backed up.
         let is_sound = reader.0.is_empty() && (data.is_backup_eligible() || !data.has(0x10));
         is_sound.then_some(data)
     }
@@ -62,24 +62,24 @@ impl<'a> AuthenticatorData<'a> {
         self.flags & flag != 0
     }
 
-    /// Somebody was there.
+    /// A person was present.
     pub fn is_present(&self) -> bool {
         self.has(0x01)
     }
 
-    /// The authenticator has verified that it's its owner.
+    /// The authenticator has verified its owner.
     pub fn is_verified(&self) -> bool {
         self.has(0x04)
     }
 
-    /// The passkey can be on several devices. It stays so for life.
+    /// The passkey can be on several devices. This never changes for a passkey.
     pub fn is_backup_eligible(&self) -> bool {
         self.has(0x08)
     }
 }
 
-/// The authenticator data within an attestation object. The statement is passed over: it says which model made the passkey,
-/// and every model is welcome.
+/// Returns the authenticator data within an attestation object. The attestation statement is skipped: it identifies the
+/// authenticator's model, and every model is accepted.
 pub fn attested(object: &[u8]) -> Option<&[u8]> {
     let mut reader = CborReader(object);
     let pairs = reader.map()?;

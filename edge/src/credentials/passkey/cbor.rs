@@ -1,14 +1,14 @@
-//! The little of CBOR (RFC 8949) that passkeys come in: definite lengths and shortest forms only, as CTAP2 prescribes.
+//! The subset of CBOR (RFC 8949) that passkeys use: definite lengths and shortest forms only, as CTAP2 prescribes.
 
-/// Levels that an item which is passed over may nest.
+/// Greatest nesting depth of a skipped item.
 const DEPTH_MAX: u8 = 4;
 
-/// Reads items one after the other. Every method returns `None` where the next item is another one, or is cut off.
+/// Reads items in order. Each method returns `None` if the next item has another type or is truncated.
 #[derive(Debug, Clone, Copy)]
 pub struct CborReader<'a>(pub &'a [u8]);
 
 impl<'a> CborReader<'a> {
-    /// Major type and argument of the next item.
+    /// Returns the major type and the argument of the next item.
     fn head(&mut self) -> Option<(u8, u64)> {
         let (first, rest) = self.0.split_first()?;
         let (major, short) = (first >> 5, first & 31);
@@ -23,7 +23,7 @@ impl<'a> CborReader<'a> {
         };
         let (bytes, rest) = rest.split_at_checked(length)?;
         let long = bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte));
-        // The bits of a float are no number.
+        // The bits of a float aren't an integer.
         let is_shortest = long >= least || major == 7;
         self.0 = rest;
         is_shortest.then_some((major, if length == 0 { short.into() } else { long }))
@@ -58,12 +58,12 @@ impl<'a> CborReader<'a> {
         std::str::from_utf8(self.string(3)?).ok()
     }
 
-    /// The number of pairs of a map, which follow.
+    /// Returns the number of pairs in a map; the pairs follow.
     pub fn map(&mut self) -> Option<u64> {
         self.of(5)
     }
 
-    /// Passes over an item of any kind.
+    /// Skips an item of any type.
     pub fn skip(&mut self) -> Option<()> {
         self.skip_within(DEPTH_MAX)
     }
@@ -75,13 +75,13 @@ impl<'a> CborReader<'a> {
             2 | 3 => return self.string(major).map(drop),
             4 => argument,
             5 => argument.checked_mul(2)?,
-            // A tag: none is in use here.
+            // A tag: passkeys use none.
             6 => return None,
             _ => 0,
         };
         *self = ahead;
         let depth = if items > 0 { depth.checked_sub(1)? } else { depth };
-        // Each item takes a byte at least: the end of the input ends the loop.
+        // Each item takes at least a byte, so the end of the input ends the loop.
         for _ in 0..items {
             self.skip_within(depth)?;
         }

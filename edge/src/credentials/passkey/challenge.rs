@@ -1,5 +1,5 @@
-//! Challenges of passkeys: nothing is stored until one was answered. The time, random bytes, and a MAC over both and over the
-//! purpose.
+//! Challenges for passkeys: the time, random bytes, and a MAC over both and over the purpose. Nothing is stored before
+//! a challenge is answered.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::Mac as _;
@@ -8,21 +8,21 @@ use sha2::{Digest as _, Sha256};
 
 use crate::credentials::session::Session;
 
-/// Seconds in which a challenge can be answered.
+/// Seconds for which a challenge can be answered.
 pub const CHALLENGE_TTL: u64 = 5 * 60;
 pub const RANDOM_BYTES: usize = 24;
 const TIME_BYTES: usize = 8;
 
-/// The operation that a challenge is for.
+/// The operation for which a challenge was issued.
 #[derive(Debug, Clone, Copy)]
 pub enum ChallengePurpose {
     SignIn,
-    /// A new passkey, in the session that has shown the password for it.
+    /// Adding a passkey, in the session in which the password was presented.
     Registration(Session),
 }
 
 impl ChallengePurpose {
-    /// Returns a challenge of this second in base64url.
+    /// Returns a new challenge, issued now, in base64url.
     pub fn challenge(self, keys: &KeyRing, now: u64, random: [u8; RANDOM_BYTES]) -> String {
         let head = [&now.to_be_bytes()[..], &random].concat();
         let mut mac = keys.signing_mac();
@@ -31,7 +31,7 @@ impl ChallengePurpose {
         URL_SAFE_NO_PAD.encode([head.as_slice(), &tag].concat())
     }
 
-    /// Returns whether a challenge is one of these and young enough.
+    /// Returns whether a challenge was issued by this service for this purpose and hasn't expired.
     pub fn is_answered_by(self, keys: &KeyRing, now: u64, challenge: &[u8]) -> bool {
         let Some((head, tag)) = challenge.split_at_checked(TIME_BYTES + RANDOM_BYTES) else {
             return false;
@@ -42,7 +42,7 @@ impl ChallengePurpose {
             self.feed(&mut mac, head);
             mac.verify_slice(tag).is_ok()
         });
-        // Another isolate's clock may be a second ahead.
+        // The clock of another isolate may be a second ahead.
         is_genuine && at <= now.saturating_add(5) && now < at.saturating_add(CHALLENGE_TTL)
     }
 
@@ -59,7 +59,7 @@ impl ChallengePurpose {
     }
 }
 
-/// Under which a challenge that was answered is remembered.
+/// Returns the name under which an answered challenge is stored.
 pub fn name_of(challenge: &[u8]) -> String {
     hex::encode(Sha256::digest(challenge))
 }

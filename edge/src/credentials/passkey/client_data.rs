@@ -1,9 +1,10 @@
-//! The client's half of a passkey ceremony (WebAuthn Level 3 §5.8.1): which challenge was answered, where, and for whom.
+//! The client's half of a passkey ceremony (WebAuthn Level 3 §5.8.1): the answered challenge, the page's origin, and
+//! the type of the ceremony.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::Deserialize;
 
-/// The ceremony that a client data is of.
+/// Type of a ceremony.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ceremony {
     Create,
@@ -19,8 +20,8 @@ struct ClientData {
     cross_origin: bool,
 }
 
-/// Returns the challenge that a browser answered for the portal; `None` for another ceremony or origin, and from within
-/// another site's page.
+/// Returns the challenge that a browser answered for the portal. Returns `None` for another ceremony or origin, and if
+/// the page was embedded in another site's page.
 pub fn challenge_of(json: &[u8], ceremony: Ceremony, origin: &str) -> Option<Vec<u8>> {
     let data: ClientData = serde_json::from_slice(json).ok()?;
     let r#type = match ceremony {

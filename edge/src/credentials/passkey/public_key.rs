@@ -1,38 +1,38 @@
-//! The public key of a passkey: read from its COSE form (RFC 9052), stored as a JWK (RFC 7517), and the form that the runtime
-//! wants its signatures in.
+//! The public key of a passkey: parsed from its COSE form (RFC 9052) and stored as a JWK (RFC 7517). Also converts
+//! signatures to the form that the runtime verifies.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 
 use super::cbor::CborReader;
 
-/// ECDSA over P-256 with SHA-256, and RSASSA-PKCS1-v1_5 with SHA-256 (COSE's registry).
+/// Algorithm numbers in COSE's registry: ECDSA over P-256 with SHA-256, and RSASSA-PKCS1-v1_5 with SHA-256.
 pub const ALGORITHMS: [i64; 2] = [ES256, RS256];
 const ES256: i64 = -7;
 const RS256: i64 = -257;
-/// Bytes of a coordinate, and of each half of a signature.
+/// Bytes of a coordinate and of each half of a signature.
 const P256_BYTES: usize = 32;
-/// Bytes of an RSA modulus: 2,048 to 4,096 bits.
+/// Length of an RSA modulus in bytes: 2,048 to 4,096 bits.
 const MODULUS: std::ops::RangeInclusive<usize> = 256..=512;
-/// Bytes of an RSA exponent, which is 65537 in practice.
+/// Greatest length of an RSA exponent in bytes; in practice the exponent is 65537.
 const EXPONENT: std::ops::RangeInclusive<usize> = 1..=4;
 
 /// A public key as a JWK.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKey(String);
 
-/// The parameters of a COSE key that matter here, by their labels.
+/// The parameters of a COSE key that are used, by label.
 #[derive(Default)]
 struct CoseKey<'a> {
     kind: Option<i64>,
     algorithm: Option<i64>,
     /// Label -1 of an EC key.
     curve: Option<i64>,
-    /// Labels -1, -2 and -3, where they are byte strings.
+    /// Labels -1, -2 and -3, if they are byte strings.
     strings: [Option<&'a [u8]>; 3],
 }
 
 impl PublicKey {
-    /// Reads one COSE key. `None` for another algorithm, a parameter too many, twice or of another form.
+    /// Parses one COSE key. Returns `None` for another algorithm, and for an unknown, repeated or malformed parameter.
     pub fn read(reader: &mut CborReader<'_>) -> Option<Self> {
         let mut key = CoseKey::default();
         let pairs = reader.map()?;
@@ -72,12 +72,13 @@ impl PublicKey {
         }
     }
 
-    /// A key that was stored.
+    /// A stored key.
     pub const fn stored(jwk: String) -> Self {
         Self(jwk)
     }
 
-    /// The base point of the curve, for the same work where there is no passkey. The result is never believed.
+    /// Returns the curve's base point, so that the same work can be done when there is no passkey. Its result is
+    /// ignored.
     pub fn base_point() -> Self {
         Self(
             r#"{"kty":"EC","crv":"P-256","x":"axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY","y":"T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU"}"#
@@ -89,7 +90,8 @@ impl PublicKey {
         &self.0
     }
 
-    /// A signature in the form that the runtime verifies: of ECDSA both numbers in 32 bytes each, from DER (RFC 3279 §2.2.3).
+    /// Returns a signature in the form that the runtime verifies. An ECDSA signature is converted from DER (RFC 3279
+    /// §2.2.3) to two numbers of 32 bytes each.
     pub fn signature(&self, presented: &[u8]) -> Option<Vec<u8>> {
         if self.0.starts_with(r#"{"kty":"RSA""#) {
             return Some(presented.to_vec());
@@ -102,14 +104,14 @@ impl PublicKey {
     }
 }
 
-/// The content of a DER item of this tag and of less than 128 bytes, and what follows it.
+/// Returns the content of a DER item with this tag and less than 128 bytes, and the rest of the input.
 fn der(tag: u8, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let [found, length, rest @ ..] = bytes else { return None };
     let is_it = *found == tag && *length < 128;
     is_it.then(|| rest.split_at_checked(usize::from(*length)))?
 }
 
-/// A positive number in its shortest form, in 32 bytes.
+/// Returns a positive number, encoded in its shortest form, as 32 bytes.
 fn p256_number(integer: &[u8]) -> Option<[u8; P256_BYTES]> {
     let digits = match integer {
         [0, digits @ ..] if digits.first().is_some_and(|first| *first >= 128) => digits,

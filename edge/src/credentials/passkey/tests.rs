@@ -1,4 +1,5 @@
-//! WebAuthn's published test vectors (Level 3, "Test Vectors"): what is accepted is accepted whole, and nothing that differs by a bit.
+//! WebAuthn's published test vectors (Level 3, "Test Vectors"): accepted as they are, and rejected after a change of
+//! any bit.
 
 use ring::signature::{
     ECDSA_P256_SHA256_FIXED, RSA_PKCS1_2048_8192_SHA256, RsaPublicKeyComponents, UnparsedPublicKey,
@@ -69,10 +70,10 @@ fn verifies(key: &PublicKey, presented: &[u8], signed: &[u8]) -> bool {
     key.verify(&RSA_PKCS1_2048_8192_SHA256, signed, &signature).is_ok()
 }
 
-/// Of these algorithms the portal offers none.
+/// The portal offers none of these algorithms.
 const OTHER_ALGORITHMS: [&str; 4] =
     ["packed-es384", "packed-es512", "packed-eddsa", "packed-ed448"];
-/// Made within another site's page.
+/// Created within another site's page.
 const ELSEWHERE: [&str; 2] = ["none-es256-crossOrigin", "none-es256-topOrigin"];
 
 #[test]
@@ -106,7 +107,7 @@ fn every_vector_of_an_offered_algorithm_passes_and_no_other_one() {
         let client_data = bytes(&made.client_data);
         let challenge = challenge_of(&client_data, Ceremony::Create, "https://example.org");
         assert_eq!(challenge.map(hex::encode), Some(made.challenge), "{name}");
-        // Only the owner's verification is demanded in addition.
+        // In addition, only the verification of the owner is required.
         let is_verified = object
             .windows(33)
             .any(|part| part[..4] == [0xbf, 0xab, 0xc3, 0x74] && part[32] & 4 != 0);
@@ -141,7 +142,8 @@ fn nothing_that_is_cut_off_or_goes_on_is_read() {
     }
 }
 
-/// Every bit of a registration and a sign-in, one at a time: it fails somewhere, or leaves another key or another id.
+/// Flips every bit of a registration and a sign-in, one at a time: each must fail, or result in another key or another
+/// id.
 #[test]
 fn no_bit_can_be_changed_unnoticed() {
     let Vector { registration: made, authentication: used, .. } =

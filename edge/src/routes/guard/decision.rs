@@ -37,8 +37,9 @@ pub struct DecisionRequest {
 
 /// Decide about a sign-up
 ///
-/// Checks an address and answers by your policy, before its deadline. Anything that can't be found out in time is `allow`: our own failure,
-/// or a used-up allowance, turns nobody away. It counts as a check, unless one of your own lists decides.
+/// Checks an address and answers by your policy, before its deadline. If no decision is reached in time, it is `allow`:
+/// neither a failure of the service nor a used-up allowance rejects anybody. It counts as a check, unless one of your
+/// own lists decides.
 #[utoipa::path(
     post, path = "/v1/guard/decide", tag = "Guard", operation_id = "decide",
     request_body = DecisionRequest,

@@ -33,20 +33,20 @@ use crate::{
 /// Greatest length of a `webhook-id` in characters.
 const ID_MAX: usize = 255;
 
-/// The call of the hook, as far as it is looked at.
+/// The call of the hook, with only the members that are used.
 #[derive(Deserialize, ToSchema)]
 pub struct SupabaseCall {
     user: SupabaseUser,
 }
 
-/// The user that is to be made, as far as it is looked at.
+/// The user to be created, with only the members that are used.
 #[derive(Deserialize, ToSchema)]
 pub struct SupabaseUser {
     #[serde(default)]
     email: Option<String>,
 }
 
-/// `{}`: the sign-up goes on.
+/// `{}`: the sign-up continues.
 #[derive(Debug, Default, Serialize, ToSchema)]
 pub struct SupabaseAnswer {
     /// The sign-up is refused.
@@ -75,9 +75,9 @@ impl SupabaseAnswer {
 
 /// The hook for Supabase
 ///
-/// Set it in Supabase under *Authentication, Hooks, Before User Created*, with the path and secret of `GET /v1/guard`. A call that is
-/// signed is always answered 200, and the sign-up goes on wherever an address couldn't be decided about in time. It counts as a check
-/// of your plan.
+/// Set it in Supabase under *Authentication, Hooks, Before User Created*, with the path and secret of `GET /v1/guard`.
+/// A signed call always gets 200, and the sign-up continues if no decision is reached in time. It counts as a check of
+/// your plan.
 #[utoipa::path(
     post, path = "/v1/guard/hooks/supabase/{hook}", tag = "Guard", operation_id = "supabaseHook",
     request_body = SupabaseCall,

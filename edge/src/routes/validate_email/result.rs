@@ -34,8 +34,8 @@ pub struct ValidationResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub details: Option<Details>,
-    /// `true` when the verdict wasn't there by `deadline_ms`: `status` is `smtp_timeout`, the check goes on, and the same request
-    /// with its `Idempotency-Key` gives the verdict later. Absent otherwise.
+    /// `true` if the verdict hadn't arrived by `deadline_ms`: `status` is `smtp_timeout`, the check continues, and the
+    /// same request with its `Idempotency-Key` returns the verdict later. Absent otherwise.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub pending: Option<bool>,

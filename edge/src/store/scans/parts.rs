@@ -48,8 +48,7 @@ pub struct WrittenPart {
 }
 
 impl WrittenPart {
-    /// Returns whether no comparison of the part is left: then a repeated part isn't compared
-    /// either.
+    /// Returns whether the part's comparisons are used up. A repeated part isn't compared then either.
     pub const fn is_used_up(&self) -> bool {
         self.comparisons >= MOST_COMPARISONS
     }

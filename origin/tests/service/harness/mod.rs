@@ -75,8 +75,7 @@ impl MailServer {
     }
 }
 
-/// Answers commands until the client leaves, or sends STARTTLS: then the caller must answer, and
-/// `true` is returned.
+/// Answers commands until the client leaves or sends STARTTLS; in that case returns `true`, and the caller must answer.
 pub async fn obey<S>(stream: &mut BufReader<S>, extensions: &str, mail: &str, rcpt: &str) -> bool
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,

@@ -1,5 +1,5 @@
-//! A small internet whose domains are at well-known operators: a nameserver, and mail servers on all of 127/8 that
-//! answer by the recipient's domain.
+//! A simulated Internet whose domains belong to well-known operators: a nameserver, and mail servers on all of 127/8
+//! that answer by the recipient's domain.
 
 use std::{
     collections::HashMap,
@@ -33,16 +33,16 @@ const GOOGLE: Ipv4Addr = Ipv4Addr::new(127, 0, 1, 1);
 /// Replies of the mail servers at RCPT by the recipient's domain, and their delay.
 pub struct World {
     pub refusals: Mutex<HashMap<String, &'static str>>,
-    /// Each domain's own host, at an address of its own: Microsoft's way.
+    /// Each domain has its own host with its own address, as at Microsoft.
     pub own_hosts: bool,
     pub delay: Duration,
     /// Port of the mail servers.
     port: u16,
-    /// Connections so far.
+    /// Number of connections so far.
     pub accepted: AtomicUsize,
-    /// The most that were open when one was accepted, where that is looked at.
+    /// Highest number of open connections seen when one was accepted, if recorded.
     pub most_open: AtomicUsize,
-    /// Recipients refused in each session.
+    /// Number of recipients refused in each session.
     pub refused: Mutex<Vec<usize>>,
     running: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -57,7 +57,8 @@ impl Drop for World {
 pub struct Settings {
     pub own_hosts: bool,
     pub delay: Duration,
-    /// Looks at [`World::open`] when a connection is accepted. It takes twenty milliseconds, in which no other is.
+    /// Reads [`World::open`] when a connection is accepted. This takes twenty milliseconds, in which no other
+    /// connection is accepted.
     pub watches_open: bool,
 }
 
@@ -108,8 +109,9 @@ impl World {
         (world, environment)
     }
 
-    /// Connections that origin holds open, from the kernel's view of origin's ends: it knows of a farewell before the
-    /// server reads it. The table is read a page at a time, and a changing entry may occur twice.
+    /// Returns the number of connections that origin holds open, from the kernel's view of origin's ends, which
+    /// includes a closing before the server reads it. The table is read a page at a time, and a changing entry may
+    /// occur twice.
     pub fn open(&self) -> usize {
         [(); 3].map(|()| self.open_in_table()).into_iter().min().unwrap_or_default()
     }
@@ -205,7 +207,8 @@ impl World {
     }
 }
 
-/// Google's hosts have one address, one machine bears `named.org`'s, and all others have their own.
+/// Google's hosts share one address, one machine serves all names of `named.org`, and all other hosts have their own
+/// address.
 fn address_of(host: &str) -> Ipv4Addr {
     if host.contains("google") {
         return GOOGLE;

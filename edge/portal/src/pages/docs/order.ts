@@ -1,4 +1,4 @@
-// The order in which the reference is read: what programs call first, the account's own operations after.
+// The order of operations in the reference: those that programs call first, then those of the account itself.
 import { type Document, type Endpoint, byTag } from "./document";
 
 /** Tags that programs need; all others come after the basics, folded. */

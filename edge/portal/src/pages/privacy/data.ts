@@ -22,7 +22,7 @@ export const KEPT: readonly Kept[] = [
     until: "you delete the account",
   },
   {
-    row: "addresses and domains that an operator decided about",
+    row: "an operator's decisions about addresses and domains",
     what: "Exceptions for an address or a domain",
     how: "A keyed hash of an address that may sign up although another spelling of it has an account. Domains whose new accounts get no welcome checks.",
     until: "we take the exception back",
@@ -46,13 +46,13 @@ export const KEPT: readonly Kept[] = [
     until: "you remove the passkey or delete the account",
   },
   {
-    row: "challenges that passkeys have answered",
+    row: "answered passkey challenges",
     what: "Used sign-in challenges",
     how: "The hash of a random number, so that a sign-in can’t be repeated. It names nobody.",
     until: "ten minutes after the sign-in",
   },
   {
-    row: "what operators and their programs did",
+    row: "actions of operators and their programs",
     what: "What we did to your account",
     how: "For example, a plan that was set or an account that was deactivated: when, by whom and why. No address.",
     until: "the service ends, because it shows who did what",
@@ -82,7 +82,7 @@ export const KEPT: readonly Kept[] = [
     until: "they’re used or expire",
   },
   {
-    row: "reset links that were asked for",
+    row: "requested reset links",
     what: "Requests for a reset link",
     how: "The email address that was typed, whether or not it has an account.",
     until: "the email has been sent, an hour at most",
@@ -119,7 +119,7 @@ export const KEPT: readonly Kept[] = [
     until: "you delete the account",
   },
   {
-    row: "tokens of Turnstile, where it is set up",
+    row: "Turnstile tokens, if it is set up",
     what: "The answer of Cloudflare Turnstile",
     how: "Only where sign-up uses Turnstile. It isn’t stored: we pass it to Cloudflare, without your address.",
     until: "Cloudflare has checked it",
@@ -173,13 +173,13 @@ export const KEPT: readonly Kept[] = [
     until: "30 days have passed",
   },
   {
-    row: "what a deleted account had used",
+    row: "usage of deleted accounts",
     what: "After you delete your account",
     how: "A keyed hash of its email address with what it had used. Otherwise, signing up again would refill an allowance.",
     until: "30 days have passed",
   },
   {
-    row: "log lines of what is done to accounts",
+    row: "log lines about accounts",
     what: "Logs of sign-ins and settings",
     how: "The time, your account’s number, what was tried and how it ended; before you’re signed in, also a keyed hash of your network. So an attack on your account can be found. Checks are logged without an account.",
     until: "our logs expire",
@@ -191,19 +191,19 @@ export const KEPT: readonly Kept[] = [
     until: "an hour has passed",
   },
   {
-    row: "what a restarted origin should know: refused recipients of the hour by group and account, lowered rates, source addresses that rest, catch-all domains",
+    row: "knowledge for a restarted origin: refused recipients of the hour by group and account, lowered rates, resting source addresses, catch-all domains",
     what: "A server’s memory over a restart",
     how: "Counts of refusals under a keyed hash of your account, and facts about mail servers under keyed hashes. It’s in memory, in no file.",
     until: "the server stops",
   },
   {
-    row: "how many recipients of each account exist, in its last answers",
+    row: "share of existing recipients in each account's last answers",
     what: "How many of the addresses you check exist",
     how: "Two numbers under a keyed hash of your account, in memory only: so an account that guesses addresses gets nobody else blocked.",
     until: "a day without a check has passed",
   },
   {
-    row: "what is known of mail hosts, DNS answers, idle sessions",
+    row: "knowledge about mail hosts, DNS answers, idle sessions",
     what: "Mail servers",
     how: "How a domain’s mail servers behaved, in memory only.",
     until: "it’s out of date",
