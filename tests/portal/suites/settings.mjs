@@ -186,41 +186,46 @@ export function suite(world) {
     assert.equal((await reader.stack.api("POST", "/v1/auth/login", { body })).status, 200);
   });
 
-  world.test("an undo takes the authenticator's digits, and a recovery code uses up no attempt", async (reader) => {
-    const account = await world.securedAccount();
-    const { stack } = reader;
-    // Turned on more than a week ago.
-    await stack.sql("DELETE FROM former_credentials");
-    const fresh = world.newEmail();
-    const [spare, code] = account.recoveryCodes;
-    const headers = { Authorization: `Bearer ${account.token}` };
-    const body = { email: fresh, password: PASSWORD, totp_code: code };
-    assert.equal((await stack.api("POST", "/v1/auth/change-email", { headers, body })).status, 202);
-    const token = new URL((await stack.mail(fresh)).text.match(/^http.*\?token=.*$/m)[0]).searchParams.get("token");
-    const confirmation = { body: { token, password: PASSWORD } };
-    assert.equal((await stack.api("POST", "/v1/auth/confirm-email", confirmation)).status, 200);
-    let link;
-    await eventually("the previous address has its link", async () => {
-      const mails = await Promise.all([1, 2, 3, 4].map((nth) => stack.mail(account.email, nth)));
-      link = mails.map(({ text }) => text.match(/^http.*\/address-changed\?token=.*$/m)?.[0]).find(Boolean);
-      return link !== undefined;
-    });
-    await reader.open(link);
-    await reader.fill({ "Password before the change": PASSWORD, "New password": FRESH });
-    await reader.press("Undo the change");
-    await reader.field("Code").waitFor();
-    await reader.accessible("undo with code");
-    assert.match(await reader.description("Code"), /Recovery codes don’t work here/);
-    const calls = [];
-    reader.page.on("request", (request) => calls.push(request.url()));
-    await reader.fill({ Code: spare });
-    await reader.press("Undo the change");
-    await reader.sees("Enter the 6 digits from your app.");
-    assert.deepEqual(calls, [], "no attempt is used up");
-    await reader.fill({ Code: await account.authenticator.wrongCode() });
-    await reader.press("Undo the change");
-    await reader.sees("That code is wrong, too old or has been used");
-  });
+  world.test(
+    "an undo takes the authenticator's digits, and a recovery code uses up no attempt",
+    async (reader) => {
+      const account = await world.securedAccount();
+      const { stack } = reader;
+      // Turned on more than a week ago.
+      await stack.sql("DELETE FROM former_credentials");
+      const fresh = world.newEmail();
+      const [spare, code] = account.recoveryCodes;
+      const headers = { Authorization: `Bearer ${account.token}` };
+      const body = { email: fresh, password: PASSWORD, totp_code: code };
+      assert.equal((await stack.api("POST", "/v1/auth/change-email", { headers, body })).status, 202);
+      const token = new URL((await stack.mail(fresh)).text.match(/^http.*\?token=.*$/m)[0]).searchParams.get(
+        "token",
+      );
+      const confirmation = { body: { token, password: PASSWORD } };
+      assert.equal((await stack.api("POST", "/v1/auth/confirm-email", confirmation)).status, 200);
+      let link;
+      await eventually("the previous address has its link", async () => {
+        const mails = await Promise.all([1, 2, 3, 4].map((nth) => stack.mail(account.email, nth)));
+        link = mails.map(({ text }) => text.match(/^http.*\/address-changed\?token=.*$/m)?.[0]).find(Boolean);
+        return link !== undefined;
+      });
+      await reader.open(link);
+      await reader.fill({ "Password before the change": PASSWORD, "New password": FRESH });
+      await reader.press("Undo the change");
+      await reader.field("Code").waitFor();
+      await reader.accessible("undo with code");
+      assert.match(await reader.description("Code"), /Recovery codes don’t work here/);
+      const calls = [];
+      reader.page.on("request", (request) => calls.push(request.url()));
+      await reader.fill({ Code: spare });
+      await reader.press("Undo the change");
+      await reader.sees("Enter the 6 digits from your app.");
+      assert.deepEqual(calls, [], "no attempt is used up");
+      await reader.fill({ Code: await account.authenticator.wrongCode() });
+      await reader.press("Undo the change");
+      await reader.sees("That code is wrong, too old or has been used");
+    },
+  );
 
   world.test("signing out everywhere ends every session", async (reader) => {
     const account = await world.account();
