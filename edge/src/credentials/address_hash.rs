@@ -104,12 +104,20 @@ fn mac_of(mut mac: Hmac<Sha256>, purpose: &str, text: &str) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
-    use super::{AccountHash, of_checked, of_tenant};
+    use super::{AccountHash, of_checked, of_tenant, undo_token};
     use crate::account::{AccountAddress, AccountId};
     use rcpt_shared::{Address, KeyRing};
 
     fn secret(letter: &str) -> KeyRing {
         KeyRing::parse(&format!("k:{}", letter.repeat(43))).unwrap()
+    }
+
+    #[test]
+    fn each_email_about_a_change_has_the_same_token_and_another_change_or_secret_another() {
+        let token = |letter, change| undo_token(&secret(letter), change);
+        assert_eq!(token("w", "change"), token("w", "change"));
+        assert_ne!(token("w", "change"), token("w", "changf"));
+        assert_ne!(token("w", "change"), token("v", "change"));
     }
 
     #[test]

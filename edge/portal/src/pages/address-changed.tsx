@@ -24,7 +24,7 @@ export default function AddressChanged() {
       <Page key="undone" title="The change has been undone" layout="narrow">
         <Lead>
           Your account has this address and your new password, and every session has ended. Sign in, then
-          replace the API key: someone else may have seen it.
+          replace the API key: someone else may have seen it. Check the webhook and the sign-up guard, too.
         </Lead>
         <Actions>
           <LinkButton href="/sign-in" kind="primary">
