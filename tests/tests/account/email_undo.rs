@@ -266,7 +266,7 @@ async fn an_undone_change_is_finished_though_its_time_is_over() {
 
 #[tokio::test]
 async fn a_request_beyond_the_emails_of_an_address_changes_nothing() {
-    let edge = Edge::builder().start().await.unwrap();
+    let edge = Edge::builder().throttled().start().await.unwrap();
     let account = edge.account().await;
     let new = edge.new_email();
     let (mut replies, mut token) = (Vec::new(), String::new());
