@@ -192,7 +192,10 @@ export function suite(world) {
       const account = await world.securedAccount();
       const { stack } = reader;
       // Turned on more than a week ago.
-      await stack.sql("DELETE FROM former_credentials");
+      await stack.sql(
+        "DELETE FROM former_credentials WHERE account_id = (SELECT id FROM accounts WHERE email = ?)",
+        account.email,
+      );
       const fresh = world.newEmail();
       const [spare, code] = account.recoveryCodes;
       const headers = { Authorization: `Bearer ${account.token}` };
@@ -204,11 +207,9 @@ export function suite(world) {
       const confirmation = { body: { token, password: PASSWORD } };
       assert.equal((await stack.api("POST", "/v1/auth/confirm-email", confirmation)).status, 200);
       let link;
-      await eventually("the previous address has its link", async () => {
-        const mails = await Promise.all([1, 2, 3, 4].map((nth) => stack.mail(account.email, nth)));
-        link = mails.map(({ text }) => text.match(/^http.*\/address-changed\?token=.*$/m)?.[0]).find(Boolean);
-        return link !== undefined;
-      });
+      for (let nth = 1; link === undefined; nth++) {
+        link = (await stack.mail(account.email, nth)).text.match(/^http.*\/address-changed\?token=.*$/m)?.[0];
+      }
       await reader.open(link);
       await reader.fill({ "Password before the change": PASSWORD, "New password": FRESH });
       await reader.press("Undo the change");
