@@ -29,9 +29,8 @@ export function Basics({ children }: { children: ComponentChildren }) {
             events and your quota.
           </p>
           <p>
-            Account endpoints need a session token instead, in <code>Authorization: Bearer …</code>. You get
-            one by signing in. It expires after 12 hours, after two hours without use, or when the password
-            changes.
+            Account endpoints need a session token instead, in <code>Authorization: Bearer …</code>. Sign in
+            to get one. It ends after 12 hours, two hours without use, or when the password changes.
           </p>
           <h3 id="errors">Errors</h3>
           <p>
@@ -40,7 +39,7 @@ export function Basics({ children }: { children: ComponentChildren }) {
             <code>doc_url</code> that leads to its row below.
           </p>
           <p>
-            Every response has an <code>X-Request-Id</code>. Quote it if something is wrong on our side.
+            Every response has an <code>X-Request-Id</code>. Quote it when you report a problem.
           </p>
           <h3 id="limits">Limits</h3>
           <p>
