@@ -35,7 +35,7 @@ export default function Guard() {
   return (
     <Page
       title="Sign-up guard"
-      lead="Keeps unwanted addresses out of your sign-up form. If an address can’t be checked in time, the sign-up goes on."
+      lead="Keeps unwanted addresses out of your sign-up form. If an address can’t be checked in time, the sign-up continues."
     >
       <Loaded resource={policy} skeleton={["block", "block"]} what="your policy">
         {(loaded) => (
