@@ -43,7 +43,8 @@ records
   audit [EMAIL]                the last 50 actions of operators, on all accounts or on one
   secrets                      how many accounts depend on each address and TOTP secret
   directory                    accounts that can't be signed in to, because the directory of addresses
-                               has lost them or names another one, and addresses of no account;
+                               has lost them, has another address for them or names another one, and
+                               addresses of no account;
                                --mend enters those that are missing
 
 options
@@ -455,10 +456,17 @@ async function* pages(database, key, columns, from) {
 }
 
 /** Compares the directory with the accounts, and enters those that are missing where that is asked for. */
+/** Whether two hashes are of two addresses. While a secret is being replaced, one address has two hashes. */
+function differs(one, other) {
+  const [[kid], [otherKid]] = [one.split("."), other.split(".")];
+  return kid === otherKid && one !== other;
+}
+
 async function directory() {
   const [named, places] = [new Map(), new Map()];
   for await (const row of pages(first, "address_hash", "address_hash, account_id", "addresses WHERE confirmed = 1 AND reserved_until IS NULL")) {
-    named.set(row.account_id, row.address_hash);
+    // Two while the address is being changed.
+    named.set(row.account_id, [row.address_hash, ...(named.get(row.account_id) ?? [])]);
     places.set(row.address_hash, row.account_id);
   }
   const [wrong, lost] = [[], []];
@@ -466,8 +474,11 @@ async function directory() {
     const columns = "id, email, address_hash";
     for await (const account of pages(database, "id", columns, "accounts WHERE confirmed_at IS NOT NULL")) {
       const { id, email, address_hash } = account;
-      // By its id: the hash may be under another secret, while one is being replaced.
-      if (named.delete(id)) continue;
+      const hashes = named.get(id);
+      if (named.delete(id)) {
+        if (hashes.every((hash) => differs(hash, address_hash))) wrong.push({ id, database, email, directory: "has another address for it" });
+        continue;
+      }
       const other = places.get(address_hash);
       if (other === undefined) lost.push(account);
       wrong.push({ id, database, email, directory: other ? `names ${other}` : isMending ? "entered" : "has lost it" });

@@ -31,6 +31,23 @@ pub async fn operated() -> MappedMutexGuard<'static, Operated> {
     MutexGuard::map(free, |operated| operated.as_mut().unwrap())
 }
 
+/// Runs the command on the databases of a service. Returns the exit code, standard output and
+/// standard error; `environment` is added to the tests' own variables.
+pub async fn run_admin(
+    edge: &Edge,
+    environment: &[(&str, &str)],
+    words: &[&str],
+) -> (i32, String, String) {
+    let mut command = Command::new("node");
+    command.arg("devtools/operator/admin.mjs");
+    command.current_dir(folder::repository()).env("NO_COLOR", "1");
+    command.envs(environment.iter().copied());
+    command.arg("--persist-to").arg(edge.state()).args(words);
+    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+}
+
 impl Operated {
     /// Exit code, standard output, standard error.
     pub async fn admin(&self, words: &[&str]) -> (i32, String, String) {
@@ -44,14 +61,7 @@ impl Operated {
         environment: &[(&str, &str)],
         words: &[&str],
     ) -> (i32, String, String) {
-        let mut command = Command::new("node");
-        command.arg("devtools/operator/admin.mjs");
-        command.current_dir(folder::repository()).env("NO_COLOR", "1");
-        command.envs(environment.iter().copied());
-        command.arg("--persist-to").arg(self.edge.state()).args(words);
-        let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+        run_admin(&self.edge, environment, words).await
     }
 
     /// Returns the standard output of an action that must succeed.

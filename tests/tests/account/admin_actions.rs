@@ -176,12 +176,16 @@ async fn the_size_of_a_plan_is_changed_in_every_database_and_leaves_a_record() {
 async fn accounts_that_the_directory_has_lost_are_shown_and_entered_again() {
     let service = operated().await;
     let edge = &service.edge;
-    let (lost, other) = (edge.account().await, edge.account().await);
+    let (lost, other, moved) = (edge.account().await, edge.account().await, edge.account().await);
     let (lost_id, other_id) = (edge.id(&lost.email).await, edge.id(&other.email).await);
+    let moved_id = edge.id(&moved.email).await;
     edge.sql("DELETE FROM addresses WHERE account_id = ?", &[lost_id.as_str().into()]).await;
     let renamed = "UPDATE addresses SET account_id = ?2 WHERE account_id = ?1";
     let nobody = "00ffffffffffffff";
     edge.sql(renamed, &[other_id.as_str().into(), nobody.into()]).await;
+    // One of the two databases was restored to a minute before the account's address changed.
+    let another = "UPDATE addresses SET address_hash = address_hash || '0' WHERE account_id = ?1";
+    edge.sql(another, &[moved_id.as_str().into()]).await;
     let line_of = |text: &str, id: &str| {
         let line = text.lines().find(|line| line.starts_with(id));
         line.unwrap_or_else(|| panic!("no {id} in {text}")).to_owned()
@@ -194,10 +198,14 @@ async fn accounts_that_the_directory_has_lost_are_shown_and_entered_again() {
         assert!(line.contains(&lost.email) && line.ends_with(said), "{line}");
         assert!(line_of(&text, &other_id).ends_with(&format!("names {nobody}")), "{text}");
         assert!(line_of(&text, nobody).ends_with("names no account"), "{text}");
+        assert!(line_of(&text, &moved_id).ends_with("has another address for it"), "{text}");
     }
     assert_eq!(lost.anonymous.login(&lost.email, PASSWORD).await.status, 200);
     assert_eq!(service.shown(&["show", &other_id], "email").await, other.email);
     edge.sql(renamed, &[nobody.into(), other_id.as_str().into()]).await;
+    let address_hash = edge.row(&moved.email, "address_hash").await["address_hash"].clone();
+    let right = "UPDATE addresses SET address_hash = ?2 WHERE account_id = ?1";
+    edge.sql(right, &[moved_id.into(), address_hash]).await;
     // The accounts that other tests deleted are no longer in the directory.
     edge.run_scheduled().await;
     assert_eq!(service.output(&["directory"]).await, "every account is in the directory\n");
