@@ -80,6 +80,7 @@ const SHOW = `SELECT a.id, a.email, a.display_name, a.state,
   a.key_version, a.key_active,
   a.totp_secret IS NOT NULL AS two_factor,
   (SELECT datetime(r.due_at, 'unixepoch') FROM recoveries r WHERE r.account_id = a.id) AS recovery_due,
+  (SELECT datetime(nullif(r.mailed_at, 0), 'unixepoch') FROM recoveries r WHERE r.account_id = a.id) AS recovery_mailed,
   datetime(a.created_at, 'unixepoch') AS created_at,
   datetime(a.confirmed_at, 'unixepoch') AS confirmed_at,
   CASE WHEN a.day = unixepoch() / 86400 THEN a.daily_charged ELSE 0 END AS checks_charged_today,
@@ -455,13 +456,13 @@ async function* pages(database, key, columns, from) {
   }
 }
 
-/** Compares the directory with the accounts, and enters those that are missing where that is asked for. */
 /** Whether two hashes are of two addresses. While a secret is being replaced, one address has two hashes. */
 function differs(one, other) {
   const [[kid], [otherKid]] = [one.split("."), other.split(".")];
   return kid === otherKid && one !== other;
 }
 
+/** Compares the directory with the accounts, and enters those that are missing where that is asked for. */
 async function directory() {
   const [named, places] = [new Map(), new Map()];
   for await (const row of pages(first, "address_hash", "address_hash, account_id", "addresses WHERE confirmed = 1 AND reserved_until IS NULL")) {

@@ -61,7 +61,12 @@ pub async fn send(
             None => Ok(()),
         };
         match delivery {
-            Ok(()) => store::notices::record_delivery(database, &notice, clock::now()).await?,
+            Ok(()) => {
+                store::notices::record_delivery(database, &notice, clock::now()).await?;
+                if notice.kind == Notice::RecoveryPending {
+                    store::recoveries::record_mail(database, notice.account_id).await?;
+                }
+            }
             Err(error) => log::failure("notice", &error),
         }
     }
@@ -92,7 +97,7 @@ async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Opt
         return Ok((!keys.is_empty()).then(mail));
     }
     if notice.kind == Notice::RecoveryPending {
-        let due_at = store::recoveries::due_at(database, notice.account_id).await?;
+        let due_at = store::recoveries::due_at_after_mail(database, notice.account_id).await?;
         return Ok(due_at.map(|at| mail::recovery_pending(portal_url, name, at)));
     }
     if notice.kind != Notice::ScanEnded {

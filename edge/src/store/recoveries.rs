@@ -1,6 +1,7 @@
 //! Recovery of an account whose owner has lost the second factor. The operator's command starts it (`operator.rs`). The
-//! owner gets an email immediately and then daily. After three days two-factor authentication is turned off. Until
-//! then, any sign-in ends the recovery (by a trigger), and any session can end it.
+//! owner gets an email immediately and then daily. Three days after the first email was handed over, two-factor
+//! authentication is turned off. Until then, any sign-in ends the recovery (by a trigger), and any session can end it.
+//! While an email can't be handed over, the recovery waits.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -27,11 +28,11 @@ pub(super) const RECOVERABLE: &str = concat!(
         AND kind IN ('password_changed', 'email_changed', 'email_change_undone') AND at > unixepoch() - 14 * 86400)"
 );
 
-/// `?1` account.
+/// `?1` account. No email has been handed over yet.
 #[cfg(test)]
 pub(super) const START: &str = concat!(
-    "INSERT INTO recoveries (account_id, due_at, mailed_at)
-     SELECT id, unixepoch() + 3 * 86400, unixepoch() FROM accounts WHERE ",
+    "INSERT INTO recoveries (account_id, due_at, mailed_at, started_at)
+     SELECT id, unixepoch() + 3 * 86400, 0, unixepoch() FROM accounts WHERE ",
     RECOVERABLE
 );
 
@@ -59,34 +60,67 @@ struct Pending {
     due_at: i64,
 }
 
-const SELECT_DUE: &str = "SELECT due_at FROM recoveries WHERE account_id = ?1";
+/// The first email gives the owner three days. A later one that was late gives half a day.
+const DEFER: &str = "UPDATE recoveries
+    SET due_at = max(due_at, unixepoch() + CASE mailed_at WHEN 0 THEN 3 * 86400 ELSE 43200 END)
+    WHERE account_id = ?1 RETURNING due_at";
 
-/// Returns the time at which the account's recovery takes effect, in Unix seconds; `None` if none is pending.
-pub async fn due_at(database: &Database, account: AccountId) -> Result<Option<i64>, Error> {
+/// Returns the time at which the account's recovery takes effect, in Unix seconds, for the email that is about to be
+/// sent; `None` if none is pending. Postpones the recovery if the email would leave its reader too little time.
+pub async fn due_at_after_mail(
+    database: &Database,
+    account: AccountId,
+) -> Result<Option<i64>, Error> {
     let account = account.to_string();
-    let pending: Option<Pending> = database.first((SELECT_DUE, vec![(&account).into()])).await?;
-    Ok(pending.map(|pending| pending.due_at))
+    let rows = database.batch(&[(DEFER, vec![(&account).into()])]).await?;
+    Ok(rows.first::<Pending>(0)?.map(|pending| pending.due_at))
 }
 
-/// Removes recoveries of accounts that have been deleted or have no second factor.
-const DELETE_POINTLESS: &str = "DELETE FROM recoveries WHERE account_id IN (
-    SELECT r.account_id FROM recoveries r JOIN accounts a ON a.id = r.account_id WHERE a.totp_secret IS NULL)";
+/// Requires that every email of the recovery so far was handed over. Each start of a recovery adds an email, so those
+/// of an earlier recovery don't count.
+const IS_TOLD: &str = "EXISTS (SELECT 1 FROM notices n WHERE n.account_id = recoveries.account_id
+    AND n.kind = 'recovery_pending' AND n.told = n.deeds)";
+const SET_MAILED: &str =
+    concat!("UPDATE recoveries SET mailed_at = unixepoch() WHERE account_id = ?1 AND ", IS_TOLD);
 
-/// Requires that the last email was sent at least a day ago.
-const TO_BE_MAILED: &str = "mailed_at <= unixepoch() - 86400 AND due_at > unixepoch()";
+/// Records that the email about the account's recovery was handed over. It follows the record in the notice; if it is
+/// cut off, the owner gets another email.
+pub async fn record_mail(database: &Database, account: AccountId) -> Result<(), Error> {
+    let account = account.to_string();
+    database.run((SET_MAILED, vec![(&account).into()])).await
+}
+
+/// Removes recoveries of accounts that have been deleted or have no second factor, and those that should have taken
+/// effect a week ago: their owners can't be mailed.
+const DELETE_POINTLESS: &str = "DELETE FROM recoveries WHERE due_at <= unixepoch() - 7 * 86400
+    OR account_id IN (
+      SELECT r.account_id FROM recoveries r JOIN accounts a ON a.id = r.account_id WHERE a.totp_secret IS NULL)";
+
+/// Age of the last email, in seconds, from which on a recovery takes effect only after another one.
+const LATE_S: &str = "129600";
+/// Requires that another email is due: a day after the last one or, for a recovery that could take effect, when the
+/// last one is too old for that.
+const TO_BE_MAILED: &str = concat!(
+    "mailed_at <= unixepoch() - 86400 AND (due_at > unixepoch() OR mailed_at <= unixepoch() - ",
+    LATE_S,
+    ") AND ",
+    IS_TOLD
+);
 const PENDING: &str = notice!(
     "recovery_pending",
     "id IN (SELECT account_id FROM recoveries WHERE ",
     TO_BE_MAILED,
     ")"
 );
-const SET_MAILED: &str =
-    concat!("UPDATE recoveries SET mailed_at = unixepoch() WHERE ", TO_BE_MAILED);
 
-/// Marks the recoveries that take effect with this transaction: their time is negated. A frozen account waits.
+/// Marks the recoveries that take effect with this transaction: their time is negated. A frozen account waits, and so
+/// does one whose owner hasn't got the last email.
 const MARK_DUE: &str = concat!(
-    "UPDATE recoveries SET due_at = -due_at WHERE due_at BETWEEN 0 AND unixepoch()
-       AND account_id IN (SELECT id FROM accounts WHERE ",
+    "UPDATE recoveries SET due_at = -due_at WHERE due_at BETWEEN 0 AND unixepoch() AND mailed_at > unixepoch() - ",
+    LATE_S,
+    " AND ",
+    IS_TOLD,
+    " AND account_id IN (SELECT id FROM accounts WHERE ",
     HAS_SECOND_FACTOR,
     ")"
 );
@@ -94,8 +128,8 @@ const OF_DUE: &str = "account_id IN (SELECT account_id FROM recoveries WHERE due
 const IS_DUE: &str = "id IN (SELECT account_id FROM recoveries WHERE due_at < 0)";
 const RECOVERED: &str = notice!("account_recovered", IS_DUE);
 /// Counted from the start of the recovery: a thief's things may be from shortly before it.
-const STARTED_AT: &str =
-    "(SELECT -r.due_at - 3 * 86400 FROM recoveries r WHERE r.account_id = k.account_id)";
+const STARTED_AT: &str = "(SELECT coalesce(nullif(r.started_at, 0), -r.due_at - 3 * 86400)
+    FROM recoveries r WHERE r.account_id = k.account_id)";
 const SUSPEND: [&str; 3] = suspend!(IS_DUE, STARTED_AT);
 /// `?1` the hash of a password that nobody knows.
 const END_SECOND_FACTOR: &str = concat!(
@@ -109,7 +143,7 @@ const DELETE_DUE: &str = "DELETE FROM recoveries WHERE due_at < 0";
 
 const SELECT_ANY: &str = "SELECT 1 AS one FROM recoveries LIMIT 1";
 
-/// Emails the owners of accounts in recovery once a day, and completes recoveries after three days: the second factor
+/// Stores a daily email to the owners of accounts in recovery, and completes recoveries after three days: the second factor
 /// is removed and the password voided, so that only the mailbox's owner can sign in. The emails are one transaction and
 /// the completions another; if no recovery is pending, one statement is all.
 pub async fn run(database: &Database, void_hash: &str) -> Result<(), Error> {
@@ -117,7 +151,7 @@ pub async fn run(database: &Database, void_hash: &str) -> Result<(), Error> {
     if !database.any(bare(SELECT_ANY)).await? {
         return Ok(());
     }
-    database.batch(&[DELETE_POINTLESS, PENDING, SET_MAILED].map(bare)).await?;
+    database.batch(&[DELETE_POINTLESS, PENDING].map(bare)).await?;
     let [tell, keys, passkeys] = SUSPEND;
     let mut statements =
         vec![bare(MARK_DUE), bare(RECOVERED), bare(tell), bare(keys), bare(passkeys)];

@@ -122,7 +122,7 @@ async fn every_table_about_accounts_is_exported_or_has_a_reason_not_to_be() {
         "leases",
         // Due and recent emails: each is a security event too.
         "notices",
-        // Exists for three days at most; the account's own response says when it takes effect.
+        // The account's own response says when it takes effect.
         "recoveries",
         // Progress of the removal.
         "expired_keys_cursor",

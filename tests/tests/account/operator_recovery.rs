@@ -20,7 +20,7 @@ async fn recover(service: &Operated, email: &str) -> String {
 }
 
 /// Starts a recovery with the command's own statements.
-async fn start(edge: &Edge, email: &str) {
+pub(super) async fn start(edge: &Edge, email: &str) {
     let text =
         std::fs::read_to_string(folder::repository().join("devtools/operator/statements.json"))
             .unwrap();
@@ -32,17 +32,40 @@ async fn start(edge: &Edge, email: &str) {
     assert_eq!(pending(edge, email).await, 1);
 }
 
-/// Makes days pass for the recoveries and passkeys of one account.
-async fn pass(edge: &Edge, email: &str, days: u32) {
+/// Makes hours pass for the recovery, the due emails and the passkeys of one account.
+async fn pass_hours(edge: &Edge, email: &str, hours: u32) {
     let id = edge.id(email).await;
-    for (table, times) in
-        [("recoveries", ["due_at", "mailed_at"].as_slice()), ("passkeys", &["created_at"])]
-    {
+    for (table, times) in [
+        ("recoveries", ["due_at", "mailed_at", "started_at"].as_slice()),
+        ("notices", &["due_at"]),
+        ("passkeys", &["created_at"]),
+    ] {
+        // A recovery whose owner hasn't been mailed yet has no time of that.
         let earlier: Vec<_> =
-            times.iter().map(|time| format!("{time} = {time} - {days} * 86400")).collect();
+            times.iter().map(|time| format!("{time} = max({time} - {hours} * 3600, 0)")).collect();
         let sql = format!("UPDATE {table} SET {} WHERE account_id = ?1", earlier.join(", "));
         edge.sql_of(&id, &sql, &[json!(id)]).await;
     }
+}
+
+async fn pass(edge: &Edge, email: &str, days: u32) {
+    pass_hours(edge, email, days * 24).await;
+}
+
+/// Makes the three days of a recovery pass, with an email on each: it takes effect with the next run.
+pub(super) async fn pass_three_days(edge: &Edge, email: &str) {
+    for _ in 0..3 {
+        edge.run_scheduled().await;
+        pass(edge, email, 1).await;
+    }
+}
+
+pub(super) async fn has_two_factor(edge: &Edge, email: &str) -> bool {
+    edge.row(email, "totp_secret IS NOT NULL AS is_on").await["is_on"] == json!(1)
+}
+
+fn pending_mails(edge: &Edge, email: &str) -> usize {
+    edge.mailbox().mails_to(email).iter().filter(|mail| mail.subject == PENDING).count()
 }
 
 async fn pending(edge: &Edge, email: &str) -> u64 {
@@ -97,9 +120,7 @@ async fn an_owner_who_has_lost_phone_and_codes_is_let_in_after_three_days() {
 
     let title = "Set a new password for your recovered account";
     edge.mailbox().wait_for_titled(email, title, 1).await.unwrap();
-    let pendings =
-        edge.mailbox().mails_to(email).iter().filter(|mail| mail.subject == PENDING).count();
-    assert_eq!(pendings, 3);
+    assert_eq!(pending_mails(edge, email), 3);
     account.get("/me").await.assert_error(401, "invalid_session", "every session has ended");
     let anonymous = edge.anonymous();
     let reply = anonymous.login(email, PASSWORD).await;
@@ -193,11 +214,10 @@ async fn whoever_has_a_second_factor_or_a_session_ends_a_recovery_and_nothing_le
             }
         };
         assert!([200, 204].contains(&reply.status), "{end:?}: {}", reply.body);
-        pass(edge, email, 4).await;
+        pass_three_days(edge, email).await;
         edge.run_scheduled().await;
         assert_eq!(pending(edge, email).await, 0, "{end:?}");
-        let row = edge.row(email, "totp_secret IS NULL AS off, password_hash").await;
-        assert_eq!(row["off"], json!(u8::from(end == End::TwoFactorOff)), "{end:?}");
+        assert_eq!(has_two_factor(edge, email).await, end != End::TwoFactorOff, "{end:?}");
         if end != End::TwoFactorOff {
             edge.mailbox().wait_for_titled(email, STOPPED, 1).await.unwrap();
         }
@@ -245,7 +265,7 @@ async fn an_account_that_may_have_been_taken_over_is_not_recovered() {
     let taken = with_two_factor(edge).await.0;
     service.output(&["deactivate", &taken.email]).await;
     assert_ne!(recover(&service, &taken.email).await, "-");
-    pass(edge, &taken.email, 4).await;
+    pass_three_days(edge, &taken.email).await;
     edge.run_scheduled().await;
     assert_eq!(service.shown(&["reactivate", &taken.email], "two_factor").await, "0");
     let reply = taken.anonymous.login(&taken.email, PASSWORD).await;
@@ -268,7 +288,7 @@ async fn what_was_made_in_the_week_before_a_recovery_was_started_waits_for_the_o
     }
     account.enable_two_factor().await;
     start(edge, email).await;
-    pass(edge, email, 3).await;
+    pass_three_days(edge, email).await;
     edge.run_scheduled().await;
     assert_eq!(pending(edge, email).await, 0);
     let anonymous = edge.anonymous();
@@ -277,14 +297,104 @@ async fn what_was_made_in_the_week_before_a_recovery_was_started_waits_for_the_o
     assert_eq!(anonymous.sign_in_with(&old).await.status, 200, "made eight days before it");
 }
 
+#[tokio::test]
+async fn a_recovery_waits_until_its_owner_has_been_mailed_for_three_days() {
+    let mut edge = Edge::builder().start().await.unwrap();
+    let (account, unreachable) = (edge.account().await, with_two_factor(&edge).await.0);
+    let email = account.email.as_str();
+    let (young, _) = account.add_passkey("young").await;
+    pass(&edge, email, 5).await;
+    account.enable_two_factor().await;
+    // What was mailed about an earlier recovery doesn't count.
+    start(&edge, email).await;
+    edge.run_scheduled().await;
+    edge.mailbox().wait_for_titled(email, PENDING, 1).await.unwrap();
+    assert_eq!(account.delete("/me/recovery", &json!({})).await.status, 204);
+
+    edge.restart_with(|builder| builder.mailless(true)).await.unwrap();
+    for email in [email, &unreachable.email] {
+        start(&edge, email).await;
+        for _ in 0..2 {
+            pass(&edge, email, 3).await;
+            edge.run_scheduled().await;
+            assert_eq!(pending(&edge, email).await, 1, "no email has left");
+            assert!(has_two_factor(&edge, email).await);
+        }
+    }
+    // No email can reach this owner, so neither could the link that a recovered account is entered with.
+    pass(&edge, &unreachable.email, 11).await;
+    edge.run_scheduled().await;
+    assert_eq!(pending(&edge, &unreachable.email).await, 0, "given up");
+    assert!(has_two_factor(&edge, &unreachable.email).await);
+
+    edge.restart_with(|builder| builder.mailless(false)).await.unwrap();
+    pass(&edge, email, 1).await;
+    edge.run_scheduled().await;
+    edge.mailbox().wait_for_titled(email, PENDING, 1).await.unwrap();
+    let left = "due_at - unixepoch() > 3 * 86400 - 60";
+    assert_eq!(edge.count(&format!("recoveries WHERE {left}")).await, 1, "it begins now");
+    pass(&edge, email, 2).await;
+    edge.run_scheduled().await;
+    assert!(has_two_factor(&edge, email).await, "after two days");
+    edge.mailbox().wait_for_titled(email, PENDING, 2).await.unwrap();
+    pass(&edge, email, 1).await;
+    edge.run_scheduled().await;
+    assert!(!has_two_factor(&edge, email).await);
+    let reply = edge.anonymous().sign_in_with(&young).await;
+    reply.assert_error(401, "passkey_suspended", "made five days before the start, not the email");
+}
+
+#[tokio::test]
+async fn a_late_email_of_a_recovery_leaves_half_a_day() {
+    let mut edge = Edge::builder().start().await.unwrap();
+    let [cut_off, forgotten] = [with_two_factor(&edge).await.0, with_two_factor(&edge).await.0];
+    for account in [&cut_off, &forgotten] {
+        start(&edge, &account.email).await;
+    }
+    edge.run_scheduled().await;
+    edge.mailbox().wait_for_titled(&forgotten.email, PENDING, 1).await.unwrap();
+    // Of one of them no email leaves after the first, and for the other the schedule stands still.
+    edge.restart_with(|builder| builder.mailless(true)).await.unwrap();
+    for _ in 0..4 {
+        pass(&edge, &cut_off.email, 1).await;
+        edge.run_scheduled().await;
+    }
+    pass(&edge, &forgotten.email, 4).await;
+    edge.restart_with(|builder| builder.mailless(false)).await.unwrap();
+    pass(&edge, &cut_off.email, 1).await;
+    for _ in 0..2 {
+        edge.run_scheduled().await;
+    }
+    for account in [&cut_off, &forgotten] {
+        edge.mailbox().wait_for_titled(&account.email, PENDING, 1).await.unwrap();
+        assert_eq!(pending_mails(&edge, &account.email), 1);
+        pass_hours(&edge, &account.email, 11).await;
+    }
+    edge.run_scheduled().await;
+    for account in [&cut_off, &forgotten] {
+        assert!(has_two_factor(&edge, &account.email).await, "eleven hours later");
+        pass_hours(&edge, &account.email, 1).await;
+    }
+    edge.run_scheduled().await;
+    for account in [&cut_off, &forgotten] {
+        assert!(!has_two_factor(&edge, &account.email).await);
+    }
+}
+
 // A trigger refuses each change of a frozen account, which would fail the whole run.
 #[tokio::test]
 async fn a_frozen_account_waits_and_holds_up_no_other() {
     let edge = &Edge::builder().start().await.unwrap();
     let [frozen, other] = [with_two_factor(edge).await.0, with_two_factor(edge).await.0];
-    for account in [&frozen, &other] {
-        start(edge, &account.email).await;
-        pass(edge, &account.email, 4).await;
+    let both = [&frozen, &other].map(|account| account.email.as_str());
+    for email in both {
+        start(edge, email).await;
+    }
+    for _ in 0..3 {
+        edge.run_scheduled().await;
+        for email in both {
+            pass(edge, email, 1).await;
+        }
     }
     edge.set(&frozen.email, "frozen_until = unixepoch() + 86400").await;
     edge.run_scheduled().await;
@@ -305,7 +415,7 @@ async fn a_sign_in_beside_the_end_of_a_recovery_wins_or_loses_whole() {
         let (account, authenticator) = with_two_factor(edge).await;
         let email = account.email.as_str();
         start(edge, email).await;
-        pass(edge, email, 4).await;
+        pass_three_days(edge, email).await;
         let code = edge.fresh_code(&account, &authenticator).await;
         let body = json!({ "email": email, "password": PASSWORD, "totp_code": code });
         let login = account.anonymous.request(Method::POST, "/auth/login").json(&body);
@@ -315,7 +425,7 @@ async fn a_sign_in_beside_the_end_of_a_recovery_wins_or_loses_whole() {
             let ((), reply) = tokio::join!(edge.run_scheduled(), send(login));
             (reply, ())
         };
-        let is_on = edge.row(email, "totp_secret IS NOT NULL AS is_on").await["is_on"] == json!(1);
+        let is_on = has_two_factor(edge, email).await;
         assert_eq!(reply.status == 200, is_on, "{round}: {}", reply.body);
         stopped += u32::from(is_on);
         if reply.status == 200 {
