@@ -5,7 +5,9 @@ use std::{fs, path::Path};
 
 use rcpt_shared::Status;
 use rcpt_tests::{Account, Conduct, Edge, FakeOrigin, people::PASSWORD, service::clock};
-use serde_json::json;
+use serde_json::{Value, json};
+
+use super::{admin::run_admin, operator_recovery};
 
 /// Copies the database files that contain this text, or all of them.
 fn copy(from: &Path, to: &Path, text: Option<&str>) {
@@ -141,5 +143,159 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
         for account in [&steady, &late, &deleted] {
             assert_eq!(works(account).await, EVERYTHING);
         }
+    }
+}
+
+/// Tables that the guide saves before the restore, and how it reads them.
+const SAVED: [(&str, &str); 5] = [
+    (
+        "accounts",
+        "SELECT id, email, address_hash, frozen_until FROM accounts WHERE deleted_at IS NULL",
+    ),
+    ("named_keys", "SELECT account_id, id, version, suspended, replaced_at FROM named_keys"),
+    ("passkeys", "SELECT account_id, id, suspended FROM passkeys"),
+    ("email_changes", "SELECT * FROM email_changes"),
+    ("former_credentials", "SELECT * FROM former_credentials"),
+];
+
+/// Sets what was revoked since the restored minute, as step 3 of the guide says.
+async fn revoke_again(edge: &Edge, saved: &[(&str, Vec<Value>)]) {
+    for (table, rows) in saved {
+        let params = [json!(json!(rows).to_string())];
+        let run = async |sql: String| {
+            edge.sql_in(1, &sql, &params).await;
+        };
+        match *table {
+            "accounts" => {
+                run("UPDATE accounts SET email = s.value ->> 'email', frozen_until = s.value ->> 'frozen_until',
+                       address_hash = s.value ->> 'address_hash'
+                     FROM json_each(?1) s WHERE accounts.id = s.value ->> 'id'"
+                    .to_owned())
+                .await;
+            }
+            "named_keys" | "passkeys" => {
+                run(format!(
+                    "DELETE FROM {table} WHERE (account_id, id) NOT IN (
+                       SELECT value ->> 'account_id', value ->> 'id' FROM json_each(?1))"
+                ))
+                .await;
+                let version = match *table {
+                    "named_keys" => {
+                        "version = s.value ->> 'version', replaced_at = s.value ->> 'replaced_at',"
+                    }
+                    _ => "",
+                };
+                run(format!(
+                    "UPDATE {table} SET {version} suspended = s.value ->> 'suspended' FROM json_each(?1) s
+                     WHERE account_id = s.value ->> 'account_id' AND {table}.id = s.value ->> 'id'"
+                ))
+                .await;
+            }
+            _ => {
+                edge.sql_in(1, &format!("DELETE FROM {table}"), &[]).await;
+                let Some(Value::Object(first)) = rows.first() else { continue };
+                let columns: Vec<_> = first.keys().map(String::as_str).collect();
+                let values = columns.iter().map(|column| format!("value ->> '{column}'"));
+                let (columns, values) = (columns.join(", "), values.collect::<Vec<_>>().join(", "));
+                run(format!("INSERT INTO {table} ({columns}) SELECT {values} FROM json_each(?1)"))
+                    .await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_was_revoked_after_the_restored_minute_is_revoked_again_by_the_guide() {
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = Edge::builder().origins(&[&origin.url]).var("HOMES", "*:1");
+    let mut edge = edge.start().await.unwrap();
+    for is_whole in [true, false] {
+        let owner = edge.account().await;
+        let mover = edge.account().await;
+        let suspect = edge.account().await;
+        let terms = |name: &str| json!({ "name": name, "rights": ["checks"] });
+        let (ended, ended_id) = owner.named_key(&terms("ended")).await;
+        let (stays, _) = owner.named_key(&terms("stays")).await;
+        let (young, _) = suspect.named_key(&terms("young")).await;
+        let (removed, removed_id) = owner.add_passkey("removed").await;
+        let (replaced, _) = mover.named_key(&terms("replaced")).await;
+        owner.enable_two_factor().await;
+        operator_recovery::start(&edge, &owner.email).await;
+        operator_recovery::pass_three_days(&edge, &owner.email).await;
+
+        edge.process.kill();
+        let databases = edge.state().join("v3/d1/miniflare-D1DatabaseObject");
+        let copy_folder = edge.state().join(format!("revoked-{is_whole}"));
+        copy(&databases, &copy_folder, None);
+        edge.restart().await.unwrap();
+        for path in [format!("/keys/{ended_id}"), format!("/auth/passkeys/{removed_id}")] {
+            assert_eq!(owner.delete(&path, &json!({})).await.status, 204, "{path}");
+        }
+        assert_eq!(owner.delete("/me/recovery", &json!({})).await.status, 204);
+        assert_eq!(suspect.post("/auth/sign-out-everywhere", &json!({})).await.status, 204);
+        let proof = json!({ "password": PASSWORD });
+        let reply = mover.post("/keys/replace-all", &proof).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        let new = edge.new_email();
+        let body = json!({ "email": new, "password": PASSWORD });
+        assert_eq!(mover.post("/auth/change-email", &body).await.status, 202);
+        let title = "Confirm your new email address";
+        let mail = edge.mailbox().wait_for_titled(&new, title, 1).await.unwrap();
+        let body = json!({ "token": mail.token(), "password": PASSWORD });
+        assert_eq!(mover.anonymous.post("/auth/confirm-email", &body).await.status, 200);
+        let title = "Your account has a new email address";
+        let undo = edge.mailbox().wait_for_titled(&mover.email, title, 1).await.unwrap();
+        edge.wait_for_count("email_changes WHERE settled = 0", 0).await;
+        let mut saved = Vec::new();
+        for (table, sql) in SAVED {
+            saved.push((table, edge.sql_in(1, sql, &[]).await));
+        }
+        let id = edge.id(&new).await;
+        let versions = edge.row(&new, "key_version").await;
+
+        edge.process.kill();
+        copy(&copy_folder, &databases, (!is_whole).then_some(owner.email.as_str()));
+        edge.restart().await.unwrap();
+        let check = async |key: &str| {
+            let reply = owner.anonymous.check_with_key(key, "one@restore.example").await;
+            (reply.status, reply.body["code"].as_str().unwrap_or_default().to_owned())
+        };
+        for key in [&ended, &young, &replaced] {
+            assert_eq!(check(key).await.0, 200, "the restore has brought it back");
+        }
+        assert_eq!(edge.count("recoveries").await, 1);
+
+        // The guide.
+        edge.sql_in(1, "DELETE FROM recoveries", &[]).await;
+        revoke_again(&edge, &saved).await;
+        edge.set(&new, &format!("key_version = {}", versions["key_version"])).await;
+        let directory = async || {
+            let (code, output, errors) = run_admin(&edge, &[], &["directory"]).await;
+            assert_eq!((code, errors.as_str()), (0, ""));
+            output
+        };
+        if is_whole {
+            let output = directory().await;
+            assert!(output.contains("has another address for it"), "{output}");
+            let hash = edge.row(&new, "address_hash").await["address_hash"].clone();
+            let follow = "UPDATE addresses SET address_hash = ?2, mailbox_hash = NULL
+                WHERE account_id = ?1 AND reserved_until IS NULL";
+            edge.sql_in(0, follow, &[json!(id), hash]).await;
+        }
+        edge.run_scheduled().await;
+        assert_eq!(directory().await, "every account is in the directory\n");
+        let refused = |code: &str| (401, code.to_owned());
+        assert_eq!(check(&ended).await, refused("invalid_api_key"));
+        assert_eq!(check(&replaced).await, refused("invalid_api_key"));
+        assert_eq!(check(&young).await, refused("key_suspended"));
+        assert_eq!(check(&stays).await.0, 200, "nobody has ended it");
+        assert!(operator_recovery::has_two_factor(&edge, &owner.email).await);
+        let reply = owner.anonymous.sign_in_with(&removed).await;
+        reply.assert_error(401, "passkey_refused", "a removed passkey");
+        let sign_in = async |email: &str| mover.anonymous.login(email, PASSWORD).await.status;
+        assert_eq!((sign_in(&new).await, sign_in(&mover.email).await), (200, 401));
+        let undo = json!({ "token": undo.token(), "password": PASSWORD, "new_password": "copper-meadow-58-lattice" });
+        let reply = mover.anonymous.post("/auth/undo-change-email", &undo).await;
+        assert_eq!(reply.status, 204, "the old mailbox can still undo it: {}", reply.body);
     }
 }
