@@ -366,14 +366,19 @@ const NAMED_ENDED_ITSELF: &str =
 const FIRST_ENDED_ITSELF: &str = notice!("key_ended_itself", "id = ?1 AND ", FIRST_KEY_LIVES);
 const END_NAMED: &str = "DELETE FROM named_keys WHERE account_id = ?1 AND id = substr(?2, 1, 16)
     AND printf('%04x', version) = substr(?2, 17, 4) RETURNING id";
+/// A freeze keeps a thief from replacing the key, and no finder from ending a leaked one: the trigger that refuses changes
+/// sees no freeze here, and the next statement of the transaction gives it back.
 const END_FIRST: &str = concat!(
-    "UPDATE accounts SET key_version = key_version + 1, key_day = 0 WHERE id = ?1 AND ",
+    "UPDATE accounts SET key_version = key_version + 1, key_day = 0, frozen_until = -frozen_until
+     WHERE id = ?1 AND ",
     FIRST_KEY_LIVES,
     " RETURNING id"
 );
+const FREEZE_AGAIN: &str =
+    "UPDATE accounts SET frozen_until = -frozen_until WHERE id = ?1 AND frozen_until < 0";
 
 /// Ends the presented key, wherever it was sent from: a named key permanently, the first key by its
-/// next version. Returns whether it was valid.
+/// next version, both also while the account is frozen. Returns whether it was valid.
 pub async fn end_itself(database: &Database, caller: Caller) -> Result<bool, Error> {
     let (account, shown) = (caller.account.to_string(), caller.proof.text());
     let (told, end, shown): (_, _, Param<'_>) = match caller.proof {
@@ -382,5 +387,6 @@ pub async fn end_itself(database: &Database, caller: Caller) -> Result<bool, Err
         Proof::Session { .. } => return Ok(false),
     };
     let params = vec![(&account).into(), shown];
-    database.batch(&[(told, params.clone()), (end, params)]).await?.any(1)
+    let freeze = (FREEZE_AGAIN, vec![(&account).into()]);
+    database.batch(&[(told, params.clone()), (end, params), freeze]).await?.any(1)
 }

@@ -247,6 +247,29 @@ async fn a_key_ends_itself_from_anywhere_and_its_owner_is_told_without_a_word_of
     assert_eq!(check(&account, &again.api_key).await.status, 200);
 }
 
+/// A freeze protects against a thief. The finder of a leaked key has it already, and helps its owner by ending it.
+#[tokio::test]
+async fn a_leaked_key_ends_itself_while_its_account_is_frozen() {
+    let edge = edge().await;
+    let account = edge.account().await;
+    let (named, _) = account.named_key(&checks("leaked")).await;
+    edge.set(&account.email, "frozen_until = unixepoch() + 86400").await;
+    let frozen_until = edge.row(&account.email, "frozen_until").await;
+    for key in [&named, &account.api_key] {
+        let request = account.anonymous.request(Method::POST, "/keys/self-revoke");
+        let reply = send(request.header("x-api-key", key)).await;
+        assert_eq!(reply.status, 204, "{}", reply.body);
+        assert_eq!(check(&account, key).await.status, 401);
+    }
+    let title = "An API key has ended itself";
+    edge.mailbox().wait_for_titled(&account.email, title, 1).await.unwrap();
+    assert_eq!(edge.row(&account.email, "frozen_until").await, frozen_until, "it stays frozen");
+    let reply = account.rotate_api_key().await;
+    reply.assert_error(403, "account_frozen", "its owner replaces nothing");
+    let again = signed_in(&account, PASSWORD).await;
+    assert_eq!(check(&account, &again.api_key).await.status, 200, "sign-in returns the next key");
+}
+
 #[tokio::test]
 async fn keys_made_before_a_recovery_wait_for_their_owner_and_older_ones_go_on() {
     const NEW: &str = "copper-meadow-58-lattice";
