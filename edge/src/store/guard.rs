@@ -19,8 +19,13 @@ use crate::{
     mail::Deed,
 };
 
-/// Days for which rejections are counted.
+/// Days for which rejections are stored.
 const DAYS: u64 = 30;
+
+/// Returns the first day, from 1970-01-01, whose rejections are stored at `now`.
+pub(super) fn first_day(now: u64) -> u64 {
+    Day::of(now).number().saturating_sub(DAYS)
+}
 
 /// A policy as it is stored; the lists are JSON.
 #[derive(Debug, Clone, Deserialize)]
@@ -128,8 +133,6 @@ const COUNT_CALL: &str = "UPDATE guard_policies SET
 const COUNT_REFUSAL: &str = "INSERT INTO guard_refusals (account_id, day, reason, count)
      SELECT id, ?2, ?3, 1 FROM accounts WHERE id = ?1 AND deleted_at IS NULL
      ON CONFLICT (account_id, day, reason) DO UPDATE SET count = count + 1";
-/// `?2` first day to keep.
-const DELETE_OLD_REFUSALS: &str = "DELETE FROM guard_refusals WHERE account_id = ?1 AND day < ?2";
 
 /// A change of a policy. `None` means no change.
 #[derive(Debug, Default)]
@@ -194,9 +197,8 @@ pub async fn act(
         }
     }
     let read = statements.len();
-    let first_day = Day::of(now).number().saturating_sub(DAYS);
     statements.push((SELECT_IN_SESSION, own.clone()));
-    statements.push((SELECT_REFUSALS, [own, vec![first_day.into()]].concat()));
+    statements.push((SELECT_REFUSALS, [own, vec![first_day(now).into()]].concat()));
     let rows = database.batch(&statements).await?;
     let Some(policy) = rows.first(read)? else { return Ok(None) };
     Ok(Some((policy, rows.all(read + 1)?)))
@@ -246,9 +248,6 @@ pub async fn count_refusal(
 ) -> Result<(), Error> {
     let account = account.to_string();
     let day = Day::of(now).number();
-    let statements = [
-        (COUNT_REFUSAL, vec![(&account).into(), day.into(), reason.into()]),
-        (DELETE_OLD_REFUSALS, vec![(&account).into(), day.saturating_sub(DAYS).into()]),
-    ];
-    database.batch(&statements).await.map(drop)
+    let params = vec![(&account).into(), day.into(), reason.into()];
+    database.run((COUNT_REFUSAL, params)).await
 }

@@ -2,7 +2,7 @@
 
 use constcat::concat;
 
-use super::{expired_keys, security_events};
+use super::{expired_keys, guard, security_events};
 use crate::{
     cf::{
         clock,
@@ -86,6 +86,12 @@ const STALE_NOTICES: &str = concat!(
        SELECT account_id, kind FROM notices WHERE due_at <= ?1",
     MOST
 );
+/// `?1` first day to keep.
+const GUARD_REFUSALS: &str = concat!(
+    "DELETE FROM guard_refusals WHERE (account_id, day, reason) IN (
+       SELECT account_id, day, reason FROM guard_refusals WHERE day < ?1",
+    MOST
+);
 /// There are few rows: only emails that couldn't be sent within an hour.
 const MAIL_DUE: &str = "DELETE FROM mail_due WHERE expires_at <= ?1";
 const TOMBSTONES: &str = concat!(
@@ -129,6 +135,7 @@ pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
         ("former_credentials", FORMER_CREDENTIALS, now),
         ("used_challenges", CHALLENGES, now),
         ("addresses", RESERVED, now),
+        ("guard_refusals", GUARD_REFUSALS, guard::first_day(now)),
         ("security_events", EVENTS, now.saturating_sub(security_events::LISTED)),
         ("notices", STALE_NOTICES, now.saturating_sub(NOTICES)),
         ("scans", SCANS, now.saturating_sub(RESULTS)),

@@ -57,6 +57,10 @@ async fn what_has_expired_goes_and_everything_else_stays() {
         VALUES (?1, 'expired', 'r', '', unixepoch()), (?1, 'live', 'r', '', unixepoch() + 60)";
     edge.sql_of(&id, rows, &[id.as_str().into()]).await;
 
+    let rows = "INSERT INTO guard_refusals (account_id, day, reason, count)
+        VALUES (?1, unixepoch() / 86400 - 40, 'old', 1), (?1, unixepoch() / 86400 - 29, 'recent', 1)";
+    edge.sql_of(&id, rows, &[id.as_str().into()]).await;
+
     edge.run_scheduled().await;
 
     let accounts = names(&edge, "SELECT email AS name FROM accounts").await;
@@ -73,6 +77,7 @@ async fn what_has_expired_goes_and_everything_else_stays() {
     assert_eq!(names(&edge, "SELECT key AS name FROM throttles").await, ["busy"]);
     assert_eq!(names(&edge, "SELECT id AS name FROM leases").await, ["live"]);
     assert_eq!(names(&edge, "SELECT name FROM idempotency_keys").await, ["live"]);
+    assert_eq!(names(&edge, "SELECT reason AS name FROM guard_refusals").await, ["recent"]);
 
     let anonymous = edge.anonymous();
     let reply = anonymous.verify_email(eight_days_mail.token().unwrap()).await;
@@ -175,6 +180,7 @@ async fn what_is_looked_for_is_found_by_an_index() {
         ("id FROM leases WHERE account_id = 'a' AND source = 'daily'", "PRIMARY KEY"),
         ("account_id FROM addresses WHERE confirmed = 0 AND claimed_at <= 1", "addresses_unconf"),
         ("day FROM tombstones WHERE account_id IS NOT NULL", "tombstones_to_be_told"),
+        ("account_id FROM guard_refusals WHERE day < 1", "guard_refusals_by_day"),
         ("hash FROM mailed_tokens WHERE expires_at <= 1", "mailed_tokens_by_expiry"),
         ("key FROM throttles WHERE drained_at <= 1", "throttles_by_time"),
         ("id FROM sessions WHERE expires_at <= 1", "sessions_by_expiry"),
