@@ -170,7 +170,7 @@ pub fn confirm_change(recipient: &str, portal_url: &str, token: &MailedToken) ->
         .button("Use this address", token.change_link(portal_url))
         .text(
             "This link expires in 24 hours and works once. If you didn't ask for it, ignore this email: \
-             nothing changes unless you open the link.",
+             nothing changes unless someone opens the link and enters the account's password.",
         )
 }
 
@@ -382,6 +382,25 @@ mod tests {
         assert!(mail.to_html(None).contains("<th>Browser</th><td>Firefox on Linux</td>"));
         let unknown = Notice::KeyReplaced.mail(PORTAL, "", None).to_text(None);
         assert!(unknown.starts_with("Hi,\n") && !unknown.contains("When"), "{unknown}");
+    }
+
+    #[test]
+    fn the_owner_of_a_key_that_ended_itself_is_led_to_the_keys_and_not_to_a_new_password() {
+        let text = Notice::KeyEndedItself.mail(PORTAL, "Ann", None).to_text(None);
+        assert!(text.contains("\nhttps://portal.example/api-key\n"), "{text}");
+        assert!(!text.contains("/forgot") && !text.contains("new password"), "{text}");
+    }
+
+    #[test]
+    fn emails_about_a_new_address_say_that_its_link_needs_the_password() {
+        let token = MailedToken::new(0, [1; 31]);
+        for mail in [
+            confirm_change("ann@example.org", PORTAL, &token),
+            Notice::EmailChangeAsked.mail(PORTAL, "Ann", None),
+        ] {
+            let text = mail.to_text(None).replace('\n', " ");
+            assert!(text.contains("enters the account's password."), "{text}");
+        }
     }
 
     #[test]

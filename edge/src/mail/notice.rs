@@ -99,13 +99,13 @@ impl Notice {
             ),
             Self::WebhookChanged => (
                 "Your webhook has been changed",
-                "The webhook of your rcpt account has a new address. It's told when a scan ends, and how \
+                "The webhook of your rcpt account has been changed or removed. A webhook is told when a scan ends, and how \
                  many addresses had which result.",
             ),
             Self::EmailChangeAsked => (
                 "A new email address was asked for",
                 "Someone who is signed in to your rcpt account asked for another email address and gave its password. \
-                 Nothing changes until the link at the new address is opened.",
+                 Nothing changes unless someone opens the link at the new address and enters the account's password.",
             ),
             Self::EmailChanged => (
                 "Your email address has been changed",
@@ -177,7 +177,11 @@ impl Notice {
             Some(deed) => mail.paragraph(deed.facts()),
             None => mail,
         };
-        mail.unless_you()
+        match self {
+            // A new password would end no key.
+            Self::KeyEndedItself => mail.button("See your keys", format!("{portal_url}/api-key")),
+            _ => mail.unless_you(),
+        }
     }
 }
 

@@ -82,7 +82,17 @@ const SET_URL: &str = concat!(
        free_at = min(free_at, unixepoch() + 300)"
 );
 
-const CHANGED: &str = notice!("webhook_changed", IN_SESSION);
+/// `?3` URL.
+const CHANGED: &str = notice!(
+    "webhook_changed",
+    "NOT EXISTS (SELECT 1 FROM webhooks WHERE account_id = accounts.id AND url = ?3) AND ",
+    IN_SESSION
+);
+const REMOVED: &str = notice!(
+    "webhook_changed",
+    "EXISTS (SELECT 1 FROM webhooks WHERE account_id = accounts.id) AND ",
+    IN_SESSION
+);
 
 const REMOVE: &str = concat!(
     "DELETE FROM webhooks WHERE account_id IN (SELECT id FROM accounts WHERE ",
@@ -133,10 +143,13 @@ pub async fn change(
         let statement = match *change {
             WebhookChange::Mail(is_on) => (SET_MAIL, with(own, &[u32::from(is_on).into()])),
             WebhookChange::Url { url, secret } => {
-                statements.push((CHANGED, own.to_vec()));
+                statements.push((CHANGED, with(own, &[url.into()])));
                 (SET_URL, with(own, &[url.into(), secret.into()]))
             }
-            WebhookChange::Remove => (REMOVE, own.to_vec()),
+            WebhookChange::Remove => {
+                statements.push((REMOVED, own.to_vec()));
+                (REMOVE, own.to_vec())
+            }
             WebhookChange::Rotate { secret, until } => {
                 (ROTATE, with(own, &[secret.into(), until.into()]))
             }

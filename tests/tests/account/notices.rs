@@ -124,6 +124,26 @@ async fn a_new_webhook_is_told_of_right_away_and_a_late_notice_has_the_time_of_i
 }
 
 #[tokio::test]
+async fn a_removed_webhook_is_told_of_and_one_that_stays_is_not() {
+    const SUBJECT: &str = "Your webhook has been changed";
+    let edge = Edge::builder().start().await.unwrap();
+    let account = edge.account().await;
+    let deeds = async |url: &str| {
+        let reply = account.put("/notifications", &json!({ "webhook_url": url })).await;
+        assert_eq!(reply.status, 200, "{}", reply.body);
+        let sql = "SELECT deeds FROM notices WHERE kind = 'webhook_changed'";
+        edge.sql(sql, &[]).await.first().map_or(0, |row| row["deeds"].as_u64().unwrap())
+    };
+    let [one, other] = ["https://hooks.example.org/a", "https://hooks.example.org/b"];
+    let steps = [("", 0), (one, 1), (one, 1), (other, 2), ("", 3), ("", 3), (other, 4)];
+    for (step, (url, expected)) in steps.into_iter().enumerate() {
+        assert_eq!(deeds(url).await, expected, "step {step}: {url:?}");
+    }
+    let mail = edge.mailbox().wait_for_titled(&account.email, SUBJECT, 1).await.unwrap();
+    assert!(mail.text.contains("has been changed or removed"), "{}", mail.text);
+}
+
+#[tokio::test]
 async fn a_notice_says_when_and_from_where_also_when_it_is_late() {
     const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
     let mut edge = Edge::builder().start().await.unwrap();
