@@ -55,13 +55,20 @@ pub async fn put(
     call: ScanCall,
     JsonList(request): JsonList<NewScanRequest>,
 ) -> Result<Json<Scan>, Error> {
-    let addresses = request.addresses.as_deref().unwrap_or_default();
+    let addresses = addresses_of(&request)?;
     // A number that can't be parsed is treated as beyond every scan.
     let number = call.part.parse().unwrap_or(u32::MAX);
     let sending = Sending { scan: &call.id, number, addresses };
     let scan = receive(&app, call.caller, sending).await?;
     Ok(Json(Scan::new(scan, call.now)))
 }
+/// # Errors
+/// [`Error::invalid_body`] without the list.
+fn addresses_of(request: &NewScanRequest) -> Result<&[String], Error> {
+    let missing = || Error::invalid_body("Missing 'addresses' field in request body.");
+    request.addresses.as_deref().ok_or_else(missing)
+}
+
 
 /// A part as the client sent it.
 pub struct Sending<'a> {
@@ -190,7 +197,7 @@ pub async fn compare(
     call: ScanCall,
     JsonList(request): JsonList<NewScanRequest>,
 ) -> Result<Json<PartMatch>, Error> {
-    let addresses = request.addresses.as_deref().unwrap_or_default();
+    let addresses = addresses_of(&request)?;
     let positions = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
     let number = call.part.parse().unwrap_or(u32::MAX);
     let part = ScanPart { scan: &call.id, number, positions, macs: &[] };

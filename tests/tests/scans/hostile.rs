@@ -65,6 +65,13 @@ async fn parts_that_do_not_fit_change_nothing() {
     put(&account, id, 0, &list(0, 999)).await.assert_error(400, "part_size", "too few");
     put(&account, id, 1, &list(0, 501)).await.assert_error(400, "part_size", "too many");
     put(&account, id, 1, &[]).await.assert_error(400, "part_size", "none");
+    let path = format!("/scans/{id}/parts/0");
+    for (method, path) in [(Method::PUT, path.clone()), (Method::POST, format!("{path}/match"))] {
+        let body = json!({ "emails": list(0, 1_000) });
+        let reply = send(account.request(method, &path).json(&body)).await;
+        reply.assert_error(400, "invalid_body", "the list under another name");
+        assert_eq!(reply.text("detail"), "Missing 'addresses' field in request body.", "{path}");
+    }
     assert_eq!(show(&account, id).await["received"], 0);
     assert_eq!(put(&account, id, 1, &list(0, 500)).await.status, 200);
     let again = put(&account, id, 1, &list(0, 500)).await;
