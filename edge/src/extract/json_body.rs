@@ -1,16 +1,32 @@
 //! Request bodies: JSON objects of at most 16 KiB, and with a list of addresses of at most 48 or 256 KiB.
 
 use axum::{
-    body::{Bytes, to_bytes},
-    extract::{FromRequest, Request, rejection::BytesRejection},
-    http::StatusCode,
+    body::to_bytes,
+    extract::{FromRequest, Request},
 };
 use serde::de::DeserializeOwned;
 
 use crate::error::Error;
 
-/// Greatest size of a request body, in bytes.
+/// Greatest size of most request bodies, in bytes.
 pub const LIMIT: usize = 16 * 1024;
+
+/// Greatest size, in bytes, of a body with a thousand addresses.
+pub const LIST_LIMIT: usize = 256 * 1024;
+
+/// Greatest size, in bytes, of a body with a hundred addresses of the greatest length (RFC 5321
+/// §4.5.3.1), doubled to leave room for names.
+const SHORT_LIST_LIMIT: usize = 48 * 1024;
+
+/// Returns the greatest size, in bytes, of a body sent to this path, which may be a template.
+pub fn limit_of(path: &str) -> usize {
+    match path {
+        "/v1/validate_emails" => SHORT_LIST_LIMIT,
+        "/v1/guard" => LIST_LIMIT,
+        path if path.starts_with("/v1/scans") || path.starts_with("/v1/guard/hooks/") => LIST_LIMIT,
+        _ => LIMIT,
+    }
+}
 
 /// A JSON body of type `T` with any `Content-Type`, so that `curl -d` needs no header.
 pub struct JsonBody<T>(pub T);
@@ -18,50 +34,11 @@ pub struct JsonBody<T>(pub T);
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     type Rejection = Error;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, Error> {
-        let bytes =
-            Bytes::from_request(request, state).await.map_err(|rejection| too_large(&rejection))?;
-        parse(&bytes).map(Self)
-    }
-}
-
-/// Greatest size, in bytes, of a body with a thousand addresses.
-pub const LIST_LIMIT: usize = 256 * 1024;
-
-/// Greatest size, in bytes, of a body with a hundred addresses of the greatest length (RFC 5321
-/// §4.5.3.1), doubled to leave room for names.
-pub const SHORT_LIST_LIMIT: usize = 48 * 1024;
-
-/// Returns the greatest size, in bytes, of a body sent to this path.
-pub fn limit_of(path: &str) -> usize {
-    match path {
-        "/v1/validate_emails" => SHORT_LIST_LIMIT,
-        path if path.starts_with("/v1/scans") || path.starts_with("/v1/guard") => LIST_LIMIT,
-        _ => LIMIT,
-    }
-}
-
-/// A JSON body with a list of addresses, for which the size limit is higher.
-pub struct JsonList<T, const BYTES: usize = LIST_LIMIT>(pub T);
-
-impl<T: DeserializeOwned, S: Send + Sync, const BYTES: usize> FromRequest<S>
-    for JsonList<T, BYTES>
-{
-    type Rejection = Error;
-
     async fn from_request(request: Request, _: &S) -> Result<Self, Error> {
-        // The router's own limit is the smaller of the two.
+        let limit = limit_of(request.uri().path());
         let bytes =
-            to_bytes(request.into_body(), BYTES).await.map_err(|_| Error::body_too_large(BYTES))?;
+            to_bytes(request.into_body(), limit).await.map_err(|_| Error::body_too_large(limit))?;
         parse(&bytes).map(Self)
-    }
-}
-
-fn too_large(rejection: &BytesRejection) -> Error {
-    if rejection.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        Error::body_too_large(LIMIT)
-    } else {
-        Error::invalid_body("The request body could not be read.")
     }
 }
 

@@ -27,6 +27,12 @@ const RIGHTS: &[(Method, &str, &[Right])] = &[
     (Method::POST, "/v1/guard/decide", &[Right::Guard]),
 ];
 
+/// Returns method and path of each operation that named keys may call.
+#[cfg(test)]
+pub fn operations() -> impl Iterator<Item = (&'static Method, &'static str)> {
+    RIGHTS.iter().map(|(method, path, _)| (method, *path))
+}
+
 /// Rejects a named key that has expired at `now` (Unix seconds) or may not call this operation.
 ///
 /// # Errors

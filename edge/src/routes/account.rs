@@ -85,7 +85,7 @@ pub struct Deletion {
     request_body = Deletion,
     responses(
         (status = 204, description = "The account has been deleted"),
-        (status = 403, description = "The password is wrong, or the two-factor code is missing or wrong", body = PlainError),
+        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the account is frozen", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),

@@ -29,7 +29,7 @@ use crate::{
     store::{self, operator_actions, scans},
 };
 
-/// Everything stored about the account, except secrets and the results of scans.
+/// Data stored about the account, except secrets, the results of scans and changes of its address.
 #[derive(Serialize, ToSchema)]
 pub struct Export {
     exported_at: DateTime<Utc>,
@@ -66,8 +66,8 @@ const PAGE: u32 = 500;
 
 /// Export the account's data
 ///
-/// Returns a JSON document with everything stored about the account. It has no secrets and no results of scans, which
-/// have their own operation.
+/// Returns a JSON document with what is stored about the account. It has no secrets, no changes of the address, about which
+/// both addresses got emails, and no results of scans, which have their own operation.
 #[utoipa::path(
     get, path = "/v1/me/export", tag = "Account", operation_id = "exportData",
     responses((status = 200, description = "The data", body = Export)),

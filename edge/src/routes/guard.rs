@@ -21,7 +21,7 @@ use crate::{
     cf::clock,
     credentials::{guard_hook::GuardHook, session::Session},
     error::{Error, PlainError},
-    extract::{json_body::JsonList, request::RequestContext},
+    extract::{json_body::JsonBody, request::RequestContext},
     limits::quota::date_time,
     store::guard::{self, OwnerAction, PolicyChange, RefusalCount, StoredPolicy},
 };
@@ -226,7 +226,7 @@ pub async fn update(
     State(app): State<Arc<App>>,
     context: RequestContext,
     session: Session,
-    JsonList(body): JsonList<GuardSettings>,
+    JsonBody(body): JsonBody<GuardSettings>,
 ) -> Result<Json<GuardPolicy>, Error> {
     act(&app, session, OwnerAction::Change(body.change()?, context.deed())).await
 }

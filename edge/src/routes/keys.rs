@@ -247,7 +247,7 @@ impl KeyRequest {
     responses(
         (status = 201, description = "The key", body = NewNamedKey),
         (status = 400, description = "`invalid_key`, or the body is malformed", body = PlainError),
-        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the keys have been deactivated", body = PlainError),
+        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, the keys have been deactivated, or the account is frozen", body = PlainError),
         (status = 409, description = "`too_many_keys`: the account has 20", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
@@ -365,7 +365,7 @@ fn done(outcome: KeyOutcome) -> Option<Result<StatusCode, Error>> {
     request_body = PasswordProof,
     responses(
         (status = 204, description = "The key isn't suspended"),
-        (status = 403, description = "The password is wrong, or the two-factor code is missing or wrong", body = PlainError),
+        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the account is frozen", body = PlainError),
         (status = 404, description = "The account has no such key", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
@@ -400,7 +400,7 @@ pub async fn confirm(
     request_body = PasswordProof,
     responses(
         (status = 200, description = "The new keys", body = ReplacedKeys),
-        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the keys have been deactivated", body = PlainError),
+        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, the keys have been deactivated, or the account is frozen", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),

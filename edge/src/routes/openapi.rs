@@ -18,7 +18,10 @@ use utoipa::{
 };
 
 use super::descriptions;
-use crate::error::PlainError;
+use crate::{
+    error::{LimitError, PlainError},
+    extract::{json_body::limit_of, rights},
+};
 
 const HEALTH: &str = "Health";
 
@@ -36,6 +39,10 @@ const TAGS: [(&str, &str); 9] = [
     ("Service", "Whom to ask, and what each plan allows."),
     (HEALTH, "Whether the service works, and its description."),
 ];
+
+/// The operation whose handler reads its body itself: it answers 200 to one that is too long, and 401 to one whose
+/// signature doesn't fit.
+const READS_ITS_BODY: &str = "supabaseHook";
 
 /// An operation as described by its handler's attributes.
 pub struct Description {
@@ -78,30 +85,39 @@ impl Description {
         let is_needed = self.needs_a_body();
         if let Some(RefOr::T(body)) = &mut self.operation.request_body {
             body.required = Some(if is_needed { Required::True } else { Required::False });
-            common.push(("400", "The body is malformed"));
-            common.push(("413", "The body is larger than 16 KiB"));
+            if self.operation.operation_id.as_deref() != Some(READS_ITS_BODY) {
+                common.push(("400", "The body is malformed".to_owned()));
+                let most = limit_of(&self.path) / 1024;
+                common.push(("413", format!("The body is larger than {most} KiB")));
+            }
         }
         match serde_json::to_string(&self.operation.security).unwrap() {
             security if security.contains("ApiKey") => {
-                common.push(("401", "No valid key or session"));
+                common.push(("401", "No valid key or session".to_owned()));
+                let refused = "The key doesn't have the right, is a test key, or can't be used from this network";
+                common.push(("403", refused.to_owned()));
             }
             security if security.contains("Session") => {
-                common.push(("401", "The session token is missing or no longer valid"));
+                common.push(("401", "The session token is missing or no longer valid".to_owned()));
             }
             _ => {}
         }
         let is_health = self.operation.tags.iter().flatten().any(|tag| tag == HEALTH);
         if !is_health {
-            common.push(("429", "Too many requests"));
-            common.push(("503", "Temporarily unavailable. Nothing has changed"));
+            common.push(("429", "Too many requests".to_owned()));
+            common.push(("503", "Temporarily unavailable. Nothing has changed".to_owned()));
         }
         let responses = &mut self.operation.responses.responses;
         for (status, description) in common {
-            let usual = || RefOr::T(plain_error(description));
+            let usual = || RefOr::T(plain_error(&description));
             responses.entry(status.to_owned()).or_insert_with(usual);
         }
-        let id = self.operation.operation_id.as_deref();
-        let tells_left = ["validateEmail", "quota", "createScan"].contains(&id.unwrap_or_default());
+        // The allowance is used up in the shape of one error, and told by whatever can use it up.
+        let uses_allowance = responses.get("429").is_some_and(|response| {
+            let response = serde_json::to_string(response).unwrap();
+            response.contains(&format!("/{}\"", LimitError::name()))
+        });
+        let tells_left = uses_allowance || self.operation.operation_id.as_deref() == Some("quota");
         for (status, response) in responses {
             let RefOr::T(response) = response else { continue };
             if tells_left && ["200", "201", "429"].contains(&status.as_str()) {
@@ -228,6 +244,58 @@ fn every_operation_is_described_under_a_path_and_a_name_of_its_own() {
     let paths = document["paths"].as_object().unwrap();
     let described: usize = paths.values().map(|path| path.as_object().unwrap().len()).sum();
     assert_eq!(described, all.len());
+}
+
+/// Each operation describes the refusals of its extractors.
+#[test]
+fn every_operation_describes_what_its_credentials_and_its_body_can_be_refused_for() {
+    let document = document();
+    let mut of_keys = Vec::new();
+    for Description { path, methods, operation, .. } in descriptions() {
+        let id = operation.operation_id.unwrap();
+        let method = match methods[0] {
+            HttpMethod::Get => "GET",
+            HttpMethod::Put => "PUT",
+            HttpMethod::Delete => "DELETE",
+            _ => "POST",
+        };
+        let described = &document["paths"][&path][method.to_lowercase()];
+        let responses = described["responses"].as_object().unwrap();
+        let has = |statuses: &[&str]| {
+            for status in statuses {
+                assert!(responses.contains_key(*status), "{id}: {status}");
+            }
+        };
+        if operation.request_body.is_some() && id != READS_ITS_BODY {
+            has(&["400", "413"]);
+            let text = responses["413"]["description"].as_str().unwrap();
+            let most = limit_of(&path) / 1024;
+            assert!(text.contains(&format!("larger than {most} KiB")), "{id}: {text}");
+        }
+        let security = described["security"].to_string();
+        if security.contains("ApiKey") {
+            has(&["401", "403", "429", "503"]);
+            of_keys.push(format!("{method} {path}"));
+        } else if security.contains("Session") {
+            has(&["401", "429", "503"]);
+        }
+        let parameters = described["parameters"].as_array().into_iter().flatten();
+        let is_repeatable =
+            parameters.into_iter().any(|parameter| parameter["name"] == "Idempotency-Key");
+        if is_repeatable && let Some(conflict) = responses.get("409") {
+            assert!(conflict["headers"]["Retry-After"].is_object(), "{id}: {conflict}");
+        }
+        if responses.get("429").is_some_and(|error| error.to_string().contains("LimitError")) {
+            for status in ["200", "201", "429"].into_iter().filter_map(|code| responses.get(code)) {
+                assert!(status["headers"]["RateLimit"].is_object(), "{id}: {status}");
+            }
+        }
+    }
+    let rights = rights::operations();
+    let mut of_rights: Vec<_> = rights.map(|(method, path)| format!("{method} {path}")).collect();
+    of_keys.sort();
+    of_rights.sort();
+    assert_eq!(of_keys, of_rights, "operations that take keys, and those with a right");
 }
 
 #[test]

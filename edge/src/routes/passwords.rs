@@ -145,6 +145,7 @@ pub struct Reset {
         (status = 200, description = "The password has been changed; signed in", body = SessionCredentials),
         (status = 400, description = "The link is unknown, used, replaced or expired, or the password breaks a rule", body = PlainError),
         (status = 401, description = "The two-factor code is missing or wrong; the link still works", body = PlainError),
+        (status = 403, description = "The account is frozen", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
@@ -202,7 +203,7 @@ pub struct Change {
     responses(
         (status = 200, description = "The password has been changed; signed in", body = SessionCredentials),
         (status = 400, description = "The new password breaks a rule", body = PlainError),
-        (status = 403, description = "The current password is wrong", body = PlainError),
+        (status = 403, description = "The current password is wrong, or the account is frozen", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),

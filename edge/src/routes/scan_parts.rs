@@ -18,7 +18,7 @@ use crate::{
     cf::clock,
     credentials::{proof::Caller, random, sealed::part_macs},
     error::{Error, PlainError},
-    extract::{json_body::JsonList, scan_call::ScanCall},
+    extract::{json_body::JsonBody, scan_call::ScanCall},
     store::scans::{self, Comparison, PartState, ScanPart},
 };
 
@@ -46,14 +46,13 @@ pub struct PartRequest {
         (status = 400, description = "`invalid_body`, `no_such_part` or `part_size`", body = PlainError),
         (status = 404, description = "`no_such_scan`", body = PlainError),
         (status = 409, description = "`part_conflict` or `scan_ended`", body = PlainError),
-        (status = 413, description = "The body is larger than 256 KiB", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]
 pub async fn put(
     State(app): State<Arc<App>>,
     call: ScanCall,
-    JsonList(request): JsonList<NewScanRequest>,
+    JsonBody(request): JsonBody<NewScanRequest>,
 ) -> Result<Json<Scan>, Error> {
     let addresses = addresses_of(&request)?;
     // A number that can't be parsed is treated as beyond every scan.
@@ -62,13 +61,13 @@ pub async fn put(
     let scan = receive(&app, call.caller, sending).await?;
     Ok(Json(Scan::new(scan, call.now)))
 }
+
 /// # Errors
 /// [`Error::invalid_body`] without the list.
 fn addresses_of(request: &NewScanRequest) -> Result<&[String], Error> {
     let missing = || Error::invalid_body("Missing 'addresses' field in request body.");
     request.addresses.as_deref().ok_or_else(missing)
 }
-
 
 /// A part as the client sent it.
 pub struct Sending<'a> {
@@ -188,14 +187,13 @@ pub struct PartMatch {
         (status = 400, description = "`invalid_body`, `no_such_part` or `part_size`", body = PlainError),
         (status = 404, description = "`no_such_scan`", body = PlainError),
         (status = 409, description = "`nothing_to_match` or `matches_used_up`", body = PlainError),
-        (status = 413, description = "The body is larger than 256 KiB", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]
 pub async fn compare(
     State(app): State<Arc<App>>,
     call: ScanCall,
-    JsonList(request): JsonList<NewScanRequest>,
+    JsonBody(request): JsonBody<NewScanRequest>,
 ) -> Result<Json<PartMatch>, Error> {
     let addresses = addresses_of(&request)?;
     let positions = u32::try_from(addresses.len()).unwrap_or(u32::MAX);

@@ -19,7 +19,7 @@ use crate::{
     cf::{clock, log},
     credentials::{proof::Caller, random},
     error::{Error, LimitError, PlainError, rate_limit::RateLimit},
-    extract::{json_body::JsonList, request::RequestContext, scan_call::ScanCall},
+    extract::{json_body::JsonBody, request::RequestContext, scan_call::ScanCall},
     limits::quota::{Day, seconds_to_reset},
     store::{
         ledger::Charged,
@@ -56,9 +56,8 @@ fn new_id(now_ms: u64) -> Result<String, Error> {
     responses(
         (status = 201, description = "The scan; `Location` has its path", body = Scan),
         (status = 400, description = "`invalid_body`, `invalid_scan`, `invalid_name` or `scan_too_large`", body = PlainError),
-        (status = 409, description = "`too_many_scans` at the same time", body = PlainError),
+        (status = 409, description = "`too_many_scans`, running or stored, or `idempotency_key_in_use`: the first request with this key isn't answered yet", body = PlainError),
         (status = 422, description = "`idempotency_key_reused`: the key was sent with another request", body = PlainError),
-        (status = 413, description = "The body is larger than 256 KiB", body = PlainError),
         (status = 429, description = "The daily scans and the credits are used up, or too many requests", body = LimitError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
@@ -67,7 +66,7 @@ pub async fn create(
     State(app): State<Arc<App>>,
     context: RequestContext,
     ScanCall { caller, now, .. }: ScanCall,
-    JsonList(request): JsonList<NewScanRequest>,
+    JsonBody(request): JsonBody<NewScanRequest>,
 ) -> Result<(StatusCode, HeaderMap, Json<Scan>), Error> {
     let total = request.total()?;
     let (name, details) = (request.name()?, request.details);

@@ -56,7 +56,7 @@ pub struct TotpSetUp {
     request_body = SetUp,
     responses(
         (status = 200, description = "The secret, shown once", body = TotpSetUp),
-        (status = 403, description = "The password is wrong", body = PlainError),
+        (status = 403, description = "The password is wrong, or the account is frozen", body = PlainError),
         (status = 409, description = "Two-factor authentication is already on", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
@@ -113,7 +113,7 @@ pub struct RecoveryCodes {
     request_body = Enable,
     responses(
         (status = 200, description = "Ten recovery codes, shown once", body = RecoveryCodes),
-        (status = 403, description = "The code is wrong", body = PlainError),
+        (status = 403, description = "The code is wrong, or the account is frozen", body = PlainError),
         (status = 409, description = "Already on, or setup hasn't been started", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
@@ -167,7 +167,7 @@ pub struct PasswordAndCode {
     request_body = PasswordAndCode,
     responses(
         (status = 204, description = "Two-factor authentication is off"),
-        (status = 403, description = "The password or the code is wrong", body = PlainError),
+        (status = 403, description = "The password or the code is wrong, or the account is frozen", body = PlainError),
         (status = 409, description = "Two-factor authentication isn't on", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
@@ -199,7 +199,7 @@ pub async fn disable(
     request_body = PasswordAndCode,
     responses(
         (status = 200, description = "Ten new codes, shown once. The old ones have stopped working", body = RecoveryCodes),
-        (status = 403, description = "The password or the code is wrong", body = PlainError),
+        (status = 403, description = "The password or the code is wrong, or the account is frozen", body = PlainError),
         (status = 409, description = "Two-factor authentication isn't on", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),

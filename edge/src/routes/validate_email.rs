@@ -74,7 +74,6 @@ impl CheckRequest {
         (status = 200, description = "The verdict, also when the address can't receive mail; or `pending` at the deadline", body = ValidationResult, headers(("Retry-After" = Option<u64>, description = "With `pending`: seconds after which the verdict may be there"))),
         (status = 400, description = "`email` is missing, empty or not a single address, `deadline_ms` is out of its range, or the body is malformed", body = ValidationError),
         (status = 401, description = "The API key or session is missing or no longer valid", body = ValidationError),
-        (status = 403, description = "The key doesn't have the right, is a test key, or can't be used from this network", body = PlainError),
         (status = 409, description = "`idempotency_key_in_use`: the first check with this key isn't answered yet", body = PlainError),
         (status = 422, description = "`idempotency_key_reused`: the key was sent with another request", body = PlainError),
         (status = 429, description = "No checks are left, too many are running (`code: too_many_in_flight`), or too many were sent in a short time (`code: throttled`)", body = LimitError),

@@ -27,10 +27,7 @@ use crate::{
     cf::{clock, verdict_cache::CachedVerdict},
     credentials::{address_hash, idempotency::Idempotent, proof::Caller},
     error::{Error, LimitError, Outcome, PlainError, ValidationError, rate_limit::RateLimit},
-    extract::{
-        json_body::{JsonList, SHORT_LIST_LIMIT},
-        request::RequestContext,
-    },
+    extract::{json_body::JsonBody, request::RequestContext},
     limits::quota::seconds_to_reset,
     outbound::origin_batch::{BatchCall, BatchItem},
     store::ledger::{self, Charged, Lease},
@@ -151,10 +148,10 @@ pub async fn check(
     State(app): State<Arc<App>>,
     context: RequestContext,
     caller: Result<Caller, Error>,
-    body: Result<JsonList<Map<String, Value>, SHORT_LIST_LIMIT>, Error>,
+    body: Result<JsonBody<Map<String, Value>>, Error>,
 ) -> Result<ListResult, Error> {
     let caller = caller.map_err(Error::of_validation)?;
-    let JsonList(body) = body.map_err(Error::of_validation)?;
+    let JsonBody(body) = body.map_err(Error::of_validation)?;
     let request = ListRequest::from_json(&body).map_err(Error::of_validation)?;
     if caller.proof.is_test() {
         return check_sandbox(&app, &context, caller, &request).await;

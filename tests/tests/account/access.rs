@@ -243,6 +243,13 @@ async fn the_table_has_a_row_for_every_route() {
         .collect();
     let rows = TABLE.map(|(method, path, _)| (method.to_owned(), path.to_owned()));
     assert_eq!(served, BTreeSet::from(rows));
+    for (method, path, expected) in TABLE {
+        let responses = &document["paths"][path][method.to_lowercase()]["responses"];
+        let takes_named_keys = RIGHTS.iter().any(|(on, at, _)| (*on, *at) == (method, path));
+        for status in expected.into_iter().chain(takes_named_keys.then_some(403)) {
+            assert!(responses[status.to_string()].is_object(), "{method} {path}: {status}");
+        }
+    }
 }
 
 #[tokio::test]

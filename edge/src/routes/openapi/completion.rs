@@ -211,12 +211,14 @@ fn common_answers(document: &mut Value) {
     {
         let id = operation["operationId"].as_str().unwrap().to_owned();
         let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
+        let mut is_repeatable = false;
         for parameter in parameters.into_iter().flatten() {
             limit_query(&id, parameter);
+            is_repeatable |= parameter["name"] == "Idempotency-Key";
         }
         let responses = operation["responses"].as_object_mut().unwrap();
         for (status, response) in responses.iter_mut() {
-            complete_headers(&id, status, response);
+            complete_headers(&id, is_repeatable, status, response);
         }
         for (status, name) in [("405", "NoSuchMethod"), ("500", "Fault")] {
             responses
@@ -243,7 +245,7 @@ fn limit_query(operation: &str, parameter: &mut Value) {
     }
 }
 
-fn complete_headers(operation: &str, status: &str, response: &mut Value) {
+fn complete_headers(operation: &str, is_repeatable: bool, status: &str, response: &mut Value) {
     let mut headers = response["headers"].as_object().cloned().unwrap_or_default();
     headers.insert("X-Request-Id".to_owned(), REQUEST_ID.clone());
     let text =
@@ -252,7 +254,7 @@ fn complete_headers(operation: &str, status: &str, response: &mut Value) {
         ("createScan", "201") => {
             headers.insert("Location".to_owned(), text("Path of the scan"));
         }
-        ("validateEmail" | "createScan", "409") => {
+        (_, "409") if is_repeatable => {
             let seconds = json!({
                 "description": "Seconds after which to try again, where the first request is under way",
                 "schema": { "type": "integer" },
