@@ -204,7 +204,7 @@ deb: ## the Debian package rcpt-origin, in target/dist
 .PHONY: try-deb
 try-deb: deb ## lintian, the unit's exposure, origin under its restrictions; install, upgrade, purge in a Debian root (needs root)
 	@tools/install debian-root
-	tools/try-package
+	dist/tests/package
 
 .PHONY: image
 image: ## the OCI image of origin, in target/dist
@@ -214,12 +214,12 @@ image: ## the OCI image of origin, in target/dist
 .PHONY: try-image
 try-image: image ## the image compiled again in another folder is equal byte by byte; run as a container with every right taken (needs root)
 	@tools/install try-image
-	tools/try-image
+	dist/tests/image
 
 .PHONY: try-boot
 try-boot: deb ## the package on an emulated Debian machine, with systemd: started, hung, upgraded, rebooted (needs root; ten minutes)
 	@tools/install debian-root machine
-	tools/try-boot
+	dist/tests/boot
 
 .PHONY: release
 release: ## origin's package, command, clients, bills of materials, checksums, in target/dist
@@ -228,7 +228,7 @@ release: ## origin's package, command, clients, bills of materials, checksums, i
 
 .PHONY: try-release
 try-release: release ## the release built again in another folder is equal byte by byte
-	tools/try-release
+	dist/tests/release
 
 .PHONY: alerts
 alerts: ## test the alerts with promtool
