@@ -202,7 +202,7 @@ deb: ## the Debian package rcpt-origin, in target/dist
 	@tools/package
 
 .PHONY: try-deb
-try-deb: deb ## lintian, the unit's exposure, origin under its restrictions; install, upgrade, purge in a Debian root (needs root)
+try-deb: deb ## lintian, the unit's exposure; install, upgrade, roll back, purge in a Debian root (needs root)
 	@tools/install debian-root
 	dist/tests/package
 
