@@ -6,7 +6,7 @@
 //! reservations, unless others have passed since.
 
 use std::{
-    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    net::{IpAddr, SocketAddr},
     sync::Arc,
     time::Duration,
 };
@@ -19,8 +19,8 @@ use super::{
     operators::OperatorId,
     party::Party,
     permit::{Acquired, Claim, Queued},
-    site::SiteKey,
-    want::{MeterKey, Want},
+    site_key::{MeterKey, SiteKey},
+    want::Want,
 };
 
 /// Shortest time for which starting a conversation makes sense.
@@ -35,7 +35,6 @@ pub(super) enum Step<S: Send + 'static> {
 #[derive(Clone)]
 struct Way {
     site: SiteKey,
-    operator: Option<OperatorId>,
     meter: MeterKey,
     identity: usize,
     /// Address to connect to, unless an idle session can be used.
@@ -189,14 +188,14 @@ impl<S: Send + 'static> Pool<S> {
         let first = target.addresses.first().map(SocketAddr::ip);
         let site = match (operator, first) {
             (Some(operator), _) => SiteKey::Operator(operator, identity),
-            (None, Some(ip)) if !target.is_route => SiteKey::Network(network(ip)),
+            (None, Some(ip)) if !target.is_route => SiteKey::network_of(ip),
             _ => SiteKey::Route(Arc::from(target.host)),
         };
         let meter = match (&site, first) {
-            (SiteKey::Network(_), Some(ip)) => self.site(state, &site, None).meter_of(ip, now),
+            (SiteKey::Network(_), Some(ip)) => self.site(state, &site).meter_of(ip, now),
             _ => None,
         };
-        Way { site, operator, meter, identity, address: None, is_indebted: false }
+        Way { site, meter, identity, address: None, is_indebted: false }
     }
 
     /// Returns the time at which the check may queue, and chooses the address. Reserves only a
@@ -287,13 +286,13 @@ impl<S: Send + 'static> Pool<S> {
     ) -> Step<S> {
         if let (SiteKey::Network(_), Some(address)) = (&way.site, way.address) {
             // An address other than the first may be in another network.
-            way.site = SiteKey::Network(network(address));
-            way.meter = self.site(&mut state, &way.site, None).meter_of(address, now);
+            way.site = SiteKey::network_of(address);
+            way.meter = self.site(&mut state, &way.site).meter_of(address, now);
         }
         let settings = self.settings.load();
         let asker = (party, state.histories.of(party.account, now));
         let want = Want::of(question, target, asker, (way.identity, way.meter), &settings);
-        let site = self.site(&mut state, &way.site, way.operator);
+        let site = self.site(&mut state, &way.site);
         let mut evicted = Vec::new();
         let claim = |want| Claim {
             pool: Arc::clone(self),
@@ -351,13 +350,5 @@ fn address_due<S>(
             Err(Refused { after, cause: Cause::Address })
         }
         Some((Err(after), _)) => Err(Refused { after, cause: Cause::Address }),
-    }
-}
-
-/// Returns the /24 or /64 of an address.
-pub(super) fn network(ip: IpAddr) -> IpAddr {
-    match ip {
-        IpAddr::V4(ip) => IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & (u32::MAX << 8))),
-        IpAddr::V6(ip) => IpAddr::V6(Ipv6Addr::from_bits(ip.to_bits() & (u128::MAX << 64))),
     }
 }

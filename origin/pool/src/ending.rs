@@ -7,7 +7,12 @@ use std::{
 
 use tokio::time::{Instant, sleep};
 
-use super::{Pool, SWEEP, State, sessions::Idle, site::SiteKey, sites::SHARDS, want::MeterKey};
+use super::{
+    Pool, SWEEP, State,
+    sessions::Idle,
+    site_key::{MeterKey, SiteKey},
+    sites::SHARDS,
+};
 
 /// Most idle sessions in total.
 const MAX_IDLE: usize = 1_024;

@@ -47,6 +47,7 @@ mod sessions;
 mod settings;
 mod shares;
 mod site;
+mod site_key;
 mod sites;
 mod standing;
 mod status;
@@ -86,7 +87,8 @@ pub use permit::{Acquired, Permit};
 pub use question::{Asker, Cause, Class, Question, Refusal, Refused, Signal, Target, Wait};
 use receptions::OtherTotals;
 pub use settings::{Settings, Source, SourceClass};
-use site::{Site, SiteKey};
+use site::Site;
+use site_key::SiteKey;
 use sites::Sites;
 pub use status::{Entries, SiteStatus, Status};
 use waiting::Granted;
@@ -256,14 +258,14 @@ impl<S: Send + 'static> Pool<S> {
         address: IpAddr,
     ) -> Option<Permit<S>> {
         let (now, party) = (Instant::now(), self.party(question));
-        let key = SiteKey::Network(admission::network(address));
+        let key = SiteKey::network_of(address);
         let mut evicted = Vec::new();
         let mut state = self.lock();
         if state.addresses.due(address, party.group, now, now) != Ok(now) {
             return None;
         }
         let history = state.histories.of(party.account, now);
-        let site = self.site(&mut state, &key, None);
+        let site = self.site(&mut state, &key);
         let meter = site.meter_of(address, now);
         let target = Target { afresh: true, ..*target };
         let way = (target.identity, meter);
@@ -293,16 +295,10 @@ impl<S: Send + 'static> Pool<S> {
         }
     }
 
-    fn site<'s>(
-        &self,
-        state: &'s mut State<S>,
-        key: &SiteKey,
-        operator: Option<OperatorId>,
-    ) -> &'s mut Site<S> {
+    fn site<'s>(&self, state: &'s mut State<S>, key: &SiteKey) -> &'s mut Site<S> {
         state.sites.or_insert_with(key, || {
             let settings = self.settings.load();
-            let limits = settings.limits_of(key, operator);
-            Site::new(limits, &settings, self.idle.clone())
+            Site::new(settings.limits_of(key), &settings, self.idle.clone())
         })
     }
 

@@ -11,7 +11,7 @@ use super::{
     Key, Pool,
     moves::Move,
     remembered::{Clocks, HourMemory, RateMemory},
-    site::SiteKey,
+    site_key::SiteKey,
 };
 
 /// Most groups and accounts whose refused recipients are stored, those with most refusals first.
@@ -104,7 +104,7 @@ impl<S: Send + 'static> Pool<S> {
                 continue;
             };
             let key = SiteKey::Operator(operator, identity);
-            let meter = self.site(&mut state, &key, Some(operator)).meter(None);
+            let meter = self.site(&mut state, &key).meter(None);
             meter.refusals.recall(known.refused, &known.parties, pause, clocks.now);
             if let Some(rate) = known.rate {
                 meter.rate.recall(rate, clocks);

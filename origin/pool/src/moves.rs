@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Settings, State, operators::OperatorId, site::SiteKey};
+use super::{Settings, State, operators::OperatorId, site_key::SiteKey};
 
 /// Time at the minimum after which an operator's domains move to the next source address; also the
 /// shortest time between two moves.

@@ -15,9 +15,9 @@ use super::{
     cut::Cut,
     party::Party,
     sessions::{Grant, Idle},
-    site::SiteKey,
+    site_key::{MeterKey, SiteKey},
     waiting::Answer,
-    want::{MeterKey, Want},
+    want::Want,
 };
 
 /// A session to use, or permission to open one.
@@ -60,7 +60,7 @@ impl<S: Send + 'static> Permit<S> {
 
     /// Returns whether the permit is for any address of the host instead of one machine.
     pub const fn is_for_any_address(&self) -> bool {
-        !matches!(self.site, SiteKey::Network(_))
+        !self.site.is_network()
     }
 
     /// Records the address to which the session is connected.
@@ -84,7 +84,7 @@ impl<S: Send + 'static> Permit<S> {
     /// close it, and the check ends with our own limit as its reason.
     pub fn cut(&self) -> impl Future<Output = ()> + Send + 'static {
         let (cut, pool) = (Arc::clone(&self.cut), Arc::clone(&self.pool));
-        let is_other = matches!(self.site, SiteKey::Network(_));
+        let is_other = self.site.is_network();
         async move {
             cut.until_due().await;
             let counts = is_other && cut.is_first_to_count();
@@ -197,7 +197,7 @@ impl<S: Send + 'static> Claim<S> {
             is_blameless: AtomicBool::new(is_blameless),
             is_released: false,
         };
-        if matches!(self.site, SiteKey::Network(_)) {
+        if self.site.is_network() {
             let is_new = u64::from(idle.is_none());
             self.pool.others.sessions.fetch_add(is_new, Ordering::Relaxed);
             self.pool.others.recipients.fetch_add(1, Ordering::Relaxed);

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use super::{
     Class, Key, Permit, Pool, Refusal, Signal, State, gates::Gates, meter::Meter, party::Party,
-    rate::Change, site::SiteKey,
+    rate::Change, site_key::SiteKey,
 };
 
 /// [`super::Totals`] of all machines without a known operator; records of a single one expire soon.
@@ -34,7 +34,7 @@ impl<S: Send + 'static> Pool<S> {
         let State { sites, domains, addresses, histories, .. } = &mut *state;
         let Some(site) = sites.get_mut(&permit.site) else { return };
         let meter = site.meter(permit.meter);
-        let others = matches!(permit.site, SiteKey::Network(_)).then_some(&self.others);
+        let others = permit.site.is_network().then_some(&self.others);
         let (party, address) = (permit.party, permit.address);
         let mut reception =
             Reception { meter, domains, addresses, others, party, address, is_asked_for, now };

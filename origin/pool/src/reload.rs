@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Pool, Settings, site::SiteKey};
+use super::{Pool, Settings};
 
 impl<S: Send + 'static> Pool<S> {
     /// Applies the settings to new and existing sessions and waiting requests. Lowered rates and
@@ -12,11 +12,7 @@ impl<S: Send + 'static> Pool<S> {
     pub fn set_settings(self: &Arc<Self>, settings: Settings) {
         let mut state = self.lock();
         for (key, site) in state.sites.iter_mut() {
-            let operator = match key {
-                SiteKey::Operator(operator, _) => Some(*operator),
-                SiteKey::Network(_) | SiteKey::Route(_) => None,
-            };
-            let (limits, sessions) = settings.limits_of(key, operator);
+            let (limits, sessions) = settings.limits_of(key);
             site.sessions.set_limits(limits, sessions);
         }
         let sites: Vec<_> = state

@@ -17,8 +17,9 @@ use super::{
     cut::Cut,
     meter::{Limits, Meter},
     party::Party,
+    site_key::MeterKey,
     standing::{CUT, Limit, SLOW, Standing, Standings, Use},
-    want::{MeterKey, Want},
+    want::Want,
 };
 
 /// Time between two looks at sessions held for long, if none could be cut.

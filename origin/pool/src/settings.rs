@@ -6,7 +6,7 @@ use super::{
     Limits, Pace,
     operators::{OperatorId, Operators},
     refusals::part_of,
-    site::SiteKey,
+    site_key::SiteKey,
 };
 
 /// The pool's settings.
@@ -56,13 +56,9 @@ pub enum SourceClass {
 impl Settings {
     /// Returns the limits of a machine or operator, and the most concurrent sessions with the whole
     /// site.
-    pub(super) fn limits_of(
-        &self,
-        site: &SiteKey,
-        operator: Option<OperatorId>,
-    ) -> (Limits, usize) {
+    pub(super) fn limits_of(&self, site: &SiteKey) -> (Limits, usize) {
         match site {
-            SiteKey::Operator(..) => (self.operator_limits(operator), usize::MAX),
+            SiteKey::Operator(operator, _) => (self.operator_limits(*operator), usize::MAX),
             SiteKey::Network(_) => {
                 let refused_lately = self.pace.machine_refused_lately;
                 (Limits { refused_lately, ..self.machine }, self.network_sessions)
@@ -72,11 +68,9 @@ impl Settings {
     }
 
     /// Returns an operator's limits: those in its row, otherwise the configured ones.
-    fn operator_limits(&self, operator: Option<OperatorId>) -> Limits {
+    fn operator_limits(&self, operator: OperatorId) -> Limits {
         let default = self.operator;
-        let Some(row) = operator.and_then(|id| self.operators.get(id)) else {
-            return default;
-        };
+        let Some(row) = self.operators.get(operator) else { return default };
         Limits {
             sessions: row.sessions.unwrap_or(default.sessions),
             interval: row.session_interval.unwrap_or(default.interval),

@@ -12,20 +12,11 @@ use tokio::{sync::oneshot, time::Instant};
 use super::{
     Settings,
     meter::{Limits, Meter},
-    operators::OperatorId,
     sessions::{Grant, Idle, Room, Sessions, earlier},
+    site_key::MeterKey,
     waiting::{Answer, Granted, Waiting},
-    want::{MeterKey, Want},
+    want::Want,
 };
-
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum SiteKey {
-    /// An operator, from one of our source addresses.
-    Operator(OperatorId, usize),
-    /// A /24 or a /64, by its first address.
-    Network(IpAddr),
-    Route(Arc<str>),
-}
 
 pub(super) struct Site<S> {
     pub sessions: Sessions<S>,

@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 use super::{
     HashKey,
-    site::{Site, SiteKey},
-    want::MeterKey,
+    site::Site,
+    site_key::{MeterKey, SiteKey},
 };
 
 pub(super) const SHARDS: usize = 16;
@@ -77,7 +77,7 @@ impl<S> Sites<S> {
         shard.retain(|key, site| {
             let of_site = site.sweep(now).into_iter();
             expired.extend(of_site.map(|(meter, session)| (key.clone(), meter, session)));
-            is_operator(key) || !site.is_over(now)
+            key.is_operator() || !site.is_over(now)
         });
         if beyond > 0 {
             forget_oldest(shard, beyond.div_ceil(SHARDS));
@@ -88,19 +88,15 @@ impl<S> Sites<S> {
     /// Returns whether all shards have been swept once and only operators are left, whose totals
     /// are kept for the status.
     pub(super) fn are_over(&self) -> bool {
-        self.swept == 0 && self.iter().all(|(key, site)| is_operator(key) && !site.is_in_use())
+        self.swept == 0 && self.iter().all(|(key, site)| key.is_operator() && !site.is_in_use())
     }
-}
-
-const fn is_operator(key: &SiteKey) -> bool {
-    matches!(key, SiteKey::Operator(..))
 }
 
 /// Removes the least recently used sites; machines with recent refusals are kept longest.
 fn forget_oldest<S>(shard: &mut BTreeMap<SiteKey, Site<S>>, count: usize) {
     let mut unused: Vec<_> = shard
         .iter()
-        .filter(|(key, site)| !is_operator(key) && !site.is_in_use())
+        .filter(|(key, site)| !key.is_operator() && !site.is_in_use())
         .map(|(key, site)| (site.sessions.last_used, key.clone()))
         .collect();
     unused.sort_unstable_by_key(|(last_used, _)| *last_used);

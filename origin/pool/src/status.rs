@@ -18,7 +18,7 @@ use super::{
     moves::MOVE_KEPT,
     operators::{OTHER, OperatorId},
     rate::Change,
-    site::SiteKey,
+    site_key::SiteKey,
     warm_up::is_new,
 };
 

@@ -8,7 +8,8 @@ use super::{
     Cause, Class, Key, Refused,
     sessions::{Ended, Grant, Room, Sessions, earlier},
     shares::Shares,
-    want::{MeterKey, Want},
+    site_key::MeterKey,
+    want::Want,
 };
 
 const CROWDED: Refused = Refused { after: Duration::from_secs(5), cause: Cause::Crowded };

@@ -1,14 +1,11 @@
 //! The session that a check requests from a site.
 
-use std::{net::IpAddr, sync::Arc};
+use std::sync::Arc;
 
 use super::{
     Class, Question, Settings, Target, histories::History, party::Party, refusals::part_of,
+    site_key::MeterKey,
 };
-
-/// Key of the meter that counts a session: a machine in a network, or `None` for the whole site,
-/// which in a network counts the machines beyond the first ones.
-pub(super) type MeterKey = Option<IpAddr>;
 
 /// A request for a session.
 #[derive(Clone)]
