@@ -18,8 +18,8 @@ use super::{
     ADDRESS_KEPT, Behind, Cause, Class, Pool, Question, Refused, State, Target,
     operators::OperatorId,
     party::Party,
-    permit::{Acquired, Claim, Queued},
-    site_key::{MeterKey, SiteKey},
+    permit::{Acquired, Queued},
+    site_key::SiteKey,
     want::Want,
 };
 
@@ -31,43 +31,27 @@ pub(super) enum Step<S: Send + 'static> {
     Later(Ticket<S>),
 }
 
-/// A check's path to a session.
-#[derive(Clone)]
-struct Way {
-    site: SiteKey,
-    meter: MeterKey,
-    identity: usize,
-    /// Address to connect to, unless an idle session can be used.
-    address: Option<IpAddr>,
-    /// True if its domain has to wait for the turn of an account in debt.
-    is_indebted: bool,
-}
-
 /// Reservations of a check, and the time at which it may queue.
 pub(super) struct Ticket<S: Send + 'static> {
     pool: Arc<Pool<S>>,
     number: u64,
     pub due: Instant,
-    way: Way,
-    party: Party,
-    passes_domain: bool,
-    is_used: bool,
+    /// `None` once the check has queued.
+    want: Option<Want>,
 }
 
 impl<S: Send + 'static> Drop for Ticket<S> {
     fn drop(&mut self) {
-        if self.is_used {
-            return;
-        }
+        let Some(want) = &self.want else { return };
         let mut state = self.pool.lock();
-        state.domains.give_back(self.party.domain, self.number);
-        if let Some(address) = self.way.address {
+        state.domains.give_back(want.party.domain, self.number);
+        if let Some(address) = want.address {
             state.addresses.give_back(address, self.number);
         }
-        if self.way.is_indebted
-            && let Some(site) = state.sites.get_mut(&self.way.site)
+        if want.is_indebted
+            && let Some(site) = state.sites.get_mut(&want.site)
         {
-            site.meter(self.way.meter).debts.give_back(self.party.account, self.due);
+            site.meter(want.meter).debts.give_back(want.party.account, self.due);
         }
     }
 }
@@ -78,41 +62,31 @@ impl<S: Send + 'static> Pool<S> {
         self: &Arc<Self>,
         question: &Question,
         target: &Target<'_>,
-        party: Party,
     ) -> Result<Step<S>, Refused> {
-        let named = if target.is_route {
-            None
-        } else {
-            self.settings.load().operators.of_host(target.host)
-        };
-        let operator = self.operator_of(target, named);
+        let operator = self.operator_of(target);
+        let party = self.party(question);
         let now = Instant::now();
         let mut state = self.lock();
-        let identity = operator.map_or(target.identity, |operator| {
-            state.moved(operator, target.identity, &self.settings.load())
-        });
-        let mut way = self.way(&mut state, target, operator, identity, now);
-        let due = self.due(&mut state, question, target, party, &mut way, now)?;
+        let mut want = self.want(&mut state, question, target, party, operator, now);
+        let due = self.due(&mut state, question, target, &mut want, now)?;
         state.tickets += 1;
         let number = state.tickets;
-        let passes_domain = has_gate(target, party);
-        if passes_domain {
+        if has_gate(target, party) {
             state.domains.take(party.domain, party.group, number, due, now);
         }
-        if let Some(address) = way.address {
+        if let Some(address) = want.address {
             state.addresses.take(address, party.group, number, due, now);
         }
-        if way.is_indebted
-            && let Some(site) = state.sites.get_mut(&way.site)
+        if want.is_indebted
+            && let Some(site) = state.sites.get_mut(&want.site)
         {
-            site.meter(way.meter).debts.take(party.account, due);
+            site.meter(want.meter).debts.take(party.account, due);
         }
         if due <= now {
-            return Ok(self.enter(state, question, target, party, way, now));
+            return Ok(self.enter(state, want, now));
         }
         drop(state);
-        let pool = Arc::clone(self);
-        Ok(Step::Later(Ticket { pool, number, due, way, party, passes_domain, is_used: false }))
+        Ok(Step::Later(Ticket { pool: Arc::clone(self), number, due, want: Some(want) }))
     }
 
     /// Queues the check at its ticket's time, unless another group has taken its place at a gate.
@@ -121,28 +95,30 @@ impl<S: Send + 'static> Pool<S> {
         mut ticket: Ticket<S>,
         question: &Question,
         target: &Target<'_>,
-        party: Party,
     ) -> Result<Step<S>, Refused> {
         let now = Instant::now();
         let mut state = self.lock();
-        let passes = (!ticket.passes_domain
-            || state.domains.redeem(party.domain, ticket.number, now))
-            && ticket.way.address.is_none_or(|ip| state.addresses.redeem(ip, ticket.number, now));
-        if passes {
-            ticket.is_used = true;
-            return Ok(self.enter(state, question, target, party, ticket.way.clone(), now));
+        let number = ticket.number;
+        let passed = ticket.want.take_if(|want| {
+            let Party { domain, account, .. } = want.party;
+            want.history = state.histories.of(account, now);
+            (!has_gate(target, want.party) || state.domains.redeem(domain, number, now))
+                && want.address.is_none_or(|ip| state.addresses.redeem(ip, number, now))
+        });
+        if let Some(want) = passed {
+            return Ok(self.enter(state, want, now));
         }
         drop(state);
         drop(ticket);
-        self.admit(question, target, party)
+        self.admit(question, target)
     }
 
     /// Returns the operator of the host, by its name or by all of its addresses.
-    fn operator_of(&self, target: &Target<'_>, named: Option<OperatorId>) -> Option<OperatorId> {
+    fn operator_of(&self, target: &Target<'_>) -> Option<OperatorId> {
         if target.is_route {
             return None;
         }
-        if let Some(operator) = named {
+        if let Some(operator) = self.settings.load().operators.of_host(target.host) {
             for address in target.addresses.iter().map(SocketAddr::ip) {
                 self.led_to(address, operator, target.host);
             }
@@ -177,25 +153,43 @@ impl<S: Send + 'static> Pool<S> {
         self.behind.get(&address).filter(|behind| behind.until > Instant::now())
     }
 
-    fn way(
+    /// Returns the check's request, without the address to connect to.
+    fn want(
         &self,
         state: &mut State<S>,
+        question: &Question,
         target: &Target<'_>,
+        party: Party,
         operator: Option<OperatorId>,
-        identity: usize,
         now: Instant,
-    ) -> Way {
-        let first = target.addresses.first().map(SocketAddr::ip);
-        let site = match (operator, first) {
-            (Some(operator), _) => SiteKey::Operator(operator, identity),
+    ) -> Want {
+        let settings = self.settings.load();
+        let machine = target.addresses.first().map(SocketAddr::ip);
+        let site = match (operator, machine) {
+            (Some(operator), _) => {
+                SiteKey::Operator(operator, state.moved(operator, target.identity, &settings))
+            }
             (None, Some(ip)) if !target.is_route => SiteKey::network_of(ip),
             _ => SiteKey::Route(Arc::from(target.host)),
         };
-        let meter = match (&site, first) {
-            (SiteKey::Network(_), Some(ip)) => self.site(state, &site).meter_of(ip, now),
-            _ => None,
-        };
-        Way { site, meter, identity, address: None, is_indebted: false }
+        let history = state.histories.of(party.account, now);
+        let mut want = Want::of(question, target, party, history, site, &settings);
+        if let (SiteKey::Network(_), Some(machine)) = (&want.site, machine) {
+            self.ask_machine(state, &mut want, machine, now);
+        }
+        want
+    }
+
+    /// Sends the request to the site and the meter of a machine that is no operator's.
+    pub(super) fn ask_machine(
+        &self,
+        state: &mut State<S>,
+        want: &mut Want,
+        machine: IpAddr,
+        now: Instant,
+    ) {
+        want.site = SiteKey::network_of(machine);
+        want.meter = self.site(state, &want.site).meter_of(machine, now);
     }
 
     /// Returns the time at which the check may queue, and chooses the address. Reserves only a
@@ -205,15 +199,14 @@ impl<S: Send + 'static> Pool<S> {
         state: &mut State<S>,
         question: &Question,
         target: &Target<'_>,
-        party: Party,
-        way: &mut Way,
+        want: &mut Want,
         now: Instant,
     ) -> Result<Instant, Refused> {
         if target.is_route {
             return Ok(now);
         }
         let latest = question.wait.deadline().checked_sub(DIALOGUE).unwrap_or(now).max(now);
-        let mut due = now;
+        let (party, mut due) = (want.party, now);
         if has_gate(target, party) {
             let away = state.domains.away(party.domain, now);
             if question.wait.class() == Class::Batch && !away.is_zero() {
@@ -223,21 +216,17 @@ impl<S: Send + 'static> Pool<S> {
             due = due.max(gate.map_err(|after| Refused { after, cause: Cause::Domain })?);
         }
         let mut idle_serves = false;
-        if let Some(site) = state.sites.get_mut(&way.site) {
-            let settings = self.settings.load();
-            let asker = (party, state.histories.of(party.account, now));
-            let want = Want::of(question, target, asker, (way.identity, way.meter), &settings);
-            let has_idle = site.has_idle(&want, now);
+        if let Some(site) = state.sites.get_mut(&want.site) {
+            let has_idle = site.has_idle(want, now);
             let refused = |after| Refused { after, cause: Cause::Refusals };
             idle_serves = has_idle.map_err(refused)? && due <= now;
             let owes_repeat = site.sessions.owes_repeat(party.domain, now);
-            let meter = site.meter(way.meter);
-            let is_indebted = question.asker.fairness_group.is_some()
+            let meter = site.meter(want.meter);
+            want.is_indebted = question.asker.fairness_group.is_some()
                 && !target.admitted
                 && !owes_repeat
                 && !meter.rate.is_proven(party.group, party.domain, now);
-            if is_indebted {
-                way.is_indebted = true;
+            if want.is_indebted {
                 let at = meter.debts.due(party.account, now);
                 if at > latest {
                     let after = at.saturating_duration_since(now);
@@ -249,22 +238,15 @@ impl<S: Send + 'static> Pool<S> {
         if !(idle_serves && due <= now) {
             let (at, address) = address_due(state, target, party, now, latest)?;
             due = due.max(at);
-            way.address = address;
+            want.address = address;
         }
-        self.pass_warm_up(state, question, way)?;
+        self.pass_warm_up(state, want)?;
         Ok(due)
     }
 
     /// Returns how long a batch waits for a source address that is new to the operator.
-    fn pass_warm_up(
-        &self,
-        state: &mut State<S>,
-        question: &Question,
-        way: &Way,
-    ) -> Result<(), Refused> {
-        let (Class::Batch, SiteKey::Operator(operator, identity)) =
-            (question.wait.class(), &way.site)
-        else {
+    fn pass_warm_up(&self, state: &mut State<S>, want: &Want) -> Result<(), Refused> {
+        let (Class::Batch, SiteKey::Operator(operator, identity)) = (want.class, &want.site) else {
             return Ok(());
         };
         let Some(since) = self.warms_up_since(state, *operator, *identity) else {
@@ -278,47 +260,32 @@ impl<S: Send + 'static> Pool<S> {
     fn enter(
         self: &Arc<Self>,
         mut state: MutexGuard<'_, State<S>>,
-        question: &Question,
-        target: &Target<'_>,
-        party: Party,
-        mut way: Way,
+        mut want: Want,
         now: Instant,
     ) -> Step<S> {
-        if let (SiteKey::Network(_), Some(address)) = (&way.site, way.address) {
+        if let (SiteKey::Network(_), Some(address)) = (&want.site, want.address)
+            && want.meter != Some(address)
+        {
             // An address other than the first may be in another network.
-            way.site = SiteKey::network_of(address);
-            way.meter = self.site(&mut state, &way.site).meter_of(address, now);
+            self.ask_machine(&mut state, &mut want, address, now);
         }
-        let settings = self.settings.load();
-        let asker = (party, state.histories.of(party.account, now));
-        let want = Want::of(question, target, asker, (way.identity, way.meter), &settings);
-        let site = self.site(&mut state, &way.site);
+        let site = self.site(&mut state, &want.site);
         let mut evicted = Vec::new();
-        let claim = |want| Claim {
-            pool: Arc::clone(self),
-            site: way.site.clone(),
-            want,
-            address: way.address,
-        };
         if let Some(grant) = site.serve_newcomer(&want, now, &mut evicted) {
             drop(state);
             self.close_all(evicted);
-            return Step::Granted(claim(want).granted(grant));
+            return Step::Granted(Acquired::of(self, want, grant));
         }
         let (answer, receiver) = oneshot::channel();
-        let most = settings.max_waiting;
-        let most_of_group = match question.asker.fairness_group {
-            Some(_) => {
-                let free = most.saturating_sub(site.waiting.len());
-                settings.share(most).min(free.max(1))
-            }
-            None => usize::MAX,
-        };
-        site.wait(want.clone(), answer, (most, most_of_group), now);
+        let most = self.settings.load().max_waiting;
+        let free = most.saturating_sub(site.waiting.len());
+        let most_of_group = want.share.map_or(usize::MAX, |_| want.share_of(most).min(free.max(1)));
+        let key = want.site.clone();
+        site.wait(want, answer, (most, most_of_group), now);
         drop(state);
-        self.pump(&way.site);
+        self.pump(&key);
         self.sweep_soon();
-        Step::Queued(Queued { answer: receiver, claim: claim(want) })
+        Step::Queued(Queued { answer: receiver, pool: Arc::clone(self) })
     }
 }
 

@@ -82,7 +82,6 @@ use moves::Move;
 use operators::OperatorId;
 pub use pace::Pace;
 use party::Party;
-use permit::Claim;
 pub use permit::{Acquired, Permit};
 pub use question::{Asker, Cause, Class, Question, Refusal, Refused, Signal, Target, Wait};
 use receptions::OtherTotals;
@@ -223,10 +222,9 @@ impl<S: Send + 'static> Pool<S> {
         question: &'a Question,
         target: &'a Target<'a>,
     ) -> Result<Begun<'a, S>, Refused> {
-        let party = self.party(question);
-        Ok(match self.admit(question, target, party)? {
+        Ok(match self.admit(question, target)? {
             Step::Granted(acquired) => Begun::Acquired(acquired),
-            step => Begun::Waiting(Box::pin(self.wait_for(step, question, target, party))),
+            step => Begun::Waiting(Box::pin(self.wait_for(step, question, target))),
         })
     }
 
@@ -235,7 +233,6 @@ impl<S: Send + 'static> Pool<S> {
         mut step: Step<S>,
         question: &Question,
         target: &Target<'_>,
-        party: Party,
     ) -> Result<Acquired<S>, Refused> {
         loop {
             match step {
@@ -243,7 +240,7 @@ impl<S: Send + 'static> Pool<S> {
                 Step::Queued(queued) => return queued.wait().await,
                 Step::Later(ticket) => {
                     sleep_until(ticket.due).await;
-                    step = self.redeem(ticket, question, target, party)?;
+                    step = self.redeem(ticket, question, target)?;
                 }
             }
         }
@@ -258,24 +255,22 @@ impl<S: Send + 'static> Pool<S> {
         address: IpAddr,
     ) -> Option<Permit<S>> {
         let (now, party) = (Instant::now(), self.party(question));
-        let key = SiteKey::network_of(address);
-        let mut evicted = Vec::new();
         let mut state = self.lock();
         if state.addresses.due(address, party.group, now, now) != Ok(now) {
             return None;
         }
         let history = state.histories.of(party.account, now);
-        let site = self.site(&mut state, &key);
-        let meter = site.meter_of(address, now);
         let target = Target { afresh: true, ..*target };
-        let way = (target.identity, meter);
-        let asker = (party, history);
-        let want = Want::of(question, &target, asker, way, &self.settings.load());
+        let site = SiteKey::network_of(address);
+        let mut want = Want::of(question, &target, party, history, site, &self.settings.load());
+        want.address = Some(address);
+        self.ask_machine(&mut state, &mut want, address, now);
+        let mut evicted = Vec::new();
+        let site = self.site(&mut state, &want.site);
         let granted = site.serve_newcomer(&want, now, &mut evicted);
         drop(state);
         self.close_all(evicted);
-        let claim = Claim { pool: self.clone(), site: key, want, address: Some(address) };
-        match claim.granted(granted?) {
+        match Acquired::of(self, want, granted?) {
             Acquired::New(permit) => Some(permit),
             Acquired::Idle(session, permit) => {
                 permit.keep(session);

@@ -11,11 +11,9 @@ use std::{
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{
-    Class, Pool, Refused, Signal,
+    Pool, Refused, Signal,
     cut::Cut,
-    party::Party,
     sessions::{Grant, Idle},
-    site_key::{MeterKey, SiteKey},
     waiting::Answer,
     want::Want,
 };
@@ -26,19 +24,40 @@ pub enum Acquired<S: Send + 'static> {
     New(Permit<S>),
 }
 
+impl<S: Send + 'static> Acquired<S> {
+    /// Returns the session that was granted to a request.
+    pub(super) fn of(pool: &Arc<Pool<S>>, mut want: Want, grant: Grant<S>) -> Self {
+        let Grant { id, meter, cut, idle } = grant;
+        want.meter = meter;
+        if want.site.is_network() {
+            pool.others.sessions.fetch_add(u64::from(idle.is_none()), Ordering::Relaxed);
+            pool.others.recipients.fetch_add(1, Ordering::Relaxed);
+        }
+        let is_blameless = idle.as_ref().is_none_or(|idle| idle.is_shared);
+        let permit = |want| Permit {
+            pool: Arc::clone(pool),
+            want,
+            id,
+            cut,
+            answered: AtomicBool::new(false),
+            is_blameless: AtomicBool::new(is_blameless),
+            is_released: false,
+        };
+        match idle {
+            None => Self::New(permit(want)),
+            Some(Idle { address, session, .. }) => {
+                Self::Idle(session, permit(Want { address, ..want }))
+            }
+        }
+    }
+}
+
 /// The permit for one session.
 pub struct Permit<S: Send + 'static> {
-    pub(super) pool: Arc<Pool<S>>,
-    pub(super) site: SiteKey,
+    pool: Arc<Pool<S>>,
+    pub(super) want: Want,
     /// Number of the use at the site.
     id: u64,
-    pub(super) meter: MeterKey,
-    host: Arc<str>,
-    identity: usize,
-    /// Address of the connection, or of the one to be opened.
-    pub(super) address: Option<IpAddr>,
-    pub(super) party: Party,
-    pub(super) class: Class,
     cut: Arc<Cut>,
     /// True if the server has replied about the recipient.
     answered: AtomicBool,
@@ -50,22 +69,22 @@ pub struct Permit<S: Send + 'static> {
 impl<S: Send + 'static> Permit<S> {
     /// Returns the index of the identity under which the session is opened.
     pub const fn identity(&self) -> usize {
-        self.identity
+        self.want.identity
     }
 
     /// Returns the address to connect to.
     pub const fn address(&self) -> Option<IpAddr> {
-        self.address
+        self.want.address
     }
 
     /// Returns whether the permit is for any address of the host instead of one machine.
     pub const fn is_for_any_address(&self) -> bool {
-        !self.site.is_network()
+        !self.want.site.is_network()
     }
 
     /// Records the address to which the session is connected.
     pub const fn connected_to(&mut self, address: IpAddr) {
-        self.address = Some(address);
+        self.want.address = Some(address);
     }
 
     /// Records how the server treated us.
@@ -84,7 +103,7 @@ impl<S: Send + 'static> Permit<S> {
     /// close it, and the check ends with our own limit as its reason.
     pub fn cut(&self) -> impl Future<Output = ()> + Send + 'static {
         let (cut, pool) = (Arc::clone(&self.cut), Arc::clone(&self.pool));
-        let is_other = self.site.is_network();
+        let is_other = self.want.site.is_network();
         async move {
             cut.until_due().await;
             let counts = is_other && cut.is_first_to_count();
@@ -117,17 +136,17 @@ impl<S: Send + 'static> Permit<S> {
 
     fn lie_idle(mut self, session: S, is_shared: bool) {
         let idle = Idle {
-            host: self.host.clone(),
-            identity: self.identity,
-            meter: self.meter,
-            address: self.address,
-            group: self.party.group,
+            host: self.want.host.clone(),
+            identity: self.want.identity,
+            meter: self.want.meter,
+            address: self.want.address,
+            group: self.want.party.group,
             is_shared,
             since: Instant::now(),
             session,
         };
         let pool = Arc::clone(&self.pool);
-        match pool.lie_idle(&self.site, self.id, *self.answered.get_mut(), idle) {
+        match pool.lie_idle(&self.want.site, self.id, *self.answered.get_mut(), idle) {
             None => self.is_released = true,
             // Closed before the permit is dropped, which makes room for another session.
             Some(session) => (pool.close)(session),
@@ -138,7 +157,7 @@ impl<S: Send + 'static> Permit<S> {
 impl<S: Send + 'static> Drop for Permit<S> {
     fn drop(&mut self) {
         if !self.is_released {
-            self.pool.end(&self.site, self.id, *self.answered.get_mut());
+            self.pool.end(&self.want.site, self.id, *self.answered.get_mut());
         }
     }
 }
@@ -146,65 +165,26 @@ impl<S: Send + 'static> Drop for Permit<S> {
 /// A waiting request. A permit that was granted to an abandoned request is returned.
 pub(super) struct Queued<S: Send + 'static> {
     pub answer: oneshot::Receiver<Answer<S>>,
-    pub claim: Claim<S>,
+    pub pool: Arc<Pool<S>>,
 }
 
 impl<S: Send + 'static> Queued<S> {
     pub(super) async fn wait(mut self) -> Result<Acquired<S>, Refused> {
         // The sender lives in the site, which isn't removed while a request waits there.
-        let grant = (&mut self.answer).await.unwrap_or(Err(Refused::GONE))?;
-        Ok(self.claim.granted(grant))
+        let (want, grant) = (&mut self.answer).await.unwrap_or(Err(Refused::GONE))?;
+        Ok(Acquired::of(&self.pool, want, grant))
     }
 }
 
 impl<S: Send + 'static> Drop for Queued<S> {
     fn drop(&mut self) {
         self.answer.close();
-        if let Ok(Ok(grant)) = self.answer.try_recv() {
+        if let Ok(Ok((want, grant))) = self.answer.try_recv() {
             // Dropping the permit makes room; an idle session is kept for the next request.
-            match self.claim.granted(grant) {
+            match Acquired::of(&self.pool, want, grant) {
                 Acquired::Idle(session, permit) => permit.keep(session),
                 Acquired::New(_) => {}
             }
-        }
-    }
-}
-
-/// Parts of a permit that are known before the session is granted.
-pub(super) struct Claim<S: Send + 'static> {
-    pub pool: Arc<Pool<S>>,
-    pub site: SiteKey,
-    pub want: Want,
-    pub address: Option<IpAddr>,
-}
-
-impl<S: Send + 'static> Claim<S> {
-    pub(super) fn granted(&self, grant: Grant<S>) -> Acquired<S> {
-        let Grant { id, meter, cut, idle } = grant;
-        let is_blameless = idle.as_ref().is_none_or(|idle| idle.is_shared);
-        let permit = |address| Permit {
-            pool: Arc::clone(&self.pool),
-            site: self.site.clone(),
-            id,
-            meter,
-            host: self.want.host.clone(),
-            identity: self.want.identity,
-            address,
-            party: self.want.party,
-            class: self.want.class,
-            cut,
-            answered: AtomicBool::new(false),
-            is_blameless: AtomicBool::new(is_blameless),
-            is_released: false,
-        };
-        if self.site.is_network() {
-            let is_new = u64::from(idle.is_none());
-            self.pool.others.sessions.fetch_add(is_new, Ordering::Relaxed);
-            self.pool.others.recipients.fetch_add(1, Ordering::Relaxed);
-        }
-        match idle {
-            None => Acquired::New(permit(self.address)),
-            Some(Idle { address, session, .. }) => Acquired::Idle(session, permit(address)),
         }
     }
 }

@@ -26,16 +26,16 @@ impl<S: Send + 'static> Pool<S> {
     /// Records how the server treated the holder of a permit. `is_asked_for` is false for a reply
     /// about the control recipient.
     pub(super) fn note(&self, permit: &Permit<S>, signal: Signal<'_>, is_asked_for: bool) {
-        if matches!(permit.site, SiteKey::Route(_)) {
+        if matches!(permit.want.site, SiteKey::Route(_)) {
             return;
         }
         let now = Instant::now();
         let mut state = self.lock();
         let State { sites, domains, addresses, histories, .. } = &mut *state;
-        let Some(site) = sites.get_mut(&permit.site) else { return };
-        let meter = site.meter(permit.meter);
-        let others = permit.site.is_network().then_some(&self.others);
-        let (party, address) = (permit.party, permit.address);
+        let Some(site) = sites.get_mut(&permit.want.site) else { return };
+        let meter = site.meter(permit.want.meter);
+        let others = permit.want.site.is_network().then_some(&self.others);
+        let (party, address) = (permit.want.party, permit.want.address);
         let mut reception =
             Reception { meter, domains, addresses, others, party, address, is_asked_for, now };
         let change = match signal {
@@ -54,7 +54,7 @@ impl<S: Send + 'static> Pool<S> {
         let interval = meter.rate.interval();
         let words = change.and(meter.rate.lowered()).map(|lowered| lowered.words.clone());
         drop(state);
-        if let (Some(change), SiteKey::Operator(operator, identity)) = (change, &permit.site) {
+        if let (Some(change), SiteKey::Operator(operator, identity)) = (change, &permit.want.site) {
             self.log_change(change, *operator, *identity, interval, words.as_deref());
         }
     }
@@ -62,18 +62,19 @@ impl<S: Send + 'static> Pool<S> {
     /// Returns whether there were few enough refused recipients to risk a control recipient.
     pub(super) fn spares_refusal(&self, permit: &Permit<S>) -> bool {
         let mut state = self.lock();
-        let site = state.sites.get_mut(&permit.site);
-        site.is_none_or(|site| site.meter(permit.meter).spares_refusal(Instant::now()))
+        let site = state.sites.get_mut(&permit.want.site);
+        site.is_none_or(|site| site.meter(permit.want.meter).spares_refusal(Instant::now()))
     }
 
     /// Counts a recipient besides the one for which the permit was granted, wherever that one was counted.
     pub(super) fn count_recipient(&self, permit: &Permit<S>) {
         let now = Instant::now();
         let mut state = self.lock();
-        if let Some(site) = state.sites.get_mut(&permit.site) {
-            site.meter(permit.meter).count_recipient(now);
+        if let Some(site) = state.sites.get_mut(&permit.want.site) {
+            site.meter(permit.want.meter).count_recipient(now);
         }
-        if let (Class::Batch, SiteKey::Operator(operator, identity)) = (permit.class, &permit.site)
+        if let (Class::Batch, SiteKey::Operator(operator, identity)) =
+            (permit.want.class, &permit.want.site)
         {
             state.warm_up.count_control(*operator, *identity, now);
         }

@@ -5,7 +5,6 @@ use std::{sync::Arc, time::Duration};
 use super::{
     Limits, Pace,
     operators::{OperatorId, Operators},
-    refusals::part_of,
     site_key::SiteKey,
 };
 
@@ -80,10 +79,5 @@ impl Settings {
             refused_per_hour: row.refused_per_hour.unwrap_or(default.refused_per_hour),
             refused_lately: default.refused_lately,
         }
-    }
-
-    /// Returns one tenant's share of `all`, at least one.
-    pub(super) fn share(&self, all: usize) -> usize {
-        part_of(all, self.tenant_share)
     }
 }

@@ -14,7 +14,8 @@ use super::{
 
 const CROWDED: Refused = Refused { after: Duration::from_secs(5), cause: Cause::Crowded };
 
-pub(super) type Answer<S> = Result<Grant<S>, Refused>;
+/// The request comes back with its session.
+pub(super) type Answer<S> = Result<(Want, Grant<S>), Refused>;
 
 /// A check that waits for a session.
 struct Waiter<S> {
@@ -24,6 +25,7 @@ struct Waiter<S> {
 
 /// A session granted to a waiting check.
 pub(super) struct Granted<S> {
+    want: Want,
     answer: oneshot::Sender<Answer<S>>,
     grant: Grant<S>,
 }
@@ -31,7 +33,8 @@ pub(super) struct Granted<S> {
 impl<S> Granted<S> {
     /// Hands over the session, or returns it if the check was abandoned.
     pub(super) fn hand_over(self) -> Option<Grant<S>> {
-        self.answer.send(Ok(self.grant)).err()?.ok()
+        let (_, grant) = self.answer.send(Ok((self.want, self.grant))).err()?.ok()?;
+        Some(grant)
     }
 }
 
@@ -124,7 +127,7 @@ impl<S> Waiting<S> {
             }
             self.granted += 1;
             let grant = sessions.grant(found, &want, now, evicted)?;
-            return Some(Granted { answer, grant });
+            return Some(Granted { want, answer, grant });
         }
     }
 

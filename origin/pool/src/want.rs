@@ -1,54 +1,68 @@
 //! The session that a check requests from a site.
 
-use std::sync::Arc;
+use std::{net::IpAddr, sync::Arc};
 
 use super::{
-    Class, Question, Settings, Target, histories::History, party::Party, refusals::part_of,
-    site_key::MeterKey,
+    Class, Question, Settings, Target,
+    histories::History,
+    party::Party,
+    refusals::part_of,
+    site_key::{MeterKey, SiteKey},
 };
 
-/// A request for a session.
-#[derive(Clone)]
+/// A request for a session: made when the check is admitted, it waits in the queue, and belongs to
+/// the permit until the session ends.
 pub(super) struct Want {
     pub party: Party,
     /// History of the party's account.
     pub history: History,
-    pub host: Arc<str>,
-    pub identity: usize,
+    pub site: SiteKey,
     pub meter: MeterKey,
+    pub host: Arc<str>,
+    /// Index of the identity under which the session is opened.
+    pub identity: usize,
+    /// Address of the connection, or of the one to be opened.
+    pub address: Option<IpAddr>,
     pub class: Class,
-    /// Share of the hour's refused recipients that the party's group may have.
-    pub refused_share: f64,
+    /// Share of refused recipients and of waiting requests that the party's group may have; `None`
+    /// if it isn't limited.
+    pub share: Option<f64>,
     /// True if an idle session won't do.
     pub afresh: bool,
+    /// True if its domain has to wait for the turn of an account in debt.
+    pub is_indebted: bool,
 }
 
 impl Want {
     pub(super) fn of(
         question: &Question,
         target: &Target<'_>,
-        (party, history): (Party, History),
-        (identity, meter): (usize, MeterKey),
+        party: Party,
+        history: History,
+        site: SiteKey,
         settings: &Settings,
     ) -> Self {
-        let Target { host, afresh, .. } = *target;
-        let class = question.wait.class();
-        let is_grouped = question.asker.fairness_group.is_some();
-        let refused_share = if is_grouped { settings.tenant_share } else { 1.0 };
+        let identity = match site {
+            SiteKey::Operator(_, identity) => identity,
+            SiteKey::Network(_) | SiteKey::Route(_) => target.identity,
+        };
         Self {
             party,
             history,
-            host: Arc::from(host),
+            site,
+            meter: None,
+            host: Arc::from(target.host),
             identity,
-            meter,
-            class,
-            refused_share,
-            afresh,
+            address: None,
+            class: question.wait.class(),
+            share: question.asker.fairness_group.as_ref().map(|_| settings.tenant_share),
+            afresh: target.afresh,
+            is_indebted: false,
         }
     }
 
-    /// Returns the group's share of `per_hour`, at least one.
-    pub(super) fn share_of(&self, per_hour: usize) -> usize {
-        part_of(per_hour, self.refused_share)
+    /// Returns the group's share of `all`, at least one.
+    pub(super) fn share_of(&self, all: usize) -> usize {
+        self.share.map_or(all, |share| part_of(all, share))
     }
 }
