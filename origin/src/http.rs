@@ -21,7 +21,7 @@ use axum::{
 };
 
 use crate::{Config, State};
-pub use batch::{BatchQuestion, ask_all};
+pub use batch::ask_all;
 pub use error::Error;
 pub use probe::ask_one;
 pub use request_id::RequestId;

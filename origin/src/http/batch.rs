@@ -56,12 +56,11 @@ pub(super) async fn batch(
 ) -> Result<Response, Error> {
     let within = request.headers().get(WITHIN_HEADER).and_then(|value| value.to_str().ok());
     let within = within.and_then(|text| text.parse().ok()).map_or(WITHIN, Duration::from_millis);
-    let (BatchRequest { addresses, details }, asker, id) = admit(&state, given_id, request).await?;
-    if addresses.is_empty() || addresses.len() > MAX_BATCH {
+    let (batch, asker, id) = admit::<BatchRequest>(&state, given_id, request).await?;
+    if batch.addresses.is_empty() || batch.addresses.len() > MAX_BATCH {
         return Err(Error::Malformed);
     }
-    let question = BatchQuestion { addresses, details, within };
-    let written = ask_all(state, question, asker, id.clone())?;
+    let written = ask_all(state, batch, within, asker, id.clone())?;
     let written = ReceiverStream::new(written).map(|line: BatchLine| {
         serde_json::to_vec(&line).map(|mut line| {
             line.push(b'\n');
@@ -81,20 +80,14 @@ fn last_start(within: Duration, budget: Duration) -> Duration {
     within.saturating_sub(budget).max(within / 2)
 }
 
-/// The addresses of a batch, and the time for all of them.
-pub struct BatchQuestion {
-    pub addresses: Vec<Address>,
-    pub details: bool,
-    pub within: Duration,
-}
-
-/// Probes all addresses, and returns their lines in order of completion.
+/// Probes all addresses within this time, and returns their lines in order of completion.
 ///
 /// # Errors
 /// [`Error::AtCapacity`]: too many batches are in progress, and this is not the tenant's first.
 pub fn ask_all(
     state: Arc<State>,
-    BatchQuestion { addresses, details, within }: BatchQuestion,
+    BatchRequest { addresses, details }: BatchRequest,
+    within: Duration,
     asker: Asker,
     id: RequestId,
 ) -> Result<mpsc::Receiver<BatchLine>, Error> {

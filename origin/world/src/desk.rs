@@ -17,11 +17,13 @@ use rcpt_origin::{
     Config, State,
     config::Families,
     dns::Dns,
-    http::{BatchQuestion, RequestId, ask_all, ask_one},
+    http::{RequestId, ask_all, ask_one},
     surroundings::{Random, Surroundings},
 };
 use rcpt_pool::{Asker, Entries, HashKey, operators::Operators};
-use rcpt_shared::{Address, BatchAnswer, BatchLine, NotAsked, Reason, Status, Verdict};
+use rcpt_shared::{
+    Address, BatchAnswer, BatchLine, BatchRequest, NotAsked, Reason, Status, Verdict,
+};
 use rcpt_smtp::{Dialer, HeloIdentity};
 use tokio::time::{Instant, sleep};
 
@@ -310,8 +312,8 @@ impl Desk {
         addresses: Vec<Address>,
     ) -> Vec<(usize, Result<Verdict, u32>)> {
         let count = addresses.len();
-        let question = BatchQuestion { addresses, details: false, within: MINUTE };
-        let lines = self.id().and_then(|id| ask_all(state, question, asker.clone(), id).ok());
+        let batch = BatchRequest { addresses, details: false };
+        let lines = self.id().and_then(|id| ask_all(state, batch, MINUTE, asker.clone(), id).ok());
         let Some(mut lines) = lines else {
             return (0..count).map(|index| (index, Err(5))).collect();
         };
