@@ -15,6 +15,7 @@ mod host_probe;
 mod identities;
 mod limits;
 mod listed;
+mod new_session;
 mod own_addresses;
 mod plans;
 mod prober;

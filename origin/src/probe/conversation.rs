@@ -4,13 +4,13 @@
 use std::{net::SocketAddr, time::Duration};
 
 use rcpt_shared::{CatchAll, Confidence, Details, Reason, Stage, Status, Verdict};
-use rcpt_smtp::{Answer, Broken, Connection, Failure, Patience, Reply};
+use rcpt_smtp::{Answer, Broken, Connection, Envelope, Failure, Patience, Reply};
 use rcpt_verdict::{Finding, Scope, reader};
 use tokio::time::{Instant, timeout};
 
 use super::{
     attempt::{Attempt, Retry},
-    client::{Call, HostPermit, HostSession, Told, judged},
+    client::{HostPermit, HostSession, Told, judged},
     control::{self, keep_or_quit},
     host_memory::catch_all_key,
     host_probe::HostProbe,
@@ -55,8 +55,7 @@ impl HostProbe<'_> {
         }
         session.set_patience(patience);
         let asked_at = Instant::now();
-        let envelope = self.client.envelope(&self.question.address, || self.is_last());
-        let Ok(answer) = session.ask(envelope, &mut progress.stage).await else {
+        let Ok(answer) = session.ask(self.envelope(), &mut progress.stage).await else {
             return Resumed::Stale;
         };
         let finding = judged(&answer);
@@ -93,15 +92,8 @@ impl HostProbe<'_> {
     ) -> Attempt {
         let began = Instant::now();
         let identity = self.client.identity(permit.identity());
-        let call = Call {
-            host: self.host,
-            peer,
-            identity: &identity,
-            by_route: self.by_route(),
-            patience,
-        };
-        let envelope = self.client.envelope(&self.question.address, || self.is_last());
-        let asking = self.client.ask_in_new_session(call, stream, envelope, &mut progress.stage);
+        let stage = &mut progress.stage;
+        let asking = self.ask_in_new_session(stream, peer, &identity, patience, stage);
         let (finding, stage, reply) = match asking.await {
             Ok(told) => return Box::pin(self.conclude(told, permit, progress)).await,
             Err(Failure::Refused(stage, reply)) => {
@@ -124,6 +116,10 @@ impl HostProbe<'_> {
             Err(Failure::Stale) => (rcpt_verdict::judge_broken(Broken::Closed), Stage::Mail, None),
         };
         self.next_host_unless_final(finding, stage, reply.as_ref(), false)
+    }
+
+    pub(super) fn envelope(&self) -> Envelope<'_> {
+        self.client.envelope(&self.question.address, || self.is_last())
     }
 
     /// Nothing follows the recipient in its session: no control recipient.

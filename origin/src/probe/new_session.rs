@@ -1,0 +1,148 @@
+//! A question in a new session: greeting, encryption, envelope, and a second attempt if encryption was the trouble.
+
+use std::net::SocketAddr;
+
+use rcpt_shared::Stage;
+use rcpt_smtp::{Answer, Broken, Connection, Failure, Greeting, HeloIdentity, Patience, Session};
+use tokio::time::Instant;
+use tokio_rustls::rustls::pki_types::ServerName;
+
+use super::{
+    client::{HostSession, Told, judged},
+    host_memory::Offers,
+    host_probe::HostProbe,
+};
+
+use crate::config::StartTls;
+
+impl HostProbe<'_> {
+    /// Opens a session over `stream`, which leads to `peer`, and asks in it; once more in the clear if encryption
+    /// failed that the host never demanded, and once more encrypted if it hung up for want of it.
+    pub(super) async fn ask_in_new_session(
+        &self,
+        stream: Box<dyn Connection>,
+        peer: SocketAddr,
+        identity: &HeloIdentity,
+        patience: Option<Patience>,
+        stage: &mut Stage,
+    ) -> Result<Told, Failure> {
+        let client = self.client;
+        let encrypt =
+            client.starttls == StartTls::Always || client.memory.offers(self.host).demands_tls;
+        // Boxed, as are the steps elsewhere: its state is needed only as long as it lasts.
+        let asking = Box::pin(self.open_and_ask(stream, peer, identity, patience, encrypt, stage));
+        let ended = asking.await;
+        let (encrypt, failure) = match ended {
+            // RFC 7435 §3: on a new connection, whose state is known. A server that does demand encryption will refuse
+            // this second attempt.
+            Err(
+                failure @ (Failure::Broken(Stage::StartTls, _)
+                | Failure::Refused(Stage::StartTls, _)),
+            ) if encrypt => (false, failure),
+            // Closed before the second connection is opened: the permit is for one.
+            Ok(told) if closes_for_tls(&told) => (true, refusal(told.answer)),
+            ended => return ended,
+        };
+        *stage = Stage::Connect;
+        match Box::pin(client.dialer().connect(identity, peer)).await {
+            Ok(stream) => {
+                Box::pin(self.open_and_ask(stream, peer, identity, patience, encrypt, stage)).await
+            }
+            Err(_) => Err(failure),
+        }
+    }
+
+    /// Opens a session over `stream`, and remembers how the host wants to be greeted.
+    async fn open(
+        &self,
+        stream: Box<dyn Connection>,
+        helo_name: &str,
+        patience: Option<Patience>,
+        stage: &mut Stage,
+    ) -> Result<HostSession, Failure> {
+        let Offers { greeting, recipients_max, .. } = self.client.memory.offers(self.host);
+        let opened = Session::open(stream, helo_name, greeting, patience, stage).await;
+        // Any answer at all counts, but not that of a route, which may lead elsewhere than out of port 25.
+        let greeted =
+            *stage > Stage::Banner || matches!(opened, Err(Failure::Refused(Stage::Banner, _)));
+        if greeted && !self.by_route() {
+            self.client.port_check.banner_seen();
+        }
+        let mut session = opened?;
+        if let Some(recipients_max) = recipients_max {
+            session.limit_recipients(recipients_max);
+        }
+        if session.greeting() != greeting {
+            self.client.remember(self.host, |offers| offers.greeting = session.greeting());
+        }
+        Ok(session)
+    }
+
+    async fn open_and_ask(
+        &self,
+        stream: Box<dyn Connection>,
+        peer: SocketAddr,
+        identity: &HeloIdentity,
+        patience: Option<Patience>,
+        encrypt: bool,
+        stage: &mut Stage,
+    ) -> Result<Told, Failure> {
+        let (client, helo_name) = (self.client, &*identity.helo_name);
+        let mut session = self.open(stream, helo_name, patience, stage).await?;
+        if encrypt && session.capabilities().starttls {
+            session = self.encrypt(session, peer, helo_name, stage).await?;
+        }
+        let mut asked_at = Instant::now();
+        let mut answer = session.ask(self.envelope(), stage).await?;
+        let mut finding = judged(&answer);
+        let demands_tls = finding.demands_tls;
+        if demands_tls && session.capabilities().starttls && !session.is_encrypted() {
+            client.remember(self.host, |offers| offers.demands_tls = true);
+            if matches!(&answer, Answer::Mail(reply) | Answer::Rcpt(reply) if reply.code == 421) {
+                return Ok(Told { answer, finding, session, took: asked_at.elapsed() });
+            }
+            session = self.encrypt(session, peer, helo_name, stage).await?;
+            asked_at = Instant::now();
+            answer = session.ask(self.envelope(), stage).await?;
+            finding = judged(&answer);
+        } else if demands_tls && session.greeting() == Greeting::Helo {
+            // It isn't as old as it seemed: next time it may show its capabilities.
+            client.remember(self.host, |offers| offers.greeting = Greeting::Ehlo);
+        }
+        Ok(Told { answer, finding, session, took: asked_at.elapsed() })
+    }
+
+    async fn encrypt(
+        &self,
+        session: HostSession,
+        peer: SocketAddr,
+        helo_name: &str,
+        stage: &mut Stage,
+    ) -> Result<HostSession, Failure> {
+        // The end of the handshake and EHLO are two writes with no reply between: Nagle's algorithm
+        // would hold the second back for a round trip. In the clear every write follows a reply.
+        let undelayed = session.plain().map(|stream| stream.set_nodelay());
+        undelayed.transpose().map_err(|_| Failure::Broken(Stage::StartTls, Broken::Closed))?;
+        // The name is only for SNI and resumption; if the host has no valid name, its IP address is used.
+        let name = ServerName::try_from(self.host.to_owned())
+            .unwrap_or_else(|_| ServerName::IpAddress(peer.ip().into()));
+        // Boxed: the handshake is rare, and its state would be part of every probe's.
+        Box::pin(session.start_tls(&self.client.tls, name, helo_name, stage)).await
+    }
+}
+
+/// It closes the connection because the session is in the clear.
+fn closes_for_tls(told: &Told) -> bool {
+    let (Answer::Mail(reply) | Answer::Rcpt(reply)) = &told.answer else { return false };
+    let could = told.session.capabilities().starttls && !told.session.is_encrypted();
+    could && reply.code == 421 && told.finding.demands_tls
+}
+
+/// The refusal that an answer is, once its session has ended.
+fn refusal(answer: Answer) -> Failure {
+    match answer {
+        Answer::Mail(reply) => Failure::Refused(Stage::Mail, reply),
+        Answer::Rcpt(reply) => Failure::Refused(Stage::Rcpt, reply),
+        Answer::Smtputf8Unsupported => Failure::Broken(Stage::Ehlo, Broken::Closed),
+    }
+}
