@@ -19,8 +19,7 @@ const MAX_TEXT: usize = 8 * 1_024;
 /// (U+FDFA into 18) made 8 KiB cost milliseconds.
 const MAX_READ: usize = 1_024;
 
-/// Bytes read per call. An EHLO reply has about 250 bytes; a probe holds a buffer of this size
-/// while a server is silent.
+/// Room for the text of a reply with several lines. An EHLO reply has about 250 bytes.
 const ROOM: usize = 512;
 
 /// A complete reply (RFC 5321 §4.2).
@@ -105,24 +104,10 @@ impl ReplyParser {
     /// # Errors
     /// [`ReplyError::LongSession`].
     pub fn feed(&mut self, bytes: &[u8]) -> Result<(), ReplyError> {
-        self.room().extend_from_slice(bytes);
-        self.fed(bytes.len())
-    }
-
-    /// Returns a buffer to which further input is appended; [`ReplyParser::fed`] then counts it.
-    pub fn room(&mut self) -> &mut Vec<u8> {
         self.buffer.drain(..self.read);
         self.read = 0;
-        self.buffer.reserve(ROOM);
-        &mut self.buffer
-    }
-
-    /// Counts the appended bytes.
-    ///
-    /// # Errors
-    /// [`ReplyError::LongSession`].
-    pub const fn fed(&mut self, octets: usize) -> Result<(), ReplyError> {
-        self.session += octets;
+        self.buffer.extend_from_slice(bytes);
+        self.session += bytes.len();
         if self.session > MAX_SESSION { Err(ReplyError::LongSession) } else { Ok(()) }
     }
 

@@ -3,11 +3,16 @@
 mod farewell;
 mod patience;
 
-use std::{future::poll_fn, pin::Pin, task::Poll};
+use std::{
+    future::poll_fn,
+    mem::MaybeUninit,
+    pin::Pin,
+    task::{Poll, ready},
+};
 
 use rcpt_shared::{Address, Stage};
 use tokio::{
-    io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf},
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf},
     time::timeout_at,
 };
 use tokio_rustls::rustls::pki_types::ServerName;
@@ -43,6 +48,9 @@ pub struct Session<S> {
 
 /// A surplus reply: it is unknown which one was the recipient's.
 const SURPLUS: Failure = Failure::Broken(Stage::Rcpt, Broken::Garbage);
+
+/// Bytes read per call. An EHLO reply has about 250.
+const ROOM: usize = 512;
 
 /// Most refused recipients per session. Postfix delays each reply by a second after ten errors
 /// (`smtpd_soft_error_limit`), other servers after fewer, and more errors look like a directory
@@ -434,19 +442,30 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             }
             let begins = self.parser.is_empty() && stage < Stage::Rcpt;
             let patience = self.patience.filter(|_| begins);
-            let reading = self.wire.read_buf(self.parser.room());
-            let read = match patience {
-                None => reading.await,
-                Some(patience) => timeout_at(patience.until(stage), reading)
+            match patience {
+                None => self.receive(stage).await?,
+                Some(patience) => timeout_at(patience.until(stage), self.receive(stage))
                     .await
-                    .map_err(|_| Failure::Silent(stage))?,
-            };
-            let came = match read {
-                Ok(0) | Err(_) => return Err(Failure::Broken(stage, Broken::Closed)),
-                Ok(came) => came,
-            };
-            self.parser.fed(came).map_err(garbage)?;
+                    .map_err(|_| Failure::Silent(stage))??,
+            }
         }
+    }
+
+    /// Receives more of the server's text. While it is silent, no buffer is held for it.
+    async fn receive(&mut self, stage: Stage) -> Result<(), Failure> {
+        let Self { wire, parser, .. } = self;
+        poll_fn(|cx| {
+            let mut octets = [const { MaybeUninit::uninit() }; ROOM];
+            let mut received = ReadBuf::uninit(&mut octets);
+            let read = ready!(Pin::new(&mut *wire).poll_read(cx, &mut received));
+            Poll::Ready(match (read, received.filled()) {
+                (Err(_), _) | (Ok(()), []) => Err(Failure::Broken(stage, Broken::Closed)),
+                (Ok(()), octets) => {
+                    parser.feed(octets).map_err(|_| Failure::Broken(stage, Broken::Garbage))
+                }
+            })
+        })
+        .await
     }
 }
 
