@@ -25,6 +25,9 @@ const MAX_LEVEL: u32 = 16;
 const BEFORE_RESTART: &str = "said before the restart";
 /// Time for which a trial counts.
 const LATELY: Duration = Duration::from_secs(600);
+/// Time after the last evidence for which a machine's lowered rate is remembered. An operator's is
+/// remembered until it has risen.
+const LOWERED_KEPT: Duration = Duration::from_secs(3_600);
 /// Least number of recently tried domains for a conclusion: fewer may share a rule of their own.
 const MIN_DOMAINS: usize = 8;
 /// Least number of tenants with refusals, because a single tenant chooses its own addresses.
@@ -56,6 +59,8 @@ pub(super) struct Lowered {
     /// Words of the reply, without names and addresses.
     pub words: String,
     domain: Key,
+    /// Time of the last evidence.
+    at: Instant,
 }
 
 pub(super) struct Rate {
@@ -108,7 +113,7 @@ impl Rate {
     pub(super) fn recall(&mut self, memory: RateMemory, clocks: Clocks) {
         self.level = memory.level.clamp(1, MAX_LEVEL);
         let (since, words) = (clocks.instant(memory.lowered_since), BEFORE_RESTART.to_owned());
-        self.lowered = Some(Lowered { since, words, domain: memory.domain });
+        self.lowered = Some(Lowered { since, words, domain: memory.domain, at: clocks.now });
         self.floor_since = memory.floor_since.map(|at| clocks.instant(at));
     }
 
@@ -191,7 +196,7 @@ impl Rate {
         let before = self.interval();
         self.level += 1;
         let since = self.lowered.as_ref().map_or(now, |lowered| lowered.since);
-        self.lowered = Some(Lowered { since, words: words.to_owned(), domain });
+        self.lowered = Some(Lowered { since, words: words.to_owned(), domain, at: now });
         if self.interval() == before {
             self.level -= 1;
             return None;
@@ -225,7 +230,9 @@ impl Rate {
 
     /// Returns whether it can be removed because no later request depends on it.
     pub(super) fn is_over(&self, now: Instant) -> bool {
-        self.level == 0 && self.trials.by_party.values().all(|trial| !trial.is_lately(now))
+        let is_kept = |lowered: &Lowered| now.saturating_duration_since(lowered.at) < LOWERED_KEPT;
+        !self.lowered.as_ref().is_some_and(is_kept)
+            && self.trials.by_party.values().all(|trial| !trial.is_lately(now))
     }
 }
 

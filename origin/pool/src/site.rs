@@ -140,10 +140,13 @@ impl<S> Site<S> {
         !self.waiting.is_empty()
     }
 
-    /// Removes expired state, and returns sessions that were idle for too long.
-    pub(super) fn sweep(&mut self, now: Instant) -> Vec<(MeterKey, S)> {
+    /// Removes expired state, and returns sessions that were idle for too long. `keeps_totals`: the meter of the whole
+    /// site stays.
+    pub(super) fn sweep(&mut self, keeps_totals: bool, now: Instant) -> Vec<(MeterKey, S)> {
         self.waiting.forget_left(now);
-        self.sessions.sweep(&self.waiting.meters(), now)
+        let mut kept = self.waiting.meters();
+        kept.extend(keeps_totals.then_some(None));
+        self.sessions.sweep(&kept, now)
     }
 
     pub(super) fn is_in_use(&self) -> bool {

@@ -75,7 +75,7 @@ impl<S> Sites<S> {
         let Some(shard) = self.shards.get_mut(self.swept) else { return Vec::new() };
         let mut expired = Vec::new();
         shard.retain(|key, site| {
-            let of_site = site.sweep(now).into_iter();
+            let of_site = site.sweep(key.is_operator(), now).into_iter();
             expired.extend(of_site.map(|(meter, session)| (key.clone(), meter, session)));
             key.is_operator() || !site.is_over(now)
         });

@@ -425,6 +425,47 @@ async fn a_session_lies_idle_for_thirty_seconds_and_then_everything_is_forgotten
     assert!(pool.lock().sites.is_empty());
 }
 
+/// Whatever a use leaves behind ends, and the timer with it.
+#[tokio::test(start_paused = true)]
+async fn an_idle_pool_sweeps_no_more_until_its_next_use() {
+    let pool = pool();
+    let sweeps = || pool.status().sweeps_total;
+    let route = Wanted { is_route: true, ..at("route:25", "192.0.2.9") };
+    let mut wants = vec![google("d"), route];
+    wants.extend((0..20).map(|n| at("mx", &format!("198.51.100.{n}"))));
+    let refused_recipient = Signal::Answered { refused: true };
+    for use_count in 1..=2 {
+        let before = sweeps();
+        let signals = [ANSWERED, refused_recipient, banned(true), banned(false), CLOSED];
+        for (n, want) in wants.iter().enumerate() {
+            for (kind, signal) in signals.into_iter().enumerate() {
+                let domain = format!("d{use_count}-{n}-{kind}.org");
+                Wanted { domain, ..want.clone() }.received(&pool, signal).await;
+            }
+        }
+        sleep(Duration::from_secs(2 * 3_600)).await;
+        let after = sweeps();
+        assert!(after > before);
+        sleep(Duration::from_secs(24 * 3_600)).await;
+        assert_eq!(sweeps(), after, "use {use_count}");
+        let entries = pool.status().entries;
+        assert_eq!((entries.sites, entries.gates), (1, 0), "Google's totals are left");
+    }
+}
+
+/// Others keep the sweep going.
+#[tokio::test(start_paused = true)]
+async fn an_operators_totals_outlast_an_hour_without_a_check() {
+    let pool = pool();
+    google("d").received(&pool, ANSWERED).await;
+    for _ in 0..2 * 60 {
+        at("mx", "198.51.100.7").received(&pool, ANSWERED).await;
+        sleep(Duration::from_secs(60)).await;
+    }
+    let shown = pool.status().operators[0].clone();
+    assert_eq!((shown.operator.as_str(), shown.sessions_total), ("google", 1));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_second_family_is_tried_only_where_there_is_room() {
     let pool = pool();
