@@ -5,7 +5,7 @@ use prometheus_client::{
     metrics::{counter::Counter, family::Family, histogram::Histogram},
     registry::{Registry, Unit},
 };
-use rcpt_pool::{Acquired, Class, Refused};
+use rcpt_pool::{Acquired, Cause, Class, Refused};
 use tokio::time::Instant;
 
 /// Buckets in seconds. Most sessions are available immediately; a check waits at most ten seconds,
@@ -25,11 +25,17 @@ struct ResultLabels {
     result: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct CauseLabels {
+    cause: &'static str,
+}
+
 /// Metrics of requests for sessions with mail hosts. Clones share the counters.
 #[derive(Clone)]
 pub struct SessionMetrics {
     waited: Family<WaitLabels, Histogram>,
     requests: Family<ResultLabels, Counter>,
+    refusals: Family<CauseLabels, Counter>,
     /// Waiting times of single checks and of batches; the series are looked up once.
     waited_by_class: [Histogram; 2],
     /// Requests by result, in the order of [`RESULTS`]; the series are looked up once.
@@ -38,12 +44,31 @@ pub struct SessionMetrics {
 
 const RESULTS: [&str; 4] = ["warm", "new", "refused", "abandoned"];
 const ABANDONED: usize = 3;
+const CAUSES: [Cause; 5] =
+    [Cause::Domain, Cause::Address, Cause::Refusals, Cause::WarmUp, Cause::Crowded];
+
+impl From<Cause> for CauseLabels {
+    fn from(cause: Cause) -> Self {
+        Self {
+            cause: match cause {
+                Cause::Domain => "domain",
+                Cause::Address => "address",
+                Cause::Refusals => "refusals",
+                Cause::WarmUp => "warm_up",
+                Cause::Crowded => "crowded",
+            },
+        }
+    }
+}
 
 impl Default for SessionMetrics {
     fn default() -> Self {
         let waited: Family<WaitLabels, Histogram> =
             Family::new_with_constructor(|| Histogram::new(BUCKETS));
         let requests = Family::<ResultLabels, Counter>::default();
+        let refusals = Family::<CauseLabels, Counter>::default();
+        // A series that begins at its first refusal would hide it from a rate.
+        CAUSES.map(CauseLabels::from).iter().for_each(|cause| drop(refusals.get_or_create(cause)));
         Self {
             waited_by_class: ["interactive", "batch"]
                 .map(|class| waited.get_or_create(&WaitLabels { class }).clone()),
@@ -51,6 +76,7 @@ impl Default for SessionMetrics {
                 .map(|result| requests.get_or_create(&ResultLabels { result }).clone()),
             waited,
             requests,
+            refusals,
         }
     }
 }
@@ -62,6 +88,8 @@ impl SessionMetrics {
         registry.register_with_unit("session_wait", help, Unit::Seconds, waited);
         let help = "Requests for a session with a host: an idle one, leave to open one, or neither";
         registry.register("session_requests", help, self.requests.clone());
+        let help = "Refused requests for a session, by the limit of ours that refused it";
+        registry.register("session_refusals", help, self.refusals.clone());
     }
 
     /// Starts a request, which is counted when it is dropped: the longest waits end with the caller
@@ -89,7 +117,10 @@ impl SessionRequest<'_> {
         self.result = match result {
             Ok(Acquired::Idle(..)) => 0,
             Ok(Acquired::New(_)) => 1,
-            Err(_) => 2,
+            Err(refused) => {
+                self.metrics.refusals.get_or_create(&refused.cause.into()).inc();
+                2
+            }
         };
     }
 }

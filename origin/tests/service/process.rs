@@ -1,14 +1,22 @@
 //! The binary: its arguments, its log and its end.
 
-use std::process::{Output, Stdio};
+use std::{
+    process::{Output, Stdio},
+    sync::Arc,
+};
 
-use crate::harness::{MailServer, REQUEST_ID, SECRETS, body, ticket};
+use crate::harness::{
+    MailServer, REQUEST_ID, SECRETS, body,
+    internet::{Internet, a, mx},
+    ticket,
+};
+use hickory_resolver::proto::rr::RecordType;
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},
     net::{TcpListener, TcpStream},
     process::{Child, ChildStderr, Command},
-    sync::oneshot,
+    sync::{Semaphore, oneshot},
     time::timeout,
 };
 
@@ -108,7 +116,11 @@ struct Running {
 
 impl Running {
     async fn start(route: &str) -> Self {
-        let environment = [
+        Self::start_with(&[("RCPT_ROUTES", route)]).await
+    }
+
+    async fn start_with(environment: &[(&str, &str)]) -> Self {
+        let own = [
             ("RCPT_LISTEN", "127.0.0.1:0"),
             ("RCPT_HELO_NAME", "probe.example.com"),
             ("RCPT_MAIL_FROM", "<>"),
@@ -116,9 +128,9 @@ impl Running {
             ("RCPT_NAMESERVERS", "127.0.0.1:9"),
             ("RCPT_DNS_TIMEOUT_MS", "1000"),
             ("RCPT_LOG_LEVEL", "trace"),
-            ("RCPT_ROUTES", route),
         ];
-        let mut child = origin(&environment).stderr(Stdio::piped()).spawn().unwrap();
+        let mut child =
+            origin(&[&own[..], environment].concat()).stderr(Stdio::piped()).spawn().unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
         let first: Value = serde_json::from_str(&log.next_line().await.unwrap().unwrap()).unwrap();
         assert_eq!(first["message"], "listening");
@@ -140,6 +152,13 @@ impl Running {
         stream
     }
 
+    async fn metrics(&self) -> String {
+        let mut stream = TcpStream::connect(&self.address).await.unwrap();
+        let request = b"GET /metrics HTTP/1.1\r\nhost: origin\r\nconnection: close\r\n\r\n";
+        stream.write_all(request).await.unwrap();
+        answer(stream).await
+    }
+
     async fn terminate(&self) {
         let id = self.child.id().unwrap().to_string();
         assert!(Command::new("kill").args(["-TERM", &id]).status().await.unwrap().success());
@@ -158,6 +177,99 @@ async fn answer(mut stream: TcpStream) -> String {
     let mut text = String::new();
     stream.read_to_string(&mut text).await.unwrap();
     text
+}
+
+/// Returns a series' value, a whole number.
+fn value_of(metrics: &str, series: &str) -> usize {
+    let value = metrics.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+    value.unwrap_or_else(|| panic!("{series} not in\n{metrics}")).parse().unwrap()
+}
+
+/// At an operator with one session and one refused recipient an hour, whose server answers when the test says so.
+#[tokio::test]
+async fn metrics_of_a_process_show_its_sessions_its_waiters_and_refusals_by_cause() {
+    let release = Arc::new(Semaphore::new(0));
+    let held = release.clone();
+    let zone = |_: &str, kind| match kind {
+        RecordType::MX => vec![mx(10, "aspmx.l.google.com")],
+        RecordType::A => vec![a("127.0.1.1")],
+        _ => vec![],
+    };
+    let internet = Internet::start(zone, move |stream, _| {
+        let held = held.clone();
+        async move {
+            let mut stream = BufReader::new(stream);
+            stream.write_all(b"220 mx\r\n").await.unwrap();
+            let mut line = String::new();
+            while stream.read_line(&mut line).await.is_ok_and(|length| length > 0) {
+                let reply: &[u8] = match line.get(..4) {
+                    Some("RCPT") if line.contains("closed.org") => b"421 4.7.0 try again later\r\n",
+                    Some("RCPT") => {
+                        held.acquire().await.unwrap().forget();
+                        b"550 5.1.1 no such user\r\n"
+                    }
+                    _ => b"250 ok\r\n",
+                };
+                if stream.write_all(reply).await.is_err() || reply.starts_with(b"421") {
+                    return;
+                }
+                line.clear();
+            }
+        }
+    })
+    .await;
+    let operators = std::env::temp_dir().join(format!("rcpt-metrics-{}.toml", std::process::id()));
+    let row = "[[operator]]\nname = \"google\"\nsessions = 1\nsession_interval_ms = 10\nrefused_per_hour = 1\n";
+    std::fs::write(&operators, row).unwrap();
+    let own = internet.environment();
+    let mut environment: Vec<_> = own.iter().map(|(name, value)| (*name, &**value)).collect();
+    environment.push(("RCPT_OPERATORS_FILE", operators.to_str().unwrap()));
+    let origin = Running::start_with(&environment).await;
+    std::fs::remove_file(&operators).unwrap();
+    let google = |name: &str| {
+        format!("rcpt_origin_operator_{name}{{operator=\"google\",source=\"probe.example.com\"}}")
+    };
+    // The domain's gate is narrow after the first.
+    for reason in ["rate_limited", "our_limit"] {
+        let text = answer(origin.ask("user@closed.org").await).await;
+        assert!(text.contains(reason), "{text}");
+    }
+    let mut asked = Vec::new();
+    for n in 0..3 {
+        asked.push(origin.ask(&format!("user{n}@example.org")).await);
+    }
+    let is_held = async {
+        loop {
+            let text = origin.metrics().await;
+            let of = |name: &str| value_of(&text, &google(name));
+            if (of("sessions"), of("waiting")) == (1, 2) {
+                return;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(PATIENCE, is_held).await.expect("one session and two waiters");
+    release.add_permits(1);
+    let mut reasons = Vec::new();
+    for stream in asked {
+        let text = answer(stream).await;
+        let known = ["no_such_mailbox", "our_limit"].into_iter().find(|it| text.contains(it));
+        reasons.push(known.unwrap_or_else(|| panic!("{text}")));
+    }
+    reasons.sort_unstable();
+    assert_eq!(reasons, ["no_such_mailbox", "our_limit", "our_limit"]);
+    let text = origin.metrics().await;
+    let refused = |cause| {
+        value_of(&text, &format!("rcpt_origin_session_refusals_total{{cause=\"{cause}\"}}"))
+    };
+    let causes = ["domain", "address", "refusals", "warm_up", "crowded"].map(refused);
+    assert_eq!(causes, [1, 0, 2, 0, 0], "{text}");
+    let result =
+        |it| value_of(&text, &format!("rcpt_origin_session_requests_total{{result=\"{it}\"}}"));
+    assert_eq!(["new", "warm", "refused", "abandoned"].map(result), [2, 0, 3, 0], "{text}");
+    let shown = ["sessions_opened", "recipients", "refused", "refused_sender", "waiting"];
+    assert_eq!(shown.map(|name| value_of(&text, &google(name))), [2, 2, 1, 1, 0], "{text}");
+    assert_eq!(value_of(&text, "rcpt_origin_probes_in_flight"), 0, "{text}");
 }
 
 #[tokio::test]
@@ -204,13 +316,7 @@ async fn checks_go_on_while_nobody_reads_the_log_and_what_is_dropped_is_counted(
             assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
         }
     }
-    let mut stream = TcpStream::connect(&origin.address).await.unwrap();
-    let request = b"GET /metrics HTTP/1.1\r\nhost: origin\r\nconnection: close\r\n\r\n";
-    stream.write_all(request).await.unwrap();
-    let metrics = answer(stream).await;
-    let dropped =
-        metrics.lines().find_map(|line| line.strip_prefix("rcpt_origin_log_lines_dropped_total "));
-    let dropped: usize = dropped.expect("a counter").parse().unwrap();
+    let dropped = value_of(&origin.metrics().await, "rcpt_origin_log_lines_dropped_total");
     assert!((1_000..CHECKS).contains(&dropped), "{dropped} of {CHECKS}");
     // The process doesn't wait for a reader at its end either.
     origin.terminate().await;

@@ -64,13 +64,18 @@ impl Internet {
     }
 
     pub fn state(&self, environment: &[(&str, &str)]) -> Arc<State> {
-        let (port, nameserver) = (self.port.to_string(), self.nameserver.to_string());
-        let own = [
-            ("RCPT_NAMESERVERS", nameserver.as_str()),
-            ("RCPT_SMTP_PORT", port.as_str()),
-            ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
-        ];
+        let own = self.environment();
+        let own = own.each_ref().map(|(name, value)| (*name, value.as_str()));
         state(&[&own[..], environment].concat())
+    }
+
+    /// Returns the environment of an origin in this simulated Internet.
+    pub fn environment(&self) -> [(&'static str, String); 3] {
+        [
+            ("RCPT_NAMESERVERS", self.nameserver.to_string()),
+            ("RCPT_SMTP_PORT", self.port.to_string()),
+            ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8".to_owned()),
+        ]
     }
 }
 
