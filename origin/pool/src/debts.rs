@@ -4,11 +4,11 @@
 //! affected. Elsewhere, free accounts are one tenant; here each has its own debts, because
 //! otherwise one would delay all.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Key;
+use super::{Key, hash_key::ByKey};
 
 /// Time between two checks of unproven domains of an account in debt.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -22,7 +22,7 @@ const TIMES_MAX: u32 = 32;
 const MAX_DEBTORS: usize = 256;
 
 #[derive(Default)]
-pub(super) struct Debts(HashMap<Key, Debt>);
+pub(super) struct Debts(ByKey<Debt>);
 
 #[derive(Clone, Copy)]
 struct Debt {

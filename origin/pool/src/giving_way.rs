@@ -1,21 +1,16 @@
 //! Room in a memory of parties that is full: the group with most entries gives way. So accounts that are made to fill a
 //! memory push out each other, and nobody else's standing.
 
-use std::collections::HashMap;
-
-use super::Key;
+use super::{Key, hash_key::ByKey};
 
 /// At least one entry in this many goes, so that a full memory isn't searched for each new one.
 const PART: usize = 16;
 
 /// Removes half of the largest group's entries, those of least worth first; where no group is large, the entries of
 /// least worth of all groups. `rank` returns an entry's group and worth.
-pub(super) fn give_way<V, W: Ord + Copy>(
-    entries: &mut HashMap<Key, V>,
-    rank: impl Fn(&V) -> (Key, W),
-) {
+pub(super) fn give_way<V, W: Ord + Copy>(entries: &mut ByKey<V>, rank: impl Fn(&V) -> (Key, W)) {
     let least = entries.len().div_ceil(PART);
-    let mut sizes: HashMap<Key, usize> = HashMap::new();
+    let mut sizes: ByKey<usize> = ByKey::default();
     for entry in entries.values() {
         *sizes.entry(rank(entry).0).or_default() += 1;
     }

@@ -1,6 +1,11 @@
 //! Keyed hashes of names.
 
-use std::hash::{DefaultHasher, Hash, Hasher as _};
+use std::{
+    collections::HashMap,
+    hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher},
+};
+
+use super::Key;
 
 /// Secret that is hashed before each value, so that outsiders can't find values with equal hashes.
 #[derive(Clone, Copy)]
@@ -17,6 +22,26 @@ impl HashKey {
         let mut hasher = DefaultHasher::new();
         (self.0, value).hash(&mut hasher);
         hasher.finish()
+    }
+}
+
+/// Values by key, which is a keyed hash already and isn't hashed again.
+pub(super) type ByKey<V> = HashMap<Key, V, BuildHasherDefault<Unhashed>>;
+
+#[derive(Default)]
+pub(super) struct Unhashed(u64);
+
+impl Hasher for Unhashed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write_u64(&mut self, key: u64) {
+        self.0 = key;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = bytes.iter().fold(self.0, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte));
     }
 }
 

@@ -2,11 +2,11 @@
 //! whose recipients are mostly refused is guessing, or has an outdated list; servers can't tell the
 //! two apart.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Key, giving_way::give_way, party::Party};
+use super::{Key, giving_way::give_way, hash_key::ByKey, party::Party};
 
 /// Least number of answers for a history.
 const MIN_ANSWERS: u32 = 8;
@@ -48,7 +48,7 @@ impl Answers {
 
 #[derive(Default)]
 pub(super) struct Histories {
-    accounts: HashMap<Key, Answers>,
+    accounts: ByKey<Answers>,
 }
 
 impl Histories {

@@ -12,6 +12,7 @@ use tokio::time::Instant;
 
 use super::{
     Key,
+    hash_key::ByKey,
     remembered::{Clocks, RateMemory},
 };
 
@@ -240,7 +241,7 @@ impl Rate {
 #[derive(Default)]
 struct Trials {
     by_party: BTreeMap<(Key, Key), Trial>,
-    of_tenant: HashMap<Key, usize>,
+    of_tenant: ByKey<usize>,
     /// Oldest first; an entry that was repeated moves to the end when it reaches the front.
     order: VecDeque<((Key, Key), Instant)>,
 }

@@ -1,12 +1,13 @@
 //! Limit of refused recipients an hour at one operator or machine: without it, a list of dead addresses is a directory
 //! harvest.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::{
     Class, Key,
+    hash_key::ByKey,
     hour::{FIRST, Hour, SLICE},
     party::Party,
     remembered::HourMemory,
@@ -24,7 +25,7 @@ pub(super) struct Refusals {
     /// Start of the first slice.
     began: Option<Instant>,
     total: Hour,
-    parties: HashMap<Key, Hour>,
+    parties: ByKey<Hour>,
     /// Slice in which expired parties were last removed.
     forgot_in: u64,
 }
@@ -35,7 +36,7 @@ impl Refusals {
             per_hour,
             began: None,
             total: Hour::default(),
-            parties: HashMap::new(),
+            parties: ByKey::default(),
             forgot_in: 0,
         }
     }

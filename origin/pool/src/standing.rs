@@ -4,11 +4,11 @@
 //! Parties that hold sessions for long make others wait. So if others have had answers recently,
 //! unproven parties share all sessions except a reserve ([`Standings::may_take`]).
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Key, giving_way::give_way, party::Party};
+use super::{Key, giving_way::give_way, hash_key::ByKey, party::Party};
 
 /// Duration of a check from which a session counts as slow. Most servers answer within a second;
 /// Exchange delays the refusal of an unknown recipient by five.
@@ -129,7 +129,7 @@ pub(super) struct Limit {
 
 #[derive(Default)]
 pub(super) struct Standings {
-    records: HashMap<Key, Record>,
+    records: ByKey<Record>,
     /// The last two accounts that had answers, from different groups if possible.
     answered: [Option<(Party, Instant)>; 2],
     /// A party for which a session was cut, and the time until which slow parties leave the last
