@@ -11,7 +11,7 @@ use super::{
     Pool, SWEEP, State,
     sessions::Idle,
     site_key::{MeterKey, SiteKey},
-    sites::SHARDS,
+    sites::PARTS,
 };
 
 /// Most idle sessions in total.
@@ -99,13 +99,13 @@ impl<S: Send + 'static> Pool<S> {
         let pool = Arc::clone(self);
         tokio::spawn(async move {
             while {
-                sleep(SWEEP / SHARDS as u32).await;
+                sleep(SWEEP / PARTS as u32).await;
                 !pool.sweep()
             } {}
         });
     }
 
-    /// Closes sessions that were idle for too long and removes expired state, in one shard of the
+    /// Closes sessions that were idle for too long and removes expired state, in one part of the
     /// sites; returns true if nothing is left.
     pub(super) fn sweep(self: &Arc<Self>) -> bool {
         let now = Instant::now();

@@ -171,7 +171,7 @@ impl<S: Send + 'static> Pool<S> {
         keys: HashKey,
     ) -> Arc<Self> {
         let state = State {
-            sites: Sites::new(keys),
+            sites: Sites::new(),
             domains: Gates::new(DOMAIN_MEMORY, settings.pace.gate_interval),
             addresses: Gates::new(ADDRESS_MEMORY, settings.pace.gate_interval),
             moves: HashMap::new(),

@@ -1,44 +1,42 @@
-//! All sites, in shards that are swept one at a time, so that a sweep doesn't block others for
-//! long.
+//! All sites. They are swept a part at a time, so that a sweep doesn't block others for long.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    ops::Bound::{Excluded, Unbounded},
+};
 
 use tokio::time::Instant;
 
 use super::{
-    HashKey,
     site::Site,
     site_key::{MeterKey, SiteKey},
 };
 
-pub(super) const SHARDS: usize = 16;
+/// Steps of a round in which each site is swept once.
+pub(super) const PARTS: usize = 16;
 /// Most sites remembered after their last session.
 const MAX_SITES: usize = 10_000;
 
 pub(super) struct Sites<S> {
     /// Ordered by key, so that behaviour doesn't depend on the order of hashes.
-    shards: Vec<BTreeMap<SiteKey, Site<S>>>,
-    keys: HashKey,
-    swept: usize,
+    sites: BTreeMap<SiteKey, Site<S>>,
+    /// Step of the current round, and the last site that it has swept; `None` if that was the last
+    /// of all.
+    step: usize,
+    swept: Option<SiteKey>,
 }
 
 impl<S> Sites<S> {
-    pub(super) fn new(keys: HashKey) -> Self {
-        let shards = (0..SHARDS).map(|_| BTreeMap::new()).collect();
-        Self { shards, keys, swept: 0 }
-    }
-
-    fn shard(&self, key: &SiteKey) -> usize {
-        usize::try_from(self.keys.hash_one(key) % SHARDS as u64).unwrap_or_default()
+    pub(super) const fn new() -> Self {
+        Self { sites: BTreeMap::new(), step: 0, swept: None }
     }
 
     pub(super) fn get(&self, key: &SiteKey) -> Option<&Site<S>> {
-        self.shards.get(self.shard(key))?.get(key)
+        self.sites.get(key)
     }
 
     pub(super) fn get_mut(&mut self, key: &SiteKey) -> Option<&mut Site<S>> {
-        let shard = self.shard(key);
-        self.shards.get_mut(shard)?.get_mut(key)
+        self.sites.get_mut(key)
     }
 
     pub(super) fn or_insert_with(
@@ -46,61 +44,61 @@ impl<S> Sites<S> {
         key: &SiteKey,
         make: impl FnOnce() -> Site<S>,
     ) -> &mut Site<S> {
-        let shard = self.shard(key);
-        #[expect(clippy::indexing_slicing, reason = "a remainder of their number")]
-        self.shards[shard].entry(key.clone()).or_insert_with(make)
+        self.sites.entry(key.clone()).or_insert_with(make)
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (&SiteKey, &Site<S>)> {
-        self.shards.iter().flatten()
+        self.sites.iter()
     }
 
     pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (&SiteKey, &mut Site<S>)> {
-        self.shards.iter_mut().flatten()
+        self.sites.iter_mut()
     }
 
     #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.sites.is_empty()
     }
 
-    fn len(&self) -> usize {
-        self.shards.iter().map(BTreeMap::len).sum()
-    }
-
-    /// Sweeps the next shard, and returns the idle sessions that must end.
+    /// Sweeps the next part, and returns the idle sessions that must end. If there are too many
+    /// sites, the least recently used of the part are removed; machines with recent refusals are
+    /// kept longest.
     pub(super) fn sweep(&mut self, now: Instant) -> Vec<(SiteKey, MeterKey, S)> {
-        let beyond = self.len().saturating_sub(MAX_SITES);
-        self.swept = (self.swept + 1) % SHARDS;
-        let Some(shard) = self.shards.get_mut(self.swept) else { return Vec::new() };
-        let mut expired = Vec::new();
-        shard.retain(|key, site| {
+        self.step = (self.step + 1) % PARTS;
+        let from = match self.swept.take() {
+            Some(last) => Excluded(last),
+            None if self.step == 0 => Unbounded,
+            None => return Vec::new(),
+        };
+        let beyond = self.sites.len().saturating_sub(MAX_SITES);
+        let count = self.sites.len().div_ceil(PARTS);
+        let (mut expired, mut over, mut unused, mut swept) =
+            (Vec::new(), Vec::new(), Vec::new(), 0);
+        for (key, site) in self.sites.range_mut((from, Unbounded)).take(count) {
             let of_site = site.sweep(key.is_operator(), now).into_iter();
             expired.extend(of_site.map(|(meter, session)| (key.clone(), meter, session)));
-            key.is_operator() || !site.is_over(now)
-        });
-        if beyond > 0 {
-            forget_oldest(shard, beyond.div_ceil(SHARDS));
+            if !key.is_operator() && site.is_over(now) {
+                over.push(key.clone());
+            } else if beyond > 0 && !key.is_operator() && !site.is_in_use() {
+                unused.push((site.sessions.last_used, key.clone()));
+            }
+            swept += 1;
+            self.swept = Some(key.clone());
+        }
+        if swept < count {
+            self.swept = None;
+        }
+        unused.sort_unstable_by_key(|(last_used, _)| *last_used);
+        let oldest = unused.into_iter().take(beyond.div_ceil(PARTS)).map(|(_, key)| key);
+        for key in over.into_iter().chain(oldest) {
+            self.sites.remove(&key);
         }
         expired
     }
 
-    /// Returns whether all shards have been swept once and only operators are left, whose totals
-    /// are kept for the status.
+    /// Returns whether a round begins and only operators are left, whose totals are kept
+    /// for the status.
     pub(super) fn are_over(&self) -> bool {
-        self.swept == 0 && self.iter().all(|(key, site)| key.is_operator() && !site.is_in_use())
-    }
-}
-
-/// Removes the least recently used sites; machines with recent refusals are kept longest.
-fn forget_oldest<S>(shard: &mut BTreeMap<SiteKey, Site<S>>, count: usize) {
-    let mut unused: Vec<_> = shard
-        .iter()
-        .filter(|(key, site)| !key.is_operator() && !site.is_in_use())
-        .map(|(key, site)| (site.sessions.last_used, key.clone()))
-        .collect();
-    unused.sort_unstable_by_key(|(last_used, _)| *last_used);
-    for (_, key) in unused.into_iter().take(count) {
-        shard.remove(&key);
+        self.step == 0 && self.iter().all(|(key, site)| key.is_operator() && !site.is_in_use())
     }
 }
