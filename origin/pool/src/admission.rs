@@ -19,6 +19,7 @@ use super::{
     operators::OperatorId,
     party::Party,
     permit::{Acquired, Queued},
+    sessions::Room,
     site_key::SiteKey,
     want::Want,
 };
@@ -68,7 +69,7 @@ impl<S: Send + 'static> Pool<S> {
         let now = Instant::now();
         let mut state = self.lock();
         let mut want = self.want(&mut state, question, target, party, operator, now);
-        let due = self.due(&mut state, question, target, &mut want, now)?;
+        let (due, idle) = self.due(&mut state, question, target, &mut want, now)?;
         state.tickets += 1;
         let number = state.tickets;
         if has_gate(target, party) {
@@ -83,7 +84,7 @@ impl<S: Send + 'static> Pool<S> {
             site.meter(want.meter).debts.take(party.account, due);
         }
         if due <= now {
-            return Ok(self.enter(state, want, now));
+            return Ok(self.enter(state, want, idle, now));
         }
         drop(state);
         Ok(Step::Later(Ticket { pool: Arc::clone(self), number, due, want: Some(want) }))
@@ -106,7 +107,7 @@ impl<S: Send + 'static> Pool<S> {
                 && want.address.is_none_or(|ip| state.addresses.redeem(ip, number, now))
         });
         if let Some(want) = passed {
-            return Ok(self.enter(state, want, now));
+            return Ok(self.enter(state, want, None, now));
         }
         drop(state);
         drop(ticket);
@@ -192,7 +193,8 @@ impl<S: Send + 'static> Pool<S> {
         want.meter = self.site(state, &want.site).meter_of(machine, now);
     }
 
-    /// Returns the time at which the check may queue, and chooses the address. Reserves only a
+    /// Returns the time at which the check may queue, and an idle session that may serve it then, or else chooses the
+    /// address. Reserves only a
     /// batch's unit of the warm-up, which doesn't wait.
     fn due(
         &self,
@@ -201,9 +203,9 @@ impl<S: Send + 'static> Pool<S> {
         target: &Target<'_>,
         want: &mut Want,
         now: Instant,
-    ) -> Result<Instant, Refused> {
+    ) -> Result<(Instant, Option<Room>), Refused> {
         if target.is_route {
-            return Ok(now);
+            return Ok((now, None));
         }
         let latest = question.wait.deadline().checked_sub(DIALOGUE).unwrap_or(now).max(now);
         let (party, mut due) = (want.party, now);
@@ -215,11 +217,10 @@ impl<S: Send + 'static> Pool<S> {
             let gate = state.domains.due(party.domain, party.group, now, latest);
             due = due.max(gate.map_err(|after| Refused { after, cause: Cause::Domain })?);
         }
-        let mut idle_serves = false;
+        let mut idle = None;
         if let Some(site) = state.sites.get_mut(&want.site) {
-            let has_idle = site.has_idle(want, now);
             let refused = |after| Refused { after, cause: Cause::Refusals };
-            idle_serves = has_idle.map_err(refused)? && due <= now;
+            idle = site.idle_for(want, now).map_err(refused)?;
             let owes_repeat = site.sessions.owes_repeat(party.domain, now);
             let meter = site.meter(want.meter);
             want.is_indebted = question.asker.fairness_group.is_some()
@@ -235,13 +236,14 @@ impl<S: Send + 'static> Pool<S> {
                 due = due.max(at);
             }
         }
-        if !(idle_serves && due <= now) {
+        let idle = idle.filter(|_| due <= now);
+        if idle.is_none() {
             let (at, address) = address_due(state, target, party, now, latest)?;
             due = due.max(at);
             want.address = address;
         }
         self.pass_warm_up(state, want)?;
-        Ok(due)
+        Ok((due, idle))
     }
 
     /// Returns how long a batch waits for a source address that is new to the operator.
@@ -261,6 +263,7 @@ impl<S: Send + 'static> Pool<S> {
         self: &Arc<Self>,
         mut state: MutexGuard<'_, State<S>>,
         mut want: Want,
+        idle: Option<Room>,
         now: Instant,
     ) -> Step<S> {
         if let (SiteKey::Network(_), Some(address)) = (&want.site, want.address)
@@ -271,7 +274,7 @@ impl<S: Send + 'static> Pool<S> {
         }
         let site = self.site(&mut state, &want.site);
         let mut evicted = Vec::new();
-        if let Some(grant) = site.serve_newcomer(&want, now, &mut evicted) {
+        if let Some(grant) = site.serve_newcomer(&want, idle, now, &mut evicted) {
             drop(state);
             self.close_all(evicted);
             return Step::Granted(Acquired::of(self, want, grant));

@@ -267,7 +267,7 @@ impl<S: Send + 'static> Pool<S> {
         self.ask_machine(&mut state, &mut want, address, now);
         let mut evicted = Vec::new();
         let site = self.site(&mut state, &want.site);
-        let granted = site.serve_newcomer(&want, now, &mut evicted);
+        let granted = site.serve_newcomer(&want, None, now, &mut evicted);
         drop(state);
         self.close_all(evicted);
         match Acquired::of(self, want, granted?) {

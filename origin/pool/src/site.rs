@@ -47,28 +47,29 @@ impl<S> Site<S> {
         self.sessions.meter_of(machine, || self.waiting.meters(), now)
     }
 
-    /// Serves a new check immediately if no other is waiting.
+    /// Serves a new check immediately if no other is waiting. `idle` is the idle session that was found for it.
     pub(super) fn serve_newcomer(
         &mut self,
         want: &Want,
+        idle: Option<Room>,
         now: Instant,
         evicted: &mut Vec<S>,
     ) -> Option<Grant<S>> {
         if !self.waiting.is_empty() {
             return None;
         }
-        let room = self.sessions.room(want, now);
+        let room = idle.unwrap_or_else(|| self.sessions.room(want, now));
         self.sessions.grant(room, want, now, evicted)
     }
 
-    /// Returns whether an idle session is available to a new request.
+    /// Returns the idle session that is available to a new request.
     ///
     /// # Errors How long the party must wait because of recently refused recipients.
-    pub(super) fn has_idle(&self, want: &Want, now: Instant) -> Result<bool, Duration> {
+    pub(super) fn idle_for(&self, want: &Want, now: Instant) -> Result<Option<Room>, Duration> {
         match self.sessions.room(want, now) {
             Room::Spent(after) => Err(after),
-            Room::Idle(_) => Ok(self.waiting.is_empty()),
-            Room::New | Room::NotBefore(_) | Room::Taken(_) => Ok(false),
+            idle @ Room::Idle(_) => Ok(self.waiting.is_empty().then_some(idle)),
+            Room::New | Room::NotBefore(_) | Room::Taken(_) => Ok(None),
         }
     }
 
