@@ -83,9 +83,10 @@ struct Landing<V: Clone> {
 impl<V: Clone> Drop for Landing<V> {
     fn drop(&mut self) {
         let mut flights = self.flights.lock();
+        let removed = flights.remove(&self.key);
         // The entry may belong to a later query, started after all callers had left this one.
-        if flights.get(&self.key).is_some_and(|entry| entry.number == self.number) {
-            flights.remove(&self.key);
+        if let Some(later) = removed.filter(|entry| entry.number != self.number) {
+            flights.insert(self.key.clone(), later);
         }
     }
 }
