@@ -38,7 +38,7 @@ pub(super) struct Ticket<S: Send + 'static> {
     number: u64,
     pub due: Instant,
     /// `None` once the check has queued.
-    want: Option<Want>,
+    want: Option<Box<Want>>,
 }
 
 impl<S: Send + 'static> Drop for Ticket<S> {
@@ -163,7 +163,7 @@ impl<S: Send + 'static> Pool<S> {
         party: Party,
         operator: Option<OperatorId>,
         now: Instant,
-    ) -> Want {
+    ) -> Box<Want> {
         let settings = self.settings.load();
         let machine = target.addresses.first().map(SocketAddr::ip);
         let site = match (operator, machine) {
@@ -174,7 +174,7 @@ impl<S: Send + 'static> Pool<S> {
             _ => SiteKey::Route(Arc::from(target.host)),
         };
         let history = state.histories.of(party.account, now);
-        let mut want = Want::of(question, target, party, history, site, &settings);
+        let mut want = Box::new(Want::of(question, target, party, history, site, &settings));
         if let (SiteKey::Network(_), Some(machine)) = (&want.site, machine) {
             self.ask_machine(state, &mut want, machine, now);
         }
@@ -262,7 +262,7 @@ impl<S: Send + 'static> Pool<S> {
     fn enter(
         self: &Arc<Self>,
         mut state: MutexGuard<'_, State<S>>,
-        mut want: Want,
+        mut want: Box<Want>,
         idle: Option<Room>,
         now: Instant,
     ) -> Step<S> {

@@ -262,7 +262,8 @@ impl<S: Send + 'static> Pool<S> {
         let history = state.histories.of(party.account, now);
         let target = Target { afresh: true, ..*target };
         let site = SiteKey::network_of(address);
-        let mut want = Want::of(question, &target, party, history, site, &self.settings.load());
+        let want = Want::of(question, &target, party, history, site, &self.settings.load());
+        let mut want = Box::new(want);
         want.address = Some(address);
         self.ask_machine(&mut state, &mut want, address, now);
         let mut evicted = Vec::new();

@@ -26,7 +26,7 @@ pub enum Acquired<S: Send + 'static> {
 
 impl<S: Send + 'static> Acquired<S> {
     /// Returns the session that was granted to a request.
-    pub(super) fn of(pool: &Arc<Pool<S>>, mut want: Want, grant: Grant<S>) -> Self {
+    pub(super) fn of(pool: &Arc<Pool<S>>, mut want: Box<Want>, grant: Grant<S>) -> Self {
         let Grant { id, meter, cut, idle } = grant;
         want.meter = meter;
         if want.site.is_network() {
@@ -34,7 +34,11 @@ impl<S: Send + 'static> Acquired<S> {
             pool.others.recipients.fetch_add(1, Ordering::Relaxed);
         }
         let is_blameless = idle.as_ref().is_none_or(|idle| idle.is_shared);
-        let permit = |want| Permit {
+        let session = idle.map(|Idle { address, session, .. }| {
+            want.address = address;
+            session
+        });
+        let permit = Permit {
             pool: Arc::clone(pool),
             want,
             id,
@@ -43,11 +47,9 @@ impl<S: Send + 'static> Acquired<S> {
             is_blameless: AtomicBool::new(is_blameless),
             is_released: false,
         };
-        match idle {
-            None => Self::New(permit(want)),
-            Some(Idle { address, session, .. }) => {
-                Self::Idle(session, permit(Want { address, ..want }))
-            }
+        match session {
+            None => Self::New(permit),
+            Some(session) => Self::Idle(session, permit),
         }
     }
 }
@@ -55,7 +57,8 @@ impl<S: Send + 'static> Acquired<S> {
 /// The permit for one session.
 pub struct Permit<S: Send + 'static> {
     pool: Arc<Pool<S>>,
-    pub(super) want: Want,
+    /// Boxed: a probe has its permit in each of its steps.
+    pub(super) want: Box<Want>,
     /// Number of the use at the site.
     id: u64,
     cut: Arc<Cut>,

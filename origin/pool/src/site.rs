@@ -76,7 +76,7 @@ impl<S> Site<S> {
     /// Queues a request; see [`Waiting::push`].
     pub(super) fn wait(
         &mut self,
-        want: Want,
+        want: Box<Want>,
         answer: oneshot::Sender<Answer<S>>,
         most: (usize, usize),
         now: Instant,

@@ -15,17 +15,17 @@ use super::{
 const CROWDED: Refused = Refused { after: Duration::from_secs(5), cause: Cause::Crowded };
 
 /// The request comes back with its session.
-pub(super) type Answer<S> = Result<(Want, Grant<S>), Refused>;
+pub(super) type Answer<S> = Result<(Box<Want>, Grant<S>), Refused>;
 
 /// A check that waits for a session.
 struct Waiter<S> {
-    want: Want,
+    want: Box<Want>,
     answer: oneshot::Sender<Answer<S>>,
 }
 
 /// A session granted to a waiting check.
 pub(super) struct Granted<S> {
-    want: Want,
+    want: Box<Want>,
     answer: oneshot::Sender<Answer<S>>,
     grant: Grant<S>,
 }
@@ -60,7 +60,7 @@ impl<S> Waiting<S> {
     }
 
     pub(super) fn wants(&self) -> impl Iterator<Item = &Want> {
-        self.interactive.all().into_iter().chain(self.batch.all()).map(|waiter| &waiter.want)
+        self.interactive.all().into_iter().chain(self.batch.all()).map(|waiter| &*waiter.want)
     }
 
     /// Returns the meters for which requests are waiting.
@@ -79,7 +79,7 @@ impl<S> Waiting<S> {
     /// A group may always wait while it has fewer requests than there are free places.
     pub(super) fn push(
         &mut self,
-        want: Want,
+        want: Box<Want>,
         answer: oneshot::Sender<Answer<S>>,
         (most, most_of_group): (usize, usize),
         now: Instant,
