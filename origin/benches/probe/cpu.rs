@@ -21,7 +21,7 @@ use tokio::{
 use crate::{
     bare,
     figure::Figure,
-    nameserver::{Nameserver, THREE_HOSTS},
+    nameserver::{AT_OPERATOR, Nameserver, THREE_HOSTS},
     origin, over_http,
     twin::{self, Twin},
 };
@@ -47,7 +47,7 @@ pub fn measure() -> Result<Vec<Figure>> {
     let refuses = Server {
         address: refuser.address,
         status: Status::Refused,
-        ..accepts(&payer, "example.org")
+        ..accepts(&payer, AT_OPERATOR)
     };
     let one = accepts(&anybody, "example.org");
     let bare = bare::exchange(sink.address, PROBES, IN_FLIGHT)?;

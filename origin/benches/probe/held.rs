@@ -51,7 +51,7 @@ async fn rss_held() -> Result<Figure> {
     let spent = memory::resident()?.saturating_sub(before);
     sessions.iter().for_each(tokio::task::JoinHandle::abort);
     let bytes = spent as f64 / HELD as f64;
-    Ok(Figure::new("rss_bytes_per_held_probe", bytes, "bytes", HELD).at_most(10_240.0))
+    Ok(Figure::new("rss_bytes_per_held_probe", bytes, "bytes", HELD).at_most(8_192.0))
 }
 
 /// Returns the additional time of the slowest of a hundred good checks while 500 servers are

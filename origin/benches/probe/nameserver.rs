@@ -20,8 +20,12 @@ use hickory_resolver::proto::{
 
 /// A domain with three mail hosts of the same preference.
 pub const THREE_HOSTS: &str = "three.example.org";
+/// A domain at an operator without limits of its own. A machine of no operator is left alone after a few refused
+/// recipients.
+pub const AT_OPERATOR: &str = "operator.example.org";
 
-/// Answers that each domain's mail host is `mx.` below it, at 127.0.0.1; [`THREE_HOSTS`] has three.
+/// Answers that each domain's mail host is `mx.` below it, at 127.0.0.1; [`THREE_HOSTS`] has three, and that of
+/// [`AT_OPERATOR`] is Proofpoint's.
 pub struct Nameserver {
     pub address: SocketAddr,
     pub questions: Arc<AtomicUsize>,
@@ -56,11 +60,13 @@ fn answer(query: &[u8]) -> Option<Vec<u8>> {
     match kind {
         RecordType::MX => {
             let domain = name.to_ascii();
-            let is_threefold = domain.trim_end_matches('.') == THREE_HOSTS;
-            let prefixes = if is_threefold { &["mx1", "mx2", "mx3"][..] } else { &["mx"] };
-            for prefix in prefixes {
-                let host = Name::from_ascii(format!("{prefix}.{domain}")).ok()?;
-                answers.push(RData::MX(MX::new(10, host)));
+            let hosts = match domain.trim_end_matches('.') {
+                THREE_HOSTS => [1, 2, 3].map(|n| format!("mx{n}.{domain}")).to_vec(),
+                AT_OPERATOR => vec!["mx.pphosted.com.".to_owned()],
+                _ => vec![format!("mx.{domain}")],
+            };
+            for host in hosts {
+                answers.push(RData::MX(MX::new(10, Name::from_ascii(host).ok()?)));
             }
         }
         RecordType::A => answers.push(RData::A(A(Ipv4Addr::LOCALHOST))),
