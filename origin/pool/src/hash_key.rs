@@ -1,4 +1,4 @@
-//! Keyed hashes of names.
+//! Keyed hashes of names, and maps by such hashes.
 
 use std::{
     collections::HashMap,
@@ -26,12 +26,21 @@ impl HashKey {
 }
 
 /// Values by key, which is a keyed hash already and isn't hashed again.
-pub(super) type ByKey<V> = HashMap<Key, V, BuildHasherDefault<Unhashed>>;
+pub(super) type ByKey<V> = HashMap<Key, V, BuildHasherDefault<Unkeyed>>;
 
-#[derive(Default)]
-pub(super) struct Unhashed(u64);
+/// Values by names of a table of our own: nobody else can choose names that collide.
+pub(super) type ByName<V> = HashMap<String, V, BuildHasherDefault<Unkeyed>>;
 
-impl Hasher for Unhashed {
+/// A hash without a secret: a key is its own, and names have FNV-1a.
+pub(super) struct Unkeyed(u64);
+
+impl Default for Unkeyed {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Unkeyed {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -41,7 +50,8 @@ impl Hasher for Unhashed {
     }
 
     fn write(&mut self, bytes: &[u8]) {
-        self.0 = bytes.iter().fold(self.0, |hash, byte| hash.rotate_left(8) ^ u64::from(*byte));
+        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        self.0 = bytes.iter().fold(self.0, mix);
     }
 }
 

@@ -3,7 +3,9 @@
 
 mod parse;
 
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
+
+use super::hash_key::ByName;
 
 /// The built-in rows.
 const BUILT_IN: &str = include_str!("../data/operators.toml");
@@ -34,10 +36,33 @@ pub type OperatorId = usize;
 #[derive(Debug, Clone)]
 pub struct Operators {
     rows: Vec<Operator>,
-    by_suffix: HashMap<String, OperatorId>,
-    /// Suffixes with a `*`, as labels from the last to the first.
-    by_pattern: Vec<(Vec<String>, OperatorId)>,
-    by_consumer_domain: HashMap<String, OperatorId>,
+    by_suffix: ByName<OperatorId>,
+    by_pattern: Vec<(Pattern, OperatorId)>,
+    by_consumer_domain: ByName<OperatorId>,
+}
+
+/// A suffix with a `*`.
+#[derive(Debug, Clone)]
+struct Pattern {
+    /// The text after the last `*`.
+    end: String,
+    /// All labels, from the last to the first.
+    labels: Vec<String>,
+}
+
+impl Pattern {
+    fn of(text: &str) -> Self {
+        let end = text.rsplit('*').next().unwrap_or_default().to_owned();
+        Self { end, labels: text.rsplit('.').map(ToOwned::to_owned).collect() }
+    }
+
+    fn fits(&self, host: &str) -> bool {
+        let mut labels = host.rsplit('.');
+        let is_label =
+            |wanted: &String| labels.next().is_some_and(|label| wanted == "*" || wanted == label);
+        // Most hosts end differently, and aren't split for it.
+        host.ends_with(&self.end) && self.labels.iter().all(is_label)
+    }
 }
 
 impl Operators {
@@ -76,13 +101,13 @@ impl Operators {
     fn index(rows: Vec<Operator>) -> Result<Self, Vec<String>> {
         let mut table = Self {
             rows: Vec::new(),
-            by_suffix: HashMap::new(),
+            by_suffix: ByName::default(),
             by_pattern: Vec::new(),
-            by_consumer_domain: HashMap::new(),
+            by_consumer_domain: ByName::default(),
         };
         let mut mistakes = Vec::new();
         for (id, row) in rows.iter().enumerate() {
-            let mut claimed = |index: &mut HashMap<String, OperatorId>, name: &String| {
+            let mut claimed = |index: &mut ByName<OperatorId>, name: &String| {
                 let other = index.insert(name.clone(), id).filter(|other| *other != id);
                 if let Some(other) = other.and_then(|other| rows.get(other)) {
                     let problem = format!("{name} belongs to {} already", other.name);
@@ -91,8 +116,7 @@ impl Operators {
             };
             for pattern in &row.mx {
                 if pattern.split('.').any(|label| label == "*") {
-                    let labels = pattern.rsplit('.').map(ToOwned::to_owned).collect();
-                    table.by_pattern.push((labels, id));
+                    table.by_pattern.push((Pattern::of(pattern), id));
                 } else {
                     claimed(&mut table.by_suffix, pattern);
                 }
@@ -124,13 +148,7 @@ impl Operators {
                 None => break,
             }
         }
-        let fits = |(pattern, _): &&(Vec<String>, OperatorId)| {
-            let mut labels = host.rsplit('.');
-            pattern
-                .iter()
-                .all(|wanted| labels.next().is_some_and(|label| wanted == "*" || wanted == label))
-        };
-        self.by_pattern.iter().find(fits).map(|(_, id)| *id)
+        self.by_pattern.iter().find(|(pattern, _)| pattern.fits(host)).map(|(_, id)| *id)
     }
 
     /// Returns the name of the operator of `host`, for labels.
