@@ -20,8 +20,8 @@ use crate::{
     telemetry::{port_check::PortCheck, session_metrics::SessionMetrics},
 };
 
-/// A session with a mail host.
-pub(super) type HostSession = Session<Box<dyn Connection>>;
+/// A session with a mail host. Boxed: it passes through many hands, and lies in the state of each step of a probe.
+pub(super) type HostSession = Box<Session<Box<dyn Connection>>>;
 
 pub(super) type HostPermit = Permit<HostSession>;
 
@@ -144,6 +144,7 @@ impl Client {
 
 /// QUIT for a session that is not needed any more, and its end before another is opened in its place.
 /// It does not wait: six octets fit the socket's buffer.
+#[expect(clippy::boxed_local, reason = "the pool's sessions are boxed")]
 pub(super) fn quit_now(session: HostSession) {
     session.quit(());
 }

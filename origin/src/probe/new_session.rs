@@ -68,7 +68,7 @@ impl HostProbe<'_> {
         if greeted && !self.by_route() {
             self.client.port_check.banner_seen();
         }
-        let mut session = opened?;
+        let mut session = Box::new(opened?);
         if let Some(recipients_max) = recipients_max {
             session.limit_recipients(recipients_max);
         }
@@ -127,7 +127,8 @@ impl HostProbe<'_> {
         let name = ServerName::try_from(self.host.to_owned())
             .unwrap_or_else(|_| ServerName::IpAddress(peer.ip().into()));
         // Boxed: the handshake is rare, and its state would be part of every probe's.
-        Box::pin(session.start_tls(&self.client.tls, name, helo_name, stage)).await
+        let encrypted = Box::pin(session.start_tls(&self.client.tls, name, helo_name, stage)).await;
+        encrypted.map(Box::new)
     }
 }
 
