@@ -1,6 +1,7 @@
 //! A question to one host: its addresses, its session, and the meaning of its failures.
 
 use std::{
+    borrow::Cow,
     net::{IpAddr, SocketAddr},
     pin::Pin,
     time::Duration,
@@ -47,11 +48,12 @@ impl HostProbe<'_> {
             ));
         }
         let addresses = match found {
-            Found::Planned(addresses) => Ok(addresses.to_vec()),
+            Found::Planned(addresses) => Ok(Cow::Borrowed(addresses)),
             Found::InDns | Found::ByRoute(_) => {
                 progress.stage = Stage::Dns;
-                let resolving = progress.dns.clone();
-                resolving.during(Box::pin(self.resolver.addresses(host, found))).await
+                let times = progress.times.clone();
+                let resolving = Box::pin(self.resolver.addresses(host, found));
+                times.dns.during(resolving).await.map(Cow::Owned)
             }
         };
         let identities = self.client.identities();
@@ -72,7 +74,9 @@ impl HostProbe<'_> {
             return Outcome::Settled(with_host(opted_out()));
         }
         let mut addresses = addresses;
-        addresses.retain(reached);
+        if !addresses.iter().all(reached) {
+            addresses.to_mut().retain(reached);
+        }
         if addresses.is_empty() {
             // It has addresses, of a family that is not dialled from here.
             return Outcome::NextHost(with_host(not_connected(Unconnected::Ours)));
@@ -98,7 +102,7 @@ impl HostProbe<'_> {
     /// Asks at one address after the other, until there is a verdict.
     async fn try_addresses(
         &self,
-        mut addresses: Vec<SocketAddr>,
+        mut addresses: Cow<'_, [SocketAddr]>,
         identity: usize,
         progress: &mut Progress,
     ) -> Attempt {
@@ -165,7 +169,7 @@ impl HostProbe<'_> {
             if tried.is_empty() {
                 break;
             }
-            addresses.retain(|address| !tried.contains(&address.ip()));
+            addresses.to_mut().retain(|address| !tried.contains(&address.ip()));
         }
         Attempt::NextHost(best.into_verdict())
     }
@@ -180,8 +184,8 @@ impl HostProbe<'_> {
         let acquired = match self.pool.begin(self.question, target) {
             Ok(Begun::Acquired(acquired)) => Ok(acquired),
             Ok(Begun::Waiting(session)) => {
-                let waiting = progress.waiting.clone();
-                waiting.during(session).await
+                let times = progress.times.clone();
+                times.waiting.during(session).await
             }
             Err(refused) => Err(refused),
         };

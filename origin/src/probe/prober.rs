@@ -20,7 +20,7 @@ use super::{
     host_probe::HostProbe,
     limits::pool_settings,
     plans::{Plan, Plans},
-    progress::Progress,
+    progress::{Progress, Times},
     resolver::{Found, Resolver},
     sandbox,
     unasked::{dns_failure, looks_like_relaying, no_mail_hosts, not_asked, opted_out},
@@ -197,14 +197,14 @@ impl Prober {
     async fn ask_within_budget(&self, question: &Question) -> Verdict {
         let budget = self.config().budget;
         let mut progress = Progress::default();
-        let (waiting, dns) = (progress.waiting.clone(), progress.dns.clone());
+        let times = progress.times.clone();
         let done = {
             let mut work = pin!(self.ask_domain(question, &mut progress));
             match question.wait {
                 Wait::Interactive(deadline) => timeout_at(deadline, work).await.ok(),
                 Wait::InBatch(deadline) => {
-                    let lost = || waiting.total() + dns.total();
-                    let is_waiting = || waiting.is_running();
+                    let lost = || times.waiting.total() + times.dns.total();
+                    let is_waiting = || times.waiting.is_running();
                     within_own_budget(&mut work, budget, deadline, lost, is_waiting).await
                 }
             }
@@ -228,11 +228,12 @@ impl Prober {
             return *verdict;
         }
         // A server that was left less than half the time is not to blame for it.
-        let (waited, resolving) = (progress.waiting.total(), progress.dns.total());
+        let Times { waiting, dns } = &*progress.times;
+        let (waited, resolving) = (waiting.total(), dns.total());
         let half = self.config().budget / 2;
-        let (status, reason) = if progress.waiting.is_running() || waited >= half {
+        let (status, reason) = if waiting.is_running() || waited >= half {
             (Status::FatalException, Reason::OurLimit)
-        } else if progress.dns.is_running() || waited + resolving >= half {
+        } else if dns.is_running() || waited + resolving >= half {
             (Status::FatalException, Reason::DnsFailure)
         } else {
             (Status::SmtpTimeout, Reason::Timeout)
@@ -276,8 +277,8 @@ impl Prober {
             }
             None => {}
         }
-        let resolving = progress.dns.clone();
-        let lookup = resolving.during(Box::pin(mx::mail_hosts(self.dns(), domain))).await;
+        let times = progress.times.clone();
+        let lookup = times.dns.during(Box::pin(mx::mail_hosts(self.dns(), domain))).await;
         if question.details {
             progress.route = Some(route_of(&lookup));
         }

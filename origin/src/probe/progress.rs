@@ -28,6 +28,11 @@ pub(super) struct Progress {
     pub admitted: bool,
     /// Addresses of the host to which connecting was tried.
     pub tried: Vec<IpAddr>,
+    pub times: Arc<Times>,
+}
+
+/// Times that don't count as the server's.
+pub(super) struct Times {
     /// Time spent waiting for a session while the limits are used up.
     pub waiting: Stopwatch,
     /// Time spent on DNS.
@@ -43,59 +48,58 @@ impl Default for Progress {
             route: None,
             admitted: false,
             tried: Vec::new(),
-            waiting: Stopwatch::default(),
-            dns: Stopwatch::default(),
+            times: Arc::new(Times::from_now()),
         }
     }
 }
 
-/// Adds up durations; its clones share the sum.
-#[derive(Clone)]
-pub(super) struct Stopwatch(Arc<Measured>);
+impl Times {
+    fn from_now() -> Self {
+        let now = Instant::now();
+        Self { waiting: Stopwatch::made_at(now), dns: Stopwatch::made_at(now) }
+    }
+}
 
-/// Nanoseconds, so that no lock is needed.
-struct Measured {
+/// Adds up durations, in nanoseconds, so that no lock is needed.
+pub(super) struct Stopwatch {
     made: Instant,
     total: AtomicU64,
     /// Start of the current measurement since `made`, in nanoseconds; zero if none is running.
     since: AtomicU64,
 }
 
-impl Default for Stopwatch {
-    fn default() -> Self {
-        let (total, since) = (AtomicU64::new(0), AtomicU64::new(0));
-        Self(Arc::new(Measured { made: Instant::now(), total, since }))
-    }
-}
-
 impl Stopwatch {
+    const fn made_at(made: Instant) -> Self {
+        Self { made, total: AtomicU64::new(0), since: AtomicU64::new(0) }
+    }
+
     /// Measures `work`. If it is ready at its first poll, it takes no time and no clock is read.
     pub(super) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         if let Some(done) = poll_fn(|cx| Poll::Ready(as_ready(work.as_mut().poll(cx)))).await {
             return done;
         }
-        self.0.since.store(self.now().max(1), Ordering::Relaxed);
+        self.since.store(self.now().max(1), Ordering::Relaxed);
         let done = work.await;
-        let since = self.0.since.swap(0, Ordering::Relaxed);
-        self.0.total.fetch_add(self.now().saturating_sub(since), Ordering::Relaxed);
+        let since = self.since.swap(0, Ordering::Relaxed);
+        self.total.fetch_add(self.now().saturating_sub(since), Ordering::Relaxed);
         done
     }
 
     pub(super) fn is_running(&self) -> bool {
-        self.0.since.load(Ordering::Relaxed) > 0
+        self.since.load(Ordering::Relaxed) > 0
     }
 
     pub(super) fn total(&self) -> Duration {
-        let running = match self.0.since.load(Ordering::Relaxed) {
+        let running = match self.since.load(Ordering::Relaxed) {
             0 => 0,
             since => self.now().saturating_sub(since),
         };
-        Duration::from_nanos(self.0.total.load(Ordering::Relaxed) + running)
+        Duration::from_nanos(self.total.load(Ordering::Relaxed) + running)
     }
 
     fn now(&self) -> u64 {
-        u64::try_from(self.0.made.elapsed().as_nanos()).unwrap_or(u64::MAX)
+        u64::try_from(self.made.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 }
 
