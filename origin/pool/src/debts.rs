@@ -49,7 +49,7 @@ impl Debts {
     }
 
     fn cost(&mut self, account: Key, took: Duration, now: Instant) {
-        self.0.retain(|_, debt| debt.until > now);
+        self.forget(now);
         if self.0.len() >= MAX_DEBTORS && !self.0.contains_key(&account) {
             return;
         }
@@ -70,6 +70,10 @@ impl Debts {
             Some(debt) if debt.until > now && debt.costs > CHANCE => debt.next.max(now),
             Some(_) | None => now,
         }
+    }
+
+    pub(super) fn forget(&mut self, now: Instant) {
+        self.0.retain(|_, debt| debt.until > now);
     }
 
     /// Reserves that time.

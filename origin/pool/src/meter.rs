@@ -140,6 +140,13 @@ impl Meter {
         self.next_new = self.next_new.map(|due| due.min(soonest));
     }
 
+    /// Removes what no later request depends on.
+    pub(super) fn forget(&mut self, now: Instant) {
+        self.refusals.forget(now);
+        self.debts.forget(now);
+        self.rate.forget(now);
+    }
+
     /// Returns whether it can be removed because no later request depends on it.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.in_use == 0

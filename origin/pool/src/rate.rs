@@ -224,6 +224,10 @@ impl Rate {
             && (brought >= MIN_TENANTS || brought == tenants.len())
     }
 
+    pub(super) fn forget(&mut self, now: Instant) {
+        self.trials.forget(now);
+    }
+
     /// Returns the number of trials in memory.
     pub(super) fn trials(&self) -> usize {
         self.trials.by_party.len()

@@ -164,7 +164,7 @@ impl<S> Sessions<S> {
     }
 
     fn forget_meters(&mut self, kept: &[MeterKey], now: Instant) {
-        self.meters.values_mut().for_each(|meter| meter.refusals.forget(now));
+        self.meters.values_mut().for_each(|meter| meter.forget(now));
         self.meters.retain(|key, meter| kept.contains(key) || !meter.is_over(now));
     }
 

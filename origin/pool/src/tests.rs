@@ -462,8 +462,11 @@ async fn an_operators_totals_outlast_an_hour_without_a_check() {
         at("mx", "198.51.100.7").received(&pool, ANSWERED).await;
         sleep(Duration::from_secs(60)).await;
     }
-    let shown = pool.status().operators[0].clone();
+    let status = pool.status();
+    let shown = status.operators[0].clone();
     assert_eq!((shown.operator.as_str(), shown.sessions_total), ("google", 1));
+    // One trial of the machine's is left, and nothing of the operator's parties.
+    assert_eq!((status.entries.trials, status.entries.debts), (1, 0));
 }
 
 #[tokio::test(start_paused = true)]
