@@ -71,7 +71,7 @@ impl Builder {
             .user_agent(concat!("rcpt-client/", env!("CARGO_PKG_VERSION")));
         let agent = config.build().into();
         let Self { api_key, timeout, on_wait, .. } = self;
-        Ok(Client { agent, url, api_key, timeout, on_wait, told: Arc::default() })
+        Ok(Client { agent, url, api_key, timeout, on_wait, last_rate_limit: Arc::default() })
     }
 }
 

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Greatest size of a response in bytes: a page of results has 1,000 lines.
-const LARGEST: u64 = 4 << 20;
+const RESPONSE_BYTES_MAX: u64 = 4 << 20;
 
 pub(crate) type OnWait = Arc<dyn Fn(&Wait) + Send + Sync>;
 
@@ -34,7 +34,7 @@ pub struct Client {
     pub(crate) api_key: Option<SecretString>,
     pub(crate) timeout: Duration,
     pub(crate) on_wait: OnWait,
-    pub(crate) told: Arc<Mutex<Option<RateLimit>>>,
+    pub(crate) last_rate_limit: Arc<Mutex<Option<RateLimit>>>,
 }
 
 impl fmt::Debug for Client {
@@ -118,7 +118,7 @@ impl Client {
     /// plan.
     #[must_use]
     pub fn rate_limit(&self) -> Option<RateLimit> {
-        self.told.lock().clone()
+        self.last_rate_limit.lock().clone()
     }
 
     /// Checks an address.
@@ -260,7 +260,7 @@ impl Client {
         let mut is_unanswered = false;
         loop {
             let attempt = self.attempt(call, key.as_deref(), attempts.next(now()));
-            let (error, asked) = match attempt {
+            let (error, requested_pause) = match attempt {
                 Ok(reply) if (200..300).contains(&reply.status) => return Ok(reply),
                 // An earlier attempt of this call is still in flight; the caller can't do anything
                 // about it.
@@ -275,7 +275,7 @@ impl Client {
                 }
                 Err(error) => return Err(error),
             };
-            let Some(mut wait) = attempts.pause(asked, rand::random(), now()) else {
+            let Some(mut wait) = attempts.pause(requested_pause, rand::random(), now()) else {
                 return Err(error);
             };
             wait.why = error.to_string();
@@ -322,10 +322,15 @@ impl Client {
         let request_id = answer.headers().get("x-request-id");
         let request_id = request_id.and_then(|value| value.to_str().ok()).map(str::to_owned);
         let status = answer.status().as_u16();
-        if let Some(told) = RateLimit::of(answer.headers()) {
-            *self.told.lock() = Some(told);
+        if let Some(last_rate_limit) = RateLimit::of(answer.headers()) {
+            *self.last_rate_limit.lock() = Some(last_rate_limit);
         }
-        let body = answer.body_mut().with_config().limit(LARGEST).read_to_vec().map_err(network)?;
+        let body = answer
+            .body_mut()
+            .with_config()
+            .limit(RESPONSE_BYTES_MAX)
+            .read_to_vec()
+            .map_err(network)?;
         Ok(Reply { status, body, after: after.map(Duration::from_secs), request_id })
     }
 

@@ -50,12 +50,14 @@ impl Attempts {
     /// if too little of the call's time would be left.
     pub(crate) fn pause(
         &mut self,
-        asked: Option<Duration>,
+        requested_pause: Option<Duration>,
         jitter: f64,
         now: Instant,
     ) -> Option<Wait> {
         let doubled = FIRST.saturating_mul(1 << self.failures.min(10)).min(LONGEST);
-        let pause = asked.map_or(doubled, |asked| asked.max(FIRST)).mul_f64(1.0 + jitter / 2.0);
+        let pause = requested_pause
+            .map_or(doubled, |requested_pause| requested_pause.max(FIRST))
+            .mul_f64(1.0 + jitter / 2.0);
         if pause + self.reserve > self.end.saturating_duration_since(now) {
             return None;
         }

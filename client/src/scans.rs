@@ -165,19 +165,19 @@ impl Client {
             }
         }
         let unanswered = addresses.iter().map(|address| Joined { address, result: None });
-        let mut joined: Vec<_> = unanswered.collect();
+        let mut rows: Vec<_> = unanswered.collect();
         let mut after = None;
         loop {
             let page = self.results(id, after)?;
             for result in page.results {
-                if let Some(row) = joined.get_mut(result.position) {
+                if let Some(row) = rows.get_mut(result.position) {
                     row.result = Some(result);
                 }
             }
             // Pages that lead back to an earlier one would never end.
             match page.next {
                 Some(next) if after.is_none_or(|after| next > after) => after = Some(next),
-                _ => return Ok(joined),
+                _ => return Ok(rows),
             }
         }
     }

@@ -13,11 +13,11 @@ use rcpt_client::{WebhookEvent, WebhookHeaders, verify_webhook};
 use serde_json::{Value, json};
 
 use super::{at, command, home, run};
-use crate::stand_in::{Asked, StandIn};
+use crate::stand_in::{ReceivedRequest, StandIn};
 
 /// Returns the event of a request if it is signed with this secret.
-fn verified(asked: &Asked, secret: &str) -> WebhookEvent {
-    let header = |name: &str| asked.header(name).unwrap();
+fn verified_event(request: &ReceivedRequest, secret: &str) -> WebhookEvent {
+    let header = |name: &str| request.header(name).unwrap();
     let headers = WebhookHeaders {
         id: header("webhook-id"),
         timestamp: header("webhook-timestamp"),
@@ -25,7 +25,7 @@ fn verified(asked: &Asked, secret: &str) -> WebhookEvent {
     };
     #[expect(clippy::disallowed_methods, reason = "natively")]
     let now = SystemTime::now();
-    verify_webhook(asked.body.as_bytes(), &headers, &[secret], now).unwrap()
+    verify_webhook(request.body.as_bytes(), &headers, &[secret], now).unwrap()
 }
 
 /// Returns the signing secret that the command has printed.
@@ -42,9 +42,9 @@ fn event(n: usize) -> Value {
 /// A service with one event before the first request, and two that happen later, one after the
 /// other.
 fn service() -> StandIn {
-    StandIn::start(|before, asked| {
+    StandIn::start(|before, request| {
         let cursor =
-            asked.line.split_once("after=").map(|(_, rest)| rest.split(' ').next().unwrap());
+            request.line.split_once("after=").map(|(_, rest)| rest.split(' ').next().unwrap());
         let (events, next) = match cursor {
             None => (vec![event(0)], "a"),
             // No event since the cursor.
@@ -83,10 +83,10 @@ fn events_are_forwarded_once_signed_and_a_receiver_that_fails_misses_none() {
             .map(|(n, status)| format!("scan.completed  msg_{n}  {status}"))
             .collect();
         assert_eq!(lines, expected_lines);
-        let requests = receiver.asked();
+        let requests = receiver.requests();
         let ids: Vec<_> = requests
             .iter()
-            .map(|request| verified(request, secret_of(&message)).data["id"].clone())
+            .map(|request| verified_event(request, secret_of(&message)).data["id"].clone())
             .collect();
         assert_eq!(ids, expected.iter().map(|n| json!(n)).collect::<Vec<_>>());
         assert!(requests.iter().all(|request| request.header("x-api-key").is_none()));
@@ -102,8 +102,8 @@ fn an_event_is_triggered_without_the_service_under_the_same_secret() {
     let mut secrets = Vec::new();
     for kind in ["scan.completed", "scan.expired", "webhook.test"] {
         let ran = run(command(&home).args(["trigger", kind, "--forward-to", &receiver.url]), b"");
-        assert_eq!(ran.code, 0, "{}", ran.said);
-        let event = verified(receiver.asked().last().unwrap(), secret_of(&ran.said));
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        let event = verified_event(receiver.requests().last().unwrap(), secret_of(&ran.stderr));
         assert_eq!(event.kind, kind);
         // The recorded event, except for values that differ each time.
         let mut recorded = recorded[kind][0]["request"]["data"].clone();
@@ -111,17 +111,17 @@ fn an_event_is_triggered_without_the_service_under_the_same_secret() {
             *id = event.data["id"].clone();
         }
         assert_eq!(event.data, recorded);
-        secrets.push(secret_of(&ran.said).to_owned());
+        secrets.push(secret_of(&ran.stderr).to_owned());
     }
     assert!(secrets.windows(2).all(|pair| pair[0] == pair[1]), "{secrets:?}");
     let file = home.path().join(".config/rcpt/webhook-secret");
     assert_eq!(fs::metadata(file).unwrap().permissions().mode() & 0o777, 0o600);
 
-    let given = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
     let trigger = ["trigger", "scan.completed", "--forward-to", &receiver.url];
-    let ran = run(command(&home).args(trigger).env("RCPT_WEBHOOK_SECRET", given), b"");
-    assert_eq!(secret_of(&ran.said), given);
-    verified(receiver.asked().last().unwrap(), given);
+    let ran = run(command(&home).args(trigger).env("RCPT_WEBHOOK_SECRET", secret), b"");
+    assert_eq!(secret_of(&ran.stderr), secret);
+    verified_event(receiver.requests().last().unwrap(), secret);
 
     let refusing = StandIn::start(|_, _| (401, "", String::new()));
     let trigger = ["trigger", "scan.completed", "--forward-to", &refusing.url];

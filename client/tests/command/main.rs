@@ -19,16 +19,16 @@ use tempfile::TempDir;
 struct Ran {
     code: i32,
     out: String,
-    said: String,
+    stderr: String,
 }
 
 impl Ran {
     /// Asserts the exit code and a message that reveals no internals.
     fn fails(&self, code: i32, sentence: &str) {
-        assert_eq!(self.code, code, "{}", self.said);
-        assert!(self.said.contains(sentence), "{}", self.said);
+        assert_eq!(self.code, code, "{}", self.stderr);
+        assert!(self.stderr.contains(sentence), "{}", self.stderr);
         for inside in ["panicked", "Error {", "os error 2)", "RUST_BACKTRACE", "src/"] {
-            assert!(!self.said.contains(inside), "{}", self.said);
+            assert!(!self.stderr.contains(inside), "{}", self.stderr);
         }
     }
 }
@@ -46,7 +46,7 @@ fn run(command: &mut Command, input: &[u8]) -> Ran {
     let _ = child.stdin.take().unwrap().write_all(input);
     let ended = child.wait_with_output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Ran { code: ended.status.code().unwrap(), out: text(ended.stdout), said: text(ended.stderr) }
+    Ran { code: ended.status.code().unwrap(), out: text(ended.stdout), stderr: text(ended.stderr) }
 }
 
 fn verdict(email: &str) -> String {
@@ -95,13 +95,13 @@ fn no_network_is_said_after_its_time_and_each_wait_is_told() {
     let home = home();
     let ran = run(&mut at(&home, &url, &["check", "a@b.example", "--timeout", "2"]), b"");
     ran.fails(6, "The service can't be reached");
-    assert!(ran.said.contains("Trying again in 1 s"), "{}", ran.said);
+    assert!(ran.stderr.contains("Trying again in 1 s"), "{}", ran.stderr);
     assert_eq!(ran.out, "");
 }
 
 #[test]
 fn what_passes_is_tried_again_under_one_idempotency_key() {
-    let service = StandIn::start(|before, asked| -> Answer {
+    let service = StandIn::start(|before, request| -> Answer {
         match before {
             0 => (0, "", String::new()),
             1 => (502, "retry-after: 1\r\n", json!({ "detail": "Upstream error." }).to_string()),
@@ -114,13 +114,13 @@ fn what_passes_is_tried_again_under_one_idempotency_key() {
                 "retry-after: 0\r\n",
                 json!({ "detail": { "error": "Too many." } }).to_string(),
             ),
-            _ => (200, "", verdict(&email(&asked.body))),
+            _ => (200, "", verdict(&email(&request.body))),
         }
     });
     let home = home();
     let ran = run(&mut at(&home, &service.url, &["check", "a@b.example"]), b"");
-    assert_eq!((ran.code, ran.out), (0, verdict_line("a@b.example")), "{}", ran.said);
-    let requests = service.asked();
+    assert_eq!((ran.code, ran.out), (0, verdict_line("a@b.example")), "{}", ran.stderr);
+    let requests = service.requests();
     assert_eq!(requests.len(), 5);
     let keys: Vec<_> =
         requests.iter().map(|request| request.header("idempotency-key").unwrap()).collect();
@@ -170,13 +170,13 @@ fn what_does_not_pass_is_not_tried_again() {
         let home = home();
         let ran = run(&mut at(&home, &service.url, &["check", "a@b.example"]), b"");
         ran.fails(code, sentence);
-        assert_eq!(service.asked().len(), 1, "{status}");
+        assert_eq!(service.requests().len(), 1, "{status}");
     }
 }
 
 #[test]
 fn a_failure_in_the_middle_loses_no_answer_and_asks_no_more() {
-    let service = StandIn::start(|_, asked| match email(&asked.body).as_str() {
+    let service = StandIn::start(|_, request| match email(&request.body).as_str() {
         "stop@b.example" => {
             (401, "", json!({ "detail": { "error": "Invalid API key." } }).to_string())
         }
@@ -190,7 +190,7 @@ fn a_failure_in_the_middle_loses_no_answer_and_asks_no_more() {
     let ran = run(&mut at(&home, &service.url, &check), input.join("\n").as_bytes());
     ran.fails(4, "addresses have been answered; the others haven't been.");
     let rows: Vec<Value> = serde_json::from_str(&ran.out).expect("the array is whole");
-    let answered = service.asked().len() - 1;
+    let answered = service.requests().len() - 1;
     assert_eq!(rows.len(), answered, "every answer that was paid for is there");
     assert!((20..100).contains(&answered), "{answered}");
     let emails: Vec<_> = rows.iter().take(20).map(|row| row["email"].as_str().unwrap()).collect();
@@ -199,7 +199,7 @@ fn a_failure_in_the_middle_loses_no_answer_and_asks_no_more() {
 
 #[test]
 fn a_refusal_of_the_service_is_no_verdict() {
-    let service = StandIn::start(|_, asked| match email(&asked.body).as_str() {
+    let service = StandIn::start(|_, request| match email(&request.body).as_str() {
         "bad@b.example" => {
             let detail = json!({ "error": "The Idempotency-Key must have 16 to 255 characters." });
             (400, "", json!({ "detail": detail, "code": "invalid_idempotency_key" }).to_string())
@@ -244,7 +244,7 @@ fn a_failure_ends_it_while_the_input_stays_open() {
 
 #[test]
 fn other_encodings_and_unreadable_lines_have_codes_and_advice_of_their_own() {
-    let service = StandIn::start(|_, asked| (200, "", verdict(&email(&asked.body))));
+    let service = StandIn::start(|_, request| (200, "", verdict(&email(&request.body))));
     let home = home();
     let check = ["check", "-"];
     let ran = run(&mut at(&home, &service.url, &check), b"a@b.example\nj\xf6rg@b.example\n");
@@ -259,7 +259,7 @@ fn other_encodings_and_unreadable_lines_have_codes_and_advice_of_their_own() {
 
 #[test]
 fn a_full_disk_is_said_and_stops_the_spending() {
-    let service = StandIn::start(|_, asked| (200, "", verdict(&email(&asked.body))));
+    let service = StandIn::start(|_, request| (200, "", verdict(&email(&request.body))));
     let home = home();
     let input: Vec<_> = (0..2_000).map(|n| format!("a{n}@b.example")).collect();
     let mut command = at(&home, &service.url, &["check", "-"]);
@@ -269,9 +269,9 @@ fn a_full_disk_is_said_and_stops_the_spending() {
     let _ = child.stdin.take().unwrap().write_all(input.join("\n").as_bytes());
     let ended = child.wait_with_output().unwrap();
     let message = String::from_utf8(ended.stderr).unwrap();
-    Ran { code: ended.status.code().unwrap(), out: String::new(), said: message }
+    Ran { code: ended.status.code().unwrap(), out: String::new(), stderr: message }
         .fails(10, "the disk is full");
-    assert!(service.asked().len() < 100, "{}", service.asked().len());
+    assert!(service.requests().len() < 100, "{}", service.requests().len());
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn help_that_cannot_be_written_is_a_failure() {
         command.stdout(File::options().write(true).open("/dev/full").unwrap());
         let ended = command.spawn().unwrap().wait_with_output().unwrap();
         let message = String::from_utf8(ended.stderr).unwrap();
-        Ran { code: ended.status.code().unwrap(), out: String::new(), said: message }
+        Ran { code: ended.status.code().unwrap(), out: String::new(), stderr: message }
             .fails(10, "the disk is full");
     }
     let ran = run(command(&home()).arg("--help"), b"");
@@ -291,15 +291,15 @@ fn help_that_cannot_be_written_is_a_failure() {
 
 #[test]
 fn a_service_on_this_machine_needs_no_scheme() {
-    let service = StandIn::start(|_, asked| (200, "", verdict(&email(&asked.body))));
+    let service = StandIn::start(|_, request| (200, "", verdict(&email(&request.body))));
     let url = service.url.trim_start_matches("http://");
     let ran = run(&mut at(&home(), url, &["check", "a@b.example"]), b"");
-    assert_eq!((ran.code, ran.out), (0, verdict_line("a@b.example")), "{}", ran.said);
+    assert_eq!((ran.code, ran.out), (0, verdict_line("a@b.example")), "{}", ran.stderr);
 }
 
 #[test]
 fn a_reader_that_leaves_is_no_error() {
-    let service = StandIn::start(|_, asked| (200, "", verdict(&email(&asked.body))));
+    let service = StandIn::start(|_, request| (200, "", verdict(&email(&request.body))));
     let home = home();
     let mut command = at(&home, &service.url, &["check", "a@b.example"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -324,22 +324,22 @@ fn a_key_is_kept_for_its_owner_and_its_service_alone() {
     let home = home();
     let sign_in = ["sign-in", "--key", "--url", &service.url];
     let ran = run(command(&home).args(sign_in), format!("{KEY}\n").as_bytes());
-    assert_eq!(ran.code, 0, "{}", ran.said);
-    assert!(!ran.said.contains(KEY) && ran.out.is_empty(), "{}", ran.said);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(!ran.stderr.contains(KEY) && ran.out.is_empty(), "{}", ran.stderr);
     let file = home.path().join(".config/rcpt/credentials.json");
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
 
     let ran = run(command(&home).args(["quota", "--json"]), b"");
     assert_eq!(serde_json::from_str::<Value>(&ran.out).unwrap()["email_checks"]["left_today"], 97);
-    assert_eq!(service.asked().last().unwrap().header("x-api-key"), Some(KEY));
+    assert_eq!(service.requests().last().unwrap().header("x-api-key"), Some(KEY));
 
     let ran = run(command(&home).args(["quota", "--url", &other.url]), b"");
     ran.fails(4, "You've signed in at");
-    assert!(other.asked().is_empty(), "the key went to another service");
+    assert!(other.requests().is_empty(), "the key went to another service");
 
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
     let ran = run(command(&home).arg("quota"), b"");
-    assert!(ran.said.contains("others can read"), "{}", ran.said);
+    assert!(ran.stderr.contains("others can read"), "{}", ran.stderr);
 
     assert_eq!(run(command(&home).arg("sign-out"), b"").code, 0);
     assert!(!file.exists());
@@ -361,9 +361,9 @@ fn a_named_key_is_kept_though_it_may_not_see_the_quota_and_a_dead_one_is_not() {
         let sign_in = ["sign-in", "--key", "--url", &service.url];
         let ran = run(command(&home).args(sign_in), format!("{KEY}\n").as_bytes());
         let file = home.path().join(".config/rcpt/credentials.json");
-        assert_eq!((ran.code == 0, file.exists()), (kept, kept), "{code}: {}", ran.said);
+        assert_eq!((ran.code == 0, file.exists()), (kept, kept), "{code}: {}", ran.stderr);
         let message = if kept { "Signed in with a named key" } else { "This API key can't." };
-        assert!(ran.said.contains(message), "{code}: {}", ran.said);
+        assert!(ran.stderr.contains(message), "{code}: {}", ran.stderr);
     }
 }
 

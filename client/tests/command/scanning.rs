@@ -36,7 +36,7 @@ fn a_list_survives_five_kills_and_two_cuts_and_each_row_is_there_once() {
         let until = world.requests() + requests;
         let mut service = world.service.lock();
         service.held_after = Some(until);
-        service.cut = if kill % 2 == 1 { 2 } else { 0 };
+        service.unanswered_requests = if kill % 2 == 1 { 2 } else { 0 };
         drop(service);
         let mut child = world.start();
         while world.requests() < until {
@@ -87,13 +87,13 @@ fn what_cannot_go_on_says_so_and_loses_nothing() {
     world.run(&[]).fails(11, "Another rcpt is at work");
     drop(lock_file);
 
-    world.service.lock().cut = 1_000;
+    world.service.lock().unanswered_requests = 1_000;
     let away = world.run(&["--patience", "1"]);
     away.fails(6, "Run the same command again to continue.");
-    world.service.lock().cut = 0;
+    world.service.lock().unanswered_requests = 0;
 
     let full = run(world.command().args(["--output", "/dev/full/list.csv"]), b"");
-    assert_eq!(full.code, 10, "{}", full.said);
+    assert_eq!(full.code, 10, "{}", full.stderr);
     assert_eq!(world.run(&[]).code, 0);
     assert_right(&world.output(), 30);
 
@@ -104,7 +104,7 @@ fn what_cannot_go_on_says_so_and_loses_nothing() {
 #[test]
 fn a_start_whose_answer_is_lost_is_found_again_and_starts_no_second_scan() {
     let world = World::new(&list(30));
-    world.service.lock().lost = 3;
+    world.service.lock().lost_responses = 3;
     assert_eq!(world.run(&[]).code, 0);
     assert_right(&world.output(), 30);
 }
@@ -123,7 +123,7 @@ fn a_scan_that_was_cancelled_elsewhere_ends_it() {
 fn a_list_without_any_address_costs_no_scan() {
     let world = World::new("name,email\nAnn,nobody\nBob,\n");
     let ran = world.run(&["--column", "email"]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
     let text = fs::read_to_string(world.output()).unwrap();
     assert!(text.contains("Ann,nobody,invalid_format,") && text.contains("Bob,,,,,"), "{text}");
     assert_eq!(world.requests(), 0);
@@ -139,7 +139,7 @@ fn the_output_has_the_mark_and_the_line_ends_of_the_file() {
         let file = row(&["Name", "Email"]) + &row(&["Jörg", "user0@list.example"]);
         let world = World::new(&(start.to_owned() + &file));
         let ran = world.run(&[]);
-        assert_eq!(ran.code, 0, "{}", ran.said);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
         let ours = ["rcpt_status", "rcpt_verdict", "rcpt_confidence", "rcpt_reason"];
         let header = row(&[&["Name", "Email"][..], &ours].concat());
         let verdict = row(&["Jörg", "user0@list.example", "true", "as said", "", "accepted"]);
@@ -155,7 +155,7 @@ fn a_list_that_the_plan_never_takes_leaves_nothing_and_promises_nothing() {
     let ran = world.run(&[]);
     ran.fails(12, "A scan of this plan has at most 20 addresses.");
     ran.fails(12, "28 different addresses in 30 rows (1 repeated, 1 malformed)");
-    assert!(!ran.said.contains("continue"), "{}", ran.said);
+    assert!(!ran.stderr.contains("continue"), "{}", ran.stderr);
     assert!(!world.journal().exists() && !world.output().exists());
     world.service.lock().most = None;
     assert_eq!(world.run(&[]).code, 0);
@@ -169,7 +169,7 @@ fn standard_input_is_scanned_like_a_file() {
         run(&mut at(&world.home, &world.stand_in.url, &arguments), list(30).as_bytes())
     };
     let ran = scan(&[]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
     let output = world.home.path().join("out.csv");
     fs::write(&output, ran.out).unwrap();
     assert_right(&output, 30);
@@ -187,7 +187,7 @@ fn ragged_rows_are_taken_when_that_is_wanted() {
     world.run(&[]).fails(8, "line 2: 2 fields, where the first line has 3.");
     assert_eq!(world.requests(), 0);
     let ran = world.run(&["--lenient"]);
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
     let written = fs::read_to_string(world.output()).unwrap();
     let expected = "name,email,note,,rcpt_status,rcpt_verdict,rcpt_confidence,rcpt_reason\n\
                     Ann,user0@list.example,,,true,as said,,accepted\n\
@@ -201,25 +201,25 @@ fn a_scan_that_exists_is_cancelled_deleted_and_printed() {
     let world = World::new(&list(3));
     let ran = world.run(&[]);
     assert_eq!(ran.code, 0);
-    assert!(ran.said.contains("\n3 deliverable.\n"), "{}", ran.said);
+    assert!(ran.stderr.contains("\n3 deliverable.\n"), "{}", ran.stderr);
     let act = |arguments: &[&str]| run(&mut at(&world.home, &world.stand_in.url, arguments), b"");
     let csv = act(&["results", "scan_1", "--format", "csv"]);
-    assert_eq!(csv.code, 0, "{}", csv.said);
+    assert_eq!(csv.code, 0, "{}", csv.stderr);
     let lines: Vec<_> = csv.out.lines().collect();
     assert!(lines[0].starts_with("position,status,verdict,confidence,reason,"), "{}", csv.out);
     assert!(lines[1].starts_with("0,true,as said,,accepted,"), "{}", csv.out);
     assert_eq!(lines.len(), 4);
     let ndjson = act(&["results", "scan_1", "--interim"]);
     assert_eq!(ndjson.out.lines().count(), 3);
-    let requests = world.stand_in.asked();
+    let requests = world.stand_in.requests();
     assert!(requests.last().unwrap().line.contains("&interim=true"), "{requests:?}");
     let cancelled = act(&["scans", "cancel", "scan_1"]);
     assert_eq!(
-        (cancelled.code, &*cancelled.said),
+        (cancelled.code, &*cancelled.stderr),
         (0, "scan_1 is cancelled: 3 of 3 have a verdict.\n")
     );
     let deleted = act(&["scans", "delete", "scan_1"]);
-    assert_eq!((deleted.code, &*deleted.said), (0, "scan_1 is gone, with its results.\n"));
+    assert_eq!((deleted.code, &*deleted.stderr), (0, "scan_1 is gone, with its results.\n"));
     assert!(world.service.lock().deleted);
     assert_eq!(act(&["scans"]).out.lines().count(), 1, "the list goes on working");
     act(&["scans", "cancel"]).fails(2, "<ID>");
@@ -230,7 +230,7 @@ fn without_scans_a_person_reads_how_to_start_one_and_a_program_reads_nothing() {
     let world = World::new("");
     let mut rcpt = at(&world.home, &world.stand_in.url, &["scans"]);
     let by_program = run(&mut rcpt, b"");
-    assert_eq!((by_program.code, &*by_program.out, &*by_program.said), (0, "", ""));
+    assert_eq!((by_program.code, &*by_program.out, &*by_program.stderr), (0, "", ""));
     // `script` runs a command on a terminal, with both outputs in one.
     let mut terminal = std::process::Command::new("script");
     terminal.args([
@@ -243,7 +243,7 @@ fn without_scans_a_person_reads_how_to_start_one_and_a_program_reads_nothing() {
     terminal.envs(rcpt.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let by_person = run(&mut terminal, b"");
     let expected = "No scans yet. Start one with `rcpt scan FILE`.";
-    assert_eq!((by_person.code, by_person.out.trim()), (0, expected), "{}", by_person.said);
+    assert_eq!((by_person.code, by_person.out.trim()), (0, expected), "{}", by_person.stderr);
 }
 
 #[test]

@@ -11,13 +11,13 @@ use parking_lot::Mutex;
 
 /// A received request: the first line, the headers in lower case, and the body.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct ReceivedRequest {
     pub line: String,
     pub headers: Vec<String>,
     pub body: String,
 }
 
-impl Asked {
+impl ReceivedRequest {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find_map(|header| header.strip_prefix(name)?.strip_prefix(": "))
     }
@@ -28,15 +28,17 @@ pub type Answer = (u16, &'static str, String);
 
 pub struct StandIn {
     pub url: String,
-    asked: Arc<Mutex<Vec<Asked>>>,
+    requests: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
 impl StandIn {
     /// Starts the service; `answer` gets the number of earlier requests, and the request.
-    pub fn start(answer: impl Fn(usize, &Asked) -> Answer + Send + Sync + 'static) -> Self {
+    pub fn start(
+        answer: impl Fn(usize, &ReceivedRequest) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        let requests = Arc::<Mutex<Vec<Asked>>>::default();
+        let requests = Arc::<Mutex<Vec<ReceivedRequest>>>::default();
         let (all, answer) = (Arc::clone(&requests), Arc::new(answer));
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -44,24 +46,28 @@ impl StandIn {
                 thread::spawn(move || serve(stream, &all, &*answer));
             }
         });
-        Self { url, asked: requests }
+        Self { url, requests }
     }
 
-    pub fn asked(&self) -> Vec<Asked> {
-        self.asked.lock().clone()
+    pub fn requests(&self) -> Vec<ReceivedRequest> {
+        self.requests.lock().clone()
     }
 }
 
-fn serve(stream: TcpStream, all: &Mutex<Vec<Asked>>, answer: &dyn Fn(usize, &Asked) -> Answer) {
+fn serve(
+    stream: TcpStream,
+    all: &Mutex<Vec<ReceivedRequest>>,
+    answer: &dyn Fn(usize, &ReceivedRequest) -> Answer,
+) {
     let mut reader = BufReader::new(stream.try_clone().unwrap());
     let mut writer = stream;
-    while let Some(asked) = read(&mut reader) {
+    while let Some(request) = read(&mut reader) {
         let before = {
             let mut all = all.lock();
-            all.push(asked.clone());
+            all.push(request.clone());
             all.len() - 1
         };
-        let (status, headers, body) = answer(before, &asked);
+        let (status, headers, body) = answer(before, &request);
         if status == 0 {
             return;
         }
@@ -73,7 +79,7 @@ fn serve(stream: TcpStream, all: &Mutex<Vec<Asked>>, answer: &dyn Fn(usize, &Ask
     }
 }
 
-fn read(reader: &mut BufReader<TcpStream>) -> Option<Asked> {
+fn read(reader: &mut BufReader<TcpStream>) -> Option<ReceivedRequest> {
     let mut lines = Vec::new();
     loop {
         let mut line = String::new();
@@ -91,7 +97,7 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Asked> {
         .filter_map(|line| line.split_once(": "))
         .map(|(name, value)| format!("{}: {value}", name.to_ascii_lowercase()))
         .collect();
-    let mut request = Asked { line, headers, body: String::new() };
+    let mut request = ReceivedRequest { line, headers, body: String::new() };
     let length = request.header("content-length").map_or(0, |length| length.parse().unwrap());
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;

@@ -29,7 +29,7 @@ const WIDTH: usize = 36;
 const LOOK: Duration = Duration::from_millis(50);
 
 type Question = (usize, Result<Entry, Failure>);
-type Answered = (usize, Result<Row, Failure>);
+type NumberedRow = (usize, Result<Row, Failure>);
 
 pub fn run(service: &Service, args: &Check) -> Result<Ended, Failure> {
     let key = args.idempotency_key.as_deref();
@@ -49,13 +49,13 @@ pub fn run(service: &Service, args: &Check) -> Result<Ended, Failure> {
     let width = longest.filter(|_| is_listed).unwrap_or(WIDTH);
     // Omits colours if the output isn't a terminal.
     let mut rows = Rows::new(anstream::AutoStream::auto(io::stdout().lock()), format, width);
-    let ended = match args.together {
+    let outcome = match args.together {
         true => together(&client, args, &mut rows),
         false => checked(&client, args, &mut rows),
     };
     // Responses that have arrived are written completely, even if a later one failed.
     let closed = rows.end();
-    ended.and_then(|ended| closed.map(|()| ended))
+    outcome.and_then(|outcome| closed.map(|()| outcome))
 }
 
 /// Reads all addresses, checks them in one call and writes the responses.
@@ -68,13 +68,13 @@ fn together<W: io::Write>(
     let emails: Vec<&str> = entries.iter().map(|entry| entry.input.as_str()).collect();
     let key = args.idempotency_key.as_deref();
     let list = client.check_list(&emails, !args.no_details, args.deadline, key)?;
-    let mut ended = Ended::Good;
+    let mut outcome = Ended::Good;
     for (entry, answer) in entries.into_iter().zip(list.results) {
         let row = Row { entry, outcome: Outcome::Verdict(Box::new(answer)) };
-        ended = row.verdict().map_or(ended, |verdict| worse(ended, verdict));
+        outcome = row.verdict().map_or(outcome, |verdict| worse(outcome, verdict));
         rows.write(&row)?;
     }
-    Ok(ended)
+    Ok(outcome)
 }
 
 /// Reads, checks and writes concurrently.
@@ -83,9 +83,9 @@ fn checked<W: io::Write>(
     args: &Check,
     rows: &mut Rows<W>,
 ) -> Result<Ended, Failure> {
-    let (questions, asked) = mpsc::sync_channel::<Question>(1);
-    let (answers, answered) = mpsc::sync_channel(usize::from(args.at_once));
-    let receiver = Mutex::new(asked);
+    let (questions, question_receiver) = mpsc::sync_channel::<Question>(1);
+    let (answers, answer_receiver) = mpsc::sync_channel(usize::from(args.at_once));
+    let receiver = Mutex::new(question_receiver);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let stop = &stop;
@@ -97,10 +97,10 @@ fn checked<W: io::Write>(
             scope.spawn(move || answer(&client, args, receiver, &answers, stop));
         }
         drop(answers);
-        let ended = write(rows, &answered, stop);
+        let outcome = write(rows, &answer_receiver, stop);
         // A worker that waits for room in the channel finds it closed and ends.
-        drop(answered);
-        ended
+        drop(answer_receiver);
+        outcome
     })
 }
 
@@ -116,7 +116,7 @@ fn answer(
     client: &Client,
     args: &Check,
     receiver: &Mutex<Receiver<Question>>,
-    answers: &SyncSender<Answered>,
+    answers: &SyncSender<NumberedRow>,
     stop: &AtomicBool,
 ) {
     while !stop.load(Ordering::Relaxed) {
@@ -164,32 +164,32 @@ fn is_one_of_many(args: &Check) -> bool {
 /// verdicts received by then are written, since they were charged.
 fn write<W: io::Write>(
     rows: &mut Rows<W>,
-    answered: &Receiver<Answered>,
+    answers: &Receiver<NumberedRow>,
     stop: &AtomicBool,
 ) -> Result<Ended, Failure> {
     let mut early = BTreeMap::new();
-    let (mut next, mut ended, mut refusals, mut failure) = (0, Ended::Good, 0, None);
-    let mut put = |row: &Row, rows: &mut Rows<W>| {
+    let (mut next, mut outcome, mut refusals, mut failure) = (0, Ended::Good, 0, None);
+    let mut write_row = |row: &Row, rows: &mut Rows<W>| {
         match row.verdict() {
-            Some(verdict) => ended = worse(ended, verdict),
+            Some(verdict) => outcome = worse(outcome, verdict),
             None => refusals += 1,
         }
         let written = rows.write(row);
         stop.fetch_or(written.is_err(), Ordering::Relaxed);
         written
     };
-    for (index, row) in answered {
+    for (index, row) in answers {
         match row {
             Ok(row) => drop(early.insert(index, row)),
             Err(first) => drop(failure.get_or_insert(first)),
         }
         while let Some(row) = early.remove(&next) {
-            put(&row, rows)?;
+            write_row(&row, rows)?;
             next += 1;
         }
     }
     for row in early.values() {
-        put(row, rows)?;
+        write_row(row, rows)?;
     }
     match failure {
         None if refusals > 0 => {
@@ -199,7 +199,7 @@ fn write<W: io::Write>(
             );
             Err(Failure::new(Kind::Refused, message))
         }
-        None => Ok(ended),
+        None => Ok(outcome),
         Some(failure) if rows.count() == 0 => Err(failure),
         Some(failure) => {
             let progress = match rows.count() {

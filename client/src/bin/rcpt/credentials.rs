@@ -27,14 +27,14 @@ pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Contents of the credentials file.
 #[derive(Deserialize)]
-struct Kept {
+struct StoredCredentials {
     url: String,
     api_key: SecretString,
 }
 
 /// Serialised form of the credentials, the only place where a key leaves its type.
 #[derive(Serialize)]
-struct Written<'a> {
+struct SerialisedCredentials<'a> {
     url: &'a str,
     api_key: &'a str,
 }
@@ -72,9 +72,13 @@ pub fn anonymous(service: &Service) -> Result<Client, Failure> {
     Ok(builder(service, stored_credentials().ok().flatten().as_ref(), TIMEOUT)?.build()?)
 }
 
-fn builder(service: &Service, kept: Option<&Kept>, timeout: Duration) -> Result<Builder, Failure> {
+fn builder(
+    service: &Service,
+    stored: Option<&StoredCredentials>,
+    timeout: Duration,
+) -> Result<Builder, Failure> {
     let url = service.url.clone().or_else(|| variable("RCPT_URL"));
-    let url = url.or_else(|| kept.map(|kept| kept.url.clone()));
+    let url = url.or_else(|| stored.map(|stored| stored.url.clone()));
     let url = url.or_else(|| BUILT_IN.map(str::to_owned)).ok_or_else(|| {
         let message = "Which service? Set its address with --url or RCPT_URL.";
         Failure::new(Kind::CommandLine, message)
@@ -103,7 +107,7 @@ pub fn file(name: &str) -> Result<PathBuf, Failure> {
     Ok(strategy.config_dir().join("rcpt").join(name))
 }
 
-fn stored_credentials() -> Result<Option<Kept>, Failure> {
+fn stored_credentials() -> Result<Option<StoredCredentials>, Failure> {
     let Ok(file) = file(FILE) else { return Ok(None) };
     let text = match fs::read(&file) {
         Ok(text) => text,
@@ -137,8 +141,8 @@ fn warn_if_open(_: &Path) {}
 /// Stores a key, replacing any previous one.
 pub fn keep(url: &str, api_key: &SecretString) -> Result<PathBuf, Failure> {
     let file = file(FILE)?;
-    let written = Written { url, api_key: api_key.expose_secret() };
-    let text = serde_json::to_string_pretty(&written).unwrap_or_default();
+    let serialised = SerialisedCredentials { url, api_key: api_key.expose_secret() };
+    let text = serde_json::to_string_pretty(&serialised).unwrap_or_default();
     write_private(&file, &format!("{text}\n"))?;
     Ok(file)
 }

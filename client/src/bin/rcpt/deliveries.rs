@@ -70,8 +70,8 @@ impl Receiver {
 
 /// Returns this machine's secret. It's created once, so that the receiver's setting stays valid.
 fn secret() -> Result<String, Failure> {
-    if let Some(given) = env::var("RCPT_WEBHOOK_SECRET").ok().filter(|given| !given.is_empty()) {
-        return Ok(given);
+    if let Some(secret) = env::var("RCPT_WEBHOOK_SECRET").ok().filter(|secret| !secret.is_empty()) {
+        return Ok(secret);
     }
     let file = credentials::file(FILE)?;
     match fs::read_to_string(&file) {

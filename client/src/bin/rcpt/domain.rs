@@ -15,12 +15,12 @@ use crate::{
 pub fn run(service: &Service, args: &args::Domain) -> Result<Ended, Failure> {
     let client = credentials::client(service, credentials::TIMEOUT)?;
     let as_json = args.json || !io::stdout().is_terminal();
-    let mut ended = Ended::Good;
+    let mut outcome = Ended::Good;
     for name in &args.names {
         let domain = client.check_domain(name)?;
         match domain.accepts_mail {
-            Some(false) => ended = Ended::Undeliverable,
-            None if ended == Ended::Good => ended = Ended::Unknown,
+            Some(false) => outcome = Ended::Undeliverable,
+            None if outcome == Ended::Good => outcome = Ended::Unknown,
             _ => {}
         }
         if as_json {
@@ -29,7 +29,7 @@ pub fn run(service: &Service, args: &args::Domain) -> Result<Ended, Failure> {
             print(&in_words(&domain))?;
         }
     }
-    Ok(ended)
+    Ok(outcome)
 }
 
 fn in_words(domain: &Domain) -> String {
@@ -50,8 +50,8 @@ fn in_words(domain: &Domain) -> String {
     );
     let dated = domain.evidence.iter().filter_map(|it| it.list.as_ref().zip(it.as_of.as_ref()));
     words.extend(dated.map(|(list, day)| format!("list {list} of {day}")));
-    if let Some(meant) = &domain.suggestion {
-        words.push(format!("did you mean {meant}?"));
+    if let Some(suggestion) = &domain.suggestion {
+        words.push(format!("did you mean {suggestion}?"));
     }
     words.join(", ")
 }

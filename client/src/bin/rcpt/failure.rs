@@ -13,8 +13,8 @@ pub enum Ended {
 }
 
 impl From<Ended> for ExitCode {
-    fn from(ended: Ended) -> Self {
-        Self::from(ended as u8)
+    fn from(outcome: Ended) -> Self {
+        Self::from(outcome as u8)
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::failure::{Failure, Kind};
 
 /// Greatest length of a line in bytes; a file with longer lines isn't a list of addresses.
-const LONGEST: u64 = 64 * 1024;
+const LINE_BYTES_MAX: u64 = 64 * 1024;
 
 /// An address as it was given.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -43,11 +43,11 @@ impl<R: BufRead> Lines<R> {
     fn line(&mut self) -> Result<Option<String>, Failure> {
         let mut bytes = Vec::new();
         self.number += 1;
-        let read = self.from.by_ref().take(LONGEST).read_until(b'\n', &mut bytes);
+        let read = self.from.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut bytes);
         let number = self.number;
         match read {
             Ok(0) => return Ok(None),
-            Ok(read) if read as u64 == LONGEST => {
+            Ok(read) if read as u64 == LINE_BYTES_MAX => {
                 let message = format!(
                     "Line {number} of the input is longer than 64 KiB: not a list of addresses."
                 );

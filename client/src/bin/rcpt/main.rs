@@ -27,7 +27,7 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return not_parsed(&error),
     };
-    let ended = match args.command {
+    let outcome = match args.command {
         Command::Check(check) => check::run(&args.service, &check),
         Command::Domain(domain) => domain::run(&args.service, &domain),
         Command::Scan(scan) => scan::run(&args.service, &scan),
@@ -42,7 +42,7 @@ fn main() -> ExitCode {
         Command::Completions { shell } => papers::completions(shell),
         Command::Manual { folder } => papers::manual(&folder),
     };
-    match ended {
+    match outcome {
         Ok(code) => code.into(),
         Err(failure) => failure.report(),
     }

@@ -117,7 +117,7 @@ impl<W: Write> Rows<W> {
             Format::Json => format!(",\n  {}", row.json()),
             Format::Table => self.line(row),
         };
-        self.put(&text)?;
+        self.write_text(&text)?;
         self.count += 1;
         Ok(())
     }
@@ -125,8 +125,8 @@ impl<W: Write> Rows<W> {
     /// Writes the closing text after the last row.
     pub fn end(&mut self) -> Result<(), Failure> {
         match (self.format, self.count) {
-            (Format::Json, 0) => self.put("[]\n"),
-            (Format::Json, _) => self.put("\n]\n"),
+            (Format::Json, 0) => self.write_text("[]\n"),
+            (Format::Json, _) => self.write_text("\n]\n"),
             _ => Ok(()),
         }
     }
@@ -143,9 +143,9 @@ impl<W: Write> Rows<W> {
         format!("{email:<width$}  {colour}{word:<13}\x1b[0m  {why}\n", width = self.width)
     }
 
-    fn put(&mut self, text: &str) -> Result<(), Failure> {
-        let written = self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush());
-        written.map_err(|error| Failure::of_output("The verdicts", &error))
+    fn write_text(&mut self, text: &str) -> Result<(), Failure> {
+        let result = self.to.write_all(text.as_bytes()).and_then(|()| self.to.flush());
+        result.map_err(|error| Failure::of_output("The verdicts", &error))
     }
 }
 
@@ -157,8 +157,8 @@ fn printable(text: &str) -> String {
 /// Writes a text and a line break to standard output.
 pub fn print(text: &str) -> Result<(), Failure> {
     let mut to = io::stdout().lock();
-    let written = writeln!(to, "{text}").and_then(|()| to.flush());
-    written.map_err(|error| Failure::of_output("The output", &error))
+    let result = writeln!(to, "{text}").and_then(|()| to.flush());
+    result.map_err(|error| Failure::of_output("The output", &error))
 }
 
 #[cfg(test)]
@@ -180,7 +180,7 @@ mod tests {
         [row(1, "Ann <ann@example.org>", verdict), row(3, "\x1b]0;owned\x07", refusal)]
     }
 
-    fn written(format: Format, rows: &[Row]) -> String {
+    fn printed(format: Format, rows: &[Row]) -> String {
         let mut to = Rows::new(Vec::new(), format, 15);
         rows.iter().for_each(|row| to.write(row).unwrap());
         to.end().unwrap();
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn json_is_json_whatever_was_written_and_keeps_what_this_version_does_not_know() {
-        let array: Value = serde_json::from_str(&written(Format::Json, &rows())).unwrap();
+        let array: Value = serde_json::from_str(&printed(Format::Json, &rows())).unwrap();
         assert_eq!(array[0]["new_member"], 1);
         assert_eq!(array[0]["details"]["reason"], "a_new_reason");
         assert_eq!(array[0]["details"]["tls"], true);
@@ -201,8 +201,8 @@ mod tests {
             array[1],
             json!({ "line": 3, "input": "\x1b]0;owned\x07", "error": "Not one." })
         );
-        assert_eq!(written(Format::Json, &[]), "[]\n");
-        let lines = written(Format::Ndjson, &rows());
+        assert_eq!(printed(Format::Json, &[]), "[]\n");
+        let lines = printed(Format::Ndjson, &rows());
         assert_eq!(
             lines.lines().map(serde_json::from_str::<Value>).filter(Result::is_ok).count(),
             2
@@ -224,14 +224,14 @@ mod tests {
         let problem = answer(
             json!({ "reason": "malformed", "problem": "two dots in a row", "suggestion": null }),
         );
-        let table = written(Format::Table, &[suggestion, problem]);
+        let table = printed(Format::Table, &[suggestion, problem]);
         assert!(table.contains("domain_not_found (did you mean ann@gmail.com?)\n"), "{table}");
         assert!(table.contains("malformed: two dots in a row\n"), "{table}");
     }
 
     #[test]
     fn a_table_obeys_no_list() {
-        let table = written(Format::Table, &rows());
+        let table = printed(Format::Table, &rows());
         assert!(
             table.contains("ann@example.org  \x1b[31mundeliverable\x1b[0m  a_new_reason\n"),
             "{table}"

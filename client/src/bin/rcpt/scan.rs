@@ -69,10 +69,10 @@ fn into_file(
     output: &Path,
 ) -> Result<Ended, Failure> {
     let client = credentials::client(service, TIMEOUT)?;
-    let place = beside(output, ".rcpt-journal");
+    let journal_path = beside(output, ".rcpt-journal");
     if args.restart {
-        journal::remove(&place)?;
-    } else if !place.exists() && output.exists() {
+        journal::remove(&journal_path)?;
+    } else if !journal_path.exists() && output.exists() {
         let message = format!(
             "{} is there already. Move it away, or overwrite it with --restart.",
             output.display()
@@ -82,9 +82,9 @@ fn into_file(
     let list = List::read(file, args.column.as_deref(), args.lenient)?;
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
     let name = if name == "-" { "standard input".into() } else { name };
-    let verdicts = scanned(&client, &list, &name, Some(&place))?;
+    let verdicts = scanned(&client, &list, &name, Some(&journal_path))?;
     verdicts::write(&list, &verdicts, file, output)?;
-    journal::remove(&place)?;
+    journal::remove(&journal_path)?;
     anstream::eprintln!("{} has the verdicts of {}.", output.display(), list.in_words());
     Ok(Ended::Good)
 }
@@ -106,41 +106,41 @@ fn lock(file: &Path) -> Result<File, Failure> {
     Ok(opened)
 }
 
-/// Returns the results of the list's scan; with a journal at `place`, the next run continues the
+/// Returns the results of the list's scan; with a journal at `journal_path`, the next run continues the
 /// same scan.
 fn scanned(
     client: &Client,
     list: &List,
     name: &str,
-    place: Option<&Path>,
+    journal_path: Option<&Path>,
 ) -> Result<Verdicts, Failure> {
     let total = list.addresses.len();
     if total == 0 {
         return Ok(Verdicts::default());
     }
-    let mut journal = match place.map(Journal::read).transpose()?.flatten() {
+    let mut journal = match journal_path.map(Journal::read).transpose()?.flatten() {
         Some(journal) => journal.of_same(list, client.url())?,
         None => Journal::new(list, client.url(), idempotency_key()),
     };
     // The journal is written before the first request, so that the next run uses the same key.
-    journal.write(place)?;
+    journal.write(journal_path)?;
     let scan = match &journal.scan {
-        Some(id) => client.scan(id).map_err(|error| stopped(error, &journal, place))?,
+        Some(id) => client.scan(id).map_err(|error| failed_later(error, &journal, journal_path))?,
         // A key creates one scan, however often the request is repeated.
         None => client
             .create_scan(total, &journal.name(name), &journal.key)
-            .map_err(|error| not_started(error, list, place))?,
+            .map_err(|error| not_started(error, list, journal_path))?,
     };
     journal.scan = Some(scan.id.clone());
-    journal.write(place)?;
+    journal.write(journal_path)?;
     if scan.total != total as u64 {
         return Err(Failure::new(Kind::Service, "The scan isn't of this list. Use --restart."));
     }
     anstream::eprintln!("Checking {} as {}.", list.in_words(), scan.id);
-    interrupt::say(goes_on(&scan.id, place));
+    interrupt::say(goes_on(&scan.id, journal_path));
     let progress = Progress::new(total as u64);
-    let scan = send_missing_parts(client, list, scan, &mut journal, place, &progress)?;
-    wait(client, scan, &progress, &journal, place)?;
+    let scan = send_missing_parts(client, list, scan, &mut journal, journal_path, &progress)?;
+    wait(client, scan, &progress, &journal, journal_path)?;
     let id = journal.scan.as_deref().unwrap_or_default();
     let verdicts = Verdicts::fetch(client, id, total, &progress)?;
     progress.end();
@@ -148,13 +148,16 @@ fn scanned(
 }
 
 /// Returns the message for Ctrl-C: where the scan is running, and how to stop it.
-fn goes_on(id: &str, place: Option<&Path>) -> String {
-    let again = match place {
+fn goes_on(id: &str, journal_path: Option<&Path>) -> String {
+    let again = match journal_path {
         Some(_) => "The same command fetches its verdicts",
         None => "Its results",
     };
-    let again =
-        if place.is_some() { again.to_owned() } else { format!("{again}: rcpt results {id}") };
+    let again = if journal_path.is_some() {
+        again.to_owned()
+    } else {
+        format!("{again}: rcpt results {id}")
+    };
     format!("The scan continues at the service. {again}. To stop it: rcpt scans cancel {id}")
 }
 
@@ -164,7 +167,7 @@ fn send_missing_parts(
     list: &List,
     mut scan: Scan,
     journal: &mut Journal,
-    place: Option<&Path>,
+    journal_path: Option<&Path>,
     progress: &Progress,
 ) -> Result<Scan, Failure> {
     let total = list.addresses.len();
@@ -175,9 +178,9 @@ fn send_missing_parts(
             list.addresses.iter().skip(number * PART).take(PART).map(String::as_str).collect();
         scan = client
             .send_part(&scan.id, number, &part)
-            .map_err(|error| stopped(error, journal, place))?;
+            .map_err(|error| failed_later(error, journal, journal_path))?;
         journal.parts = number + 1;
-        journal.write(place)?;
+        journal.write(journal_path)?;
     }
     Ok(scan)
 }
@@ -188,13 +191,13 @@ fn wait(
     mut scan: Scan,
     progress: &Progress,
     journal: &Journal,
-    place: Option<&Path>,
+    journal_path: Option<&Path>,
 ) -> Result<(), Failure> {
     let mut look = LOOK;
     while !scan.is_over() {
         thread::sleep(look);
         let before = scan.answered;
-        scan = client.scan(&scan.id).map_err(|error| stopped(error, journal, place))?;
+        scan = client.scan(&scan.id).map_err(|error| failed_later(error, journal, journal_path))?;
         look = if scan.answered > before { LOOK } else { (look * 2).min(LONGEST_LOOK) };
         progress.show(&scan);
     }
@@ -215,20 +218,20 @@ fn wait(
 
 /// Returns the error for a scan that wasn't created. The journal is removed if a retry can't
 /// succeed.
-fn not_started(error: Error, list: &List, place: Option<&Path>) -> Failure {
+fn not_started(error: Error, list: &List, journal_path: Option<&Path>) -> Failure {
     // When another scan ends, this one can start.
     let is_momentary = error.is_transient() || error.code() == Some("too_many_scans");
     if is_momentary || !matches!(error, Error::Refused { .. }) {
         let failure = Failure::from(error);
-        return if place.is_some() { failure.and(GOES_ON) } else { failure };
+        return if journal_path.is_some() { failure.and(GOES_ON) } else { failure };
     }
-    let removed = place.map_or(Ok(()), journal::remove);
+    let removed = journal_path.map_or(Ok(()), journal::remove);
     let failure = Failure::from(error).and(&format!("The list has {}.", list.in_words()));
     removed.map_or_else(|also| also, |()| failure)
 }
 
 /// Returns the error for a scan that was created but whose later request failed.
-fn stopped(error: Error, journal: &Journal, place: Option<&Path>) -> Failure {
+fn failed_later(error: Error, journal: &Journal, journal_path: Option<&Path>) -> Failure {
     let id = journal.scan.as_deref().unwrap_or_default();
     match error {
         Error::Refused { status: 404, .. } => {
@@ -237,7 +240,7 @@ fn stopped(error: Error, journal: &Journal, place: Option<&Path>) -> Failure {
         }
         error @ Error::Refused { .. } => Failure::from(error)
             .and(&format!("Start over with --restart. To stop the scan: rcpt scans cancel {id}")),
-        error if place.is_some() => Failure::from(error).and(GOES_ON),
-        error => Failure::from(error).and(&goes_on(id, place)),
+        error if journal_path.is_some() => Failure::from(error).and(GOES_ON),
+        error => Failure::from(error).and(&goes_on(id, journal_path)),
     }
 }

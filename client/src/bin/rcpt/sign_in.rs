@@ -25,7 +25,7 @@ pub fn run(service: &Service, args: &SignIn) -> Result<Ended, Failure> {
             Err(error) if error.code().is_some_and(|code| LIMITED.contains(&code)) => {
                 "a named key, which may not see the account's quota".to_owned()
             }
-            Err(error) => return Err(refused(error)),
+            Err(error) => return Err(sign_in_failure(error)),
         };
         (whose, api_key)
     } else {
@@ -50,7 +50,7 @@ fn by_password(client: &Client, email: Option<String>) -> Result<(String, Secret
         }
         other => other,
     };
-    let signed_in = signed_in.map_err(refused)?;
+    let signed_in = signed_in.map_err(sign_in_failure)?;
     // Only the key is stored, so the session isn't needed. If it can't be ended, it expires by
     // itself.
     let _ = client.sign_out(&signed_in.token);
@@ -58,7 +58,7 @@ fn by_password(client: &Client, email: Option<String>) -> Result<(String, Secret
 }
 
 /// Replaces the service's message: "sign in again" doesn't help during sign-in.
-fn refused(error: Error) -> Failure {
+fn sign_in_failure(error: Error) -> Failure {
     match error {
         Error::Unauthorised { message, .. } => Failure::new(Kind::Credentials, message),
         Error::Refused { message, .. } => Failure::new(Kind::Credentials, message),

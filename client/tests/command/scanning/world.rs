@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 use crate::{
     Ran, at, home, run,
-    stand_in::{Answer, Asked, StandIn},
+    stand_in::{Answer, ReceivedRequest, StandIn},
 };
 
 /// The state of the service.
@@ -25,11 +25,11 @@ pub struct Service {
     /// Total and name by `Idempotency-Key`.
     pub scans: BTreeMap<String, (usize, String)>,
     parts: BTreeMap<usize, Vec<String>>,
-    answered: usize,
+    answered_positions: usize,
     /// Number of requests that get no response.
-    pub cut: usize,
+    pub unanswered_requests: usize,
     /// Number of requests that are executed but whose response is lost.
-    pub lost: usize,
+    pub lost_responses: usize,
     requests: usize,
     /// Number of requests answered; later ones wait until this is cleared.
     pub held_after: Option<usize>,
@@ -50,29 +50,30 @@ impl Service {
         let state = match self.state {
             Some(state) => state,
             None if received < total => "open",
-            None if self.answered < total => "running",
+            None if self.answered_positions < total => "running",
             None => "completed",
         };
         let name = self.scans.values().next().map(|scan| scan.1.clone());
         json!({
             "id": "scan_1", "name": name, "state": state, "total": total, "received": received,
-            "answered": self.answered, "waiting": 0, "estimated_seconds_left": null, "counts": {},
-            "by_verdict": { "deliverable": self.answered, "risky": 0 },
+            "answered": self.answered_positions, "waiting": 0, "estimated_seconds_left": null, "counts": {},
+            "by_verdict": { "deliverable": self.answered_positions, "risky": 0 },
         })
     }
 
-    fn answer(&mut self, asked: &Asked) -> Answer {
+    fn answer(&mut self, request: &ReceivedRequest) -> Answer {
         self.requests += 1;
-        if self.cut > 0 {
-            self.cut -= 1;
+        if self.unanswered_requests > 0 {
+            self.unanswered_requests -= 1;
             return (0, "", String::new());
         }
-        let path = asked.line.split(' ').nth(1).unwrap().trim_start_matches("/v1/scans").to_owned();
-        let body: Value = serde_json::from_str(&asked.body).unwrap_or_default();
-        let method = asked.line.split(' ').next().unwrap();
+        let path =
+            request.line.split(' ').nth(1).unwrap().trim_start_matches("/v1/scans").to_owned();
+        let body: Value = serde_json::from_str(&request.body).unwrap_or_default();
+        let method = request.line.split(' ').next().unwrap();
         let reply = match (method, &*path) {
             ("POST", "") => {
-                let key = asked.header("idempotency-key").unwrap().to_owned();
+                let key = request.header("idempotency-key").unwrap().to_owned();
                 let total = body["total"].as_u64().unwrap() as usize;
                 if let Some(most) = self.most.filter(|most| total > *most) {
                     let detail = format!("A scan of this plan has at most {most} addresses.");
@@ -120,14 +121,15 @@ impl Service {
             }
             ("GET", "/scan_1") => {
                 let received: usize = self.parts.values().map(Vec::len).sum();
-                self.answered = received.min(self.answered + self.total() / 3 + 1);
+                self.answered_positions =
+                    received.min(self.answered_positions + self.total() / 3 + 1);
                 self.scan()
             }
             ("GET", results) => self.results(results),
             other => panic!("{other:?}"),
         };
-        if self.lost > 0 {
-            self.lost -= 1;
+        if self.lost_responses > 0 {
+            self.lost_responses -= 1;
             return (0, "", String::new());
         }
         (200, "", reply.to_string())
@@ -167,11 +169,11 @@ impl World {
     pub fn new(text: &str) -> Self {
         let service = Arc::<Mutex<Service>>::default();
         let answering = Arc::clone(&service);
-        let stand_in = StandIn::start(move |_, asked| {
+        let stand_in = StandIn::start(move |_, request| {
             loop {
                 let mut service = answering.lock();
                 if service.held_after.is_none_or(|most| service.requests < most) {
-                    return service.answer(asked);
+                    return service.answer(request);
                 }
                 drop(service);
                 sleep(Duration::from_millis(1));
@@ -229,17 +231,17 @@ pub fn assert_right(output: &Path, rows: usize) {
     let mut lines = text.lines();
     let header = "no,email,comment,rcpt_status,rcpt_verdict,rcpt_confidence,rcpt_reason";
     assert_eq!(lines.next(), Some(header));
-    let given = list(rows);
+    let input = list(rows);
     let mut count = 0;
-    for (line, given) in lines.zip(given.lines().skip(1)) {
-        let address = given.split(',').nth(1).unwrap();
+    for (line, input) in lines.zip(input.lines().skip(1)) {
+        let address = input.split(',').nth(1).unwrap();
         let expected = if address == "nobody" {
             "invalid_format,undeliverable,high,malformed".to_owned()
         } else {
             let (status, reason) = verdict_of(address);
             format!("{},as said,,{reason}", status.to_string().trim_matches('"'))
         };
-        assert_eq!(line, format!("{given},{expected}"));
+        assert_eq!(line, format!("{input},{expected}"));
         count += 1;
     }
     assert_eq!((count, text.lines().count()), (rows, rows + 1));

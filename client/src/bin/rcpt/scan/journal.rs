@@ -33,8 +33,8 @@ impl Journal {
     }
 
     /// Reads the journal of an earlier run.
-    pub fn read(place: &Path) -> Result<Option<Self>, Failure> {
-        let text = match fs::read(place) {
+    pub fn read(path: &Path) -> Result<Option<Self>, Failure> {
+        let text = match fs::read(path) {
             Ok(text) => text,
             Err(error)
                 if matches!(
@@ -45,12 +45,12 @@ impl Journal {
                 return Ok(None);
             }
             Err(error) => {
-                let message = format!("{} can't be read: {error}.", place.display());
+                let message = format!("{} can't be read: {error}.", path.display());
                 return Err(Failure::new(Kind::Journal, message));
             }
         };
         serde_json::from_slice(&text).map(Some).map_err(|_| {
-            let message = format!("{} isn't a journal. Use --restart.", place.display());
+            let message = format!("{} isn't a journal. Use --restart.", path.display());
             Failure::new(Kind::Journal, message)
         })
     }
@@ -76,24 +76,24 @@ impl Journal {
     }
 
     /// Writes the journal; without a path, nothing is stored.
-    pub fn write(&self, place: Option<&Path>) -> Result<(), Failure> {
-        let Some(place) = place else { return Ok(()) };
+    pub fn write(&self, path: Option<&Path>) -> Result<(), Failure> {
+        let Some(path) = path else { return Ok(()) };
         let write = || -> io::Result<()> {
-            let folder = place.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
             let mut new = NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
             new.write_all(&serde_json::to_vec_pretty(self)?)?;
             new.as_file().sync_all()?;
-            new.persist(place)?;
+            new.persist(path)?;
             Ok(())
         };
-        write().map_err(|error| Failure::of_output(place.display(), &error))
+        write().map_err(|error| Failure::of_output(path.display(), &error))
     }
 }
 
-pub fn remove(place: &Path) -> Result<(), Failure> {
-    match fs::remove_file(place) {
+pub fn remove(path: &Path) -> Result<(), Failure> {
+    match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(Failure::of_output(place.display(), &error))
+            Err(Failure::of_output(path.display(), &error))
         }
         _ => Ok(()),
     }

@@ -17,9 +17,9 @@ use crate::{
 };
 
 /// Rows that are read to find the column.
-const LOOKED_AT: usize = 100;
+const SAMPLE_ROWS: usize = 100;
 /// Greatest size of a field in bytes; a larger one follows an unclosed quote.
-const LARGEST_FIELD: usize = 16 * 1024;
+const FIELD_BYTES_MAX: usize = 16 * 1024;
 const NAMES: [&str; 7] =
     ["email", "e-mail", "e_mail", "mail", "email address", "e-mail address", "emailaddress"];
 
@@ -89,7 +89,7 @@ impl List {
         let mut reader = open(file, dialect)?;
         let mut records = Vec::new();
         let mut record = StringRecord::new();
-        while records.len() <= LOOKED_AT && next(&mut reader, &mut record, file)? {
+        while records.len() <= SAMPLE_ROWS && next(&mut reader, &mut record, file)? {
             records.push(record.clone());
         }
         let has_header =
@@ -253,7 +253,7 @@ fn next(
         }
         _ => Failure::new(Kind::Input, format!("{name} can't be read: {error}.")),
     })?;
-    if record.iter().any(|field| field.len() > LARGEST_FIELD) {
+    if record.iter().any(|field| field.len() > FIELD_BYTES_MAX) {
         let line = record.position().map_or(0, csv::Position::line);
         let message = format!("{name}, line {line}: a field over 16 KiB. Is a quote missing?");
         return Err(Failure::new(Kind::Input, message));
@@ -266,7 +266,7 @@ fn next(
 fn address_column(
     records: &[StringRecord],
     has_header: bool,
-    wanted: Option<&str>,
+    selected_column: Option<&str>,
     file: &Path,
 ) -> Result<usize, Failure> {
     let Some(first) = records.first() else {
@@ -276,11 +276,11 @@ fn address_column(
         let is_it = |field: &str| has_header && field.trim().eq_ignore_ascii_case(name);
         first.iter().position(is_it)
     };
-    if let Some(wanted) = wanted {
-        let number = wanted.parse().ok().and_then(|n: usize| n.checked_sub(1));
+    if let Some(selected_column) = selected_column {
+        let number = selected_column.parse().ok().and_then(|n: usize| n.checked_sub(1));
         let number = number.filter(|column| *column < first.len());
-        return column_named(wanted).or(number).ok_or_else(|| {
-            let message = format!("{} has no column {wanted}.", file.display());
+        return column_named(selected_column).or(number).ok_or_else(|| {
+            let message = format!("{} has no column {selected_column}.", file.display());
             Failure::new(Kind::Input, message)
         });
     }

@@ -62,10 +62,10 @@ mod tests {
 
     #[test]
     fn a_scan_that_waits_for_servers_says_so_and_how_long() {
-        let scan = |waiting: u64, left: Option<u64>| -> Scan {
+        let scan = |waiting: u64, seconds_left: Option<u64>| -> Scan {
             let scan = json!({
                 "id": "scan_1", "name": "", "state": "running", "total": 150, "received": 150,
-                "answered": 127, "waiting": waiting, "estimated_seconds_left": left,
+                "answered": 127, "waiting": waiting, "estimated_seconds_left": seconds_left,
             });
             serde_json::from_value(scan).unwrap()
         };
