@@ -102,14 +102,14 @@ impl Config {
         let mail_from = read.text("MAIL_FROM");
         let homes = read.homes("HOMES", databases);
         let dns_url = read.resolver("DNS_URL", "https://cloudflare-dns.com/dns-query");
-        let session_ttl = read.number("SESSION_TTL_SECONDS", 12 * HOUR, 60, 30 * DAY);
+        let session_ttl = read.number("SESSION_TTL_SECONDS", 12 * HOUR_S, 60, 30 * DAY_S);
         let lease_ttl = read.number("LEASE_TTL_SECONDS", 30, 15, 300);
         let upstream_budget_ms = read.number("UPSTREAM_BUDGET_MS", 12_000, 100, 60_000);
         read.check_budget("UPSTREAM_BUDGET_MS", upstream_budget_ms, lease_ttl);
         let cache = CacheTimes {
-            decided: read.number("CACHE_DECIDED_SECONDS", HOUR, 0, 7 * DAY),
-            no_mail: read.number("CACHE_NO_MAIL_SECONDS", 15 * 60, 0, 7 * DAY),
-            undecided: read.number("CACHE_UNDECIDED_SECONDS", 5 * 60, 0, 7 * DAY),
+            decided: read.number("CACHE_DECIDED_SECONDS", HOUR_S, 0, 7 * DAY_S),
+            no_mail: read.number("CACHE_NO_MAIL_SECONDS", 15 * 60, 0, 7 * DAY_S),
+            undecided: read.number("CACHE_UNDECIDED_SECONDS", 5 * 60, 0, 7 * DAY_S),
         };
         let throttle = read.throttle();
         let site = read.site();
@@ -152,13 +152,13 @@ pub struct RetryTimes(Vec<u64>);
 impl Default for RetryTimes {
     /// Greylisting servers defer for five minutes; busy servers stay busy for minutes or an hour.
     fn default() -> Self {
-        Self(vec![5 * 60, 20 * 60, HOUR])
+        Self(vec![5 * 60, 20 * 60, HOUR_S])
     }
 }
 
 impl RetryTimes {
     /// Greatest number of retries.
-    const MOST: usize = 10;
+    const RETRIES_MAX: usize = 10;
 
     /// Returns the delay in seconds after `tries` replies of a server; `None` if no retry is left.
     pub fn after(&self, tries: u8) -> Option<u64> {
@@ -167,12 +167,12 @@ impl RetryTimes {
 
     /// Returns the shortest delay.
     pub fn least(&self) -> u64 {
-        self.0.iter().min().copied().unwrap_or(HOUR)
+        self.0.iter().min().copied().unwrap_or(HOUR_S)
     }
 }
 
-const HOUR: u64 = 60 * 60;
-const DAY: u64 = 24 * HOUR;
+const HOUR_S: u64 = 60 * 60;
+const DAY_S: u64 = 24 * HOUR_S;
 
 #[cfg(test)]
 pub mod tests {

@@ -27,7 +27,7 @@ pub struct Error {
     /// Size of the exhausted allowance, for `RateLimit`; 0 for other errors.
     allowance: u32,
     /// Remaining part of the allowance.
-    left: u32,
+    remaining: u32,
     /// Seconds for `Retry-After`.
     retry_after: Option<u64>,
     /// `WWW-Authenticate` of a 401: names the accepted credentials.
@@ -79,7 +79,7 @@ impl Error {
 
     fn new(status: StatusCode, body: Body) -> Self {
         let (body, challenge) = (Box::new(body), Challenge::Session);
-        Self { status, body, allowance: 0, left: 0, retry_after: None, challenge, cause: None }
+        Self { status, body, allowance: 0, remaining: 0, retry_after: None, challenge, cause: None }
     }
 
     const fn challenging(mut self, challenge: Challenge) -> Self {
@@ -137,7 +137,7 @@ impl IntoResponse for Error {
         }
         if self.allowance > 0 {
             let (name, seconds) = (self.body.allowance(), self.retry_after.unwrap_or_default());
-            RateLimit::daily(name, self.allowance.into(), self.left.into(), seconds)
+            RateLimit::daily(name, self.allowance.into(), self.remaining.into(), seconds)
                 .insert(headers);
         }
         response.extensions_mut().insert(Outcome(self.body.code()));

@@ -220,8 +220,8 @@ pub fn reset(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
         )
 }
 
-/// Sent instead of a reset link when the address has no account, so that the HTTP response need not reveal it, and a
-/// person who used another address learns it.
+/// Sent instead of a reset link when the address has no account: the HTTP response doesn't reveal that, but the owner of
+/// the mailbox, who may have registered with another address, learns it.
 pub fn no_account(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
     Mail::new("There is no account with this address", portal_url, "")
         .text(format!(
@@ -235,13 +235,13 @@ pub fn no_account(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mai
 }
 
 /// Confirms a deletion to the address of the deleted account.
-pub fn deleted(name: &str, portal_url: &str, deed: &Deed) -> Mail {
+pub fn deleted(name: &str, portal_url: &str, event: &AccountEvent) -> Mail {
     Mail::new("Your account has been deleted", portal_url, name)
         .text(
             "Your rcpt account has been deleted, with its API key, its sessions and its settings. \
              We don't keep your address.",
         )
-        .paragraph(deed.facts())
+        .paragraph(event.facts())
         .text("If this wasn't you, someone knew your password. Change it wherever else you use it.")
         .button("Create a new account", format!("{portal_url}/register"))
 }
@@ -256,7 +256,7 @@ pub fn plan_changed(name: &str, portal_url: &str, plan: &str, until: Option<i64>
 
 /// Time and place of an event in an account.
 #[derive(Debug, Clone, Default)]
-pub struct Deed {
+pub struct AccountEvent {
     /// Time in Unix seconds.
     pub at: i64,
     /// For example "Firefox on Linux".
@@ -265,7 +265,7 @@ pub struct Deed {
     pub country: String,
 }
 
-impl Deed {
+impl AccountEvent {
     fn facts(&self) -> Paragraph {
         let rows = [
             ("When", shown(self.at).unwrap_or_default()),
@@ -287,7 +287,7 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        Deed, Notice, address_changed_away, already_registered, another_spelling, confirm,
+        AccountEvent, Notice, address_changed_away, already_registered, another_spelling, confirm,
         confirm_change, deleted, no_account, plan_changed, reset,
     };
     use crate::credentials::mailed_token::MailedToken;
@@ -319,7 +319,7 @@ mod tests {
     fn notices_carry_no_token() {
         for mail in [
             Notice::KeyReplaced.mail(PORTAL, "Ann", None),
-            deleted("Ann", PORTAL, &Deed::default()),
+            deleted("Ann", PORTAL, &AccountEvent::default()),
         ] {
             assert!(!mail.to_text(None).contains("token"), "{}", mail.to_text(None));
         }
@@ -368,9 +368,12 @@ mod tests {
 
     #[test]
     fn a_notice_says_to_whom_when_and_from_where() {
-        let deed =
-            Deed { at: 1_795_219_199, browser: "Firefox on Linux".into(), country: "DE".into() };
-        let mail = Notice::KeyReplaced.mail(PORTAL, "Ann", Some(&deed));
+        let event = AccountEvent {
+            at: 1_795_219_199,
+            browser: "Firefox on Linux".into(),
+            country: "DE".into(),
+        };
+        let mail = Notice::KeyReplaced.mail(PORTAL, "Ann", Some(&event));
         let text = mail.to_text(None);
         for said in [
             "Hi Ann,",

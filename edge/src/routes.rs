@@ -157,7 +157,7 @@ pub fn router(app: Arc<App>) -> Router {
     router
         .fallback(async |uri: Uri| not_found(uri.path()))
         .method_not_allowed_fallback(async || Error::method_not_allowed())
-        .layer(DefaultBodyLimit::max(json_body::LIMIT))
+        .layer(DefaultBodyLimit::max(json_body::BODY_BYTES_MAX))
         .layer(from_fn_with_state(Arc::clone(&app), follow_up))
         .with_state(app)
 }

@@ -9,9 +9,9 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Greatest length in bytes (RFC 5321 §4.5.3.1.1).
-pub(crate) const MAX_LOCAL_PART: usize = 64;
+pub(crate) const LOCAL_PART_BYTES_MAX: usize = 64;
 /// RFC 5321 §4.5.3.1.3 allows a path of 256 bytes, two of which are the angle brackets.
-pub(crate) const MAX_ADDRESS: usize = 254;
+pub(crate) const ADDRESS_BYTES_MAX: usize = 254;
 
 /// The text isn't an RFC 5321 mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -46,12 +46,12 @@ impl Address {
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         // A quoted local part may contain an `@`, but a domain never does.
         let (local, domain) = text.rsplit_once('@').ok_or(FormatError::NoAt)?;
-        if local.is_empty() || local.len() > MAX_LOCAL_PART || !is_local_part(local) {
+        if local.is_empty() || local.len() > LOCAL_PART_BYTES_MAX || !is_local_part(local) {
             return Err(FormatError::LocalPart);
         }
         let domain = domain::to_a_labels(domain).ok_or(FormatError::Domain)?;
         let normal = format!("{local}@{domain}");
-        if normal.len() > MAX_ADDRESS {
+        if normal.len() > ADDRESS_BYTES_MAX {
             return Err(FormatError::TooLong);
         }
         Ok(Self { given: text.to_owned(), local_len: local.len(), normal })

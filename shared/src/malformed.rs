@@ -1,9 +1,9 @@
 //! Describes the mistake in a malformed address for the person who typed it, and suggests the intended address.
 
-use crate::address::{Address, FormatError, MAX_ADDRESS, MAX_LOCAL_PART};
+use crate::address::{ADDRESS_BYTES_MAX, Address, FormatError, LOCAL_PART_BYTES_MAX};
 
 /// A host name's label (RFC 1035 §2.3.4).
-const MAX_LABEL: usize = 63;
+const LABEL_BYTES_MAX: usize = 63;
 
 /// The at sign of Japanese, Chinese and Korean keyboards.
 const FULL_WIDTH_AT: char = '＠';
@@ -22,7 +22,7 @@ pub fn explain(text: &str) -> String {
         }
         Err(FormatError::Domain) => domain(text.rsplit_once('@').map_or("", |(_, domain)| domain)),
         Err(FormatError::TooLong) => {
-            format!("It is too long: an address has at most {MAX_ADDRESS} bytes.")
+            format!("It is too long: an address has at most {ADDRESS_BYTES_MAX} bytes.")
         }
         // Never used: the caller passes only texts that can't be parsed.
         Ok(_) => "It is an address.".into(),
@@ -64,9 +64,9 @@ fn local_part(local: &str) -> String {
     if local.is_empty() {
         return "There is nothing before the @.".into();
     }
-    if local.len() > MAX_LOCAL_PART {
+    if local.len() > LOCAL_PART_BYTES_MAX {
         return format!(
-            "The part before the @ is too long: {} bytes, and at most {MAX_LOCAL_PART} are allowed.",
+            "The part before the @ is too long: {} bytes, and at most {LOCAL_PART_BYTES_MAX} are allowed.",
             local.len()
         );
     }
@@ -96,8 +96,8 @@ fn domain(domain: &str) -> String {
     if domain.contains('.') && domain.chars().all(is_number) {
         return "There is an IP number after the @, and no domain.".into();
     }
-    if domain.len() > MAX_ADDRESS {
-        return format!("It is too long: an address has at most {MAX_ADDRESS} bytes.");
+    if domain.len() > ADDRESS_BYTES_MAX {
+        return format!("It is too long: an address has at most {ADDRESS_BYTES_MAX} bytes.");
     }
     if domain.starts_with('.') || domain.ends_with('.') {
         return "The domain can't start or end with a dot.".into();
@@ -105,9 +105,9 @@ fn domain(domain: &str) -> String {
     if domain.contains("..") {
         return "There are two dots in a row after the @.".into();
     }
-    if domain.split('.').any(|label| label.len() > MAX_LABEL) {
+    if domain.split('.').any(|label| label.len() > LABEL_BYTES_MAX) {
         return format!(
-            "The domain is too long: there are at most {MAX_LABEL} characters between two dots."
+            "The domain is too long: there are at most {LABEL_BYTES_MAX} characters between two dots."
         );
     }
     if domain.split('.').any(|label| label.starts_with('-') || label.ends_with('-')) {
@@ -124,7 +124,7 @@ fn domain(domain: &str) -> String {
 #[must_use]
 pub fn suggested_address(text: &str) -> Option<String> {
     // A typed address is never longer, and each repair reads all of it.
-    if text.len() > 2 * MAX_ADDRESS {
+    if text.len() > 2 * ADDRESS_BYTES_MAX {
         return None;
     }
     let text = text.trim_matches(|c: char| c.is_whitespace() || ",;:.'\"()".contains(c));

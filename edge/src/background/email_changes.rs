@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Changes handled per run and database.
-const MOST: u64 = 50;
+const CHANGES_MAX: u64 = 50;
 
 /// Continues a change from its current step. Returns the change in its new state; `None` if its
 /// account no longer exists.
@@ -93,7 +93,7 @@ pub async fn finish(
     database: &Database,
     account: Option<AccountId>,
 ) -> Result<(), Error> {
-    for change in email_changes::unsettled(database, account, MOST).await? {
+    for change in email_changes::unsettled(database, account, CHANGES_MAX).await? {
         let finished = async {
             match advance(app, change).await? {
                 Some(change) if change.state == "moved" => tell(app, &change).await,

@@ -17,32 +17,32 @@ use crate::{
 };
 
 /// Seconds between two runs (wrangler.toml, `crons`).
-const RUN: u64 = 5 * 60;
+const RUN_INTERVAL_S: u64 = 5 * 60;
 /// Statements of one run; the platform's limit is 1,000.
-const STATEMENTS: u32 = 950;
+const STATEMENTS_MAX: u32 = 950;
 /// Statements reserved for webhooks, which come last.
-const STATEMENTS_OF_WEBHOOKS: u32 = 250;
+const WEBHOOK_STATEMENTS: u32 = 250;
 
 /// Processes the databases in turn, starting with a different one each time: sends due notices and confirmations,
 /// continues recoveries and deletions, closes overdue scans, removes expired rows, renews values under a replaced secret, and delivers
 /// webhooks. A failure stops no other step.
 pub async fn run(app: &App) {
-    let meter = Arc::new(Meter::of_run(STATEMENTS));
+    let meter = Arc::new(Meter::of_run(STATEMENTS_MAX));
     if let Some(limits) = meter.run() {
         metered(&meter, all(app, limits)).await;
     }
 }
 
 async fn all(app: &App, limits: &RunLimits) {
-    let (mut mails, turn) = (notices::MOST_AT_ONCE, clock::now() / RUN);
+    let (mut mails, turn) = (notices::MOST_AT_ONCE, clock::now() / RUN_INTERVAL_S);
     let databases: Vec<_> = app.databases.in_turn(turn).collect();
     let count = u32::try_from(databases.len()).unwrap_or(u32::MAX);
-    limits.share(count, STATEMENTS_OF_WEBHOOKS);
+    limits.share(count, WEBHOOK_STATEMENTS);
     if let Err(error) = reset_links::send(app).await {
         log::failure("reset links", &error);
     }
     for ((number, database), others) in databases.into_iter().zip((0..count).rev()) {
-        limits.share(others, STATEMENTS_OF_WEBHOOKS);
+        limits.share(others, WEBHOOK_STATEMENTS);
         of_database(app, number, database, &mut mails).await;
     }
     let Config { address_secrets, .. } = &app.config;
@@ -67,7 +67,7 @@ async fn of_database(app: &App, number: u8, database: &Database, mails: &mut u64
         failed("recoveries", error);
     }
     match notices::send(app, database, None, *mails).await {
-        Ok(tried) => *mails = mails.saturating_sub(tried),
+        Ok(attempts) => *mails = mails.saturating_sub(attempts),
         Err(error) => failed("notices", error),
     }
     if let Err(error) = requested::send(app, database).await {

@@ -9,16 +9,16 @@ use crate::{
     app::App,
     cf::{clock, database::Database, deferred::Deferred, log},
     error::Error,
-    mail::{self, Deed, EndedScan, Mail, Notice, SuspendedKey},
+    mail::{self, AccountEvent, EndedScan, Mail, Notice, SuspendedKey},
     store::{self, notices::DueNotices},
 };
 
 /// Sends an account's notices after the response. The scheduled run retries failures.
-pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId, deed: Deed) {
+pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId, event: AccountEvent) {
     let app = Arc::clone(app);
     deferred.after_response(async move {
         let delivery = match app.databases.of(account) {
-            Ok(database) => tell(&app, database, account, &deed).await,
+            Ok(database) => tell(&app, database, account, &event).await,
             Err(error) => Err(error),
         };
         if let Err(error) = delivery {
@@ -35,9 +35,9 @@ async fn tell(
     app: &App,
     database: &Database,
     account: AccountId,
-    deed: &Deed,
+    event: &AccountEvent,
 ) -> Result<u64, Error> {
-    store::notices::note(database, account, deed).await?;
+    store::notices::note(database, account, event).await?;
     send(app, database, Some(account), MOST_AT_ONCE).await
 }
 
@@ -53,7 +53,7 @@ pub async fn send(
     most: u64,
 ) -> Result<u64, Error> {
     let due = store::notices::claim(database, account, most, clock::now()).await?;
-    let tried = due.len() as u64;
+    let attempts = due.len() as u64;
     for notice in due {
         let delivery = match mail(app, database, &notice).await? {
             Some(mail) => app.mailer.send(mail.to(&notice.email, app.config.site.contact())).await,
@@ -70,7 +70,7 @@ pub async fn send(
             Err(error) => log::failure("notice", &error),
         }
     }
-    Ok(tried)
+    Ok(attempts)
 }
 
 async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Option<Mail>, Error> {
@@ -91,7 +91,7 @@ async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Opt
                 replaced_at: i64::try_from(key.replaced_at).unwrap_or_default(),
             })
             .collect();
-        let last = notice.last_deed();
+        let last = notice.last_event();
         let mail = || mail::keys_suspended(portal_url, name, &keys, last.as_ref());
         // The keys were confirmed or ended before the email could be sent.
         return Ok((!keys.is_empty()).then(mail));
@@ -101,10 +101,10 @@ async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Opt
         return Ok(due_at.map(|at| mail::recovery_pending(portal_url, name, at)));
     }
     if notice.kind != Notice::ScanEnded {
-        return Ok(Some(notice.kind.mail(portal_url, name, notice.last_deed().as_ref())));
+        return Ok(Some(notice.kind.mail(portal_url, name, notice.last_event().as_ref())));
     }
-    let ended = notice.deeds.saturating_sub(notice.told);
-    let scans = store::scans::last_ended(database, notice.account_id, ended).await?;
+    let ended_scans = notice.events.saturating_sub(notice.announced_events);
+    let scans = store::scans::last_ended(database, notice.account_id, ended_scans).await?;
     let scans: Vec<EndedScan> = scans
         .into_iter()
         .map(|scan| EndedScan {
@@ -115,5 +115,5 @@ async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Opt
             by_verdict: Deliverability::ALL.map(|word| scan.by_verdict.of(word)),
         })
         .collect();
-    Ok((!scans.is_empty()).then(|| mail::scans_ended(portal_url, name, &scans, ended)))
+    Ok((!scans.is_empty()).then(|| mail::scans_ended(portal_url, name, &scans, ended_scans)))
 }

@@ -4,7 +4,7 @@ use crate::{
     app::App,
     cf::{clock, database::Database, log},
     credentials::{
-        mailed_token::{CONFIRMATION_TTL, MailedToken},
+        mailed_token::{CONFIRMATION_TTL_S, MailedToken},
         random,
     },
     error::Error,
@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Emails sent per run; later ones wait for the next run.
-const MOST: u64 = 50;
+const MAILS_MAX: u64 = 50;
 
 /// Emails a new link to each account of a database for which the operator requested one. An email
 /// that can't be sent is logged, and the operator can request it again.
@@ -24,14 +24,14 @@ const MOST: u64 = 50;
 /// # Errors
 /// [`Error::unavailable`] when the database fails.
 pub async fn send(app: &App, database: &Database) -> Result<(), Error> {
-    for account in registrations::take_requested(database, MOST).await? {
+    for account in registrations::take_requested(database, MAILS_MAX).await? {
         let token = MailedToken::new(account.id.database(), random::bytes()?);
-        let stored = NewToken {
+        let new_token = NewToken {
             purpose: TokenPurpose::Confirm,
             hash: token.hash(),
-            expires_at: clock::now().saturating_add(CONFIRMATION_TTL),
+            expires_at: clock::now().saturating_add(CONFIRMATION_TTL_S),
         };
-        registrations::renew_link(database, account.id, &stored).await?;
+        registrations::renew_link(database, account.id, &new_token).await?;
         let mail = mail::confirm(&account.email, &app.config.portal_url, &token);
         if let Err(error) =
             app.mailer.send(mail.to(&account.email, app.config.site.contact())).await

@@ -14,7 +14,7 @@ use crate::{
     cf::{clock, deferred::Deferred, log},
     credentials::{
         address_hash::AccountHash,
-        mailed_token::{MailedToken, RESET_TTL},
+        mailed_token::{MailedToken, RESET_TTL_S},
         opt_out_token, random,
     },
     error::Error,
@@ -107,11 +107,11 @@ pub async fn send(app: &App) -> Result<(), Error> {
 async fn deliver(app: &App, due: &DueMail) -> bool {
     let directory = app.databases.directory();
     let delivery = hand_over(app, &due.email).await;
-    let noted = match &delivery {
+    let recording = match &delivery {
         Ok(()) => mail_due::handed_over(directory, &due.address_hash).await,
         Err(_) => mail_due::failed(directory, &due.address_hash, clock::now()).await,
     };
-    for error in [delivery.as_ref().err(), noted.as_ref().err()].into_iter().flatten() {
+    for error in [delivery.as_ref().err(), recording.as_ref().err()].into_iter().flatten() {
         log::failure("a forgotten password", error);
     }
     delivery.is_ok()
@@ -133,12 +133,13 @@ async fn hand_over(app: &App, email: &str) -> Result<(), Error> {
     };
     let number = mailbox_query.map(AccountId::database).unwrap_or_default();
     let token = MailedToken::new(number, random::bytes()?);
-    let stored = NewToken {
+    let new_token = NewToken {
         purpose: TokenPurpose::Reset,
         hash: token.hash(),
-        expires_at: clock::now().saturating_add(RESET_TTL),
+        expires_at: clock::now().saturating_add(RESET_TTL_S),
     };
-    let recipient = mailed_tokens::prepare_reset(database, &hash, mailbox_query, &stored).await?;
+    let recipient =
+        mailed_tokens::prepare_reset(database, &hash, mailbox_query, &new_token).await?;
     let portal_url = &app.config.portal_url;
     let letter = match &recipient {
         Some(recipient) => Some((recipient.as_str(), mail::reset(recipient, portal_url, &token))),
@@ -153,8 +154,8 @@ async fn hand_over(app: &App, email: &str) -> Result<(), Error> {
         None => Ok(()),
     };
     match &delivery {
-        Ok(()) => mailed_tokens::handed_over(database, &stored.hash).await?,
-        Err(_) => mailed_tokens::take_back(database, &stored.hash).await?,
+        Ok(()) => mailed_tokens::record_sent(database, &new_token.hash).await?,
+        Err(_) => mailed_tokens::take_back(database, &new_token.hash).await?,
     }
     delivery
 }

@@ -15,15 +15,15 @@ use crate::{
 };
 
 /// The platform allows six open connections per invocation.
-const AT_ONCE: u32 = 6;
+const CONNECTIONS_MAX: u32 = 6;
 
 /// Duration of a run in seconds. A round lasts up to seven seconds if servers don't respond.
-const SECONDS: u64 = 15;
+const RUN_S: u64 = 15;
 
 /// Delivers to endpoints that last succeeded, a few from each database in turn, until none is due
 /// or the time has passed. Endpoints that failed last time are tried after them.
 pub async fn run(app: &App, turn: u64) {
-    let until = clock::now().saturating_add(SECONDS);
+    let until = clock::now().saturating_add(RUN_S);
     for failing in [false, true] {
         loop {
             let mut is_more = false;
@@ -44,7 +44,7 @@ pub async fn run(app: &App, turn: u64) {
 }
 
 async fn round(app: &App, database: &Database, failing: bool) -> Result<usize, Error> {
-    let due = webhooks::claim(database, None, failing, AT_ONCE, clock::now()).await?;
+    let due = webhooks::claim(database, None, failing, CONNECTIONS_MAX, clock::now()).await?;
     join_all(due.iter().map(|due| deliver(app, database, due))).await;
     Ok(due.len())
 }

@@ -89,16 +89,16 @@ fn failed(cause: &str) -> Error {
 }
 
 /// Converts a JavaScript exception; its message contains no values.
-fn thrown(error: JsValue) -> Error {
+fn from_exception(error: JsValue) -> Error {
     let message = error.dyn_ref::<js_sys::Error>().map(|error| String::from(error.message()));
     failed(message.as_deref().unwrap_or("not an error"))
 }
 
 /// Reads the database's own number: if two bindings were swapped, each database would answer for
 /// the other's accounts.
-const NUMBER: &str = "SELECT number FROM this_database";
+const SELECT_NUMBER: &str = "SELECT number FROM this_database";
 /// `?1` is the number. A database with accounts of another number rejects it.
-const BE: &str = "INSERT INTO this_database (number)
+const INSERT_NUMBER: &str = "INSERT INTO this_database (number)
     SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM this_database) AND NOT EXISTS (
       SELECT 1 FROM accounts WHERE id < printf('%02x', ?1) OR id > printf('%02xg', ?1))";
 
@@ -154,10 +154,10 @@ impl Database {
 
     /// Checks the database's number; a new database is given the number of its binding.
     async fn identify(&self) -> Result<(), Error> {
-        let mut row = self.ask(&[(NUMBER, Vec::new())]).await?.first::<Numbered>(0)?;
+        let mut row = self.ask(&[(SELECT_NUMBER, Vec::new())]).await?.first::<Numbered>(0)?;
         if row.is_none() {
             let number = vec![u32::from(self.number).into()];
-            let rows = self.ask(&[(BE, number), (NUMBER, Vec::new())]).await?;
+            let rows = self.ask(&[(INSERT_NUMBER, number), (SELECT_NUMBER, Vec::new())]).await?;
             row = rows.first(1)?;
         }
         let own = row.map(|row| row.number);
@@ -187,7 +187,7 @@ impl Database {
                 })?
             }
         };
-        let text = answers.map_err(thrown)?.as_string().unwrap_or_default();
+        let text = answers.map_err(from_exception)?.as_string().unwrap_or_default();
         let rows = serde_json::from_slice(text.as_bytes()).map(Rows);
         let rows = rows.map_err(|_| failed("not an answer"))?;
         count_rows_written(|| rows.0.iter().filter_map(|(.., written)| *written).sum());
@@ -209,7 +209,7 @@ impl Database {
         if let Some(statement) = prepared.get(&constant) {
             return Ok(statement.0.clone());
         }
-        let statement = JsValue::from(self.database.prepare(sql).map_err(thrown)?);
+        let statement = JsValue::from(self.database.prepare(sql).map_err(from_exception)?);
         prepared.insert(constant, SendWrapper(statement.clone()));
         Ok(statement)
     }

@@ -51,8 +51,8 @@ impl OutgoingRequest<'_> {
 pub struct Reply(SendWrapper<Response>);
 
 impl Reply {
-    pub(super) async fn of(asked: Promise) -> Option<Self> {
-        JsFuture::from(asked)
+    pub(super) async fn of(promise: Promise) -> Option<Self> {
+        JsFuture::from(promise)
             .await
             .ok()?
             .dyn_into()

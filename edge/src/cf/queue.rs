@@ -14,9 +14,9 @@ use crate::{error::Error, meter::Part};
 
 const BINDING: &str = "SCANS";
 /// Bytes per `sendBatch`: the platform accepts 256 KB, and its error doesn't name the limit.
-const MOST_BYTES: usize = 240_000;
+const BATCH_BYTES_MAX: usize = 240_000;
 /// Messages per `sendBatch`, the platform's limit.
-const MOST_MESSAGES: usize = 100;
+const BATCH_MESSAGES_MAX: usize = 100;
 
 /// A message to send: its text, and its delay in seconds.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ struct Sent<'a> {
 
 impl ScanQueue {
     /// Longest delay of a message, in seconds.
-    pub const MOST_DELAY: u32 = 86_400;
+    pub const DELAY_MAX_S: u32 = 86_400;
 
     /// # Errors
     /// The runtime's, when the binding is missing.
@@ -55,7 +55,8 @@ impl ScanQueue {
         let mut batch = Vec::new();
         let mut bytes = 0;
         for message in messages {
-            let is_full = bytes + message.text.len() > MOST_BYTES || batch.len() == MOST_MESSAGES;
+            let is_full =
+                bytes + message.text.len() > BATCH_BYTES_MAX || batch.len() == BATCH_MESSAGES_MAX;
             if is_full && !batch.is_empty() {
                 self.send_batch(std::mem::take(&mut batch)).await?;
                 bytes = 0;
@@ -72,7 +73,7 @@ impl ScanQueue {
             let messages = messages.iter().map(|OutgoingMessage { text, delay }| Sent {
                 body: text,
                 content_type: "text",
-                delay_seconds: (*delay).min(Self::MOST_DELAY),
+                delay_seconds: (*delay).min(Self::DELAY_MAX_S),
             });
             let messages: Vec<_> = messages.collect();
             // Passes all messages to JavaScript in one call.

@@ -25,7 +25,7 @@ use crate::meter::Part;
 
 const BINDING: &str = "VERDICTS";
 /// Shortest lifetime that KV accepts, in seconds.
-const KV_LEAST_TTL: u64 = 60;
+const KV_TTL_MIN_S: u64 = 60;
 /// Time limit of a cache lookup: a healthy cache answers in tens of milliseconds, and the check's
 /// ten seconds are reserved for the mail server.
 const PATIENCE_MS: u32 = 1_000;
@@ -150,7 +150,7 @@ impl VerdictCache {
     /// Stores a verdict for all data centres, which see it within about a minute.
     pub async fn put_everywhere(&self, key: &str, verdict: &CachedVerdict, now: u64) {
         let ttl = verdict.expires_at.saturating_sub(now);
-        if ttl < KV_LEAST_TTL {
+        if ttl < KV_TTL_MIN_S {
             return;
         }
         if let Ok(text) = serde_json::to_string(verdict) {

@@ -7,7 +7,7 @@ const ANY: &str = "*";
 /// Name of the database bindings: this name, or this name with `_` and a number.
 const BINDING: &str = "DB";
 /// An account's id has 8 bits for the number.
-const MOST: usize = 256;
+const DATABASES_MAX: usize = 256;
 
 /// Databases for new accounts by the client's continent. No list is empty.
 #[derive(Debug, PartialEq, Eq)]
@@ -71,12 +71,14 @@ fn bound(text: &str, count: usize) -> Option<u8> {
 pub fn count_databases(bindings: &[String]) -> Result<usize, Vec<String>> {
     let names = || bindings.iter().filter(|name| is_database(name));
     let count = names().count().max(1);
-    let mut mistakes: Vec<String> =
-        (0..count.min(MOST)).map(binding).filter(|name| !bindings.contains(name)).collect();
+    let mut mistakes: Vec<String> = (0..count.min(DATABASES_MAX))
+        .map(binding)
+        .filter(|name| !bindings.contains(name))
+        .collect();
     for name in &mut mistakes {
         name.push_str(": not bound; the numbers of databases follow each other");
     }
-    for name in names().filter(|name| !(0..MOST).any(|number| binding(number) == **name)) {
+    for name in names().filter(|name| !(0..DATABASES_MAX).any(|number| binding(number) == **name)) {
         mistakes.push(format!("{name}: expected {BINDING}, {BINDING}_1, … {BINDING}_255"));
     }
     if mistakes.is_empty() { Ok(count) } else { Err(mistakes) }

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use rcpt_shared::{Address, KeyRing};
 use secrecy::SecretString;
 
-use super::{DAY, HOUR, Homes, RetryTimes, Site, Throttle, site::Checkout};
+use super::{DAY_S, HOUR_S, Homes, RetryTimes, Site, Throttle, site::Checkout};
 use crate::{limits::rules::Rule, outbound::turnstile::Turnstile};
 
 /// Returns whether a URL without its scheme points to this machine.
@@ -118,11 +118,14 @@ impl<'a> Reader<'a> {
         let times: Result<Vec<u64>, _> =
             text.split(',').map(|part| part.trim().parse::<u64>()).collect();
         match times {
-            Ok(times) if times.len() <= RetryTimes::MOST && times.iter().all(|t| *t <= DAY / 4) => {
+            Ok(times)
+                if times.len() <= RetryTimes::RETRIES_MAX
+                    && times.iter().all(|t| *t <= DAY_S / 4) =>
+            {
                 RetryTimes(times)
             }
             _ => {
-                let most = RetryTimes::MOST;
+                let most = RetryTimes::RETRIES_MAX;
                 let mistake =
                     format!("{name}: expected at most {most} numbers of seconds, up to 21600");
                 self.mistakes.push(mistake);
@@ -143,7 +146,7 @@ impl<'a> Reader<'a> {
     pub fn throttle(&mut self) -> Throttle {
         let mut rule = |attempts, burst, seconds, interval| Rule {
             burst: self.number(attempts, burst, 1, 1_000_000_000),
-            interval: self.number(seconds, interval, 1, DAY),
+            interval: self.number(seconds, interval, 1, DAY_S),
         };
         // NIST SP 800-63B §3.2.2 allows at most 100 consecutive failures: these twenty, then one
         // every 15 minutes, make 116 on the first day and 96 on each further day.
@@ -154,8 +157,8 @@ impl<'a> Reader<'a> {
         // Together at most three emails an hour to one address; registrations can't use the last
         // one.
         let registration_mail =
-            rule("REGISTRATION_MAILS_FREE", 2, "REGISTRATION_MAILS_SECONDS", HOUR);
-        let reset_mail = rule("RESET_MAILS_FREE", 1, "RESET_MAILS_SECONDS", HOUR);
+            rule("REGISTRATION_MAILS_FREE", 2, "REGISTRATION_MAILS_SECONDS", HOUR_S);
+        let reset_mail = rule("RESET_MAILS_FREE", 1, "RESET_MAILS_SECONDS", HOUR_S);
         // Lets 60 people behind one address register within an hour (docs/trust.md, B5).
         let mails_of_network = rule("MAILS_NETWORK_FREE", 60, "MAILS_NETWORK_SECONDS", 10 * 60);
         let mails_of_site = rule("MAILS_SITE_FREE", 120, "MAILS_SITE_SECONDS", 3 * 60);

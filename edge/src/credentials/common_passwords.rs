@@ -11,7 +11,7 @@ pub struct CommonPasswords<'a>(&'a [u8]);
 
 /// Returns the eight bit positions of a text in a filter of `bytes` bytes. The text must be in
 /// lower case.
-fn places(text: &str, bytes: usize) -> Vec<usize> {
+fn positions(text: &str, bytes: usize) -> Vec<usize> {
     let digest: [u8; 32] = Sha256::digest(text).into();
     let (words, _) = digest.as_chunks();
     let bits = bytes.saturating_mul(8).max(1);
@@ -26,9 +26,10 @@ impl<'a> CommonPasswords<'a> {
     /// Returns whether this is a common password, regardless of case. About one in 100,000 other passwords is mistaken
     /// for a common one.
     pub fn contains(self, password: &str) -> bool {
-        let is_set =
-            |place: usize| self.0.get(place / 8).is_some_and(|byte| byte >> (place % 8) & 1 == 1);
-        places(&password.to_lowercase(), self.0.len()).into_iter().all(is_set)
+        let is_set = |position: usize| {
+            self.0.get(position / 8).is_some_and(|byte| byte >> (position % 8) & 1 == 1)
+        };
+        positions(&password.to_lowercase(), self.0.len()).into_iter().all(is_set)
     }
 }
 
@@ -36,7 +37,7 @@ impl<'a> CommonPasswords<'a> {
 pub mod tests {
     use std::sync::OnceLock;
 
-    use super::{CommonPasswords, places};
+    use super::{CommonPasswords, positions};
 
     /// See `data/README.md`.
     const LIST: &str = include_str!("../../data/common-passwords.txt");
@@ -56,8 +57,8 @@ pub mod tests {
         FILTER.get_or_init(|| {
             let mut bytes = vec![0_u8; 196_608];
             for line in LIST.lines() {
-                for place in places(line, bytes.len()) {
-                    bytes[place / 8] |= 1 << (place % 8);
+                for position in positions(line, bytes.len()) {
+                    bytes[position / 8] |= 1 << (position % 8);
                 }
             }
             Filter(bytes)

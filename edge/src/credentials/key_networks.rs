@@ -61,7 +61,7 @@ fn range(text: &str) -> Result<[String; 2], NetworksError> {
 }
 
 /// Returns the CIDR block of a stored pair; empty if the pair is none.
-pub fn shown([first, last]: &[String; 2]) -> String {
+pub fn block([first, last]: &[String; 2]) -> String {
     let number = |text: &str| u128::from_str_radix(text.get(1..)?, 16).ok();
     let (Some(from), Some(to)) = (number(first), number(last)) else { return String::new() };
     let free = 128 - (from ^ to).leading_zeros();
@@ -77,7 +77,7 @@ pub fn shown([first, last]: &[String; 2]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{NetworksError, comparable, ranges, shown};
+    use super::{NetworksError, block, comparable, ranges};
 
     fn range(text: &str) -> Result<[String; 2], NetworksError> {
         ranges(&[text.to_owned()]).map(|mut all| all.remove(0))
@@ -118,9 +118,9 @@ mod tests {
             ("2001:db8::1", "2001:db8::1/128"),
             ("::ffff:192.0.2.0/120", "192.0.2.0/24"),
         ] {
-            assert_eq!(shown(&range(typed).unwrap()), expected, "{typed}");
+            assert_eq!(block(&range(typed).unwrap()), expected, "{typed}");
         }
-        assert_eq!(shown(&["".to_owned(), "x".to_owned()]), "");
+        assert_eq!(block(&["".to_owned(), "x".to_owned()]), "");
     }
 
     #[test]

@@ -7,10 +7,10 @@ use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use sha2::{Digest as _, Sha256};
 
 /// Lifetime of a confirmation link in seconds.
-pub const CONFIRMATION_TTL: u64 = 24 * 60 * 60;
+pub const CONFIRMATION_TTL_S: u64 = 24 * 60 * 60;
 
 /// Lifetime of a password reset link in seconds.
-pub const RESET_TTL: u64 = 60 * 60;
+pub const RESET_TTL_S: u64 = 60 * 60;
 
 /// Random bytes of a token.
 pub const RANDOM_BYTES: usize = 31;

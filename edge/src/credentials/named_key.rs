@@ -117,7 +117,7 @@ impl KeyId {
     }
 
     /// Returns the id as the API shows it.
-    pub fn shown(self) -> String {
+    pub fn public_id(self) -> String {
         format!("{}{self}", Self::PREFIX)
     }
 }

@@ -10,7 +10,7 @@ use sha2::Sha256;
 pub const TOLERANCE_S: u64 = 5 * 60;
 
 /// Most signatures verified per message: two secrets in each of two rings.
-const MOST_SIGNATURES: usize = 4;
+const SIGNATURES_MAX: usize = 4;
 
 /// A message as it was received.
 #[derive(Debug, Clone, Copy)]
@@ -33,9 +33,10 @@ impl SignedMessage<'_> {
     /// Like [`Self::is_genuine`], with these MACs.
     pub fn is_genuine_under(&self, macs: &[Hmac<Sha256>], now: u64) -> bool {
         let is_now = self.timestamp.parse::<u64>().is_ok_and(|at| at.abs_diff(now) <= TOLERANCE_S);
-        let given = self.signatures.split(' ').filter_map(|text| text.strip_prefix("v1,"));
-        let mut given = given.take(MOST_SIGNATURES).filter_map(|text| STANDARD.decode(text).ok());
-        is_now && given.any(|signature| self.is_signed_by(macs, &signature))
+        let signatures = self.signatures.split(' ').filter_map(|text| text.strip_prefix("v1,"));
+        let mut signatures =
+            signatures.take(SIGNATURES_MAX).filter_map(|text| STANDARD.decode(text).ok());
+        is_now && signatures.any(|signature| self.is_signed_by(macs, &signature))
     }
 
     fn is_signed_by(&self, macs: &[Hmac<Sha256>], signature: &[u8]) -> bool {

@@ -109,7 +109,7 @@ impl Proof {
     }
 
     /// Returns the id of a named key.
-    pub const fn named(self) -> Option<KeyId> {
+    pub const fn named_key(self) -> Option<KeyId> {
         match self {
             Self::Named { id, .. } => Some(id),
             Self::Key { .. } | Self::Session { .. } => None,

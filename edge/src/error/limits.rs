@@ -28,18 +28,18 @@ impl Error {
 
     /// The list has more addresses than there are checks left today. None was checked.
     pub fn too_few_checks_left(
-        left: u32,
+        remaining: u32,
         allowance: u32,
         resets_at: DateTime<Utc>,
         retry_after: u64,
     ) -> Self {
         let error = format!(
-            "Only {left} email checks are left, fewer than the list has addresses. None of them was checked. The \
+            "Only {remaining} email checks are left, fewer than the list has addresses. None of them was checked. The \
              daily limit resets at {}.",
             resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
         );
         let error = Self::limit(LimitName::EmailCheck, error, resets_at, USED_UP);
-        Self { allowance, left, ..error.after(retry_after) }
+        Self { allowance, remaining, ..error.after(retry_after) }
     }
 
     /// The account's plan allows no more concurrent checks; `now` in Unix seconds. The check isn't

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue};
 pub const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
 pub const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
-const DAY: u64 = 24 * 60 * 60;
+const DAY_S: u64 = 24 * 60 * 60;
 
 /// Both headers of a response. They don't cover concurrency limits and shields.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,10 +17,10 @@ pub struct RateLimit {
 
 impl RateLimit {
     /// Builds a daily allowance with its remaining units; it is renewed in `seconds`.
-    pub fn daily(name: &str, allowance: i64, left: i64, seconds: u64) -> Self {
+    pub fn daily(name: &str, allowance: i64, remaining: i64, seconds: u64) -> Self {
         Self {
-            policy: format!("\"{name}\";q={allowance};w={DAY}"),
-            limit: format!("\"{name}\";r={left};t={seconds}"),
+            policy: format!("\"{name}\";q={allowance};w={DAY_S}"),
+            limit: format!("\"{name}\";r={remaining};t={seconds}"),
         }
     }
 
@@ -37,11 +37,11 @@ impl RateLimit {
     /// Returns `None` if nothing is limited. Once the first allowance is used up, the second is reported.
     fn of([first, second]: [&str; 2], ledger: &str, seconds: u64) -> Option<Self> {
         let mut numbers = ledger.split(' ').map_while(|number| number.parse::<i64>().ok());
-        let (allowance, left) = (numbers.next()?, numbers.next()?);
-        let mut headers = Self::daily(first, allowance, left, seconds);
+        let (allowance, remaining) = (numbers.next()?, numbers.next()?);
+        let mut headers = Self::daily(first, allowance, remaining, seconds);
         if let (Some(further), Some(further_left @ 1..)) = (numbers.next(), numbers.next()) {
             headers.policy = format!("{}, \"{second}\";q={further}", headers.policy);
-            if left == 0 {
+            if remaining == 0 {
                 headers.limit = format!("\"{second}\";r={further_left}");
             }
         }
@@ -73,7 +73,7 @@ mod tests {
         let headers_of =
             |ledger| RateLimit::of_checks(ledger, 7).map(|told| (told.policy, told.limit));
         let policy = r#""daily";q=100;w=86400, "welcome";q=50"#.to_owned();
-        let daily = |left| format!("\"daily\";r={left};t=7");
+        let daily = |remaining| format!("\"daily\";r={remaining};t=7");
         assert_eq!(headers_of("100 30 50 20"), Some((policy.clone(), daily(30))));
         assert_eq!(headers_of("100 0 50 20"), Some((policy, "\"welcome\";r=20".to_owned())));
         let alone = r#""daily";q=100;w=86400"#.to_owned();

@@ -117,7 +117,7 @@ pub async fn shield(app: &App, caller: Caller) -> Result<(), Error> {
     let is_admitted = app.shield.admits_account(&caller.party()).await
         && app.shield.admits_scans(&format!("all of {wider}")).await;
     if !is_admitted {
-        return Err(Error::throttled(Shield::PERIOD));
+        return Err(Error::throttled(Shield::PERIOD_S));
     }
     app.pace.turn(&wider).await
 }
@@ -183,7 +183,7 @@ pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next
         && still_good(&app, caller).is_ok()
         && let Ok(database) = app.databases.of(caller.account)
     {
-        if caller.proof.named().is_some() {
+        if caller.proof.named_key().is_some() {
             return explained(&app, database, caller, response).await;
         }
         // Only ended keys and sessions are remembered: an account closed by the operator may be

@@ -56,7 +56,7 @@ impl FromRequestParts<Arc<App>> for ClientNetwork {
         if app.shield.admits_network(&network, site.as_deref()).await {
             Ok(Self { network, site })
         } else {
-            Err(Error::throttled(Shield::PERIOD))
+            Err(Error::throttled(Shield::PERIOD_S))
         }
     }
 }

@@ -9,22 +9,24 @@ use serde::de::DeserializeOwned;
 use crate::error::Error;
 
 /// Greatest size of most request bodies, in bytes.
-pub const LIMIT: usize = 16 * 1024;
+pub const BODY_BYTES_MAX: usize = 16 * 1024;
 
 /// Greatest size, in bytes, of a body with a thousand addresses.
-pub const LIST_LIMIT: usize = 256 * 1024;
+pub const LIST_BODY_BYTES_MAX: usize = 256 * 1024;
 
 /// Greatest size, in bytes, of a body with a hundred addresses of the greatest length (RFC 5321
 /// §4.5.3.1), doubled to leave room for names.
-const SHORT_LIST_LIMIT: usize = 48 * 1024;
+const SHORT_LIST_BODY_BYTES_MAX: usize = 48 * 1024;
 
 /// Returns the greatest size, in bytes, of a body sent to this path, which may be a template.
 pub fn limit_of(path: &str) -> usize {
     match path {
-        "/v1/validate_emails" => SHORT_LIST_LIMIT,
-        "/v1/guard" => LIST_LIMIT,
-        path if path.starts_with("/v1/scans") || path.starts_with("/v1/guard/hooks/") => LIST_LIMIT,
-        _ => LIMIT,
+        "/v1/validate_emails" => SHORT_LIST_BODY_BYTES_MAX,
+        "/v1/guard" => LIST_BODY_BYTES_MAX,
+        path if path.starts_with("/v1/scans") || path.starts_with("/v1/guard/hooks/") => {
+            LIST_BODY_BYTES_MAX
+        }
+        _ => BODY_BYTES_MAX,
     }
 }
 

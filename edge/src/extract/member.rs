@@ -72,7 +72,7 @@ impl Member {
         let turn = client.comparing_turn(app, &attempt, password).await?;
         if password::verify(turn, password, &self.account.password_hash)? == PasswordCheck::Wrong {
             let (database, id) = (app.databases.of(self.account.id)?, Some(self.account.id));
-            security_events::note_failure(database, id, FailedAttempt::Password, &context.deed())
+            security_events::note_failure(database, id, FailedAttempt::Password, &context.event())
                 .await?;
             return Err(Error::wrong_password());
         }

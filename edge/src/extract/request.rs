@@ -16,7 +16,7 @@ use crate::{
     cf::{clock, deferred::Deferred},
     credentials::{idempotency::Idempotent, session::PresentedSession},
     error::Error,
-    mail::Deed,
+    mail::AccountEvent,
 };
 
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -38,10 +38,10 @@ pub struct RequestContext {
 
 impl RequestContext {
     /// Returns the time and place of this request for an email about it.
-    pub fn deed(&self) -> Deed {
+    pub fn event(&self) -> AccountEvent {
         let at = i64::try_from(clock::now()).unwrap_or_default();
         let Device { browser, country } = self.device.clone();
-        Deed { at, browser, country }
+        AccountEvent { at, browser, country }
     }
 
     /// Returns the request with its `Idempotency-Key`, if it has one. `request` is the content that
@@ -65,7 +65,7 @@ impl RequestContext {
 
     /// Sends the account's notices after the response.
     pub fn notify(&self, app: &Arc<App>, account: AccountId) {
-        notices::soon(app, &self.deferred, account, self.deed());
+        notices::soon(app, &self.deferred, account, self.event());
     }
 }
 

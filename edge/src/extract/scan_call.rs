@@ -33,7 +33,7 @@ impl FromRequestParts<Arc<App>> for ScanCall {
         still_good(app, caller)?;
         let party = caller.wider_party();
         if !app.shield.admits_scans(&party).await {
-            return Err(Error::throttled(Shield::PERIOD));
+            return Err(Error::throttled(Shield::PERIOD_S));
         }
         app.pace.turn(&party).await?;
         let path = RawPathParams::from_request_parts(parts, app).await;

@@ -83,7 +83,7 @@ impl<'a> SecondFactor<'a> {
     /// Counts a wrong code and returns the error for it.
     async fn wrong(&self, app: &Arc<App>, context: &RequestContext) -> Result<Error, Error> {
         let database = app.databases.of(self.account.id)?;
-        two_factor::count_wrong_code(database, self.account.id, &context.deed()).await?;
+        two_factor::count_wrong_code(database, self.account.id, &context.event()).await?;
         context.notify(app, self.account.id);
         Ok(Error::totp_invalid(self.status))
     }

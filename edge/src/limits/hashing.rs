@@ -16,7 +16,7 @@ const BURST: u64 = 10;
 /// beside an office.
 const SITE_SHARE: u64 = 2;
 /// Longest wait of a request in the common queue, in milliseconds.
-const PATIENCE: u64 = 10_000;
+const PATIENCE_MS: u64 = 10_000;
 
 /// The queue of this isolate's hashes.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub struct HashingTurns {
     /// Time of the next hash, in milliseconds of the Worker's clock.
     next: Mutex<u64>,
     /// Number of hashes permitted so far.
-    taken: AtomicU64,
+    permitted_hashes: AtomicU64,
     sites: Pace,
 }
 
@@ -34,7 +34,7 @@ impl HashingTurns {
     pub fn new(per_minute: u64) -> Self {
         let every = 60_000 / per_minute.max(1);
         let sites = Pace::new(every.saturating_mul(SITE_SHARE), BURST);
-        Self { every, next: Mutex::default(), taken: AtomicU64::new(0), sites }
+        Self { every, next: Mutex::default(), permitted_hashes: AtomicU64::new(0), sites }
     }
 
     /// Waits until this site may hash a password.
@@ -44,23 +44,23 @@ impl HashingTurns {
     pub async fn turn(&self, site: &str) -> Result<Turn, Error> {
         self.sites.turn(site).await?;
         let refused = || Error::unavailable("too many passwords to hash");
-        let begun = clock::now_ms();
-        let mut wait = self.wait(begun).ok_or_else(refused)?;
+        let started_at = clock::now_ms();
+        let mut wait = self.wait(started_at).ok_or_else(refused)?;
         while wait > 0 {
-            let before = self.taken.load(Ordering::Relaxed);
+            let before = self.permitted_hashes.load(Ordering::Relaxed);
             pause(wait).await;
-            if before == self.taken.load(Ordering::Relaxed) {
+            if before == self.permitted_hashes.load(Ordering::Relaxed) {
                 break;
             }
             // Other passwords were hashed in the meantime. On a slow machine a hash takes longer
             // than the interval, and then all waiting requests would wake together: each waits for
             // a further pause first.
             wait = self.every / 2;
-            if clock::now_ms().saturating_sub(begun) > 2 * PATIENCE {
+            if clock::now_ms().saturating_sub(started_at) > 2 * PATIENCE_MS {
                 return Err(refused());
             }
         }
-        self.taken.fetch_add(1, Ordering::Relaxed);
+        self.permitted_hashes.fetch_add(1, Ordering::Relaxed);
         Ok(Turn::granted())
     }
 
@@ -69,7 +69,7 @@ impl HashingTurns {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let at = now.max(*next);
         let wait = at.saturating_sub(now);
-        if wait > PATIENCE {
+        if wait > PATIENCE_MS {
             return None;
         }
         *next = at.saturating_add(self.every);

@@ -11,7 +11,7 @@ use std::{
 use crate::{cf::clock, error::Error};
 
 /// Longest wait of a request, in milliseconds.
-const PATIENCE: u64 = 5_000;
+const PATIENCE_MS: u64 = 5_000;
 
 /// Leaky buckets, one for each party.
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Pace {
     /// # Errors [`Error::throttled`] when too many of the party's requests are waiting.
     pub async fn turn(&self, party: &str) -> Result<(), Error> {
         let wait = self.wait(party, clock::now_ms());
-        pause(wait.ok_or_else(|| Error::throttled(PATIENCE / 1000))?).await;
+        pause(wait.ok_or_else(|| Error::throttled(PATIENCE_MS / 1000))?).await;
         Ok(())
     }
 
@@ -47,7 +47,7 @@ impl Pace {
         let drained = all.get(party).copied().unwrap_or(now).saturating_add(self.interval);
         let free = self.burst.saturating_mul(self.interval);
         let wait = drained.saturating_sub(now.saturating_add(free));
-        if wait > PATIENCE {
+        if wait > PATIENCE_MS {
             return None;
         }
         all.insert(party.to_owned(), drained);

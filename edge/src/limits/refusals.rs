@@ -22,20 +22,20 @@ pub enum Refusal {
     /// together.
     UsedUp { by_charges: bool, allowance: u32 },
     /// Fewer units are left than a list has addresses.
-    TooFewLeft { left: u32, allowance: u32 },
+    TooFewLeft { remaining: u32, allowance: u32 },
     /// The plan allows no more concurrent checks.
     TooManyInFlight,
 }
 
 /// Largest number of remembered callers; about 100 bytes each. When there are more, all are
 /// forgotten and learnt again.
-const MOST: usize = 10_000;
+const CALLERS_MAX: usize = 10_000;
 /// Seconds for which a rejected network is remembered: each rejection costs two trips to the
 /// database.
-const NETWORK: u64 = 10;
+const NETWORK_S: u64 = 10;
 /// Seconds for which an exhausted allowance is remembered. The operator may grant more in the
 /// meantime.
-const USED_UP: u64 = 10;
+const USED_UP_S: u64 = 10;
 
 /// Time in Unix seconds until which each caller is rejected without a query.
 #[derive(Debug, Default)]
@@ -57,9 +57,9 @@ impl Refusals {
     pub fn learn(&self, caller: Caller, refusal: Refusal, now: u64) {
         let until = match refusal {
             Refusal::Dead => u64::MAX,
-            Refusal::Network => now.saturating_add(NETWORK),
+            Refusal::Network => now.saturating_add(NETWORK_S),
             Refusal::UsedUp { by_charges: true, .. } => {
-                now.saturating_add(USED_UP.min(quota::seconds_to_reset(now)))
+                now.saturating_add(USED_UP_S.min(quota::seconds_to_reset(now)))
             }
             Refusal::Unauthorised
             | Refusal::UsedUp { .. }
@@ -67,7 +67,7 @@ impl Refusals {
             | Refusal::TooManyInFlight => return,
         };
         let mut all = self.lock();
-        if all.len() >= MOST {
+        if all.len() >= CALLERS_MAX {
             all.clear();
         }
         let caller = if refusal == Refusal::Network { caller } else { caller.anywhere() };
@@ -82,7 +82,7 @@ impl Refusals {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, Refusal, Refusals};
+    use super::{CALLERS_MAX, Refusal, Refusals};
     use crate::{
         account::AccountId,
         credentials::{
@@ -147,7 +147,7 @@ mod tests {
         for refusal in [
             Refusal::Unauthorised,
             Refusal::UsedUp { by_charges: false, allowance: 1 },
-            Refusal::TooFewLeft { left: 1, allowance: 100 },
+            Refusal::TooFewLeft { remaining: 1, allowance: 100 },
             Refusal::TooManyInFlight,
         ] {
             refusals.learn(caller(1), refusal, NOON);
@@ -158,7 +158,7 @@ mod tests {
     #[test]
     fn the_memory_is_bounded() {
         let refusals = Refusals::default();
-        for id in 0..=u64::try_from(MOST).unwrap() {
+        for id in 0..=u64::try_from(CALLERS_MAX).unwrap() {
             refusals.learn(caller(id), Refusal::Dead, NOON);
         }
         assert_eq!(refusals.lock().len(), 1);

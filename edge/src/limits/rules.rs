@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use crate::account::AccountId;
 
 /// Seconds in a day.
-const DAY: u64 = 24 * 60 * 60;
+const DAY_S: u64 = 24 * 60 * 60;
 
 /// Limit on the attempts under one key, as a leaky bucket.
 #[derive(Debug, Clone, Copy)]
@@ -22,11 +22,11 @@ impl Rule {
     /// B9).
     pub fn per_day(attempts: u64) -> Self {
         let attempts = attempts.max(1);
-        Self { burst: (attempts / 2).max(1), interval: (DAY / attempts).max(1) }
+        Self { burst: (attempts / 2).max(1), interval: (DAY_S / attempts).max(1) }
     }
 
     /// Allows one attempt a day.
-    pub const DAILY: Self = Self { burst: 1, interval: DAY };
+    pub const DAILY: Self = Self { burst: 1, interval: DAY_S };
 
     /// Returns the bucket's capacity without its reserve, which is a third.
     pub const fn unreserved(self) -> u64 {

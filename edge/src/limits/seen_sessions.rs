@@ -10,13 +10,13 @@ use crate::credentials::session::SessionId;
 
 /// Largest number of remembered sessions; about 50 bytes each. When there are more, all are
 /// forgotten: recording a use twice costs a statement that writes nothing.
-const MOST: usize = 10_000;
+const SESSIONS_MAX: usize = 10_000;
 /// Seconds between two records of a session's use by one isolate. All isolates together write once
 /// in ten minutes, so a session's last use is recorded at most a quarter of an hour late.
-const PAUSE: u64 = 5 * 60;
+const PAUSE_S: u64 = 5 * 60;
 /// Age in seconds up to which a session's use needn't be recorded, because its start counts as a
 /// use.
-const YOUNG: u64 = 10 * 60;
+const YOUNG_S: u64 = 10 * 60;
 
 /// Time of each session's last record, in Unix seconds.
 #[derive(Debug, Default)]
@@ -26,14 +26,14 @@ impl SeenSessions {
     /// Returns whether the use of a session that began at `issued_at` should be recorded at `now`
     /// (both in Unix seconds). The caller then records it; the next record is due after the pause.
     pub fn is_due(&self, session: SessionId, issued_at: u64, now: u64) -> bool {
-        if now < issued_at.saturating_add(YOUNG) {
+        if now < issued_at.saturating_add(YOUNG_S) {
             return false;
         }
         let mut all = self.lock();
-        if all.get(&session).is_some_and(|noted| now < noted.saturating_add(PAUSE)) {
+        if all.get(&session).is_some_and(|noted| now < noted.saturating_add(PAUSE_S)) {
             return false;
         }
-        if all.len() >= MOST {
+        if all.len() >= SESSIONS_MAX {
             all.clear();
         }
         all.insert(session, now);
@@ -53,7 +53,7 @@ impl SeenSessions {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, PAUSE, SeenSessions};
+    use super::{PAUSE_S, SESSIONS_MAX, SeenSessions};
     use crate::credentials::session::SessionId;
 
     fn session(number: u16) -> SessionId {
@@ -67,18 +67,18 @@ mod tests {
         let sessions = SeenSessions::default();
         assert!(!sessions.is_due(session(1), 401, 1_000));
         assert!(sessions.is_due(session(1), 400, 1_000));
-        assert!(!sessions.is_due(session(1), 0, 1_000 + PAUSE - 1));
+        assert!(!sessions.is_due(session(1), 0, 1_000 + PAUSE_S - 1));
         assert!(sessions.is_due(session(2), 0, 1_000));
-        assert!(sessions.is_due(session(1), 0, 1_000 + PAUSE));
-        assert!(!sessions.is_due(session(1), 0, 1_000 + PAUSE));
+        assert!(sessions.is_due(session(1), 0, 1_000 + PAUSE_S));
+        assert!(!sessions.is_due(session(1), 0, 1_000 + PAUSE_S));
         sessions.forget(session(1));
-        assert!(sessions.is_due(session(1), 0, 1_000 + PAUSE));
+        assert!(sessions.is_due(session(1), 0, 1_000 + PAUSE_S));
     }
 
     #[test]
     fn the_memory_is_bounded() {
         let sessions = SeenSessions::default();
-        for number in 0..=u16::try_from(MOST).unwrap() {
+        for number in 0..=u16::try_from(SESSIONS_MAX).unwrap() {
             assert!(sessions.is_due(session(number), 0, 1_000));
         }
         assert_eq!(sessions.lock().len(), 1);

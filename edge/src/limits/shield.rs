@@ -16,9 +16,9 @@ pub struct Shield {
 
 impl Shield {
     /// Length of a period in seconds, as in wrangler.toml.
-    pub const PERIOD: u64 = 60;
+    pub const PERIOD_S: u64 = 60;
     /// Length of a period for checks, in seconds.
-    pub const PERIOD_OF_CHECKS: u64 = 10;
+    pub const CHECK_PERIOD_S: u64 = 10;
 
     /// Finds the rate limit bindings by name with `limiter`.
     ///

@@ -20,7 +20,7 @@ use crate::{
 /// `?1` key, `?2` attempt, `?3` now, `?4` capacity in attempts, `?5` seconds until one drains, `?6`
 /// key that must have admitted this attempt before, or `''`; `?7` key of the party for the reserve,
 /// or `''`, and `?8` capacity for a party that has already used an attempt.
-const ADMIT: &str = "
+const UPSERT_THROTTLE: &str = "
     INSERT INTO throttles (key, drained_at, last_attempt)
     SELECT ?1, ?3 + ?5, ?2
     WHERE ?6 = '' OR EXISTS (SELECT 1 FROM throttles WHERE key = ?6 AND last_attempt = ?2)
@@ -70,7 +70,7 @@ fn admission<'a>(
         gate.reserve.as_ref().map(|reserve| reserve.key.as_str()).unwrap_or_default().into(),
         gate.rule.unreserved().into(),
     ];
-    (ADMIT, params)
+    (UPSERT_THROTTLE, params)
 }
 
 /// Counts the attempt named `attempt` at each gate in turn. A gate counts it only if all earlier

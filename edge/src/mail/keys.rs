@@ -1,6 +1,6 @@
 //! The email about keys and passkeys that wait for their owner's confirmation.
 
-use super::{Deed, Mail, Paragraph, shown};
+use super::{AccountEvent, Mail, Paragraph, shown};
 
 /// A suspended key or passkey, in the email to its owner.
 #[derive(Debug)]
@@ -19,15 +19,15 @@ pub fn keys_suspended(
     portal_url: &str,
     name: &str,
     keys: &[SuspendedKey],
-    last: Option<&Deed>,
+    last: Option<&AccountEvent>,
 ) -> Mail {
     let rows = keys.iter().map(|key| {
-        let (deed, at) = match key.replaced_at {
+        let (event, at) = match key.replaced_at {
             0 => ("made", key.created_at),
             at => ("replaced", at),
         };
         let at = shown(at).unwrap_or_default();
-        (if key.is_passkey { "Passkey" } else { "Key" }, format!("{}, {deed} {at}", key.name))
+        (if key.is_passkey { "Passkey" } else { "Key" }, format!("{}, {event} {at}", key.name))
     });
     let has = |is_passkey| keys.iter().any(|key| key.is_passkey == is_passkey);
     let (subject, text, label, page) = match (has(false), has(true)) {
@@ -56,7 +56,7 @@ pub fn keys_suspended(
     let mail =
         Mail::new(subject, portal_url, name).text(text).paragraph(Paragraph::Facts(rows.collect()));
     let mail = match last {
-        Some(deed) => mail.paragraph(deed.facts()),
+        Some(event) => mail.paragraph(event.facts()),
         None => mail,
     };
     let rest = match (has(false), has(true)) {

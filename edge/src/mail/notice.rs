@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{Deed, Mail, shown};
+use super::{AccountEvent, Mail, shown};
 
 /// Event that an account's owner is notified of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -63,7 +63,7 @@ impl Notice {
 
     /// Builds the email for it, to the account's owner by `name`. It may be an hour late and cover several events of
     /// its kind; `last` is the latest, if known.
-    pub fn mail(self, portal_url: &str, name: &str, last: Option<&Deed>) -> Mail {
+    pub fn mail(self, portal_url: &str, name: &str, last: Option<&AccountEvent>) -> Mail {
         let (subject, text) = match self {
             Self::PasswordChanged => (
                 "Your password has been changed",
@@ -174,7 +174,7 @@ impl Notice {
         };
         let mail = Mail::new(subject, portal_url, name).text(text);
         let mail = match last {
-            Some(deed) => mail.paragraph(deed.facts()),
+            Some(event) => mail.paragraph(event.facts()),
             None => mail,
         };
         match self {

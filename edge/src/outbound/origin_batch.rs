@@ -25,9 +25,9 @@ pub const UNHURRIED_MS: u64 = 75_000;
 /// Milliseconds that an origin has less than we do, to allow for the transfer of its last lines.
 const ON_THE_WAY_MS: u64 = 1_000;
 /// Least seconds until an unchecked address is tried again.
-const RETRY_AFTER: u32 = 30;
+const RETRY_AFTER_S: u32 = 30;
 /// Longest line in bytes: details take a few hundred.
-const MAX_LINE: usize = 64 * 1024;
+const LINE_BYTES_MAX: usize = 64 * 1024;
 
 /// Result for one address.
 #[derive(Debug, Clone)]
@@ -125,7 +125,7 @@ impl Origins {
                 break;
             }
         }
-        let missing = BatchItem::NotAsked(RETRY_AFTER);
+        let missing = BatchItem::NotAsked(RETRY_AFTER_S);
         Ok(outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(|| missing.clone())).collect())
     }
 
@@ -155,8 +155,8 @@ impl Origins {
                 },
                 503 => {
                     let after = reply.header("Retry-After").and_then(|text| text.parse().ok());
-                    let after = after.unwrap_or(RETRY_AFTER);
-                    BatchAnswer::Busy(after.max(RETRY_AFTER))
+                    let after = after.unwrap_or(RETRY_AFTER_S);
+                    BatchAnswer::Busy(after.max(RETRY_AFTER_S))
                 }
                 _ => BatchAnswer::Failed,
             }
@@ -243,7 +243,7 @@ async fn lines(
             let Ok(line) = serde_json::from_slice::<BatchLine>(line) else { continue };
             let Some(index) = line.index else { return lines };
             let not_asked = line.not_asked_retry_after;
-            let not_asked = not_asked.map(|after| BatchItem::NotAsked(after.max(RETRY_AFTER)));
+            let not_asked = not_asked.map(|after| BatchItem::NotAsked(after.max(RETRY_AFTER_S)));
             let outcome = line.verdict.map(BatchItem::Verdict).or(not_asked);
             if let Some(outcome) = outcome {
                 heard(index, &outcome);
@@ -251,7 +251,7 @@ async fn lines(
             }
         }
         rest.drain(..start);
-        if rest.len() > MAX_LINE {
+        if rest.len() > LINE_BYTES_MAX {
             break;
         }
     }

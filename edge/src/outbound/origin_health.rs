@@ -25,7 +25,7 @@ const LOST_MS: u64 = 1_500;
 /// Batches that may wait for one origin's first byte at the same time. The platform lets an
 /// invocation wait for six responses: two hanging origins leave room for a third, and for health
 /// checks.
-const BATCHES_UNHEARD: u32 = 2;
+const SILENT_BATCHES_MAX: u32 = 2;
 
 /// State of each origin, by its URL.
 #[derive(Debug, Default)]
@@ -96,7 +96,7 @@ impl OriginHealth {
     pub fn wait_with_batch<'a>(&'a self, origin: &'a str) -> Option<Unheard<'a>> {
         let mut all = self.lock();
         let health = all.entry(origin.to_owned()).or_default();
-        if health.unheard >= BATCHES_UNHEARD {
+        if health.unheard >= SILENT_BATCHES_MAX {
             return None;
         }
         health.unheard += 1;

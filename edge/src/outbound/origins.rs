@@ -122,14 +122,14 @@ impl Origins {
     pub(super) async fn unless_hung<T>(
         &self,
         origin: &str,
-        asked: impl Future<Output = Result<T, String>>,
+        request: impl Future<Output = Result<T, String>>,
     ) -> Result<T, String> {
-        let mut answer_future = pin!(asked);
+        let mut answer_future = pin!(request);
         let mut wait = SLOW_MS;
         loop {
             let answer = clock::within(Duration::from_millis(wait), answer_future.as_mut()).await;
             if let Some(answer) = answer {
-                return self.heard(origin, answer);
+                return self.record_response(origin, answer);
             }
             wait = match self.health.next(origin, clock::now_ms()) {
                 Next::Wait => SLOW_MS,
@@ -139,7 +139,7 @@ impl Origins {
                 Next::Check => {
                     let checked = self.check_health(origin);
                     if let Some(answer) = clock::before(checked, answer_future.as_mut()).await {
-                        return self.heard(origin, answer);
+                        return self.record_response(origin, answer);
                     }
                     0
                 }
@@ -148,7 +148,7 @@ impl Origins {
     }
 
     /// Records a response as a sign of life.
-    fn heard<T>(&self, origin: &str, answer: Result<T, String>) -> Result<T, String> {
+    fn record_response<T>(&self, origin: &str, answer: Result<T, String>) -> Result<T, String> {
         if answer.is_ok() {
             self.health.answered(origin, clock::now_ms());
         }

@@ -10,7 +10,7 @@ pub enum UrlRefusal {
 }
 
 /// Greatest length in characters.
-const MOST: usize = 500;
+const URL_CHARS_MAX: usize = 500;
 
 /// Domains without public hosts: RFC 6761, 6762, 7686, 8375, 9476, and names of internal networks.
 const INSIDE: [&str; 15] = [
@@ -37,7 +37,7 @@ const INSIDE: [&str; 15] = [
 /// # Errors
 /// [`UrlRefusal`].
 pub fn check<'a>(url: &str, ours: impl IntoIterator<Item = &'a str>) -> Result<(), UrlRefusal> {
-    if url.len() > MOST {
+    if url.len() > URL_CHARS_MAX {
         return Err(UrlRefusal::Form("The webhook's URL is longer than 500 characters."));
     }
     if !url.starts_with(SCHEME) {

@@ -119,9 +119,9 @@ pub async fn delete(
 /// Emails the owner that the account was deleted. There is no retry, because the address isn't
 /// stored.
 fn tell(app: &Arc<App>, context: &RequestContext, Member { account, .. }: Member) {
-    let (app, deed) = (Arc::clone(app), context.deed());
+    let (app, event) = (Arc::clone(app), context.event());
     context.deferred.after_response(async move {
-        let mail = mail::deleted(&account.display_name, &app.config.portal_url, &deed);
+        let mail = mail::deleted(&account.display_name, &app.config.portal_url, &event);
         if let Err(error) =
             app.mailer.send(mail.to(&account.email, app.config.site.contact())).await
         {

@@ -116,7 +116,7 @@ pub async fn show(
     let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
     let database = app.databases.of(member.account.id)?;
     let Some(version) =
-        accounts::show_key(database, member.session, &right.code, &context.deed()).await?
+        accounts::show_key(database, member.session, &right.code, &context.event()).await?
     else {
         return Err(member.refused(&app, &context, &right).await?);
     };

@@ -17,7 +17,7 @@ use crate::{
     cf::{clock, log},
     credentials::{
         address_hash::AccountHash,
-        mailed_token::{CONFIRMATION_TTL, MailedToken, PresentedToken},
+        mailed_token::{CONFIRMATION_TTL_S, MailedToken, PresentedToken},
         password::{self, Password, PasswordCheck},
         random,
     },
@@ -109,7 +109,7 @@ pub async fn change(
         email: address.as_given(),
         token: &token.hash(),
         now,
-        expires_at: now.saturating_add(CONFIRMATION_TTL),
+        expires_at: now.saturating_add(CONFIRMATION_TTL_S),
     };
     let database = app.databases.of(account)?;
     if !email_changes::ask(database, member.session, &right.code, &change).await? {

@@ -34,9 +34,9 @@ pub struct ListedEvent {
 }
 
 /// Seconds for which an event is listed after it happened.
-const LISTED: u64 = 24 * 60 * 60;
+const LISTED_S: u64 = 24 * 60 * 60;
 /// Events per page.
-const PAGE: u32 = 100;
+const PAGE_ROWS: u32 = 100;
 
 /// Parses a cursor of the API: the time, a dot, and the scan. The API description has the same
 /// pattern (`openapi/completion.rs`).
@@ -66,8 +66,8 @@ pub async fn list(State(app): State<Arc<App>>, call: ScanCall) -> Result<Json<Ev
     let cursor = cursor(after).ok_or_else(|| {
         Error::invalid_query("The 'after' parameter must be the 'next' of a page of events.")
     })?;
-    let (database, since) = (app.databases.of(call.caller.account)?, call.now - LISTED);
-    let ended = scans::events(database, call.caller, &cursor, since, PAGE).await?;
+    let (database, since) = (app.databases.of(call.caller.account)?, call.now - LISTED_S);
+    let ended = scans::events(database, call.caller, &cursor, since, PAGE_ROWS).await?;
     let ended = ended.ok_or_else(|| call.caller.proof.refused())?;
     let next =
         ended.last().map(|scan| format!("{}.{}", scan.ended_at.unwrap_or_default(), scan.id));

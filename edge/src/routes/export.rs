@@ -62,7 +62,7 @@ struct OperatorAction {
 }
 
 /// Scans read per query.
-const PAGE: u32 = 500;
+const PAGE_ROWS: u32 = 500;
 
 /// Export the account's data
 ///
@@ -80,7 +80,7 @@ pub async fn export(
 ) -> Result<Json<Export>, Error> {
     let (session, now) = (member.session, clock::now());
     let database = app.databases.of(session.account)?;
-    store::security_events::note_export(database, session, &context.deed()).await?;
+    store::security_events::note_export(database, session, &context.event()).await?;
     let state = || State(Arc::clone(&app));
     let Json(account) = account::show(member).await?;
     let Json(plan) = plan::show(state(), session).await?;
@@ -121,9 +121,9 @@ async fn all_scans(app: &App, session: Session, now: u64) -> Result<Vec<Scan>, E
     // A text greater than every id: ids begin with a smaller letter.
     let (mut all, mut before) = (Vec::new(), "~".to_owned());
     loop {
-        let page = scans::list(database, session.into(), &before, PAGE).await?;
+        let page = scans::list(database, session.into(), &before, PAGE_ROWS).await?;
         let page = page.ok_or_else(Error::invalid_session)?;
-        let is_last = page.len() < PAGE as usize;
+        let is_last = page.len() < PAGE_ROWS as usize;
         if let Some(last) = page.last() {
             before.clone_from(&last.id);
         }

@@ -228,7 +228,7 @@ pub async fn update(
     session: Session,
     JsonBody(body): JsonBody<GuardSettings>,
 ) -> Result<Json<GuardPolicy>, Error> {
-    act(&app, session, OwnerAction::Change(body.change()?, context.deed())).await
+    act(&app, session, OwnerAction::Change(body.change()?, context.event())).await
 }
 
 /// Replace the guard's hook
@@ -250,7 +250,7 @@ pub async fn rotate_secret(
     session: Session,
 ) -> Result<Json<GuardPolicy>, Error> {
     let until = clock::now().saturating_add(BOTH_WORK_S);
-    act(&app, session, OwnerAction::Rotate { until, deed: context.deed() }).await
+    act(&app, session, OwnerAction::Rotate { until, event: context.event() }).await
 }
 
 #[cfg(test)]

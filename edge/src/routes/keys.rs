@@ -44,7 +44,7 @@ use crate::{
 };
 
 /// Greatest length of a name in characters.
-const NAME_MAX: usize = 60;
+const NAME_CHARS_MAX: usize = 60;
 const DAILY_LIMIT_MAX: u32 = 1_000_000_000;
 /// Latest end in Unix seconds, 2100-01-01: a later one is a mistake.
 const END_MAX: u64 = 4_102_444_800;
@@ -128,14 +128,14 @@ impl KeyDetails {
         let ranges: Vec<[String; 2]> = serde_json::from_str(&stored.networks).unwrap_or_default();
         let last_day = date_time(stored.day.saturating_mul(24 * 60 * 60));
         Self {
-            id: id.shown(),
+            id: id.public_id(),
             mode: if stored.is_test == 0 { KeyMode::Live } else { KeyMode::Test },
             rights: Rights::from_bits(stored.rights).names(),
             used_today: stored.daily_limit.map(|_| stored.used_today),
             daily_limit: stored.daily_limit,
             last_used_on: (stored.day > 0).then(|| last_day.format("%Y-%m-%d").to_string()),
             expires_at: (stored.expires_at > 0).then(|| date_time(stored.expires_at)),
-            networks: ranges.iter().map(key_networks::shown).collect(),
+            networks: ranges.iter().map(key_networks::block).collect(),
             created_at: date_time(stored.created_at),
             suspended: stored.suspended != 0,
             name: stored.name,
@@ -180,7 +180,7 @@ impl KeyRequest {
     /// Checks everything but the credentials; `now` is in Unix seconds.
     fn terms(&self, now: u64) -> Result<KeyTerms, Error> {
         let length = self.name.chars().count();
-        if !(1..=NAME_MAX).contains(&length)
+        if !(1..=NAME_CHARS_MAX).contains(&length)
             || self.name.trim().is_empty()
             || self.name.chars().any(char::is_control)
         {
@@ -455,7 +455,7 @@ pub async fn self_revoke(
         return Ok(StatusCode::NO_CONTENT);
     }
     if !app.shield.admits_account(&caller.party()).await {
-        return Err(Error::throttled(Shield::PERIOD));
+        return Err(Error::throttled(Shield::PERIOD_S));
     }
     if named_keys::end_itself(app.databases.of(caller.account)?, caller).await? {
         app.refusals.learn(caller, Refusal::Dead, clock::now());

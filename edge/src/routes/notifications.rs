@@ -181,7 +181,7 @@ pub async fn update(
 }
 
 /// Seconds for which a replaced secret keeps signing.
-const BOTH_SIGN: u64 = 24 * 60 * 60;
+const BOTH_SIGN_S: u64 = 24 * 60 * 60;
 
 /// Replace the webhook's secret
 ///
@@ -201,7 +201,7 @@ pub async fn rotate_secret(
     session: Session,
 ) -> Result<Json<Notifications>, Error> {
     let secret = random::identifier()?;
-    let until = clock::now().saturating_add(BOTH_SIGN);
+    let until = clock::now().saturating_add(BOTH_SIGN_S);
     let rotate = WebhookChange::Rotate { secret: &secret, until };
     let (settings, deliveries) = change(&app, session, &[rotate]).await?;
     if settings.url.is_none() {

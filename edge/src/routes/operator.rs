@@ -23,10 +23,10 @@ use crate::{
     },
     error::Error,
     extract::{
-        json_body::{self, LIMIT},
+        json_body::{self, BODY_BYTES_MAX},
         request::RequestContext,
     },
-    mail::Deed,
+    mail::AccountEvent,
     store::plans::{self, PlanEvent},
 };
 
@@ -37,7 +37,7 @@ pub const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 pub const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
 /// Greatest length of a `webhook-id`, which is stored.
-const ID_MAX: usize = 256;
+const ID_CHARS_MAX: usize = 256;
 
 /// Body of `POST /operator/plans`.
 #[derive(Deserialize)]
@@ -75,7 +75,7 @@ pub async fn set_plan(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Json<PlanOutcome>, Error> {
     let secrets = app.config.operator_secrets.as_ref().ok_or_else(Error::not_found)?;
-    let body = body.map_err(|_| Error::body_too_large(LIMIT))?;
+    let body = body.map_err(|_| Error::body_too_large(BODY_BYTES_MAX))?;
     let now = clock::now();
     let id = signed_id(secrets, &headers, &body, now)?;
     let order: PlanOrder = json_body::parse(&body)?;
@@ -99,7 +99,12 @@ pub async fn set_plan(
     let after = outcome.account.ok_or_else(Error::no_such_account)?;
     if outcome.is_applied {
         let at = i64::try_from(now).unwrap_or_default();
-        notices::soon(&app, &context.deferred, account, Deed { at, ..Deed::default() });
+        notices::soon(
+            &app,
+            &context.deferred,
+            account,
+            AccountEvent { at, ..AccountEvent::default() },
+        );
     }
     Ok(Json(PlanOutcome {
         reference: account_reference::of(references, account),
@@ -123,7 +128,7 @@ fn signed_id<'a>(
         return Err(Error::invalid_signature());
     };
     let message = SignedMessage { id, timestamp, signatures, body };
-    let is_fine = (1..=ID_MAX).contains(&id.len()) && message.is_genuine(secrets, now);
+    let is_fine = (1..=ID_CHARS_MAX).contains(&id.len()) && message.is_genuine(secrets, now);
     if is_fine { Ok(id) } else { Err(Error::invalid_signature()) }
 }
 

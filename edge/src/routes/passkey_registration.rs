@@ -15,7 +15,7 @@ use crate::{
     credentials::{
         passkey::{
             self, PasskeyId, RelyingParty,
-            challenge::{self, CHALLENGE_TTL, ChallengePurpose},
+            challenge::{self, CHALLENGE_TTL_S, ChallengePurpose},
             public_key::ALGORITHMS,
         },
         random,
@@ -28,9 +28,9 @@ use crate::{
 };
 
 /// Greatest length of a name in characters.
-const NAME_MAX: usize = 60;
+const NAME_CHARS_MAX: usize = 60;
 /// Milliseconds that a browser waits for the person.
-pub const TIMEOUT_MS: u64 = CHALLENGE_TTL * 1_000;
+pub const TIMEOUT_MS: u64 = CHALLENGE_TTL_S * 1_000;
 
 /// Options for `navigator.credentials.create()`, as `PublicKeyCredential.parseCreationOptionsFromJSON()` reads them.
 #[derive(Debug, Serialize, ToSchema)]
@@ -133,12 +133,12 @@ pub async fn options(
     let purpose = ChallengePurpose::Registration(member.session);
     let challenge = purpose.challenge(&app.config.session_secrets, clock::now(), random::bytes()?);
     let Member { account, .. } = member;
-    let named = !account.display_name.is_empty();
+    let has_name = !account.display_name.is_empty();
     Ok(Json(CreationOptions {
         rp: PasskeyParty { id: RelyingParty::of(&app.config.portal_url).id, name: "rcpt" },
         user: PasskeyUser {
             id: URL_SAFE_NO_PAD.encode(account.id.as_u64().to_be_bytes()),
-            display_name: if named { account.display_name } else { account.email.clone() },
+            display_name: if has_name { account.display_name } else { account.email.clone() },
             name: account.email,
         },
         challenge,
@@ -209,7 +209,7 @@ pub async fn add(
     member.unfrozen()?;
     let name = body.name.trim();
     let is_name =
-        (1..=NAME_MAX).contains(&name.chars().count()) && !name.chars().any(char::is_control);
+        (1..=NAME_CHARS_MAX).contains(&name.chars().count()) && !name.chars().any(char::is_control);
     if !is_name {
         return Err(Error::invalid_passkey(
             "The name of a passkey has 1 to 60 characters and no control characters.",

@@ -168,9 +168,11 @@ pub async fn sign_in(
     // A number without a database belongs to no account.
     let database =
         app.databases.numbered(id.database()).unwrap_or_else(|| app.databases.directory());
-    let found = passkeys::find(database, id, &passkey).await?;
-    meter::note(|party| party.account = found.as_ref().map(|(account, _)| account.id.to_string()));
-    let key = match &found {
+    let account_and_passkey = passkeys::find(database, id, &passkey).await?;
+    meter::note(|party| {
+        party.account = account_and_passkey.as_ref().map(|(account, _)| account.id.to_string())
+    });
+    let key = match &account_and_passkey {
         Some((_, stored)) => PublicKey::stored(stored.public_key.clone()),
         None => PublicKey::base_point(),
     };
@@ -180,12 +182,12 @@ pub async fn sign_in(
         }
         None => false,
     };
-    let found = found.filter(|(_, stored)| {
+    let account_and_passkey = account_and_passkey.filter(|(_, stored)| {
         let counts =
             stored.counter < assertion.counter || stored.counter == 0 && assertion.counter == 0;
         is_signed && counts && (stored.is_syncable != 0) == assertion.is_backup_eligible
     });
-    let Some((account, stored)) = found else {
+    let Some((account, stored)) = account_and_passkey else {
         note_failure(&app, &context, id);
         return Err(Error::passkey_refused());
     };
@@ -225,13 +227,14 @@ pub async fn sign_in(
 
 /// Records a failed sign-in after the response. The same work is done if there is no such account.
 fn note_failure(app: &Arc<App>, context: &RequestContext, account: AccountId) {
-    let (app, deed) = (Arc::clone(app), context.deed());
+    let (app, event) = (Arc::clone(app), context.event());
     context.deferred.after_response(async move {
         let database = app.databases.numbered(account.database());
         let database = database.unwrap_or_else(|| app.databases.directory());
         let failure = FailedAttempt::Passkey;
-        let noted = security_events::note_failure(database, Some(account), failure, &deed).await;
-        if let Err(error) = noted {
+        let recording =
+            security_events::note_failure(database, Some(account), failure, &event).await;
+        if let Err(error) = recording {
             log::failure("a failed sign-in", &error);
         }
     });

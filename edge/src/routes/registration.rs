@@ -17,7 +17,7 @@ use crate::{
     credentials::{
         address_hash::AccountHash,
         common_passwords::CommonPasswords,
-        mailed_token::{CONFIRMATION_TTL, PresentedToken},
+        mailed_token::{CONFIRMATION_TTL_S, PresentedToken},
         opt_out_token,
         password::{self, Password},
         random,
@@ -103,7 +103,7 @@ pub async fn register(
             email: address.as_given().to_owned(),
             password_hash,
             random: random::bytes()?,
-            expires_at: clock::now().saturating_add(CONFIRMATION_TTL),
+            expires_at: clock::now().saturating_add(CONFIRMATION_TTL_S),
         };
         store_and_mail(&app, &context, registration, attempt).await?;
     }

@@ -50,7 +50,7 @@ pub struct Scan {
 }
 
 /// Seconds for which results are stored after the end of a scan.
-const KEPT: u64 = 7 * 24 * 60 * 60;
+const RESULTS_TTL_S: u64 = 7 * 24 * 60 * 60;
 
 /// Returns the estimated seconds that unchecked addresses take at the pace of the last minutes, and
 /// waiting ones at our own delays. `None` while parts are missing, or before a pace is known.
@@ -79,7 +79,9 @@ impl Scan {
             retries_until: scan.latest_at.filter(|_| scan.ended_at.is_none()).map(date_time),
             created_at: date_time(scan.created_at),
             completed_at: scan.ended_at.map(date_time),
-            results_until: scan.ended_at.map(|ended| date_time(ended.saturating_add(KEPT))),
+            results_until: scan
+                .ended_at
+                .map(|ended| date_time(ended.saturating_add(RESULTS_TTL_S))),
             counts: scan.counts,
             by_verdict: scan.by_verdict,
             id: scan.id,

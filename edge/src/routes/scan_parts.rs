@@ -11,8 +11,8 @@ use crate::{
     app::App,
     background::scans::{
         LIFETIME, PART,
-        message::{MessagePlace, ScanMessage},
-        results::{Kept, to_text},
+        message::{MessagePosition, ScanMessage},
+        results::{StoredResult, to_text},
         slots::{self, Slots},
     },
     cf::clock,
@@ -92,7 +92,7 @@ pub async fn receive(
     let now = clock::now();
     let Sending { scan, number, addresses } = sending;
     let positions = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
-    let slots = slots::cut(addresses);
+    let slots = slots::split(addresses);
     let macs = macs_of(app, &sending, &slots);
     // 1
     let part = ScanPart { scan, number, positions, macs: &macs };
@@ -118,7 +118,7 @@ pub async fn receive(
     // 2
     let mut messages = Vec::new();
     for (slot, waiting) in (0_u32..).zip(&slots.slots) {
-        let place = MessagePlace {
+        let position = MessagePosition {
             account: caller.account,
             scan: scan.to_owned(),
             part: number,
@@ -126,15 +126,15 @@ pub async fn receive(
             round: 0,
             since: known.created_at,
         };
-        let message = ScanMessage::seal(&app.config.scan_secrets, place, 0, waiting)?;
+        let message = ScanMessage::seal(&app.config.scan_secrets, position, 0, waiting)?;
         messages.push(message.outgoing(0)?);
     }
     app.scan_queue.send(messages).await?;
     // 3
     let malformed = u32::try_from(slots.malformed.len()).unwrap_or(u32::MAX);
-    let no_address = |place: &u16| {
-        let text = addresses.get(usize::from(*place)).map_or("", String::as_str);
-        Kept::of_no_address(*place, text, known.details != 0)
+    let no_address = |position: &u16| {
+        let text = addresses.get(usize::from(*position)).map_or("", String::as_str);
+        StoredResult::of_no_address(*position, text, known.details != 0)
     };
     let results = to_text(&slots.malformed.iter().map(no_address).collect::<Vec<_>>());
     let (ending, now) = (random::identifier()?, clock::now());

@@ -19,7 +19,7 @@ use crate::{
     app::App,
     background::scans::{
         PART,
-        results::{COLUMNS, Kept, latest},
+        results::{COLUMNS, StoredResult, latest},
     },
     error::{Error, PlainError},
     extract::scan_call::ScanCall,
@@ -85,8 +85,8 @@ pub struct ScanEvidence {
 
 impl ScanEvidence {
     /// Returns `None` if the scan has no details.
-    fn of(kept: &Kept) -> Option<Self> {
-        let cells = kept.cells()?;
+    fn of(stored: &StoredResult) -> Option<Self> {
+        let cells = stored.cells()?;
         let cell = |name: &str| {
             let nth = COLUMNS.iter().position(|column| *column == name)?;
             cells.get(nth).filter(|cell| !cell.is_empty()).copied()
@@ -96,7 +96,7 @@ impl ScanEvidence {
         Some(Self {
             confidence: text("confidence"),
             reason: text("reason"),
-            problem: kept.problem.clone(),
+            problem: stored.problem.clone(),
             operator: text("operator"),
             smtp_code: cell("smtp_code").and_then(|cell| cell.parse().ok()),
             enhanced_code: text("enhanced_code"),
@@ -121,10 +121,10 @@ pub struct ScanResults {
 }
 
 /// Default and greatest number of results per page.
-const PAGE: u32 = 1_000;
-const MOST_PER_PAGE: u32 = 10_000;
+const PAGE_ROWS: u32 = 1_000;
+const PAGE_ROWS_MAX: u32 = 10_000;
 /// Most parts read for one page.
-const MOST_PARTS: u32 = 10;
+const PARTS_MAX: u32 = 10;
 
 /// Parameters of a request for results.
 struct Query {
@@ -141,7 +141,7 @@ impl Query {
         let after = after.map_err(|_| {
             Error::invalid_query("The 'after' parameter must be a position: a whole number from 0.")
         })?;
-        let limit = call.limit(PAGE, MOST_PER_PAGE);
+        let limit = call.limit(PAGE_ROWS, PAGE_ROWS_MAX);
         let limit = limit.ok_or_else(|| {
             Error::invalid_query("The 'limit' parameter must be a whole number from 1 to 10000.")
         })?;
@@ -201,16 +201,16 @@ fn class<C: Class>(call: &ScanCall, name: &str, mistake: &'static str) -> Result
 
 /// Returns the result of a position; `None` while there is none. When the scan has ended, its last
 /// verdict is final, and a position without one will never have any.
-fn result(position: u32, kept: Option<Kept>, state: &str) -> Option<ScanResult> {
+fn result(position: u32, stored: Option<StoredResult>, state: &str) -> Option<ScanResult> {
     let is_over = matches!(state, "completed" | "expired");
-    let shown_result =
-        kept.or_else(|| is_over.then(|| Kept::new(0, Status::FatalException, None)))?;
+    let result_to_show =
+        stored.or_else(|| is_over.then(|| StoredResult::new(0, Status::FatalException, None)))?;
     Some(ScanResult {
         position,
-        status: shown_result.status,
-        verdict: shown_result.verdict(),
-        is_final: shown_result.due.is_none() || is_over,
-        evidence: ScanEvidence::of(&shown_result),
+        status: result_to_show.status,
+        verdict: result_to_show.verdict(),
+        is_final: result_to_show.due.is_none() || is_over,
+        evidence: ScanEvidence::of(&result_to_show),
     })
 }
 
@@ -220,8 +220,8 @@ fn page(scan: &StoredScan, rows: &[ResultRow], query: &Query, last: u32) -> Scan
     for part in query.first / PART..=last {
         let of_part = rows.iter().filter(|row| row.part == part);
         let start = part * PART;
-        let places = scan.total.saturating_sub(start).min(PART) as usize;
-        let stored_results = latest(of_part.map(|row| row.results.as_str()), places);
+        let positions = scan.total.saturating_sub(start).min(PART) as usize;
+        let stored_results = latest(of_part.map(|row| row.results.as_str()), positions);
         for (position, stored) in
             (start..).zip(stored_results).skip_while(|(p, _)| *p < query.first)
         {
@@ -270,7 +270,7 @@ pub async fn read(State(app): State<Arc<App>>, call: ScanCall) -> Result<Respons
     let first = query.first / PART;
     // Reads as many parts as the page needs if every position in them has a matching result.
     let wanted = u32::try_from(query.limit).unwrap_or(PART).div_ceil(PART).saturating_add(1);
-    let parts = if query.is_filtered() { MOST_PARTS } else { wanted.min(MOST_PARTS) };
+    let parts = if query.is_filtered() { PARTS_MAX } else { wanted.min(PARTS_MAX) };
     let last = first.saturating_add(parts - 1);
     let read = scans::results(
         app.databases.of(call.caller.account)?,

@@ -31,11 +31,11 @@ async fn act(
     app: &App,
     caller: Caller,
     id: &str,
-    deed: ScanAction,
+    action: ScanAction,
     now: u64,
 ) -> Result<scans::StoredScan, Error> {
     let (database, ending) = (app.databases.of(caller.account)?, random::identifier()?);
-    found(scans::act(database, caller, id, deed, &ending, now).await?, caller)
+    found(scans::act(database, caller, id, action, &ending, now).await?, caller)
 }
 
 /// Returns `scan_` followed by the time in milliseconds and 64 random bits, in hexadecimal, so that
@@ -142,8 +142,8 @@ pub struct ScanPage {
 }
 
 /// Default and greatest number of scans per page.
-const PAGE: u32 = 20;
-const MOST_PER_PAGE: u32 = 100;
+const PAGE_ROWS: u32 = 20;
+const PAGE_ROWS_MAX: u32 = 100;
 
 /// List scans
 ///
@@ -161,7 +161,7 @@ const MOST_PER_PAGE: u32 = 100;
     security(("ApiKey" = []), ("Session" = [])),
 )]
 pub async fn list(State(app): State<Arc<App>>, call: ScanCall) -> Result<Json<ScanPage>, Error> {
-    let limit = call.limit(PAGE, MOST_PER_PAGE);
+    let limit = call.limit(PAGE_ROWS, PAGE_ROWS_MAX);
     let limit = limit.ok_or_else(|| {
         Error::invalid_query("The 'limit' parameter must be a whole number from 1 to 100.")
     })?;

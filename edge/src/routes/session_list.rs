@@ -103,7 +103,7 @@ pub async fn end(
     // first.
     let id = SessionId::parse(&id).unwrap_or(SessionId::from_random([0; 16]));
     let database = app.databases.of(session.account)?;
-    match sessions::end_one(database, session, id, &context.deed()).await? {
+    match sessions::end_one(database, session, id, &context.event()).await? {
         Ended::Done => Ok(StatusCode::NO_CONTENT),
         Ended::NoSuchSession => Err(Error::no_such_session()),
         Ended::Unauthorised => Err(Error::invalid_session()),

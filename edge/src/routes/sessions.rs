@@ -167,18 +167,18 @@ fn note_failure(
     app: &Arc<App>,
     context: &RequestContext,
     address_hash: &AccountHash,
-    named: Option<AccountId>,
+    account_id: Option<AccountId>,
 ) {
-    let (app, hash, deed) = (Arc::clone(app), address_hash.clone(), context.deed());
+    let (app, hash, event) = (Arc::clone(app), address_hash.clone(), context.event());
     context.deferred.after_response(async move {
-        let noted = async {
-            let database = match named {
+        let recording = async {
+            let database = match account_id {
                 Some(account) => app.databases.of(account)?,
                 None => app.databases.pretended(&hash),
             };
-            security_events::note_failure(database, named, FailedAttempt::SignIn, &deed).await
+            security_events::note_failure(database, account_id, FailedAttempt::SignIn, &event).await
         };
-        if let Err(error) = noted.await {
+        if let Err(error) = recording.await {
             log::failure("a failed sign-in", &error);
         }
     });
@@ -232,7 +232,7 @@ pub async fn sign_out_everywhere(
     session: Session,
 ) -> Result<StatusCode, Error> {
     let database = app.databases.of(session.account)?;
-    let has_ended = store::sessions::end_all(database, session, &context.deed()).await?;
+    let has_ended = store::sessions::end_all(database, session, &context.event()).await?;
     context.notify(&app, session.account);
     ended(has_ended)
 }

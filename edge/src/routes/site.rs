@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Milliseconds for which an isolate caches the plans; clients may cache the response as long.
-const KNOWN_MS: u64 = 300_000;
+const PLANS_TTL_MS: u64 = 300_000;
 const CACHE_CONTROL: &str = "public, max-age=300";
 
 /// Response of `GET /site`.
@@ -106,7 +106,7 @@ pub async fn site(
 }
 
 async fn known_plans(app: &App) -> Result<Arc<[PlanSizes]>, Error> {
-    if let Some(plans) = app.plans.get(clock::now_ms(), KNOWN_MS) {
+    if let Some(plans) = app.plans.get(clock::now_ms(), PLANS_TTL_MS) {
         return Ok(plans);
     }
     let plans: Arc<[PlanSizes]> = plans::all(app.databases.directory()).await?.into();

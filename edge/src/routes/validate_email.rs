@@ -269,14 +269,14 @@ pub(super) async fn remember(
     key: String,
     ttl: u64,
     seen_before: Option<u64>,
-    kept: impl FnOnce(u64) -> CachedVerdict,
+    cached_verdict: impl FnOnce(u64) -> CachedVerdict,
 ) {
     let now = clock::now();
     let ttl = ttl.saturating_sub(seen_before.unwrap_or_default());
     if ttl == 0 {
         return;
     }
-    let verdict = kept(now.saturating_add(ttl));
+    let verdict = cached_verdict(now.saturating_add(ttl));
     app.verdicts.put_here(&key, &verdict, now).await;
     if seen_before.is_none() {
         return;

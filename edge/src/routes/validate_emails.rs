@@ -83,7 +83,7 @@ impl IntoResponse for ListResult {
             rate_limit.insert(response.headers_mut());
         }
         if is_pending {
-            let seconds = HeaderValue::from(deadline::RETRY_AFTER);
+            let seconds = HeaderValue::from(deadline::RETRY_AFTER_S);
             response.headers_mut().insert(header::RETRY_AFTER, seconds);
         }
         let outcome = Outcome(if is_pending { "pending" } else { "list" });
@@ -218,11 +218,11 @@ async fn check_sandbox(
     sandbox::admit(app, caller, list.units()).await?;
     sandbox::demand(list.distinct().iter().map(|one| &one.address))?;
     let (answers, until) = (Answers::none_of(&list), clock::now_ms().saturating_add(BUDGET_MS));
-    let asks = list.distinct().iter().enumerate().map(async |(place, one)| {
+    let asks = list.distinct().iter().enumerate().map(async |(position, one)| {
         let verdict =
             sandbox::ask(app, context, caller, &one.address, request.details, until).await;
         if let Ok(verdict) = verdict {
-            answers.set(place, ListAnswer::Now(Box::new(verdict)));
+            answers.set(position, ListAnswer::Now(Box::new(verdict)));
         }
     });
     let patience = Duration::from_millis(request.deadline_ms.unwrap_or(BUDGET_MS));
@@ -295,18 +295,18 @@ async fn find_out(
     }
     let unknown: Vec<(usize, Address)> = answers.missing_of(list);
     if !unknown.is_empty() {
-        let (places, addresses): (Vec<usize>, Vec<Address>) = unknown.into_iter().unzip();
+        let (positions, addresses): (Vec<usize>, Vec<Address>) = unknown.into_iter().unzip();
         let heard = |index: usize, item: &BatchItem| {
-            if let Some(place) = places.get(index) {
-                answers.set(*place, ListAnswer::of(item));
+            if let Some(position) = positions.get(index) {
+                answers.set(*position, ListAnswer::of(item));
             }
         };
         let (details, request_id) = (list.details(), context.id.as_str());
         let urgent = true;
         let call = BatchCall { details, request_id, tenant, urgent, deadline, heard: &heard };
         let items = app.origins.probe_batch(&addresses, call).await?;
-        for (place, item) in places.iter().zip(&items) {
-            answers.set(*place, ListAnswer::of(item));
+        for (position, item) in positions.iter().zip(&items) {
+            answers.set(*position, ListAnswer::of(item));
         }
     }
     let is_empty = list.counted(answers) == 0 && answers.has_no_verdict();

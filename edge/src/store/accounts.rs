@@ -24,7 +24,7 @@ use crate::{
     },
     error::Error,
     limits::quota::Day,
-    mail::Deed,
+    mail::AccountEvent,
 };
 
 /// A row of `accounts` without the ledger's columns.
@@ -53,7 +53,7 @@ pub struct StoredAccount {
     pub recovery_due_at: Option<i64>,
 }
 
-const READ: &str = concat!(
+const SELECT_ACCOUNT: &str = concat!(
     "SELECT id, email, display_name, ",
     IN_FORCE,
     " AS plan, state, password_hash, key_version,
@@ -64,7 +64,7 @@ const READ: &str = concat!(
 );
 
 // No-op if two instances, one of which hasn't yet loaded a new secret, have created two rows.
-const REKEY: [&str; 2] = [
+const UPDATE_ADDRESS_HASHES: [&str; 2] = [
     "UPDATE OR IGNORE accounts SET address_hash = ?1 WHERE address_hash = ?2",
     "UPDATE OR IGNORE tombstones SET address_hash = ?1 WHERE address_hash = ?2",
 ];
@@ -74,27 +74,27 @@ const REKEY: [&str; 2] = [
 pub(super) fn rekey(hash: &AccountHash) -> impl Iterator<Item = Statement<'_>> {
     let others = hash.other().into_iter();
     others.flat_map(|other| {
-        REKEY.map(|statement| (statement, vec![hash.as_str().into(), other.into()]))
+        UPDATE_ADDRESS_HASHES.map(|statement| (statement, vec![hash.as_str().into(), other.into()]))
     })
 }
 
 /// `?1` account.
-pub(super) const BY_ID: &str = concat!(READ, "id = ?1 AND deleted_at IS NULL");
+pub(super) const SELECT_BY_ID: &str = concat!(SELECT_ACCOUNT, "id = ?1 AND deleted_at IS NULL");
 
 /// Returns the account in the directory's row for an address. If there is no row, the same work is done.
 pub async fn of_address(
     database: &Database,
     hash: &AccountHash,
-    named: Option<AccountId>,
+    id_in_directory: Option<AccountId>,
 ) -> Result<Option<StoredAccount>, Error> {
-    let id = named.map(|id| id.to_string()).unwrap_or_default();
+    let id = id_in_directory.map(|id| id.to_string()).unwrap_or_default();
     let mut statements = Vec::from_iter(rekey(hash));
     let index = statements.len();
-    statements.push((BY_ID, vec![(&id).into()]));
+    statements.push((SELECT_BY_ID, vec![(&id).into()]));
     database.batch(&statements).await?.first(index)
 }
 
-const BY_SESSION: &str = concat!(READ, IN_SESSION);
+const SELECT_BY_SESSION: &str = concat!(SELECT_ACCOUNT, IN_SESSION);
 
 /// Returns the account of this session; `None` if the session has ended.
 pub async fn by_session(
@@ -102,12 +102,12 @@ pub async fn by_session(
     session: Session,
 ) -> Result<Option<StoredAccount>, Error> {
     let (id, session) = session.texts();
-    database.first((BY_SESSION, vec![(&id).into(), (&session).into()])).await
+    database.first((SELECT_BY_SESSION, vec![(&id).into(), (&session).into()])).await
 }
 
-const KEY_ENDED: &str = "SELECT 1 AS ended WHERE NOT EXISTS (
+const SELECT_KEY_ENDED: &str = "SELECT 1 AS ended WHERE NOT EXISTS (
     SELECT 1 FROM accounts WHERE id = ?1 AND key_version <= ?2)";
-const SESSION_ENDED: &str = concat!(
+const SELECT_SESSION_ENDED: &str = concat!(
     "SELECT 1 AS ended WHERE NOT EXISTS (
     SELECT 1 FROM sessions s WHERE s.account_id = ?1 AND s.id = ?2 AND ",
     IS_IN_USE,
@@ -119,19 +119,19 @@ pub async fn has_ended(database: &Database, caller: Caller) -> Result<bool, Erro
     let account = caller.account.to_string();
     match caller.proof {
         Proof::Key { version } => {
-            database.any((KEY_ENDED, vec![(&account).into(), version.into()])).await
+            database.any((SELECT_KEY_ENDED, vec![(&account).into(), version.into()])).await
         }
         Proof::Named { .. } => {
             Ok(named_keys::refusal(database, caller).await? == KeyRefusal::Ended)
         }
         Proof::Session { id } => {
             let id = id.to_string();
-            database.any((SESSION_ENDED, vec![(&account).into(), (&id).into()])).await
+            database.any((SELECT_SESSION_ENDED, vec![(&account).into(), (&id).into()])).await
         }
     }
 }
 
-const BY_RESET_TOKEN: &str = concat!(READ, BY_RESET_LINK);
+const SELECT_BY_RESET_TOKEN: &str = concat!(SELECT_ACCOUNT, BY_RESET_LINK);
 
 /// Returns the account of a reset link. The link isn't consumed.
 pub async fn by_reset_token(
@@ -139,10 +139,10 @@ pub async fn by_reset_token(
     token: &TokenHash,
     now: u64,
 ) -> Result<Option<StoredAccount>, Error> {
-    database.first((BY_RESET_TOKEN, vec![token.as_str().into(), now.into()])).await
+    database.first((SELECT_BY_RESET_TOKEN, vec![token.as_str().into(), now.into()])).await
 }
 
-const ROTATE_KEY: &str = concat!(
+const UPDATE_KEY_VERSION: &str = concat!(
     "UPDATE accounts SET key_version = key_version + 1, key_day = 0
      WHERE key_active = 1 AND ",
     code_holds!("?3", "?4"),
@@ -151,7 +151,7 @@ const ROTATE_KEY: &str = concat!(
     " RETURNING key_version"
 );
 
-const KEY_REPLACED: &str =
+const INSERT_KEY_REPLACED_NOTICE: &str =
     notice!("key_replaced", "key_active = 1 AND ", code_holds!("?3", "?4"), " AND ", IN_SESSION);
 
 #[derive(Deserialize)]
@@ -168,20 +168,21 @@ pub async fn rotate_key(
 ) -> Result<Option<u32>, Error> {
     let (id, session) = session.texts();
     let params = [vec![(&id).into(), (&session).into()], code.params()].concat();
-    let mut statements = vec![(KEY_REPLACED, params.clone()), (ROTATE_KEY, params)];
+    let mut statements =
+        vec![(INSERT_KEY_REPLACED_NOTICE, params.clone()), (UPDATE_KEY_VERSION, params)];
     statements.append(&mut code.used_up(&id, &session));
     let rows = database.batch(&statements).await?;
     Ok(rows.first::<KeyVersion>(1)?.map(|row| row.key_version))
 }
 
-const SHOW_KEY: &str = concat!(
+const SELECT_KEY_VERSION: &str = concat!(
     "SELECT key_version FROM accounts WHERE key_active = 1 AND ",
     code_holds!("?3", "?4"),
     " AND ",
     IN_SESSION
 );
 
-const KEY_SHOWN: &str = event!(
+const INSERT_KEY_SHOWN_EVENT: &str = event!(
     "key_shown",
     "?5",
     "?6",
@@ -197,18 +198,20 @@ pub async fn show_key(
     database: &Database,
     session: Session,
     code: &Code,
-    deed: &Deed,
+    event: &AccountEvent,
 ) -> Result<Option<u32>, Error> {
     let (id, session) = session.texts();
     let params = [vec![(&id).into(), (&session).into()], code.params()].concat();
-    let mut statements =
-        vec![(KEY_SHOWN, [params.clone(), device(deed)].concat()), (SHOW_KEY, params)];
+    let mut statements = vec![
+        (INSERT_KEY_SHOWN_EVENT, [params.clone(), device(event)].concat()),
+        (SELECT_KEY_VERSION, params),
+    ];
     statements.append(&mut code.used_up(&id, &session));
     let rows = database.batch(&statements).await?;
     Ok(rows.first::<KeyVersion>(1)?.map(|row| row.key_version))
 }
 
-const RENAME: &str = concat!(
+const UPDATE_DISPLAY_NAME: &str = concat!(
     "UPDATE accounts SET display_name = ?3 WHERE ",
     IN_SESSION,
     " RETURNING email, display_name"
@@ -228,7 +231,9 @@ pub async fn rename(
     display_name: &str,
 ) -> Result<Option<Profile>, Error> {
     let (id, session) = session.texts();
-    database.first((RENAME, vec![(&id).into(), (&session).into(), display_name.into()])).await
+    database
+        .first((UPDATE_DISPLAY_NAME, vec![(&id).into(), (&session).into(), display_name.into()]))
+        .await
 }
 
 /// Stores the account's usage, leases included, under the hash of its address. `?1` account, `?3` today, `?4` now. The
@@ -244,35 +249,41 @@ pub(super) const INSERT_TOMBSTONE: &str = "INSERT INTO tombstones
          WHERE account_id = ?1 AND expires_at > ?4)),
        ?4 + 30 * 86400
      FROM accounts WHERE ";
-pub(super) const OR_RENEW_TOMBSTONE: &str = " ON CONFLICT (address_hash) DO UPDATE SET
+pub(super) const ON_CONFLICT_UPDATE_TOMBSTONE: &str = " ON CONFLICT (address_hash) DO UPDATE SET
        account_id = excluded.account_id, day = excluded.day, used = excluded.used,
        scans_used = excluded.scans_used, welcome_left = excluded.welcome_left,
        expires_at = excluded.expires_at";
 
-/// Must run before [`DELETE`], under the same condition.
-const SELECT_TOMBSTONE: &str =
-    concat!(INSERT_TOMBSTONE, code_holds!("?5", "?6"), " AND ", IN_SESSION, OR_RENEW_TOMBSTONE);
+/// Must run before [`UPDATE_DELETED`], under the same condition.
+const INSERT_MEMBER_TOMBSTONE: &str = concat!(
+    INSERT_TOMBSTONE,
+    code_holds!("?5", "?6"),
+    " AND ",
+    IN_SESSION,
+    ON_CONFLICT_UPDATE_TOMBSTONE
+);
 
 /// Removes everything from the row that identifies its owner or grants access, and marks it as
 /// deleted. Rows of other tables are removed later in steps (`deleted_accounts.rs`). The address
 /// can be registered again, and a former key looks like a replaced one. `?4` is now; a condition
 /// must follow.
-pub(super) const ERASE: &str = "UPDATE accounts SET deleted_at = ?4, state = 'deactivated', address_hash = 'deleted.' || id, email = '',
+pub(super) const UPDATE_ERASED: &str = "UPDATE accounts SET deleted_at = ?4, state = 'deactivated', address_hash = 'deleted.' || id, email = '',
        display_name = '', password_hash = '', totp_secret = NULL, totp_pending = NULL, key_active = 0,
        key_version = key_version + 1, confirmed_at = NULL, confirmation_requested = 0, scan_mail = 0, plan_until = NULL
      WHERE ";
 
-const DELETE: &str = concat!(ERASE, code_holds!("?5", "?6"), " AND ", IN_SESSION, " RETURNING id");
+const UPDATE_DELETED: &str =
+    concat!(UPDATE_ERASED, code_holds!("?5", "?6"), " AND ", IN_SESSION, " RETURNING id");
 
 /// Deletes notices to the owner: they are few, and the address no longer exists.
 pub(super) const DELETE_NOTICES: &str = "DELETE FROM notices WHERE account_id = ?1
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND deleted_at IS NOT NULL)";
 
-const SELECT_DELETED: &str =
+const SELECT_TOMBSTONE: &str =
     "SELECT address_hash, account_id, day, used, scans_used, welcome_left, expires_at
      FROM tombstones WHERE ";
 
-const DELETED: &str = concat!(SELECT_DELETED, "account_id = ?1");
+const SELECT_DELETED_ACCOUNT: &str = concat!(SELECT_TOMBSTONE, "account_id = ?1");
 
 /// Ends the account and frees its address; `deleted_accounts.rs` removes its rows. Returns the
 /// values to remove from the directory; `None` if the session has ended or the code was already
@@ -289,20 +300,21 @@ pub async fn delete(
     let params = [caller, code.params()].concat();
     let rows = database
         .batch(&[
-            (SELECT_TOMBSTONE, params.clone()),
-            (DELETE, params),
+            (INSERT_MEMBER_TOMBSTONE, params.clone()),
+            (UPDATE_DELETED, params),
             (DELETE_NOTICES, vec![(&id).into()]),
-            (DELETED, vec![(&id).into()]),
+            (SELECT_DELETED_ACCOUNT, vec![(&id).into()]),
         ])
         .await?;
     if rows.any(1)? { rows.first(3) } else { Ok(None) }
 }
 
-const UNTOLD: &str = concat!(SELECT_DELETED, "account_id IS NOT NULL LIMIT 500");
+const SELECT_PENDING_DELETIONS: &str =
+    concat!(SELECT_TOMBSTONE, "account_id IS NOT NULL LIMIT 500");
 
 /// Returns the deleted accounts that are still in the directory.
 pub async fn untold(database: &Database) -> Result<Vec<Deleted>, Error> {
-    database.batch(&[(UNTOLD, Vec::new())]).await?.all(0)
+    database.batch(&[(SELECT_PENDING_DELETIONS, Vec::new())]).await?.all(0)
 }
 
 const UPDATE_TOMBSTONE: &str = "UPDATE tombstones SET account_id = NULL

@@ -20,12 +20,12 @@ use crate::{
 };
 
 // No-op if two instances, one of which hasn't yet loaded a new secret, have created two rows.
-const REKEY: [&str; 3] = [
+const UPDATE_ADDRESS_HASHES: [&str; 3] = [
     "UPDATE OR IGNORE addresses SET address_hash = ?1 WHERE address_hash = ?2",
     "UPDATE OR IGNORE tombstones SET address_hash = ?1 WHERE address_hash = ?2",
     "UPDATE OR IGNORE allowed_addresses SET address_hash = ?1 WHERE address_hash = ?2",
 ];
-const REKEY_MAILBOX: [&str; 2] = [
+const UPDATE_MAILBOX_HASHES: [&str; 2] = [
     "UPDATE OR IGNORE addresses SET mailbox_hash = ?1 WHERE mailbox_hash = ?2 AND confirmed = 1",
     "UPDATE tombstones SET mailbox_hash = ?1 WHERE mailbox_hash = ?2",
 ];
@@ -38,8 +38,8 @@ fn rekey<'a>(hash: &'a AccountHash) -> impl Iterator<Item = Statement<'a>> {
             other.into_iter().flat_map(|other| statements.iter().map(move |sql| (sql, other)));
         pairs.map(move |(sql, other)| (*sql, vec![fresh.into(), other.into()]))
     };
-    of(&REKEY, hash.as_str(), hash.other()).chain(of(
-        &REKEY_MAILBOX,
+    of(&UPDATE_ADDRESS_HASHES, hash.as_str(), hash.other()).chain(of(
+        &UPDATE_MAILBOX_HASHES,
         hash.mailbox(),
         hash.other_mailbox(),
     ))
@@ -105,7 +105,7 @@ pub(super) fn tombstone(hash: &AccountHash) -> Statement<'_> {
 }
 
 // The newer tombstone wins: its account had started with the usage of the older one.
-const BURY: &str = "
+const INSERT_TOMBSTONE: &str = "
     INSERT INTO tombstones (address_hash, day, used, scans_used, welcome_left, expires_at)
     VALUES (?1, ?2, ?3, ?6, ?4, ?5)
     ON CONFLICT (address_hash) DO UPDATE SET day = excluded.day, used = excluded.used,
@@ -117,7 +117,7 @@ pub(super) fn bury<'a>(hash: &'a AccountHash, tombstone: &Tombstone) -> Statemen
     let Tombstone { day, used, scans_used, welcome_left, expires_at } = *tombstone;
     let numbers = [day, used, welcome_left, expires_at, scans_used].map(Param::from);
     let params: Vec<Param<'a>> = [&[hash.as_str().into()][..], &numbers].concat();
-    (BURY, params)
+    (INSERT_TOMBSTONE, params)
 }
 
 /// The directory's entry for an address that is being registered.
@@ -147,7 +147,7 @@ const OWN_MAILBOX: &str = concat!("CASE WHEN ", IS_ALLOWED, " THEN '- ' || ?1 EL
 
 // An account from before 0.3 has no mailbox hash until the scheduled run computes it
 // (`mailbox_hashes.rs`).
-const CLAIM: &str = concat!(
+const INSERT_CLAIM: &str = concat!(
     "INSERT INTO addresses (address_hash, account_id, claimed_at, mailbox_hash)
      SELECT ?1, ?2, ?3, ",
     OWN_MAILBOX,
@@ -170,7 +170,7 @@ pub async fn claim(
     let mut statements = Vec::from_iter(rekey(hash));
     let first = statements.len();
     statements.extend([
-        (CLAIM, vec![hash.as_str().into(), (&id).into(), now.into(), hash.mailbox().into()]),
+        (INSERT_CLAIM, vec![hash.as_str().into(), (&id).into(), now.into(), hash.mailbox().into()]),
         (SELECT_CLAIM, vec![hash.as_str().into()]),
         tombstone(hash),
     ]);
@@ -183,7 +183,7 @@ pub async fn claim(
     Ok(Claim { account, confirmed, is_another_spelling, is_reserved, tombstone })
 }
 
-const REPLACE: &str = "
+const UPDATE_ACCOUNT: &str = "
     UPDATE addresses SET account_id = ?3, confirmed = ?4, claimed_at = ?5
     WHERE address_hash = ?1 AND account_id = ?2";
 
@@ -202,12 +202,12 @@ pub async fn replace(
         vec![hash.as_str().into(), (&from).into(), (&to).into(), confirmed.into(), now.into()];
     // In one transaction, so that an interruption doesn't lose the usage.
     let buried = tombstone.map(|tombstone| bury(hash, tombstone));
-    let statements = Vec::from_iter(buried.into_iter().chain([(REPLACE, params)]));
+    let statements = Vec::from_iter(buried.into_iter().chain([(UPDATE_ACCOUNT, params)]));
     directory.batch(&statements).await.map(drop)
 }
 
 // If two spellings of a mailbox are registered, the first to be confirmed wins.
-const CONFIRM: &str = concat!(
+const INSERT_CONFIRMED: &str = concat!(
     "INSERT INTO addresses (address_hash, account_id, confirmed, claimed_at, mailbox_hash)
      SELECT ?1, ?2, 1, ?3, ",
     OWN_MAILBOX,
@@ -233,13 +233,16 @@ pub async fn confirm(
     let mut statements = Vec::from_iter(rekey(hash));
     let index = statements.len();
     let mailbox = hash.mailbox().into();
-    statements.push((CONFIRM, vec![hash.as_str().into(), (&account).into(), now.into(), mailbox]));
+    statements.push((
+        INSERT_CONFIRMED,
+        vec![hash.as_str().into(), (&account).into(), now.into(), mailbox],
+    ));
     directory.batch(&statements).await?.any(index)
 }
 
 // A click on the link proves the mailbox, so it replaces an unconfirmed registration of the
 // address.
-const TAKE: &str = concat!(
+const INSERT_FURTHER: &str = concat!(
     "INSERT INTO addresses (address_hash, account_id, confirmed, claimed_at, mailbox_hash)
      SELECT ?1, ?2, 1, ?3, ",
     OWN_MAILBOX,
@@ -266,7 +269,8 @@ pub async fn take(
     let mut statements = Vec::from_iter(rekey(hash));
     let index = statements.len();
     let mailbox = hash.mailbox().into();
-    statements.push((TAKE, vec![hash.as_str().into(), (&account).into(), now.into(), mailbox]));
+    statements
+        .push((INSERT_FURTHER, vec![hash.as_str().into(), (&account).into(), now.into(), mailbox]));
     directory.batch(&statements).await?.any(index)
 }
 
@@ -291,7 +295,7 @@ pub async fn reserve(
         .map_err(|error| Error::internal(format!("reserved: {error}")))?;
     let mut statements = Vec::from_iter(rekey(hash));
     statements.extend([
-        (REMEMBER, vec![(&deleted).into()]),
+        (INSERT_TOMBSTONES, vec![(&deleted).into()]),
         (UPDATE_RESERVED, vec![hash.as_str().into(), (&account).into(), until.into()]),
     ]);
     directory.batch(&statements).await.map(drop)
@@ -348,10 +352,10 @@ pub struct Deleted {
 }
 
 /// `?1` a JSON array of [`Deleted`].
-const FORGET: &str = "
+const DELETE_ADDRESSES: &str = "
     DELETE FROM addresses WHERE (address_hash, account_id) IN (
       SELECT value ->> 'address_hash', value ->> 'account_id' FROM json_each(?1))";
-const REMEMBER: &str = "
+const INSERT_TOMBSTONES: &str = "
     INSERT INTO tombstones
       (address_hash, day, used, scans_used, welcome_left, expires_at, mailbox_hash)
     SELECT value ->> 'address_hash', value ->> 'day', value ->> 'used', value ->> 'scans_used',
@@ -376,8 +380,8 @@ pub async fn forget(directory: &Database, deleted: &[Deleted]) -> Result<(), Err
         .map(|json| json.map_err(|error| Error::internal(format!("deleted: {error}"))));
     let (deleted, keys) = (deleted?, keys?);
     let statements: [Statement<'_>; 3] = [
-        (REMEMBER, vec![(&deleted).into()]),
-        (FORGET, vec![(&deleted).into()]),
+        (INSERT_TOMBSTONES, vec![(&deleted).into()]),
+        (DELETE_ADDRESSES, vec![(&deleted).into()]),
         (DELETE_ATTEMPTS, vec![(&keys).into()]),
     ];
     directory.batch(&statements).await.map(drop)

@@ -12,7 +12,7 @@ use crate::{
 /// Most steps per run: 75,000 small rows or 7,500 blocks of results, in 135 statements.
 const STEPS_MAX: usize = 15;
 /// Milliseconds after which a run starts no further step.
-const PATIENCE: u64 = 10_000;
+const PATIENCE_MS: u64 = 10_000;
 
 // The order of the joins is fixed, so that the index of the few deleted accounts is read first. An
 // account has at most some hundreds of rows in other tables; they are deleted with its own row (ON
@@ -82,7 +82,7 @@ pub async fn remove(database: &Database) -> Result<(), Error> {
         return Ok(());
     }
     for _ in 0..STEPS_MAX {
-        if !step(database).await? || clock::now_ms().saturating_sub(begun) > PATIENCE {
+        if !step(database).await? || clock::now_ms().saturating_sub(begun) > PATIENCE_MS {
             break;
         }
     }

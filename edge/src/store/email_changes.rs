@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use super::{
     IN_SESSION,
-    accounts::OR_RENEW_TOMBSTONE,
+    accounts::ON_CONFLICT_UPDATE_TOMBSTONE,
     addresses::Tombstone,
     notices::notice,
     two_factor::{Code, code_holds},
@@ -44,7 +44,7 @@ pub struct NewChange<'a> {
 
 /// Of several requested changes, only the last one is valid. `?2` session, `?3`, `?4` the code;
 /// `?5` to `?9` the change.
-const FORGET_ASKED: &str = concat!(
+const DELETE_REQUESTED: &str = concat!(
     "DELETE FROM email_changes WHERE account_id = ?1 AND state = 'asked'
        AND EXISTS (SELECT 1 FROM accounts WHERE ",
     code_holds!("?3", "?4"),
@@ -52,7 +52,7 @@ const FORGET_ASKED: &str = concat!(
     IN_SESSION,
     ")"
 );
-const ASK: &str = concat!(
+const INSERT_CHANGE: &str = concat!(
     "INSERT INTO email_changes (id, account_id, new_email, token_hash, asked_at, expires_at)
      SELECT ?5, id, ?6, ?7, ?8, ?9 FROM accounts WHERE ",
     code_holds!("?3", "?4"),
@@ -60,7 +60,8 @@ const ASK: &str = concat!(
     IN_SESSION,
     " RETURNING id"
 );
-const ASKED: &str = notice!("email_change_asked", code_holds!("?3", "?4"), " AND ", IN_SESSION);
+const INSERT_REQUESTED_NOTICE: &str =
+    notice!("email_change_asked", code_holds!("?3", "?4"), " AND ", IN_SESSION);
 
 /// Stores a change and consumes the presented code; `false` if the session has ended or the code
 /// was already used.
@@ -80,19 +81,19 @@ pub async fn ask(
         change.expires_at.into(),
     ];
     let mut statements = vec![
-        (FORGET_ASKED, caller.clone()),
-        (ASKED, caller.clone()),
-        (ASK, [caller, stored].concat()),
+        (DELETE_REQUESTED, caller.clone()),
+        (INSERT_REQUESTED_NOTICE, caller.clone()),
+        (INSERT_CHANGE, [caller, stored].concat()),
     ];
     statements.append(&mut code.used_up(&account, &id));
     database.batch(&statements).await?.any(2)
 }
 
-const FORGET: &str = "DELETE FROM email_changes WHERE id = ?1 AND state = 'asked'";
+const DELETE_CHANGE: &str = "DELETE FROM email_changes WHERE id = ?1 AND state = 'asked'";
 
 /// Removes a change whose link couldn't be sent.
 pub async fn forget(database: &Database, change: &str) -> Result<(), Error> {
-    database.run((FORGET, vec![change.into()])).await
+    database.run((DELETE_CHANGE, vec![change.into()])).await
 }
 
 /// A change and its current step.
@@ -108,12 +109,14 @@ pub struct EmailChange {
     pub display_name: String,
 }
 
-const READ: &str =
+const SELECT_CHANGE: &str =
     "SELECT c.id, c.account_id, c.state, c.new_email, c.old_email, a.email, a.display_name
     FROM email_changes c JOIN accounts a ON a.id = c.account_id WHERE a.deleted_at IS NULL AND ";
-const BY_TOKEN: &str =
-    concat!(READ, "c.token_hash = ?1 AND c.expires_at > ?2 AND c.state IN ('moving', 'moved')");
-const BY_ID: &str = concat!(READ, "c.id = ?1");
+const SELECT_BY_TOKEN: &str = concat!(
+    SELECT_CHANGE,
+    "c.token_hash = ?1 AND c.expires_at > ?2 AND c.state IN ('moving', 'moved')"
+);
+const SELECT_BY_ID: &str = concat!(SELECT_CHANGE, "c.id = ?1");
 
 /// The account whose address a link would change.
 #[derive(Debug, Deserialize)]
@@ -122,7 +125,7 @@ pub struct ChangeOwner {
     pub password_hash: String,
 }
 
-const OWNER: &str = "SELECT a.id, a.password_hash FROM email_changes c JOIN accounts a ON a.id = c.account_id
+const SELECT_OWNER: &str = "SELECT a.id, a.password_hash FROM email_changes c JOIN accounts a ON a.id = c.account_id
     WHERE c.token_hash = ?1 AND c.expires_at > ?2 AND c.state IN ('asked', 'moving', 'moved') AND a.state = 'confirmed'";
 
 /// Returns the account of a link sent to a new mailbox. The link isn't consumed.
@@ -131,11 +134,11 @@ pub async fn owner(
     token: &TokenHash,
     now: u64,
 ) -> Result<Option<ChangeOwner>, Error> {
-    database.first((OWNER, vec![token.as_str().into(), now.into()])).await
+    database.first((SELECT_OWNER, vec![token.as_str().into(), now.into()])).await
 }
 
 /// Also stores the account's current state, for an undo.
-const BEGIN: &str = "UPDATE email_changes SET state = 'moving', settled = 0, old_email = a.email,
+const UPDATE_MOVING: &str = "UPDATE email_changes SET state = 'moving', settled = 0, old_email = a.email,
       old_password_hash = a.password_hash, old_totp_secret = a.totp_secret,
       former_credentials = (
         SELECT json_group_array(json_object('password_hash', f.password_hash, 'totp_secret', f.totp_secret))
@@ -155,42 +158,43 @@ pub async fn begin(
 ) -> Result<Option<EmailChange>, Error> {
     let link: Vec<Param<'_>> = vec![token.as_str().into(), now.into()];
     let begin = [link.clone(), vec![verified_hash.into()]].concat();
-    database.batch(&[(BEGIN, begin), (BY_TOKEN, link)]).await?.first(1)
+    database.batch(&[(UPDATE_MOVING, begin), (SELECT_BY_TOKEN, link)]).await?.first(1)
 }
 
 // Parameters of the following statements: `?1` change, `?2` hash of the new address, `?3` today,
 // `?4` now.
 
 /// Selects the account of a running change if it still has the previous address and password: a reset in between voids it.
-const MOVES: &str = "state = 'confirmed' AND frozen_until <= ?4 AND EXISTS (SELECT 1 FROM email_changes c
+const IS_MOVABLE: &str = "state = 'confirmed' AND frozen_until <= ?4 AND EXISTS (SELECT 1 FROM email_changes c
     WHERE c.id = ?1 AND c.account_id = accounts.id AND c.state = 'moving' AND c.old_email = accounts.email
       AND c.old_password_hash = accounts.password_hash)";
 /// Removes the rest of an interrupted registration of the new address.
-const REMOVE_STRAY: &str = "DELETE FROM accounts WHERE address_hash = ?2 AND state = 'unconfirmed'
+const DELETE_STRAY: &str = "DELETE FROM accounts WHERE address_hash = ?2 AND state = 'unconfirmed'
     AND EXISTS (SELECT 1 FROM email_changes WHERE id = ?1 AND state = 'moving')";
-const CHANGED: &str = notice!("email_changed", MOVES);
+const INSERT_CHANGED_NOTICE: &str = notice!("email_changed", IS_MOVABLE);
 /// The usage still counts for the old address.
 const INSERT_TOMBSTONE: &str = concat!(
     "INSERT INTO tombstones (address_hash, day, used, scans_used, welcome_left, expires_at)
      SELECT address_hash, ?3, CASE WHEN day < ?3 THEN 0 ELSE daily_charged END,
        CASE WHEN scans_day < ?3 THEN 0 ELSE scans_charged END, welcome_left, ?4 + 30 * 86400
      FROM accounts WHERE ",
-    MOVES,
-    OR_RENEW_TOMBSTONE
+    IS_MOVABLE,
+    ON_CONFLICT_UPDATE_TOMBSTONE
 );
-const MOVE: &str = concat!(
+const UPDATE_ACCOUNT: &str = concat!(
     "UPDATE OR IGNORE accounts SET address_hash = ?2,
        email = (SELECT new_email FROM email_changes WHERE id = ?1)
      WHERE ",
-    MOVES
+    IS_MOVABLE
 );
 /// `?3` now.
-const MOVED: &str = "UPDATE email_changes SET state = 'moved', expires_at = ?3 + 604800
+const UPDATE_MOVED: &str = "UPDATE email_changes SET state = 'moved', expires_at = ?3 + 604800
     WHERE id = ?1 AND state = 'moving' AND EXISTS (SELECT 1 FROM accounts a
       WHERE a.id = email_changes.account_id AND a.email = email_changes.new_email AND a.address_hash = ?2)";
-const VOID: &str = "UPDATE email_changes SET state = 'void' WHERE id = ?1 AND state = 'moving'";
+const UPDATE_VOID: &str =
+    "UPDATE email_changes SET state = 'void' WHERE id = ?1 AND state = 'moving'";
 /// A reset link requested from the old mailbox mustn't work any more.
-const VOID_RESET_LINK: &str =
+const DELETE_RESET_LINK: &str =
     "DELETE FROM mailed_tokens WHERE purpose = 'reset' AND account_id IN (
     SELECT account_id FROM email_changes WHERE id = ?1 AND state = 'moved')";
 
@@ -207,14 +211,14 @@ pub async fn move_account(
     let moves = [to.clone(), vec![Day::of(now).number().into(), now.into()]].concat();
     let rows = database
         .batch(&[
-            (REMOVE_STRAY, vec![id, hash.as_str().into()]),
-            (CHANGED, moves.clone()),
+            (DELETE_STRAY, vec![id, hash.as_str().into()]),
+            (INSERT_CHANGED_NOTICE, moves.clone()),
             (INSERT_TOMBSTONE, moves.clone()),
-            (MOVE, moves),
-            (MOVED, [to, vec![now.into()]].concat()),
-            (VOID, vec![id]),
-            (VOID_RESET_LINK, vec![id]),
-            (BY_ID, vec![id]),
+            (UPDATE_ACCOUNT, moves),
+            (UPDATE_MOVED, [to, vec![now.into()]].concat()),
+            (UPDATE_VOID, vec![id]),
+            (DELETE_RESET_LINK, vec![id]),
+            (SELECT_BY_ID, vec![id]),
         ])
         .await?;
     rows.first(7)
@@ -226,7 +230,7 @@ pub async fn give_up(
     change: &EmailChange,
 ) -> Result<Option<EmailChange>, Error> {
     let id: Vec<Param<'_>> = vec![(&change.id).into()];
-    database.batch(&[(VOID, id.clone()), (BY_ID, id)]).await?.first(1)
+    database.batch(&[(UPDATE_VOID, id.clone()), (SELECT_BY_ID, id)]).await?.first(1)
 }
 
 /// Returns the usage to store in the directory with the old address.
@@ -234,17 +238,17 @@ pub async fn tombstone(database: &Database, old: &AccountHash) -> Result<Option<
     database.first(super::addresses::tombstone(old)).await
 }
 
-const SETTLED: &str = "UPDATE email_changes SET settled = 1 WHERE id = ?1 AND state = ?2";
+const UPDATE_SETTLED: &str = "UPDATE email_changes SET settled = 1 WHERE id = ?1 AND state = ?2";
 
 /// Marks the change as settled: the directory agrees with the account, unless that has changed
 /// again.
 pub async fn settled(database: &Database, change: &EmailChange) -> Result<(), Error> {
-    database.run((SETTLED, vec![(&change.id).into(), (&change.state).into()])).await
+    database.run((UPDATE_SETTLED, vec![(&change.id).into(), (&change.state).into()])).await
 }
 
 /// `?1` most rows, `?2` account or `''` for all.
-const UNSETTLED: &str = concat!(
-    READ,
+const SELECT_UNSETTLED: &str = concat!(
+    SELECT_CHANGE,
     "c.settled = 0 AND (?2 = '' OR c.account_id = ?2) ORDER BY c.state = 'moved', random() LIMIT CAST(?1 AS INTEGER)"
 );
 
@@ -256,5 +260,5 @@ pub async fn unsettled(
     most: u64,
 ) -> Result<Vec<EmailChange>, Error> {
     let account = account.map(|id| id.to_string()).unwrap_or_default();
-    database.batch(&[(UNSETTLED, vec![most.into(), (&account).into()])]).await?.all(0)
+    database.batch(&[(SELECT_UNSETTLED, vec![most.into(), (&account).into()])]).await?.all(0)
 }

@@ -13,7 +13,7 @@ use crate::{
     error::Error,
 };
 
-const SET_UNDO: &str = "UPDATE email_changes SET undo_hash = ?2
+const UPDATE_UNDO_HASH: &str = "UPDATE email_changes SET undo_hash = ?2
     WHERE id = ?1 AND settled = 0 AND state = 'moved' AND expires_at > ?3 RETURNING id";
 
 /// Stores the token to mail to the old mailbox, before each attempt to send it; `false` if the link has been mailed or its
@@ -25,16 +25,17 @@ pub async fn set_undo(
     now: u64,
 ) -> Result<bool, Error> {
     let params = vec![(&change.id).into(), token.as_str().into(), now.into()];
-    database.any((SET_UNDO, params)).await
+    database.any((UPDATE_UNDO_HASH, params)).await
 }
 
 // Parameters of the following statements: `?1` hash of the token sent to the old mailbox, `?2` now.
 
-const FREEZES: &str = "state = 'confirmed' AND id = (SELECT account_id FROM email_changes
+const IS_FREEZABLE: &str = "state = 'confirmed' AND id = (SELECT account_id FROM email_changes
     WHERE undo_hash = ?1 AND state = 'moved' AND frozen = 0 AND expires_at > ?2)";
-const FROZEN_NOTICE: &str = notice!("account_frozen", FREEZES);
-const FREEZE: &str = concat!("UPDATE accounts SET frozen_until = ?2 + 86400 WHERE ", FREEZES);
-const USE_FREEZE: &str = "UPDATE email_changes SET frozen = 1
+const INSERT_FROZEN_NOTICE: &str = notice!("account_frozen", IS_FREEZABLE);
+const UPDATE_FROZEN_UNTIL: &str =
+    concat!("UPDATE accounts SET frozen_until = ?2 + 86400 WHERE ", IS_FREEZABLE);
+const UPDATE_FROZEN: &str = "UPDATE email_changes SET frozen = 1
     WHERE undo_hash = ?1 AND state = 'moved' AND expires_at > ?2 RETURNING account_id";
 
 #[derive(Deserialize)]
@@ -51,7 +52,11 @@ pub async fn freeze(
 ) -> Result<Option<AccountId>, Error> {
     let params: Vec<Param<'_>> = vec![token.as_str().into(), now.into()];
     let rows = database
-        .batch(&[(FROZEN_NOTICE, params.clone()), (FREEZE, params.clone()), (USE_FREEZE, params)])
+        .batch(&[
+            (INSERT_FROZEN_NOTICE, params.clone()),
+            (UPDATE_FROZEN_UNTIL, params.clone()),
+            (UPDATE_FROZEN, params),
+        ])
         .await?;
     Ok(rows.first::<FrozenAccount>(2)?.map(|row| row.account_id))
 }
@@ -89,7 +94,7 @@ impl UndoableChange {
     }
 }
 
-const UNDOABLE_CHANGE: &str =
+const SELECT_UNDOABLE: &str =
     "SELECT c.id, c.account_id, c.old_email, c.old_password_hash, c.old_totp_secret,
        c.former_credentials
     FROM email_changes c JOIN accounts a ON a.id = c.account_id
@@ -101,40 +106,40 @@ pub async fn undoable(
     token: &TokenHash,
     now: u64,
 ) -> Result<Option<UndoableChange>, Error> {
-    database.first((UNDOABLE_CHANGE, vec![token.as_str().into(), now.into()])).await
+    database.first((SELECT_UNDOABLE, vec![token.as_str().into(), now.into()])).await
 }
 
 // Parameters of the following statements: `?1` change, `?2` now, `?3` step of the code or 0.
 
-const UNDOES: &str = "state = 'confirmed' AND (?3 = 0 OR totp_last_step < ?3) AND id = (
+const IS_UNDOABLE: &str = "state = 'confirmed' AND (?3 = 0 OR totp_last_step < ?3) AND id = (
     SELECT account_id FROM email_changes WHERE id = ?1 AND state = 'moved' AND expires_at > ?2)";
-const UNDONE_NOTICE: &str = notice!("email_change_undone", UNDOES);
+const INSERT_UNDONE_NOTICE: &str = notice!("email_change_undone", IS_UNDOABLE);
 /// `?4` hash of the old address, `?5` of the new password, `?6` sealed secret of the second factor or `''`. The account gets its
 /// previous state, except for the password.
-const UNDO: &str = concat!(
+const UPDATE_ACCOUNT: &str = concat!(
     "UPDATE OR IGNORE accounts SET address_hash = ?4, password_hash = ?5, frozen_until = 0, totp_pending = NULL,
        email = (SELECT old_email FROM email_changes WHERE id = ?1),
        totp_secret = nullif(?6, ''),
        totp_last_step = max(totp_last_step, ?3)
      WHERE ",
-    UNDOES,
+    IS_UNDOABLE,
     " RETURNING id"
 );
 // The following statements do nothing unless the account has its new password, `?2`.
-const OTHERS_VOID: &str = "UPDATE email_changes SET state = 'void', settled = 0
+const UPDATE_OTHERS_VOID: &str = "UPDATE email_changes SET state = 'void', settled = 0
     WHERE id <> ?1 AND state IN ('asked', 'moving', 'moved')
       AND (account_id, 1) IN (SELECT a.id, c.asked_at <= email_changes.asked_at FROM email_changes c
         JOIN accounts a ON a.id = c.account_id WHERE c.id = ?1 AND a.password_hash = ?2)";
-const UNDONE: &str = "UPDATE email_changes SET state = 'undone', settled = 0
+const UPDATE_UNDONE: &str = "UPDATE email_changes SET state = 'undone', settled = 0
     WHERE id = ?1 AND state = 'moved'
       AND account_id IN (SELECT id FROM accounts WHERE password_hash = ?2)";
 /// `?1` account.
-const END_SESSIONS: &str = "DELETE FROM sessions
+const DELETE_SESSIONS: &str = "DELETE FROM sessions
     WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
-const VOID_LINKS: &str = "DELETE FROM mailed_tokens
+const DELETE_LINKS: &str = "DELETE FROM mailed_tokens
     WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 /// A thief who had access to the account may know the recovery codes.
-const FORGET_CODES: &str = "DELETE FROM recovery_codes
+const DELETE_RECOVERY_CODES: &str = "DELETE FROM recovery_codes
     WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 
 /// Undoes a change and every later one. The account gets its previous address and second factor back, and a new
@@ -156,13 +161,13 @@ pub async fn undo(
     let secret = credentials.totp_secret.as_deref().unwrap_or_default();
     let to: Vec<Param<'_>> = vec![old.as_str().into(), new_password_hash.into(), secret.into()];
     let mut statements: Vec<Statement<'_>> = vec![
-        (UNDONE_NOTICE, undoes.clone()),
-        (UNDO, [undoes, to].concat()),
-        (OTHERS_VOID, done.clone()),
-        (UNDONE, done),
-        (END_SESSIONS, of_account.clone()),
-        (VOID_LINKS, of_account.clone()),
-        (FORGET_CODES, of_account),
+        (INSERT_UNDONE_NOTICE, undoes.clone()),
+        (UPDATE_ACCOUNT, [undoes, to].concat()),
+        (UPDATE_OTHERS_VOID, done.clone()),
+        (UPDATE_UNDONE, done),
+        (DELETE_SESSIONS, of_account.clone()),
+        (DELETE_LINKS, of_account.clone()),
+        (DELETE_RECOVERY_CODES, of_account),
     ];
     // Keys and passkeys that a thief made wait for the owner's confirmation.
     statements.extend(suspensions::by_undo(&account, new_password_hash, &change.id));

@@ -18,7 +18,7 @@ use crate::{
 /// allows an invocation.
 const RANGES_MAX: usize = 100;
 /// Milliseconds after which a run starts no further range.
-const PATIENCE: u64 = 10_000;
+const PATIENCE_MS: u64 = 10_000;
 const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
 
 /// A position in the primary key.
@@ -63,27 +63,27 @@ pub async fn remove(database: &Database, now: u64) -> Result<(), Error> {
     let begun = clock::now_ms();
     let cursor = database.first::<KeyPosition>((SELECT_CURSOR, Vec::new())).await?;
     let cursor = cursor.unwrap_or_else(KeyPosition::start);
-    let mut place = cursor.clone();
-    let mut end = database.first::<KeyPosition>((SELECT_RANGE_END, place.params())).await?;
+    let mut position = cursor.clone();
+    let mut end = database.first::<KeyPosition>((SELECT_RANGE_END, position.params())).await?;
     for _ in 0..RANGES_MAX {
         let range_begun = clock::now_ms();
         let range_end = end.clone().unwrap_or_else(KeyPosition::end);
-        let range = [place.params(), range_end.params(), vec![now.into()]].concat();
+        let range = [position.params(), range_end.params(), vec![now.into()]].concat();
         let next = (SELECT_RANGE_END, range_end.params());
         let rows = database.batch(&[(DELETE_EXPIRED, range), next]).await?;
         if end.is_none() {
-            place = KeyPosition::start();
+            position = KeyPosition::start();
             break;
         }
         end = rows.first(1)?;
-        place = range_end;
+        position = range_end;
         let now_ms = clock::now_ms();
-        if now_ms.saturating_sub(begun) > PATIENCE {
+        if now_ms.saturating_sub(begun) > PATIENCE_MS {
             break;
         }
         // Pauses after each range, so that the database can run other queries.
         let took = Duration::from_millis(now_ms.saturating_sub(range_begun));
         clock::sleep(took.max(SHORTEST_PAUSE)).await;
     }
-    if place == cursor { Ok(()) } else { database.run((UPDATE_CURSOR, place.params())).await }
+    if position == cursor { Ok(()) } else { database.run((UPDATE_CURSOR, position.params())).await }
 }

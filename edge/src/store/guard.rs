@@ -16,15 +16,15 @@ use crate::{
     credentials::{guard_hook::GuardHook, proof::Caller, session::Session},
     error::Error,
     limits::quota::Day,
-    mail::Deed,
+    mail::AccountEvent,
 };
 
 /// Days for which rejections are stored.
-const DAYS: u64 = 30;
+const REFUSAL_DAYS: u64 = 30;
 
 /// Returns the first day, from 1970-01-01, whose rejections are stored at `now`.
 pub(super) fn first_day(now: u64) -> u64 {
-    Day::of(now).number().saturating_sub(DAYS)
+    Day::of(now).number().saturating_sub(REFUSAL_DAYS)
 }
 
 /// A policy as it is stored; the lists are JSON.
@@ -58,7 +58,7 @@ const DEFAULT_DEADLINE_MS: &str = "2000";
 const DEFAULT_DAILY: &str = "1000";
 
 /// Columns of policy `g` of account `a`.
-const POLICY: &str = concat!(
+const SELECT_POLICY: &str = concat!(
     "SELECT a.id AS account_id, coalesce(g.refuse, ",
     DEFAULT_REFUSE,
     ") AS refuse, coalesce(g.allow_domains, '[]') AS allow_domains,
@@ -70,10 +70,10 @@ const POLICY: &str = concat!(
        a.key_version
      FROM accounts a LEFT JOIN guard_policies g ON g.account_id = a.id "
 );
-const SELECT_AUTHORISED: &str = concat!(POLICY, "WHERE ", AUTHORISE);
+const SELECT_AUTHORISED: &str = concat!(SELECT_POLICY, "WHERE ", AUTHORISE);
 const SELECT_IN_SESSION: &str =
-    concat!(POLICY, "WHERE a.id IN (SELECT id FROM accounts WHERE ", IN_SESSION, ")");
-const SELECT_OF_HOOK: &str = concat!(POLICY, "WHERE a.id = ?1 AND a.state = 'confirmed'");
+    concat!(SELECT_POLICY, "WHERE a.id IN (SELECT id FROM accounts WHERE ", IN_SESSION, ")");
+const SELECT_OF_HOOK: &str = concat!(SELECT_POLICY, "WHERE a.id = ?1 AND a.state = 'confirmed'");
 
 /// Inserts the default policy if the account has none; the text ends so that a condition can
 /// follow.
@@ -94,7 +94,7 @@ const INSERT_OF_HOOK: &str =
 
 /// `?3` to `?5` lists, or `''` for no change; `?6` deadline, 0 for no change; `?7` daily calls, -1
 /// for no change.
-const UPDATE: &str = concat!(
+const UPDATE_POLICY: &str = concat!(
     "UPDATE guard_policies SET refuse = CASE ?3 WHEN '' THEN refuse ELSE ?3 END,
        allow_domains = CASE ?4 WHEN '' THEN allow_domains ELSE ?4 END,
        block_domains = CASE ?5 WHEN '' THEN block_domains ELSE ?5 END,
@@ -106,7 +106,7 @@ const UPDATE: &str = concat!(
 );
 
 /// `?3` time until which the previous version works.
-const ROTATE: &str = concat!(
+const UPDATE_HOOK_VERSION: &str = concat!(
     "UPDATE guard_policies SET hook_version = hook_version + 1, previous_until = ?3
      WHERE account_id IN (SELECT id FROM accounts WHERE ",
     IN_SESSION,
@@ -123,14 +123,14 @@ const SELECT_REFUSALS: &str = concat!(
 
 /// Counts a call of hook `?2` of account `?1` on day `?3`, at time `?4`; returns no row if the
 /// day's calls are used up or the hook was replaced over a day ago.
-const COUNT_CALL: &str = "UPDATE guard_policies SET
+const UPDATE_HOOK_CALLS: &str = "UPDATE guard_policies SET
        hook_calls = CASE WHEN hook_day < ?3 THEN 1 ELSE hook_calls + 1 END, hook_day = max(hook_day, ?3)
      WHERE account_id = ?1 AND (hook_version = ?2 OR hook_version = ?2 + 1 AND previous_until > ?4)
        AND (CASE WHEN hook_day < ?3 THEN 0 ELSE hook_calls END) < daily
      RETURNING account_id";
 
 /// `?2` day, `?3` reason.
-const COUNT_REFUSAL: &str = "INSERT INTO guard_refusals (account_id, day, reason, count)
+const INSERT_REFUSAL: &str = "INSERT INTO guard_refusals (account_id, day, reason, count)
      SELECT id, ?2, ?3, 1 FROM accounts WHERE id = ?1 AND deleted_at IS NULL
      ON CONFLICT (account_id, day, reason) DO UPDATE SET count = count + 1";
 
@@ -148,16 +148,16 @@ pub struct PolicyChange {
 #[derive(Debug)]
 pub enum OwnerAction {
     Read,
-    Change(PolicyChange, Deed),
+    Change(PolicyChange, AccountEvent),
     /// Moves to the hook's next version; the previous one works `until` then, in Unix seconds.
     Rotate {
         until: u64,
-        deed: Deed,
+        event: AccountEvent,
     },
 }
 
-const CHANGED: &str = event!("guard_changed", "?3", "?4", IN_SESSION);
-const SECRET_REPLACED: &str = event!("guard_secret_replaced", "?3", "?4", IN_SESSION);
+const INSERT_CHANGED_EVENT: &str = event!("guard_changed", "?3", "?4", IN_SESSION);
+const INSERT_SECRET_REPLACED_EVENT: &str = event!("guard_secret_replaced", "?3", "?4", IN_SESSION);
 
 /// Runs the action and returns the policy with its rejections; `None` if the session has ended.
 pub async fn act(
@@ -182,18 +182,18 @@ pub async fn act(
     let mut statements: Vec<Statement<'_>> = Vec::new();
     match &action {
         OwnerAction::Read => {}
-        OwnerAction::Change(change, deed) => {
+        OwnerAction::Change(change, event) => {
             let [refuse, allow, block] = texts.each_ref().map(Param::from);
             let deadline = change.deadline_ms.unwrap_or_default().into();
             let new = vec![refuse, allow, block, deadline, (&daily).into()];
-            statements.push((CHANGED, [own.clone(), device(deed)].concat()));
+            statements.push((INSERT_CHANGED_EVENT, [own.clone(), device(event)].concat()));
             statements.push((INSERT_IN_SESSION, own.clone()));
-            statements.push((UPDATE, [own.clone(), new].concat()));
+            statements.push((UPDATE_POLICY, [own.clone(), new].concat()));
         }
-        OwnerAction::Rotate { until, deed } => {
-            statements.push((SECRET_REPLACED, [own.clone(), device(deed)].concat()));
+        OwnerAction::Rotate { until, event } => {
+            statements.push((INSERT_SECRET_REPLACED_EVENT, [own.clone(), device(event)].concat()));
             statements.push((INSERT_IN_SESSION, own.clone()));
-            statements.push((ROTATE, [own.clone(), vec![(*until).into()]].concat()));
+            statements.push((UPDATE_HOOK_VERSION, [own.clone(), vec![(*until).into()]].concat()));
         }
     }
     let read = statements.len();
@@ -228,7 +228,8 @@ pub async fn call(database: &Database, hook: GuardHook, now: u64) -> Result<Hook
     let own: Vec<Param<'_>> = vec![(&account).into()];
     let day = Day::of(now).number();
     let count = [own.clone(), vec![hook.version.into(), day.into(), now.into()]].concat();
-    let statements = [(INSERT_OF_HOOK, own.clone()), (COUNT_CALL, count), (SELECT_OF_HOOK, own)];
+    let statements =
+        [(INSERT_OF_HOOK, own.clone()), (UPDATE_HOOK_CALLS, count), (SELECT_OF_HOOK, own)];
     let rows = database.batch(&statements).await?;
     let Some(policy) = rows.first::<StoredPolicy>(2)? else { return Ok(HookCall::NotCounted) };
     if rows.any(1)? {
@@ -249,5 +250,5 @@ pub async fn count_refusal(
     let account = account.to_string();
     let day = Day::of(now).number();
     let params = vec![(&account).into(), day.into(), reason.into()];
-    database.run((COUNT_REFUSAL, params)).await
+    database.run((INSERT_REFUSAL, params)).await
 }

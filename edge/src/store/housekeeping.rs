@@ -11,113 +11,113 @@ use crate::{
     error::Error,
 };
 
-const MINUTE: u64 = 60;
-const DAY: u64 = 24 * 60 * MINUTE;
+const MINUTE_S: u64 = 60;
+const DAY_S: u64 = 24 * 60 * MINUTE_S;
 /// Unconfirmed accounts are stored for a week: their links expired after a day.
-const UNCONFIRMED: u64 = 7 * DAY;
+const UNCONFIRMED_TTL_S: u64 = 7 * DAY_S;
 /// Lifetime of a claim: a day longer than that of its account.
-const CLAIMED: u64 = UNCONFIRMED + DAY;
+const CLAIM_TTL_S: u64 = UNCONFIRMED_TTL_S + DAY_S;
 /// Lifetime of a notice; sending is retried for about two weeks.
-const NOTICES: u64 = 30 * DAY;
+const NOTICE_TTL_S: u64 = 30 * DAY_S;
 /// Lifetime of ended scans' results and of their notifications.
-const RESULTS: u64 = 7 * DAY;
+const RESULTS_TTL_S: u64 = 7 * DAY_S;
 
 /// Limit per removal, so that none exceeds D1's limit of 30 s.
-const MOST: &str = " LIMIT 1000)";
+const LIMIT_ROWS: &str = " LIMIT 1000)";
 
 /// Rounds per statement: with a run every five minutes, enough for 160 new rows a second.
-const ROUNDS: usize = 50;
-const MOST_ROWS: usize = 1_000;
+const ROUNDS_MAX: usize = 50;
+const ROWS_MAX: usize = 1_000;
 /// Milliseconds after which a run stops removing rows of one table.
-const PATIENCE: u64 = 5_000;
+const PATIENCE_MS: u64 = 5_000;
 
 // Reads all leases: few are alive, and an index would cost an additional row per check.
-const LEASES: &str = concat!(
+const DELETE_LEASES: &str = concat!(
     "DELETE FROM leases WHERE (account_id, id) IN (
        SELECT account_id, id FROM leases WHERE expires_at <= ?1",
-    MOST
+    LIMIT_ROWS
 );
-const CLAIMS: &str = concat!(
+const DELETE_CLAIMS: &str = concat!(
     "DELETE FROM addresses WHERE address_hash IN (
        SELECT address_hash FROM addresses WHERE confirmed = 0 AND claimed_at <= ?1",
-    MOST
+    LIMIT_ROWS
 );
-const TOKENS: &str = concat!(
+const DELETE_TOKENS: &str = concat!(
     "DELETE FROM mailed_tokens WHERE hash IN (
        SELECT hash FROM mailed_tokens
        WHERE expires_at <= ?1 AND coalesce(next_expires_at, 0) <= ?1",
-    MOST
+    LIMIT_ROWS
 );
-const THROTTLES: &str = concat!(
+const DELETE_THROTTLES: &str = concat!(
     "DELETE FROM throttles WHERE key IN (SELECT key FROM throttles WHERE drained_at <= ?1",
-    MOST
+    LIMIT_ROWS
 );
-const SESSIONS: &str = concat!(
+const DELETE_SESSIONS: &str = concat!(
     "DELETE FROM sessions WHERE id IN (SELECT id FROM sessions WHERE expires_at <= ?1",
-    MOST
+    LIMIT_ROWS
 );
-const CHALLENGES: &str = concat!(
+const DELETE_CHALLENGES: &str = concat!(
     "DELETE FROM used_challenges WHERE hash IN (SELECT hash FROM used_challenges WHERE expires_at <= ?1",
-    MOST
+    LIMIT_ROWS
 );
 /// The directory may still have to follow an unsettled change.
-const EMAIL_CHANGES: &str = concat!(
+const DELETE_EMAIL_CHANGES: &str = concat!(
     "DELETE FROM email_changes WHERE id IN (
        SELECT id FROM email_changes WHERE expires_at <= ?1 AND settled = 1",
-    MOST
+    LIMIT_ROWS
 );
-const FORMER_CREDENTIALS: &str = concat!(
+const DELETE_FORMER_CREDENTIALS: &str = concat!(
     "DELETE FROM former_credentials WHERE rowid IN (
        SELECT rowid FROM former_credentials WHERE expires_at <= ?1",
-    MOST
+    LIMIT_ROWS
 );
-const RESERVED: &str = concat!(
+const DELETE_RESERVED: &str = concat!(
     "DELETE FROM addresses WHERE address_hash IN (
        SELECT address_hash FROM addresses WHERE reserved_until IS NOT NULL AND reserved_until <= ?1",
-    MOST
+    LIMIT_ROWS
 );
-const EVENTS: &str = concat!(
+const DELETE_EVENTS: &str = concat!(
     "DELETE FROM security_events WHERE (account_id, class, kind, name) IN (
        SELECT account_id, class, kind, name FROM security_events WHERE at <= ?1",
-    MOST
+    LIMIT_ROWS
 );
-const STALE_NOTICES: &str = concat!(
+const DELETE_STALE_NOTICES: &str = concat!(
     "DELETE FROM notices WHERE (account_id, kind) IN (
        SELECT account_id, kind FROM notices WHERE due_at <= ?1",
-    MOST
+    LIMIT_ROWS
 );
 /// `?1` first day to keep.
-const GUARD_REFUSALS: &str = concat!(
+const DELETE_GUARD_REFUSALS: &str = concat!(
     "DELETE FROM guard_refusals WHERE (account_id, day, reason) IN (
        SELECT account_id, day, reason FROM guard_refusals WHERE day < ?1",
-    MOST
+    LIMIT_ROWS
 );
 /// There are few rows: only emails that couldn't be sent within an hour.
-const MAIL_DUE: &str = "DELETE FROM mail_due WHERE expires_at <= ?1";
-const TOMBSTONES: &str = concat!(
+const DELETE_MAIL_DUE: &str = "DELETE FROM mail_due WHERE expires_at <= ?1";
+const DELETE_TOMBSTONES: &str = concat!(
     "DELETE FROM tombstones WHERE address_hash IN (
        SELECT address_hash FROM tombstones WHERE expires_at <= ?1",
-    MOST
+    LIMIT_ROWS
 );
 /// A scan of 100,000 positions has about five hundred rows of results, which are deleted with it.
-const SCANS: &str = "DELETE FROM scans WHERE id IN (
+const DELETE_SCANS: &str = "DELETE FROM scans WHERE id IN (
     SELECT id FROM scans WHERE ended_at IS NOT NULL AND ended_at <= ?1 LIMIT 20)";
 /// A delivery that its endpoint hasn't accepted within a day is abandoned.
-const GIVEN_UP: &str = concat!(
+const UPDATE_ABANDONED_DELIVERIES: &str = concat!(
     "UPDATE webhook_deliveries SET state = 'failed' WHERE (account_id, id) IN (
        SELECT account_id, id FROM webhook_deliveries WHERE state = 'pending' AND created_at <= ?1",
-    MOST
+    LIMIT_ROWS
 );
-const DELIVERIES: &str = concat!(
+const DELETE_DELIVERIES: &str = concat!(
     "DELETE FROM webhook_deliveries WHERE (account_id, id) IN (
        SELECT account_id, id FROM webhook_deliveries WHERE created_at <= ?1",
-    MOST
+    LIMIT_ROWS
 );
-const STALE_ACCOUNTS: &str = concat!(
+const DELETE_STALE_ACCOUNTS: &str = concat!(
     "DELETE FROM accounts WHERE id IN (
        SELECT id FROM accounts WHERE state = 'unconfirmed' AND created_at <= ?1
          AND NOT EXISTS (SELECT 1 FROM mailed_tokens t WHERE t.account_id = accounts.id)",
-    MOST
+    LIMIT_ROWS
 );
 
 /// Removes rows that have expired at `now` (Unix seconds) from one database, with small independent
@@ -125,24 +125,24 @@ const STALE_ACCOUNTS: &str = concat!(
 pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
     let mut failures = Vec::new();
     for (table, sql, until) in [
-        ("leases", LEASES, now),
-        ("mailed_tokens", TOKENS, now),
-        ("throttles", THROTTLES, now),
-        ("sessions", SESSIONS, now),
-        ("tombstones", TOMBSTONES, now),
-        ("mail_due", MAIL_DUE, now),
-        ("email_changes", EMAIL_CHANGES, now),
-        ("former_credentials", FORMER_CREDENTIALS, now),
-        ("used_challenges", CHALLENGES, now),
-        ("addresses", RESERVED, now),
-        ("guard_refusals", GUARD_REFUSALS, guard::first_day(now)),
-        ("security_events", EVENTS, now.saturating_sub(security_events::LISTED)),
-        ("notices", STALE_NOTICES, now.saturating_sub(NOTICES)),
-        ("scans", SCANS, now.saturating_sub(RESULTS)),
-        ("webhook_deliveries", GIVEN_UP, now.saturating_sub(DAY)),
-        ("webhook_deliveries", DELIVERIES, now.saturating_sub(RESULTS)),
-        ("accounts", STALE_ACCOUNTS, now.saturating_sub(UNCONFIRMED)),
-        ("addresses", CLAIMS, now.saturating_sub(CLAIMED)),
+        ("leases", DELETE_LEASES, now),
+        ("mailed_tokens", DELETE_TOKENS, now),
+        ("throttles", DELETE_THROTTLES, now),
+        ("sessions", DELETE_SESSIONS, now),
+        ("tombstones", DELETE_TOMBSTONES, now),
+        ("mail_due", DELETE_MAIL_DUE, now),
+        ("email_changes", DELETE_EMAIL_CHANGES, now),
+        ("former_credentials", DELETE_FORMER_CREDENTIALS, now),
+        ("used_challenges", DELETE_CHALLENGES, now),
+        ("addresses", DELETE_RESERVED, now),
+        ("guard_refusals", DELETE_GUARD_REFUSALS, guard::first_day(now)),
+        ("security_events", DELETE_EVENTS, now.saturating_sub(security_events::LISTED_S)),
+        ("notices", DELETE_STALE_NOTICES, now.saturating_sub(NOTICE_TTL_S)),
+        ("scans", DELETE_SCANS, now.saturating_sub(RESULTS_TTL_S)),
+        ("webhook_deliveries", UPDATE_ABANDONED_DELIVERIES, now.saturating_sub(DAY_S)),
+        ("webhook_deliveries", DELETE_DELIVERIES, now.saturating_sub(RESULTS_TTL_S)),
+        ("accounts", DELETE_STALE_ACCOUNTS, now.saturating_sub(UNCONFIRMED_TTL_S)),
+        ("addresses", DELETE_CLAIMS, now.saturating_sub(CLAIM_TTL_S)),
     ] {
         if let Err(error) = remove(database, (sql, vec![until.into()])).await {
             failures.push((table, error));
@@ -156,9 +156,9 @@ pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
 
 async fn remove(database: &Database, statement: Statement<'_>) -> Result<(), Error> {
     let begun = clock::now_ms();
-    for _ in 0..ROUNDS {
+    for _ in 0..ROUNDS_MAX {
         let rows = database.batch(std::slice::from_ref(&statement)).await?;
-        if rows.changed(0) < MOST_ROWS || clock::now_ms().saturating_sub(begun) > PATIENCE {
+        if rows.changed(0) < ROWS_MAX || clock::now_ms().saturating_sub(begun) > PATIENCE_MS {
             break;
         }
     }

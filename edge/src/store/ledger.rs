@@ -24,9 +24,12 @@ use crate::{
         refusals::Refusal,
     },
 };
-use of_named_keys::{CHARGE_KEY, SETTLE_KEY, for_caller};
+use of_named_keys::{UPDATE_KEY_CHARGE, UPDATE_KEY_SETTLEMENT, for_caller};
 use serde::Deserialize;
-use statements::{CHARGE, CHARGE_ONCE, CHARGED, END_LEASE, LEASE, LEASE_ONCE, SETTLE, USAGE, WHY};
+use statements::{
+    DELETE_LEASE, INSERT_LEASE, INSERT_LEASE_ONCE, SELECT_CHARGE, SELECT_REFUSAL, SELECT_USAGE,
+    UPDATE_CHARGE, UPDATE_CHARGE_ONCE, UPDATE_SETTLEMENT,
+};
 
 /// Texts of a caller's parameters, which must live as long as the statement.
 pub(super) struct CallerTexts {
@@ -90,7 +93,7 @@ impl RefusedCharge {
         } else if self.units_left >= units {
             Refusal::TooManyInFlight
         } else if self.units_left > 0 {
-            Refusal::TooFewLeft { left: self.units_left, allowance: self.allowance }
+            Refusal::TooFewLeft { remaining: self.units_left, allowance: self.allowance }
         } else {
             Refusal::UsedUp { by_charges: self.full != 0, allowance: self.allowance }
         }
@@ -153,23 +156,25 @@ pub async fn charge(
     let params = texts.params(caller, now);
     let mut charge = [params.clone(), vec![name.into()]].concat();
     let mut batch = match once {
-        None => vec![(of(CHARGE), charge)],
+        None => vec![(of(UPDATE_CHARGE), charge)],
         Some((key, answer)) => {
             charge.extend([Param::from(0_u64); 2].into_iter().chain(names(key)));
             let keep = [charge.clone(), vec![key.request().into(), answer.into()]].concat();
-            let (keep, known) =
-                ((idempotent::KEEP_CHARGED, keep), (of(idempotent::KNOWN), charge.clone()));
-            vec![(of(CHARGE_ONCE), charge), keep, known]
+            let (keep, known) = (
+                (idempotent::INSERT_RESPONSE_OF_CHARGE, keep),
+                (of(idempotent::SELECT_STORED_RESPONSE), charge.clone()),
+            );
+            vec![(of(UPDATE_CHARGE_ONCE), charge), keep, known]
         }
     };
     let stored_index = batch.len() - 1;
-    if caller.proof.named().is_some() {
-        batch.push((CHARGE_KEY, [params.clone(), vec![name.into()]].concat()));
+    if caller.proof.named_key().is_some() {
+        batch.push((UPDATE_KEY_CHARGE, [params.clone(), vec![name.into()]].concat()));
     }
     let (rows, before) = match database.batch(&batch).await {
         Ok(rows) => (rows, None),
         Err(_) => {
-            batch.push((CHARGED, vec![(&texts.account).into(), name.into()]));
+            batch.push((SELECT_CHARGE, vec![(&texts.account).into(), name.into()]));
             (database.batch(&batch).await?, Some(batch.len() - 1))
         }
     };
@@ -203,10 +208,13 @@ pub async fn lease(
     let params = texts.params(caller, now);
     let mut lease = [params.clone(), vec![(&id).into(), expires_at.into(), units.into()]].concat();
     let batch = match key {
-        None => vec![(of(LEASE), lease)],
+        None => vec![(of(INSERT_LEASE), lease)],
         Some(key) => {
             lease.extend(names(key));
-            vec![(of(LEASE_ONCE), lease.clone()), (of(idempotent::KNOWN), lease)]
+            vec![
+                (of(INSERT_LEASE_ONCE), lease.clone()),
+                (of(idempotent::SELECT_STORED_RESPONSE), lease),
+            ]
         }
     };
     let rows = match database.batch(&batch).await {
@@ -214,7 +222,7 @@ pub async fn lease(
         Err(error) => {
             // The lease may exist, with only the reply lost. Its unit mustn't be reserved until the
             // lease expires.
-            let _ = database.run((END_LEASE, vec![(&texts.account).into(), (&id).into()])).await;
+            let _ = database.run((DELETE_LEASE, vec![(&texts.account).into(), (&id).into()])).await;
             return Err(error);
         }
     };
@@ -224,7 +232,7 @@ pub async fn lease(
             id,
             expires_at,
             key_version: caller.proof.key_version(),
-            key: caller.proof.named(),
+            key: caller.proof.named_key(),
             is_paying: paying != 0,
             left_over,
         })));
@@ -248,7 +256,7 @@ async fn refusal(
     params: Vec<Param<'_>>,
     units: u32,
 ) -> Result<Refusal, Error> {
-    let why = database.first::<RefusedCharge>((for_caller(caller, WHY), params)).await?;
+    let why = database.first::<RefusedCharge>((for_caller(caller, SELECT_REFUSAL), params)).await?;
     Ok(why.map_or(Refusal::Dead, |why| why.refusal(units)))
 }
 
@@ -286,15 +294,15 @@ async fn try_settle(
     let account = lease.account.to_string();
     let its: [Param<'_>; 2] = [(&account).into(), (&lease.id).into()];
     let charge = [its.as_slice(), &[now.into(), lease.key_version.into(), units.into()]].concat();
-    let mut batch = vec![(SETTLE, charge.clone())];
+    let mut batch = vec![(UPDATE_SETTLEMENT, charge.clone())];
     if lease.key.is_some() {
-        batch.push((SETTLE_KEY, charge.clone()));
+        batch.push((UPDATE_KEY_SETTLEMENT, charge.clone()));
     }
     if let Some((key, answer)) = once {
         let keep = [charge, vec![key.request().into(), answer.into()]].concat();
-        batch.push((idempotent::KEEP_LEASED, keep));
+        batch.push((idempotent::INSERT_RESPONSE_OF_LEASE, keep));
     }
-    batch.push((END_LEASE, its.to_vec()));
+    batch.push((DELETE_LEASE, its.to_vec()));
     database.batch(&batch).await?.any(0)
 }
 
@@ -304,7 +312,7 @@ async fn try_settle(
 /// When the database fails; the lease then expires.
 pub async fn release(database: &Database, lease: Lease) -> Result<(), Error> {
     let account = lease.account.to_string();
-    database.run((END_LEASE, vec![(&account).into(), (&lease.id).into()])).await
+    database.run((DELETE_LEASE, vec![(&account).into(), (&lease.id).into()])).await
 }
 
 /// Returns the values for `GET /me/quota`; `None` if the caller isn't authorised.
@@ -313,5 +321,7 @@ pub async fn usage(
     caller: Caller,
     now: u64,
 ) -> Result<Option<QuotaUsage>, Error> {
-    database.first((for_caller(caller, USAGE), CallerTexts::of(caller).params(caller, now))).await
+    database
+        .first((for_caller(caller, SELECT_USAGE), CallerTexts::of(caller).params(caller, now)))
+        .await
 }

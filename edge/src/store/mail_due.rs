@@ -13,9 +13,9 @@ use crate::{
 };
 
 /// Seconds after which an email with no recorded result is retried, because its isolate has ended.
-const RETRY: u64 = 60;
+const RETRY_S: u64 = 60;
 /// Seconds for which sending an email is retried: the lifetime of its link.
-const LIFETIME: u64 = 60 * 60;
+const LIFETIME_S: u64 = 60 * 60;
 
 /// A due email.
 #[derive(Debug, Deserialize)]
@@ -26,7 +26,7 @@ pub struct DueMail {
 }
 
 /// `?5` key that must have admitted attempt `?6`.
-const INSERT: &str = "
+const INSERT_MAIL_DUE: &str = "
     INSERT INTO mail_due (address_hash, email, due_at, expires_at)
     SELECT ?1, ?2, ?3, ?4
     WHERE EXISTS (SELECT 1 FROM throttles WHERE key = ?5 AND last_attempt = ?6)
@@ -45,12 +45,12 @@ pub async fn ask(
 ) -> Result<Admission, Error> {
     let last = gates.last().map(|gate| gate.key.as_str()).unwrap_or_default();
     let insert: Statement<'_> = (
-        INSERT,
+        INSERT_MAIL_DUE,
         vec![
             hash.mailbox().into(),
             email.into(),
-            now.saturating_add(RETRY).into(),
-            now.saturating_add(LIFETIME).into(),
+            now.saturating_add(RETRY_S).into(),
+            now.saturating_add(LIFETIME_S).into(),
             last.into(),
             attempt.into(),
         ],
@@ -73,7 +73,7 @@ pub async fn failed(directory: &Database, address_hash: &str, now: u64) -> Resul
 }
 
 /// `?1` now, `?2` time of the next attempt, `?3` most rows.
-const CLAIM: &str = "
+const CLAIM_MAIL_DUE: &str = "
     UPDATE mail_due SET due_at = ?2
     WHERE address_hash IN (
       SELECT address_hash FROM mail_due WHERE due_at <= ?1 AND expires_at > ?1
@@ -82,6 +82,6 @@ const CLAIM: &str = "
 
 /// Claims the due emails for a minute.
 pub async fn claim(directory: &Database, rows_max: u64, now: u64) -> Result<Vec<DueMail>, Error> {
-    let params = vec![now.into(), now.saturating_add(RETRY).into(), rows_max.into()];
-    directory.batch(&[(CLAIM, params)]).await?.all(0)
+    let params = vec![now.into(), now.saturating_add(RETRY_S).into(), rows_max.into()];
+    directory.batch(&[(CLAIM_MAIL_DUE, params)]).await?.all(0)
 }

@@ -15,8 +15,8 @@ use crate::{
 };
 
 /// Addresses per round and rounds per run: 5,000 accounts every five minutes.
-const ROWS: u64 = 500;
-const ROUNDS: usize = 10;
+const ROUND_ROWS: u64 = 500;
+const ROUNDS_MAX: usize = 10;
 
 const SELECT_MISSING: &str = "SELECT address_hash, account_id FROM addresses
     WHERE confirmed = 1 AND mailbox_hash IS NULL LIMIT CAST(?1 AS INTEGER)";
@@ -56,10 +56,10 @@ struct FoundAddress<'a> {
 
 /// Computes missing hashes, up to a limit; the next run continues.
 pub async fn fill(databases: &Databases, secrets: &KeyRing) -> Result<(), Error> {
-    for _ in 0..ROUNDS {
+    for _ in 0..ROUNDS_MAX {
         let directory = databases.directory();
         let missing: Vec<Missing> =
-            directory.batch(&[(SELECT_MISSING, vec![ROWS.into()])]).await?.all(0)?;
+            directory.batch(&[(SELECT_MISSING, vec![ROUND_ROWS.into()])]).await?.all(0)?;
         if missing.is_empty() {
             break;
         }

@@ -50,12 +50,12 @@ pub struct PreviousLink {
     expires_at: Option<u64>,
 }
 
-const PREVIOUS: &str = "
+const SELECT_PREVIOUS: &str = "
     SELECT t.hash, t.expires_at FROM accounts a
     LEFT JOIN mailed_tokens t ON t.account_id = a.id AND t.purpose = ?2
     WHERE a.id = ?1 AND a.state = ?3";
 
-const STORE: &str = "
+const INSERT_TOKEN: &str = "
     INSERT INTO mailed_tokens (hash, account_id, purpose, expires_at)
     SELECT ?1, id, ?3, ?5 FROM accounts WHERE id = ?2 AND state = ?4
     ON CONFLICT (account_id, purpose) DO UPDATE
@@ -63,7 +63,7 @@ const STORE: &str = "
 
 /// Selects the [`PreviousLink`]; no row if no account is in the right state.
 pub(super) fn previous(purpose: TokenPurpose, account: &str) -> Statement<'_> {
-    (PREVIOUS, vec![account.into(), purpose.as_str().into(), purpose.state().into()])
+    (SELECT_PREVIOUS, vec![account.into(), purpose.as_str().into(), purpose.state().into()])
 }
 
 pub(super) fn store<'a>(token: &'a NewToken, account: &'a str) -> Statement<'a> {
@@ -74,7 +74,7 @@ pub(super) fn store<'a>(token: &'a NewToken, account: &'a str) -> Statement<'a> 
         token.purpose.state().into(),
         token.expires_at.into(),
     ];
-    (STORE, params)
+    (INSERT_TOKEN, params)
 }
 
 const DELETE_TOKEN: &str = "DELETE FROM mailed_tokens WHERE hash = ?1";
@@ -96,7 +96,7 @@ pub(super) fn restore<'a>(token: &'a TokenHash, previous: &'a PreviousLink) -> S
 
 /// Stored next to the account's current link, which stays valid until the email with the new one
 /// has been sent.
-const STORE_NEXT: &str = "
+const INSERT_NEXT_TOKEN: &str = "
     INSERT INTO mailed_tokens (hash, account_id, purpose, expires_at)
     SELECT ?1, id, ?3, ?5 FROM accounts WHERE id = ?2 AND state = ?4
     ON CONFLICT (account_id, purpose) DO UPDATE
@@ -116,31 +116,31 @@ const SELECT_RECIPIENT: &str = "SELECT email FROM accounts WHERE id = ?1 AND sta
 pub async fn prepare_reset(
     database: &Database,
     address_hash: &AccountHash,
-    named: Option<AccountId>,
+    id_in_directory: Option<AccountId>,
     token: &NewToken,
 ) -> Result<Option<String>, Error> {
-    let account = named.map(|id| id.to_string()).unwrap_or_default();
+    let account = id_in_directory.map(|id| id.to_string()).unwrap_or_default();
     let mut statements = Vec::from_iter(accounts::rekey(address_hash));
     let first = statements.len();
     let (_, params) = store(token, &account);
-    statements.extend([(SELECT_RECIPIENT, vec![(&account).into()]), (STORE_NEXT, params)]);
+    statements.extend([(SELECT_RECIPIENT, vec![(&account).into()]), (INSERT_NEXT_TOKEN, params)]);
     let recipient = database.batch(&statements).await?.first::<Recipient>(first)?;
     Ok(recipient.map(|recipient| recipient.email))
 }
 
-const REPLACE_PREVIOUS: &str = "
+const UPDATE_TO_NEXT: &str = "
     UPDATE mailed_tokens SET hash = next_hash, expires_at = next_expires_at, next_hash = NULL,
       next_expires_at = NULL
     WHERE next_hash = ?1";
-const DROP_NEXT: &str =
+const CLEAR_NEXT: &str =
     "UPDATE mailed_tokens SET next_hash = NULL, next_expires_at = NULL WHERE next_hash = ?1";
 
 /// Records that the email with this reset link was sent, and invalidates the previous link.
-pub async fn handed_over(database: &Database, token: &TokenHash) -> Result<(), Error> {
-    database.run((REPLACE_PREVIOUS, vec![token.as_str().into()])).await
+pub async fn record_sent(database: &Database, token: &TokenHash) -> Result<(), Error> {
+    database.run((UPDATE_TO_NEXT, vec![token.as_str().into()])).await
 }
 
 /// Removes a reset link whose email couldn't be sent.
 pub async fn take_back(database: &Database, token: &TokenHash) -> Result<(), Error> {
-    database.batch(&[(DROP_NEXT, vec![token.as_str().into()]), consume(token)]).await.map(drop)
+    database.batch(&[(CLEAR_NEXT, vec![token.as_str().into()]), consume(token)]).await.map(drop)
 }

@@ -44,7 +44,7 @@ pub(super) const KEY_UNITS_HELD: &str =
 /// The same branch for the first key.
 pub(super) const FIRST_KEY_HOLDS: &str = "WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2";
 
-const IS_GOOD: &str = concat!(
+const SELECT_VALID: &str = concat!(
     "SELECT 1 AS one FROM accounts a WHERE a.id = ?1 AND a.state = 'confirmed' AND CASE ?3 ",
     NAMED_KEY_HOLDS,
     " END"
@@ -54,7 +54,7 @@ const IS_GOOD: &str = concat!(
 pub async fn is_good(database: &Database, caller: Caller) -> Result<bool, Error> {
     let (account, shown) = (caller.account.to_string(), caller.proof.text());
     let params = vec![(&account).into(), (&shown).into(), caller.proof.kind().into()];
-    database.any((IS_GOOD, params)).await
+    database.any((SELECT_VALID, params)).await
 }
 
 /// Reason why a genuine named key was rejected.
@@ -68,7 +68,7 @@ pub enum KeyRefusal {
     OfAccount,
 }
 
-const WHY: &str = concat!(
+const SELECT_REFUSAL: &str = concat!(
     "SELECT k.suspended, NOT ",
     NETWORK_HOLDS,
     " AS elsewhere FROM named_keys k WHERE k.account_id = ?1 AND k.id = substr(?2, 1, 16)
@@ -85,7 +85,7 @@ struct RefusedKey {
 pub async fn refusal(database: &Database, caller: Caller) -> Result<KeyRefusal, Error> {
     let (account, shown) = (caller.account.to_string(), caller.proof.text());
     let params = vec![(&account).into(), (&shown).into()];
-    let row = database.first::<RefusedKey>((WHY, params)).await?;
+    let row = database.first::<RefusedKey>((SELECT_REFUSAL, params)).await?;
     Ok(match row {
         None => KeyRefusal::Ended,
         Some(row) if row.suspended != 0 => KeyRefusal::Suspended,
@@ -119,16 +119,16 @@ macro_rules! may_make {
     };
 }
 
-const MADE: &str = notice!("key_made", may_make!());
+const INSERT_KEY_MADE_NOTICE: &str = notice!("key_made", may_make!());
 
-const MAKE: &str = concat!(
+const INSERT_KEY: &str = concat!(
     "INSERT INTO named_keys (account_id, id, name, is_test, rights, daily_limit, expires_at, networks, created_at)
      SELECT id, ?5, ?6, ?7, ?8, nullif(?9, 0), ?10, ?11, ?12 FROM accounts WHERE ",
     may_make!(),
     " RETURNING id"
 );
 
-const COUNT: &str = "SELECT count(*) AS keys FROM named_keys WHERE account_id = ?1";
+const SELECT_COUNT: &str = "SELECT count(*) AS keys FROM named_keys WHERE account_id = ?1";
 
 #[derive(Deserialize)]
 struct Count {
@@ -165,9 +165,9 @@ pub async fn make(
         new.created_at.into(),
     ];
     let mut statements = vec![
-        (COUNT, vec![(&account).into()]),
-        (MADE, params.clone()),
-        (MAKE, [params, row].concat()),
+        (SELECT_COUNT, vec![(&account).into()]),
+        (INSERT_KEY_MADE_NOTICE, params.clone()),
+        (INSERT_KEY, [params, row].concat()),
     ];
     let made = statements.len() - 1;
     statements.append(&mut code.used_up(&account, &session));
@@ -215,7 +215,7 @@ impl StoredKey {
 }
 
 /// `?4` day, `?5` now; `?3` is unused.
-const LIST: &str = concat!(
+const SELECT_KEYS: &str = concat!(
     "SELECT k.id, k.version, k.name, k.is_test, k.rights, k.daily_limit, k.expires_at, k.networks,
        k.created_at, k.suspended, k.day, CASE WHEN k.day < ?4 THEN 0 ELSE k.charged END + ",
     KEY_UNITS_HELD,
@@ -225,7 +225,7 @@ const LIST: &str = concat!(
     IN_SESSION,
     ") ORDER BY k.created_at, k.id"
 );
-const IS_ALIVE: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
+const SELECT_LIVE_SESSION: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
 
 /// Returns the account's named keys, oldest first; `None` if the session has ended.
 pub async fn list(
@@ -235,8 +235,8 @@ pub async fn list(
 ) -> Result<Option<Vec<StoredKey>>, Error> {
     let (account, session) = session.texts();
     let caller: Vec<Param<'_>> = vec![(&account).into(), (&session).into()];
-    let list = (LIST, [caller.clone(), vec![0_u64.into(), day.into(), now.into()]].concat());
-    let rows = database.batch(&[(IS_ALIVE, caller), list]).await?;
+    let list = (SELECT_KEYS, [caller.clone(), vec![0_u64.into(), day.into(), now.into()]].concat());
+    let rows = database.batch(&[(SELECT_LIVE_SESSION, caller), list]).await?;
     if rows.any(0)? { rows.all(1).map(Some) } else { Ok(None) }
 }
 
@@ -249,7 +249,7 @@ pub enum KeyOutcome {
     Refused,
 }
 
-const END: &str = concat!(
+const DELETE_KEY: &str = concat!(
     "DELETE FROM named_keys WHERE account_id = ?1 AND id = ?3
        AND EXISTS (SELECT 1 FROM accounts WHERE ",
     IN_SESSION,
@@ -261,8 +261,8 @@ pub async fn end(database: &Database, session: Session, key: KeyId) -> Result<Ke
     let (account, session) = session.texts();
     let key = key.to_string();
     let caller: Vec<Param<'_>> = vec![(&account).into(), (&session).into()];
-    let end = (END, [caller.clone(), vec![(&key).into()]].concat());
-    let rows = database.batch(&[(IS_ALIVE, caller), end]).await?;
+    let end = (DELETE_KEY, [caller.clone(), vec![(&key).into()]].concat());
+    let rows = database.batch(&[(SELECT_LIVE_SESSION, caller), end]).await?;
     Ok(match (rows.any(0)?, rows.any(1)?) {
         (false, _) => KeyOutcome::Refused,
         (true, true) => KeyOutcome::Done,
@@ -277,8 +277,8 @@ macro_rules! in_session_with_code {
     };
 }
 
-const MAY_CONFIRM: &str = concat!("SELECT id FROM accounts WHERE ", in_session_with_code!());
-const CONFIRM: &str = concat!(
+const SELECT_CONFIRMABLE: &str = concat!("SELECT id FROM accounts WHERE ", in_session_with_code!());
+const UPDATE_CONFIRMED: &str = concat!(
     "UPDATE named_keys SET suspended = 0 WHERE account_id = ?1 AND id = ?5
        AND EXISTS (SELECT 1 FROM accounts WHERE ",
     in_session_with_code!(),
@@ -295,8 +295,8 @@ pub async fn confirm(
     let (account, session) = session.texts();
     let key = key.to_string();
     let params = [vec![(&account).into(), (&session).into()], code.params()].concat();
-    let confirm = (CONFIRM, [params.clone(), vec![(&key).into()]].concat());
-    let mut statements = vec![(MAY_CONFIRM, params), confirm];
+    let confirm = (UPDATE_CONFIRMED, [params.clone(), vec![(&key).into()]].concat());
+    let mut statements = vec![(SELECT_CONFIRMABLE, params), confirm];
     statements.append(&mut code.used_up(&account, &session));
     let rows = database.batch(&statements).await?;
     Ok(match (rows.any(0)?, rows.any(1)?) {
@@ -312,23 +312,23 @@ macro_rules! may_replace {
     };
 }
 
-const ALL_REPLACED: &str = notice!("key_replaced", may_replace!());
-const REPLACE_FIRST: &str = concat!(
+const INSERT_KEYS_REPLACED_NOTICE: &str = notice!("key_replaced", may_replace!());
+const UPDATE_FIRST_KEY: &str = concat!(
     "UPDATE accounts SET key_version = key_version + 1, key_day = 0 WHERE ",
     may_replace!(),
     " RETURNING key_version"
 );
-const REPLACE_NAMED: &str = concat!(
+const UPDATE_NAMED_KEYS: &str = concat!(
     "UPDATE named_keys SET version = version + 1, suspended = 0, replaced_at = unixepoch() WHERE account_id = ?1
        AND EXISTS (SELECT 1 FROM accounts WHERE ",
     may_replace!(),
     ")"
 );
-const SELECT: &str =
+const SELECT_KEY: &str =
     "SELECT id, version, name, is_test, rights, daily_limit, expires_at, networks, created_at,
        suspended, day, charged AS used_today
      FROM named_keys WHERE account_id = ?1";
-const ALL: &str = concat!(SELECT, " ORDER BY created_at, id");
+const SELECT_ALL_KEYS: &str = concat!(SELECT_KEY, " ORDER BY created_at, id");
 
 #[derive(Deserialize)]
 struct FirstVersion {
@@ -346,10 +346,10 @@ pub async fn replace_all(
     let (account, session) = session.texts();
     let params = [vec![(&account).into(), (&session).into()], code.params()].concat();
     let mut statements = vec![
-        (ALL_REPLACED, params.clone()),
-        (REPLACE_FIRST, params.clone()),
-        (REPLACE_NAMED, params),
-        (ALL, vec![(&account).into()]),
+        (INSERT_KEYS_REPLACED_NOTICE, params.clone()),
+        (UPDATE_FIRST_KEY, params.clone()),
+        (UPDATE_NAMED_KEYS, params),
+        (SELECT_ALL_KEYS, vec![(&account).into()]),
     ];
     statements.append(&mut code.used_up(&account, &session));
     let rows = database.batch(&statements).await?;
@@ -361,14 +361,16 @@ const NAMED_KEY_LIVES: &str = "EXISTS (SELECT 1 FROM named_keys k
     WHERE k.account_id = ?1 AND k.id = substr(?2, 1, 16) AND printf('%04x', k.version) = substr(?2, 17, 4))";
 const FIRST_KEY_LIVES: &str = "state = 'confirmed' AND key_active = 1 AND key_version = ?2";
 
-const NAMED_ENDED_ITSELF: &str =
+const INSERT_NAMED_KEY_ENDED_NOTICE: &str =
     notice!("key_ended_itself", "id = ?1 AND state = 'confirmed' AND ", NAMED_KEY_LIVES);
-const FIRST_ENDED_ITSELF: &str = notice!("key_ended_itself", "id = ?1 AND ", FIRST_KEY_LIVES);
-const END_NAMED: &str = "DELETE FROM named_keys WHERE account_id = ?1 AND id = substr(?2, 1, 16)
+const INSERT_FIRST_KEY_ENDED_NOTICE: &str =
+    notice!("key_ended_itself", "id = ?1 AND ", FIRST_KEY_LIVES);
+const DELETE_PRESENTED_KEY: &str =
+    "DELETE FROM named_keys WHERE account_id = ?1 AND id = substr(?2, 1, 16)
     AND printf('%04x', version) = substr(?2, 17, 4) RETURNING id";
 /// A freeze keeps a thief from replacing the key, and no finder from ending a leaked one: the trigger that refuses changes
 /// sees no freeze here, and the next statement of the transaction gives it back.
-const END_FIRST: &str = concat!(
+const UPDATE_PRESENTED_KEY: &str = concat!(
     "UPDATE accounts SET key_version = key_version + 1, key_day = 0, frozen_until = -frozen_until
      WHERE id = ?1 AND ",
     FIRST_KEY_LIVES,
@@ -382,8 +384,12 @@ const FREEZE_AGAIN: &str =
 pub async fn end_itself(database: &Database, caller: Caller) -> Result<bool, Error> {
     let (account, shown) = (caller.account.to_string(), caller.proof.text());
     let (told, end, shown): (_, _, Param<'_>) = match caller.proof {
-        Proof::Key { version } => (FIRST_ENDED_ITSELF, END_FIRST, version.into()),
-        Proof::Named { .. } => (NAMED_ENDED_ITSELF, END_NAMED, (&shown).into()),
+        Proof::Key { version } => {
+            (INSERT_FIRST_KEY_ENDED_NOTICE, UPDATE_PRESENTED_KEY, version.into())
+        }
+        Proof::Named { .. } => {
+            (INSERT_NAMED_KEY_ENDED_NOTICE, DELETE_PRESENTED_KEY, (&shown).into())
+        }
         Proof::Session { .. } => return Ok(false),
     };
     let params = vec![(&account).into(), shown];

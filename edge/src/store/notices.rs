@@ -6,7 +6,7 @@ use crate::{
     account::AccountId,
     cf::database::Database,
     error::Error,
-    mail::{Deed, Notice},
+    mail::{AccountEvent, Notice},
 };
 
 /// Limit on emails of one kind to one account.
@@ -17,15 +17,15 @@ struct Budget {
     per_day: u64,
 }
 
-const HOUR: u64 = 60 * 60;
-const DAY: u64 = 24 * HOUR;
+const HOUR_S: u64 = 60 * 60;
+const DAY_S: u64 = 24 * HOUR_S;
 
 const fn budget(kind: Notice) -> Budget {
     match kind {
         // These events aren't caused by the owner and may recur for weeks.
-        Notice::WrongCodes => Budget { pause: DAY, per_day: 1 },
+        Notice::WrongCodes => Budget { pause: DAY_S, per_day: 1 },
         Notice::KeyReplaced | Notice::WebhookChanged | Notice::ScanEnded => {
-            Budget { pause: HOUR, per_day: 10 }
+            Budget { pause: HOUR_S, per_day: 10 }
         }
         // Each of these may be a step of an account takeover, so none waits for another.
         _ => Budget { pause: 0, per_day: 5 },
@@ -33,9 +33,9 @@ const fn budget(kind: Notice) -> Budget {
 }
 
 /// Seconds until the first retry; the delay then doubles each time.
-const FIRST_RETRY: u64 = 5 * 60;
+const FIRST_RETRY_S: u64 = 5 * 60;
 /// Attempts span about two weeks: the platform stops sending to a mailbox that rejects for longer.
-const MOST_ATTEMPTS: u64 = 13;
+const ATTEMPTS_MAX: u64 = 13;
 
 /// Adds a notice to the account that the condition selects. It precedes its event's statement in
 /// the batch, under the same condition.
@@ -58,9 +58,11 @@ pub(super) use notice;
 pub struct DueNotices {
     pub account_id: AccountId,
     pub kind: Notice,
-    pub deeds: u64,
+    #[serde(rename = "deeds")]
+    pub events: u64,
     /// Number of events that earlier emails have covered.
-    pub told: u64,
+    #[serde(rename = "told")]
+    pub announced_events: u64,
     pub email: String,
     pub display_name: String,
     /// Time of the last event in Unix seconds; 0 if it wasn't recorded.
@@ -71,8 +73,8 @@ pub struct DueNotices {
 
 impl DueNotices {
     /// Returns the last event, with its browser and country if they were recorded.
-    pub fn last_deed(&self) -> Option<Deed> {
-        (self.happened_at > 0).then(|| Deed {
+    pub fn last_event(&self) -> Option<AccountEvent> {
+        (self.happened_at > 0).then(|| AccountEvent {
             at: self.happened_at,
             browser: self.browser.clone(),
             country: self.country.clone(),
@@ -82,20 +84,25 @@ impl DueNotices {
 
 /// `?1` account, `?2` time, `?3` browser, `?4` country. Events more than a minute older belong to
 /// another request.
-const NOTE: &str = "
+const UPDATE_PLACE: &str = "
     UPDATE notices SET browser = ?3, country = ?4, noted = deeds
     WHERE account_id = ?1 AND noted < deeds AND happened_at >= ?2 - 60";
 
 /// Records time and place of events behind the account's notices, unless already recorded.
-pub async fn note(database: &Database, account: AccountId, deed: &Deed) -> Result<(), Error> {
+pub async fn note(
+    database: &Database,
+    account: AccountId,
+    event: &AccountEvent,
+) -> Result<(), Error> {
     let account = account.to_string();
-    let at = u64::try_from(deed.at).unwrap_or_default();
-    let params = vec![(&account).into(), at.into(), (&deed.browser).into(), (&deed.country).into()];
-    database.run((NOTE, params)).await
+    let at = u64::try_from(event.at).unwrap_or_default();
+    let params =
+        vec![(&account).into(), at.into(), (&event.browser).into(), (&event.country).into()];
+    database.run((UPDATE_PLACE, params)).await
 }
 
 /// `?1` now, `?2` account or `''` for all, `?3` first retry, `?4` most attempts, `?5` most rows.
-const CLAIM: &str = "
+const CLAIM_NOTICES: &str = "
     UPDATE notices SET attempts = attempts + 1, due_at = ?1 + (?3 << min(attempts, 12))
     WHERE (account_id, kind) IN (
       SELECT account_id, kind FROM notices
@@ -115,12 +122,12 @@ pub async fn claim(
 ) -> Result<Vec<DueNotices>, Error> {
     let account = account.map(|id| id.to_string()).unwrap_or_default();
     let params =
-        vec![now.into(), (&account).into(), FIRST_RETRY.into(), MOST_ATTEMPTS.into(), most.into()];
-    database.batch(&[(CLAIM, params)]).await?.all(0)
+        vec![now.into(), (&account).into(), FIRST_RETRY_S.into(), ATTEMPTS_MAX.into(), most.into()];
+    database.batch(&[(CLAIM_NOTICES, params)]).await?.all(0)
 }
 
 /// `?4` now, `?5` seconds between two emails, `?6` seconds until one drains, `?7` burst.
-const SENT: &str = "
+const UPDATE_SENT: &str = "
     UPDATE notices SET told = max(told, ?3), attempts = 0,
       drained_at = max(drained_at, ?4) + ?6,
       due_at = max(?4 + ?5, max(drained_at, ?4) + ?6 - (?7 - 1) * ?6)
@@ -137,11 +144,11 @@ pub async fn record_delivery(
     let params = vec![
         (&account).into(),
         notice.kind.as_str().into(),
-        notice.deeds.into(),
+        notice.events.into(),
         now.into(),
         pause.into(),
-        (DAY / per_day).into(),
+        (DAY_S / per_day).into(),
         per_day.into(),
     ];
-    database.run((SENT, params)).await
+    database.run((UPDATE_SENT, params)).await
 }

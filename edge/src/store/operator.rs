@@ -7,22 +7,22 @@ use std::collections::BTreeMap;
 use constcat::concat;
 
 use super::{
-    accounts::{DELETE_NOTICES, ERASE, INSERT_TOMBSTONE, OR_RENEW_TOMBSTONE},
+    accounts::{DELETE_NOTICES, INSERT_TOMBSTONE, ON_CONFLICT_UPDATE_TOMBSTONE, UPDATE_ERASED},
     notices::notice,
     plans::IN_FORCE,
-    recoveries::{RECOVERABLE, START},
+    recoveries::{INSERT_RECOVERY, IS_RECOVERABLE},
 };
 
 /// Statements by name; `?1` is always the account.
 const STATEMENTS: [(&str, &str); 7] = [
     // `?3` today, `?4` now.
-    ("tombstone", concat!(INSERT_TOMBSTONE, "id = ?1", OR_RENEW_TOMBSTONE)),
+    ("tombstone", concat!(INSERT_TOMBSTONE, "id = ?1", ON_CONFLICT_UPDATE_TOMBSTONE)),
     // `?4` now.
-    ("erase", concat!(ERASE, "id = ?1")),
+    ("erase", concat!(UPDATE_ERASED, "id = ?1")),
     ("delete_notices", DELETE_NOTICES),
     // The email first, under the condition of the row.
-    ("recovery_pending", notice!("recovery_pending", RECOVERABLE)),
-    ("recover", START),
+    ("recovery_pending", notice!("recovery_pending", IS_RECOVERABLE)),
+    ("recover", INSERT_RECOVERY),
     (
         "recovery_stopped",
         notice!(

@@ -15,7 +15,7 @@ pub struct StoredAction {
     pub value: String,
 }
 
-const OF_SESSION: &str = concat!(
+const SELECT_ACTIONS: &str = concat!(
     "SELECT at, action, value FROM operator_actions
      WHERE account_id = (SELECT id FROM accounts WHERE ",
     IN_SESSION,
@@ -25,5 +25,5 @@ const OF_SESSION: &str = concat!(
 /// Returns the actions, newest first; none if the session has ended.
 pub async fn of_session(database: &Database, session: Session) -> Result<Vec<StoredAction>, Error> {
     let (account, id) = session.texts();
-    database.batch(&[(OF_SESSION, vec![(&account).into(), (&id).into()])]).await?.all(0)
+    database.batch(&[(SELECT_ACTIONS, vec![(&account).into(), (&id).into()])]).await?.all(0)
 }

@@ -8,9 +8,9 @@ use crate::{
 };
 
 /// Lifetime of an opt-out in seconds.
-const LIFETIME: u64 = 30 * 24 * 60 * 60;
+const OPT_OUT_S: u64 = 30 * 24 * 60 * 60;
 
-const OPT_OUT: &str = "
+const INSERT_OPT_OUT: &str = "
     INSERT INTO throttles (key, drained_at, last_attempt) VALUES (?1, ?2, '')
     ON CONFLICT (key) DO UPDATE SET drained_at = excluded.drained_at";
 
@@ -20,11 +20,11 @@ const OPT_OUT: &str = "
 /// [`Error::unavailable`] when the directory fails.
 pub async fn opt_out(directory: &Database, mailbox_hash: &str, now: u64) -> Result<(), Error> {
     let key = Key::opt_out(mailbox_hash);
-    let params = vec![key.as_str().into(), now.saturating_add(LIFETIME).into()];
-    directory.run((OPT_OUT, params)).await
+    let params = vec![key.as_str().into(), now.saturating_add(OPT_OUT_S).into()];
+    directory.run((INSERT_OPT_OUT, params)).await
 }
 
-const IS_OPTED_OUT: &str =
+const SELECT_OPT_OUT: &str =
     "SELECT 1 AS opted_out FROM throttles WHERE key IN (?1, ?2) AND drained_at > ?3";
 
 /// Returns whether an address' mailbox has opted out, under either secret during a replacement.
@@ -39,5 +39,5 @@ pub async fn is_opted_out(
     let current = Key::opt_out(hash.mailbox());
     let other = Key::opt_out(hash.other_mailbox().unwrap_or_else(|| hash.mailbox()));
     let params = vec![current.as_str().into(), other.as_str().into(), now.into()];
-    directory.any((IS_OPTED_OUT, params)).await
+    directory.any((SELECT_OPT_OUT, params)).await
 }

@@ -5,7 +5,7 @@ use serde::Deserialize;
 
 use super::{
     IN_SESSION,
-    accounts::{BY_ID, StoredAccount},
+    accounts::{SELECT_BY_ID, StoredAccount},
     notices::notice,
     sessions::NewSession,
     two_factor::{Code, code_holds},
@@ -14,7 +14,7 @@ use crate::{
     account::AccountId,
     cf::database::{Database, Param, Statement},
     credentials::{
-        passkey::{PasskeyId, challenge::CHALLENGE_TTL},
+        passkey::{PasskeyId, challenge::CHALLENGE_TTL_S},
         session::Session,
     },
     error::Error,
@@ -24,7 +24,7 @@ use crate::{
 pub const PASSKEYS_MAX: u32 = 20;
 
 /// Requires a live session, a valid code and an account that isn't frozen.
-const MAY_ADD: &str = concat!(
+const SELECT_PERMITTED: &str = concat!(
     "SELECT id FROM accounts WHERE frozen_until <= unixepoch() AND ",
     code_holds!("?3", "?4"),
     " AND ",
@@ -36,7 +36,7 @@ const MAY_ADD: &str = concat!(
 pub async fn authorise(database: &Database, session: Session, code: &Code) -> Result<bool, Error> {
     let (account, id) = session.texts();
     let params = [vec![(&account).into(), (&id).into()], code.params()].concat();
-    let mut statements = vec![(MAY_ADD, params)];
+    let mut statements = vec![(SELECT_PERMITTED, params)];
     statements.append(&mut code.used_up(&account, &id));
     database.batch(&statements).await?.any(0)
 }
@@ -59,23 +59,23 @@ pub struct NewPasskey<'a> {
 }
 
 /// Requires room for the passkey `?3` in account `?1` of session `?2`, and an unused challenge `?4`.
-const ADDS: &str = concat!(
+const IS_ADDABLE: &str = concat!(
     "frozen_until <= unixepoch() AND (SELECT count(*) FROM passkeys WHERE account_id = ?1) < 20
        AND NOT EXISTS (SELECT 1 FROM passkeys WHERE account_id = ?1 AND id = ?3)
        AND NOT EXISTS (SELECT 1 FROM used_challenges WHERE hash = ?4) AND ",
     IN_SESSION
 );
-const ADDED: &str = notice!("passkey_added", ADDS);
-const ADD: &str = concat!(
+const INSERT_ADDED_NOTICE: &str = notice!("passkey_added", IS_ADDABLE);
+const INSERT_PASSKEY: &str = concat!(
     "INSERT INTO passkeys (account_id, id, credential, public_key, name, counter, is_syncable, created_at)
      SELECT id, ?3, ?5, ?6, ?7, ?8, ?9, ?10 FROM accounts WHERE ",
-    ADDS,
+    IS_ADDABLE,
     " RETURNING id"
 );
 /// `?1` hash, `?2` expiry.
-const USE_CHALLENGE: &str =
+const INSERT_USED_CHALLENGE: &str =
     "INSERT OR IGNORE INTO used_challenges (hash, expires_at) VALUES (?1, ?2)";
-const COUNT: &str = "SELECT count(*) AS passkeys, coalesce(sum(id = ?2), 0) AS same
+const SELECT_COUNT: &str = "SELECT count(*) AS passkeys, coalesce(sum(id = ?2), 0) AS same
     FROM passkeys WHERE account_id = ?1";
 
 #[derive(Deserialize)]
@@ -97,11 +97,11 @@ pub enum AddOutcome {
 
 /// Returns the time until which a used challenge is stored. After that the challenge itself has expired.
 const fn challenge_end(now: u64) -> u64 {
-    now.saturating_add(2 * CHALLENGE_TTL)
+    now.saturating_add(2 * CHALLENGE_TTL_S)
 }
 
 fn used_challenge(challenge: &str, now: u64) -> Statement<'_> {
-    (USE_CHALLENGE, vec![challenge.into(), challenge_end(now).into()])
+    (INSERT_USED_CHALLENGE, vec![challenge.into(), challenge_end(now).into()])
 }
 
 /// Stores a passkey and consumes its challenge.
@@ -123,9 +123,9 @@ pub async fn add(
     ];
     let rows = database
         .batch(&[
-            (COUNT, vec![(&account).into(), new.id.as_str().into()]),
-            (ADDED, condition.clone()),
-            (ADD, [condition, row].concat()),
+            (SELECT_COUNT, vec![(&account).into(), new.id.as_str().into()]),
+            (INSERT_ADDED_NOTICE, condition.clone()),
+            (INSERT_PASSKEY, [condition, row].concat()),
             used_challenge(new.challenge, new.created_at),
         ])
         .await?;
@@ -154,16 +154,16 @@ pub struct StoredPasskey {
     pub suspended: u8,
 }
 
-const SELECT: &str =
+const SELECT_PASSKEY: &str =
     "SELECT id, credential, public_key, name, counter, is_syncable, created_at, used_at, suspended
     FROM passkeys WHERE account_id = ?1";
-const LIST: &str = concat!(
-    SELECT,
+const SELECT_PASSKEYS: &str = concat!(
+    SELECT_PASSKEY,
     " AND EXISTS (SELECT 1 FROM accounts WHERE ",
     IN_SESSION,
     ") ORDER BY created_at, id"
 );
-const IS_ALIVE: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
+const SELECT_LIVE_SESSION: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
 
 /// Returns the account's passkeys, oldest first; `None` if the session has ended.
 pub async fn list(
@@ -172,7 +172,8 @@ pub async fn list(
 ) -> Result<Option<Vec<StoredPasskey>>, Error> {
     let (account, session) = session.texts();
     let caller: Vec<Param<'_>> = vec![(&account).into(), (&session).into()];
-    let rows = database.batch(&[(IS_ALIVE, caller.clone()), (LIST, caller)]).await?;
+    let rows =
+        database.batch(&[(SELECT_LIVE_SESSION, caller.clone()), (SELECT_PASSKEYS, caller)]).await?;
     if rows.any(0)? { rows.all(1).map(Some) } else { Ok(None) }
 }
 
@@ -185,10 +186,10 @@ pub enum PasskeyOutcome {
     Refused,
 }
 
-const REMOVES: &str =
+const IS_REMOVABLE: &str =
     concat!("EXISTS (SELECT 1 FROM passkeys WHERE account_id = ?1 AND id = ?3) AND ", IN_SESSION);
-const REMOVED: &str = notice!("passkey_removed", REMOVES);
-const REMOVE: &str = concat!(
+const INSERT_REMOVED_NOTICE: &str = notice!("passkey_removed", IS_REMOVABLE);
+const DELETE_PASSKEY: &str = concat!(
     "DELETE FROM passkeys WHERE account_id = ?1 AND id = ?3 AND EXISTS (SELECT 1 FROM accounts WHERE ",
     IN_SESSION,
     ") RETURNING id"
@@ -203,7 +204,11 @@ pub async fn remove(
     let (account, session) = session.texts();
     let caller: Vec<Param<'_>> = vec![(&account).into(), (&session).into()];
     let params = [caller.clone(), vec![passkey.as_str().into()]].concat();
-    let statements = [(IS_ALIVE, caller), (REMOVED, params.clone()), (REMOVE, params)];
+    let statements = [
+        (SELECT_LIVE_SESSION, caller),
+        (INSERT_REMOVED_NOTICE, params.clone()),
+        (DELETE_PASSKEY, params),
+    ];
     let rows = database.batch(&statements).await?;
     Ok(outcome(rows.any(0)?, rows.any(2)?))
 }
@@ -216,9 +221,9 @@ const fn outcome(is_alive: bool, is_done: bool) -> PasskeyOutcome {
     }
 }
 
-const CONFIRM: &str = concat!(
+const UPDATE_CONFIRMED: &str = concat!(
     "UPDATE passkeys SET suspended = 0 WHERE account_id = ?1 AND id = ?5 AND EXISTS (",
-    MAY_ADD,
+    SELECT_PERMITTED,
     ") RETURNING id"
 );
 
@@ -232,13 +237,13 @@ pub async fn confirm(
     let (account, session) = session.texts();
     let params = [vec![(&account).into(), (&session).into()], code.params()].concat();
     let confirm = [params.clone(), vec![passkey.as_str().into()]].concat();
-    let mut statements = vec![(MAY_ADD, params), (CONFIRM, confirm)];
+    let mut statements = vec![(SELECT_PERMITTED, params), (UPDATE_CONFIRMED, confirm)];
     statements.append(&mut code.used_up(&account, &session));
     let rows = database.batch(&statements).await?;
     Ok(outcome(rows.any(0)?, rows.any(1)?))
 }
 
-const BY_PASSKEY: &str = concat!(SELECT, " AND id = ?2");
+const SELECT_BY_PASSKEY: &str = concat!(SELECT_PASSKEY, " AND id = ?2");
 
 /// Returns the account of a user handle, with the passkey of this id. If either is missing, the same work is done.
 pub async fn find(
@@ -249,7 +254,7 @@ pub async fn find(
     let account = account.to_string();
     let id: Vec<Param<'_>> = vec![(&account).into()];
     let both = [id.clone(), vec![passkey.as_str().into()]].concat();
-    let rows = database.batch(&[(BY_ID, id), (BY_PASSKEY, both)]).await?;
+    let rows = database.batch(&[(SELECT_BY_ID, id), (SELECT_BY_PASSKEY, both)]).await?;
     Ok(rows.first(0)?.zip(rows.first(1)?))
 }
 
@@ -268,7 +273,7 @@ pub struct PasskeyUse<'a> {
 
 /// `?1` account, `?2` passkey, `?3` its public key, `?4` counter, `?5` challenge, `?6` session, `?7` now. A counter
 /// that doesn't increase indicates a copied passkey.
-const USE: &str = "UPDATE passkeys SET counter = ?4, used_at = ?7, last_session = ?6
+const UPDATE_USED: &str = "UPDATE passkeys SET counter = ?4, used_at = ?7, last_session = ?6
     WHERE account_id = ?1 AND id = ?2 AND public_key = ?3 AND suspended = 0
       AND (counter < ?4 OR counter = 0 AND ?4 = 0)
       AND NOT EXISTS (SELECT 1 FROM used_challenges WHERE hash = ?5)";
@@ -293,7 +298,7 @@ pub async fn sign_in(
     ];
     let [start, least_used] = session.start_by_passkey(&texts, used.password_hash, code, used.id);
     let challenge = used_challenge(used.challenge, session.created_at);
-    let mut statements = vec![(USE, vouched), challenge, start, least_used];
+    let mut statements = vec![(UPDATE_USED, vouched), challenge, start, least_used];
     statements.append(&mut code.used_up(&texts.account, &texts.id));
     database.batch(&statements).await?.any(2)
 }

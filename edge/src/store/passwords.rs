@@ -16,16 +16,17 @@ use crate::{
     error::Error,
 };
 
-const CHANGE: &str = concat!(
+const UPDATE_PASSWORD: &str = concat!(
     "UPDATE accounts SET password_hash = ?4 WHERE password_hash = ?3 AND ",
     IN_SESSION,
     " RETURNING id"
 );
 
-const CHANGED: &str = notice!("password_changed", "password_hash = ?3 AND ", IN_SESSION);
+const INSERT_CHANGED_NOTICE: &str =
+    notice!("password_changed", "password_hash = ?3 AND ", IN_SESSION);
 
 // An earlier reset link must not undo this change.
-const VOID_RESET_LINK: &str = "
+const DELETE_RESET_LINK: &str = "
     DELETE FROM mailed_tokens WHERE account_id = ?1 AND purpose = 'reset'
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 
@@ -42,9 +43,9 @@ pub async fn change(
     let deed = vec![(&id).into(), (&session).into(), current_hash.into()];
     let rows = database
         .batch(&[
-            (CHANGED, deed.clone()),
-            (CHANGE, [deed, vec![new_hash.into()]].concat()),
-            (VOID_RESET_LINK, vec![(&id).into(), new_hash.into()]),
+            (INSERT_CHANGED_NOTICE, deed.clone()),
+            (UPDATE_PASSWORD, [deed, vec![new_hash.into()]].concat()),
+            (DELETE_RESET_LINK, vec![(&id).into(), new_hash.into()]),
             sessions::end_of_password(&id, new_hash),
             new_session.start(&new_session.texts(), new_hash, &Code::Unasked),
         ])
@@ -52,7 +53,7 @@ pub async fn change(
     rows.any(1)
 }
 
-const RESET: &str = concat!(
+const UPDATE_PASSWORD_BY_LINK: &str = concat!(
     "UPDATE accounts SET password_hash = ?5 WHERE ",
     BY_RESET_LINK,
     " AND ",
@@ -60,11 +61,11 @@ const RESET: &str = concat!(
     "RETURNING id"
 );
 
-const CHANGED_BY_LINK: &str =
+const INSERT_CHANGED_BY_LINK_NOTICE: &str =
     notice!("password_changed", BY_RESET_LINK, " AND ", code_holds!("?3", "?4"));
 
 /// `?1` hash of the token, `?2` account, `?3` the password hash that it has if the link was used.
-const CONSUME_LINK: &str = "DELETE FROM mailed_tokens WHERE (hash = ?1 OR next_hash = ?1)
+const DELETE_USED_LINK: &str = "DELETE FROM mailed_tokens WHERE (hash = ?1 OR next_hash = ?1)
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?2 AND password_hash = ?3)";
 
 /// Consumes a reset link and its code: sets the password, ends every session and starts a new one,
@@ -82,9 +83,9 @@ pub async fn reset(
     let texts = new_session.texts();
     let id = &texts.account;
     let mut statements = vec![
-        (CHANGED_BY_LINK, deed.clone()),
-        (RESET, [deed, vec![new_hash.into()]].concat()),
-        (CONSUME_LINK, vec![token.as_str().into(), id.into(), new_hash.into()]),
+        (INSERT_CHANGED_BY_LINK_NOTICE, deed.clone()),
+        (UPDATE_PASSWORD_BY_LINK, [deed, vec![new_hash.into()]].concat()),
+        (DELETE_USED_LINK, vec![token.as_str().into(), id.into(), new_hash.into()]),
         sessions::end_of_password(id, new_hash),
         new_session.start(&texts, new_hash, code),
     ];
@@ -94,7 +95,8 @@ pub async fn reset(
 }
 
 // Only if the password has not been changed in the meantime.
-const REHASH: &str = "UPDATE accounts SET password_hash = ?3 WHERE id = ?1 AND password_hash = ?2";
+const UPDATE_HASH: &str =
+    "UPDATE accounts SET password_hash = ?3 WHERE id = ?1 AND password_hash = ?2";
 
 /// Replaces a hash that was made with outdated parameters.
 pub async fn rehash(
@@ -104,5 +106,5 @@ pub async fn rehash(
     fresh: &str,
 ) -> Result<(), Error> {
     let id = id.to_string();
-    database.run((REHASH, vec![(&id).into(), outdated.into(), fresh.into()])).await
+    database.run((UPDATE_HASH, vec![(&id).into(), outdated.into(), fresh.into()])).await
 }

@@ -50,8 +50,8 @@ const SELECT_PLAN: &str = concat!(
     " AS plan, CASE WHEN a.plan_until > unixepoch() THEN a.plan_until END AS until FROM accounts a WHERE "
 );
 
-const OF_SESSION: &str = concat!(SELECT_PLAN, IN_SESSION);
-const OF_ACCOUNT: &str = concat!(SELECT_PLAN, "a.id = ?1");
+const SELECT_PLAN_OF_SESSION: &str = concat!(SELECT_PLAN, IN_SESSION);
+const SELECT_PLAN_OF_ACCOUNT: &str = concat!(SELECT_PLAN, "a.id = ?1");
 
 /// Returns the plan of this session's account; `None` if the session has ended.
 pub async fn of_session(
@@ -59,7 +59,7 @@ pub async fn of_session(
     session: Session,
 ) -> Result<Option<AccountPlan>, Error> {
     let (account, id) = session.texts();
-    database.first((OF_SESSION, vec![(&account).into(), (&id).into()])).await
+    database.first((SELECT_PLAN_OF_SESSION, vec![(&account).into(), (&id).into()])).await
 }
 
 /// Returns an account's plan, for an email to its owner; `None` if the account no longer exists.
@@ -68,7 +68,7 @@ pub async fn of_account(
     account: AccountId,
 ) -> Result<Option<AccountPlan>, Error> {
     let account = account.to_string();
-    database.first((OF_ACCOUNT, vec![(&account).into()])).await
+    database.first((SELECT_PLAN_OF_ACCOUNT, vec![(&account).into()])).await
 }
 
 /// A plan change requested by one of the operator's programs.
@@ -96,14 +96,14 @@ pub struct PlanChange {
 
 /// `?1` account, `?2` plan, `?3` end or 0, `?4` milliseconds, `?5` event. Two events of the same
 /// millisecond are applied in the order of their arrival.
-const IS_NEWS: &str = "id = ?1 AND plan_set_at <= ?4
+const IS_NEW_EVENT: &str = "id = ?1 AND plan_set_at <= ?4
     AND EXISTS (SELECT 1 FROM plans WHERE name = ?2)
     AND NOT EXISTS (SELECT 1 FROM operator_actions WHERE event = ?5)";
 
 /// The owner is notified of another plan, but not of a later end of the same plan.
-const TELL: &str = notice!(
+const INSERT_CHANGED_NOTICE: &str = notice!(
     "plan_changed",
-    IS_NEWS,
+    IS_NEW_EVENT,
     " AND CASE WHEN plan_until <= unixepoch() THEN 'free' ELSE plan END
       <> CASE WHEN ?3 > 0 AND ?3 <= unixepoch() THEN 'free' ELSE ?2 END"
 );
@@ -114,7 +114,7 @@ const UPDATE_PLAN: &str = concat!(
        plan = CASE WHEN ?3 > 0 AND ?3 <= unixepoch() THEN 'free' ELSE ?2 END,
        plan_until = CASE WHEN ?3 > unixepoch() AND ?2 <> 'free' THEN ?3 END
      WHERE ",
-    IS_NEWS,
+    IS_NEW_EVENT,
     " RETURNING id"
 );
 
@@ -138,23 +138,23 @@ pub async fn set(database: &Database, event: &PlanEvent<'_>) -> Result<PlanChang
     ];
     let rows = database
         .batch(&[
-            (TELL, params.clone()),
+            (INSERT_CHANGED_NOTICE, params.clone()),
             (UPDATE_PLAN, params.clone()),
             (INSERT_ACTION, params),
-            (OF_ACCOUNT, vec![(&account).into()]),
+            (SELECT_PLAN_OF_ACCOUNT, vec![(&account).into()]),
             (SELECT_NAME, vec![event.plan.into()]),
         ])
         .await?;
     Ok(PlanChange { is_applied: rows.any(1)?, account: rows.first(3)?, has_plan: rows.any(4)? })
 }
 
-const TELL_OF_END: &str = notice!("plan_changed", "plan_until <= ?1 AND plan <> 'free'");
+const INSERT_ENDED_NOTICE: &str = notice!("plan_changed", "plan_until <= ?1 AND plan <> 'free'");
 const UPDATE_ENDED: &str =
     "UPDATE accounts SET plan = 'free', plan_until = NULL WHERE plan_until <= ?1";
 
 /// Sets `free` for plans that have ended by `now` (Unix seconds), and stores a notice to each
 /// owner.
 pub async fn end(database: &Database, now: u64) -> Result<(), Error> {
-    let statements = [(TELL_OF_END, vec![now.into()]), (UPDATE_ENDED, vec![now.into()])];
+    let statements = [(INSERT_ENDED_NOTICE, vec![now.into()]), (UPDATE_ENDED, vec![now.into()])];
     database.batch(&statements).await.map(drop)
 }

@@ -20,7 +20,7 @@ const HAS_SECOND_FACTOR: &str =
 /// Requires that account `?1` can be recovered. A recent change of the password or the address may be the work of a
 /// thief, so it rules out a recovery.
 #[cfg(test)]
-pub(super) const RECOVERABLE: &str = concat!(
+pub(super) const IS_RECOVERABLE: &str = concat!(
     "id = ?1 AND ",
     HAS_SECOND_FACTOR,
     " AND NOT EXISTS (SELECT 1 FROM recoveries WHERE account_id = ?1)
@@ -30,15 +30,15 @@ pub(super) const RECOVERABLE: &str = concat!(
 
 /// `?1` account. No email has been handed over yet.
 #[cfg(test)]
-pub(super) const START: &str = concat!(
+pub(super) const INSERT_RECOVERY: &str = concat!(
     "INSERT INTO recoveries (account_id, due_at, mailed_at, started_at)
      SELECT id, unixepoch() + 3 * 86400, 0, unixepoch() FROM accounts WHERE ",
-    RECOVERABLE
+    IS_RECOVERABLE
 );
 
 const IS_PENDING: &str = "EXISTS (SELECT 1 FROM recoveries WHERE account_id = accounts.id)";
-const STOPPED: &str = notice!("recovery_stopped", IS_PENDING, " AND ", IN_SESSION);
-const STOP: &str = concat!(
+const INSERT_STOPPED_NOTICE: &str = notice!("recovery_stopped", IS_PENDING, " AND ", IN_SESSION);
+const DELETE_PENDING: &str = concat!(
     "DELETE FROM recoveries WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE ",
     IN_SESSION,
     ")"
@@ -50,7 +50,11 @@ pub async fn stop(database: &Database, session: Session) -> Result<bool, Error> 
     let (account, id) = session.texts();
     let caller = || vec![(&account).into(), (&id).into()];
     database
-        .batch(&[(STOPPED, caller()), (STOP, caller()), (SELECT_SESSION, caller())])
+        .batch(&[
+            (INSERT_STOPPED_NOTICE, caller()),
+            (DELETE_PENDING, caller()),
+            (SELECT_SESSION, caller()),
+        ])
         .await?
         .any(2)
 }
@@ -61,7 +65,7 @@ struct Pending {
 }
 
 /// The first email gives the owner three days. A later one that was late gives half a day.
-const DEFER: &str = "UPDATE recoveries
+const UPDATE_DUE_AT: &str = "UPDATE recoveries
     SET due_at = max(due_at, unixepoch() + CASE mailed_at WHEN 0 THEN 3 * 86400 ELSE 43200 END)
     WHERE account_id = ?1 RETURNING due_at";
 
@@ -72,7 +76,7 @@ pub async fn due_at_after_mail(
     account: AccountId,
 ) -> Result<Option<i64>, Error> {
     let account = account.to_string();
-    let rows = database.batch(&[(DEFER, vec![(&account).into()])]).await?;
+    let rows = database.batch(&[(UPDATE_DUE_AT, vec![(&account).into()])]).await?;
     Ok(rows.first::<Pending>(0)?.map(|pending| pending.due_at))
 }
 
@@ -80,14 +84,14 @@ pub async fn due_at_after_mail(
 /// of an earlier recovery don't count.
 const IS_TOLD: &str = "EXISTS (SELECT 1 FROM notices n WHERE n.account_id = recoveries.account_id
     AND n.kind = 'recovery_pending' AND n.told = n.deeds)";
-const SET_MAILED: &str =
+const UPDATE_MAILED_AT: &str =
     concat!("UPDATE recoveries SET mailed_at = unixepoch() WHERE account_id = ?1 AND ", IS_TOLD);
 
 /// Records that the email about the account's recovery was handed over. It follows the record in the notice; if it is
 /// cut off, the owner gets another email.
 pub async fn record_mail(database: &Database, account: AccountId) -> Result<(), Error> {
     let account = account.to_string();
-    database.run((SET_MAILED, vec![(&account).into()])).await
+    database.run((UPDATE_MAILED_AT, vec![(&account).into()])).await
 }
 
 /// Removes recoveries of accounts that have been deleted or have no second factor, and those that should have taken
@@ -106,7 +110,7 @@ const TO_BE_MAILED: &str = concat!(
     ") AND ",
     IS_TOLD
 );
-const PENDING: &str = notice!(
+const INSERT_PENDING_NOTICE: &str = notice!(
     "recovery_pending",
     "id IN (SELECT account_id FROM recoveries WHERE ",
     TO_BE_MAILED,
@@ -115,7 +119,7 @@ const PENDING: &str = notice!(
 
 /// Marks the recoveries that take effect with this transaction: their time is negated. A frozen account waits, and so
 /// does one whose owner hasn't got the last email.
-const MARK_DUE: &str = concat!(
+const UPDATE_DUE: &str = concat!(
     "UPDATE recoveries SET due_at = -due_at WHERE due_at BETWEEN 0 AND unixepoch() AND mailed_at > unixepoch() - ",
     LATE_S,
     " AND ",
@@ -126,19 +130,19 @@ const MARK_DUE: &str = concat!(
 );
 const OF_DUE: &str = "account_id IN (SELECT account_id FROM recoveries WHERE due_at < 0)";
 const IS_DUE: &str = "id IN (SELECT account_id FROM recoveries WHERE due_at < 0)";
-const RECOVERED: &str = notice!("account_recovered", IS_DUE);
+const INSERT_RECOVERED_NOTICE: &str = notice!("account_recovered", IS_DUE);
 /// Counted from the start of the recovery: a thief's things may be from shortly before it.
 const STARTED_AT: &str = "(SELECT coalesce(nullif(r.started_at, 0), -r.due_at - 3 * 86400)
     FROM recoveries r WHERE r.account_id = k.account_id)";
-const SUSPEND: [&str; 3] = suspend!(IS_DUE, STARTED_AT);
+const UPDATE_SUSPENDED: [&str; 3] = suspend!(IS_DUE, STARTED_AT);
 /// `?1` the hash of a password that nobody knows.
-const END_SECOND_FACTOR: &str = concat!(
+const UPDATE_SECOND_FACTOR: &str = concat!(
     "UPDATE accounts SET totp_secret = NULL, totp_pending = NULL, password_hash = ?1 WHERE ",
     IS_DUE
 );
-const END_SESSIONS: &str = concat!("DELETE FROM sessions WHERE ", OF_DUE);
-const FORGET_CODES: &str = concat!("DELETE FROM recovery_codes WHERE ", OF_DUE);
-const FORGET_FORMER: &str = concat!("DELETE FROM former_credentials WHERE ", OF_DUE);
+const DELETE_SESSIONS: &str = concat!("DELETE FROM sessions WHERE ", OF_DUE);
+const DELETE_RECOVERY_CODES: &str = concat!("DELETE FROM recovery_codes WHERE ", OF_DUE);
+const DELETE_FORMER_CREDENTIALS: &str = concat!("DELETE FROM former_credentials WHERE ", OF_DUE);
 const DELETE_DUE: &str = "DELETE FROM recoveries WHERE due_at < 0";
 
 const SELECT_ANY: &str = "SELECT 1 AS one FROM recoveries LIMIT 1";
@@ -151,11 +155,18 @@ pub async fn run(database: &Database, void_hash: &str) -> Result<(), Error> {
     if !database.any(bare(SELECT_ANY)).await? {
         return Ok(());
     }
-    database.batch(&[DELETE_POINTLESS, PENDING].map(bare)).await?;
-    let [tell, keys, passkeys] = SUSPEND;
-    let mut statements =
-        vec![bare(MARK_DUE), bare(RECOVERED), bare(tell), bare(keys), bare(passkeys)];
-    statements.push((END_SECOND_FACTOR, vec![void_hash.into()]));
-    statements.extend([END_SESSIONS, FORGET_CODES, FORGET_FORMER, DELETE_DUE].map(bare));
+    database.batch(&[DELETE_POINTLESS, INSERT_PENDING_NOTICE].map(bare)).await?;
+    let [tell, keys, passkeys] = UPDATE_SUSPENDED;
+    let mut statements = vec![
+        bare(UPDATE_DUE),
+        bare(INSERT_RECOVERED_NOTICE),
+        bare(tell),
+        bare(keys),
+        bare(passkeys),
+    ];
+    statements.push((UPDATE_SECOND_FACTOR, vec![void_hash.into()]));
+    statements.extend(
+        [DELETE_SESSIONS, DELETE_RECOVERY_CODES, DELETE_FORMER_CREDENTIALS, DELETE_DUE].map(bare),
+    );
     database.batch(&statements).await.map(drop)
 }

@@ -91,7 +91,7 @@ enum FoundAccount {
 }
 
 /// Attempts: concurrent registrations of one address may replace each other in the directory.
-const TRIES: usize = 3;
+const TRIES_MAX: usize = 3;
 
 /// Stores a registration: a new account, or a new password and link for an unconfirmed one. Two round trips, one
 /// to the directory and one to the account's database; more only after a crash.
@@ -105,7 +105,7 @@ pub async fn register(
 ) -> Result<Registered, Error> {
     let (directory, hash) = (databases.directory(), &registration.address_hash);
     let mut buried: Option<Tombstone> = None;
-    for _ in 0..TRIES {
+    for _ in 0..TRIES_MAX {
         let claim = addresses::claim(directory, hash, registration.id, now).await?;
         if claim.is_another_spelling || claim.is_reserved {
             // This work only equalises the response time.
@@ -173,7 +173,7 @@ const SELECT_PREVIOUS: &str =
 
 // A deleted account's usage still counts for its address. `?6`: whether a new account may be
 // created.
-const REGISTER: &str = "
+const UPSERT_ACCOUNT: &str = "
     INSERT INTO accounts (id, address_hash, email, password_hash, created_at, day, daily_charged,
       scans_day, scans_charged)
     SELECT ?1, ?2, ?3, ?4, ?5, coalesce(t.day, 0), coalesce(t.used, 0), coalesce(t.day, 0),
@@ -195,7 +195,7 @@ async fn store(
 ) -> Result<FoundAccount, Error> {
     let (hash, id) = (&registration.address_hash, account.to_string());
     let new: Statement<'_> = (
-        REGISTER,
+        UPSERT_ACCOUNT,
         vec![
             (&id).into(),
             hash.as_str().into(),
@@ -242,7 +242,7 @@ async fn store(
 // Only applies while the account is as this registration left it.
 const DELETE_NEW: &str = "DELETE FROM accounts
     WHERE id = ?1 AND state = 'unconfirmed' AND password_hash = ?2 RETURNING id";
-const UNDO_AGAIN: &str = "
+const RESTORE_ACCOUNT: &str = "
     UPDATE accounts SET email = ?3, password_hash = ?4
     WHERE id = ?1 AND state = 'unconfirmed' AND password_hash = ?2";
 
@@ -276,7 +276,7 @@ pub async fn unregister(
             ];
             let token = registration.token(account).hash();
             let token = mailed_tokens::restore(&token, &previous.link);
-            database.batch(&[(UNDO_AGAIN, params), token]).await.map(drop)
+            database.batch(&[(RESTORE_ACCOUNT, params), token]).await.map(drop)
         }
     }
 }
@@ -289,14 +289,14 @@ pub struct WaitingAccount {
 }
 
 /// `?1` most rows.
-const TAKE_REQUESTED: &str = "
+const CLEAR_REQUESTED: &str = "
     UPDATE accounts SET confirmation_requested = 0
     WHERE id IN (SELECT id FROM accounts WHERE confirmation_requested = 1 LIMIT CAST(?1 AS INTEGER))
     RETURNING id, email";
 
 /// Selects the accounts for which an operator has requested a new link, and clears the requests.
 pub async fn take_requested(database: &Database, most: u64) -> Result<Vec<WaitingAccount>, Error> {
-    database.batch(&[(TAKE_REQUESTED, vec![most.into()])]).await?.all(0)
+    database.batch(&[(CLEAR_REQUESTED, vec![most.into()])]).await?.all(0)
 }
 
 /// Gives the account a new link and invalidates the previous one.
@@ -318,7 +318,7 @@ pub struct Confirmed {
     pub password_hash: String,
 }
 
-const CONFIRM: &str = "
+const UPDATE_CONFIRMED: &str = "
     UPDATE accounts SET
       state = 'confirmed', confirmed_at = ?2,
       password_hash = CASE ?3 WHEN '' THEN password_hash ELSE ?3 END,
@@ -349,11 +349,12 @@ pub async fn confirm(
 ) -> Result<Option<Confirmed>, Error> {
     let hash = token.as_str();
     let confirm = vec![hash.into(), now.into(), password_hash.unwrap_or_default().into()];
-    let rows = database.batch(&[(CONFIRM, confirm), (DELETE_TOKEN, vec![hash.into()])]).await?;
+    let rows =
+        database.batch(&[(UPDATE_CONFIRMED, confirm), (DELETE_TOKEN, vec![hash.into()])]).await?;
     rows.first(0)
 }
 
-const WAITING: &str = "
+const SELECT_WAITING: &str = "
     SELECT a.id, a.email FROM mailed_tokens t JOIN accounts a ON a.id = t.account_id
     WHERE t.hash = ?1 AND t.purpose = 'confirm' AND t.expires_at > ?2 AND a.state = 'unconfirmed'";
 
@@ -363,5 +364,5 @@ pub async fn waiting(
     token: &TokenHash,
     now: u64,
 ) -> Result<Option<WaitingAccount>, Error> {
-    database.first((WAITING, vec![token.as_str().into(), now.into()])).await
+    database.first((SELECT_WAITING, vec![token.as_str().into(), now.into()])).await
 }

@@ -14,8 +14,8 @@ use crate::{
 };
 
 /// Accounts per statement, and statements of a kind per run: 50,000 accounts every five minutes.
-const ROWS: u64 = 500;
-const ROUNDS: usize = 100;
+const ROUND_ROWS: u64 = 500;
+const ROUNDS_MAX: usize = 100;
 
 /// `?1` start of a secret's range in the index, `?2` its end, `?3` most rows.
 ///
@@ -92,8 +92,8 @@ async fn renew(
 ) -> Result<(), Error> {
     // `/` follows `.`, the character after a kid.
     let (from, to) = (format!("{kid}."), format!("{kid}/"));
-    for _ in 0..ROUNDS {
-        let params = vec![(&from).into(), (&to).into(), ROWS.into()];
+    for _ in 0..ROUNDS_MAX {
+        let params = vec![(&from).into(), (&to).into(), ROUND_ROWS.into()];
         let outdated: Vec<Outdated> = database.batch(&[(find, params)]).await?.all(0)?;
         if outdated.is_empty() {
             break;
@@ -113,7 +113,7 @@ async fn renew(
             addresses::rehash(directory, &renewed).await?;
         }
         database.run((change, vec![(&renewed).into()])).await?;
-        if row_count < ROWS {
+        if row_count < ROUND_ROWS {
             break;
         }
     }

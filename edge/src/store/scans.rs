@@ -34,8 +34,8 @@ pub use ending::{Overdue, close, last_ended, overdue, rows_of_parts};
 pub use events::{Cursor, events};
 pub use parts::{Comparison, PartState, ScanPart, begin_part, compare_part, finish_part};
 pub use rounds::{
-    Delta, Retry, Round, RoundOutcome, RoundPlace, begin_round, hand_over, record, set_followed,
-    take_place,
+    Delta, Retry, Round, RoundOutcome, RoundPosition, begin_round, hand_over, record, set_followed,
+    start_asking,
 };
 pub use tally::{Class, StatusCounts, Tally, VerdictCounts};
 
@@ -99,7 +99,7 @@ pub struct StoredScan {
 }
 
 /// Most scans stored per account; ended ones are removed after a week.
-const MOST_KEPT: u32 = 1_000;
+const STORED_MAX: u32 = 1_000;
 
 /// Returns a row with the account's remaining rights if the caller is authorised. `?4` day, `?5`
 /// most stored scans.
@@ -124,7 +124,7 @@ const WITH_CALLER: &str = concat!(
 );
 
 /// `?6` id, `?7` total, `?8` name, `?9` details, `?10` now.
-const CREATE: &str = concat!(
+const INSERT_SCAN: &str = concat!(
     WITH_CALLER,
     "INSERT INTO scans (id, account_id, name, total, details, source, day, created_at,
        window_at, previous_at)
@@ -135,15 +135,15 @@ const CREATE: &str = concat!(
 
 /// `?11` and `?12` names of an `Idempotency-Key`, `?13` its request. A key whose scan was deleted
 /// may create another.
-const CREATE_ONCE: &str = concat!(
-    CREATE,
+const INSERT_SCAN_ONCE: &str = concat!(
+    INSERT_SCAN,
     " AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = caller.id
         AND k.name IN (?11, ?12) AND k.expires_at > ?10
         AND (k.request <> ?13 OR EXISTS (SELECT 1 FROM scans s WHERE s.id = k.answer)))"
 );
 
-/// Selects the scan created with the key of [`CREATE_ONCE`], or another use of the key.
-const KNOWN: &str = concat!(
+/// Selects the scan created with the key of [`INSERT_SCAN_ONCE`], or another use of the key.
+const SELECT_STORED_RESPONSE: &str = concat!(
     WITH_CALLER,
     "SELECT k.request, k.answer, '' AS left_over FROM caller
      JOIN idempotency_keys k ON k.account_id = caller.id
@@ -152,14 +152,14 @@ const KNOWN: &str = concat!(
 );
 
 /// `?1` scan created in this transaction; `?2` name and `?3` request of its key; `?4` expiry.
-const KEEP: &str = "
+const INSERT_RESPONSE: &str = "
     INSERT INTO idempotency_keys (account_id, name, request, answer, expires_at)
     SELECT s.account_id, ?2, ?3, s.id, ?4 FROM scans s WHERE s.id = ?1
     ON CONFLICT (account_id, name) DO UPDATE SET
       request = excluded.request, answer = excluded.answer, expires_at = excluded.expires_at";
 
 /// `?1` scan created in this transaction, `?2` version of the key that creates it.
-const CHARGE: &str = "
+const UPDATE_CHARGE: &str = "
     UPDATE accounts SET
       scans_charged = CASE WHEN scans_day < s.day THEN 0 ELSE scans_charged END + (s.source = 'daily'),
       scans_day = max(scans_day, s.day),
@@ -174,10 +174,10 @@ const COLUMNS: &str = "s.*,
     (SELECT max(expected_at) FROM scan_retries r WHERE r.scan_id = s.id) AS expected_at,
     (SELECT max(latest_at) FROM scan_retries r WHERE r.scan_id = s.id) AS latest_at";
 
-const BY_ID: &str = concat!("SELECT ", COLUMNS, " FROM scans s WHERE s.id = ?1");
+const SELECT_BY_ID: &str = concat!("SELECT ", COLUMNS, " FROM scans s WHERE s.id = ?1");
 
 /// `?1` scan.
-const MADE: &str = concat!(
+const SELECT_CREATED: &str = concat!(
     "SELECT s.*, CASE WHEN p.unlimited THEN '' ELSE p.daily_scans || ' '
       || max(0, p.daily_scans - a.scans_charged) || ' ' || a.scan_credits || ' ' || a.scan_credits END
       AS left_over
@@ -227,7 +227,7 @@ struct RefusedScan {
 }
 
 /// Seconds for which a scan's `Idempotency-Key` is stored.
-const KEY_KEPT: u64 = 24 * 60 * 60;
+const KEY_TTL_S: u64 = 24 * 60 * 60;
 
 /// Creates a scan and charges its unit to the daily allowance or else to the credits. A rejection
 /// or a lost reply costs a second round trip. An `Idempotency-Key` creates only one scan.
@@ -241,7 +241,7 @@ pub async fn create(
     let texts = CallerTexts::of(caller);
     let mut params = texts.params(caller, now);
     params.truncate(4);
-    params.push(MOST_KEPT.into());
+    params.push(STORED_MAX.into());
     let why = (SELECT_REFUSAL, params.clone());
     params.extend([
         Param::from(scan.id),
@@ -252,17 +252,23 @@ pub async fn create(
     ]);
     let id: Vec<Param<'_>> = vec![scan.id.into()];
     let key_version = caller.proof.key_version().into();
-    let charge = (CHARGE, vec![scan.id.into(), key_version]);
-    let read = (MADE, id.clone());
+    let charge = (UPDATE_CHARGE, vec![scan.id.into(), key_version]);
+    let read = (SELECT_CREATED, id.clone());
     let statements = match once {
-        None => vec![(CREATE, params), charge, read.clone()],
+        None => vec![(INSERT_SCAN, params), charge, read.clone()],
         Some(once) => {
             let [first, second] = once.names();
             params.extend([Param::from(first), second.into(), once.request().into()]);
-            let until = now.saturating_add(KEY_KEPT);
+            let until = now.saturating_add(KEY_TTL_S);
             let keep = [id, vec![first.into(), once.request().into(), until.into()]].concat();
-            let create = (CREATE_ONCE, params.clone());
-            vec![create, charge, read.clone(), (KNOWN, params), (KEEP, keep)]
+            let create = (INSERT_SCAN_ONCE, params.clone());
+            vec![
+                create,
+                charge,
+                read.clone(),
+                (SELECT_STORED_RESPONSE, params),
+                (INSERT_RESPONSE, keep),
+            ]
         }
     };
     let rows = match database.batch(&statements).await {
@@ -288,7 +294,7 @@ pub async fn create(
         Some(RefusedScan { may_run: 0, max_scans, .. }) => {
             ScanRefusal::TooMany { at_once: max_scans }
         }
-        Some(RefusedScan { may_keep: 0, .. }) => ScanRefusal::TooManyKept { most: MOST_KEPT },
+        Some(RefusedScan { may_keep: 0, .. }) => ScanRefusal::TooManyKept { most: STORED_MAX },
         Some(RefusedScan { daily_scans, .. }) => ScanRefusal::UsedUp { daily: daily_scans },
     }))
 }
@@ -302,10 +308,10 @@ pub enum FoundScan<T> {
     Here(T),
 }
 
-const AUTHORISED: &str = concat!("SELECT 1 AS one FROM accounts a WHERE ", AUTHORISE);
+const SELECT_AUTHORISED: &str = concat!("SELECT 1 AS one FROM accounts a WHERE ", AUTHORISE);
 
 /// `?4` scan.
-const OWN: &str = concat!(
+const SELECT_OWN: &str = concat!(
     "SELECT ",
     COLUMNS,
     " FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4 WHERE ",
@@ -319,7 +325,7 @@ fn params<'a>(texts: &'a CallerTexts, caller: Caller) -> Vec<Param<'a>> {
 }
 
 /// `?4` upper bound of the id, `?5` limit.
-const LIST: &str = concat!(
+const SELECT_SCANS: &str = concat!(
     "SELECT ",
     COLUMNS,
     " FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id < ?4 WHERE ",
@@ -337,12 +343,12 @@ pub async fn list(
     let texts = CallerTexts::of(caller);
     let may = params(&texts, caller);
     let page = [may.clone(), vec![before.into(), limit.into()]].concat();
-    let rows = database.batch(&[(AUTHORISED, may), (LIST, page)]).await?;
+    let rows = database.batch(&[(SELECT_AUTHORISED, may), (SELECT_SCANS, page)]).await?;
     if rows.any(0)? { rows.all(1).map(Some) } else { Ok(None) }
 }
 
 /// `?4` scan, `?5` now, `?6` name of this ending.
-const CANCEL: &str = concat!(
+const UPDATE_CANCELLED: &str = concat!(
     "UPDATE scans SET state = 'cancelled', ended_at = ?5, ended_by = ?6, waiting = 0
      WHERE id = ?4 AND ended_at IS NULL AND account_id IN (SELECT a.id FROM accounts a WHERE ",
     AUTHORISE,
@@ -351,13 +357,13 @@ const CANCEL: &str = concat!(
 
 /// Units refunded per day for scans that their owner cancels or deletes. Units lost through the
 /// service's own failures are always refunded, and aren't counted here.
-const MOST_REFUNDS: u32 = 10;
+const REFUNDS_MAX: u32 = 10;
 const WITHOUT_END: u32 = u32::MAX;
 
 /// `?1` scan, `?2` name of its ending, `?3` today, `?4` most refunds per day. Refunds the scan's
 /// unit if no address was sent to an origin: to today's allowance if it was charged today, or to
 /// the credits.
-const GIVE_BACK: &str = "
+const UPDATE_REFUND: &str = "
     UPDATE accounts SET
       scan_refunds = CASE WHEN refunds_day < ?3 THEN 0 ELSE scan_refunds END + (?4 <= 10),
       refunds_day = max(refunds_day, ?3),
@@ -368,11 +374,11 @@ const GIVE_BACK: &str = "
       AND (refunds_day < ?3 OR scan_refunds < ?4)";
 
 fn give_back<'a>(scan: &'a str, ending: &'a str, most: u32, now: u64) -> Statement<'a> {
-    (GIVE_BACK, vec![scan.into(), ending.into(), Day::of(now).number().into(), most.into()])
+    (UPDATE_REFUND, vec![scan.into(), ending.into(), Day::of(now).number().into(), most.into()])
 }
 
 /// `?4` scan.
-const DELETE: &str = concat!(
+const DELETE_SCAN: &str = concat!(
     "DELETE FROM scans WHERE id = ?4 AND account_id IN (SELECT a.id FROM accounts a WHERE ",
     AUTHORISE,
     ")"
@@ -403,17 +409,17 @@ pub async fn act(
     let texts = CallerTexts::of(caller);
     let may = params(&texts, caller);
     let own = [may.clone(), vec![id.into()]].concat();
-    let mut statements: Vec<Statement<'_>> = vec![(AUTHORISED, may)];
+    let mut statements: Vec<Statement<'_>> = vec![(SELECT_AUTHORISED, may)];
     if deed != ScanAction::Show {
         let ends = [own.clone(), vec![now.into(), ending.into()]].concat();
-        statements.push((CANCEL, ends));
-        let most = if deed == ScanAction::Withdraw { WITHOUT_END } else { MOST_REFUNDS };
+        statements.push((UPDATE_CANCELLED, ends));
+        let most = if deed == ScanAction::Withdraw { WITHOUT_END } else { REFUNDS_MAX };
         statements.push(give_back(id, ending, most, now));
     }
     let read = statements.len();
-    statements.push((OWN, own.clone()));
+    statements.push((SELECT_OWN, own.clone()));
     if matches!(deed, ScanAction::Delete | ScanAction::Withdraw) {
-        statements.push((DELETE, own));
+        statements.push((DELETE_SCAN, own));
     }
     let rows = database.batch(&statements).await?;
     Ok(match rows.first(read)? {
@@ -424,7 +430,7 @@ pub async fn act(
 }
 
 /// `?4` scan, `?5` and `?6` first and last part.
-const RESULTS: &str = concat!(
+const SELECT_RESULTS: &str = concat!(
     "SELECT r.part, r.results FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4
      JOIN scan_results r ON r.scan_id = s.id AND r.part BETWEEN ?5 AND ?6 WHERE ",
     AUTHORISE,
@@ -449,7 +455,9 @@ pub async fn results(
     let may = params(&texts, caller);
     let own = [may.clone(), vec![id.into()]].concat();
     let page = [own.clone(), vec![parts.0.into(), parts.1.into()]].concat();
-    let rows = database.batch(&[(AUTHORISED, may), (OWN, own), (RESULTS, page)]).await?;
+    let rows = database
+        .batch(&[(SELECT_AUTHORISED, may), (SELECT_OWN, own), (SELECT_RESULTS, page)])
+        .await?;
     Ok(match rows.first(1)? {
         Some(scan) => FoundScan::Here((scan, rows.all(2)?)),
         None if rows.any(0)? => FoundScan::Nothing,

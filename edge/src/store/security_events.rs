@@ -11,14 +11,14 @@ use crate::{
     cf::database::{Database, Param, Statement},
     credentials::session::Session,
     error::Error,
-    mail::Deed,
+    mail::AccountEvent,
 };
 
 /// Seconds for which events are listed.
-pub const LISTED: u64 = 90 * 24 * 60 * 60;
+pub const LISTED_S: u64 = 90 * 24 * 60 * 60;
 
 /// Increments the count in the row for this kind and day, and updates its time and place.
-pub(super) const ONCE_MORE: &str =
+pub(super) const ON_CONFLICT_COUNT: &str =
     " ON CONFLICT (account_id, class, kind, name) DO UPDATE SET at = excluded.at,
     count = count + 1, browser = excluded.browser, country = excluded.country";
 
@@ -31,14 +31,14 @@ macro_rules! event {
              SELECT id, 'deed', '", $kind, "', date('now'), unixepoch(), ", $browser, ", ", $country,
             " FROM accounts WHERE ",
             $($condition,)+
-            $crate::store::security_events::ONCE_MORE
+            $crate::store::security_events::ON_CONFLICT_COUNT
         )
     };
 }
 pub(super) use event;
 
 /// Returns the browser and country of an action.
-pub(super) fn device(deed: &Deed) -> Vec<Param<'_>> {
+pub(super) fn device(deed: &AccountEvent) -> Vec<Param<'_>> {
     vec![(&deed.browser).into(), (&deed.country).into()]
 }
 
@@ -54,10 +54,10 @@ pub struct StoredEvent {
     pub country: String,
 }
 
-const IS_ALIVE: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
+const SELECT_LIVE_SESSION: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
 
 /// `?3` earliest listed time.
-const LIST: &str = concat!(
+const SELECT_EVENTS: &str = concat!(
     "SELECT kind, at, count, browser, country FROM security_events
      WHERE account_id = ?1 AND at > ?3 AND EXISTS (SELECT 1 FROM accounts WHERE ",
     IN_SESSION,
@@ -72,19 +72,23 @@ pub async fn list(
 ) -> Result<Option<Vec<StoredEvent>>, Error> {
     let (account, id) = session.texts();
     let caller = vec![(&account).into(), (&id).into()];
-    let since = vec![now.saturating_sub(LISTED).into()];
-    let list = (LIST, [caller.clone(), since].concat());
-    let rows = database.batch(&[(IS_ALIVE, caller), list]).await?;
+    let since = vec![now.saturating_sub(LISTED_S).into()];
+    let list = (SELECT_EVENTS, [caller.clone(), since].concat());
+    let rows = database.batch(&[(SELECT_LIVE_SESSION, caller), list]).await?;
     if rows.any(0)? { rows.all(1).map(Some) } else { Ok(None) }
 }
 
-const EXPORTED: &str = event!("data_exported", "?3", "?4", IN_SESSION);
+const INSERT_EXPORTED_EVENT: &str = event!("data_exported", "?3", "?4", IN_SESSION);
 
 /// Records that the account's data was exported.
-pub async fn note_export(database: &Database, session: Session, deed: &Deed) -> Result<(), Error> {
+pub async fn note_export(
+    database: &Database,
+    session: Session,
+    deed: &AccountEvent,
+) -> Result<(), Error> {
     let (account, id) = session.texts();
     let params = [vec![(&account).into(), (&id).into()], device(deed)].concat();
-    database.run((EXPORTED, params)).await
+    database.run((INSERT_EXPORTED_EVENT, params)).await
 }
 
 /// A failed attempt.
@@ -108,20 +112,23 @@ impl FailedAttempt {
 }
 
 /// `?1` account, `?2` kind, `?3` time, `?4` browser, `?5` country.
-const FAILED: &str = concat!(
+const INSERT_FAILURE: &str = concat!(
     "INSERT INTO security_events (account_id, class, kind, name, at, browser, country)
      SELECT id, 'failure', ?2, date(?3, 'unixepoch'), ?3, ?4, ?5 FROM accounts
      WHERE id = ?1 AND state = 'confirmed'",
-    ONCE_MORE
+    ON_CONFLICT_COUNT
 );
 
 pub(super) fn failed<'a>(
     account: &'a str,
     failure: FailedAttempt,
-    deed: &'a Deed,
+    deed: &'a AccountEvent,
 ) -> Statement<'a> {
     let at = u64::try_from(deed.at).unwrap_or_default();
-    (FAILED, [vec![account.into(), failure.as_str().into(), at.into()], device(deed)].concat())
+    (
+        INSERT_FAILURE,
+        [vec![account.into(), failure.as_str().into(), at.into()], device(deed)].concat(),
+    )
 }
 
 /// Records a failure: one row per day, so that guesses can't displace other events. If the address
@@ -130,7 +137,7 @@ pub async fn note_failure(
     database: &Database,
     account: Option<AccountId>,
     failure: FailedAttempt,
-    deed: &Deed,
+    deed: &AccountEvent,
 ) -> Result<(), Error> {
     let account = account.map(|id| id.to_string()).unwrap_or_default();
     database.run(failed(&account, failure, deed)).await

@@ -16,7 +16,7 @@ use crate::{
         session::{Session, SessionId},
     },
     error::Error,
-    mail::Deed,
+    mail::AccountEvent,
 };
 
 /// A session to store.
@@ -32,7 +32,7 @@ pub struct NewSession {
 /// `?1` id, `?2` account, `?3` created, `?4` expires, `?5` browser, `?6` country, `?7` the password hash that the
 /// account must have, so that a concurrent change of password wins over a sign-in; `?8` and `?9` the code, so that
 /// turning on two-factor authentication wins over a concurrent sign-in.
-const START: &str = concat!(
+const INSERT_SESSION: &str = concat!(
     "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country, seen_at)
      SELECT ?1, id, ?3, ?4, ?5, ?6, ?3 FROM accounts
      WHERE id = ?2 AND state = 'confirmed' AND password_hash = ?7 AND ",
@@ -41,7 +41,7 @@ const START: &str = concat!(
 );
 
 /// The same for session `?1`, started with passkey `?10`.
-const START_BY_PASSKEY: &str = concat!(
+const INSERT_SESSION_BY_PASSKEY: &str = concat!(
     "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country, seen_at)
      SELECT ?1, id, ?3, ?4, ?5, ?6, ?3 FROM accounts
      WHERE id = ?2 AND state = 'confirmed' AND password_hash = ?7 AND ",
@@ -53,7 +53,7 @@ const START_BY_PASSKEY: &str = concat!(
 /// Ends the least recently used sessions of an account with more than 20, the number its list
 /// shows: a program may forget to sign out. Sessions unused since their first minutes end first, so
 /// that such a program doesn't end its owner's. The owner can see all remaining ones.
-const END_LEAST_USED: &str = "DELETE FROM sessions WHERE id IN (
+const DELETE_LEAST_USED: &str = "DELETE FROM sessions WHERE id IN (
     SELECT id FROM sessions WHERE account_id = ?1
     ORDER BY id = ?2 DESC, seen_at > created_at DESC, max(seen_at, created_at) DESC, created_at DESC LIMIT -1 OFFSET 20)";
 
@@ -74,7 +74,7 @@ impl NewSession {
         password_hash: &'a str,
         code: &'a Code,
     ) -> Statement<'a> {
-        (START, self.params(texts, password_hash, code))
+        (INSERT_SESSION, self.params(texts, password_hash, code))
     }
 
     fn params<'a>(
@@ -105,7 +105,7 @@ impl NewSession {
     ) -> [Statement<'a>; 2] {
         let start = [self.params(texts, password_hash, code), vec![passkey.as_str().into()]];
         let least_used = vec![(&texts.account).into(), (&texts.id).into()];
-        [(START_BY_PASSKEY, start.concat()), (END_LEAST_USED, least_used)]
+        [(INSERT_SESSION_BY_PASSKEY, start.concat()), (DELETE_LEAST_USED, least_used)]
     }
 }
 
@@ -118,51 +118,55 @@ pub async fn start(
     code: &Code,
 ) -> Result<bool, Error> {
     let texts = session.texts();
-    let least_used = (END_LEAST_USED, vec![(&texts.account).into(), (&texts.id).into()]);
+    let least_used = (DELETE_LEAST_USED, vec![(&texts.account).into(), (&texts.id).into()]);
     let mut statements = vec![session.start(&texts, password_hash, code), least_used];
     statements.append(&mut code.used_up(&texts.account, &texts.id));
     database.batch(&statements).await?.any(0)
 }
 
 /// Ends all sessions of an account whose password was just changed to this one.
-const END_OTHERS: &str = "
+const DELETE_OF_PASSWORD: &str = "
     DELETE FROM sessions WHERE account_id = ?1
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 
 pub(super) fn end_of_password<'a>(account: &'a str, new_hash: &'a str) -> Statement<'a> {
-    (END_OTHERS, vec![account.into(), new_hash.into()])
+    (DELETE_OF_PASSWORD, vec![account.into(), new_hash.into()])
 }
 
-const END: &str = "DELETE FROM sessions WHERE account_id = ?1 AND id = ?2 RETURNING id";
+const DELETE_SESSION: &str = "DELETE FROM sessions WHERE account_id = ?1 AND id = ?2 RETURNING id";
 
 /// Ends this session; `false` if it had already ended.
 pub async fn end(database: &Database, session: Session) -> Result<bool, Error> {
     let (account, id) = session.texts();
-    database.any((END, vec![(&account).into(), (&id).into()])).await
+    database.any((DELETE_SESSION, vec![(&account).into(), (&id).into()])).await
 }
 
-const END_ALL: &str = concat!(
+const DELETE_SESSIONS: &str = concat!(
     "DELETE FROM sessions WHERE account_id = ?1
        AND EXISTS (SELECT 1 FROM accounts WHERE ",
     IN_SESSION,
     ") RETURNING id"
 );
 
-const ENDED_ALL: &str = event!("signed_out_everywhere", "?3", "?4", IN_SESSION);
+const INSERT_ENDED_ALL_EVENT: &str = event!("signed_out_everywhere", "?3", "?4", IN_SESSION);
 
 /// Ends every session of the account and suspends its recent keys and passkeys; `false` if this session had already
 /// ended.
-pub async fn end_all(database: &Database, session: Session, deed: &Deed) -> Result<bool, Error> {
+pub async fn end_all(
+    database: &Database,
+    session: Session,
+    deed: &AccountEvent,
+) -> Result<bool, Error> {
     let (account, id) = session.texts();
     let caller = vec![(&account).into(), (&id).into()];
-    let event = (ENDED_ALL, [caller.clone(), device(deed)].concat());
+    let event = (INSERT_ENDED_ALL_EVENT, [caller.clone(), device(deed)].concat());
     let [tell, keys, passkeys] = suspensions::by_session(&account, &id);
-    database.batch(&[event, tell, keys, passkeys, (END_ALL, caller)]).await?.any(4)
+    database.batch(&[event, tell, keys, passkeys, (DELETE_SESSIONS, caller)]).await?.any(4)
 }
 
 // An ended session can't be revived: the condition is that of all statements authorised by a
 // session.
-const SEE: &str = concat!(
+const UPDATE_SEEN_AT: &str = concat!(
     "UPDATE sessions AS s SET seen_at = unixepoch()
      WHERE id = ?2 AND account_id = ?1 AND max(s.seen_at, s.created_at) <= unixepoch() - 600 AND ",
     IS_IN_USE
@@ -171,7 +175,7 @@ const SEE: &str = concat!(
 /// Records that the session is in use. At least ten minutes pass between two writes.
 pub async fn see(database: &Database, session: Session) -> Result<(), Error> {
     let (account, id) = session.texts();
-    database.run((SEE, vec![(&account).into(), (&id).into()])).await
+    database.run((UPDATE_SEEN_AT, vec![(&account).into(), (&id).into()])).await
 }
 
 /// A session as its owner sees it.
@@ -188,8 +192,8 @@ pub struct Listed {
     pub current: u8,
 }
 
-/// `?3` now. The number is limited by [`END_LEAST_USED`].
-const LIST: &str = concat!(
+/// `?3` now. The number is limited by [`DELETE_LEAST_USED`].
+const SELECT_SESSIONS: &str = concat!(
     "SELECT s.id, s.created_at, s.expires_at, max(s.seen_at, s.created_at) AS seen_at, s.browser, s.country,
        s.id = ?2 AS current
      FROM sessions s WHERE s.account_id = ?1 AND s.expires_at > ?3 AND ",
@@ -203,7 +207,7 @@ const LIST: &str = concat!(
 pub async fn list(database: &Database, session: Session, now: u64) -> Result<Vec<Listed>, Error> {
     let (account, id) = session.texts();
     let params = vec![(&account).into(), (&id).into(), now.into()];
-    database.batch(&[(LIST, params)]).await?.all(0)
+    database.batch(&[(SELECT_SESSIONS, params)]).await?.all(0)
 }
 
 /// Result of ending one session.
@@ -214,16 +218,16 @@ pub enum Ended {
     Unauthorised,
 }
 
-const IS_ALIVE: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
+const SELECT_LIVE_SESSION: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
 
-const END_ONE: &str = concat!(
+const DELETE_OTHER_SESSION: &str = concat!(
     "DELETE FROM sessions WHERE account_id = ?1 AND id = ?3
        AND EXISTS (SELECT 1 FROM accounts WHERE ",
     IN_SESSION,
     ") RETURNING id"
 );
 
-const ENDED_ONE: &str = event!(
+const INSERT_ENDED_EVENT: &str = event!(
     "session_ended",
     "?4",
     "?5",
@@ -236,14 +240,16 @@ pub async fn end_one(
     database: &Database,
     session: Session,
     other: SessionId,
-    deed: &Deed,
+    deed: &AccountEvent,
 ) -> Result<Ended, Error> {
     let (account, id) = session.texts();
     let other = other.to_string();
     let caller = vec![(&account).into(), (&id).into()];
     let ended: Vec<Param<'_>> = [caller.clone(), vec![(&other).into()]].concat();
-    let event = (ENDED_ONE, [ended.clone(), device(deed)].concat());
-    let rows = database.batch(&[(IS_ALIVE, caller), event, (END_ONE, ended)]).await?;
+    let event = (INSERT_ENDED_EVENT, [ended.clone(), device(deed)].concat());
+    let rows = database
+        .batch(&[(SELECT_LIVE_SESSION, caller), event, (DELETE_OTHER_SESSION, ended)])
+        .await?;
     Ok(match (rows.any(0)?, rows.any(2)?) {
         (false, _) => Ended::Unauthorised,
         (true, true) => Ended::Done,

@@ -50,22 +50,23 @@ macro_rules! suspend {
 pub(super) use suspend;
 
 /// `?2` the hash of a password that has just been set by a mailed link.
-const BY_RESET: [&str; 3] = suspend!("id = ?1 AND password_hash = ?2", NOW);
+const UPDATE_BY_RESET: [&str; 3] = suspend!("id = ?1 AND password_hash = ?2", NOW);
 /// `?3` the undone change of the address, which a thief may have asked for long before the undo.
 const BY_UNDO: [&str; 3] = suspend!(
     "id = ?1 AND password_hash = ?2",
     "(SELECT c.asked_at FROM email_changes c WHERE c.id = ?3)"
 );
 /// The account is its owner's: a former password, which others may know, undoes nothing from now on.
-const FORGET_FORMER: &str = "DELETE FROM former_credentials WHERE account_id = ?1
+const DELETE_FORMER_CREDENTIALS: &str = "DELETE FROM former_credentials WHERE account_id = ?1
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 /// `?2` session.
-const BY_SESSION: [&str; 3] = suspend!(IN_SESSION, NOW);
+const UPDATE_BY_SESSION: [&str; 3] = suspend!(IN_SESSION, NOW);
 
 /// Returns the statements for the transaction that sets a new password by a mailed link; they follow its own.
 pub(super) fn by_reset<'a>(account: &'a str, new_hash: &'a str) -> [Statement<'a>; 4] {
-    let [notice, keys, passkeys] = BY_RESET;
-    [notice, keys, passkeys, FORGET_FORMER].map(|sql| (sql, vec![account.into(), new_hash.into()]))
+    let [notice, keys, passkeys] = UPDATE_BY_RESET;
+    [notice, keys, passkeys, DELETE_FORMER_CREDENTIALS]
+        .map(|sql| (sql, vec![account.into(), new_hash.into()]))
 }
 
 /// The statements behind an undone change of the address, in its transaction.
@@ -77,12 +78,12 @@ pub(super) fn by_undo<'a>(
     let params: Vec<Param<'a>> = vec![account.into(), new_hash.into()];
     let [notice, keys, passkeys] =
         BY_UNDO.map(|sql| (sql, [params.clone(), vec![change.into()]].concat()));
-    [notice, keys, passkeys, (FORGET_FORMER, params)]
+    [notice, keys, passkeys, (DELETE_FORMER_CREDENTIALS, params)]
 }
 
 /// The statements before all sessions end, in that transaction.
 pub(super) fn by_session<'a>(account: &'a str, session: &'a str) -> [Statement<'a>; 3] {
-    BY_SESSION.map(|sql| (sql, vec![account.into(), session.into()]))
+    UPDATE_BY_SESSION.map(|sql| (sql, vec![account.into(), session.into()]))
 }
 
 /// A named key or passkey that waits for confirmation.
@@ -96,7 +97,7 @@ pub struct SuspendedRow {
     pub replaced_at: u64,
 }
 
-const LIST: &str = "
+const SELECT_SUSPENDED: &str = "
     SELECT 0 AS is_passkey, name, created_at, replaced_at FROM named_keys WHERE account_id = ?1 AND suspended = 1
     UNION ALL SELECT 1, name, created_at, 0 FROM passkeys WHERE account_id = ?1 AND suspended = 1
     ORDER BY 1, 3, 2";
@@ -104,5 +105,5 @@ const LIST: &str = "
 /// Returns the account's suspended keys, then its suspended passkeys.
 pub async fn list(database: &Database, account: AccountId) -> Result<Vec<SuspendedRow>, Error> {
     let account = account.to_string();
-    database.batch(&[(LIST, vec![(&account).into()])]).await?.all(0)
+    database.batch(&[(SELECT_SUSPENDED, vec![(&account).into()])]).await?.all(0)
 }

@@ -12,7 +12,7 @@ use crate::{
     cf::database::{Database, Param, Statement},
     credentials::session::Session,
     error::Error,
-    mail::Deed,
+    mail::AccountEvent,
 };
 
 /// The code presented for an action, which the action's own batch consumes.
@@ -54,12 +54,12 @@ macro_rules! code_holds {
 }
 pub(super) use code_holds;
 
-const USE_STEP: &str = "
+const UPDATE_STEP: &str = "
     UPDATE accounts SET totp_last_step = max(totp_last_step, ?3), wrong_codes = 0
     WHERE id = ?1 AND totp_secret IS NOT NULL
       AND EXISTS (SELECT 1 FROM sessions WHERE id = ?2 AND account_id = ?1)";
 
-const RECOVERY_CODE_USED: &str = notice!(
+const INSERT_CODE_USED_NOTICE: &str = notice!(
     "recovery_code_used",
     "id = ?1 AND EXISTS (SELECT 1 FROM sessions WHERE id = ?2 AND account_id = ?1)
        AND EXISTS (SELECT 1 FROM recovery_codes WHERE account_id = ?1 AND hash = ?3)"
@@ -86,9 +86,9 @@ impl Code {
         let params = |code: Param<'a>| vec![account.into(), session.into(), code];
         match self {
             Self::Unasked | Self::Off => Vec::new(),
-            Self::Step(step) => vec![(USE_STEP, params((*step).into()))],
+            Self::Step(step) => vec![(UPDATE_STEP, params((*step).into()))],
             Self::Recovery(hash) => vec![
-                (RECOVERY_CODE_USED, params(hash.into())),
+                (INSERT_CODE_USED_NOTICE, params(hash.into())),
                 (DELETE_RECOVERY_CODE, params(hash.into())),
             ],
         }
@@ -96,7 +96,7 @@ impl Code {
 }
 
 // Only every tenth, so that a single typing mistake causes no notice.
-const MANY_WRONG: &str = notice!("wrong_codes", "id = ?1 AND wrong_codes % 10 = 9");
+const INSERT_WRONG_CODES_NOTICE: &str = notice!("wrong_codes", "id = ?1 AND wrong_codes % 10 = 9");
 
 const UPDATE_WRONG_CODES: &str = "UPDATE accounts SET wrong_codes = wrong_codes + 1 WHERE id = ?1";
 
@@ -104,13 +104,13 @@ const UPDATE_WRONG_CODES: &str = "UPDATE accounts SET wrong_codes = wrong_codes 
 pub async fn count_wrong_code(
     database: &Database,
     account: AccountId,
-    deed: &Deed,
+    deed: &AccountEvent,
 ) -> Result<(), Error> {
     let account = account.to_string();
     let params = vec![(&account).into()];
     let event = security_events::failed(&account, FailedAttempt::Code, deed);
     database
-        .batch(&[(MANY_WRONG, params.clone()), (UPDATE_WRONG_CODES, params), event])
+        .batch(&[(INSERT_WRONG_CODES_NOTICE, params.clone()), (UPDATE_WRONG_CODES, params), event])
         .await
         .map(drop)
 }
@@ -129,7 +129,7 @@ pub async fn reseal(
     database.run((UPDATE_SEAL, vec![(&account).into(), outdated.into(), fresh.into()])).await
 }
 
-const IS_RECOVERY_CODE: &str =
+const SELECT_RECOVERY_CODE: &str =
     "SELECT hash FROM recovery_codes WHERE account_id = ?1 AND hash = ?2";
 
 /// Returns whether this is an unused recovery code. The code isn't consumed.
@@ -139,10 +139,10 @@ pub async fn is_recovery_code(
     hash: &str,
 ) -> Result<bool, Error> {
     let account = account.to_string();
-    database.any((IS_RECOVERY_CODE, vec![(&account).into(), hash.into()])).await
+    database.any((SELECT_RECOVERY_CODE, vec![(&account).into(), hash.into()])).await
 }
 
-const PEND: &str = concat!(
+const UPDATE_PENDING: &str = concat!(
     "UPDATE accounts SET totp_pending = ?3 WHERE totp_secret IS NULL AND ",
     IN_SESSION,
     " RETURNING id"
@@ -152,22 +152,22 @@ const PEND: &str = concat!(
 /// two-factor is on or the session has ended.
 pub async fn pend(database: &Database, session: Session, sealed: &str) -> Result<bool, Error> {
     let (id, session) = session.texts();
-    database.any((PEND, vec![(&id).into(), (&session).into(), sealed.into()])).await
+    database.any((UPDATE_PENDING, vec![(&id).into(), (&session).into(), sealed.into()])).await
 }
 
-const ENABLE: &str = concat!(
+const UPDATE_ENABLED: &str = concat!(
     "UPDATE accounts SET totp_secret = totp_pending, totp_pending = NULL, totp_last_step = ?4
      WHERE totp_secret IS NULL AND totp_pending = ?3 AND ",
     IN_SESSION,
     " RETURNING id"
 );
 
-const ON: &str =
+const INSERT_ENABLED_NOTICE: &str =
     notice!("two_factor_on", "totp_secret IS NULL AND totp_pending = ?3 AND ", IN_SESSION);
 
-/// `?4` a JSON array of hashes: one statement for any number. Runs before [`ENABLE`] and under its condition, so that
+/// `?4` a JSON array of hashes: one statement for any number. Runs before [`UPDATE_ENABLED`] and under its condition, so that
 /// of two concurrent enablings only the first stores its codes.
-const FIRST_RECOVERY_CODES: &str = concat!(
+const INSERT_FIRST_CODES: &str = concat!(
     "INSERT INTO recovery_codes (account_id, hash)
      SELECT ?1, value FROM json_each(?4)
      WHERE EXISTS (
@@ -177,7 +177,7 @@ const FIRST_RECOVERY_CODES: &str = concat!(
 );
 
 /// Other sessions haven't presented a code. `?3` is the newly enabled secret.
-const END_OTHER_SESSIONS: &str = "
+const DELETE_OTHER_SESSIONS: &str = "
     DELETE FROM sessions WHERE account_id = ?1 AND id <> ?2
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND totp_secret = ?3)";
 
@@ -195,20 +195,20 @@ pub async fn enable(
     let hashes = json(hashes)?;
     let rows = database
         .batch(&[
-            (ON, vec![(&id).into(), (&session).into(), pending.into()]),
+            (INSERT_ENABLED_NOTICE, vec![(&id).into(), (&session).into(), pending.into()]),
             (
-                FIRST_RECOVERY_CODES,
+                INSERT_FIRST_CODES,
                 vec![(&id).into(), (&session).into(), pending.into(), (&hashes).into()],
             ),
-            (ENABLE, vec![(&id).into(), (&session).into(), pending.into(), step.into()]),
-            (END_OTHER_SESSIONS, vec![(&id).into(), (&session).into(), pending.into()]),
+            (UPDATE_ENABLED, vec![(&id).into(), (&session).into(), pending.into(), step.into()]),
+            (DELETE_OTHER_SESSIONS, vec![(&id).into(), (&session).into(), pending.into()]),
         ])
         .await?;
     rows.any(2)
 }
 
 /// Requires the session and the code, like the two statements after it.
-const CODES_REPLACED: &str = notice!(
+const INSERT_CODES_REPLACED_NOTICE: &str = notice!(
     "recovery_codes_replaced",
     "totp_secret IS NOT NULL AND ",
     code_holds!("?3", "?4"),
@@ -217,7 +217,7 @@ const CODES_REPLACED: &str = notice!(
 );
 
 /// A presented recovery code is removed with the others.
-const ADD_RECOVERY_CODES: &str = concat!(
+const INSERT_RECOVERY_CODES: &str = concat!(
     "INSERT INTO recovery_codes (account_id, hash)
      SELECT ?1, value FROM json_each(?5)
      WHERE EXISTS (SELECT 1 FROM accounts WHERE totp_secret IS NOT NULL AND ",
@@ -228,7 +228,7 @@ const ADD_RECOVERY_CODES: &str = concat!(
 );
 
 /// `?2` the new hashes: nothing is deleted unless they were added.
-const FORGET_OLDER_CODES: &str = "
+const DELETE_OLDER_CODES: &str = "
     DELETE FROM recovery_codes WHERE account_id = ?1
       AND hash NOT IN (SELECT value FROM json_each(?2))
       AND EXISTS (SELECT 1 FROM recovery_codes n JOIN json_each(?2) j ON j.value = n.hash
@@ -247,11 +247,11 @@ pub async fn replace_recovery_codes(
     let deed = [vec![(&id).into(), (&session).into()], code.params()].concat();
     let statements = [
         vec![
-            (CODES_REPLACED, deed.clone()),
-            (ADD_RECOVERY_CODES, [deed, vec![(&hashes).into()]].concat()),
+            (INSERT_CODES_REPLACED_NOTICE, deed.clone()),
+            (INSERT_RECOVERY_CODES, [deed, vec![(&hashes).into()]].concat()),
         ],
         code.used_up(&id, &session),
-        vec![(FORGET_OLDER_CODES, vec![(&id).into(), (&hashes).into()])],
+        vec![(DELETE_OLDER_CODES, vec![(&id).into(), (&hashes).into()])],
     ]
     .concat();
     database.batch(&statements).await?.any(1)
@@ -261,7 +261,7 @@ fn json(hashes: &[String]) -> Result<String, Error> {
     serde_json::to_string(hashes).map_err(|error| Error::internal(format!("hashes: {error}")))
 }
 
-const DISABLE: &str = concat!(
+const UPDATE_DISABLED: &str = concat!(
     "UPDATE accounts SET totp_secret = NULL, totp_pending = NULL
      WHERE totp_secret IS NOT NULL AND ",
     code_holds!("?3", "?4"),
@@ -270,7 +270,7 @@ const DISABLE: &str = concat!(
     " RETURNING id"
 );
 
-const OFF: &str = notice!(
+const INSERT_DISABLED_NOTICE: &str = notice!(
     "two_factor_off",
     "totp_secret IS NOT NULL AND ",
     code_holds!("?3", "?4"),
@@ -279,7 +279,7 @@ const OFF: &str = notice!(
 );
 
 // Runs only after two-factor was disabled: if DISABLE found no live session, the codes stay.
-const FORGET_USELESS_CODES: &str = "
+const DELETE_USELESS_CODES: &str = "
     DELETE FROM recovery_codes WHERE account_id = ?1
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND totp_secret IS NULL)";
 
@@ -289,9 +289,9 @@ pub async fn disable(database: &Database, session: Session, code: &Code) -> Resu
     let (id, session) = session.texts();
     let deed = [vec![(&id).into(), (&session).into()], code.params()].concat();
     let statements = [
-        vec![(OFF, deed.clone()), (DISABLE, deed)],
+        vec![(INSERT_DISABLED_NOTICE, deed.clone()), (UPDATE_DISABLED, deed)],
         code.used_up(&id, &session),
-        vec![(FORGET_USELESS_CODES, vec![(&id).into()])],
+        vec![(DELETE_USELESS_CODES, vec![(&id).into()])],
     ]
     .concat();
     database.batch(&statements).await?.any(1)

@@ -20,7 +20,7 @@ pub struct UsageDay {
 
 /// The previous days, and the day that is still in the account's own row. `?3` is the first
 /// requested day; the day before it is returned too.
-const OF_ACCOUNT: &str = concat!(
+const SELECT_DAYS: &str = concat!(
     "SELECT day, checks, welcome_left FROM (
        SELECT day, checks, welcome_left FROM usage_days
        WHERE account_id = ?1 AND day >= coalesce(
@@ -40,5 +40,5 @@ pub async fn of_account(
 ) -> Result<Vec<UsageDay>, Error> {
     let (account, id) = session.texts();
     let params = vec![(&account).into(), (&id).into(), first.into()];
-    database.batch(&[(OF_ACCOUNT, params)]).await?.all(0)
+    database.batch(&[(SELECT_DAYS, params)]).await?.all(0)
 }

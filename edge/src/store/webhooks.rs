@@ -53,7 +53,7 @@ pub struct StoredWebhook {
     pub previous_until: Option<u64>,
 }
 
-const SETTINGS: &str = concat!(
+const SELECT_SETTINGS: &str = concat!(
     "SELECT id AS account_id, scan_mail, url, secret,
        CASE WHEN previous_until > unixepoch() THEN previous_secret END AS previous_secret,
        CASE WHEN previous_until > unixepoch() THEN previous_until END AS previous_until
@@ -62,7 +62,7 @@ const SETTINGS: &str = concat!(
 );
 
 /// The last twenty deliveries, newest first, if the session is alive.
-const DELIVERIES: &str = concat!(
+const SELECT_DELIVERIES: &str = concat!(
     "SELECT d.id, d.kind, d.state, d.created_at, d.attempts, d.attempted_at, d.status, d.problem
      FROM webhook_deliveries d WHERE d.account_id = (SELECT id FROM accounts WHERE ",
     IN_SESSION,
@@ -70,12 +70,12 @@ const DELIVERIES: &str = concat!(
 );
 
 /// `?3` whether emails are sent.
-const SET_MAIL: &str = concat!("UPDATE accounts SET scan_mail = ?3 WHERE ", IN_SESSION);
+const UPDATE_SCAN_MAIL: &str = concat!("UPDATE accounts SET scan_mail = ?3 WHERE ", IN_SESSION);
 
 /// `?3` URL, `?4` name of a new webhook's secret. After a change of the URL, a failing endpoint's
 /// pause is shortened to at most five minutes. It isn't dropped, so that changing the URL
 /// repeatedly causes no additional requests.
-const SET_URL: &str = concat!(
+const UPSERT_WEBHOOK: &str = concat!(
     "INSERT INTO webhooks (account_id, url, secret) SELECT id, ?3, ?4 FROM accounts WHERE ",
     IN_SESSION,
     " ON CONFLICT (account_id) DO UPDATE SET url = excluded.url, failures = min(failures, 1),
@@ -83,25 +83,25 @@ const SET_URL: &str = concat!(
 );
 
 /// `?3` URL.
-const CHANGED: &str = notice!(
+const INSERT_CHANGED_NOTICE: &str = notice!(
     "webhook_changed",
     "NOT EXISTS (SELECT 1 FROM webhooks WHERE account_id = accounts.id AND url = ?3) AND ",
     IN_SESSION
 );
-const REMOVED: &str = notice!(
+const INSERT_REMOVED_NOTICE: &str = notice!(
     "webhook_changed",
     "EXISTS (SELECT 1 FROM webhooks WHERE account_id = accounts.id) AND ",
     IN_SESSION
 );
 
-const REMOVE: &str = concat!(
+const DELETE_WEBHOOK: &str = concat!(
     "DELETE FROM webhooks WHERE account_id IN (SELECT id FROM accounts WHERE ",
     IN_SESSION,
     ")"
 );
 
 /// `?3` name of the new secret, `?4` time until which the previous one signs.
-const ROTATE: &str = concat!(
+const UPDATE_SECRET: &str = concat!(
     "UPDATE webhooks SET previous_secret = secret, secret = ?3, previous_until = ?4
      WHERE account_id IN (SELECT id FROM accounts WHERE ",
     IN_SESSION,
@@ -141,34 +141,34 @@ pub async fn change(
     let mut statements: Vec<Statement<'_>> = Vec::new();
     for change in changes {
         let statement = match *change {
-            WebhookChange::Mail(is_on) => (SET_MAIL, with(own, &[u32::from(is_on).into()])),
+            WebhookChange::Mail(is_on) => (UPDATE_SCAN_MAIL, with(own, &[u32::from(is_on).into()])),
             WebhookChange::Url { url, secret } => {
-                statements.push((CHANGED, with(own, &[url.into()])));
-                (SET_URL, with(own, &[url.into(), secret.into()]))
+                statements.push((INSERT_CHANGED_NOTICE, with(own, &[url.into()])));
+                (UPSERT_WEBHOOK, with(own, &[url.into(), secret.into()]))
             }
             WebhookChange::Remove => {
-                statements.push((REMOVED, own.to_vec()));
-                (REMOVE, own.to_vec())
+                statements.push((INSERT_REMOVED_NOTICE, own.to_vec()));
+                (DELETE_WEBHOOK, own.to_vec())
             }
             WebhookChange::Rotate { secret, until } => {
-                (ROTATE, with(own, &[secret.into(), until.into()]))
+                (UPDATE_SECRET, with(own, &[secret.into(), until.into()]))
             }
         };
         statements.push(statement);
     }
     let read = statements.len();
-    statements.extend([(SETTINGS, own.to_vec()), (DELIVERIES, own.to_vec())]);
+    statements.extend([(SELECT_SETTINGS, own.to_vec()), (SELECT_DELIVERIES, own.to_vec())]);
     let rows = database.batch(&statements).await?;
     let Some(settings) = rows.first(read)? else { return Ok(None) };
     Ok(Some((settings, rows.all(read + 1)?)))
 }
 
 /// Seconds after which an attempt without a recorded result is repeated.
-const LEASE: u64 = 60;
+const LEASE_S: u64 = 60;
 
 /// `?1` now, `?2` account or `''` for all, `?3` lease, `?4` most rows, `?5` whether to select
 /// endpoints that failed last time.
-const CLAIM: &str = "
+const CLAIM_WEBHOOKS: &str = "
     UPDATE webhooks SET free_at = ?1 + ?3
     WHERE account_id IN (
       SELECT w.account_id FROM webhooks w
@@ -194,12 +194,12 @@ pub async fn claim(
 ) -> Result<Vec<DueDelivery>, Error> {
     let account = account.map(|id| id.to_string()).unwrap_or_default();
     let params =
-        vec![now.into(), (&account).into(), LEASE.into(), most.into(), u32::from(failing).into()];
-    database.batch(&[(CLAIM, params)]).await?.all(0)
+        vec![now.into(), (&account).into(), LEASE_S.into(), most.into(), u32::from(failing).into()];
+    database.batch(&[(CLAIM_WEBHOOKS, params)]).await?.all(0)
 }
 
 /// `?1` account, `?2` id, `?3` body, `?4` now.
-const TEST: &str = "
+const INSERT_TEST: &str = "
     INSERT INTO webhook_deliveries (account_id, id, kind, state, body, created_at)
     SELECT account_id, ?2, 'webhook.test', 'failed', ?3, ?4 FROM webhooks WHERE account_id = ?1";
 
@@ -213,7 +213,7 @@ pub async fn begin_test(
 ) -> Result<(), Error> {
     let account = account.to_string();
     let params = vec![(&account).into(), id.into(), body.into(), now.into()];
-    database.run((TEST, params)).await
+    database.run((INSERT_TEST, params)).await
 }
 
 /// `?1` account, `?2` id, `?3` now, `?4` HTTP status or 0, `?5` problem or `''`, `?6` whether it was accepted.
@@ -228,7 +228,7 @@ const UPDATE_WEBHOOK_WORKS: &str =
     "UPDATE webhooks SET failures = 0, free_at = ?2 WHERE account_id = ?1";
 /// `?1` account, `?2` now. Pauses the endpoint for 5 minutes, then twice as long each time, up to 4
 /// hours: a broken endpoint gets about ten requests a day, however many deliveries are waiting.
-const FAILS: &str = "
+const UPDATE_WEBHOOK_FAILS: &str = "
     UPDATE webhooks SET failures = failures + 1,
       free_at = ?2 + min(14400, 300 << min(failures, 6))
     WHERE account_id = ?1";
@@ -255,7 +255,7 @@ pub async fn attempted(
     ];
     let mut statements: Vec<Statement<'_>> = vec![(UPDATE_DELIVERY, params)];
     if is_taken || !is_test {
-        let of_endpoint = if is_taken { UPDATE_WEBHOOK_WORKS } else { FAILS };
+        let of_endpoint = if is_taken { UPDATE_WEBHOOK_WORKS } else { UPDATE_WEBHOOK_FAILS };
         statements.push((of_endpoint, vec![(&account).into(), now.into()]));
     }
     database.batch(&statements).await?.first(0)

@@ -41,7 +41,7 @@ pub struct Isolate {
 }
 
 /// An account's requests that pass without waiting: enough for the portal in several tabs.
-const REQUESTS_AT_ONCE: u64 = 20;
+const BURST_REQUESTS: u64 = 20;
 
 static ISOLATE: OnceLock<Result<Isolate, Vec<String>>> = OnceLock::new();
 
@@ -56,7 +56,7 @@ pub fn of(env: &Env) -> Result<&'static Isolate, &'static [String]> {
 fn build(env: &Env) -> Result<Isolate, Vec<String>> {
     let missing = |error: worker::Error| vec![error.to_string()];
     let databases = databases(env);
-    let count = databases.as_ref().map_or(MOST_DATABASES, Vec::len);
+    let count = databases.as_ref().map_or(DATABASES_MAX, Vec::len);
     let config = Config::read(|name| env.var(name).ok().map(|value| value.to_string()), count);
     let (databases, config) = both(databases, config)?;
     let mut databases = databases.into_iter();
@@ -68,7 +68,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
         verdicts: VerdictCache::new(env, &config.portal_url).map_err(missing)?,
         in_flight: InFlight::new(config.upstream_budget_ms),
         hashing: HashingTurns::new(config.throttle.hashes_per_minute),
-        pace: Pace::new(1_000 / config.throttle.account_requests_per_second, REQUESTS_AT_ONCE),
+        pace: Pace::new(1_000 / config.throttle.account_requests_per_second, BURST_REQUESTS),
         refusals: Refusals::default(),
         seen_sessions: SeenSessions::default(),
         origins: Origins::new(&config.origins, &config.ticket_secrets, config.cache),
@@ -84,7 +84,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
 }
 
 /// Assumed while the number of databases is unknown, so that no reference to one is rejected.
-const MOST_DATABASES: usize = 256;
+const DATABASES_MAX: usize = 256;
 
 /// Returns the bound databases, by number.
 fn databases(env: &Env) -> Result<Vec<Database>, Vec<String>> {

@@ -3,8 +3,8 @@
 use idna::punycode;
 
 /// Greatest length of a label in bytes (RFC 1035 §2.3.4).
-const MAX_LABEL: usize = 63;
-const MAX_NAME: usize = 253;
+const LABEL_BYTES_MAX: usize = 63;
+const NAME_BYTES_MAX: usize = 253;
 const A_LABEL: &str = "xn--";
 
 /// Returns the domain in lower-case A-labels; `None` if it isn't a host name.
@@ -19,7 +19,7 @@ pub(super) fn to_a_labels(domain: &str) -> Option<String> {
     // RFC 3696 §2: a top-level label is never all digits, which also excludes bare IPv4 addresses.
     let top_level = ascii.rsplit('.').next()?;
     let numeric = top_level.bytes().all(|b| b.is_ascii_digit());
-    let is_host_name = ascii.len() <= MAX_NAME && ascii.split('.').all(is_label) && !numeric;
+    let is_host_name = ascii.len() <= NAME_BYTES_MAX && ascii.split('.').all(is_label) && !numeric;
     is_host_name.then_some(ascii)
 }
 
@@ -30,7 +30,7 @@ const fn is_ldh(byte: u8) -> bool {
 /// Hyphens in the third and fourth position are allowed, because they are common in real host
 /// names.
 fn is_label(label: &str) -> bool {
-    (1..=MAX_LABEL).contains(&label.len())
+    (1..=LABEL_BYTES_MAX).contains(&label.len())
         && label.bytes().all(is_ldh)
         && !label.starts_with('-')
         && !label.ends_with('-')

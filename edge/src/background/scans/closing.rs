@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Parts read in one statement: their results are a few megabytes at most.
-const PARTS_AT_ONCE: u32 = 10;
+const PARTS_PER_STATEMENT: u32 = 10;
 
 /// Closes overdue scans of a database. A scan that fails is retried in the next run.
 ///
@@ -30,8 +30,8 @@ pub async fn run(database: &Database) -> Result<(), Error> {
 async fn close(database: &Database, scan: &Overdue, now: u64) -> Result<(), Error> {
     let parts = scan.total.div_ceil(PART);
     let (mut counts, mut by_verdict) = (Tally::default(), Tally::default());
-    for first in (0..parts).step_by(PARTS_AT_ONCE as usize) {
-        let last = (first + PARTS_AT_ONCE).min(parts) - 1;
+    for first in (0..parts).step_by(PARTS_PER_STATEMENT as usize) {
+        let last = (first + PARTS_PER_STATEMENT).min(parts) - 1;
         let rows = scans::rows_of_parts(database, &scan.id, (first, last)).await?;
         for part in first..=last {
             let of_part = rows.iter().filter(|row| row.part == part);

@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::{
     LIFETIME,
-    message::{MessagePlace, ScanMessage, WaitingAddress},
+    message::{MessagePosition, ScanMessage, WaitingAddress},
     results,
     round::{self, Clock, Gains},
 };
@@ -40,7 +40,7 @@ pub enum Disposition {
 }
 
 /// Seconds that a round waits while other scans use all of the account's concurrent checks.
-const PLACE_WAIT: u64 = 60;
+const CONCURRENCY_WAIT_S: u64 = 60;
 /// After this many consecutive rounds without contact to a mail server, a message skips overloaded
 /// origins.
 const PATIENT_MISSES: u32 = 3;
@@ -77,7 +77,7 @@ pub async fn consume(app: &App, text: Option<&str>) -> Disposition {
     };
     let id = random::identifier().unwrap_or_default();
     let meter = Arc::new(Meter::default());
-    let scan = message.place.scan.clone();
+    let scan = message.position.scan.clone();
     let done = metered(&meter, work(app, message, &id)).await;
     let (outcome, summary, done) = match done {
         Ok((outcome, summary)) => (outcome, summary, Disposition::Acknowledge),
@@ -100,26 +100,26 @@ pub async fn consume(app: &App, text: Option<&str>) -> Disposition {
 
 async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str, Summary), Error> {
     let now = clock::now();
-    let age_s = now.saturating_sub(message.place.since);
+    let age_s = now.saturating_sub(message.position.since);
     let summary = Summary { age_s, ..Summary::default() };
     // 1
     if age_s >= LIFETIME {
         return Ok(("too old", summary));
     }
     // 2
-    let database = app.databases.of(message.place.account)?;
-    let account = message.place.account.to_string();
-    let place = stored(&account, &message.place);
-    let Some(found) = scans::begin_round(database, place).await? else {
+    let database = app.databases.of(message.position.account)?;
+    let account = message.position.account.to_string();
+    let position = round_position(&account, &message.position);
+    let Some(stored_round) = scans::begin_round(database, position).await? else {
         return Ok(("not wanted", summary));
     };
     let Ok(waiting) = message.open(&app.config.scan_secrets) else {
         return Ok(("sealed for something else", summary));
     };
-    if let Some(kept) = &found.results {
+    if let Some(results) = &stored_round.results {
         // An earlier delivery did this round but may have been stopped before it sent the next one.
-        if found.followed == Some(0) {
-            follow(app, &message, waiting, &results::from_text(kept), now).await?;
+        if stored_round.followed == Some(0) {
+            follow(app, &message, waiting, &results::from_text(results), now).await?;
         }
         return Ok(("done before", summary));
     }
@@ -129,41 +129,41 @@ async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str
         again(app, &message, &waiting, round::delay(&waiting, now), now).await?;
         return Ok(("early", summary));
     }
-    if found.handed == 0 && !scans::hand_over(database, place.scan).await? {
+    if stored_round.handed == 0 && !scans::hand_over(database, position.scan).await? {
         return Ok(("not wanted", summary));
     }
-    let has_place = message.place.round == 0
-        || scans::take_place(database, place.scan, now).await?
+    let may_run = message.position.round == 0
+        || scans::start_asking(database, position.scan, now).await?
         || round::is_late(&due_addresses, now);
-    if !has_place {
-        again(app, &message, &waiting, PLACE_WAIT, now).await?;
+    if !may_run {
+        again(app, &message, &waiting, CONCURRENCY_WAIT_S, now).await?;
         return Ok(("no place", summary));
     }
-    let outcomes = probe(app, &message, &due_addresses, &found, id).await?;
+    let outcomes = probe(app, &message, &due_addresses, &stored_round, id).await?;
     let now = clock::now();
-    let until = message.place.since.saturating_add(LIFETIME);
+    let until = message.position.since.saturating_add(LIFETIME);
     let clock = Clock { times: &app.config.scan_retries, now, until };
-    let (kept, gains) = round::keep(&due_addresses, &outcomes, clock, found.details != 0);
+    let (results, gains) = round::keep(&due_addresses, &outcomes, clock, stored_round.details != 0);
     let not_asked = outcomes.iter().filter(|o| matches!(o, BatchItem::NotAsked(_))).count();
-    if kept.is_empty() {
+    if results.is_empty() {
         let wait = round::wait_after_miss(&outcomes, message.misses);
         again(app, &message, &waiting, wait, now).await?;
         return Ok(("nobody asked", Summary { not_asked, ..summary }));
     }
     let answered = gains.counts.sum();
-    let Gains { counts, by_verdict, waiting: came_to_wait, waited } = gains;
-    let delta = scans::Delta { counts, by_verdict, waiting: came_to_wait, waited };
-    let text = results::to_text(&kept);
-    let retry = clock.forecast(&round::next(waiting.clone(), &kept, now));
+    let Gains { counts, by_verdict, waiting: newly_waiting, waited } = gains;
+    let delta = scans::Delta { counts, by_verdict, waiting: newly_waiting, waited };
+    let text = results::to_text(&results);
+    let retry = clock.forecast(&round::next(waiting.clone(), &results, now));
     let round = scans::RoundOutcome { results: &text, delta: &delta, retry, writer: id };
-    let Some(written) = scans::record(database, place, &round, now).await? else {
+    let Some(recorded_round) = scans::record(database, position, &round, now).await? else {
         return Ok(("not wanted", summary));
     };
     // 4
-    let stored_results = results::from_text(&written.results);
+    let stored_results = results::from_text(&recorded_round.results);
     let again = follow(app, &message, waiting, &stored_results, now).await?;
-    if written.has_ended != 0 {
-        tell(app, message.place.account).await;
+    if recorded_round.has_ended != 0 {
+        tell(app, message.position.account).await;
     }
     Ok(("asked", Summary { answered, again, not_asked, age_s }))
 }
@@ -172,14 +172,14 @@ async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str
 async fn probe(
     app: &App,
     message: &ScanMessage,
-    asked: &[WaitingAddress],
-    found: &scans::Round,
+    due_addresses: &[WaitingAddress],
+    stored_round: &scans::Round,
     id: &str,
 ) -> Result<Vec<BatchItem>, Error> {
-    let addresses: Vec<_> = asked.iter().map(|waiting| waiting.address.clone()).collect();
+    let addresses: Vec<_> = due_addresses.iter().map(|waiting| waiting.address.clone()).collect();
     let urgent = message.misses >= PATIENT_MISSES;
-    let tenant = address_hash::of_tenant(&app.config.address_secrets, message.place.account);
-    let tenant = Tenant { name: &tenant, paying: found.paying != 0 };
+    let tenant = address_hash::of_tenant(&app.config.address_secrets, message.position.account);
+    let tenant = Tenant { name: &tenant, paying: stored_round.paying != 0 };
     // The one-word verdict is part of the evidence and is stored without details too.
     let deadline = clock::now_ms().saturating_add(UNHURRIED_MS);
     let call =
@@ -188,13 +188,13 @@ async fn probe(
 }
 
 /// Email notices sent at the end of a scan: the account may have other notices waiting.
-const MOST_NOTICES: u64 = 4;
+const NOTICES_MAX: u64 = 4;
 
 /// Notifies the owner that a scan has ended. The scheduled run retries after a failure, so the
 /// message counts as done.
 async fn tell(app: &App, account: AccountId) {
     let notices = match app.databases.of(account) {
-        Ok(database) => notices::send(app, database, Some(account), MOST_NOTICES).await.map(drop),
+        Ok(database) => notices::send(app, database, Some(account), NOTICES_MAX).await.map(drop),
         Err(error) => Err(error),
     };
     for outcome in [notices, webhooks::deliver_at_once(app, account).await] {
@@ -204,9 +204,9 @@ async fn tell(app: &App, account: AccountId) {
     }
 }
 
-fn stored<'a>(account: &'a str, place: &'a MessagePlace) -> scans::RoundPlace<'a> {
-    let MessagePlace { scan, part, slot, round, .. } = place;
-    scans::RoundPlace { account, scan, part: *part, slot: *slot, round: *round }
+fn round_position<'a>(account: &'a str, position: &'a MessagePosition) -> scans::RoundPosition<'a> {
+    let MessagePosition { scan, part, slot, round, .. } = position;
+    scans::RoundPosition { account, scan, part: *part, slot: *slot, round: *round }
 }
 
 /// Sends the same round again.
@@ -218,15 +218,15 @@ async fn again(
     now: u64,
 ) -> Result<(), Error> {
     let misses = message.misses.saturating_add(1);
-    let place = message.place.clone();
-    let message = ScanMessage::seal(&app.config.scan_secrets, place, misses, waiting)?;
+    let position = message.position.clone();
+    let message = ScanMessage::seal(&app.config.scan_secrets, position, misses, waiting)?;
     send(app, &message, delay, now).await
 }
 
 /// Queues a message, unless its scan would be over at delivery: then the addresses aren't kept any
 /// longer, and the stored verdicts stand.
 async fn send(app: &App, message: &ScanMessage, delay: u64, now: u64) -> Result<(), Error> {
-    if now.saturating_add(delay) >= message.place.since.saturating_add(LIFETIME) {
+    if now.saturating_add(delay) >= message.position.since.saturating_add(LIFETIME) {
         return Ok(());
     }
     app.scan_queue.send(vec![message.outgoing(delay)?]).await
@@ -237,21 +237,26 @@ async fn follow(
     app: &App,
     message: &ScanMessage,
     waiting: Vec<WaitingAddress>,
-    kept: &[results::Kept],
+    results: &[results::StoredResult],
     now: u64,
 ) -> Result<usize, Error> {
-    let next = round::next(waiting, kept, now);
+    let next = round::next(waiting, results, now);
     if next.is_empty() {
         return Ok(0);
     }
-    let place =
-        MessagePlace { round: message.place.round.saturating_add(1), ..message.place.clone() };
-    let follower = ScanMessage::seal(&app.config.scan_secrets, place, 0, &next)?;
+    let position = MessagePosition {
+        round: message.position.round.saturating_add(1),
+        ..message.position.clone()
+    };
+    let follower = ScanMessage::seal(&app.config.scan_secrets, position, 0, &next)?;
     let delay = round::delay(&next, now);
     send(app, &follower, delay, now).await?;
     // Without this, a message delivered twice would start the next round twice.
-    let account = message.place.account.to_string();
-    scans::set_followed(app.databases.of(message.place.account)?, stored(&account, &message.place))
-        .await?;
+    let account = message.position.account.to_string();
+    scans::set_followed(
+        app.databases.of(message.position.account)?,
+        round_position(&account, &message.position),
+    )
+    .await?;
     Ok(next.len())
 }

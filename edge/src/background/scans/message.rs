@@ -20,7 +20,7 @@ pub struct WaitingAddress {
     pub address: Address,
     /// Positions within the part, from 0.
     #[serde(rename = "p")]
-    pub places: Vec<u16>,
+    pub positions: Vec<u16>,
     /// Number of replies from its server so far.
     #[serde(rename = "t", default)]
     pub tries: u8,
@@ -31,7 +31,7 @@ pub struct WaitingAddress {
 
 /// Position of a message. Each reply that leaves addresses undecided starts the next round.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct MessagePlace {
+pub struct MessagePosition {
     #[serde(serialize_with = "as_text")]
     pub account: AccountId,
     pub scan: String,
@@ -46,7 +46,7 @@ fn as_text<S: serde::Serializer>(account: &AccountId, to: S) -> Result<S::Ok, S:
     to.collect_str(account)
 }
 
-impl MessagePlace {
+impl MessagePosition {
     /// Associated data of the seal: the addresses decrypt only in this position.
     fn about(&self) -> String {
         let Self { account, scan, part, slot, round, since } = self;
@@ -57,7 +57,8 @@ impl MessagePlace {
 /// The text of a message.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ScanMessage {
-    pub place: MessagePlace,
+    #[serde(rename = "place")]
+    pub position: MessagePosition,
     /// Consecutive rounds in which no mail server was contacted.
     #[serde(default)]
     pub misses: u32,
@@ -71,22 +72,23 @@ impl ScanMessage {
     /// [`Error::internal`] without random bytes, or if the text can't be serialised.
     pub fn seal(
         keys: &KeyRing,
-        place: MessagePlace,
+        position: MessagePosition,
         misses: u32,
         waiting: &[WaitingAddress],
     ) -> Result<Self, Error> {
         let text = serde_json::to_string(waiting)
             .map_err(|_| Error::internal("the addresses of a message do not serialise"))?;
-        let sealed = sealed::seal(keys, SCANS, &place.about(), text.as_bytes(), random::bytes()?)
-            .map_err(|_| Error::internal("a message cannot be sealed"))?;
-        Ok(Self { place, misses, sealed })
+        let sealed =
+            sealed::seal(keys, SCANS, &position.about(), text.as_bytes(), random::bytes()?)
+                .map_err(|_| Error::internal("a message cannot be sealed"))?;
+        Ok(Self { position, misses, sealed })
     }
 
     /// Decrypts the waiting addresses.
     ///
     /// # Errors [`SealError`] if the text was sealed for another position or its secret is gone.
     pub fn open(&self, keys: &KeyRing) -> Result<Vec<WaitingAddress>, SealError> {
-        let text = sealed::open(keys, SCANS, &self.place.about(), &self.sealed)?;
+        let text = sealed::open(keys, SCANS, &self.position.about(), &self.sealed)?;
         let text = std::str::from_utf8(&text).map_err(|_| SealError)?;
         serde_json::from_slice(text.as_bytes()).map_err(|_| SealError)
     }
@@ -111,13 +113,13 @@ impl ScanMessage {
 mod tests {
     use rcpt_shared::{Address, KeyRing};
 
-    use super::{MessagePlace, ScanMessage, WaitingAddress};
+    use super::{MessagePosition, ScanMessage, WaitingAddress};
     use crate::account::AccountId;
 
     #[test]
     fn a_message_shows_its_place_and_no_address_and_opens_in_its_place_only() {
         let keys = KeyRing::parse(&format!("k:{}", "w".repeat(43))).unwrap();
-        let place = MessagePlace {
+        let position = MessagePosition {
             account: AccountId::from_u64(7),
             scan: "scan_1".into(),
             part: 1,
@@ -126,16 +128,16 @@ mod tests {
             since: 9,
         };
         let address = Address::parse("ann@example.org").unwrap();
-        let waiting = [WaitingAddress { address, places: vec![3, 5], tries: 0, due: 0 }];
-        let message = ScanMessage::seal(&keys, place, 0, &waiting).unwrap();
+        let waiting = [WaitingAddress { address, positions: vec![3, 5], tries: 0, due: 0 }];
+        let message = ScanMessage::seal(&keys, position, 0, &waiting).unwrap();
         let text = message.outgoing(5).unwrap().text;
         assert!(text.contains("scan_1") && !text.contains("ann") && !text.contains("example"));
         let read = ScanMessage::parse(&text).unwrap();
-        assert_eq!(read.place, message.place);
-        assert_eq!(read.open(&keys).unwrap()[0].places, [3, 5]);
+        assert_eq!(read.position, message.position);
+        assert_eq!(read.open(&keys).unwrap()[0].positions, [3, 5]);
         for (from, to) in [("\"slot\":2", "\"slot\":3"), ("\"round\":0", "\"round\":1")] {
-            let moved = ScanMessage::parse(&text.replace(from, to)).unwrap();
-            assert!(moved.open(&keys).is_err(), "{to}");
+            let moved_message = ScanMessage::parse(&text.replace(from, to)).unwrap();
+            assert!(moved_message.open(&keys).is_err(), "{to}");
         }
         assert!(ScanMessage::parse("{}").is_none());
     }

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 /// The stored result of one position. The previous release reads it too and ignores unknown members.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct StoredResult {
     /// Position within the part.
     #[serde(rename = "p")]
-    pub place: u16,
+    pub position: u16,
     #[serde(rename = "s")]
     pub status: Status,
     /// Time of the next attempt in Unix seconds; absent if the verdict is final.
@@ -28,15 +28,15 @@ pub struct Kept {
     pub problem: Option<String>,
 }
 
-impl Kept {
+impl StoredResult {
     /// Creates a result without evidence.
-    pub const fn new(place: u16, status: Status, due: Option<u64>) -> Self {
-        Self { place, status, due, evidence: String::new(), word: None, problem: None }
+    pub const fn new(position: u16, status: Status, due: Option<u64>) -> Self {
+        Self { position, status, due, evidence: String::new(), word: None, problem: None }
     }
 
     /// Builds the result of a mail server's or DNS' verdict.
-    pub fn of_verdict(place: u16, verdict: &Verdict, due: Option<u64>, details: bool) -> Self {
-        let mut result = Self::new(place, verdict.status, due);
+    pub fn of_verdict(position: u16, verdict: &Verdict, due: Option<u64>, details: bool) -> Self {
+        let mut result = Self::new(position, verdict.status, due);
         if details {
             result.evidence = evidence(verdict);
         } else {
@@ -46,8 +46,8 @@ impl Kept {
     }
 
     /// Builds the result for a text that isn't an address.
-    pub fn of_no_address(place: u16, text: &str, details: bool) -> Self {
-        let mut result = Self::new(place, Status::InvalidFormat, None);
+    pub fn of_no_address(position: u16, text: &str, details: bool) -> Self {
+        let mut result = Self::new(position, Status::InvalidFormat, None);
         if details {
             result.evidence = MALFORMED.to_owned();
             result.problem = Some(malformed::explain(reduce(text).unwrap_or(text)));
@@ -157,22 +157,25 @@ fn is_code(text: &str) -> bool {
 }
 
 /// Returns the stored form of one message's results.
-pub fn to_text(kept: &[Kept]) -> String {
-    serde_json::to_string(kept).unwrap_or_default()
+pub fn to_text(results: &[StoredResult]) -> String {
+    serde_json::to_string(results).unwrap_or_default()
 }
 
 /// Parses the output of [`to_text`]; a damaged text has no results.
-pub fn from_text(text: &str) -> Vec<Kept> {
+pub fn from_text(text: &str) -> Vec<StoredResult> {
     serde_json::from_slice(text.as_bytes()).unwrap_or_default()
 }
 
 /// Returns the last verdict for each position of a part, given its rows in the order of their
 /// rounds.
-pub fn latest<'a>(rows: impl Iterator<Item = &'a str>, places: usize) -> Vec<Option<Kept>> {
-    let mut latest: Vec<Option<Kept>> = vec![None; places];
-    for kept in rows.flat_map(from_text) {
-        if let Some(place) = latest.get_mut(usize::from(kept.place)) {
-            *place = Some(kept);
+pub fn latest<'a>(
+    rows: impl Iterator<Item = &'a str>,
+    positions: usize,
+) -> Vec<Option<StoredResult>> {
+    let mut latest: Vec<Option<StoredResult>> = vec![None; positions];
+    for result in rows.flat_map(from_text) {
+        if let Some(entry) = latest.get_mut(usize::from(result.position)) {
+            *entry = Some(result);
         }
     }
     latest
@@ -182,7 +185,7 @@ pub fn latest<'a>(rows: impl Iterator<Item = &'a str>, places: usize) -> Vec<Opt
 mod tests {
     use rcpt_shared::{Deliverability, Details, Reason, Stage, Status, Traits, Verdict};
 
-    use super::{COLUMNS, Kept, from_text, latest, to_text};
+    use super::{COLUMNS, StoredResult, from_text, latest, to_text};
 
     #[test]
     fn nothing_of_a_verdict_that_could_name_the_address_is_kept() {
@@ -193,7 +196,7 @@ mod tests {
             Traits { suggested_domain: Some("marker.example".into()), ..Traits::default() };
         let details = Details::new(Some("no marker@marker.example here".into()), Some(true));
         verdict.details = Some(Box::new(Details { traits, ..details }));
-        let result = Kept::of_verdict(1, &verdict, None, true);
+        let result = StoredResult::of_verdict(1, &verdict, None, true);
         let text = to_text(std::slice::from_ref(&result));
         assert!(!text.contains("marker"), "{text}");
         assert_eq!(result.cells().unwrap().len(), COLUMNS.len());
@@ -202,7 +205,7 @@ mod tests {
 
     #[test]
     fn the_last_round_says_what_holds() {
-        let result = Kept::new;
+        let result = StoredResult::new;
         let first = to_text(&[
             result(0, Status::BlockedByProvider, Some(9)),
             result(2, Status::Refused, None),
@@ -226,7 +229,7 @@ mod tests {
             let mut verdict = Verdict::new(status, reason, Stage::Rcpt);
             verdict.details = Some(Box::new(Details { verdict: word, ..Details::new(None, None) }));
             for details in [false, true] {
-                let result = Kept::of_verdict(0, &verdict, None, details);
+                let result = StoredResult::of_verdict(0, &verdict, None, details);
                 assert_eq!(
                     from_text(&to_text(&[result]))[0].verdict(),
                     word,
@@ -235,15 +238,16 @@ mod tests {
             }
         }
         let of_release_before = r#"[{"p":0,"s":true},{"p":1,"s":true,"e":"risky,low"}]"#;
-        let words: Vec<_> = from_text(of_release_before).iter().map(Kept::verdict).collect();
+        let words: Vec<_> =
+            from_text(of_release_before).iter().map(StoredResult::verdict).collect();
         assert_eq!(words, [Deliverability::Deliverable, Deliverability::Risky]);
     }
 
     #[test]
     fn what_is_no_address_has_the_evidence_of_a_single_check() {
-        let plain = Kept::of_no_address(3, "ann@@example.org", false);
+        let plain = StoredResult::of_no_address(3, "ann@@example.org", false);
         assert_eq!(to_text(&[plain]), r#"[{"p":3,"s":"invalid_format"}]"#);
-        let result = Kept::of_no_address(3, "ann@@example.org", true);
+        let result = StoredResult::of_no_address(3, "ann@@example.org", true);
         assert_eq!(result.cells().unwrap().len(), COLUMNS.len());
         assert_eq!(result.verdict(), Deliverability::Undeliverable);
         assert_eq!(

@@ -3,7 +3,7 @@
 
 use rcpt_shared::{Address, Deliverability, Reason, Status, Verdict};
 
-use super::{message::WaitingAddress, results::Kept};
+use super::{message::WaitingAddress, results::StoredResult};
 use crate::{
     config::RetryTimes,
     outbound::origin_batch::BatchItem,
@@ -11,13 +11,13 @@ use crate::{
 };
 
 /// Least and greatest wait, in seconds, of an address for which no mail server was contacted.
-const LEAST_WAIT: u64 = 30;
-const MOST_WAIT: u64 = 900;
+const WAIT_MIN_S: u64 = 30;
+const WAIT_MAX_S: u64 = 900;
 /// Greatest wait, in seconds, for one of the account's concurrent checks.
-const MOST_QUEUED: u64 = 60 * 60;
+const QUEUED_MAX_S: u64 = 60 * 60;
 /// A server's retry hint is honoured up to 12 times our own delay, and at most four hours.
-const WISH_TO_OWN: u64 = 12;
-const MOST_WISH: u64 = 4 * 60 * 60;
+const HINT_FACTOR_MAX: u64 = 12;
+const HINT_MAX_S: u64 = 4 * 60 * 60;
 
 /// Returns true if the verdict may be different later.
 const fn may_change(verdict: &Verdict) -> bool {
@@ -35,7 +35,7 @@ const fn may_change(verdict: &Verdict) -> bool {
 
 /// Seconds until a sandbox address is retried, regardless of its reply: a scan of such addresses
 /// ends within half a minute.
-const SANDBOX_WAIT: u64 = 5;
+const SANDBOX_WAIT_S: u64 = 5;
 
 fn is_sandbox(address: &Address) -> bool {
     let domain = address.domain();
@@ -57,12 +57,12 @@ impl Clock<'_> {
     fn delays(&self, address: &Address, tries: u8) -> Option<(u64, u64, u64)> {
         let own = self.times.after(tries)?;
         if is_sandbox(address) {
-            let own = own.min(SANDBOX_WAIT);
+            let own = own.min(SANDBOX_WAIT_S);
             return Some((own, own, own));
         }
         // A server that says "in a second" isn't contacted every second.
         let least = self.times.least().min(60);
-        Some((least, own, own.saturating_mul(WISH_TO_OWN).clamp(least, MOST_WISH)))
+        Some((least, own, own.saturating_mul(HINT_FACTOR_MAX).clamp(least, HINT_MAX_S)))
     }
 
     /// Returns the time of the next attempt after `tries` replies of a server; `None` if the
@@ -111,43 +111,47 @@ pub struct Gains {
     pub waited: u32,
 }
 
-/// Returns the stored form of the outcomes of `asked`, in the same order, and the results they add
+/// Returns the stored form of the outcomes of `addresses`, in the same order, and the results they add
 /// to the scan.
 pub fn keep(
-    asked: &[WaitingAddress],
+    addresses: &[WaitingAddress],
     outcomes: &[BatchItem],
     clock: Clock<'_>,
     details: bool,
-) -> (Vec<Kept>, Gains) {
+) -> (Vec<StoredResult>, Gains) {
     let mut stored_results = Vec::new();
     let mut gains = Gains::default();
-    for (waiting, outcome) in asked.iter().zip(outcomes) {
+    for (waiting, outcome) in addresses.iter().zip(outcomes) {
         let BatchItem::Verdict(verdict) = outcome else { continue };
         let due = clock.due(&waiting.address, verdict, waiting.tries.saturating_add(1));
-        let places = u32::try_from(waiting.places.len()).unwrap_or(u32::MAX);
-        let of_place = |place| Kept::of_verdict(place, verdict, due, details);
+        let positions = u32::try_from(waiting.positions.len()).unwrap_or(u32::MAX);
+        let of_position = |position| StoredResult::of_verdict(position, verdict, due, details);
         match due {
             None => {
-                gains.counts.add(verdict.status, places);
-                gains.by_verdict.add(of_place(0).verdict(), places);
+                gains.counts.add(verdict.status, positions);
+                gains.by_verdict.add(of_position(0).verdict(), positions);
             }
-            Some(_) if waiting.tries == 0 => gains.waiting += places,
+            Some(_) if waiting.tries == 0 => gains.waiting += positions,
             Some(_) => {}
         }
         if due.is_none() && waiting.tries > 0 {
-            gains.waited += places;
+            gains.waited += positions;
         }
-        stored_results.extend(waiting.places.iter().copied().map(of_place));
+        stored_results.extend(waiting.positions.iter().copied().map(of_position));
     }
     (stored_results, gains)
 }
 
 /// Returns the addresses of the next round: those undecided or not checked yet. It depends only on
 /// the message and its row, so that a lost message can be rebuilt.
-pub fn next(waiting: Vec<WaitingAddress>, kept: &[Kept], now: u64) -> Vec<WaitingAddress> {
-    let of = |place: &u16| kept.iter().find(|kept| kept.place == *place);
+pub fn next(
+    waiting: Vec<WaitingAddress>,
+    results: &[StoredResult],
+    now: u64,
+) -> Vec<WaitingAddress> {
+    let of = |position: &u16| results.iter().find(|result| result.position == *position);
     let next = waiting.into_iter().filter_map(|waiting| {
-        let latest_result = waiting.places.first().and_then(of);
+        let latest_result = waiting.positions.first().and_then(of);
         match latest_result.map(|latest_result| latest_result.due) {
             Some(None) => None,
             Some(Some(due)) => {
@@ -155,7 +159,7 @@ pub fn next(waiting: Vec<WaitingAddress>, kept: &[Kept], now: u64) -> Vec<Waitin
                 Some(WaitingAddress { tries, due, ..waiting })
             }
             // An address that isn't due keeps its time.
-            None => Some(WaitingAddress { due: waiting.due.max(now + LEAST_WAIT), ..waiting }),
+            None => Some(WaitingAddress { due: waiting.due.max(now + WAIT_MIN_S), ..waiting }),
         }
     });
     next.collect()
@@ -175,7 +179,7 @@ pub fn delay(waiting: &[WaitingAddress], now: u64) -> u64 {
 /// Returns whether an address is so long overdue that it is checked regardless of the account's
 /// other scans.
 pub fn is_late(due: &[WaitingAddress], now: u64) -> bool {
-    due.iter().any(|waiting| waiting.due.saturating_add(MOST_QUEUED) <= now)
+    due.iter().any(|waiting| waiting.due.saturating_add(QUEUED_MAX_S) <= now)
 }
 
 /// Returns the seconds that a message waits after its `misses`-th consecutive round without contact
@@ -185,8 +189,8 @@ pub fn wait_after_miss(outcomes: &[BatchItem], misses: u32) -> u64 {
         BatchItem::NotAsked(after) => Some(u64::from(*after)),
         BatchItem::Verdict(_) => None,
     });
-    let grown = LEAST_WAIT.saturating_mul(1 << misses.min(5));
-    wishes.min().unwrap_or(LEAST_WAIT).max(grown).min(MOST_WAIT)
+    let grown = WAIT_MIN_S.saturating_mul(1 << misses.min(5));
+    wishes.min().unwrap_or(WAIT_MIN_S).max(grown).min(WAIT_MAX_S)
 }
 
 #[cfg(test)]
@@ -203,9 +207,9 @@ mod tests {
 
     const NOW: u64 = 1_790_000_000;
 
-    fn waiting(local: &str, places: &[u16], tries: u8) -> WaitingAddress {
+    fn waiting(local: &str, positions: &[u16], tries: u8) -> WaitingAddress {
         let address = Address::parse(&format!("{local}@example.org")).unwrap();
-        WaitingAddress { address, places: places.to_vec(), tries, due: 0 }
+        WaitingAddress { address, positions: positions.to_vec(), tries, due: 0 }
     }
 
     fn clock(times: &RetryTimes) -> Clock<'_> {
@@ -235,7 +239,7 @@ mod tests {
             BatchItem::NotAsked(30),
             grey(),
         ];
-        let (kept, gains) = keep(&all, &outcomes, clock(&times), false);
+        let (results, gains) = keep(&all, &outcomes, clock(&times), false);
         let (mut counts, mut by_verdict) = (Tally::default(), Tally::default());
         counts.add(Status::Refused, 2);
         counts.add(Status::Accepted, 2);
@@ -244,10 +248,10 @@ mod tests {
         by_verdict.add(Deliverability::Deliverable, 2);
         by_verdict.add(Deliverability::Unknown, 1);
         assert_eq!(gains, Gains { counts, by_verdict, waiting: 1, waited: 3 });
-        assert_eq!(kept.len(), 6, "one for each position that has an answer");
+        assert_eq!(results.len(), 6, "one for each position that has an answer");
 
-        let again = next(all, &kept, NOW);
-        let rest: Vec<_> = again.iter().map(|w| (w.places[0], w.tries, w.due - NOW)).collect();
+        let again = next(all, &results, NOW);
+        let rest: Vec<_> = again.iter().map(|w| (w.positions[0], w.tries, w.due - NOW)).collect();
         assert_eq!(rest, [(1, 1, 300), (5, 0, 30)]);
         assert_eq!(delay(&again, NOW), 30);
         assert_eq!(due_now(&again, NOW + 30).len(), 1, "the other is not due yet");
@@ -258,15 +262,15 @@ mod tests {
         let times = RetryTimes::default();
         for (wish, wait) in [(1, 60), (120, 120), (1_000_000, 3600)] {
             let outcome = batch_item(Status::BlockedByProvider, Reason::RateLimited, Some(wish));
-            let (kept, _) = keep(&[waiting("a", &[0], 0)], &[outcome], clock(&times), false);
-            assert_eq!(kept[0].due, Some(NOW + wait), "{wish}");
+            let (results, _) = keep(&[waiting("a", &[0], 0)], &[outcome], clock(&times), false);
+            assert_eq!(results[0].due, Some(NOW + wait), "{wish}");
         }
         let outcome = batch_item(Status::BlockedByProvider, Reason::Greylisted, Some(1_000_000));
-        let (kept, _) = keep(&[waiting("a", &[0], 2)], &[outcome], clock(&times), false);
-        assert_eq!(kept[0].due, Some(NOW + 4 * 3600), "the third time");
+        let (results, _) = keep(&[waiting("a", &[0], 2)], &[outcome], clock(&times), false);
+        assert_eq!(results[0].due, Some(NOW + 4 * 3600), "the third time");
         let outcome = batch_item(Status::BlockedByProvider, Reason::Blocked, Some(60));
-        let (kept, _) = keep(&[waiting("a", &[0], 0)], &[outcome], clock(&times), false);
-        assert_eq!(kept[0].due, None, "a block does not pass in an hour");
+        let (results, _) = keep(&[waiting("a", &[0], 0)], &[outcome], clock(&times), false);
+        assert_eq!(results[0].due, None, "a block does not pass in an hour");
     }
 
     #[test]
@@ -275,8 +279,8 @@ mod tests {
         let grey = || [batch_item(Status::BlockedByProvider, Reason::Greylisted, None)];
         let due = |left: u64| {
             let clock = Clock { until: NOW + left, ..clock(&times) };
-            let (kept, gains) = keep(&[waiting("a", &[0], 0)], &grey(), clock, false);
-            (kept[0].due, gains.counts.sum())
+            let (results, gains) = keep(&[waiting("a", &[0], 0)], &grey(), clock, false);
+            (results[0].due, gains.counts.sum())
         };
         assert_eq!(due(301), (Some(NOW + 300), 0));
         assert_eq!(due(300), (None, 1), "the verdict is final");
@@ -293,10 +297,10 @@ mod tests {
             ("a@sandbox.test.example", 900),
         ] {
             let address = Address::parse(text).unwrap();
-            let due_addresses = [WaitingAddress { address, places: vec![0], tries: 0, due: 0 }];
+            let due_addresses = [WaitingAddress { address, positions: vec![0], tries: 0, due: 0 }];
             let outcome = batch_item(Status::BlockedByProvider, Reason::Greylisted, Some(900));
-            let (kept, _) = keep(&due_addresses, &[outcome], clock(&times), false);
-            assert_eq!(kept[0].due, Some(NOW + wait), "{text}");
+            let (results, _) = keep(&due_addresses, &[outcome], clock(&times), false);
+            assert_eq!(results[0].due, Some(NOW + wait), "{text}");
         }
     }
 

@@ -8,12 +8,12 @@ use rcpt_shared::{Address, reduce};
 use super::message::WaitingAddress;
 
 /// Addresses per message; an origin checks a part in three concurrent batches.
-const MOST_ADDRESSES: usize = 250;
+const ADDRESSES_MAX: usize = 250;
 /// Bytes of a message's addresses: sealed and base64-encoded they grow by a third, and the queue
 /// accepts 128,000.
-const MOST_BYTES: usize = 64_000;
+const BYTES_MAX: usize = 64_000;
 /// Bytes of an address beyond its own text.
-const OVERHEAD: usize = 24;
+const ADDRESS_OVERHEAD_BYTES: usize = 24;
 
 /// A part's addresses, split into messages, and the positions of malformed ones.
 #[derive(Debug)]
@@ -24,22 +24,22 @@ pub struct Slots {
 
 /// Addresses of one domain are adjacent, because they share connections. A repeated address is
 /// checked once.
-pub fn cut(addresses: &[String]) -> Slots {
+pub fn split(addresses: &[String]) -> Slots {
     let mut malformed = Vec::new();
     let mut index_of: HashMap<String, usize> = HashMap::new();
     let mut all: Vec<WaitingAddress> = Vec::new();
-    for (place, text) in (0_u16..).zip(addresses) {
+    for (position, text) in (0_u16..).zip(addresses) {
         let address = reduce(text).ok().and_then(|address| Address::parse(address).ok());
         let Some(address) = address else {
-            malformed.push(place);
+            malformed.push(position);
             continue;
         };
         let same_address = index_of.get(address.normal()).and_then(|index| all.get_mut(*index));
         if let Some(first) = same_address {
-            first.places.push(place);
+            first.positions.push(position);
         } else {
             index_of.insert(address.normal().to_owned(), all.len());
-            all.push(WaitingAddress { address, places: vec![place], tries: 0, due: 0 });
+            all.push(WaitingAddress { address, positions: vec![position], tries: 0, due: 0 });
         }
     }
     // The sort is stable: addresses of one domain keep the list's order.
@@ -47,9 +47,10 @@ pub fn cut(addresses: &[String]) -> Slots {
     let mut slots: Vec<Vec<WaitingAddress>> = Vec::new();
     let mut bytes = 0;
     for waiting in all {
-        let size = waiting.address.normal().len() + OVERHEAD + 6 * waiting.places.len();
+        let size =
+            waiting.address.normal().len() + ADDRESS_OVERHEAD_BYTES + 6 * waiting.positions.len();
         match slots.last_mut() {
-            Some(slot) if slot.len() < MOST_ADDRESSES && bytes + size <= MOST_BYTES => {
+            Some(slot) if slot.len() < ADDRESSES_MAX && bytes + size <= BYTES_MAX => {
                 bytes += size;
                 slot.push(waiting);
             }
@@ -64,7 +65,7 @@ pub fn cut(addresses: &[String]) -> Slots {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_ADDRESSES, cut};
+    use super::{ADDRESSES_MAX, split};
 
     fn list(texts: &[&str]) -> Vec<String> {
         texts.iter().map(|text| (*text).to_owned()).collect()
@@ -72,7 +73,7 @@ mod tests {
 
     #[test]
     fn every_position_is_in_one_place() {
-        let cut = cut(&list(&[
+        let split = split(&list(&[
             "b@b.example",
             "no address",
             "Ann <a@a.example>",
@@ -80,11 +81,11 @@ mod tests {
             "",
             "x@a.example",
         ]));
-        assert_eq!(cut.malformed, [1, 4]);
-        let [slot] = &cut.slots[..] else { panic!("{cut:?}") };
-        let places: Vec<_> = slot.iter().map(|waiting| waiting.places.clone()).collect();
+        assert_eq!(split.malformed, [1, 4]);
+        let [slot] = &split.slots[..] else { panic!("{split:?}") };
+        let positions: Vec<_> = slot.iter().map(|waiting| waiting.positions.clone()).collect();
         assert_eq!(
-            places,
+            positions,
             [vec![2], vec![5], vec![0, 3]],
             "by domain, a repetition with its first"
         );
@@ -93,17 +94,17 @@ mod tests {
     #[test]
     fn messages_are_bounded_by_count_and_by_bytes() {
         let many: Vec<_> = (0..1000).map(|n| format!("p{n}@d{}.example", n % 7)).collect();
-        let slots = cut(&many).slots;
-        assert_eq!(slots.len(), 1000 / MOST_ADDRESSES);
+        let slots = split(&many).slots;
+        assert_eq!(slots.len(), 1000 / ADDRESSES_MAX);
         let domain = "x".repeat(55);
         let long: Vec<_> =
             (0..1000).map(|n| format!("{n:064}@{domain}.{domain}.{domain}.example")).collect();
-        let slots = cut(&long).slots;
+        let slots = split(&long).slots;
         assert_eq!(slots.iter().map(Vec::len).sum::<usize>(), 1000);
         for slot in &slots {
             assert!(serde_json::to_string(slot).unwrap().len() < 70_000);
         }
         // One address repeated a thousand times.
-        assert_eq!(cut(&vec!["a@a.example".to_owned(); 1000]).slots[0][0].places.len(), 1000);
+        assert_eq!(split(&vec!["a@a.example".to_owned(); 1000]).slots[0][0].positions.len(), 1000);
     }
 }

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 use crate::credentials::session::Session;
 
 /// Seconds for which a challenge can be answered.
-pub const CHALLENGE_TTL: u64 = 5 * 60;
+pub const CHALLENGE_TTL_S: u64 = 5 * 60;
 pub const RANDOM_BYTES: usize = 24;
 const TIME_BYTES: usize = 8;
 
@@ -43,7 +43,7 @@ impl ChallengePurpose {
             mac.verify_slice(tag).is_ok()
         });
         // The clock of another isolate may be a second ahead.
-        is_genuine && at <= now.saturating_add(5) && now < at.saturating_add(CHALLENGE_TTL)
+        is_genuine && at <= now.saturating_add(5) && now < at.saturating_add(CHALLENGE_TTL_S)
     }
 
     fn feed(self, mac: &mut impl hmac::Mac, head: &[u8]) {

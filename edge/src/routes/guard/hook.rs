@@ -26,12 +26,12 @@ use crate::{
         operator_signature::SignedMessage, proof::Caller,
     },
     error::{Error, Outcome, PlainError},
-    extract::{json_body::LIST_LIMIT, request::RequestContext},
+    extract::{json_body::LIST_BODY_BYTES_MAX, request::RequestContext},
     store::guard::{self, HookCall},
 };
 
 /// Greatest length of a `webhook-id` in characters.
-const ID_MAX: usize = 255;
+const ID_CHARS_MAX: usize = 255;
 
 /// The call of the hook, with only the members that are used.
 #[derive(Deserialize, ToSchema)]
@@ -104,7 +104,7 @@ pub async fn supabase(
     let keys = &app.config.api_key_secrets;
     let hook = GuardHook::of(keys, &name).ok_or_else(Error::not_found)?;
     let (head, body) = request.into_parts();
-    let Ok(body) = to_bytes(body, LIST_LIMIT).await else {
+    let Ok(body) = to_bytes(body, LIST_BODY_BYTES_MAX).await else {
         // The body is too long to verify its signature.
         return Ok(SupabaseAnswer::of(None));
     };
@@ -145,7 +145,8 @@ fn signed_id(app: &App, hook: GuardHook, headers: &HeaderMap, body: &[u8]) -> Op
     let (id, timestamp, signatures) = (text(ID)?, text(TIMESTAMP)?, text(SIGNATURE)?);
     let message = SignedMessage { id, timestamp, signatures, body };
     let macs = hook.macs(&app.config.api_key_secrets);
-    let is_fine = (1..=ID_MAX).contains(&id.len()) && message.is_genuine_under(&macs, clock::now());
+    let is_fine =
+        (1..=ID_CHARS_MAX).contains(&id.len()) && message.is_genuine_under(&macs, clock::now());
     is_fine.then(|| id.to_owned())
 }
 

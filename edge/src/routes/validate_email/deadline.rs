@@ -30,7 +30,7 @@ use crate::{
 /// Allowed range of `deadline_ms`.
 const RANGE: std::ops::RangeInclusive<u64> = 300..=10_000;
 /// Seconds after which a pending verdict may be available.
-pub const RETRY_AFTER: u64 = 2;
+pub const RETRY_AFTER_S: u64 = 2;
 /// Range of the pauses, in milliseconds, between two looks for the response of the first request
 /// with the same key.
 const LOOK_MS: u64 = 250;
@@ -83,7 +83,7 @@ impl Check {
             AtDeadline::Answered(result) => Ok(*result),
             AtDeadline::Pending(rate_limit) => {
                 let pending_details =
-                    || Details::pending(&address, facts.flatten(), deadline_ms, RETRY_AFTER);
+                    || Details::pending(&address, facts.flatten(), deadline_ms, RETRY_AFTER_S);
                 let pending = ValidationResult::pending(&address, details.then(pending_details));
                 Ok(ValidationResult { rate_limit, ..pending })
             }

@@ -73,7 +73,7 @@ impl IntoResponse for ValidationResult {
             rate_limit.insert(response.headers_mut());
         }
         if is_pending {
-            let seconds = HeaderValue::from(deadline::RETRY_AFTER);
+            let seconds = HeaderValue::from(deadline::RETRY_AFTER_S);
             response.headers_mut().insert(header::RETRY_AFTER, seconds);
         }
         response.extensions_mut().insert(outcome);
@@ -100,9 +100,9 @@ impl ValidationResult {
     }
 
     /// The result of an earlier check.
-    pub fn again(address: &Address, details: bool, known: CachedVerdict) -> Self {
-        let status = known.status;
-        let verdict = if details { known.into_evidence(address.domain()) } else { None };
+    pub fn again(address: &Address, details: bool, cached: CachedVerdict) -> Self {
+        let status = cached.status;
+        let verdict = if details { cached.into_evidence(address.domain()) } else { None };
         Self::of(address, status, verdict, true)
     }
 

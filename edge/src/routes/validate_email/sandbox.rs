@@ -7,7 +7,7 @@ use rcpt_shared::{
     sandbox::{http_status, is_domain},
 };
 
-use super::{CheckRequest, ValidationResult, deadline::RETRY_AFTER, details::Details};
+use super::{CheckRequest, ValidationResult, deadline::RETRY_AFTER_S, details::Details};
 use crate::{
     app::App,
     cf::clock,
@@ -48,7 +48,7 @@ pub(super) async fn check(
             Ok(ValidationResult::of(&address, status, verdict, false))
         }
         (None, Some(deadline_ms)) => {
-            let details = || Details::pending(&address, None, deadline_ms, RETRY_AFTER);
+            let details = || Details::pending(&address, None, deadline_ms, RETRY_AFTER_S);
             Ok(ValidationResult::pending(&address, request.details.then(details)))
         }
         (None, None) => Err(Error::upstream("no answer within the budget")),
@@ -64,7 +64,7 @@ pub async fn admit(app: &App, caller: Caller, checks: u32) -> Result<(), Error> 
     let account = caller.account.to_string();
     for _ in 0..checks {
         if !app.shield.admits_test(&account).await {
-            return Err(Error::too_many_checks(clock::now(), Shield::PERIOD_OF_CHECKS));
+            return Err(Error::too_many_checks(clock::now(), Shield::CHECK_PERIOD_S));
         }
     }
     if !named_keys::is_good(app.databases.of(caller.account)?, caller).await? {

@@ -92,7 +92,7 @@ pub async fn admit_checks(
     let account = caller.account.to_string();
     for _ in 0..checks.div_ceil(LIST_SHARE) {
         if !app.shield.admits_check(&account).await {
-            return Err(Error::too_many_checks(now, Shield::PERIOD_OF_CHECKS));
+            return Err(Error::too_many_checks(now, Shield::CHECK_PERIOD_S));
         }
     }
     Ok(())
@@ -110,9 +110,9 @@ fn error_of(refusal: Refusal, caller: Caller, now: u64) -> Error {
         Refusal::UsedUp { allowance, .. } => {
             Error::email_checks_used_up(allowance, Day::of(now).resets_at(), seconds_to_reset(now))
         }
-        Refusal::TooFewLeft { left, allowance } => {
+        Refusal::TooFewLeft { remaining, allowance } => {
             let (resets_at, seconds) = (Day::of(now).resets_at(), seconds_to_reset(now));
-            Error::too_few_checks_left(left, allowance, resets_at, seconds)
+            Error::too_few_checks_left(remaining, allowance, resets_at, seconds)
         }
         Refusal::TooManyInFlight => Error::too_many_in_flight(now),
     }

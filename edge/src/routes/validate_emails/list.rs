@@ -8,7 +8,7 @@ use std::{
 use rcpt_shared::{Address, KeyRing, Reason, Stage, Status, Verdict, reduce};
 
 use super::{
-    super::validate_email::{ValidationResult, deadline::RETRY_AFTER, details::Details},
+    super::validate_email::{ValidationResult, deadline::RETRY_AFTER_S, details::Details},
     ListResult,
 };
 use crate::{
@@ -72,12 +72,12 @@ impl List {
             let Ok(address) = Address::parse(reduced) else {
                 return ListItem::NoAddress(reduced.to_owned());
             };
-            let place = *facts_of.entry(address.normal().to_owned()).or_insert_with(|| {
+            let position = *facts_of.entry(address.normal().to_owned()).or_insert_with(|| {
                 let key = address_hash::of_checked(secrets, &address);
                 distinct.push(DistinctAddress { address: address.clone(), key });
                 distinct.len() - 1
             });
-            ListItem::Address(address, place)
+            ListItem::Address(address, position)
         });
         let items = items.collect();
         Self { items, distinct, details }
@@ -101,8 +101,8 @@ impl List {
         let answers = answers.lock();
         let counts = |item: &&ListItem| match item {
             ListItem::NoAddress(_) => true,
-            ListItem::Address(_, place) => {
-                answers.get(*place).and_then(Option::as_ref).is_some_and(ListAnswer::counts)
+            ListItem::Address(_, position) => {
+                answers.get(*position).and_then(Option::as_ref).is_some_and(ListAnswer::counts)
             }
         };
         u32::try_from(self.items.iter().filter(counts).count()).unwrap_or(u32::MAX)
@@ -110,7 +110,7 @@ impl List {
 
     /// Builds the complete result. An address without a verdict is reported as not checked.
     pub fn result(&self, answers: &Answers) -> ListResult {
-        let unasked = |address: &Address| self.unasked(address, RETRY_AFTER_UNASKED);
+        let unasked = |address: &Address| self.unasked(address, UNCHECKED_RETRY_AFTER_S);
         let results = self.results(answers, unasked);
         ListResult {
             results,
@@ -124,7 +124,7 @@ impl List {
     pub fn pending_result(&self, answers: &Answers, deadline_ms: Option<u64>) -> ListResult {
         let results = self.results(answers, |address| {
             let deadline_ms = deadline_ms.unwrap_or_default();
-            let pending_details = || Details::pending(address, None, deadline_ms, RETRY_AFTER);
+            let pending_details = || Details::pending(address, None, deadline_ms, RETRY_AFTER_S);
             ValidationResult::pending(address, self.details.then(pending_details))
         });
         ListResult { results, counted: None, pending: Some(true), rate_limit: None }
@@ -140,7 +140,8 @@ impl List {
             ListItem::NoAddress(text) => {
                 ValidationResult::of_no_address(text.clone(), self.details)
             }
-            ListItem::Address(address, place) => match answers.get(*place).cloned().flatten() {
+            ListItem::Address(address, position) => match answers.get(*position).cloned().flatten()
+            {
                 None => missing(address),
                 Some(ListAnswer::Before(known)) => {
                     ValidationResult::again(address, self.details, known)
@@ -169,7 +170,7 @@ impl List {
 }
 
 /// Seconds until the next attempt if an origin doesn't name a delay.
-const RETRY_AFTER_UNASKED: u32 = 30;
+const UNCHECKED_RETRY_AFTER_S: u32 = 30;
 
 /// Results so far, by position among the distinct addresses. Shared with the waiting request.
 pub struct Answers(Mutex<Vec<Option<ListAnswer>>>);
@@ -179,8 +180,8 @@ impl Answers {
         Self(Mutex::new(vec![None; list.distinct.len()]))
     }
 
-    pub fn set(&self, place: usize, answer: ListAnswer) {
-        if let Some(known) = self.lock().get_mut(place) {
+    pub fn set(&self, position: usize, answer: ListAnswer) {
+        if let Some(known) = self.lock().get_mut(position) {
             *known = Some(answer);
         }
     }
@@ -190,7 +191,7 @@ impl Answers {
         let answers = self.lock();
         let all = list.distinct.iter().zip(answers.iter()).enumerate();
         let missing = all.filter(|(_, (_, answer))| answer.is_none());
-        missing.map(|(place, (one, _))| (place, one.address.clone())).collect()
+        missing.map(|(position, (one, _))| (position, one.address.clone())).collect()
     }
 
     /// Returns whether no address has a verdict.

@@ -3,14 +3,14 @@
 
 use constcat::concat;
 
-use super::statements::{LEFT, WITH_ROOM};
+use super::statements::{REMAINING, WITH_ROOM};
 
 /// Selects the response stored under a request's key (`?9` and `?10`), or the fact that a lease is
 /// held under it.
-pub(super) const KNOWN: &str = concat!(
+pub(super) const SELECT_STORED_RESPONSE: &str = concat!(
     WITH_ROOM,
     "SELECT k.request, k.answer, ",
-    LEFT,
+    REMAINING,
     " AS left_over
      FROM room JOIN accounts a ON a.id = room.id JOIN idempotency_keys k ON k.account_id = a.id
      WHERE k.name IN (?9, ?10) AND k.expires_at > ?5
@@ -44,11 +44,11 @@ macro_rules! keep {
 }
 
 /// `?6` name of the charge, `?11` request, `?12` response.
-pub(super) const KEEP_CHARGED: &str =
+pub(super) const INSERT_RESPONSE_OF_CHARGE: &str =
     keep!("?5", "?9", "?11", "?12", "WHERE a.id = ?1 AND a.last_charge = ?6");
 
 /// `?1` account, `?2` lease, `?3` now, `?6` request, `?7` response.
-pub(super) const KEEP_LEASED: &str = keep!(
+pub(super) const INSERT_RESPONSE_OF_LEASE: &str = keep!(
     "?3",
     "l.idempotency",
     "?6",

@@ -17,7 +17,7 @@ use crate::{
 /// Limits the account's remaining units to those of the key, counting the daily allowance first. A
 /// key without a limit has two billion left, more than any account has. It follows the account's
 /// own limit, `of_account`, in the statement.
-const ROOM_OF_KEY: &str = concat!(
+const WITH_KEY_ROOM: &str = concat!(
     ", of_key AS (
        SELECT k.daily_limit, coalesce(k.daily_limit <= CASE WHEN k.day < ?4 THEN 0 ELSE k.charged END, 0) AS full,
          CASE WHEN k.daily_limit IS NULL THEN 2000000000 ELSE max(0, k.daily_limit
@@ -46,13 +46,13 @@ static TEXTS: Mutex<BTreeMap<(usize, usize), &'static str>> = Mutex::new(BTreeMa
 
 /// Returns the caller's version of a ledger statement.
 pub(super) fn for_caller(caller: Caller, sql: &'static str) -> &'static str {
-    if caller.proof.named().is_none() {
+    if caller.proof.named_key().is_none() {
         return sql;
     }
     // Only locked between two awaits of a single-threaded isolate, so never contended.
     let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
-    let place = (sql.as_ptr().addr(), sql.len());
-    texts.entry(place).or_insert_with(|| Box::leak(for_named_keys(sql).into_boxed_str()))
+    let key = (sql.as_ptr().addr(), sql.len());
+    texts.entry(key).or_insert_with(|| Box::leak(for_named_keys(sql).into_boxed_str()))
 }
 
 /// If a replacement were missed, the statement would look for a session with the key's name and
@@ -60,14 +60,14 @@ pub(super) fn for_caller(caller: Caller, sql: &'static str) -> &'static str {
 fn for_named_keys(sql: &str) -> String {
     let rest = sql.strip_prefix(WITH_ROOM).unwrap_or_default();
     let of_account = WITH_ROOM.replacen("WITH room AS (", "WITH of_account AS (", 1);
-    let text = [of_account.trim_end(), ROOM_OF_KEY, rest].concat();
+    let text = [of_account.trim_end(), WITH_KEY_ROOM, rest].concat();
     EXCHANGES.iter().fold(text, |text, [from, to]| text.replacen(from, to, 1))
 }
 
 /// Counts a unit for the key after the account's charge named `?6`: always if the key has a limit,
 /// otherwise only the first of a day, to record the last day of use. `?1` account, `?2` key, `?4`
 /// day.
-pub(super) const CHARGE_KEY: &str = "UPDATE named_keys SET
+pub(super) const UPDATE_KEY_CHARGE: &str = "UPDATE named_keys SET
       charged = CASE WHEN day < ?4 THEN 0 ELSE charged END + 1, day = max(day, ?4), last_charge = ?6
     WHERE account_id = ?1 AND id = substr(?2, 1, 16) AND last_charge <> ?6
       AND (daily_limit IS NOT NULL OR day < ?4)
@@ -76,7 +76,7 @@ pub(super) const CHARGE_KEY: &str = "UPDATE named_keys SET
 /// The same after the settlement of a lease, under its conditions and before its end. `?1` account,
 /// `?2` lease, `?3` now, `?5` units. A lease taken on the previous day isn't counted if the key
 /// already has a charge on a newer day.
-pub(super) const SETTLE_KEY: &str = concat!(
+pub(super) const UPDATE_KEY_SETTLEMENT: &str = concat!(
     "UPDATE named_keys SET
       charged = CASE
         WHEN named_keys.day < l.day THEN l.units
@@ -96,14 +96,25 @@ pub(super) const SETTLE_KEY: &str = concat!(
 mod tests {
     use super::{EXCHANGES, for_named_keys};
     use crate::store::ledger::{
-        idempotent::KNOWN,
-        statements::{CHARGE, CHARGE_ONCE, LEASE, LEASE_ONCE, USAGE, WHY},
+        idempotent::SELECT_STORED_RESPONSE,
+        statements::{
+            INSERT_LEASE, INSERT_LEASE_ONCE, SELECT_REFUSAL, SELECT_USAGE, UPDATE_CHARGE,
+            UPDATE_CHARGE_ONCE,
+        },
     };
 
     #[test]
     fn every_statement_on_a_caller_s_behalf_has_its_form_for_named_keys() {
         let [[_, authorised], [_, into], [_, selected]] = EXCHANGES;
-        for sql in [CHARGE, CHARGE_ONCE, LEASE, LEASE_ONCE, KNOWN, WHY, USAGE] {
+        for sql in [
+            UPDATE_CHARGE,
+            UPDATE_CHARGE_ONCE,
+            INSERT_LEASE,
+            INSERT_LEASE_ONCE,
+            SELECT_STORED_RESPONSE,
+            SELECT_REFUSAL,
+            SELECT_USAGE,
+        ] {
             let text = for_named_keys(sql);
             assert!(text.contains(authorised) && text.contains("of_account r"), "{text}");
             assert_eq!(text.matches("room AS (").count(), 1, "{text}");

@@ -64,7 +64,7 @@ pub(super) const WITH_ROOM: &str = concat!(
 
 /// The remaining allowance of account `a` in the format of `RateLimit::of_checks`, without leased
 /// units; empty if nothing is limited. One text, because passing each column to wasm costs time.
-pub(super) const LEFT: &str = concat!(
+pub(super) const REMAINING: &str = concat!(
     "(SELECT CASE WHEN p.unlimited THEN '' ELSE p.daily_checks || ' ' || max(0, p.daily_checks
      - CASE WHEN a.day < ?4 THEN 0 ELSE a.daily_charged END - ",
     DAILY_HELD,
@@ -84,7 +84,7 @@ const AND_KEY_IS_NEW: &str =
         AND l.idempotency IN (?9, ?10) AND l.expires_at > ?5)";
 
 /// Takes an available unit. `?6` is the name of this charge.
-const TAKE_UNIT: &str = concat!(
+const UPDATE_UNIT: &str = concat!(
     WITH_ROOM,
     "UPDATE accounts SET
        previous_day = CASE WHEN day < ?4 THEN day ELSE previous_day END,
@@ -100,46 +100,50 @@ const TAKE_UNIT: &str = concat!(
 );
 // The row is read again by its id: within RETURNING, a day that was just set isn't an integer yet
 // and compares as less than itself.
-const RETURNING_LEFT: &str =
-    concat!(" RETURNING (SELECT ", LEFT, " FROM accounts a WHERE a.id = accounts.id) AS left_over");
+const RETURNING_REMAINING: &str = concat!(
+    " RETURNING (SELECT ",
+    REMAINING,
+    " FROM accounts a WHERE a.id = accounts.id) AS left_over"
+);
 
-pub(super) const CHARGE: &str = concat!(TAKE_UNIT, RETURNING_LEFT);
+pub(super) const UPDATE_CHARGE: &str = concat!(UPDATE_UNIT, RETURNING_REMAINING);
 /// `?7` and `?8` are unused.
-pub(super) const CHARGE_ONCE: &str = concat!(TAKE_UNIT, AND_KEY_IS_NEW, RETURNING_LEFT);
+pub(super) const UPDATE_CHARGE_ONCE: &str =
+    concat!(UPDATE_UNIT, AND_KEY_IS_NEW, RETURNING_REMAINING);
 
 /// Reserves `?8` available units, of the daily allowance first. `?6` lease, `?7` its expiry.
-const HOLD_UNITS: &str = concat!(
+const INSERT_UNITS: &str = concat!(
     WITH_ROOM,
     "INSERT INTO leases (id, account_id, day, source, expires_at, n_daily, n_welcome, idempotency)
      SELECT ?6, room.id, ?4, CASE WHEN room.daily > 0 THEN 'daily' ELSE 'welcome' END, ?7,
        min(?8, room.daily), ?8 - min(?8, room.daily), "
 );
 /// A lease with many units counts as no more than the plan's concurrent checks.
-const WHILE_FEW_ARE_HELD: &str = concat!(
+const WHERE_FEW_LEASES: &str = concat!(
     " FROM room WHERE room.daily + room.welcome >= ?8 AND room.max_in_flight - min(?8, room.max_in_flight) >=
        (SELECT coalesce(sum(min(",
     all_units!(),
     ", room.max_in_flight)), 0) FROM leases l WHERE l.account_id = room.id AND l.expires_at > ?5)"
 );
-const RETURNING_PLAN_AND_LEFT: &str = concat!(
+const RETURNING_PLAN_AND_REMAINING: &str = concat!(
     " RETURNING (SELECT ",
     IN_FORCE,
     " <> 'free' FROM accounts a WHERE a.id = leases.account_id) AS paying, (SELECT ",
-    LEFT,
+    REMAINING,
     " FROM accounts a WHERE a.id = leases.account_id) AS left_over"
 );
 
-pub(super) const LEASE: &str =
-    concat!(HOLD_UNITS, "NULL", WHILE_FEW_ARE_HELD, RETURNING_PLAN_AND_LEFT);
-pub(super) const LEASE_ONCE: &str =
-    concat!(HOLD_UNITS, "?9", WHILE_FEW_ARE_HELD, AND_KEY_IS_NEW, RETURNING_PLAN_AND_LEFT);
+pub(super) const INSERT_LEASE: &str =
+    concat!(INSERT_UNITS, "NULL", WHERE_FEW_LEASES, RETURNING_PLAN_AND_REMAINING);
+pub(super) const INSERT_LEASE_ONCE: &str =
+    concat!(INSERT_UNITS, "?9", WHERE_FEW_LEASES, AND_KEY_IS_NEW, RETURNING_PLAN_AND_REMAINING);
 
 /// `?1` account, `?2` name of a charge.
-pub(super) const CHARGED: &str =
+pub(super) const SELECT_CHARGE: &str =
     "SELECT '' AS left_over FROM accounts WHERE id = ?1 AND last_charge = ?2";
 
 /// Returns no row if the account no longer exists.
-pub(super) const WHY: &str = concat!(
+pub(super) const SELECT_REFUSAL: &str = concat!(
     WITH_ROOM,
     "SELECT ?3 = 'key' AND a.key_version > ?2 AS replaced, room.id IS NOT NULL AS authorised,
        coalesce(room.daily + room.welcome, 0) AS units_left, coalesce(room.full, 0) AS full,
@@ -147,7 +151,7 @@ pub(super) const WHY: &str = concat!(
      FROM accounts a LEFT JOIN room ON room.id = a.id WHERE a.id = ?1"
 );
 
-pub(super) const USAGE: &str = concat!(
+pub(super) const SELECT_USAGE: &str = concat!(
     WITH_ROOM,
     "SELECT p.name AS plan, p.unlimited, p.daily_checks, p.welcome_checks, p.daily_scans, a.scan_credits,
        CASE WHEN a.scans_day < ?4 THEN 0 ELSE a.scans_charged END AS scans_used,
@@ -172,7 +176,7 @@ const WELCOME_CHARGED: &str =
 /// the lease was taken: the current day's counter, a new day's first charge, or the previous day's.
 /// An expired lease charges nothing, and neither does a key that was answered in the meantime: the
 /// clocks of two Workers may disagree about a lease's expiry.
-pub(super) const SETTLE: &str = concat!(
+pub(super) const UPDATE_SETTLEMENT: &str = concat!(
     "UPDATE accounts SET
       previous_day = CASE
         WHEN accounts.day < l.day THEN accounts.day
@@ -202,4 +206,4 @@ pub(super) const SETTLE: &str = concat!(
     RETURNING accounts.id"
 );
 
-pub(super) const END_LEASE: &str = "DELETE FROM leases WHERE account_id = ?1 AND id = ?2";
+pub(super) const DELETE_LEASE: &str = "DELETE FROM leases WHERE account_id = ?1 AND id = ?2";

@@ -19,17 +19,17 @@ pub struct Overdue {
 }
 
 /// `?1` latest creation time.
-const OVERDUE: &str = "
+const SELECT_OVERDUE: &str = "
     SELECT id, total, answered FROM scans WHERE ended_at IS NULL AND created_at <= ?1
     ORDER BY created_at LIMIT 20";
 
 /// Returns at most twenty running scans created at or before `until` (Unix seconds).
 pub async fn overdue(database: &Database, until: u64) -> Result<Vec<Overdue>, Error> {
-    database.batch(&[(OVERDUE, vec![until.into()])]).await?.all(0)
+    database.batch(&[(SELECT_OVERDUE, vec![until.into()])]).await?.all(0)
 }
 
 /// `?1` scan, `?2` and `?3` first and last part.
-const ROWS: &str = "
+const SELECT_RESULTS: &str = "
     SELECT part, results FROM scan_results WHERE scan_id = ?1 AND part BETWEEN ?2 AND ?3
     ORDER BY part, round, slot";
 
@@ -40,13 +40,13 @@ pub async fn rows_of_parts(
     parts: (u32, u32),
 ) -> Result<Vec<ResultRow>, Error> {
     let params = vec![scan.into(), parts.0.into(), parts.1.into()];
-    database.batch(&[(ROWS, params)]).await?.all(0)
+    database.batch(&[(SELECT_RESULTS, params)]).await?.all(0)
 }
 
 /// `?1` scan, `?2` name of this ending, `?4` state, `?5` whether the unit is refunded, `?6`
 /// answered positions when counted, `?7` counts by status, `?8` by verdict. A scan that has
 /// progressed since the count isn't closed until the next run.
-const CLOSE: &str = "
+const UPDATE_CLOSED: &str = "
     UPDATE scans SET state = ?4, ended_at = unixepoch(), ended_by = ?2, waiting = 0, received = total,
       handed = CASE WHEN ?5 THEN 0 ELSE handed END, answered = total,
       counts = ?7, by_verdict = ?8
@@ -73,7 +73,7 @@ pub async fn close(
         (&counts).into(),
         (&by_verdict).into(),
     ];
-    let mut statements = vec![(CLOSE, params), completed(&scan.id, ending)];
+    let mut statements = vec![(UPDATE_CLOSED, params), completed(&scan.id, ending)];
     if expired {
         statements.push(super::give_back(&scan.id, ending, super::WITHOUT_END, now));
     }
@@ -81,7 +81,7 @@ pub async fn close(
 }
 
 /// `?1` account, `?2` limit.
-const LAST_ENDED: &str = "
+const SELECT_LAST_ENDED: &str = "
     SELECT * FROM scans WHERE account_id = ?1 AND state IN ('completed', 'expired')
     ORDER BY ended_at DESC LIMIT CAST(min(?2, 5) AS INTEGER)";
 
@@ -92,5 +92,5 @@ pub async fn last_ended(
     most: u64,
 ) -> Result<Vec<StoredScan>, Error> {
     let account = account.to_string();
-    database.batch(&[(LAST_ENDED, vec![(&account).into(), most.into()])]).await?.all(0)
+    database.batch(&[(SELECT_LAST_ENDED, vec![(&account).into(), most.into()])]).await?.all(0)
 }

@@ -2,7 +2,7 @@
 
 use constcat::concat;
 
-use super::{AUTHORISE, AUTHORISED, StoredScan, params};
+use super::{AUTHORISE, SELECT_AUTHORISED, StoredScan, params};
 use crate::{
     cf::database::Database, credentials::proof::Caller, error::Error, store::ledger::CallerTexts,
 };
@@ -17,7 +17,7 @@ pub struct Cursor {
 
 /// `?4` and `?5` the cursor, `?6` earliest end, `?7` limit. The database sets the time of an end
 /// and writes one transaction at a time, so no end can be added to a second that has passed.
-const EVENTS: &str = concat!(
+const SELECT_EVENTS: &str = concat!(
     "SELECT s.* FROM accounts a JOIN scans s ON s.account_id = a.id
      WHERE s.ended_at IS NOT NULL AND s.state IN ('completed', 'expired')
        AND (s.ended_at, s.id) > (CAST(?4 AS INTEGER), ?5) AND s.ended_at >= CAST(?6 AS INTEGER)
@@ -39,6 +39,6 @@ pub async fn events(
     let may = params(&texts, caller);
     let page = vec![after.ended_at.into(), (&after.scan).into(), since.into(), limit.into()];
     let page = [may.clone(), page].concat();
-    let rows = database.batch(&[(AUTHORISED, may), (EVENTS, page)]).await?;
+    let rows = database.batch(&[(SELECT_AUTHORISED, may), (SELECT_EVENTS, page)]).await?;
     if rows.any(0)? { rows.all(1).map(Some) } else { Ok(None) }
 }

@@ -50,16 +50,16 @@ pub struct WrittenPart {
 impl WrittenPart {
     /// Returns whether the part's comparisons are used up. A repeated part isn't compared then either.
     pub const fn is_used_up(&self) -> bool {
-        self.comparisons >= MOST_COMPARISONS
+        self.comparisons >= COMPARISONS_MAX
     }
 }
 
 /// Most comparisons of a part with other addresses. Each reveals whether a guess of the whole part
 /// is right.
-const MOST_COMPARISONS: u32 = 20;
+const COMPARISONS_MAX: u32 = 20;
 
 /// `?4` scan, `?5` part, `?6` positions, `?7` MAC, `?8` earliest creation time.
-const BEGIN: &str = concat!(
+const INSERT_PART: &str = concat!(
     "INSERT OR IGNORE INTO scan_parts (scan_id, part, mac)
      SELECT s.id, ?5, ?7 FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4
      WHERE s.state = 'open' AND s.created_at > ?8 AND ?5 * 1000 < s.total
@@ -73,7 +73,7 @@ const SELECT_PART: &str =
 
 /// Selects the caller's part if it can be compared: `?4` scan, `?5` part, `?6` positions, `?7` most
 /// comparisons.
-const COMPARABLE: &str = concat!(
+const IS_COMPARABLE: &str = concat!(
     "scan_id = ?4 AND part = ?5 AND mac <> '' AND comparisons < ?7 AND EXISTS (
        SELECT 1 FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4
        WHERE ?6 = min(1000, s.total - ?5 * 1000) AND ",
@@ -83,15 +83,15 @@ const COMPARABLE: &str = concat!(
 
 /// `?8` MACs of the sent addresses, in JSON. A comparison is counted before its result is returned,
 /// so that concurrent requests can't exceed twenty.
-const COUNT_OTHER: &str = concat!(
+const UPDATE_OTHER_COMPARISONS: &str = concat!(
     "UPDATE scan_parts SET comparisons = comparisons + 1
      WHERE mac NOT IN (SELECT value FROM json_each(?8)) AND ",
-    COMPARABLE
+    IS_COMPARABLE
 );
 
-const COMPARE: &str = concat!(
+const UPDATE_COMPARISONS: &str = concat!(
     "UPDATE scan_parts SET comparisons = comparisons + 1 WHERE sent = 1 AND ",
-    COMPARABLE,
+    IS_COMPARABLE,
     " RETURNING mac"
 );
 
@@ -119,10 +119,15 @@ pub async fn compare_part(
     let texts = CallerTexts::of(caller);
     let may = params(&texts, caller);
     let own = [may.clone(), vec![part.scan.into()]].concat();
-    let limits = [part.number, part.positions, MOST_COMPARISONS].map(Param::from);
+    let limits = [part.number, part.positions, COMPARISONS_MAX].map(Param::from);
     let compare = [own.clone(), limits.to_vec()].concat();
     let read = (SELECT_PART, vec![part.scan.into(), part.number.into()]);
-    let statements = [(super::AUTHORISED, may), (COMPARE, compare), (super::OWN, own), read];
+    let statements = [
+        (super::SELECT_AUTHORISED, may),
+        (UPDATE_COMPARISONS, compare),
+        (super::SELECT_OWN, own),
+        read,
+    ];
     let rows = database.batch(&statements).await?;
     let Some(scan) = rows.first::<StoredScan>(2)? else {
         return Ok(if rows.any(0)? { FoundScan::Nothing } else { FoundScan::Unauthorised });
@@ -152,9 +157,15 @@ pub async fn begin_part(
         [own.clone(), vec![number, part.positions.into(), mac.into(), since.into()]].concat();
     let read = (SELECT_PART, vec![part.scan.into(), number]);
     let macs = serde_json::to_string(part.macs).unwrap_or_default();
-    let limits = vec![number, part.positions.into(), MOST_COMPARISONS.into(), (&macs).into()];
-    let count = (COUNT_OTHER, [own.clone(), limits].concat());
-    let statements = [(super::AUTHORISED, may), (BEGIN, begin), (super::OWN, own), count, read];
+    let limits = vec![number, part.positions.into(), COMPARISONS_MAX.into(), (&macs).into()];
+    let count = (UPDATE_OTHER_COMPARISONS, [own.clone(), limits].concat());
+    let statements = [
+        (super::SELECT_AUTHORISED, may),
+        (INSERT_PART, begin),
+        (super::SELECT_OWN, own),
+        count,
+        read,
+    ];
     let rows = database.batch(&statements).await?;
     Ok(match rows.first(2)? {
         Some(scan) => FoundScan::Here(PartState { scan, part: rows.first(4)? }),
@@ -164,7 +175,7 @@ pub async fn begin_part(
 }
 
 /// `?1` scan, `?2` part, `?3` results.
-const NO_ADDRESSES: &str = "
+const INSERT_MALFORMED: &str = "
     INSERT OR IGNORE INTO scan_results (scan_id, part, slot, round, results, writer)
     SELECT ?1, ?2, -1, 0, ?3, '' FROM scan_parts p JOIN scans s ON s.id = p.scan_id
     WHERE p.scan_id = ?1 AND p.part = ?2 AND p.sent = 0 AND s.state = 'open'";
@@ -172,7 +183,7 @@ const NO_ADDRESSES: &str = "
 /// The pace is measured after all parts have arrived: before that, the client determines it. `?1`
 /// scan, `?2` part, `?3` positions, `?4` number of malformed addresses, `?5` now, `?6` the name of
 /// an ending, `?7` the counts of malformed addresses by status and `?8` by verdict.
-const RECEIVED: &str = concat!(
+const UPDATE_RECEIVED: &str = concat!(
     "UPDATE scans SET
       received = received + ?3,
       answered = answered + ?4,
@@ -220,13 +231,13 @@ pub async fn finish_part(
     ];
     let mut statements: Vec<Statement<'_>> = Vec::new();
     if malformed.1 > 0 {
-        statements.push((NO_ADDRESSES, [this.clone(), vec![malformed.0.into()]].concat()));
+        statements.push((INSERT_MALFORMED, [this.clone(), vec![malformed.0.into()]].concat()));
     }
-    statements.push((RECEIVED, [this.clone(), received].concat()));
+    statements.push((UPDATE_RECEIVED, [this.clone(), received].concat()));
     if malformed.1 > 0 {
         statements.push(completed(scan, ending));
     }
     statements.push((UPDATE_PART_SENT, this));
-    statements.push((super::BY_ID, vec![scan.into()]));
+    statements.push((super::SELECT_BY_ID, vec![scan.into()]));
     database.batch(&statements).await?.first(statements.len() - 1)
 }

@@ -23,7 +23,7 @@ pub struct Round {
 
 /// Position of a row of results.
 #[derive(Debug, Clone, Copy)]
-pub struct RoundPlace<'a> {
+pub struct RoundPosition<'a> {
     pub account: &'a str,
     pub scan: &'a str,
     pub part: u32,
@@ -31,14 +31,14 @@ pub struct RoundPlace<'a> {
     pub round: u32,
 }
 
-impl RoundPlace<'_> {
+impl RoundPosition<'_> {
     fn params(&self) -> Vec<Param<'_>> {
         vec![self.scan.into(), self.part.into(), self.slot.into(), self.round.into()]
     }
 }
 
 /// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` account.
-const BEGIN: &str = concat!(
+const SELECT_ROUND: &str = concat!(
     "SELECT s.handed, s.details, ",
     IN_FORCE,
     " <> 'free' AS paying, r.results, r.followed
@@ -51,26 +51,26 @@ const BEGIN: &str = concat!(
 /// Starts a round of a message; `None` if its scan has ended or was deleted.
 pub async fn begin_round(
     database: &Database,
-    place: RoundPlace<'_>,
+    position: RoundPosition<'_>,
 ) -> Result<Option<Round>, Error> {
-    let params = [place.params(), vec![place.account.into()]].concat();
-    database.first((BEGIN, params)).await
+    let params = [position.params(), vec![position.account.into()]].concat();
+    database.first((SELECT_ROUND, params)).await
 }
 
-const HAND_OVER: &str =
+const UPDATE_HANDED: &str =
     "UPDATE scans SET handed = 1 WHERE id = ?1 AND ended_at IS NULL RETURNING id";
 
 /// Records that a request to an origin is about to start; `false` if the scan has ended.
 pub async fn hand_over(database: &Database, scan: &str) -> Result<bool, Error> {
-    database.any((HAND_OVER, vec![scan.into()])).await
+    database.any((UPDATE_HANDED, vec![scan.into()])).await
 }
 
 /// Seconds for which a round keeps its scan counted as running, unless it is recorded earlier: an
 /// origin ends a batch within 75.
-const PLACE_HELD: u64 = 90;
+const ROUND_TTL_S: u64 = 90;
 
 /// `?1` scan, `?2` now, `?3` expiry.
-const TAKE_PLACE: &str = concat!(
+const UPDATE_ASKING: &str = concat!(
     "UPDATE scans SET asking_until = ?3
      WHERE id = ?1 AND ended_at IS NULL AND (
        ",
@@ -87,9 +87,9 @@ const TAKE_PLACE: &str = concat!(
 
 /// Counts a scan that was only waiting as one of the account's concurrent scans; `false` if the
 /// maximum is running. A scan that still runs is counted already.
-pub async fn take_place(database: &Database, scan: &str, now: u64) -> Result<bool, Error> {
-    let until = now.saturating_add(PLACE_HELD);
-    database.any((TAKE_PLACE, vec![scan.into(), now.into(), until.into()])).await
+pub async fn start_asking(database: &Database, scan: &str, now: u64) -> Result<bool, Error> {
+    let until = now.saturating_add(ROUND_TTL_S);
+    database.any((UPDATE_ASKING, vec![scan.into(), now.into(), until.into()])).await
 }
 
 /// Waiting times of a message, in Unix seconds.
@@ -105,7 +105,7 @@ pub struct Retry {
 }
 
 /// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer, `?6` due, `?7` expected, `?8` latest.
-const SET_RETRY: &str = "
+const UPSERT_RETRY: &str = "
     INSERT INTO scan_retries (scan_id, part, slot, due_at, expected_at, latest_at)
     SELECT r.scan_id, r.part, r.slot, ?6, ?7, ?8 FROM scan_results r JOIN scans s ON s.id = r.scan_id
     WHERE r.scan_id = ?1 AND r.part = ?2 AND r.slot = ?3 AND r.round = ?4 AND r.writer = ?5 AND s.ended_at IS NULL
@@ -113,7 +113,7 @@ const SET_RETRY: &str = "
       due_at = excluded.due_at, expected_at = excluded.expected_at, latest_at = excluded.latest_at";
 
 /// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer.
-const CLEAR_RETRY: &str = "
+const DELETE_RETRY: &str = "
     DELETE FROM scan_retries WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND EXISTS (
       SELECT 1 FROM scan_results WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4 AND writer = ?5)";
 
@@ -138,7 +138,7 @@ pub struct Delta {
 }
 
 /// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` results, `?6` writer.
-const RESULTS: &str = "
+const INSERT_RESULTS: &str = "
     INSERT OR IGNORE INTO scan_results (scan_id, part, slot, round, results, writer)
     SELECT id, ?2, ?3, ?4, ?5, ?6 FROM scans WHERE id = ?1 AND ended_at IS NULL";
 
@@ -162,7 +162,7 @@ pub(super) use added;
 /// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer, `?6` answered, `?7` waiting, `?8`
 /// waited, `?9` now, `?10` counts by status and `?11` by verdict. Counts only rows that were
 /// written by this transaction. The pace is measured over windows of a minute.
-const COUNT: &str = concat!(
+const UPDATE_COUNTS: &str = concat!(
     "UPDATE scans SET
       asking_until = 0,
       answered = answered + ?6,
@@ -184,18 +184,18 @@ const COUNT: &str = concat!(
 );
 
 /// `?1` scan, `?2` name of its ending.
-const COMPLETED: &str = "
+const UPDATE_COMPLETED_SCANS: &str = "
     UPDATE accounts SET completed_scans = completed_scans + 1
     FROM scans s WHERE s.id = ?1 AND s.ended_by = ?2 AND s.state = 'completed'
       AND accounts.id = s.account_id";
 
 /// Counts a scan that was completed by this transaction.
 pub(super) fn completed<'a>(scan: &'a str, ending: &'a str) -> Statement<'a> {
-    (COMPLETED, vec![scan.into(), ending.into()])
+    (UPDATE_COMPLETED_SCANS, vec![scan.into(), ending.into()])
 }
 
 /// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer.
-const WRITTEN: &str = "
+const SELECT_WRITTEN: &str = "
     SELECT r.results, s.ended_by = ?5 AS has_ended FROM scan_results r JOIN scans s ON s.id = r.scan_id
     WHERE r.scan_id = ?1 AND r.part = ?2 AND r.slot = ?3 AND r.round = ?4";
 
@@ -212,13 +212,13 @@ pub struct WrittenRound {
 /// scan has ended.
 pub async fn record(
     database: &Database,
-    place: RoundPlace<'_>,
+    position: RoundPosition<'_>,
     round: &RoundOutcome<'_>,
     now: u64,
 ) -> Result<Option<WrittenRound>, Error> {
     let RoundOutcome { results, delta, retry, writer } = *round;
-    let this = place.params();
-    let written = (WRITTEN, [this.clone(), vec![writer.into()]].concat());
+    let this = position.params();
+    let select_written = (SELECT_WRITTEN, [this.clone(), vec![writer.into()]].concat());
     let row = [this.clone(), vec![results.into(), writer.into()]].concat();
     let mut count = [this, vec![writer.into()]].concat();
     count.extend([delta.counts.sum(), delta.waiting, delta.waited].map(Param::from));
@@ -227,24 +227,28 @@ pub async fn record(
     let waits = match retry {
         Some(Retry { due_at, expected_at, latest_at }) => {
             let times = [due_at, expected_at, latest_at].map(Param::from);
-            Some((SET_RETRY, [written.1.clone(), times.to_vec()].concat()))
+            Some((UPSERT_RETRY, [select_written.1.clone(), times.to_vec()].concat()))
         }
-        None if place.round > 0 => Some((CLEAR_RETRY, written.1.clone())),
+        None if position.round > 0 => Some((DELETE_RETRY, select_written.1.clone())),
         None => None,
     };
-    let mut statements =
-        vec![(RESULTS, row), (COUNT, count), completed(place.scan, writer), written];
+    let mut statements = vec![
+        (INSERT_RESULTS, row),
+        (UPDATE_COUNTS, count),
+        completed(position.scan, writer),
+        select_written,
+    ];
     statements.extend(waits);
     let rows = database.batch(&statements).await?;
     rows.first(3)
 }
 
 /// `?1` scan, `?2` part, `?3` slot, `?4` round.
-const FOLLOWED: &str = "
+const UPDATE_FOLLOWED: &str = "
     UPDATE scan_results SET followed = 1
     WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4";
 
 /// Records that the next round's message is in the queue.
-pub async fn set_followed(database: &Database, place: RoundPlace<'_>) -> Result<(), Error> {
-    database.run((FOLLOWED, place.params())).await
+pub async fn set_followed(database: &Database, position: RoundPosition<'_>) -> Result<(), Error> {
+    database.run((UPDATE_FOLLOWED, position.params())).await
 }
