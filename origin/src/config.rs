@@ -41,7 +41,7 @@ pub enum StartTls {
 }
 
 /// Least length of `source_key` in bytes, so that it can't be guessed.
-const SOURCE_KEY_LENGTH: usize = 16;
+const SOURCE_KEY_BYTES_MIN: usize = 16;
 
 /// The secret in `source_key`; empty if it isn't set.
 #[derive(Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl FromStr for SourceKey {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let fits = text.is_empty() || text.len() >= SOURCE_KEY_LENGTH;
+        let fits = text.is_empty() || text.len() >= SOURCE_KEY_BYTES_MIN;
         fits.then(|| Self(text.to_owned())).ok_or(())
     }
 }

@@ -131,17 +131,17 @@ impl Dns {
 
     /// Returns the expiry of a domain's cached MX records; `None` if they aren't cached.
     pub fn mx_until(&self, domain: &str) -> Option<Instant> {
-        self.mx.known(domain).map(|(_, until)| until)
+        self.mx.cached(domain).map(|(_, until)| until)
     }
 
     /// Returns the cached result of [`Dns::addresses`] with its expiry; `None` if it isn't cached,
     /// or if the host has no address in our families.
     pub fn known_addresses(&self, host: &str) -> Option<(Vec<IpAddr>, Instant)> {
         let (records, until) = match self.families {
-            Families { ipv6: false, .. } => self.v4.known(host)?,
-            Families { ipv4: false, .. } => self.v6.known(host)?,
+            Families { ipv6: false, .. } => self.v4.cached(host)?,
+            Families { ipv4: false, .. } => self.v6.cached(host)?,
             Families { ipv4: true, ipv6: true } => {
-                let ((v4, one), (v6, other)) = (self.v4.known(host)?, self.v6.known(host)?);
+                let ((v4, one), (v6, other)) = (self.v4.cached(host)?, self.v6.cached(host)?);
                 return Some((either(v4, v6).ok()?, one.min(other)));
             }
         };

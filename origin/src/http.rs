@@ -28,10 +28,10 @@ pub use request_id::RequestId;
 
 /// Greatest size of a probe's body in bytes. An address has at most 254, and up to six times that
 /// in JSON.
-const MAX_BODY: usize = 4 * 1_024;
+const BODY_BYTES_MAX: usize = 4 * 1_024;
 
 /// Greatest size of a batch's body in bytes: twice the size of 500 addresses of 254 bytes in JSON.
-const MAX_BATCH_BODY: usize = 256 * 1_024;
+const BATCH_BODY_BYTES_MAX: usize = 256 * 1_024;
 
 /// Builds the whole service, for `main` and for tests.
 pub fn build(state: Arc<State>) -> Router {
@@ -56,7 +56,10 @@ pub fn build_neighbours(config: &Config) -> Router {
 fn public() -> Router<Arc<State>> {
     Router::new()
         .route("/v1/probe", post(probe::probe))
-        .route("/v1/probe/batch", post(batch::batch).layer(DefaultBodyLimit::max(MAX_BATCH_BODY)))
+        .route(
+            "/v1/probe/batch",
+            post(batch::batch).layer(DefaultBodyLimit::max(BATCH_BODY_BYTES_MAX)),
+        )
         .route("/v1/domain", post(domain::domain))
         .route("/health", get(health::health))
 }
@@ -72,7 +75,7 @@ fn finish(router: Router<Arc<State>>, state: Arc<State>) -> Router {
     router
         .fallback(|| async { Error::NotFound })
         .method_not_allowed_fallback(|| async { Error::MethodNotAllowed })
-        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .layer(middleware::from_fn(request_id::name))
         .with_state(state)
 }

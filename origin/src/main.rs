@@ -28,7 +28,7 @@ use rcpt_origin::{
     },
     service::{
         memory, reload,
-        supervisor::{self, Passed},
+        supervisor::{self, PassedSockets},
     },
     surroundings::clock::unix_now,
     telemetry::{
@@ -184,14 +184,14 @@ async fn run(
     let (grace, neighbours) = (config.shutdown_grace, config.neighbour_listen);
     let page = http::build_neighbours(&config);
     let speaks_tls = config.certificate.is_some();
-    let mut passed = Passed::from_service_manager();
+    let mut passed_sockets = PassedSockets::from_service_manager();
     let state = State::new(config)?;
-    memory::recall(&state, passed.files(memory::is_copy));
+    memory::recall(&state, passed_sockets.files(memory::is_copy));
     // The handler is installed before anything announces the process: an unhandled signal would end
     // it.
     let reloading = reload::on_hangup(path, state.clone(), level)?;
     let (signals, stopping) = (serve::signals()?, state.clone());
-    let listener = passed.listener("listen", address).await?;
+    let listener = passed_sockets.listener("listen", address).await?;
     tokio::spawn(state.port_check.clone().watch());
     tokio::spawn(state.prober.clone().learn_own_addresses());
     tokio::spawn(Watch::keep(state.clone()));
@@ -205,16 +205,16 @@ async fn run(
             http::build_public(state.clone())
         }
         Some(address) => {
-            let listener = passed.listener("admin_listen", address).await?;
+            let listener = passed_sockets.listener("admin_listen", address).await?;
             serve_beside(listener, http::build_admin(state.clone()), "our own network")?;
             http::build_public(state.clone())
         }
     };
     if let Some(address) = neighbours {
-        let listener = passed.listener("neighbour_listen", address).await?;
+        let listener = passed_sockets.listener("neighbour_listen", address).await?;
         serve_beside(listener, page, "neighbours")?;
     }
-    for name in passed.left() {
+    for name in passed_sockets.unused_names() {
         tracing::warn!(
             "nobody answers on the service manager's socket for {name}, which is not set"
         );

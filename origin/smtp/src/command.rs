@@ -1,7 +1,7 @@
 //! The commands, and the only function that encodes them.
 
 /// Greatest length of a command line, including CRLF, in bytes (RFC 5321 §4.5.3.1.4).
-const MAX_COMMAND_LINE: usize = 512;
+const COMMAND_LINE_BYTES_MAX: usize = 512;
 
 /// A command of a session.
 #[derive(Clone, Copy)]
@@ -58,7 +58,7 @@ impl Command<'_> {
         }
         let line = flight.get(start..).unwrap_or_default();
         let breaks = line.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0));
-        if breaks || line.len() + 2 > MAX_COMMAND_LINE {
+        if breaks || line.len() + 2 > COMMAND_LINE_BYTES_MAX {
             flight.truncate(start);
             return Err(Unencodable);
         }

@@ -23,7 +23,7 @@ use super::HeloIdentity;
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
 
 /// Size of the kernel's receive buffer in bytes: two of the largest replies.
-const RECEIVE_BUFFER: u32 = 16 * 1_024;
+const RECEIVE_BUFFER_BYTES: u32 = 16 * 1_024;
 
 /// Reason why there is no connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -235,7 +235,7 @@ fn socket(source: Option<IpAddr>, address: SocketAddr) -> io::Result<TcpSocket> 
     if let Some(source) = source {
         socket.bind(SocketAddr::new(source, 0))?;
     }
-    socket.set_recv_buffer_size(RECEIVE_BUFFER)?;
+    socket.set_recv_buffer_size(RECEIVE_BUFFER_BYTES)?;
     Ok(socket)
 }
 

@@ -6,18 +6,18 @@ use super::EnhancedCode;
 
 /// Greatest length of a reply line in bytes, without its line break. RFC 5321 §4.5.3.1.5 says 512;
 /// real servers exceed it.
-const MAX_LINE: usize = 2_048;
+const LINE_BYTES_MAX: usize = 2_048;
 const MAX_LINES: usize = 100;
 /// Most bytes received per recipient, including the start of the session. A normal conversation
 /// needs about 1 KiB.
-const MAX_SESSION: usize = 64 * 1_024;
+const SESSION_BYTES_MAX: usize = 64 * 1_024;
 /// Most bytes of text stored per reply. Capabilities and reasons are within the first 1 KiB; the
 /// rest would stay in memory while the server is silent afterwards, and triple if each byte is
 /// replaced by U+FFFD.
-const MAX_TEXT: usize = 8 * 1_024;
+const TEXT_BYTES_MAX: usize = 8 * 1_024;
 /// Bytes of text that are interpreted. Real replies are shorter; letters that fold into many
 /// (U+FDFA into 18) made 8 KiB cost milliseconds.
-const MAX_READ: usize = 1_024;
+const READ_BYTES: usize = 1_024;
 
 /// Room for the text of a reply with several lines. An EHLO reply has about 250 bytes.
 const ROOM: usize = 512;
@@ -28,7 +28,7 @@ pub struct Reply {
     /// Reply code, 200–599.
     pub code: u16,
     pub enhanced: Option<EnhancedCode>,
-    /// Text of the lines without their codes, joined by `\n`; at most [`MAX_TEXT`] bytes. It may
+    /// Text of the lines without their codes, joined by `\n`; at most [`TEXT_BYTES_MAX`] bytes. It may
     /// quote the address, so never log it.
     text: String,
 }
@@ -52,7 +52,7 @@ impl Reply {
 
     /// Returns the first 1 KiB of the text, which contains the reply's meaning.
     pub fn beginning(&self) -> &str {
-        self.text.get(..self.text.floor_char_boundary(MAX_READ)).unwrap_or(&self.text)
+        self.text.get(..self.text.floor_char_boundary(READ_BYTES)).unwrap_or(&self.text)
     }
 
     /// Returns whether the code is 2yz.
@@ -78,11 +78,11 @@ pub enum ReplyError {
     Garbage,
     #[error("the lines of one reply have different codes")]
     MixedCodes,
-    #[error("a line is longer than {MAX_LINE} octets")]
+    #[error("a line is longer than {LINE_BYTES_MAX} octets")]
     LongLine,
     #[error("a reply has more than {MAX_LINES} lines")]
     ManyLines,
-    #[error("a session has more than {MAX_SESSION} octets for one recipient")]
+    #[error("a session has more than {SESSION_BYTES_MAX} octets for one recipient")]
     LongSession,
 }
 
@@ -108,7 +108,7 @@ impl ReplyParser {
         self.read = 0;
         self.buffer.extend_from_slice(bytes);
         self.session += bytes.len();
-        if self.session > MAX_SESSION { Err(ReplyError::LongSession) } else { Ok(()) }
+        if self.session > SESSION_BYTES_MAX { Err(ReplyError::LongSession) } else { Ok(()) }
     }
 
     /// Resets the byte count for the next recipient of the session.
@@ -124,7 +124,7 @@ impl ReplyParser {
             let rest = self.buffer.get(self.read..).unwrap_or_default();
             let Some(end) = rest.iter().position(|byte| *byte == b'\n') else {
                 // The last byte may be a CR whose LF hasn't arrived.
-                return if rest.len() > MAX_LINE + 1 {
+                return if rest.len() > LINE_BYTES_MAX + 1 {
                     Err(ReplyError::LongLine)
                 } else {
                     Ok(None)
@@ -156,7 +156,7 @@ impl ReplyParser {
 
 /// Splits a line into its code, whether more lines follow, and its text.
 fn split(line: &[u8]) -> Result<(u16, bool, Cow<'_, str>), ReplyError> {
-    if line.len() > MAX_LINE {
+    if line.len() > LINE_BYTES_MAX {
         return Err(ReplyError::LongLine);
     }
     let (&[hundreds @ b'2'..=b'5', tens @ b'0'..=b'9', ones @ b'0'..=b'9'], rest) =
@@ -200,7 +200,7 @@ fn append(
         }
         Some((reply, _)) if reply.code != code => return Err(ReplyError::MixedCodes),
         Some((mut reply, lines)) => {
-            if reply.text.len() + own_text.len() < MAX_TEXT {
+            if reply.text.len() + own_text.len() < TEXT_BYTES_MAX {
                 reply.text.push('\n');
                 reply.text.push_str(own_text);
             }

@@ -32,8 +32,8 @@ pub struct Session<S> {
     /// Number of replies that haven't arrived for commands already sent.
     outstanding: usize,
     /// Number of recipients asked about so far, and of those refused.
-    asked: usize,
-    refused: usize,
+    recipients_asked: usize,
+    recipients_refused: usize,
     /// True after QUIT was sent with the last recipient, or the server has sent 421: no further
     /// commands.
     quitting: bool,
@@ -142,8 +142,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             capabilities: Capabilities::default(),
             greeting,
             outstanding: 0,
-            asked: 0,
-            refused: 0,
+            recipients_asked: 0,
+            recipients_refused: 0,
             quitting: false,
             patience,
             recipients_max: usize::MAX,
@@ -237,7 +237,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
                 .map_err(|_| Failure::Silent(Stage::StartTls))?,
         };
         let encrypted = encrypted.map_err(|_| Failure::Broken(Stage::StartTls, Broken::Tls))?;
-        let mut session = Self { wire: Wire::Encrypted(Box::new(encrypted)), asked: 0, ..self };
+        let mut session =
+            Self { wire: Wire::Encrypted(Box::new(encrypted)), recipients_asked: 0, ..self };
         session.introduce(helo_name, stage).await?;
         Ok(session)
     }
@@ -257,8 +258,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if smtputf8 && !self.capabilities.smtputf8 {
             return Ok(Answer::Smtputf8Unsupported);
         }
-        let served_before = self.asked > 0;
-        self.asked += 1;
+        let served_before = self.recipients_asked > 0;
+        self.recipients_asked += 1;
         if served_before {
             self.parser.next_recipient();
         }
@@ -345,7 +346,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
         self.mixes_codes |= of_sender;
         self.quitting |= rcpt_reply.code == 421;
-        self.refused += usize::from(!rcpt_reply.is_positive());
+        self.recipients_refused += usize::from(!rcpt_reply.is_positive());
         Ok(Answer::Rcpt(rcpt_reply))
     }
 
@@ -374,12 +375,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// total: every command has had its reply, and only recipients were refused.
     pub fn is_reusable(&self, limit: usize) -> bool {
         let limit = limit.min(self.recipients_max);
-        self.is_settled() && self.asked > 0 && self.asked < limit && self.refused < MAX_REFUSED
+        self.is_settled()
+            && self.recipients_asked > 0
+            && self.recipients_asked < limit
+            && self.recipients_refused < MAX_REFUSED
     }
 
     /// Returns the number of recipients asked about so far.
-    pub const fn asked(&self) -> usize {
-        self.asked
+    pub const fn recipients_asked(&self) -> usize {
+        self.recipients_asked
     }
 
     /// Limits the recipients per session to the server's maximum.

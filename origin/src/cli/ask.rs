@@ -24,12 +24,12 @@ const OPEN: u8 = 3;
 struct Row {
     address: String,
     #[serde(flatten)]
-    known: Answered,
+    outcome: RowOutcome,
 }
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Answered {
+enum RowOutcome {
     Asked(Box<Verdict>),
     /// Not checked: the text isn't an address.
     Malformed {
@@ -38,7 +38,7 @@ enum Answered {
     },
 }
 
-impl Answered {
+impl RowOutcome {
     fn deliverability(&self) -> Deliverability {
         match self {
             Self::Malformed { .. } => Deliverability::Undeliverable,
@@ -56,7 +56,7 @@ pub async fn ask(state: &Arc<State>, addresses: &[String], json: bool) -> u8 {
     let mut rows = stream::iter(addresses).map(|text| row(state, text)).buffered(CONCURRENT_MAX);
     let mut is_open = false;
     while let Some(row) = rows.next().await {
-        is_open |= row.known.deliverability() == Deliverability::Unknown;
+        is_open |= row.outcome.deliverability() == Deliverability::Unknown;
         print(&row, json);
     }
     state.prober.close().await;
@@ -75,14 +75,14 @@ async fn row(state: &State, text: &str) -> Row {
     let answer = match Address::parse(address) {
         Ok(address) => {
             let question = Question { details: true, ..state.prober.question(address) };
-            Answered::Asked(Box::new(state.prober.probe(&question).await))
+            RowOutcome::Asked(Box::new(state.prober.probe(&question).await))
         }
-        Err(_) => Answered::Malformed {
+        Err(_) => RowOutcome::Malformed {
             status: Status::InvalidFormat,
             problem: malformed::explain(address),
         },
     };
-    Row { address: text.to_owned(), known: answer }
+    Row { address: text.to_owned(), outcome: answer }
 }
 
 /// A closed output, as by `head`, isn't an error.
@@ -105,10 +105,10 @@ fn explain(reasons: &[Finding]) {
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}  {}", self.address, self.known.deliverability().as_str())?;
-        match &self.known {
-            Answered::Malformed { problem, .. } => write!(f, "\n    {problem}"),
-            Answered::Asked(verdict) => evidence(f, verdict),
+        write!(f, "{}  {}", self.address, self.outcome.deliverability().as_str())?;
+        match &self.outcome {
+            RowOutcome::Malformed { problem, .. } => write!(f, "\n    {problem}"),
+            RowOutcome::Asked(verdict) => evidence(f, verdict),
         }
     }
 }

@@ -4,13 +4,13 @@ use super::{Config, SettingMistake};
 
 impl Config {
     /// Returns all pairs of values that contradict each other. Parts of the budget are only
-    /// compared if they are `given`: a default that exceeds a short budget simply ends with it.
-    pub(super) fn contradictions(&self, given: impl Fn(&str) -> bool) -> Vec<SettingMistake> {
+    /// compared if they are `is_given`: a default that exceeds a short budget simply ends with it.
+    pub(super) fn contradictions(&self, is_given: impl Fn(&str) -> bool) -> Vec<SettingMistake> {
         let mut mistakes = Vec::new();
         for (name, part) in
             [("connect_timeout_ms", self.connect_timeout), ("dns_timeout_ms", self.dns_timeout)]
         {
-            if part > self.budget && given(name) {
+            if part > self.budget && is_given(name) {
                 let (part, whole) = (part.as_millis(), self.budget.as_millis());
                 let problem = format!("{part} is longer than budget_ms, which is {whole}");
                 mistakes.push(SettingMistake::new(name, &problem));

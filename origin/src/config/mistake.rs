@@ -14,10 +14,10 @@ impl SettingMistake {
         Self { name: name.to_owned(), sentence: format!("{name}: {problem}") }
     }
 
-    /// `kind` describes `name`; `meant` is a known name with a similar spelling.
-    pub(super) fn unknown(kind: &str, name: &str, meant: Option<&str>) -> Self {
-        let hint = match meant {
-            Some(meant) => format!("did you mean `{meant}`?"),
+    /// `kind` describes `name`; `suggestion` is a known name with a similar spelling.
+    pub(super) fn unknown(kind: &str, name: &str, suggestion: Option<&str>) -> Self {
+        let hint = match suggestion {
+            Some(suggestion) => format!("did you mean `{suggestion}`?"),
             None => "`origin --help` lists those there are".to_owned(),
         };
         Self { name: name.to_owned(), sentence: format!("unknown {kind} `{name}`; {hint}") }

@@ -19,12 +19,12 @@ pub enum Standing {
     Invalid,
 }
 
-const DAY: i64 = 86_400;
+const DAY_S: i64 = 86_400;
 /// Certificates are normally renewed with a third of their lifetime left, or half of it if that is
 /// only a few days. With less than a sixth left, renewal must have failed; the warning comes at
 /// most two weeks before the end.
 const SHARE_LEFT: i64 = 6;
-const MOST_LEFT: i64 = 14 * DAY;
+const REMAINING_MAX_S: i64 = 14 * DAY_S;
 
 impl Validity {
     /// Reads the validity of a certificate in DER. `None` if it can't be parsed; the certificate is
@@ -55,14 +55,14 @@ impl Validity {
             );
         }
         let clause = format!("expires in {}", span(time_left));
-        let alarming = (not_after.saturating_sub(not_before) / SHARE_LEFT).min(MOST_LEFT);
+        let alarming = (not_after.saturating_sub(not_before) / SHARE_LEFT).min(REMAINING_MAX_S);
         (if time_left < alarming { Standing::EndsSoon } else { Standing::Valid }, clause)
     }
 }
 
 fn span(seconds: i64) -> String {
-    let (count, unit) = if seconds >= 2 * DAY {
-        (seconds / DAY, "days")
+    let (count, unit) = if seconds >= 2 * DAY_S {
+        (seconds / DAY_S, "days")
     } else if seconds >= 7_200 {
         (seconds / 3_600, "hours")
     } else {
@@ -73,7 +73,7 @@ fn span(seconds: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{DAY, Standing, Validity};
+    use super::{DAY_S, Standing, Validity};
 
     #[test]
     fn the_end_is_near_when_a_renewal_is_overdue() {
@@ -92,8 +92,9 @@ mod tests {
             (90, 93, Invalid, "expired 3 days ago"),
             (90, -1, Invalid, "is not valid for another 24 hours"),
         ] {
-            let validity = Validity { not_before: 1_000 * DAY, not_after: (1_000 + days) * DAY };
-            let now = u64::try_from((1_000 + since) * DAY).unwrap();
+            let validity =
+                Validity { not_before: 1_000 * DAY_S, not_after: (1_000 + days) * DAY_S };
+            let now = u64::try_from((1_000 + since) * DAY_S).unwrap();
             let standing_and_clause = validity.standing(now);
             assert_eq!(
                 standing_and_clause,

@@ -50,12 +50,14 @@ impl<'a> Values<'a> {
     ) -> Option<T> {
         let setting = self.settings.iter().find(|setting| setting.name == name)?;
         let problem = match self.text(setting) {
-            Given::Nothing => format!("missing; expected {}", setting.expects),
-            Given::WrongForm => format!("expected {}", setting.expects),
-            Given::Text(text) if setting.default.is_none() && is_of_the_example(setting, &text) => {
+            GivenValue::Nothing => format!("missing; expected {}", setting.expects),
+            GivenValue::WrongForm => format!("expected {}", setting.expects),
+            GivenValue::Text(text)
+                if setting.default.is_none() && is_of_the_example(setting, &text) =>
+            {
                 "still the example's; set a value of your own".to_owned()
             }
-            Given::Text(text) => match parse(&text) {
+            GivenValue::Text(text) => match parse(&text) {
                 Some(value) => return Some(value),
                 None if setting.form == Form::Secret || text.is_empty() => {
                     format!("expected {}", setting.expects)
@@ -69,14 +71,16 @@ impl<'a> Values<'a> {
 
     /// Returns the text for `setting`: from the environment, otherwise from the file, otherwise the
     /// default.
-    fn text(&self, setting: &Setting) -> Given {
+    fn text(&self, setting: &Setting) -> GivenValue {
         if let Some(text) = (self.environment)(&setting.variable()) {
-            return Given::Text(text);
+            return GivenValue::Text(text);
         }
         match (self.file.get(setting.name), setting.default) {
-            (Some(value), _) => text_of(value, setting.form).map_or(Given::WrongForm, Given::Text),
-            (None, Some(default)) => Given::Text(default.to_owned()),
-            (None, None) => Given::Nothing,
+            (Some(value), _) => {
+                text_of(value, setting.form).map_or(GivenValue::WrongForm, GivenValue::Text)
+            }
+            (None, Some(default)) => GivenValue::Text(default.to_owned()),
+            (None, None) => GivenValue::Nothing,
         }
     }
 
@@ -91,7 +95,7 @@ impl<'a> Values<'a> {
     pub(super) fn read_operators(&mut self, name: &str) -> Option<Arc<Operators>> {
         let setting = self.settings.iter().find(|setting| setting.name == name)?;
         // A value of the wrong form has been recorded as a mistake already.
-        let Given::Text(path) = self.text(setting) else { return None };
+        let GivenValue::Text(path) = self.text(setting) else { return None };
         let text = match path.as_str() {
             "" => Ok(String::new()),
             path => fs::read_to_string(path).map_err(|error| format!("{path}: {error}")),
@@ -120,7 +124,7 @@ impl<'a> Values<'a> {
     pub(super) fn read_lists(&self, name: &str) -> (Arc<Lists>, Option<String>, Files) {
         let setting = self.settings.iter().find(|setting| setting.name == name);
         let path = match setting.map(|setting| self.text(setting)) {
-            Some(Given::Text(path)) => path,
+            Some(GivenValue::Text(path)) => path,
             _ => String::new(),
         };
         let files = Files::at(Some(path.as_str()).filter(|path| !path.is_empty()));
@@ -137,7 +141,7 @@ impl<'a> Values<'a> {
         let path = |name: &str| {
             let setting = self.settings.iter().find(|setting| setting.name == name)?;
             // A value of the wrong form has been recorded as a mistake already.
-            if let Given::Text(path) = self.text(setting) { Some(path) } else { None }
+            if let GivenValue::Text(path) = self.text(setting) { Some(path) } else { None }
         };
         let (cert, key) = (path(cert)?, path(key)?);
         match Certificate::read(&cert, &key) {
@@ -155,7 +159,7 @@ impl<'a> Values<'a> {
 }
 
 /// Text given for a setting.
-enum Given {
+enum GivenValue {
     Text(String),
     /// For example, a number instead of a list.
     WrongForm,

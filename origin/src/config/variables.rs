@@ -27,7 +27,7 @@ pub fn unknown_variables<'a>(names: impl IntoIterator<Item = &'a str>) -> Unknow
             continue;
         }
         let suggestion = meant_by(settings::ALL, &name)
-            .map(|meant| format!("{PREFIX}{}", meant.to_ascii_uppercase()));
+            .map(|suggestion| format!("{PREFIX}{}", suggestion.to_ascii_uppercase()));
         let mistake = SettingMistake::unknown("variable", variable, suggestion.as_deref());
         let list = if suggestion.is_some() { &mut unknown.slips } else { &mut unknown.strangers };
         list.0.push(mistake);

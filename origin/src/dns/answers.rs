@@ -33,8 +33,8 @@ pub(super) struct Answer<T> {
 /// The cache of one record type. Concurrent requests for an answer share one query.
 pub(super) struct Answers<T: Send + Sync + 'static> {
     /// Cached results, each with its expiry.
-    kept: Cache<Arc<str>, (Records<T>, Instant)>,
-    asked: SingleFlight<Records<T>>,
+    stored: Cache<Arc<str>, (Records<T>, Instant)>,
+    queries: SingleFlight<Records<T>>,
 }
 
 impl<T: Send + Sync + 'static> Default for Answers<T> {
@@ -45,14 +45,14 @@ impl<T: Send + Sync + 'static> Default for Answers<T> {
         };
         let cache = Cache::builder().weigher(weight).max_capacity(MAX_WEIGHT);
         let cache = cache.time_to_live(MAX_CACHED).build();
-        Self { kept: cache, asked: SingleFlight::default() }
+        Self { stored: cache, queries: SingleFlight::default() }
     }
 }
 
 impl<T: Send + Sync + 'static> Answers<T> {
     /// Returns the cached result for `name`, with its expiry.
-    pub(super) fn known(&self, name: &str) -> Option<(Records<T>, Instant)> {
-        self.kept.get(name).filter(|(_, until)| *until > Instant::now())
+    pub(super) fn cached(&self, name: &str) -> Option<(Records<T>, Instant)> {
+        self.stored.get(name).filter(|(_, until)| *until > Instant::now())
     }
 
     /// Returns the result for `name` (lower case), from the cache or from `ask`.
@@ -60,20 +60,20 @@ impl<T: Send + Sync + 'static> Answers<T> {
     where
         A: Future<Output = Answer<T>> + Send + 'static,
     {
-        if let Some(kept) = recall(&self.kept, name) {
-            return kept;
+        if let Some(stored) = from_cache(&self.stored, name) {
+            return stored;
         }
-        let flight = self.asked.join(name, || {
-            let (kept, name, asking) = (self.kept.clone(), Arc::from(name), ask());
+        let flight = self.queries.join(name, || {
+            let (stored, name, asking) = (self.stored.clone(), Arc::from(name), ask());
             async move {
                 // The query may have finished meanwhile: its result is stored before the query is
                 // removed.
-                if let Some(kept) = recall(&kept, &name) {
-                    return kept;
+                if let Some(stored) = from_cache(&stored, &name) {
+                    return stored;
                 }
                 let Answer { records, until } = asking.await;
                 if let Some(until) = until {
-                    kept.insert(name, (records.clone(), until));
+                    stored.insert(name, (records.clone(), until));
                 }
                 records
             }
@@ -82,11 +82,11 @@ impl<T: Send + Sync + 'static> Answers<T> {
     }
 }
 
-fn recall<T>(kept: &Cache<Arc<str>, (Records<T>, Instant)>, name: &str) -> Option<Records<T>>
+fn from_cache<T>(stored: &Cache<Arc<str>, (Records<T>, Instant)>, name: &str) -> Option<Records<T>>
 where
     T: Send + Sync + 'static,
 {
-    let (records, until) = kept.get(name)?;
+    let (records, until) = stored.get(name)?;
     (until > Instant::now()).then_some(records)
 }
 
@@ -178,7 +178,7 @@ mod tests {
             assert_eq!(told.as_deref(), Ok(&[7][..]));
         }
         assert_eq!(world.questions(), 1);
-        assert!(world.answers.asked.is_empty());
+        assert!(world.answers.queries.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
@@ -197,7 +197,7 @@ mod tests {
             let outcome = timeout(Duration::from_millis(50), world.ask(Ok(7), Some(60))).await;
             assert!(outcome.is_err(), "it had its answer already");
             sleep(Duration::from_secs(1)).await;
-            assert!(world.answers.asked.is_empty(), "nothing is on its way");
+            assert!(world.answers.queries.is_empty(), "nothing is on its way");
             assert_eq!(world.ask(Ok(7), Some(60)).await.as_deref(), Ok(&[7][..]));
             assert_eq!(world.questions(), questions, "{milliseconds}");
         }

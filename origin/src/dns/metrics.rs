@@ -31,7 +31,7 @@ struct QuestionLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Place {
+struct NameserverLabel {
     nameserver: usize,
 }
 
@@ -39,7 +39,7 @@ struct Place {
 #[derive(Clone)]
 pub struct DnsMetrics {
     questions: Family<QuestionLabels, Counter>,
-    duration: Family<Place, Histogram>,
+    duration: Family<NameserverLabel, Histogram>,
     /// True if any nameserver responded to the last query.
     answering: Arc<AtomicBool>,
 }
@@ -68,17 +68,24 @@ impl DnsMetrics {
         self.answering.load(Ordering::Relaxed)
     }
 
-    /// Counts a query; `place` is the nameserver's position, from 1.
-    pub(super) fn asked<T>(&self, place: usize, told: &Result<T, NetError>, took: Duration) {
-        let outcome = outcome(told);
-        self.questions.get_or_create(&QuestionLabels { nameserver: place, outcome }).inc();
-        self.duration.get_or_create(&Place { nameserver: place }).observe(took.as_secs_f64());
+    /// Counts a query; `position` is the nameserver's position, from 1.
+    pub(super) fn count_query<T>(
+        &self,
+        position: usize,
+        result: &Result<T, NetError>,
+        took: Duration,
+    ) {
+        let outcome = outcome(result);
+        self.questions.get_or_create(&QuestionLabels { nameserver: position, outcome }).inc();
+        self.duration
+            .get_or_create(&NameserverLabel { nameserver: position })
+            .observe(took.as_secs_f64());
         self.answering.store(!matches!(outcome, "timeout" | "failed"), Ordering::Relaxed);
     }
 }
 
-fn outcome<T>(told: &Result<T, NetError>) -> &'static str {
-    match told {
+fn outcome<T>(result: &Result<T, NetError>) -> &'static str {
+    match result {
         Ok(_) => "records",
         Err(NetError::Dns(DnsError::NoRecordsFound(none))) => match none.response_code {
             ResponseCode::NXDomain => "no_such_name",

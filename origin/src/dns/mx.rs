@@ -36,8 +36,8 @@ pub async fn mail_hosts(dns: &Dns, domain: &str) -> Result<MailHosts, NoMailHost
     }
     match dns.mx(domain).await {
         Ok(records) => {
-            let place = |host: &str| dns.order().hash_one((domain, host));
-            in_order(&records, place).map(MailHosts::Explicit).ok_or(NoMailHosts::NullMx)
+            let rank = |host: &str| dns.order().hash_one((domain, host));
+            in_order(&records, rank).map(MailHosts::Explicit).ok_or(NoMailHosts::NullMx)
         }
         Err(NoAnswer::NoRecords) => Ok(MailHosts::Implicit),
         Err(NoAnswer::NoSuchName) => Err(NoMailHosts::DomainNotFound),
@@ -45,15 +45,15 @@ pub async fn mail_hosts(dns: &Dns, domain: &str) -> Result<MailHosts, NoMailHost
     }
 }
 
-/// Returns the hosts without duplicates by preference, and those of equal preference by `place`;
+/// Returns the hosts without duplicates by preference, and those of equal preference by `rank`;
 /// `None` for a null MX (RFC 7505). A null MX next to real hosts is a mistake of the domain's owner
 /// and is ignored.
-fn in_order(records: &[Mx], place: impl Fn(&str) -> u64) -> Option<Vec<Mx>> {
+fn in_order(records: &[Mx], rank: impl Fn(&str) -> u64) -> Option<Vec<Mx>> {
     let mut records: Vec<&Mx> = records.iter().filter(|mx| !mx.exchange.is_empty()).collect();
     if records.is_empty() {
         return None;
     }
-    records.sort_by_cached_key(|mx| (mx.preference, place(&mx.exchange)));
+    records.sort_by_cached_key(|mx| (mx.preference, rank(&mx.exchange)));
     let mut hosts: Vec<Mx> = Vec::with_capacity(records.len().min(MAX_HOSTS));
     for mx in records {
         if hosts.len() == MAX_HOSTS {
@@ -95,12 +95,12 @@ mod tests {
             .iter()
             .map(|(preference, host)| Mx { preference: *preference, exchange: (*host).into() })
             .collect();
-        let place = |host: &str| {
+        let rank = |host: &str| {
             let mut hasher = DefaultHasher::new();
             (seed, host).hash(&mut hasher);
             hasher.finish()
         };
-        let hosts = in_order(&records, place)?;
+        let hosts = in_order(&records, rank)?;
         Some(hosts.iter().map(|mx| mx.exchange.to_string()).collect())
     }
 

@@ -26,7 +26,7 @@ use tokio::time::{Instant, timeout};
 use super::{DnsMetrics, MAX_CACHED, NoAnswer, answers::Answer, transport::Transport};
 
 /// Most nameservers per query; after that, it is our failure (docs/verdicts.md).
-const NAMESERVERS_ASKED: usize = 2;
+const NAMESERVERS_MAX: usize = 2;
 /// Longest accepted CNAME chain.
 const MAX_CNAME_STEPS: usize = 8;
 /// Longest cache time of an absence, even if its SOA record allows more.
@@ -46,14 +46,14 @@ impl Nameservers {
         let metrics = DnsMetrics::default();
         let all = addresses
             .iter()
-            .take(NAMESERVERS_ASKED)
+            .take(NAMESERVERS_MAX)
             .zip(1..)
-            .map(|(address, place)| {
+            .map(|(address, position)| {
                 let [resolver, without_edns] =
                     [resolver(*address, timeout, true)?, resolver(*address, timeout, false)?];
                 let (resolver, without_edns) = (Arc::new(resolver), Arc::new(without_edns));
                 let metrics = metrics.clone();
-                Ok(Arc::new(Nameserver::new(resolver, without_edns, timeout, place, metrics)))
+                Ok(Arc::new(Nameserver::new(resolver, without_edns, timeout, position, metrics)))
             })
             .collect::<Result<_, NetError>>()?;
         Ok(Self { all, metrics })
@@ -110,7 +110,7 @@ impl Nameservers {
             };
             // If no nameserver responds, that says nothing about a single one.
             mute.into_iter().for_each(pass_over);
-            nameserver.answered();
+            nameserver.responded();
             return answer;
         }
         Answer { records: Err(NoAnswer::Failed), until: None }
@@ -137,7 +137,7 @@ fn pass_over(nameserver: &Arc<Nameserver>) {
     tokio::spawn(async move {
         let known = nameserver.lookup(Name::root(), RecordType::NS).await;
         if matches!(known, Ok(_) | Err(NetError::Dns(DnsError::NoRecordsFound(_)))) {
-            nameserver.answered();
+            nameserver.responded();
         }
         nameserver.verifying.store(false, Ordering::Relaxed);
     });
@@ -163,7 +163,7 @@ struct Nameserver {
     /// Time limit of one query.
     timeout: Duration,
     /// Position in the configuration, from 1.
-    place: usize,
+    position: usize,
     metrics: DnsMetrics,
     /// Time at which it is tried first again, after another nameserver could answer a query that it
     /// couldn't.
@@ -177,7 +177,7 @@ impl Nameserver {
         resolver: Arc<dyn Ask>,
         without_edns: Arc<dyn Ask>,
         timeout: Duration,
-        place: usize,
+        position: usize,
         metrics: DnsMetrics,
     ) -> Self {
         Self {
@@ -185,7 +185,7 @@ impl Nameserver {
             without_edns,
             knows_edns: AtomicBool::new(true),
             timeout,
-            place,
+            position,
             metrics,
             due: Mutex::default(),
             verifying: AtomicBool::new(false),
@@ -195,9 +195,9 @@ impl Nameserver {
     async fn lookup(&self, name: Name, kind: RecordType) -> Result<Lookup, NetError> {
         let within = |asking| async move {
             let since = Instant::now();
-            let told = timeout(self.timeout, asking).await.unwrap_or(Err(NetError::Timeout));
-            self.metrics.asked(self.place, &told, since.elapsed());
-            told
+            let result = timeout(self.timeout, asking).await.unwrap_or(Err(NetError::Timeout));
+            self.metrics.count_query(self.position, &result, since.elapsed());
+            result
         };
         if self.knows_edns.load(Ordering::Relaxed) {
             let answer = within(self.resolver.lookup(name.clone(), kind)).await;
@@ -233,7 +233,7 @@ impl Nameserver {
         *self.due() = Some(Instant::now() + PASSED_OVER);
     }
 
-    fn answered(&self) {
+    fn responded(&self) {
         *self.due() = None;
     }
 
@@ -267,8 +267,12 @@ fn records_of<T>(
 ) -> Result<Arc<[T]>, NoAnswer> {
     let answers = lookup.answers().iter().map(|record| &record.data);
     let steps = answers.clone().filter(|data| matches!(data, RData::CNAME(_))).count();
-    let found: Arc<[T]> = answers.filter_map(data).collect();
-    if found.is_empty() || steps > MAX_CNAME_STEPS { Err(NoAnswer::NoRecords) } else { Ok(found) }
+    let records: Arc<[T]> = answers.filter_map(data).collect();
+    if records.is_empty() || steps > MAX_CNAME_STEPS {
+        Err(NoAnswer::NoRecords)
+    } else {
+        Ok(records)
+    }
 }
 
 /// Returns a resolver for a single nameserver: the next one is chosen here, as described in

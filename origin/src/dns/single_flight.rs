@@ -108,21 +108,21 @@ mod tests {
     #[derive(Default)]
     struct World {
         flights: SingleFlight<u32>,
-        asked: Arc<AtomicUsize>,
+        queries_made: Arc<AtomicUsize>,
     }
 
     impl World {
         fn join(&self) -> Flight<u32> {
-            let asked = self.asked.clone();
+            let queries_made = self.queries_made.clone();
             self.flights.join("a@example.org", || async move {
-                asked.fetch_add(1, Ordering::Relaxed);
+                queries_made.fetch_add(1, Ordering::Relaxed);
                 sleep(Duration::from_secs(1)).await;
                 7
             })
         }
 
-        fn asked(&self) -> usize {
-            self.asked.load(Ordering::Relaxed)
+        fn queries_made(&self) -> usize {
+            self.queries_made.load(Ordering::Relaxed)
         }
     }
 
@@ -134,7 +134,7 @@ mod tests {
             all.spawn(world.join());
         }
         assert_eq!(all.join_all().await, [7; 100]);
-        assert_eq!(world.asked(), 1);
+        assert_eq!(world.queries_made(), 1);
         assert!(world.flights.is_empty());
     }
 
@@ -147,19 +147,19 @@ mod tests {
         tokio::task::yield_now().await;
         first.abort();
         assert_eq!(second.await.unwrap(), 7);
-        assert_eq!(world.asked(), 1);
+        assert_eq!(world.queries_made(), 1);
         assert!(world.flights.is_empty());
     }
 
     #[tokio::test(start_paused = true)]
     async fn when_all_leave_it_is_asked_no_more_and_may_be_asked_again() {
         let world = World::default();
-        let left = tokio::spawn(world.join());
+        let last_caller = tokio::spawn(world.join());
         tokio::task::yield_now().await;
-        left.abort();
-        assert!(left.await.is_err());
+        last_caller.abort();
+        assert!(last_caller.await.is_err());
         assert!(world.flights.is_empty());
         assert_eq!(world.join().await, 7);
-        assert_eq!(world.asked(), 2);
+        assert_eq!(world.queries_made(), 2);
     }
 }

@@ -52,7 +52,7 @@ impl RuntimeProvider for Transport {
             let socket = UdpSocket::bind(from).await?;
             // An unconnected socket wouldn't receive a "port unreachable", and would wait.
             socket.connect(nameserver).await?;
-            Ok(ConnectedSocket { socket, nameserver, asked: Mutex::default() })
+            Ok(ConnectedSocket { socket, nameserver, query: Mutex::default() })
         })
     }
 }
@@ -62,12 +62,12 @@ pub(super) struct ConnectedSocket {
     socket: UdpSocket,
     nameserver: SocketAddr,
     /// The query as sent.
-    asked: Mutex<Vec<u8>>,
+    query: Mutex<Vec<u8>>,
 }
 
 impl ConnectedSocket {
-    fn asked(&self) -> MutexGuard<'_, Vec<u8>> {
-        self.asked.lock()
+    fn query(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.query.lock()
     }
 }
 
@@ -97,16 +97,16 @@ impl DnsUdpSocket for ConnectedSocket {
                 self.socket.ready(Interest::READABLE | Interest::ERROR).await?;
                 match self.socket.try_recv(buffer) {
                     Ok(length) => {
-                        let length = with_question(buffer, length, &self.asked());
+                        let length = with_question(buffer, length, &self.query());
                         return Ok((length, self.nameserver));
                     }
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                     Err(error) => return Err(error),
                 }
-                let told = || Err(self.socket.take_error()?.unwrap_or(NOTHING.into()));
-                match self.socket.try_io(Interest::ERROR, told) {
+                let socket_error = || Err(self.socket.take_error()?.unwrap_or(NOTHING.into()));
+                match self.socket.try_io(Interest::ERROR, socket_error) {
                     Err(error) if error.kind() == NOTHING => {}
-                    told => return told,
+                    socket_error => return socket_error,
                 }
             }
         })
@@ -118,7 +118,7 @@ impl DnsUdpSocket for ConnectedSocket {
         message: &[u8],
         _nameserver: SocketAddr,
     ) -> Poll<io::Result<usize>> {
-        message.clone_into(&mut self.asked());
+        message.clone_into(&mut self.query());
         self.socket.poll_send(cx, message)
     }
 }
@@ -127,12 +127,12 @@ const HEADER: usize = 12;
 /// Position of the query count in a header.
 const QUESTIONS: std::ops::Range<usize> = 4..6;
 
-/// Appends the query's question (`asked`) to a response that consists of a header only, as nameservers without EDNS
+/// Appends the query's question (`query`) to a response that consists of a header only, as nameservers without EDNS
 /// send with FORMERR (RFC 6891 §7). The library takes a response without the question for a forgery, and would keep
 /// waiting. Returns the new length.
-fn with_question(buffer: &mut [u8], length: usize, asked: &[u8]) -> usize {
+fn with_question(buffer: &mut [u8], length: usize, query: &[u8]) -> usize {
     let header_alone = length == HEADER && buffer.get(QUESTIONS) == Some(&[0, 0]);
-    let Some(question) = question(asked).filter(|_| header_alone) else { return length };
+    let Some(question) = question(query).filter(|_| header_alone) else { return length };
     let end = HEADER + question.len();
     let Some(room) = buffer.get_mut(HEADER..end) else { return length };
     room.copy_from_slice(question);
@@ -159,7 +159,7 @@ mod tests {
     use super::{HEADER, question, with_question};
 
     /// A question for the MX of `a.bc`, with an OPT record behind it.
-    const ASKED: &[u8] =
+    const QUERY: &[u8] =
         b"\x12\x34\x01\0\0\x01\0\0\0\0\0\x01\x01a\x02bc\0\0\x0f\0\x01\0\0\x29\x04\xd0\0\0\0\0\0\0";
     const QUESTION: &[u8] = b"\x01a\x02bc\0\0\x0f\0\x01";
 
@@ -167,7 +167,7 @@ mod tests {
     fn an_answer_that_is_a_header_alone_gets_its_question_back() {
         let mut buffer = [0; 64];
         buffer[..HEADER].copy_from_slice(b"\x12\x34\x81\x01\0\0\0\0\0\0\0\0");
-        let length = with_question(&mut buffer, HEADER, ASKED);
+        let length = with_question(&mut buffer, HEADER, QUERY);
         assert_eq!(&buffer[..4], b"\x12\x34\x81\x01");
         assert_eq!(&buffer[4..HEADER], b"\0\x01\0\0\0\0\0\0");
         assert_eq!(&buffer[HEADER..length], QUESTION);
@@ -175,22 +175,22 @@ mod tests {
 
     #[test]
     fn any_other_answer_stays_as_it_is() {
-        let whole = [&ASKED[..HEADER], QUESTION].concat();
-        for (answer, asked) in [(&whole[..], ASKED), (&whole[..7], ASKED), (&[0; HEADER], b"")] {
+        let whole = [&QUERY[..HEADER], QUESTION].concat();
+        for (answer, query) in [(&whole[..], QUERY), (&whole[..7], QUERY), (&[0; HEADER], b"")] {
             let mut buffer = [7; 64];
             buffer[..answer.len()].copy_from_slice(answer);
-            assert_eq!(with_question(&mut buffer, answer.len(), asked), answer.len());
+            assert_eq!(with_question(&mut buffer, answer.len(), query), answer.len());
             assert_eq!(&buffer[..answer.len()], answer);
         }
         let mut too_small = [0; HEADER + 3];
-        assert_eq!(with_question(&mut too_small, HEADER, ASKED), HEADER);
+        assert_eq!(with_question(&mut too_small, HEADER, QUERY), HEADER);
     }
 
     #[test]
     fn a_message_that_ends_early_has_no_question() {
-        assert_eq!(question(ASKED), Some(QUESTION));
+        assert_eq!(question(QUERY), Some(QUESTION));
         for end in 0..HEADER + QUESTION.len() {
-            assert_eq!(question(&ASKED[..end]), None, "{end}");
+            assert_eq!(question(&QUERY[..end]), None, "{end}");
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Seconds after which a rate that stays at its minimum is reported to the operator.
-const UNWELCOME_AFTER: u64 = 3_600;
+const UNWELCOME_AFTER_S: u64 = 3_600;
 
 /// Returns the reasons why mail servers may refuse us, and the operators that do.
 pub fn reasons(state: &State, status: &Status) -> Vec<AddressFinding> {
@@ -25,7 +25,7 @@ pub fn reasons(state: &State, status: &Status) -> Vec<AddressFinding> {
 
 /// Reports that a mail operator's replies ask us to use one source address less.
 fn unwelcome(site: &SiteStatus, now: u64) -> Option<AddressFinding> {
-    let since = site.floor_since.filter(|since| now.saturating_sub(*since) >= UNWELCOME_AFTER)?;
+    let since = site.floor_since.filter(|since| now.saturating_sub(*since) >= UNWELCOME_AFTER_S)?;
     let SiteStatus { operator, source, .. } = site;
     let advice = match &site.stand_in {
         Some(stand_in) => format!(
@@ -98,7 +98,7 @@ pub fn sources(state: &State, status: &Status) -> Vec<SourceStatus> {
 
 #[cfg(test)]
 mod tests {
-    use super::{SiteStatus, UNWELCOME_AFTER, unwelcome};
+    use super::{SiteStatus, UNWELCOME_AFTER_S, unwelcome};
 
     #[test]
     fn an_operator_that_refuses_an_address_for_an_hour_is_a_reason_with_what_to_do() {
@@ -109,9 +109,9 @@ mod tests {
             words: Some("blocked using a list".to_owned()),
             ..SiteStatus::default()
         };
-        assert_eq!(unwelcome(&site, 1_000 + UNWELCOME_AFTER - 1), None);
+        assert_eq!(unwelcome(&site, 1_000 + UNWELCOME_AFTER_S - 1), None);
         assert_eq!(unwelcome(&SiteStatus::default(), 10_000), None);
-        let reason = unwelcome(&site, 1_000 + UNWELCOME_AFTER).unwrap();
+        let reason = unwelcome(&site, 1_000 + UNWELCOME_AFTER_S).unwrap();
         assert_eq!(reason.about, "microsoft refuses 192.0.2.1: blocked using a list");
         assert!(reason.advice.starts_with("No other source address is better, so it goes on"));
         assert_eq!((reason.check, reason.since), ("operator", 1_000));

@@ -6,7 +6,7 @@ use super::Finding;
 use crate::config::Server;
 
 /// Greatest tolerated offset of the clock in seconds: the edge's tickets live for sixty.
-const MAX_OFFSET: f64 = 5.0;
+const OFFSET_MAX_S: f64 = 5.0;
 
 pub(super) async fn clock(server: Option<&Server>) -> Finding {
     let Some(Server { host, port }) = server else {
@@ -24,7 +24,7 @@ pub(super) async fn clock(server: Option<&Server>) -> Finding {
 }
 
 fn judge(offset: f64) -> Finding {
-    if offset.abs() <= MAX_OFFSET {
+    if offset.abs() <= OFFSET_MAX_S {
         return Finding::fine("clock", format!("the clock is right to {:.1} s", offset.abs()));
     }
     let advice = "Tickets live for sixty seconds: have the system keep its clock (chrony, \

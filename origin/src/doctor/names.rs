@@ -31,8 +31,8 @@ pub(super) async fn helo_name(dns: &Dns, identity: &HeloIdentity) -> (Vec<IpAddr
     (ours, findings)
 }
 
-fn leads_to(name: &str, found: &[IpAddr], address: IpAddr) -> Finding {
-    if found.contains(&address) {
+fn leads_to(name: &str, addresses: &[IpAddr], address: IpAddr) -> Finding {
+    if addresses.contains(&address) {
         return Finding::fine(HELO_NAME, format!("HELO name {name} leads to {address}"));
     }
     let about = format!("HELO name {name} does not lead to {address}, which we connect from");
@@ -96,7 +96,7 @@ pub(super) async fn reverse_name(dns: &Dns, identity: &HeloIdentity, address: Ip
 /// Returns whether one of `names` resolves to `address`.
 async fn confirmed(dns: &Dns, names: &[String], address: IpAddr) -> bool {
     for name in names {
-        if dns.all_addresses(name).await.is_ok_and(|found| found.contains(&address)) {
+        if dns.all_addresses(name).await.is_ok_and(|addresses| addresses.contains(&address)) {
             return true;
         }
     }

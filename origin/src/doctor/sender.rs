@@ -59,12 +59,12 @@ pub(super) async fn helo_spf(dns: &Dns, identity: &HeloIdentity, address: IpAddr
     judge_spf(&format!("HELO name {name}"), address, &spf_result)
 }
 
-fn judge_spf(whose: &str, address: IpAddr, told: &Spf) -> Finding {
+fn judge_spf(whose: &str, address: IpAddr, result: &Spf) -> Finding {
     let advice = format!(
         "Publish a TXT record that names our addresses, such as \"v=spf1 ip{}:{address} -all\".",
         if address.is_ipv4() { 4 } else { 6 }
     );
-    match told {
+    match result {
         Spf::Pass => Finding::fine(SPF, format!("{whose}: SPF passes for {address}")),
         Spf::Fail => Finding::wrong(SPF, format!("{whose}: SPF fails for {address}"), advice),
         Spf::SoftFail => {

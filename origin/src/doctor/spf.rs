@@ -87,7 +87,7 @@ impl SpfEvaluation<'_> {
                 self.spend(target)?;
                 Ok(match self.boxed(target).await {
                     Spf::NoRecord => Spf::Broken(format!("redirect={target} has none")),
-                    told => told,
+                    result => result,
                 })
             }
         }
@@ -105,7 +105,9 @@ impl SpfEvaluation<'_> {
             ("include", Some(target)) => self.includes(target).await,
             ("exists", Some(target)) => {
                 self.spend(target)?;
-                Ok(!self.found(target, self.dns.addresses_v4(target).await)?.is_empty())
+                Ok(!self
+                    .records_or_default(target, self.dns.addresses_v4(target).await)?
+                    .is_empty())
             }
             (kind @ ("a" | "mx"), _) => {
                 let (target, prefixes) = target_and_prefixes(rest);
@@ -143,7 +145,7 @@ impl SpfEvaluation<'_> {
         prefixes: Option<(u8, u8)>,
     ) -> Result<Option<bool>, Stop> {
         for host in hosts {
-            let addresses = self.found(&host, self.dns.all_addresses(&host).await)?;
+            let addresses = self.records_or_default(&host, self.dns.all_addresses(&host).await)?;
             let Some(prefixes) = prefixes else { return Ok(None) };
             if addresses.into_iter().any(|ip| same_network(ip, self.address, prefixes)) {
                 return Ok(Some(true));
@@ -153,15 +155,20 @@ impl SpfEvaluation<'_> {
     }
 
     async fn exchanges(&self, domain: &str) -> Result<Vec<String>, Stop> {
-        let records = self.found(domain, self.dns.mx(domain).await.map(|all| all.to_vec()))?;
+        let records =
+            self.records_or_default(domain, self.dns.mx(domain).await.map(|all| all.to_vec()))?;
         let exchanges = records.iter().filter(|mx| !mx.exchange.is_empty());
         Ok(exchanges.take(MAX_LOOKUPS).map(|mx| mx.exchange.to_string()).collect())
     }
 
     /// Returns the records of `name`, or an empty default if it has none.
-    fn found<T: Default>(&self, name: &str, told: Result<T, NoAnswer>) -> Result<T, Stop> {
-        match told {
-            Ok(found) => Ok(found),
+    fn records_or_default<T: Default>(
+        &self,
+        name: &str,
+        result: Result<T, NoAnswer>,
+    ) -> Result<T, Stop> {
+        match result {
+            Ok(records) => Ok(records),
             Err(NoAnswer::NoRecords | NoAnswer::NoSuchName) => Ok(T::default()),
             Err(NoAnswer::Failed) => {
                 Err(Stop::Unknown(format!("DNS does not answer about {name}")))
@@ -233,8 +240,8 @@ fn target_and_prefixes(rest: &str) -> (Option<&str>, Option<(u8, u8)>) {
     (target.strip_prefix(':'), v4.zip(length(v6, 128)))
 }
 
-fn same_network(found: IpAddr, ours: IpAddr, (v4, v6): (u8, u8)) -> bool {
-    match found {
+fn same_network(theirs: IpAddr, ours: IpAddr, (v4, v6): (u8, u8)) -> bool {
+    match theirs {
         IpAddr::V4(ip) => Ipv4Net::new(ip, v4).is_ok_and(|net| IpNet::V4(net).contains(&ours)),
         IpAddr::V6(ip) => Ipv6Net::new(ip, v6).is_ok_and(|net| IpNet::V6(net).contains(&ours)),
     }

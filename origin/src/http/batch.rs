@@ -37,11 +37,11 @@ use crate::{State, service::fair_shares::Share};
 /// minus one address's budget, is reported as not checked.
 const WITHIN: Duration = Duration::from_secs(60);
 /// Seconds after which the client may retry, unless a limit determines them.
-const RETRY_AFTER: u32 = 60;
+const RETRY_AFTER_S: u32 = 60;
 /// Lines buffered for a slow reader.
-const LINES: usize = 16;
+const LINES_MAX: usize = 16;
 /// Addresses whose mail hosts are looked up in parallel.
-const PLANNED_AT_ONCE: usize = 32;
+const LOOKUPS_MAX: usize = 32;
 
 /// `POST /v1/probe/batch {addresses, details?}`: 200 with a line of JSON for each address ([`BatchLine`]), in order of
 /// completion, and a closing line. Ticket, body and errors as for a single probe; 503 when too many batches are in
@@ -94,7 +94,7 @@ pub fn ask_all(
     let entry = state.batches.enter(asker.fairness_group.clone()).ok_or(Error::AtCapacity)?;
     let until = Instant::now() + last_start(within, state.prober.config().budget);
     let batch = Arc::new(Batch { state, id, asker, details, until });
-    let (lines, written) = mpsc::channel(LINES);
+    let (lines, written) = mpsc::channel(LINES_MAX);
     tokio::spawn(drive(batch, addresses, lines, entry));
     Ok(written)
 }
@@ -125,7 +125,7 @@ async fn drive(
     let count = addresses.len();
     let mut all = JoinSet::new();
     let groups: Arc<Mutex<HashMap<String, Arc<Group>>>> = Arc::default();
-    let planning = Arc::new(Semaphore::new(PLANNED_AT_ONCE));
+    let planning = Arc::new(Semaphore::new(LOOKUPS_MAX));
     for (index, address) in addresses.into_iter().enumerate() {
         let (batch, groups, planning) = (batch.clone(), groups.clone(), planning.clone());
         all.spawn(async move {
@@ -138,7 +138,7 @@ async fn drive(
                 group.lock().push_back((index, address));
                 batch.probe_next(&group).await
             } else {
-                Some((index, not_asked(index, RETRY_AFTER)))
+                Some((index, not_asked(index, RETRY_AFTER_S)))
             }
         });
     }
@@ -179,7 +179,7 @@ async fn write(
     }
     // An address whose task has panicked still gets a line.
     for index in (0..count).filter(|index| unanswered.get(*index) == Some(&true)) {
-        let line = not_asked(index, RETRY_AFTER);
+        let line = not_asked(index, RETRY_AFTER_S);
         end.count(&line);
         if lines.send(line).await.is_err() {
             return;
@@ -226,7 +226,7 @@ impl Batch {
         let (index, address) = group.lock().pop_front()?;
         let stopping = *self.state.stopping.borrow();
         if stopping || !matches!(waiting, Ok(Ok(_))) || Instant::now() >= self.until {
-            return Some((index, not_asked(index, RETRY_AFTER)));
+            return Some((index, not_asked(index, RETRY_AFTER_S)));
         }
         let verdict = self.probe(address).await;
         drop(waiting);
@@ -249,7 +249,7 @@ impl Batch {
             share.and_then(|share| permit.map(|permit| (share, permit)))
         };
         let Ok(Ok(_permits)) = timeout_at(self.until, permits).await else {
-            return Err(RETRY_AFTER);
+            return Err(RETRY_AFTER_S);
         };
         let (asker, wait) = (self.asker.clone(), Wait::InBatch(self.until));
         let question = Question { address, details: self.details, asker, wait };
@@ -258,11 +258,11 @@ impl Batch {
         let verdict = state.prober.probe(&question).await;
         drop(in_flight);
         if state.blames_port(&verdict).await {
-            return Err(RETRY_AFTER);
+            return Err(RETRY_AFTER_S);
         }
         record(state, &self.id, &question, &verdict, started.elapsed());
         let ours = (verdict.status, verdict.reason) == (Status::FatalException, Reason::OurLimit);
-        if ours { Err(verdict.retry_after.unwrap_or(RETRY_AFTER)) } else { Ok(verdict) }
+        if ours { Err(verdict.retry_after.unwrap_or(RETRY_AFTER_S)) } else { Ok(verdict) }
     }
 }
 
@@ -283,7 +283,7 @@ mod tests {
 
     use tokio::{sync::mpsc, task::JoinSet};
 
-    use super::{RETRY_AFTER, RequestId, last_start, write};
+    use super::{RETRY_AFTER_S, RequestId, last_start, write};
 
     #[test]
     fn every_address_that_has_a_session_has_its_budget_within_the_batchs_time() {
@@ -318,7 +318,7 @@ mod tests {
             }
         }
         answered.sort_unstable();
-        assert_eq!((answered, not_asked), (vec![0, 2], vec![(1, RETRY_AFTER)]));
+        assert_eq!((answered, not_asked), (vec![0, 2], vec![(1, RETRY_AFTER_S)]));
         assert_eq!(end, Some(BatchEnd { answered: 2, not_asked: 1 }));
     }
 }

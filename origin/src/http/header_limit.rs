@@ -38,7 +38,7 @@ impl<L: Listener<Addr: Debug>> Listener for HeaderLimit<L> {
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         let (io, peer) = self.0.accept().await;
         let requests = Requests::default();
-        (Limited { io, requests, seen: 0, limit: Some(Box::pin(sleep(HEADER))) }, peer)
+        (Limited { io, requests, started_before: 0, limit: Some(Box::pin(sleep(HEADER))) }, peer)
     }
 
     fn local_addr(&self) -> io::Result<Self::Addr> {
@@ -48,11 +48,11 @@ impl<L: Listener<Addr: Debug>> Listener for HeaderLimit<L> {
 
 /// Counts a connection's requests whose headers are complete.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Requests(Arc<Counted>);
+pub(super) struct Requests(Arc<CountedRequests>);
 
 #[derive(Debug, Default)]
-struct Counted {
-    begun: AtomicUsize,
+struct CountedRequests {
+    started: AtomicUsize,
     in_progress: AtomicUsize,
     /// True for HTTP/2, where frames arrive between requests too: a slow header blocks only its own
     /// connection, which has already sent a complete one.
@@ -79,7 +79,7 @@ impl Requests {
     fn begin(&self, version: Version) -> InProgress {
         self.0.is_multiplexed.fetch_or(version == Version::HTTP_2, Ordering::Relaxed);
         self.0.in_progress.fetch_add(1, Ordering::Relaxed);
-        self.0.begun.fetch_add(1, Ordering::Relaxed);
+        self.0.started.fetch_add(1, Ordering::Relaxed);
         InProgress(self.clone())
     }
 }
@@ -97,7 +97,7 @@ pub(super) struct Limited<S> {
     io: S,
     requests: Requests,
     /// Number of requests that had started when the limit was last checked.
-    seen: usize,
+    started_before: usize,
     /// Timer that runs while a header is incomplete.
     limit: Option<Pin<Box<Sleep>>>,
 }
@@ -109,8 +109,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Limited<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let begun = this.requests.0.begun.load(Ordering::Relaxed);
-        if begun != std::mem::replace(&mut this.seen, begun) {
+        let started = this.requests.0.started.load(Ordering::Relaxed);
+        if started != std::mem::replace(&mut this.started_before, started) {
             this.limit = None;
         }
         let before = buffer.filled().len();

@@ -10,7 +10,7 @@ use axum::{
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Greatest length of an accepted id.
-const MAX_LENGTH: usize = 64;
+const ID_CHARS_MAX: usize = 64;
 
 /// The request id shared by the logs of edge and origin. It comes from outside and is logged, so
 /// only letters, digits, hyphens and underscores are allowed, which excludes addresses.
@@ -20,7 +20,7 @@ pub struct RequestId(String);
 impl RequestId {
     pub fn parse(text: &str) -> Option<Self> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
-        let fine = (1..=MAX_LENGTH).contains(&text.len()) && text.bytes().all(plain);
+        let fine = (1..=ID_CHARS_MAX).contains(&text.len()) && text.bytes().all(plain);
         fine.then(|| Self(text.to_owned()))
     }
 

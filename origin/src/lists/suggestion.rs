@@ -22,8 +22,8 @@ impl Lists {
         if matches!(facts.kind, DomainKind::Provider | DomainKind::Relay) {
             return None;
         }
-        if let Some(meant) = self.look_alikes.get(domain) {
-            return Some(meant);
+        if let Some(intended) = self.look_alikes.get(domain) {
+            return Some(intended);
         }
         let is_dead = facts.accepts_mail == Some(false) || facts.kind == DomainKind::Parked;
         if !is_dead || domain.len() < MIN_MISSPELT || self.suggested.iter().any(|it| it == domain) {
@@ -36,45 +36,45 @@ impl Lists {
     }
 }
 
-/// Returns the unlikelihood of typing `typed` for `meant`, from 0; `None` if it is more than a
+/// Returns the unlikelihood of typing `typed` for `intended`, from 0; `None` if it is more than a
 /// typing slip.
-fn cost(typed: &str, meant: &str) -> Option<u8> {
-    if is_slip_of_ending(typed, meant) {
+fn cost(typed: &str, intended: &str) -> Option<u8> {
+    if is_slip_of_ending(typed, intended) {
         return Some(0);
     }
-    match osa_distance(typed, meant) {
-        1 if is_easy(typed, meant) => Some(0),
+    match osa_distance(typed, intended) {
+        1 if is_easy(typed, intended) => Some(0),
         1 => Some(1),
-        2 if typed.len() >= MIN_TWO_SLIPS && meant.len() >= MIN_TWO_SLIPS => Some(2),
+        2 if typed.len() >= MIN_TWO_SLIPS && intended.len() >= MIN_TWO_SLIPS => Some(2),
         _ => None,
     }
 }
 
 /// Returns whether only the top-level domain is mistyped, such as `con`, `cmo`, `c` or `comm`.
-fn is_slip_of_ending(typed: &str, meant: &str) -> bool {
-    let (Some((typed, typed_end)), Some((meant, meant_end))) =
-        (typed.rsplit_once('.'), meant.rsplit_once('.'))
+fn is_slip_of_ending(typed: &str, intended: &str) -> bool {
+    let (Some((typed, typed_end)), Some((intended, meant_end))) =
+        (typed.rsplit_once('.'), intended.rsplit_once('.'))
     else {
         return false;
     };
     let is_cut = meant_end.starts_with(typed_end);
-    typed == meant && (is_cut || osa_distance(typed_end, meant_end) == 1)
+    typed == intended && (is_cut || osa_distance(typed_end, meant_end) == 1)
 }
 
 /// Returns whether two letters are swapped, one is doubled, or one comes from a neighbouring key.
-fn is_easy(typed: &str, meant: &str) -> bool {
-    let (typed, meant) = (typed.as_bytes(), meant.as_bytes());
-    let same = typed.iter().zip(meant).take_while(|(typed, meant)| typed == meant).count();
+fn is_easy(typed: &str, intended: &str) -> bool {
+    let (typed, intended) = (typed.as_bytes(), intended.as_bytes());
+    let same = typed.iter().zip(intended).take_while(|(typed, intended)| typed == intended).count();
     let at = |text: &[u8], place: usize| text.get(place).copied();
-    match typed.len().cmp(&meant.len()) {
+    match typed.len().cmp(&intended.len()) {
         std::cmp::Ordering::Greater => same > 0 && at(typed, same) == at(typed, same - 1),
-        std::cmp::Ordering::Less => same > 0 && at(meant, same) == at(meant, same - 1),
+        std::cmp::Ordering::Less => same > 0 && at(intended, same) == at(intended, same - 1),
         std::cmp::Ordering::Equal => {
-            let is_exchanged = at(typed, same) == at(meant, same + 1)
-                && at(typed, same + 1) == at(meant, same)
+            let is_exchanged = at(typed, same) == at(intended, same + 1)
+                && at(typed, same + 1) == at(intended, same)
                 && at(typed, same) != at(typed, same + 1);
-            let keys = at(typed, same).zip(at(meant, same));
-            is_exchanged || keys.is_some_and(|(typed, meant)| are_neighbours(typed, meant))
+            let keys = at(typed, same).zip(at(intended, same));
+            is_exchanged || keys.is_some_and(|(typed, intended)| are_neighbours(typed, intended))
         }
     }
 }
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_domain_that_takes_no_mail_is_corrected() {
-        for (typed, meant) in [
+        for (typed, intended) in [
             ("gmail.con", Some("gmail.com")),
             ("gmail.cmo", Some("gmail.com")),
             ("gmail.c", Some("gmail.com")),
@@ -125,9 +125,9 @@ mod tests {
             ("web.de", None),
         ] {
             let suggestion = of(typed, Some(false), DomainKind::Unknown);
-            assert_eq!(suggestion.as_deref(), meant, "{typed}");
+            assert_eq!(suggestion.as_deref(), intended, "{typed}");
             let parked = of(typed, Some(true), DomainKind::Parked);
-            assert_eq!(parked.as_deref(), meant, "{typed}");
+            assert_eq!(parked.as_deref(), intended, "{typed}");
         }
     }
 

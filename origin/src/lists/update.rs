@@ -16,7 +16,7 @@ use super::{Bundle, Lists, Mistake, file, in_force};
 /// Time limit of a download.
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// Greatest size of a signature file in bytes; ours has about 300.
-const MAX_SIGNATURE: u64 = 16 << 10;
+const SIGNATURE_BYTES_MAX: u64 = 16 << 10;
 /// Suffix of a signature file's name.
 const SIGNATURE_END: &str = ".minisig";
 
@@ -48,7 +48,7 @@ type Reason = String;
 pub fn update(source: &str, key: &Path, into: &Path) -> Result<Updated, Reason> {
     let key = read_key(key)?;
     let bundle = fetch(source, file::MAX_OCTETS)?;
-    let signature = fetch(&[source, SIGNATURE_END].concat(), MAX_SIGNATURE)?;
+    let signature = fetch(&[source, SIGNATURE_END].concat(), SIGNATURE_BYTES_MAX)?;
     let text = verified(&key, bundle, &signature)?;
     replace(&text, into)
 }

@@ -69,7 +69,7 @@ impl HostProbe<'_> {
             // A 421 at RCPT doesn't concern the current question either: earlier ones used the session up. At MAIL it
             // counts, since no recipient had been named and a new session may be unwelcome.
             if stage == Stage::Rcpt && reply.code == 421 {
-                let answered = session.asked().saturating_sub(1);
+                let answered = session.recipients_asked().saturating_sub(1);
                 session.quit(permit);
                 return Resumed::Closed(answered);
             }

@@ -17,7 +17,7 @@ const MAX_ENTRIES: u64 = 50_000;
 type Key = [u8; 32];
 
 #[derive(Clone)]
-struct Kept {
+struct StoredVerdict {
     verdict: Arc<Verdict>,
     reached: Instant,
     ttl: Duration,
@@ -26,33 +26,38 @@ struct Kept {
 /// Each entry expires with its verdict's cache time.
 struct Ending;
 
-impl Expiry<Key, Kept> for Ending {
-    fn expire_after_create(&self, _: &Key, kept: &Kept, _: std::time::Instant) -> Option<Duration> {
-        Some(kept.ttl)
+impl Expiry<Key, StoredVerdict> for Ending {
+    fn expire_after_create(
+        &self,
+        _: &Key,
+        stored: &StoredVerdict,
+        _: std::time::Instant,
+    ) -> Option<Duration> {
+        Some(stored.ttl)
     }
 
     fn expire_after_update(
         &self,
         _: &Key,
-        kept: &Kept,
+        stored: &StoredVerdict,
         _: std::time::Instant,
         _: Option<Duration>,
     ) -> Option<Duration> {
-        Some(kept.ttl)
+        Some(stored.ttl)
     }
 }
 
 /// Verdicts within their cache time.
 pub struct VerdictMemory {
     mac: Hmac<Sha256>,
-    kept: Cache<Key, Kept>,
+    stored: Cache<Key, StoredVerdict>,
 }
 
 impl Default for VerdictMemory {
     fn default() -> Self {
         let mac = Hmac::new(&rand::random::<[u8; 64]>().into());
         let cache = Cache::builder().max_capacity(MAX_ENTRIES).expire_after(Ending).build();
-        Self { mac, kept: cache }
+        Self { mac, stored: cache }
     }
 }
 
@@ -67,7 +72,7 @@ impl VerdictMemory {
 
     /// Returns the verdict for this address, if it hasn't expired.
     pub fn recall(&self, address: &Address, details: bool) -> Option<Verdict> {
-        let entry = self.kept.get(&self.key(address, details))?;
+        let entry = self.stored.get(&self.key(address, details))?;
         let mut verdict = Verdict::clone(&entry.verdict);
         verdict.seen_before = Some(entry.reached.elapsed().as_secs());
         Some(verdict)
@@ -79,8 +84,9 @@ impl VerdictMemory {
             times.of_verdict(verdict.status, Some(verdict.reason)).unwrap_or_default(),
         );
         if !ttl.is_zero() {
-            let entry = Kept { verdict: Arc::new(verdict.clone()), reached: Instant::now(), ttl };
-            self.kept.insert(self.key(address, details), entry);
+            let entry =
+                StoredVerdict { verdict: Arc::new(verdict.clone()), reached: Instant::now(), ttl };
+            self.stored.insert(self.key(address, details), entry);
         }
     }
 }
@@ -137,7 +143,7 @@ mod tests {
             let checked_address = address(&format!("{n}@example.org"));
             memory.remember(&checked_address, false, &verdict(Status::NoMxRecords), TIMES);
         }
-        memory.kept.run_pending_tasks();
-        assert!(memory.kept.entry_count() <= MAX_ENTRIES, "{}", memory.kept.entry_count());
+        memory.stored.run_pending_tasks();
+        assert!(memory.stored.entry_count() <= MAX_ENTRIES, "{}", memory.stored.entry_count());
     }
 }

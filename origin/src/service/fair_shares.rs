@@ -119,18 +119,18 @@ mod tests {
     fn no_tenant_takes_more_than_its_share_and_each_may_have_one() {
         let tenants = FairShares::new(2, 3);
         let enter = |name: &str| tenants.enter(Some(name.into()));
-        let mut held = vec![enter("a"), enter("a")];
-        assert!(held.iter().all(Option::is_some));
+        let mut shares = vec![enter("a"), enter("a")];
+        assert!(shares.iter().all(Option::is_some));
         assert!(enter("a").is_none(), "its share");
-        held.push(enter("b"));
+        shares.push(enter("b"));
         assert!(enter("b").is_none(), "too many");
         assert!(enter("c").is_some(), "its first");
-        held.clear();
+        shares.clear();
         assert!(enter("a").is_some());
         tenants.set_share(1);
-        held.push(enter("a"));
-        assert!(held[0].is_some() && enter("a").is_none(), "its new share");
-        held.clear();
+        shares.push(enter("a"));
+        assert!(shares[0].is_some() && enter("a").is_none(), "its new share");
+        shares.clear();
         let unknown: Vec<_> = (0..3).map(|_| tenants.enter(None)).collect();
         assert!(unknown.iter().all(Option::is_some));
     }
@@ -145,11 +145,11 @@ mod tests {
     fn greedy_tenants_leave_as_much_to_the_others_as_one_of_them_has() {
         for greedy in 1..=5 {
             let tenants = FairShares::new(256, 512);
-            let held: Vec<_> =
+            let shares: Vec<_> =
                 (0..greedy).map(|n| all_of(&tenants, &format!("t{n}"), &format!("t{n}"))).collect();
-            let taken: usize = held.iter().map(Vec::len).sum();
+            let taken_shares: usize = shares.iter().map(Vec::len).sum();
             // The parties arrive one after the other, and each takes as many units as it can get.
-            assert!(512 - taken >= 512 / (1 << greedy), "{greedy} took {taken}");
+            assert!(512 - taken_shares >= 512 / (1 << greedy), "{greedy} took {taken_shares}");
             assert!(!all_of(&tenants, "other", "other").is_empty(), "{greedy}");
         }
     }
@@ -169,7 +169,7 @@ mod tests {
         let entered = |free| {
             tenants.enter_within(&Asker { account: None, fairness_group: Some("a".into()) }, free)
         };
-        let held = [entered(2), entered(1)];
-        assert!(held[0].is_some() && held[1].is_none());
+        let shares = [entered(2), entered(1)];
+        assert!(shares[0].is_some() && shares[1].is_none());
     }
 }

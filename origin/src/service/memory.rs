@@ -31,12 +31,12 @@ const FIRST: Duration = Duration::from_secs(1);
 /// Longest pause between two copies.
 const EVERY: Duration = Duration::from_secs(60);
 /// Greatest size of a copy in bytes.
-pub const LENGTH_MAX: usize = 65_536;
+pub const COPY_BYTES_MAX: usize = 65_536;
 /// Alternating names of the copies: a new copy is stored before the previous one is removed.
 const NAMES: [&str; 2] = ["memory-a", "memory-b"];
 /// First bytes of each copy, since other releases may use another layout.
 const LAYOUT: &[u8] = b"rcpt origin memory 1";
-const TAG_LENGTH: usize = 32;
+const TAG_BYTES: usize = 32;
 
 /// State of the stored memory, for `origin status`.
 #[derive(Debug, Default)]
@@ -128,7 +128,7 @@ pub fn hand_over(state: &State) {
 fn encoded(config: &Config, mut copy: Copy) -> Option<Vec<u8>> {
     loop {
         let octets = postcard::to_allocvec(&copy).ok()?;
-        if octets.len() + TAG_LENGTH <= LENGTH_MAX {
+        if octets.len() + TAG_BYTES <= COPY_BYTES_MAX {
             let tag = mac(config).chain_update(&octets).finalize().into_bytes();
             return Some([&tag[..], &octets].concat());
         }
@@ -141,7 +141,7 @@ fn encoded(config: &Config, mut copy: Copy) -> Option<Vec<u8>> {
 }
 
 fn decoded(config: &Config, content: &[u8]) -> Option<Copy> {
-    let (tag, octets) = content.split_at_checked(TAG_LENGTH)?;
+    let (tag, octets) = content.split_at_checked(TAG_BYTES)?;
     mac(config).chain_update(octets).verify_slice(tag).ok()?;
     postcard::from_bytes(octets).ok()
 }
@@ -149,7 +149,7 @@ fn decoded(config: &Config, content: &[u8]) -> Option<Copy> {
 fn content(mut file: File) -> io::Result<Vec<u8>> {
     file.rewind()?;
     let mut octets = Vec::new();
-    file.take(LENGTH_MAX as u64 + 1).read_to_end(&mut octets)?;
+    file.take(COPY_BYTES_MAX as u64 + 1).read_to_end(&mut octets)?;
     Ok(octets)
 }
 

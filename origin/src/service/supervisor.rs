@@ -66,7 +66,7 @@ fn watchdog() -> Option<Duration> {
 }
 
 /// Listens on an address, even if another process has just stopped using it.
-fn bound(address: SocketAddr) -> io::Result<TcpListener> {
+fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
@@ -75,12 +75,12 @@ fn bound(address: SocketAddr) -> io::Result<TcpListener> {
 
 /// Sockets on which the service manager listens for this process: ports below 1024 then need no capability, and a
 /// restart refuses no connection.
-pub struct Passed {
+pub struct PassedSockets {
     sockets: ListenFd,
     names: Vec<String>,
 }
 
-impl Passed {
+impl PassedSockets {
     /// Returns the sockets named in the environment, each under the name of its setting (`FileDescriptorName=`).
     pub fn from_service_manager() -> Self {
         let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
@@ -98,18 +98,17 @@ impl Passed {
         address: SocketAddr,
     ) -> Result<TcpListener, String> {
         let entry = self.names.iter_mut().enumerate().find(|(_, name)| *name == setting);
-        let passed = entry.map(|(position, name)| {
+        let passed_socket = entry.map(|(position, name)| {
             name.clear();
             self.sockets.take_tcp_listener(position)
         });
-        match passed.transpose() {
+        match passed_socket.transpose() {
             Ok(Some(Some(listener))) => listener
                 .set_nonblocking(true)
                 .and_then(|()| TcpListener::from_std(listener))
                 .map_err(|error| format!("{setting}: the socket of the service manager: {error}")),
-            Ok(_) => {
-                bound(address).map_err(|error| format!("{setting}: cannot bind {address}: {error}"))
-            }
+            Ok(_) => listen(address)
+                .map_err(|error| format!("{setting}: cannot bind {address}: {error}")),
             Err(error) => Err(format!("{setting}: the socket of the service manager: {error}")),
         }
     }
@@ -131,7 +130,7 @@ impl Passed {
     }
 
     /// Returns the names of sockets without a listener: connections to them wait forever.
-    pub fn left(&self) -> impl Iterator<Item = &str> {
+    pub fn unused_names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str).filter(|name| !name.is_empty())
     }
 }
@@ -143,12 +142,12 @@ mod tests {
         time::Duration,
     };
 
-    use super::bound;
+    use super::listen;
 
     #[tokio::test]
     async fn more_connections_wait_to_be_accepted_than_by_default() {
         for any in ["127.0.0.1:0", "[::1]:0"] {
-            let listener = bound(any.parse().unwrap()).unwrap();
+            let listener = listen(any.parse().unwrap()).unwrap();
             let address: SocketAddr = listener.local_addr().unwrap();
             // Nobody accepts these connections. A connection that found the queue full would be retried for minutes.
             let connect = |_| TcpStream::connect_timeout(&address, Duration::from_secs(10));

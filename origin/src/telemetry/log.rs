@@ -23,11 +23,11 @@ impl Level {
 /// Most lines waiting to be written: two seconds of 500 checks a second, with about 300 bytes each.
 const MAX_WAITING: usize = 1_024;
 
-static DROPPED: OnceLock<ErrorCounter> = OnceLock::new();
+static DROPPED_LINES: OnceLock<ErrorCounter> = OnceLock::new();
 
 /// Returns the number of lines dropped because the log's reader was too slow.
 pub fn dropped_lines() -> u64 {
-    DROPPED.get().map_or(0, |counter| counter.dropped_lines() as u64)
+    DROPPED_LINES.get().map_or(0, |counter| counter.dropped_lines() as u64)
 }
 
 /// Installs the logger. When dropped, the guard writes the waiting lines, for at most a second.
@@ -41,7 +41,7 @@ pub fn install(level: LevelFilter) -> (Level, WorkerGuard) {
         .thread_name("log")
         .finish(std::io::stderr());
     // Fails if a logger was installed before, whose lines are counted then.
-    let _ = DROPPED.set(writer.error_counter());
+    let _ = DROPPED_LINES.set(writer.error_counter());
     let (filter, handle) = reload::Layer::new(ours(level));
     let lines = tracing_subscriber::fmt::layer()
         .json()

@@ -44,7 +44,7 @@ struct Kind {
 #[derive(Default)]
 struct Sites {
     sessions: Family<Site, Gauge>,
-    held: Family<Site, Gauge>,
+    held_sessions: Family<Site, Gauge>,
     idle: Family<Site, Gauge>,
     waiting: Family<Site, Gauge>,
     interval: Family<Site, Gauge<f64, AtomicU64>>,
@@ -55,14 +55,18 @@ struct Sites {
     recipients: Family<Site, Gauge>,
     refused: Family<Site, Gauge>,
     refusals_of_us: Family<Site, Gauge>,
-    cut: Family<Site, Gauge>,
+    cut_sessions: Family<Site, Gauge>,
 }
 
 impl Sites {
     fn register(&self, registry: &mut Registry) {
         for (name, help, family) in [
             ("operator_sessions", "Sessions in use", &self.sessions),
-            ("operator_held_sessions", "Sessions in use for longer than two seconds", &self.held),
+            (
+                "operator_held_sessions",
+                "Sessions in use for longer than two seconds",
+                &self.held_sessions,
+            ),
             ("operator_idle_sessions", "Idle sessions", &self.idle),
             ("operator_waiting", "Probes that wait for a session", &self.waiting),
             (
@@ -91,7 +95,7 @@ impl Sites {
             (
                 "operator_cut_sessions",
                 "Sessions since the start that were held for long and ended because others waited",
-                &self.cut,
+                &self.cut_sessions,
             ),
         ] {
             registry.register(name, help, family.clone());
@@ -107,7 +111,7 @@ impl Sites {
         let total = |total: u64| i64::try_from(total).unwrap_or(i64::MAX);
         for (family, value) in [
             (&self.sessions, count(status.sessions)),
-            (&self.held, count(status.held)),
+            (&self.held_sessions, count(status.held)),
             (&self.idle, count(status.idle)),
             (&self.waiting, count(status.waiting)),
             (&self.lowered_since, total(status.lowered_since.unwrap_or_default())),
@@ -117,7 +121,7 @@ impl Sites {
             (&self.recipients, total(status.recipients_total)),
             (&self.refused, total(status.refused_total)),
             (&self.refusals_of_us, total(status.refusals_of_us_total)),
-            (&self.cut, total(status.cut_total)),
+            (&self.cut_sessions, total(status.cut_total)),
         ] {
             family.get_or_create(&site).set(value);
         }

@@ -16,7 +16,7 @@ use tokio::{
 use crate::config::Server;
 
 /// Time for which a banner proves that the port is open.
-const HEARD_STANDS: Duration = Duration::from_secs(60);
+const OPEN_STANDS: Duration = Duration::from_secs(60);
 /// Interval between checks while the port is blocked. The servers belong to others, and load balancers poll `/ready`
 /// every few seconds.
 pub const SHUT_STANDS: Duration = Duration::from_secs(15);
@@ -28,14 +28,14 @@ pub struct PortCheck {
     servers: Vec<Server>,
     dialer: Dialer,
     identity: ArcSwap<HeloIdentity>,
-    known: Mutex<Known>,
+    state: Mutex<PortState>,
     /// Held during a check, so that concurrent callers wait for its result.
     asking: tokio::sync::Mutex<()>,
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Known {
-    Nothing,
+enum PortState {
+    Unknown,
     /// A mail server sent its banner at this time.
     Heard(Instant),
     /// At this time every server had been tried, and none had sent a banner.
@@ -63,9 +63,9 @@ impl fmt::Display for Unheard {
 impl PortCheck {
     /// Creates the check. Without `servers` the port is assumed to be open.
     pub fn new(servers: Vec<Server>, dialer: Dialer, identity: HeloIdentity) -> Arc<Self> {
-        let (known, asking) = (Mutex::new(Known::Nothing), tokio::sync::Mutex::default());
+        let (state, asking) = (Mutex::new(PortState::Unknown), tokio::sync::Mutex::default());
         let identity = ArcSwap::from_pointee(identity);
-        Arc::new(Self { servers, dialer, identity, known, asking })
+        Arc::new(Self { servers, dialer, identity, state, asking })
     }
 
     /// Uses this identity for further connections: the previous one may have lost its address.
@@ -76,13 +76,13 @@ impl PortCheck {
     /// Records that a mail server has sent its banner on port 25.
     pub fn banner_seen(&self) {
         if !self.servers.is_empty() {
-            self.learnt(true);
+            self.record(true);
         }
     }
 
     /// Returns whether every server failed in the last check, and no banner has arrived since. Makes no connection.
     pub fn is_known_shut(&self) -> bool {
-        matches!(*self.known(), Known::AllFailed(_))
+        matches!(*self.state(), PortState::AllFailed(_))
     }
 
     /// Returns whether the port is open: a banner was received within the last minute, or is received now.
@@ -95,7 +95,7 @@ impl PortCheck {
             return open;
         }
         let open = self.any_greets().await;
-        self.learnt(open);
+        self.record(open);
         open
     }
 
@@ -134,9 +134,9 @@ impl PortCheck {
         &self,
         Server { host, port }: &Server,
     ) -> Result<Box<dyn Connection>, Unheard> {
-        let found = lookup_host((host.as_str(), *port)).await;
+        let addresses = lookup_host((host.as_str(), *port)).await;
         let (identity, mut failure) = (self.identity.load_full(), Unheard::NoAddress);
-        for address in found.into_iter().flatten() {
+        for address in addresses.into_iter().flatten() {
             match self.dialer.connect(&identity, address).await {
                 Ok(stream) => return Ok(stream),
                 Err(_) => failure = Unheard::Unconnected,
@@ -146,10 +146,10 @@ impl PortCheck {
     }
 
     async fn any_greets(&self) -> bool {
-        let mut asked: FuturesUnordered<_> =
+        let mut greetings: FuturesUnordered<_> =
             self.servers.iter().map(|server| self.greets(server)).collect();
-        while let Some(told) = asked.next().await {
-            if told.is_ok() {
+        while let Some(greeting) = greetings.next().await {
+            if greeting.is_ok() {
                 return true;
             }
         }
@@ -161,27 +161,27 @@ impl PortCheck {
         if self.servers.is_empty() {
             return Some(true);
         }
-        match *self.known() {
-            Known::Heard(at) if at.elapsed() < HEARD_STANDS => Some(true),
-            Known::AllFailed(at) if at.elapsed() < SHUT_STANDS => Some(false),
-            Known::Nothing | Known::Heard(_) | Known::AllFailed(_) => None,
+        match *self.state() {
+            PortState::Heard(at) if at.elapsed() < OPEN_STANDS => Some(true),
+            PortState::AllFailed(at) if at.elapsed() < SHUT_STANDS => Some(false),
+            PortState::Unknown | PortState::Heard(_) | PortState::AllFailed(_) => None,
         }
     }
 
-    fn learnt(&self, open: bool) {
+    fn record(&self, open: bool) {
         let now = Instant::now();
-        let news = if open { Known::Heard(now) } else { Known::AllFailed(now) };
-        match (std::mem::replace(&mut *self.known(), news), open) {
-            (Known::AllFailed(_), true) => tracing::info!("port 25 is open again"),
-            (Known::Nothing | Known::Heard(_), false) => {
+        let news = if open { PortState::Heard(now) } else { PortState::AllFailed(now) };
+        match (std::mem::replace(&mut *self.state(), news), open) {
+            (PortState::AllFailed(_), true) => tracing::info!("port 25 is open again"),
+            (PortState::Unknown | PortState::Heard(_), false) => {
                 tracing::error!("port 25 is shut: no server of port_check greets us");
             }
             _ => {}
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.known.lock()
+    fn state(&self) -> MutexGuard<'_, PortState> {
+        self.state.lock()
     }
 }
 

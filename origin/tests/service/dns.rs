@@ -162,12 +162,12 @@ impl Internet {
         let mut running = Vec::new();
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let nameserver = socket.local_addr().unwrap();
-        let asked = questions.clone();
+        let query_count = questions.clone();
         running.push(tokio::spawn(async move {
             let mut query = [0; 1_500];
             loop {
                 let (length, from) = socket.recv_from(&mut query).await.unwrap();
-                *asked.lock() += 1;
+                *query_count.lock() += 1;
                 if let Some(answer) = answer(&query[..length]) {
                     socket.send_to(&answer, from).await.unwrap();
                 }
@@ -184,11 +184,11 @@ impl Internet {
         ] {
             let listener = TcpListener::bind((ip, port)).await.unwrap();
             port = listener.local_addr().unwrap().port();
-            let seen = connections.clone();
+            let connections_seen = connections.clone();
             running.push(tokio::spawn(async move {
                 loop {
                     let (stream, _) = listener.accept().await.unwrap();
-                    seen.lock().push(stream.local_addr().unwrap().ip());
+                    connections_seen.lock().push(stream.local_addr().unwrap().ip());
                     let mut stream = BufReader::new(stream);
                     if banner == SILENT {
                         tokio::spawn(crate::harness::drain(stream.into_inner()));
@@ -259,12 +259,12 @@ async fn dns_gives_the_evidence_for_a_domains_kind_and_for_a_suggestion() {
         ("broken.org", "unknown", None, None, None),
         ("mailinator.com", "disposable", None, Some(false), None),
     ] {
-        let asked = detailed(&internet.origin, &format!("user@{domain}")).await;
-        let details = asked.details.expect("details");
+        let verdict = detailed(&internet.origin, &format!("user@{domain}")).await;
+        let details = verdict.details.expect("details");
         let facts = details.domain.expect("facts");
         let suspicion = facts.suspected.map(DomainKind::as_str);
-        let found = (facts.kind.as_str(), suspicion, facts.accepts_mail);
-        assert_eq!(found, (kind, suspected, accepts_mail), "{domain}");
+        let facts_found = (facts.kind.as_str(), suspicion, facts.accepts_mail);
+        assert_eq!(facts_found, (kind, suspected, accepts_mail), "{domain}");
         assert_eq!(details.traits.suggested_domain.as_deref(), suggested, "{domain}");
         assert_eq!(details.traits.disposable, kind == "disposable", "{domain}");
         // A request about the domain alone has the same result, if any.
@@ -320,9 +320,9 @@ async fn dns_decides_who_is_asked() {
         ("silent.org", FatalException, DnsFailure, Dns, None, &[]),
     ];
     for (domain, status, reason, stage, mx_host, connected) in expected {
-        let told = internet.ask(domain).await;
+        let verdict = internet.ask(domain).await;
         assert_eq!(
-            (told.status, plain(told.reason), told.stage, told.mx_host.as_deref()),
+            (verdict.status, plain(verdict.reason), verdict.stage, verdict.mx_host.as_deref()),
             (*status, *reason, *stage, *mx_host),
             "{domain}"
         );
@@ -335,9 +335,9 @@ async fn dns_decides_who_is_asked() {
 async fn a_silent_first_host_leaves_time_for_the_second() {
     let internet = Internet::start().await;
     let started = tokio::time::Instant::now();
-    let told = internet.ask("silent-first.org").await;
-    assert_eq!((told.status, told.mx_host.as_deref()), (Status::Accepted, Some("mx2.org")));
-    assert_eq!(told.reason, Reason::AcceptedCatchAll, "{told:?}");
+    let verdict = internet.ask("silent-first.org").await;
+    assert_eq!((verdict.status, verdict.mx_host.as_deref()), (Status::Accepted, Some("mx2.org")));
+    assert_eq!(verdict.reason, Reason::AcceptedCatchAll, "{verdict:?}");
     assert!(started.elapsed().as_secs() < 9, "{:?}", started.elapsed());
     assert_eq!(internet.connected(), [5, 2]);
     internet.ask("silent-first.org").await;
@@ -347,9 +347,9 @@ async fn a_silent_first_host_leaves_time_for_the_second() {
 #[tokio::test]
 async fn a_host_out_of_order_sends_us_to_its_equal_and_to_no_backup() {
     let internet = Internet::start().await;
-    let told = internet.ask("equal.org").await;
-    assert_eq!(told.stage, Stage::Rcpt, "{told:?}");
-    assert_ne!(told.status, Status::Accepted, "{told:?}");
+    let verdict = internet.ask("equal.org").await;
+    assert_eq!(verdict.stage, Stage::Rcpt, "{verdict:?}");
+    assert_ne!(verdict.status, Status::Accepted, "{verdict:?}");
     let mut connected = internet.connected();
     connected.sort_unstable();
     assert_eq!(connected, [6, 7]);
@@ -404,8 +404,8 @@ async fn the_second_nameserver_is_asked_when_the_first_is_silent() {
     let silent = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let nameservers = format!("{},{}", silent.local_addr().unwrap(), internet.nameserver);
     let origin = origin(&[("RCPT_NAMESERVERS", &nameservers)]);
-    let told = verdict(&origin, "user@nxdomain.org").await;
-    assert_eq!(told.status, Status::DomainNotFound);
+    let verdict = verdict(&origin, "user@nxdomain.org").await;
+    assert_eq!(verdict.status, Status::DomainNotFound);
 }
 
 #[tokio::test]
@@ -420,8 +420,8 @@ async fn a_family_that_is_switched_off_is_neither_asked_for_nor_dialled() {
     assert_eq!(verdict(&origin, "user@accepts.org").await.status, Status::Accepted);
     assert_eq!(*internet.questions.lock(), 2, "MX and A");
     // It has an address that we don't dial, which isn't the server's fault.
-    let told = verdict(&origin, "user@six.org").await;
-    assert_eq!((told.status, told.reason), (Status::FatalException, Reason::OurLimit));
+    let verdict = verdict(&origin, "user@six.org").await;
+    assert_eq!((verdict.status, verdict.reason), (Status::FatalException, Reason::OurLimit));
 }
 
 #[tokio::test]
@@ -435,6 +435,6 @@ async fn a_banner_heard_by_a_probe_shows_that_the_port_is_open() {
         ("RCPT_PORT_CHECK", &shut),
     ]);
     assert_eq!(verdict(&origin, "user@accepts.org").await.status, Status::Accepted);
-    let told = verdict(&origin, "user@down-only.org").await;
-    assert_eq!(told.status, Status::SmtpConnectError);
+    let verdict = verdict(&origin, "user@down-only.org").await;
+    assert_eq!(verdict.status, Status::SmtpConnectError);
 }

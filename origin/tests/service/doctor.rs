@@ -173,7 +173,7 @@ impl Machine {
     }
 
     /// Returns the exit code, and the findings of `check` as "health: about".
-    async fn told(&self, check: &str) -> (i32, Vec<String>) {
+    async fn findings(&self, check: &str) -> (i32, Vec<String>) {
         let output = self.doctor(&["--json"]).await;
         let report: Value = serde_json::from_slice(&output.stdout).unwrap();
         let findings = report["findings"].as_array().unwrap().iter();
@@ -202,7 +202,7 @@ async fn a_machine_in_order_is_fit() {
         "ok      postmaster@op.org is accepted",
     ] {
         let line = line.replace(OURS, &our_address().to_string());
-        assert!(text.lines().any(|told| told == line), "{line} not in\n{text}");
+        assert!(text.lines().any(|finding| finding == line), "{line} not in\n{text}");
     }
     assert!(!text.contains("WRONG") && !text.contains("warning"), "{text}");
     assert_eq!(output.status.code(), Some(0));
@@ -211,15 +211,15 @@ async fn a_machine_in_order_is_fit() {
 #[tokio::test]
 async fn the_senders_domain_has_to_take_mail() {
     let machine = Machine::changed("op.org.", RecordType::MX, Some("0 .")).await;
-    let (code, told) = machine.told("mail_from").await;
-    assert_eq!(told, ["wrong: sender probe@op.org: its domain says that it takes no mail"]);
+    let (code, findings) = machine.findings("mail_from").await;
+    assert_eq!(findings, ["wrong: sender probe@op.org: its domain says that it takes no mail"]);
     assert_eq!(code, 1);
     let machine = Machine::fit().await.set("RCPT_MAIL_FROM", "probe@nowhere.org");
-    let (_, told) = machine.told("mail_from").await;
-    assert_eq!(told, ["wrong: sender probe@nowhere.org: its domain does not exist"]);
+    let (_, findings) = machine.findings("mail_from").await;
+    assert_eq!(findings, ["wrong: sender probe@nowhere.org: its domain does not exist"]);
     let machine = Machine::fit().await.set("RCPT_MAIL_FROM", "<>");
-    let (code, told) = machine.told("mail_from").await;
-    assert_eq!((code, &*told), (3, &["warning: the sender is the null sender".to_owned()][..]));
+    let (code, findings) = machine.findings("mail_from").await;
+    assert_eq!((code, &*findings), (3, &["warning: the sender is the null sender".to_owned()][..]));
 }
 
 #[tokio::test]
@@ -270,34 +270,37 @@ async fn spf_has_to_name_our_addresses() {
         ("probe.op.org.", None, "warning: HELO name probe.op.org has no SPF record", 3),
     ] {
         let machine = Machine::changed(owner, RecordType::TXT, data).await;
-        let (code, told) = machine.told("spf").await;
-        assert!(told.iter().any(|finding| finding == expected), "{expected} not in {told:?}");
-        assert_eq!(code, exit, "{told:?}");
+        let (code, findings) = machine.findings("spf").await;
+        assert!(
+            findings.iter().any(|finding| finding == expected),
+            "{expected} not in {findings:?}"
+        );
+        assert_eq!(code, exit, "{findings:?}");
     }
 }
 
 #[tokio::test]
 async fn a_postmaster_that_is_refused_is_wrong() {
     let machine = Machine::with(ZONE.to_vec(), "550 5.1.1 no such user").await;
-    let (code, told) = machine.told("postmaster").await;
-    assert_eq!((code, &*told), (1, &["wrong: postmaster@op.org is refused".to_owned()][..]));
+    let (code, findings) = machine.findings("postmaster").await;
+    assert_eq!((code, &*findings), (1, &["wrong: postmaster@op.org is refused".to_owned()][..]));
 }
 
 #[tokio::test]
 async fn names_have_to_lead_there_and_back() {
     let reverse = PTR_OF_OURS;
     let machine = Machine::changed(reverse, RecordType::PTR, None).await;
-    let (code, told) = machine.told("reverse_name").await;
-    assert_eq!((code, &*told), (1, &["wrong: OURS has no reverse name".to_owned()][..]));
+    let (code, findings) = machine.findings("reverse_name").await;
+    assert_eq!((code, &*findings), (1, &["wrong: OURS has no reverse name".to_owned()][..]));
 
     let machine = Machine::changed(reverse, RecordType::PTR, Some("mx.op.org.")).await;
-    let (_, told) = machine.told("reverse_name").await;
-    assert_eq!(told, ["wrong: OURS leads back to mx.op.org and not to probe.op.org"]);
+    let (_, findings) = machine.findings("reverse_name").await;
+    assert_eq!(findings, ["wrong: OURS leads back to mx.op.org and not to probe.op.org"]);
 
     let machine = Machine::changed("probe.op.org.", RecordType::A, Some("127.0.0.9")).await;
-    let (_, told) = machine.told("helo_name").await;
+    let (_, findings) = machine.findings("helo_name").await;
     let expected = "wrong: HELO name probe.op.org does not lead to OURS, which we connect from";
-    assert_eq!(told, [expected]);
+    assert_eq!(findings, [expected]);
 }
 
 #[tokio::test]
@@ -336,7 +339,7 @@ async fn a_blocklist_counts_only_while_it_works() {
     ] {
         let zone = ZONE.iter().copied().chain(rows).collect();
         let machine = Machine::with(zone, "250 ok").await.set("RCPT_BLOCKLISTS", "bl.op.org");
-        assert_eq!(machine.told("blocklist").await, (exit, vec![expected.to_owned()]));
+        assert_eq!(machine.findings("blocklist").await, (exit, vec![expected.to_owned()]));
     }
 }
 
@@ -350,7 +353,7 @@ async fn one_wound_does_not_end_the_examination() {
     let checks: Vec<_> =
         report["findings"].as_array().unwrap().iter().map(|finding| &finding["check"]).collect();
     for check in ["source_address", "nameserver", "port_25", "clock", "helo_name", "reverse_name"] {
-        assert!(checks.iter().any(|told| *told == check), "{check} not in {checks:?}");
+        assert!(checks.iter().any(|finding| *finding == check), "{check} not in {checks:?}");
     }
 }
 
@@ -359,12 +362,12 @@ async fn one_silent_server_of_several_is_a_warning_and_all_are_a_failure() {
     let shut = shut_port().await;
     let machine = Machine::fit().await;
     let both = format!("{},{shut}", machine.environment["RCPT_PORT_CHECK"]);
-    let (code, told) = machine.set("RCPT_PORT_CHECK", &both).told("port_25").await;
+    let (code, findings) = machine.set("RCPT_PORT_CHECK", &both).findings("port_25").await;
     assert_eq!(code, 3);
-    assert_eq!(told[1], format!("warning: {shut} cannot be connected to"));
+    assert_eq!(findings[1], format!("warning: {shut} cannot be connected to"));
     let machine = Machine::fit().await.set("RCPT_PORT_CHECK", &shut);
-    let (code, told) = machine.told("port_25").await;
-    assert_eq!((code, &*told), (1, &[format!("wrong: {shut} cannot be connected to")][..]));
+    let (code, findings) = machine.findings("port_25").await;
+    assert_eq!((code, &*findings), (1, &[format!("wrong: {shut} cannot be connected to")][..]));
 }
 
 #[tokio::test]

@@ -12,14 +12,14 @@ use tokio::{
 };
 
 /// Serves one recipient, and reports how the client left.
-async fn serve(stream: TcpStream, mail: &str, left: mpsc::UnboundedSender<String>) {
+async fn serve(stream: TcpStream, mail: &str, endings: mpsc::UnboundedSender<String>) {
     let mut stream = BufReader::new(stream);
     stream.write_all(b"220 mx\r\n").await.unwrap();
     let mut line = String::new();
     loop {
         line.clear();
         if stream.read_line(&mut line).await.unwrap_or(0) == 0 {
-            left.send("without QUIT".to_owned()).unwrap();
+            endings.send("without QUIT".to_owned()).unwrap();
             return;
         }
         let answer = match line.split([' ', '\r']).next().unwrap() {
@@ -41,15 +41,16 @@ async fn serve(stream: TcpStream, mail: &str, left: mpsc::UnboundedSender<String
         (Err(_), Err(error)) if error.kind() == ErrorKind::UnexpectedEof => "in order".to_owned(),
         (Err(_), told) => format!("{told:?}"),
     };
-    left.send(how).unwrap();
+    endings.send(how).unwrap();
 }
 
 #[tokio::test]
 async fn a_session_ends_after_the_servers_farewell() {
     // If the sender is refused, the reply to RCPT is never read.
     for mail in ["250 ok", "550 no"] {
-        let (left, mut how) = mpsc::unbounded_channel();
-        let server = MailServer::serving(move |stream, _| serve(stream, mail, left.clone())).await;
+        let (endings, mut how) = mpsc::unbounded_channel();
+        let server =
+            MailServer::serving(move |stream, _| serve(stream, mail, endings.clone())).await;
         let origin = origin(&[("RCPT_ROUTES", &server.route()), ("RCPT_SESSION_RECIPIENTS", "1")]);
         let outcome = verdict(&origin, "user@sandbox.test").await;
         assert_eq!(outcome.status == Status::Accepted, mail == "250 ok");

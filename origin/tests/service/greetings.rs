@@ -9,15 +9,15 @@ use rcpt_shared::{Reason, Status};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 /// The commands of each session, in the order of sessions.
-type Heard = Arc<Mutex<Vec<Vec<String>>>>;
+type Commands = Arc<Mutex<Vec<Vec<String>>>>;
 
 /// Replies to each command with the result of `answer`, which gets the number of the session.
-async fn server(heard: &Heard, answer: fn(usize, &str) -> &'static str) -> MailServer {
-    let heard = heard.clone();
+async fn server(commands: &Commands, answer: fn(usize, &str) -> &'static str) -> MailServer {
+    let commands = commands.clone();
     MailServer::serving(move |stream, session| {
-        let heard = heard.clone();
+        let commands = commands.clone();
         async move {
-            heard.lock().push(Vec::new());
+            commands.lock().push(Vec::new());
             let mut stream = BufReader::new(stream);
             let (mut line, mut reply) = (String::new(), "220 mx");
             while stream.write_all(format!("{reply}\r\n").as_bytes()).await.is_ok() {
@@ -27,7 +27,7 @@ async fn server(heard: &Heard, answer: fn(usize, &str) -> &'static str) -> MailS
                 }
                 let verb = line.split([' ', '\r']).next().unwrap();
                 reply = answer(session, verb);
-                heard.lock()[session].push(verb.to_owned());
+                commands.lock()[session].push(verb.to_owned());
             }
         }
     })
@@ -35,9 +35,9 @@ async fn server(heard: &Heard, answer: fn(usize, &str) -> &'static str) -> MailS
 }
 
 /// Probes `count` addresses, each in its own session.
-async fn asked(server: &MailServer, count: usize) -> Vec<(Status, Reason)> {
+async fn ask(server: &MailServer, count: usize) -> Vec<(Status, Reason)> {
     let origin = origin(&[("RCPT_ROUTES", &*server.route()), ("RCPT_SESSION_RECIPIENTS", "1")]);
-    let mut told = Vec::new();
+    let mut verdicts = Vec::new();
     for n in 0..count {
         let verdict = verdict(&origin, &format!("u{n}@sandbox.test")).await;
         // The host's catch-all behaviour is tested separately.
@@ -45,13 +45,13 @@ async fn asked(server: &MailServer, count: usize) -> Vec<(Status, Reason)> {
             Reason::AcceptedCatchAll => Reason::Accepted,
             other => other,
         };
-        told.push((verdict.status, reason));
+        verdicts.push((verdict.status, reason));
     }
-    told
+    verdicts
 }
 
-fn greetings(heard: &Heard) -> Vec<Vec<String>> {
-    let mut sessions = heard.lock().clone();
+fn greetings(commands: &Commands) -> Vec<Vec<String>> {
+    let mut sessions = commands.lock().clone();
     for commands in &mut sessions {
         commands.retain(|verb| ["EHLO", "HELO"].contains(&verb.as_str()));
     }
@@ -62,35 +62,35 @@ const ACCEPTED: (Status, Reason) = (Status::Accepted, Reason::Accepted);
 
 #[tokio::test]
 async fn a_host_that_takes_helo_alone_is_not_asked_with_ehlo_again() {
-    let heard = Heard::default();
+    let commands = Commands::default();
     let server =
-        server(&heard, |_, verb| if verb == "EHLO" { "500 what?" } else { "250 ok" }).await;
-    assert_eq!(asked(&server, 3).await, [ACCEPTED; 3]);
-    assert_eq!(greetings(&heard), [&["EHLO", "HELO"][..], &["HELO"], &["HELO"]]);
+        server(&commands, |_, verb| if verb == "EHLO" { "500 what?" } else { "250 ok" }).await;
+    assert_eq!(ask(&server, 3).await, [ACCEPTED; 3]);
+    assert_eq!(greetings(&commands), [&["EHLO", "HELO"][..], &["HELO"], &["HELO"]]);
 }
 
 #[tokio::test]
 async fn a_host_that_takes_helo_no_more_is_asked_with_ehlo() {
-    let heard = Heard::default();
-    let server = server(&heard, |session, verb| match (session, verb) {
+    let commands = Commands::default();
+    let server = server(&commands, |session, verb| match (session, verb) {
         (0, "EHLO") | (1.., "HELO") => "502 what?",
         _ => "250 ok",
     })
     .await;
-    assert_eq!(asked(&server, 3).await, [ACCEPTED; 3]);
-    assert_eq!(greetings(&heard), [&["EHLO", "HELO"][..], &["HELO", "EHLO"], &["EHLO"]]);
+    assert_eq!(ask(&server, 3).await, [ACCEPTED; 3]);
+    assert_eq!(greetings(&commands), [&["EHLO", "HELO"][..], &["HELO", "EHLO"], &["EHLO"]]);
 }
 
 #[tokio::test]
 async fn a_host_that_demands_encryption_may_offer_it_in_the_next_session() {
-    let heard = Heard::default();
-    let server = server(&heard, |session, verb| match (session, verb) {
+    let commands = Commands::default();
+    let server = server(&commands, |session, verb| match (session, verb) {
         (0, "EHLO") => "502 not yet",
         (1, "MAIL") => "530 5.7.0 Must issue a STARTTLS command first",
         _ => "250 ok",
     })
     .await;
-    let told = asked(&server, 3).await;
-    assert_eq!(told, [ACCEPTED, (Status::BlockedByProvider, Reason::Blocked), ACCEPTED]);
-    assert_eq!(greetings(&heard), [&["EHLO", "HELO"][..], &["HELO"], &["EHLO"]]);
+    let verdicts = ask(&server, 3).await;
+    assert_eq!(verdicts, [ACCEPTED, (Status::BlockedByProvider, Reason::Blocked), ACCEPTED]);
+    assert_eq!(greetings(&commands), [&["EHLO", "HELO"][..], &["HELO"], &["EHLO"]]);
 }

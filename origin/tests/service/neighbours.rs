@@ -63,11 +63,11 @@ fn attack(origin: &Router, domains: Vec<(String, String)>, times: usize) -> Join
     tokio::spawn(async move { drop(timeout(ATTACK, attacking).await) })
 }
 
-fn assert_untouched(told: &[Verdict], attack: &str) {
-    for verdict in told {
+fn assert_untouched(verdicts: &[Verdict], attack: &str) {
+    for verdict in verdicts {
         assert_eq!(verdict.status, Status::Accepted, "{attack}: {verdict:?}");
     }
-    assert!(told.len() >= 100);
+    assert!(verdicts.len() >= 100);
 }
 
 /// N1, the attack as a sequence of checks of one domain.
@@ -117,8 +117,9 @@ async fn a_ban_of_our_address_is_noticed_shown_and_made_good() {
     for n in 0..16 {
         let domain = format!("d{n}.org");
         world.refuse(&domain, BAN);
-        let told = verdict_for(&origin, &format!("t{}", n % 4), &format!("known@{domain}")).await;
-        assert_eq!(told.status, Status::BlockedByProvider, "{n}: {told:?}");
+        let verdict =
+            verdict_for(&origin, &format!("t{}", n % 4), &format!("known@{domain}")).await;
+        assert_eq!(verdict.status, Status::BlockedByProvider, "{n}: {verdict:?}");
     }
     let shown = operators(&origin).await;
     let google = &shown["operators"][0];
@@ -133,8 +134,8 @@ async fn a_ban_of_our_address_is_noticed_shown_and_made_good() {
     world.refusals.lock().clear();
     let good_since = Instant::now();
     for n in 0..8 {
-        let told = verdict_for(&origin, "t", &format!("known@good{n}.org")).await;
-        assert_eq!(told.status, Status::Accepted, "{n}");
+        let verdict = verdict_for(&origin, "t", &format!("known@good{n}.org")).await;
+        assert_eq!(verdict.status, Status::Accepted, "{n}");
     }
     let shown = operators(&origin).await;
     assert_eq!(shown["operators"][0]["interval_ms"], 100);
@@ -161,8 +162,8 @@ async fn one_machine_with_five_hundred_names_sees_two_sessions() {
         let tenant = format!("t{}", all.len() % 4);
         all.spawn(async move { verdict_for(&origin, &tenant, &address).await.status });
     }
-    let told = all.join_all().await;
-    assert!(told.contains(&Status::Accepted));
+    let statuses = all.join_all().await;
+    assert!(statuses.contains(&Status::Accepted));
     let most = world.most_open.load(Ordering::Relaxed);
     assert!(most <= 2, "{most} at once");
     assert!(world.open() <= 2, "idle ones included");
@@ -177,8 +178,8 @@ async fn every_address_of_a_batch_has_its_line_and_single_checks_do_not_wait_for
     let (_world, origin) = World::start(settings, &environment).await;
     let single = async |n: usize| {
         let started = tokio::time::Instant::now();
-        let told = verdict_for(&origin, "single", &format!("known@single{n}.org")).await;
-        assert_eq!(told.status, Status::Accepted, "{told:?}");
+        let verdict = verdict_for(&origin, "single", &format!("known@single{n}.org")).await;
+        assert_eq!(verdict.status, Status::Accepted, "{verdict:?}");
         started.elapsed()
     };
     let mut alone = Vec::new();

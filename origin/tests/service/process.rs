@@ -61,10 +61,10 @@ async fn a_wrong_value_is_named_and_stops_the_service() {
 
 #[tokio::test]
 async fn what_only_shows_at_start_is_named_too() {
-    let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let taken = taken.local_addr().unwrap().to_string();
+    let occupied_address = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let occupied_address = occupied_address.local_addr().unwrap().to_string();
     for (variable, value, mistake) in [
-        ("RCPT_LISTEN", taken.as_str(), "listen: cannot bind 127.0.0.1:"),
+        ("RCPT_LISTEN", occupied_address.as_str(), "listen: cannot bind 127.0.0.1:"),
         ("RCPT_SOURCE_ADDRESSES", "192.0.2.1", "source_addresses: cannot bind 192.0.2.1: "),
     ] {
         let environment = [
@@ -307,11 +307,11 @@ async fn checks_go_on_while_nobody_reads_the_log_and_what_is_dropped_is_counted(
     let mut origin = Running::start("sandbox.test=127.0.0.1:9").await;
     // The first line was read, and nothing after it.
     for _ in 0..CHECKS / 30 {
-        let mut asked = Vec::new();
+        let mut connections = Vec::new();
         for _ in 0..30 {
-            asked.push(origin.ask("x@nodomain.test").await);
+            connections.push(origin.ask("x@nodomain.test").await);
         }
-        for stream in asked {
+        for stream in connections {
             let text = timeout(PATIENCE, answer(stream)).await.expect("an answer");
             assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
         }
@@ -327,17 +327,17 @@ async fn checks_go_on_while_nobody_reads_the_log_and_what_is_dropped_is_counted(
 #[tokio::test]
 async fn sigterm_lets_a_probe_in_progress_finish_and_takes_no_new_one() {
     // The server answers RCPT when the test says so.
-    let (asked, was_asked) = oneshot::channel();
+    let (rcpt_arrived, was_asked) = oneshot::channel();
     let (release, released) = oneshot::channel::<()>();
-    let hold = parking_lot::Mutex::new(Some((asked, released)));
+    let hold = parking_lot::Mutex::new(Some((rcpt_arrived, released)));
     let server = MailServer::serving(move |stream, _| {
-        let (asked, released) = hold.lock().take().unwrap();
+        let (rcpt_arrived, released) = hold.lock().take().unwrap();
         async move {
             let mut stream = BufReader::new(stream);
             stream.write_all(b"220 mx\r\n").await.unwrap();
             let mut line = String::new();
             stream.read_line(&mut line).await.unwrap();
-            asked.send(()).unwrap();
+            rcpt_arrived.send(()).unwrap();
             released.await.unwrap();
             stream.write_all(b"250 mx\r\n").await.unwrap();
             crate::harness::obey(&mut stream, "", "250 ok", "250 ok").await;

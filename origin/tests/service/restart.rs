@@ -48,7 +48,7 @@ async fn noting(peers: Arc<Mutex<Vec<IpAddr>>>) -> MailServer {
     .await
 }
 
-async fn asked(origin: &Origin, recipient: &str) -> String {
+async fn reply_about(origin: &Origin, recipient: &str) -> String {
     let mut text = String::new();
     origin.probe(recipient).await.read_to_string(&mut text).await.unwrap();
     text
@@ -86,7 +86,9 @@ async fn a_reload_adds_and_removes_source_addresses_and_a_mistake_changes_none()
             origin.line(line).await;
         }
         assert!(
-            asked(&origin, &format!("u{number}@sandbox.test")).await.contains("no_such_mailbox")
+            reply_about(&origin, &format!("u{number}@sandbox.test"))
+                .await
+                .contains("no_such_mailbox")
         );
         // The session of a removed address stays open for a while, but is used for no further recipient.
         let last = *peers.lock().last().unwrap();
@@ -161,16 +163,16 @@ impl Manager {
     /// Returns the name and the copy that are stored once the process has ended. Each copy is stored before the
     /// previous one is removed.
     async fn left_by(&self, mut origin: Origin) -> (String, File) {
-        let mut told = Vec::new();
+        let mut messages = Vec::new();
         loop {
             tokio::select! {
                 biased;
-                message = self.hear() => told.push(message),
+                message = self.hear() => messages.push(message),
                 ended = origin.child.wait() => break assert!(ended.unwrap().success()),
             }
         }
         let mut stored = None;
-        for pair in told.chunks(2) {
+        for pair in messages.chunks(2) {
             let name = pair[0].0.strip_prefix("FDSTORE=1\nFDNAME=").unwrap().trim_end();
             let other = if name == "memory-a" { "memory-b" } else { "memory-a" };
             assert_eq!(pair[1].0, format!("FDSTOREREMOVE=1\nFDNAME={other}\n"));
@@ -187,8 +189,8 @@ impl Manager {
         while tokio::time::timeout(Duration::from_millis(50), self.hear()).await.is_ok() {}
         let mut copies = Vec::new();
         while copies.len() < 2 {
-            let (told, file) = self.hear().await;
-            if let Some(name) = told.strip_prefix("FDSTORE=1\nFDNAME=") {
+            let (message, file) = self.hear().await;
+            if let Some(name) = message.strip_prefix("FDSTORE=1\nFDNAME=") {
                 copies.push((name.trim_end().to_owned(), file.unwrap()));
             }
         }

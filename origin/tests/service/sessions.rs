@@ -27,7 +27,7 @@ use tokio::{
 
 /// A server's counters.
 #[derive(Default)]
-struct Seen {
+struct ServerCounters {
     connections: AtomicUsize,
     open: AtomicUsize,
     most_open: AtomicUsize,
@@ -38,24 +38,24 @@ struct Seen {
 }
 
 /// Accepts `known*`, refuses everybody else, and calls `after` with the number of answered commands.
-async fn server(seen: &Arc<Seen>, after: fn(usize, usize) -> bool) -> MailServer {
-    let seen = seen.clone();
+async fn server(counters: &Arc<ServerCounters>, after: fn(usize, usize) -> bool) -> MailServer {
+    let counters = counters.clone();
     MailServer::serving(move |stream, number| {
-        let seen = seen.clone();
+        let counters = counters.clone();
         async move {
-            seen.connections.fetch_add(1, Ordering::Relaxed);
-            let open = seen.open.fetch_add(1, Ordering::Relaxed) + 1;
-            seen.most_open.fetch_max(open, Ordering::Relaxed);
-            seen.sources.lock().insert(stream.peer_addr().unwrap().ip());
-            let _ = converse(&seen, stream, number, after).await;
-            seen.open.fetch_sub(1, Ordering::Relaxed);
+            counters.connections.fetch_add(1, Ordering::Relaxed);
+            let open = counters.open.fetch_add(1, Ordering::Relaxed) + 1;
+            counters.most_open.fetch_max(open, Ordering::Relaxed);
+            counters.sources.lock().insert(stream.peer_addr().unwrap().ip());
+            let _ = converse(&counters, stream, number, after).await;
+            counters.open.fetch_sub(1, Ordering::Relaxed);
         }
     })
     .await
 }
 
 async fn converse(
-    seen: &Seen,
+    counters: &ServerCounters,
     stream: TcpStream,
     number: usize,
     closes: fn(usize, usize) -> bool,
@@ -78,7 +78,7 @@ async fn converse(
             "RCPT" if line.starts_with("RCPT TO:<busy") => "450 4.2.1 Too many messages, slow down",
             "RCPT" if line.starts_with("RCPT TO:<grey") => "451 4.7.1 Greylisted, try again later",
             "RCPT" => {
-                seen.unknown.fetch_add(1, Ordering::Relaxed);
+                counters.unknown.fetch_add(1, Ordering::Relaxed);
                 "550 5.1.1 no such user here"
             }
             _ => "250 ok",
@@ -90,38 +90,38 @@ async fn converse(
 
 #[tokio::test]
 async fn the_next_address_uses_the_same_session_and_learns_nothing_of_the_last() {
-    let seen = Arc::new(Seen::default());
-    let server = server(&seen, |_, _| false).await;
+    let counters = Arc::new(ServerCounters::default());
+    let server = server(&counters, |_, _| false).await;
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
     for n in 0..20 {
-        let known = n % 20 != 3;
-        let name = if known { "known" } else { "nobody" };
-        let told = verdict(&origin, &format!("{name}{n}@sandbox.test")).await;
-        let due = if known { Status::Accepted } else { Status::Refused };
-        assert_eq!(told.status, due, "{n}");
+        let is_known = n % 20 != 3;
+        let name = if is_known { "known" } else { "nobody" };
+        let verdict = verdict(&origin, &format!("{name}{n}@sandbox.test")).await;
+        let due = if is_known { Status::Accepted } else { Status::Refused };
+        assert_eq!(verdict.status, due, "{n}");
     }
     // The second address may be probed while the first session probes the control recipient.
-    assert!(seen.connections.load(Ordering::Relaxed) <= 2);
+    assert!(counters.connections.load(Ordering::Relaxed) <= 2);
 }
 
 #[tokio::test]
 async fn a_stale_session_is_replaced_without_anybody_noticing() {
-    let seen = Arc::new(Seen::default());
+    let counters = Arc::new(ServerCounters::default());
     // The first session ends when the second envelope comes: EHLO, MAIL and RCPT were answered.
-    let server = server(&seen, |number, commands| number == 0 && commands >= 3).await;
+    let server = server(&counters, |number, commands| number == 0 && commands >= 3).await;
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
     for n in 0..3 {
-        let told = verdict(&origin, &format!("known{n}@sandbox.test")).await;
-        assert_eq!((told.status, told.reason), (Status::Accepted, Reason::Accepted), "{n}");
+        let verdict = verdict(&origin, &format!("known{n}@sandbox.test")).await;
+        assert_eq!((verdict.status, verdict.reason), (Status::Accepted, Reason::Accepted), "{n}");
     }
-    assert_eq!(seen.connections.load(Ordering::Relaxed), 2);
+    assert_eq!(counters.connections.load(Ordering::Relaxed), 2);
 }
 
 /// A refusal in a reused session may concern its earlier users, and there may be many idle sessions.
 #[tokio::test]
 async fn a_refusal_of_us_in_a_used_session_is_asked_about_in_a_new_one_however_many_lie_idle() {
-    let seen = Arc::new(Seen::default());
-    let server = server(&seen, |_, _| false).await;
+    let counters = Arc::new(ServerCounters::default());
+    let server = server(&counters, |_, _| false).await;
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
     let mut all = JoinSet::new();
     for n in 0..6 {
@@ -129,17 +129,17 @@ async fn a_refusal_of_us_in_a_used_session_is_asked_about_in_a_new_one_however_m
         all.spawn(async move { verdict(&origin, &format!("known{n}@sandbox.test")).await.status });
     }
     assert_eq!(all.join_all().await, [Status::Accepted; 6]);
-    let idle = seen.connections.load(Ordering::Relaxed);
+    let idle = counters.connections.load(Ordering::Relaxed);
     assert!(idle >= 6, "{idle}");
-    let told = verdict(&origin, "busy@sandbox.test").await;
-    assert_eq!((told.status, told.reason), (Status::BlockedByProvider, Reason::RateLimited));
-    assert_eq!(seen.connections.load(Ordering::Relaxed), idle + 1);
+    let verdict = verdict(&origin, "busy@sandbox.test").await;
+    assert_eq!((verdict.status, verdict.reason), (Status::BlockedByProvider, Reason::RateLimited));
+    assert_eq!(counters.connections.load(Ordering::Relaxed), idle + 1);
 }
 
 #[tokio::test]
 async fn identical_questions_in_flight_are_asked_once() {
-    let seen = Arc::new(Seen::default());
-    let server = server(&seen, |_, _| false).await;
+    let counters = Arc::new(ServerCounters::default());
+    let server = server(&counters, |_, _| false).await;
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
     let mut all = JoinSet::new();
     for _ in 0..50 {
@@ -147,23 +147,23 @@ async fn identical_questions_in_flight_are_asked_once() {
         all.spawn(async move { verdict(&origin, "known@sandbox.test").await.status });
     }
     assert_eq!(all.join_all().await, [Status::Accepted; 50]);
-    assert_eq!(seen.connections.load(Ordering::Relaxed), 1);
+    assert_eq!(counters.connections.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
 async fn details_hold_the_evidence_and_no_address() {
-    let seen = Arc::new(Seen::default());
-    let server = server(&seen, |_, _| false).await;
+    let counters = Arc::new(ServerCounters::default());
+    let server = server(&counters, |_, _| false).await;
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
-    let told = detailed(&origin, "info@sandbox.test").await;
-    assert_eq!((told.status, told.reason), (Status::Refused, Reason::NoSuchMailbox));
-    let details = told.details.unwrap();
+    let refused = detailed(&origin, "info@sandbox.test").await;
+    assert_eq!((refused.status, refused.reason), (Status::Refused, Reason::NoSuchMailbox));
+    let details = refused.details.unwrap();
     assert_eq!(details.smtp_text.as_deref(), Some("no such user here"));
     assert_eq!((details.catch_all, details.tls), (CatchAll::Unknown, Some(false)), "of one name");
     assert!(details.traits.role_account && !details.traits.disposable);
 
-    let told = detailed(&origin, "known@sandbox.test").await;
-    assert_eq!((told.reason, told.details.unwrap().catch_all), (Reason::Accepted, CatchAll::No));
+    let known = detailed(&origin, "known@sandbox.test").await;
+    assert_eq!((known.reason, known.details.unwrap().catch_all), (Reason::Accepted, CatchAll::No));
     let plain = verdict(&origin, "known@sandbox.test").await;
     assert_eq!(plain.details, None, "only for who asks");
 }
@@ -174,9 +174,9 @@ async fn a_domain_that_takes_everybody_is_told_as_such() {
         let server = MailServer::answering("220 mx", extensions, "250 ok").await;
         let origin = origin(&[("RCPT_ROUTES", &server.route())]);
         for _ in 0..2 {
-            let told = detailed(&origin, "anyone@sandbox.test").await;
-            assert_eq!(told.reason, Reason::AcceptedCatchAll, "{extensions}");
-            assert_eq!(told.details.unwrap().catch_all, CatchAll::Yes);
+            let verdict = detailed(&origin, "anyone@sandbox.test").await;
+            assert_eq!(verdict.reason, Reason::AcceptedCatchAll, "{extensions}");
+            assert_eq!(verdict.details.unwrap().catch_all, CatchAll::Yes);
         }
         let plain = verdict(&origin, "anyone@sandbox.test").await;
         assert_eq!(plain.reason, Reason::AcceptedCatchAll, "and to those who want no details");
@@ -186,9 +186,9 @@ async fn a_domain_that_takes_everybody_is_told_as_such() {
 #[tokio::test]
 async fn a_verdict_without_a_session_has_details_too() {
     let origin = origin(&[]);
-    let told = detailed(&origin, "someone@gmial.invalid").await;
-    assert_eq!((told.reason, told.stage), (Reason::DomainNotFound, Stage::Dns));
-    let details = told.details.unwrap();
+    let verdict = detailed(&origin, "someone@gmial.invalid").await;
+    assert_eq!((verdict.reason, verdict.stage), (Reason::DomainNotFound, Stage::Dns));
+    let details = verdict.details.unwrap();
     assert_eq!(
         (details.catch_all, details.tls, details.smtp_text),
         (CatchAll::Unknown, None, None)
@@ -197,8 +197,8 @@ async fn a_verdict_without_a_session_has_details_too() {
 
 #[tokio::test]
 async fn a_batch_for_a_route_answers_every_address_and_ends_with_a_line() {
-    let seen = Arc::new(Seen::default());
-    let server = server(&seen, |_, _| false).await;
+    let counters = Arc::new(ServerCounters::default());
+    let server = server(&counters, |_, _| false).await;
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
     let addresses: Vec<_> = (0..500).map(|n| format!("known{n}@sandbox.test")).collect();
     let body = serde_json::json!({ "addresses": addresses }).to_string();
@@ -227,12 +227,12 @@ async fn a_batch_for_a_route_answers_every_address_and_ends_with_a_line() {
         .collect();
     indexes.sort_unstable();
     assert!(indexes.into_iter().eq(0..500));
-    let most_open = seen.most_open.load(Ordering::Relaxed);
+    let most_open = counters.most_open.load(Ordering::Relaxed);
     assert!(
         most_open <= 9,
         "{most_open}: as many as are asked about at once, and the control recipient"
     );
-    assert!(seen.connections.load(Ordering::Relaxed) <= 13, "a hundred recipients a session");
+    assert!(counters.connections.load(Ordering::Relaxed) <= 13, "a hundred recipients a session");
 }
 
 #[tokio::test]
@@ -261,8 +261,8 @@ async fn a_probe_in_waiting_is_small() {
 
 #[tokio::test]
 async fn a_hundred_checks_at_once_spend_one_control_recipient() {
-    let seen = Arc::new(Seen::default());
-    let server = server(&seen, |_, _| false).await;
+    let counters = Arc::new(ServerCounters::default());
+    let server = server(&counters, |_, _| false).await;
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
     let mut all = JoinSet::new();
     for n in 0..100 {
@@ -272,43 +272,43 @@ async fn a_hundred_checks_at_once_spend_one_control_recipient() {
         });
     }
     assert_eq!(all.join_all().await, [CatchAll::No; 100]);
-    assert_eq!(seen.unknown.load(Ordering::Relaxed), 1);
+    assert_eq!(counters.unknown.load(Ordering::Relaxed), 1);
 }
 
 #[tokio::test]
 async fn a_control_recipient_is_spent_once_however_many_are_refused_by_name() {
-    let seen = Arc::new(Seen::default());
-    let server = server(&seen, |_, _| false).await;
+    let counters = Arc::new(ServerCounters::default());
+    let server = server(&counters, |_, _| false).await;
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
     for _ in 0..2 {
-        let told = detailed(&origin, "nobody@sandbox.test").await;
-        assert_eq!(told.details.unwrap().catch_all, CatchAll::Unknown);
+        let verdict = detailed(&origin, "nobody@sandbox.test").await;
+        assert_eq!(verdict.details.unwrap().catch_all, CatchAll::Unknown);
     }
     for _ in 0..2 {
-        let told = detailed(&origin, "known@sandbox.test").await;
-        assert_eq!(told.details.unwrap().catch_all, CatchAll::No);
+        let verdict = detailed(&origin, "known@sandbox.test").await;
+        assert_eq!(verdict.details.unwrap().catch_all, CatchAll::No);
     }
-    let told = detailed(&origin, "nobody@sandbox.test").await;
-    assert_eq!(told.details.unwrap().catch_all, CatchAll::No, "the control recipient has told");
-    assert_eq!(seen.unknown.load(Ordering::Relaxed), 4);
+    let verdict = detailed(&origin, "nobody@sandbox.test").await;
+    assert_eq!(verdict.details.unwrap().catch_all, CatchAll::No, "the control recipient has told");
+    assert_eq!(counters.unknown.load(Ordering::Relaxed), 4);
 }
 
 #[tokio::test]
 async fn a_session_whose_refusal_took_seconds_is_not_kept() {
-    let seen = Arc::new(Seen::default());
-    let server = server(&seen, |_, _| false).await;
+    let counters = Arc::new(ServerCounters::default());
+    let server = server(&counters, |_, _| false).await;
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
     for n in 0..2 {
-        let told = verdict(&origin, &format!("slow{n}@sandbox.test")).await;
-        assert_eq!(told.reason, Reason::NoSuchMailbox);
+        let verdict = verdict(&origin, &format!("slow{n}@sandbox.test")).await;
+        assert_eq!(verdict.reason, Reason::NoSuchMailbox);
     }
-    assert_eq!(seen.connections.load(Ordering::Relaxed), 2);
+    assert_eq!(counters.connections.load(Ordering::Relaxed), 2);
 }
 
 #[tokio::test]
 async fn requests_for_sessions_are_counted_by_result() {
-    let seen = Arc::new(Seen::default());
-    let server = server(&seen, |_, _| false).await;
+    let counters = Arc::new(ServerCounters::default());
+    let server = server(&counters, |_, _| false).await;
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
     for n in 0..3 {
         assert_eq!(
@@ -339,13 +339,13 @@ async fn requests_for_sessions_are_counted_by_result() {
 
 #[tokio::test]
 async fn a_greylisted_recipient_is_asked_about_once() {
-    let seen = Arc::new(Seen::default());
-    let server = server(&seen, |_, _| false).await;
+    let counters = Arc::new(ServerCounters::default());
+    let server = server(&counters, |_, _| false).await;
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
     verdict(&origin, "nobody@sandbox.test").await;
-    let told = verdict(&origin, "grey@sandbox.test").await;
-    assert_eq!(told.reason, Reason::Greylisted);
-    assert_eq!(seen.connections.load(Ordering::Relaxed), 1, "in the session that was there");
+    let verdict = verdict(&origin, "grey@sandbox.test").await;
+    assert_eq!(verdict.reason, Reason::Greylisted);
+    assert_eq!(counters.connections.load(Ordering::Relaxed), 1, "in the session that was there");
 }
 
 #[tokio::test]
@@ -353,15 +353,15 @@ async fn a_domain_is_always_asked_from_the_same_source_address() {
     let sources = ("RCPT_SOURCE_ADDRESSES", "127.0.0.2,127.0.0.3,127.0.0.4");
     let mut chosen = HashSet::new();
     for domain in ["a.test", "b.test", "c.test", "d.test", "e.test", "f.test", "g.test", "h.test"] {
-        let seen = Arc::new(Seen::default());
-        let server = server(&seen, |_, _| false).await;
+        let counters = Arc::new(ServerCounters::default());
+        let server = server(&counters, |_, _| false).await;
         let route = format!("{domain}={}", server.address);
         let environment = [sources, ("RCPT_ROUTES", &route), ("RCPT_SESSION_RECIPIENTS", "1")];
         let origin = origin(&environment);
         for n in 0..5 {
             verdict(&origin, &format!("known{n}@{domain}")).await;
         }
-        let from: Vec<_> = seen.sources.lock().iter().copied().collect();
+        let from: Vec<_> = counters.sources.lock().iter().copied().collect();
         assert_eq!(from.len(), 1, "{domain}");
         chosen.extend(from);
     }

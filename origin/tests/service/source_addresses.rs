@@ -38,7 +38,7 @@ async fn serve(stream: TcpStream, peers: Peers, rcpt: &'static str) {
 /// Creates a simulated Internet whose domains are at Google, and whose blocklist `bl.test` contains these addresses.
 async fn internet(listed: &'static [&str], rcpt: &'static str) -> (Internet, Peers) {
     let peers = Peers::default();
-    let (zone_listed, seen) = (listed, peers.clone());
+    let (zone_listed, peers_seen) = (listed, peers.clone());
     let zone = move |name: &str, kind| match (kind, name.strip_suffix(".bl.test")) {
         (RecordType::A, Some(entry)) => {
             let is_listed = zone_listed.contains(&entry) || entry == "2.0.0.127";
@@ -51,7 +51,8 @@ async fn internet(listed: &'static [&str], rcpt: &'static str) -> (Internet, Pee
         (RecordType::A, None) => vec![RData::A(A(Ipv4Addr::new(127, 0, 1, 1)))],
         _ => Vec::new(),
     };
-    let internet = Internet::start(zone, move |stream, _| serve(stream, seen.clone(), rcpt)).await;
+    let internet =
+        Internet::start(zone, move |stream, _| serve(stream, peers_seen.clone(), rcpt)).await;
     (internet, peers)
 }
 
@@ -79,9 +80,12 @@ async fn free_accounts_never_ask_from_the_addresses_of_paying_ones() {
         for number in 0..8 {
             ask(&origin, paying, &format!("known@d{number}.org")).await;
         }
-        let seen = std::mem::take(&mut *peers.lock());
+        let peers_seen = std::mem::take(&mut *peers.lock());
         let own = own.map(|last| IpAddr::from([127, 0, 0, last]));
-        assert!(!seen.is_empty() && seen.iter().all(|it| own.contains(it)), "{paying}: {seen:?}");
+        assert!(
+            !peers_seen.is_empty() && peers_seen.iter().all(|it| own.contains(it)),
+            "{paying}: {peers_seen:?}"
+        );
     }
     let status = shown(&origin, "/operators").await;
     let classes: Vec<_> =
@@ -93,8 +97,8 @@ async fn free_accounts_never_ask_from_the_addresses_of_paying_ones() {
 async fn held_back(origin: &Router) -> usize {
     let addresses: Vec<_> = (0..12).map(|n| format!("known@b{n}.org")).collect();
     let lines = batch(origin, &addresses, None).await;
-    let held = |line: &&rcpt_shared::BatchLine| format!("{line:?}").contains("NotAsked");
-    lines.iter().filter(held).count()
+    let is_not_asked = |line: &&rcpt_shared::BatchLine| format!("{line:?}").contains("NotAsked");
+    lines.iter().filter(is_not_asked).count()
 }
 
 async fn listed(state: &Arc<State>, origin: &Router, rounds: usize) -> usize {
@@ -113,8 +117,8 @@ async fn a_blocklist_slows_batches_from_its_address_after_two_rounds_and_stops_n
     let origin = build(state.clone());
     assert_eq!(listed(&state, &origin, 1).await, 0, "one round may be a mistake");
     assert!(listed(&state, &origin, 1).await >= 10);
-    let told = verdict_for(&origin, "t", "known@single.org").await;
-    assert_eq!(told.smtp_code, Some(250));
+    let verdict = verdict_for(&origin, "t", "known@single.org").await;
+    assert_eq!(verdict.smtp_code, Some(250));
     let status = shown(&origin, "/operators").await;
     let source = &status["sources"][0];
     assert_eq!((&source["state"], &source["source"]), (&"blocklisted".into(), &"127.0.0.2".into()));
@@ -146,8 +150,8 @@ async fn with_all_addresses_listed_at_once_the_service_goes_on_and_says_so() {
     let origin = build(state.clone());
     listed(&state, &origin, 2).await;
     for number in 0..8 {
-        let told = verdict_for(&origin, "t", &format!("known@d{number}.org")).await;
-        assert_eq!(told.smtp_code, Some(250));
+        let verdict = verdict_for(&origin, "t", &format!("known@d{number}.org")).await;
+        assert_eq!(verdict.smtp_code, Some(250));
     }
     let ready = shown(&origin, "/ready").await;
     let about = ready["reasons"].to_string();

@@ -60,10 +60,10 @@ fn acceptor() -> TlsAcceptor {
     TlsAcceptor::from(Arc::new(config))
 }
 
-async fn watched(demanding: bool, handshake: Handshake, seen: Handshakes) -> MailServer {
+async fn watched(demanding: bool, handshake: Handshake, handshakes: Handshakes) -> MailServer {
     let acceptor = acceptor();
     MailServer::serving(move |stream, _| {
-        let (acceptor, seen) = (acceptor.clone(), seen.clone());
+        let (acceptor, handshakes) = (acceptor.clone(), handshakes.clone());
         async move {
             let mut stream = BufReader::new(stream);
             stream.write_all(b"220 mx\r\n").await.unwrap();
@@ -84,7 +84,7 @@ async fn watched(demanding: bool, handshake: Handshake, seen: Handshakes) -> Mai
                 return;
             }
             let Ok(encrypted) = acceptor.accept(stream.into_inner()).await else { return };
-            seen.lock().push(encrypted.get_ref().1.handshake_kind());
+            handshakes.lock().push(encrypted.get_ref().1.handshake_kind());
             let mut encrypted = BufReader::new(encrypted);
             obey(&mut encrypted, "250-PIPELINING\r\n", "250 ok", "250 encrypted").await;
         }
@@ -92,7 +92,7 @@ async fn watched(demanding: bool, handshake: Handshake, seen: Handshakes) -> Mai
     .await
 }
 
-async fn asked(server: &MailServer, starttls: &str) -> (Status, Reason, Stage) {
+async fn ask(server: &MailServer, starttls: &str) -> (Status, Reason, Stage) {
     let environment = [("RCPT_ROUTES", &*server.route()), ("RCPT_STARTTLS", starttls)];
     let verdict = verdict(&origin(&environment), ADDRESS).await;
     (verdict.status, verdict.reason, verdict.stage)
@@ -105,37 +105,37 @@ const FAILED: (Status, Reason, Stage) =
 
 #[tokio::test]
 async fn on_demand_encrypts_when_the_server_demands_it() {
-    assert_eq!(asked(&server(true, Handshake::Works).await, "on_demand").await, ENCRYPTED);
-    assert_eq!(asked(&server(false, Handshake::Works).await, "on_demand").await, CLEAR);
+    assert_eq!(ask(&server(true, Handshake::Works).await, "on_demand").await, ENCRYPTED);
+    assert_eq!(ask(&server(false, Handshake::Works).await, "on_demand").await, CLEAR);
 }
 
 #[tokio::test]
 async fn always_encrypts_when_the_server_offers_it() {
-    assert_eq!(asked(&server(false, Handshake::Works).await, "always").await, ENCRYPTED);
-    assert_eq!(asked(&server(true, Handshake::Works).await, "always").await, ENCRYPTED);
+    assert_eq!(ask(&server(false, Handshake::Works).await, "always").await, ENCRYPTED);
+    assert_eq!(ask(&server(true, Handshake::Works).await, "always").await, ENCRYPTED);
     let never_heard_of_it = MailServer::answering("220 mx", "", "250 ok").await;
-    assert_eq!(asked(&never_heard_of_it, "always").await, ENCRYPTED);
+    assert_eq!(ask(&never_heard_of_it, "always").await, ENCRYPTED);
 }
 
 #[tokio::test]
 async fn a_failed_handshake_is_retried_in_the_clear_only_where_it_was_not_demanded() {
-    assert_eq!(asked(&server(false, Handshake::Fails).await, "always").await, CLEAR);
-    assert_eq!(asked(&server(true, Handshake::Fails).await, "always").await, FAILED);
-    assert_eq!(asked(&server(true, Handshake::Fails).await, "on_demand").await, FAILED);
-    assert_eq!(asked(&server(false, Handshake::Refused).await, "always").await, CLEAR);
-    assert_eq!(asked(&server(true, Handshake::Refused).await, "on_demand").await, FAILED);
+    assert_eq!(ask(&server(false, Handshake::Fails).await, "always").await, CLEAR);
+    assert_eq!(ask(&server(true, Handshake::Fails).await, "always").await, FAILED);
+    assert_eq!(ask(&server(true, Handshake::Fails).await, "on_demand").await, FAILED);
+    assert_eq!(ask(&server(false, Handshake::Refused).await, "always").await, CLEAR);
+    assert_eq!(ask(&server(true, Handshake::Refused).await, "on_demand").await, FAILED);
 }
 
 #[tokio::test]
 async fn a_demand_without_an_offer_is_a_refusal_of_us() {
     let server = MailServer::answering("220 mx", "", DEMAND).await;
-    let told = asked(&server, "on_demand").await;
-    assert_eq!(told, (Status::BlockedByProvider, Reason::Blocked, Stage::Rcpt));
+    let result = ask(&server, "on_demand").await;
+    assert_eq!(result, (Status::BlockedByProvider, Reason::Blocked, Stage::Rcpt));
 }
 
 #[tokio::test]
 async fn plaintext_before_the_handshake_is_not_believed_inside() {
-    assert_eq!(asked(&server(true, Handshake::Injected).await, "on_demand").await, ENCRYPTED);
+    assert_eq!(ask(&server(true, Handshake::Injected).await, "on_demand").await, ENCRYPTED);
 }
 
 #[tokio::test]
@@ -145,9 +145,9 @@ async fn the_next_session_with_a_host_resumes_its_encryption() {
     let environment = [("RCPT_ROUTES", &*server.route()), ("RCPT_SESSION_RECIPIENTS", "1")];
     let origin = origin(&environment);
     for n in 0..3 {
-        let told = verdict(&origin, &format!("u{n}@sandbox.test")).await;
+        let result = verdict(&origin, &format!("u{n}@sandbox.test")).await;
         // The host's catch-all behaviour is tested separately.
-        assert_eq!((told.status, told.stage), (ENCRYPTED.0, ENCRYPTED.2), "{n}");
+        assert_eq!((result.status, result.stage), (ENCRYPTED.0, ENCRYPTED.2), "{n}");
     }
     use HandshakeKind::{Full, Resumed};
     assert_eq!(*handshakes.lock(), [Some(Full), Some(Resumed), Some(Resumed)]);

@@ -1,6 +1,8 @@
 //! Tests of the reply parser at and beyond its limits.
 
-use super::{MAX_LINE, MAX_LINES, MAX_SESSION, MAX_TEXT, Reply, ReplyError, ReplyParser};
+use super::{
+    LINE_BYTES_MAX, MAX_LINES, Reply, ReplyError, ReplyParser, SESSION_BYTES_MAX, TEXT_BYTES_MAX,
+};
 
 fn all(bytes: &[u8]) -> Result<Vec<Reply>, ReplyError> {
     let mut parser = ReplyParser::default();
@@ -92,12 +94,12 @@ fn text_that_is_not_utf8_is_replaced_not_refused() {
 
 #[test]
 fn bounds_the_line() {
-    let longest = format!("250 {}\r\n", "x".repeat(MAX_LINE - 4));
+    let longest = format!("250 {}\r\n", "x".repeat(LINE_BYTES_MAX - 4));
     assert!(all(longest.as_bytes()).is_ok());
-    let longer = format!("250 {}\r\n", "x".repeat(MAX_LINE - 3));
+    let longer = format!("250 {}\r\n", "x".repeat(LINE_BYTES_MAX - 3));
     assert_eq!(all(longer.as_bytes()), Err(ReplyError::LongLine));
     // The line is also rejected before its line break has arrived.
-    assert_eq!(all(&longer.as_bytes()[..MAX_LINE + 2]), Err(ReplyError::LongLine));
+    assert_eq!(all(&longer.as_bytes()[..LINE_BYTES_MAX + 2]), Err(ReplyError::LongLine));
 }
 
 #[test]
@@ -115,14 +117,14 @@ fn keeps_the_beginning_of_a_long_text_and_reads_all_of_it() {
     let replies = all(&long).unwrap();
     let [reply] = replies.as_slice() else { panic!("{} replies", replies.len()) };
     assert_eq!((reply.lines().next(), reply.lines().last()), (Some("first"), Some("last")));
-    assert!(reply.text().len() <= MAX_TEXT, "{}", reply.text().len());
+    assert!(reply.text().len() <= TEXT_BYTES_MAX, "{}", reply.text().len());
 }
 
 #[test]
 fn bounds_the_session() {
     let mut parser = ReplyParser::default();
     let line = [b"250 ".as_slice(), &[b'x'; 1_018], b"\r\n"].concat();
-    for _ in 0..MAX_SESSION / line.len() {
+    for _ in 0..SESSION_BYTES_MAX / line.len() {
         parser.feed(&line).unwrap();
         assert!(parser.next_reply().unwrap().is_some());
     }
@@ -147,7 +149,7 @@ fn of_a_long_reply_the_beginning_is_kept_and_its_code_is_read() {
     let reply = Reply::parse(&raw).unwrap();
     assert!(reply.text().starts_with("first\nxxx"));
     assert!(
-        (MAX_TEXT - line.len()..=MAX_TEXT).contains(&reply.text().len()),
+        (TEXT_BYTES_MAX - line.len()..=TEXT_BYTES_MAX).contains(&reply.text().len()),
         "{}",
         reply.text().len()
     );

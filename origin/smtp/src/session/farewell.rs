@@ -23,10 +23,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Session<S> {
     /// replies are read in the background before the connection is closed: closing it with unread
     /// data would send a reset, which may overtake QUIT.
     ///
-    /// `held`, the connection's permit, is dropped after the connection is closed.
-    pub fn quit(self, held: impl Send + 'static) {
+    /// `permit`, the connection's permit, is dropped after the connection is closed.
+    pub fn quit(self, permit: impl Send + 'static) {
         // Variables are dropped in reverse order.
-        let permit_guard = held;
+        let permit_guard = permit;
         let mut session = self;
         let unread = session.outstanding > 0;
         if !session.quitting {

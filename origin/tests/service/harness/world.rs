@@ -178,7 +178,7 @@ impl World {
                 "QUIT" => break,
                 "RCPT" => {
                     sleep(self.delay).await;
-                    self.told(&line).to_owned()
+                    self.reply_to(&line).to_owned()
                 }
                 _ => "250 ok".to_owned(),
             };
@@ -192,7 +192,7 @@ impl World {
         Ok(())
     }
 
-    fn told(&self, line: &str) -> &'static str {
+    fn reply_to(&self, line: &str) -> &'static str {
         let address = line.split(['<', '>']).nth(1).unwrap_or_default();
         let (local_part, domain) = address.split_once('@').unwrap_or_default();
         match self.refusals.lock().get(domain) {
