@@ -16,7 +16,7 @@ const TOOLS = process.env.RCPT_TOOLS || path.join(CACHE, "rcpt/tools");
 let installed;
 let examples = 0;
 
-/** A function for each language that runs a text in it, and resolves to what it wrote. */
+/** Returns a function for each language, which runs a program and resolves to its output. */
 export function programs() {
   const { folder, python } = (installed ??= install());
   const options = { cwd: folder, env: { ...process.env, PYTHONPATH: python } };

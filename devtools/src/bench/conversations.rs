@@ -19,7 +19,7 @@ const PROBES_EACH: usize = 3;
 /// The mail server's delay. Exchange delays some replies by five seconds.
 const DELAY: Duration = Duration::from_secs(4);
 /// The memory limit of the systemd unit.
-const MEMORY_MAX: u64 = 512 << 20;
+const MEMORY_BYTES_MAX: u64 = 512 << 20;
 
 /// Figures for one number of conversations.
 #[derive(Debug, Serialize)]
@@ -106,7 +106,7 @@ async fn measure(in_tls: bool, at_once: usize) -> Result<Point> {
     let took = start.elapsed().as_secs_f64();
     let cpu = cpu_milliseconds(process)? - before;
     let resident = rss::peak(process).context("no resident memory")?;
-    ensure!(resident < MEMORY_MAX, "{resident} bytes are resident");
+    ensure!(resident < MEMORY_BYTES_MAX, "{resident} bytes are resident");
     let sessions = server.sessions();
     ensure!(sessions.len() >= at_once, "{} sessions", sessions.len());
     let is_encrypted = |session: &Vec<String>| session.iter().any(|line| line == "STARTTLS");

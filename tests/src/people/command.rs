@@ -31,7 +31,7 @@ pub fn binary() -> Result<PathBuf> {
 pub struct Ran {
     pub code: i32,
     pub out: String,
-    pub said: String,
+    pub stderr: String,
 }
 
 impl Ran {
@@ -111,5 +111,5 @@ pub async fn ran(mut command: Command, input: &str) -> Ran {
     let _ = write.await;
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
     let code = ended.status.code().expect("no signal");
-    Ran { code, out: text(ended.stdout), said: text(ended.stderr) }
+    Ran { code, out: text(ended.stdout), stderr: text(ended.stderr) }
 }

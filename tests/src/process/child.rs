@@ -34,7 +34,7 @@ pub struct Process {
     name: String,
     leash: Child,
     /// Closing it ends the program.
-    held: Option<ChildStdin>,
+    stdin: Option<ChildStdin>,
     log: Log,
     grace: Duration,
     ended: Option<ExitStatus>,
@@ -104,7 +104,7 @@ impl Process {
             _ => format!("starting {name}: only root may, and there is no sudo"),
         })?;
         let stdin = leash.stdin.take();
-        Ok(Self { name: name.to_owned(), leash, held: stdin, log, grace, ended: None })
+        Ok(Self { name: name.to_owned(), leash, stdin, log, grace, ended: None })
     }
 
     /// Returns the program's output so far.
@@ -190,7 +190,7 @@ impl Process {
 
     /// Sends SIGTERM and returns without waiting. Follow with [`Process::wait_for_end`].
     pub fn terminate(&mut self) {
-        self.held = None;
+        self.stdin = None;
     }
 
     /// Kills the program and all it has started with SIGKILL, and waits until they have ended.

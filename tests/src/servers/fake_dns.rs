@@ -29,7 +29,7 @@ pub enum Dns {
 pub struct FakeDns {
     /// Value of the Worker's `DNS_URL`.
     pub url: String,
-    asked: Arc<Mutex<Vec<String>>>,
+    targets: Arc<Mutex<Vec<String>>>,
     task: JoinHandle<()>,
 }
 
@@ -53,12 +53,12 @@ impl FakeDns {
                 tokio::spawn(async move { converse(stream, &world.0, &world.1).await.ok() });
             }
         });
-        Self { url: format!("http://127.0.0.1:{port}/dns-query"), asked: requests, task }
+        Self { url: format!("http://127.0.0.1:{port}/dns-query"), targets: requests, task }
     }
 
     /// Returns the targets of all requests so far.
-    pub fn asked(&self) -> Vec<String> {
-        self.asked.lock().clone()
+    pub fn targets(&self) -> Vec<String> {
+        self.targets.lock().clone()
     }
 }
 
@@ -71,11 +71,11 @@ impl Drop for FakeDns {
 async fn converse(
     mut stream: TcpStream,
     rule: &(impl Fn(&str) -> Dns + Sync),
-    asked: &Mutex<Vec<String>>,
+    targets: &Mutex<Vec<String>>,
 ) -> Result<()> {
     let request = read_request(&mut stream).await?;
     let target = request.head.split(' ').nth(1).unwrap_or_default();
-    asked.lock().push(target.to_owned());
+    targets.lock().push(target.to_owned());
     let answer = match rule(target) {
         Dns::Document(document) => http(200, document),
         Dns::Status(status) => http(status, ""),

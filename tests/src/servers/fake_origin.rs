@@ -77,7 +77,7 @@ pub struct FakeOrigin {
 /// Behaviour for `GET /health`.
 #[derive(Debug, Default)]
 struct Health {
-    asked: AtomicUsize,
+    requests: AtomicUsize,
     is_hung: AtomicBool,
     /// Number of further health checks that get lost.
     lost: AtomicUsize,
@@ -124,7 +124,7 @@ impl FakeOrigin {
 
     /// Returns the number of requests for `/health`.
     pub fn health_checks(&self) -> usize {
-        self.health.asked.load(Relaxed)
+        self.health.requests.load(Relaxed)
     }
 
     /// Starts an origin whose behaviour depends on an address's first word: `held` waits for its release, `broken`
@@ -200,7 +200,7 @@ async fn converse(
 ) -> Result<()> {
     let request = read_request(&mut stream).await?;
     if request.head.starts_with("GET /health ") {
-        health.asked.fetch_add(1, Relaxed);
+        health.requests.fetch_add(1, Relaxed);
         let lost = health.lost.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
         if lost.is_ok() || health.is_hung.load(Relaxed) {
             tokio::io::copy(&mut stream, &mut tokio::io::sink()).await?;

@@ -22,7 +22,7 @@ use tokio_rustls::{
 use crate::process::runtime;
 
 /// Greatest length of a command line: RFC 5321 §4.5.3.1.4 requires 512, and twice that leaves room for the extensions.
-const MAX_LINE: u64 = 1024;
+const LINE_BYTES_MAX: u64 = 1024;
 /// Time without a command after which a session is closed.
 const IDLE: Duration = Duration::from_secs(60);
 
@@ -219,7 +219,7 @@ impl MailSession {
 /// Returns `None` if the client has left or was silent for too long.
 async fn next_line(reader: &mut BufReader<impl AsyncRead + Unpin>) -> Result<Option<String>> {
     let mut line = Vec::new();
-    let mut bounded = reader.take(MAX_LINE);
+    let mut bounded = reader.take(LINE_BYTES_MAX);
     let Ok(read) = timeout(IDLE, bounded.read_until(b'\n', &mut line)).await else {
         return Ok(None);
     };

@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use chrono::{DateTime, SecondsFormat};
 use tokio::time::sleep;
 
-const SECONDS: u64 = 24 * 60 * 60;
+const DAY_S: u64 = 24 * 60 * 60;
 /// Time reserved before midnight, longer than any test that must begin and end on the same day.
-const MARGIN: u64 = 60;
+const MARGIN_S: u64 = 60;
 
 /// Returns the Unix time in seconds.
 #[expect(
@@ -21,22 +21,22 @@ pub fn now() -> u64 {
 /// Returns the current day, counted from 1970-01-01, and waits first if it ends within a minute.
 pub async fn today() -> u64 {
     let seconds_left = seconds_to_reset();
-    if seconds_left <= MARGIN {
+    if seconds_left <= MARGIN_S {
         sleep(Duration::from_secs(seconds_left + 1)).await;
     }
-    now() / SECONDS
+    now() / DAY_S
 }
 
 /// Returns the whole seconds to the next 00:00 UTC.
 pub fn seconds_to_reset() -> u64 {
-    SECONDS - now() % SECONDS
+    DAY_S - now() % DAY_S
 }
 
 /// Formats 00:00 UTC after `day` as in responses: `2026-11-21T00:00:00Z`.
 ///
 /// # Panics If the day can't be represented.
 pub fn resets_at(day: u64) -> String {
-    let seconds = i64::try_from((day + 1) * SECONDS).expect("a near day");
+    let seconds = i64::try_from((day + 1) * DAY_S).expect("a near day");
     let time = DateTime::from_timestamp(seconds, 0).expect("a near day");
     time.to_rfc3339_opts(SecondsFormat::Secs, true)
 }

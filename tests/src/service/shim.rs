@@ -106,9 +106,10 @@ impl Edge {
     }
 
     /// The path is below `/v1`, because all other paths belong to the static assets.
-    async fn shim(&self, told: &Value) -> Value {
+    async fn shim(&self, command: &Value) -> Value {
         let client = reqwest::Client::builder().pool_max_idle_per_host(0).build();
-        let request = client.expect("a client").post(format!("{}/v1/__shim", self.url)).json(told);
+        let request =
+            client.expect("a client").post(format!("{}/v1/__shim", self.url)).json(command);
         let reply = request.send().await.expect("the shim answers");
         assert!(reply.status().is_success(), "the Worker was started without its shim");
         reply.json().await.expect("the shim answers in JSON")

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::Edge;
 
 /// Bytes read from the end of the log, more than its longest line.
-const TAIL: u64 = 64 * 1024;
+const TAIL_BYTES: u64 = 64 * 1024;
 
 /// Returns the bytes of the Worker's linear memory according to its last log line.
 ///
@@ -20,7 +20,7 @@ const TAIL: u64 = 64 * 1024;
 pub fn wasm_bytes(edge: &Edge) -> Result<u64> {
     let mut log = File::open(edge.process.log_path())?;
     let length = log.metadata()?.len();
-    log.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+    log.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES)))?;
     let mut tail = Vec::new();
     log.read_to_end(&mut tail)?;
     let tail = String::from_utf8_lossy(&tail);

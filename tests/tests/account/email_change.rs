@@ -269,8 +269,8 @@ async fn a_takeover_by_session_and_password_is_undone_with_the_password_of_befor
     let (first, token) = changed(&edge, &account).await;
     let thief = Account { email: first.clone(), ..account.clone() };
     let (second, thieves_token) = changed(&edge, &thief).await;
-    let named = json!({ "name": "thief", "rights": ["quota"], "password": PASSWORD });
-    let named = account.post("/keys", &named).await.text("api_key").to_owned();
+    let named_key = json!({ "name": "thief", "rights": ["quota"], "password": PASSWORD });
+    let named_key = account.post("/keys", &named_key).await.text("api_key").to_owned();
     let (authenticator, _) = account.enable_two_factor().await;
     let change = json!({ "current_password": PASSWORD, "new_password": THIEF });
     let reply = account.put("/auth/password", &change).await;
@@ -286,7 +286,7 @@ async fn a_takeover_by_session_and_password_is_undone_with_the_password_of_befor
         assert_eq!(sign_in(&edge, email, password).await, 401, "{email} {password}");
     }
     thief.get("/me").await.assert_error(401, "invalid_session", "the thief's session");
-    let quota = edge.anonymous().request(Method::GET, "/me/quota").header("x-api-key", &named);
+    let quota = edge.anonymous().request(Method::GET, "/me/quota").header("x-api-key", &named_key);
     send(quota).await.assert_error(401, "key_suspended", "the thief's key waits for the owner");
     for reply in [
         undo(&edge, &thieves_token, PASSWORD, &authenticator.code()).await,

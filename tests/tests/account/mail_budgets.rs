@@ -25,11 +25,11 @@ fn register(anonymous: &Anonymous, from: &str, email: &str) -> RequestBuilder {
     request.header("cf-connecting-ip", from)
 }
 
-/// Leaves `left` of the attempts in this budget of 2,000 a day, with a burst of 1,000.
-async fn leave(edge: &Edge, budget: &str, left: u64) {
+/// Leaves `remaining` of the attempts in this budget of 2,000 a day, with a burst of 1,000.
+async fn leave(edge: &Edge, budget: &str, remaining: u64) {
     let sql = "INSERT OR REPLACE INTO throttles (key, drained_at, last_attempt)
         VALUES (?, unixepoch() + (1000 - ?) * 43, '')";
-    edge.sql_in(0, sql, &[json!(budget), json!(left)]).await;
+    edge.sql_in(0, sql, &[json!(budget), json!(remaining)]).await;
 }
 
 fn titled(edge: &Edge, to: &str, subject: &str) -> usize {
@@ -182,12 +182,12 @@ async fn with_any_budget_nearly_used_up_members_and_strangers_are_answered_alike
     let anonymous = edge.anonymous();
     let mut network = 0;
     for budget in ["all-reset-mails", "all-registration-mails", "all-exempt-reset-mails"] {
-        for left in 0..3 {
+        for remaining in 0..3 {
             edge.sql_in(0, "DELETE FROM throttles", &[]).await;
             let member = edge.account().await.email;
             let mut answers = Vec::new();
             for email in [&member, &edge.new_email()] {
-                leave(&edge, budget, left).await;
+                leave(&edge, budget, remaining).await;
                 // The member's own registration mustn't count.
                 edge.sql_in(0, "DELETE FROM throttles WHERE key LIKE '%-mail:%'", &[]).await;
                 network += 1;
@@ -201,7 +201,7 @@ async fn with_any_budget_nearly_used_up_members_and_strangers_are_answered_alike
                 all.push((reply.status, String::new()));
                 answers.push(all);
             }
-            assert_eq!(answers[0], answers[1], "{budget} with {left} left");
+            assert_eq!(answers[0], answers[1], "{budget} with {remaining} left");
         }
     }
 }

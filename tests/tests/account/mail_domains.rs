@@ -63,7 +63,7 @@ async fn a_domain_that_gets_no_mail_is_told_before_anything_is_stored_or_mailed(
     }
     assert_eq!(edge.mails().await, [] as [serde_json::Value; 0]);
     assert_eq!(edge.counts().await.d1_trips, 0);
-    for target in resolver.asked() {
+    for target in resolver.targets() {
         assert!(!target.contains('@') && !target.to_lowercase().contains("ann"), "{target}");
     }
 }
@@ -96,7 +96,7 @@ async fn a_resolver_that_fails_or_is_slow_keeps_nobody_out() {
         assert_eq!((registered.status, forgotten.status), (201, 200), "{kind}");
         edge.mailbox().wait_for_nth_mail(&email, 2).await.unwrap();
     }
-    assert_eq!(resolver.asked().len(), 14, "each is asked about once");
+    assert_eq!(resolver.targets().len(), 14, "each is asked about once");
 }
 
 #[tokio::test]
@@ -109,5 +109,5 @@ async fn a_client_that_is_shielded_asks_no_resolver() {
         send(edge.anonymous().request(Method::POST, "/auth/forgot-password").json(&body)).await;
     }
     // 60 a minute, and the minute may have turned.
-    assert!((1..=120).contains(&resolver.asked().len()), "{}", resolver.asked().len());
+    assert!((1..=120).contains(&resolver.targets().len()), "{}", resolver.targets().len());
 }

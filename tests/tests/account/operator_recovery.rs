@@ -262,13 +262,13 @@ async fn an_account_that_may_have_been_taken_over_is_not_recovered() {
     edge.mailbox().wait_for_titled(&account.email, STOPPED, 1).await.unwrap();
 
     // If a thief has turned on two-factor authentication, deactivating the account keeps them from ending the recovery.
-    let taken = with_two_factor(edge).await.0;
-    service.output(&["deactivate", &taken.email]).await;
-    assert_ne!(recover(&service, &taken.email).await, "-");
-    pass_three_days(edge, &taken.email).await;
+    let stolen_account = with_two_factor(edge).await.0;
+    service.output(&["deactivate", &stolen_account.email]).await;
+    assert_ne!(recover(&service, &stolen_account.email).await, "-");
+    pass_three_days(edge, &stolen_account.email).await;
     edge.run_scheduled().await;
-    assert_eq!(service.shown(&["reactivate", &taken.email], "two_factor").await, "0");
-    let reply = taken.anonymous.login(&taken.email, PASSWORD).await;
+    assert_eq!(service.shown(&["reactivate", &stolen_account.email], "two_factor").await, "0");
+    let reply = stolen_account.anonymous.login(&stolen_account.email, PASSWORD).await;
     reply.assert_error(401, "invalid_credentials", "the password is void");
 }
 

@@ -145,11 +145,11 @@ fn view_of(reply: &Reply, email: &str) -> (u16, BTreeMap<String, String>, String
     (reply.status, headers, without_digits(&body))
 }
 
-async fn history(edge: &Edge, networks: &mut Networks, seed: u64, left: usize) {
+async fn history(edge: &Edge, networks: &mut Networks, seed: u64, steps_left: usize) {
     let mut random = StdRng::seed_from_u64(seed);
     let nobody = edge.new_email();
     let mut owned = Owned::of(&edge.account().await);
-    let mut steps = vec![Step::SignIn; SIGN_INS - left];
+    let mut steps = vec![Step::SignIn; SIGN_INS - steps_left];
     for _ in 0..STEPS {
         steps.push(STEPS_OF_ALL[random.random_range(0..STEPS_OF_ALL.len())]);
     }
@@ -161,7 +161,7 @@ async fn history(edge: &Edge, networks: &mut Networks, seed: u64, left: usize) {
         let stranger = step.of_stranger(edge, &nobody, &networks.next()).await;
         let (Some(member), Some(stranger)) = (member, stranger) else { continue };
         let (a, b) = (view_of(&member, &owned.email), view_of(&stranger, &nobody));
-        assert_eq!(a, b, "seed {seed}, {left} left, step {number} of {steps:?}");
+        assert_eq!(a, b, "seed {seed}, {steps_left} left, step {number} of {steps:?}");
         // A wait may differ by a second if the two calls were made in different seconds.
         let wait = |reply: &Reply| {
             let after = reply.headers.get("retry-after");
@@ -178,8 +178,8 @@ async fn whatever_owner_and_operator_do_strangers_see_the_same_of_both_addresses
     let mut networks = Networks(0);
     let histories = proof::count(2, 40) as u64;
     for seed in 0..histories {
-        for left in [0, 1, 2, SIGN_INS] {
-            history(&edge, &mut networks, seed * 10 + left as u64, left).await;
+        for steps_left in [0, 1, 2, SIGN_INS] {
+            history(&edge, &mut networks, seed * 10 + steps_left as u64, steps_left).await;
         }
     }
     println!("{} histories, each alike for a member and a stranger", histories * 4);

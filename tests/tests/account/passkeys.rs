@@ -314,8 +314,8 @@ async fn adding_and_signing_in_that_are_cut_off_anywhere_can_be_tried_again() {
                 let reply = account.add_credential(&what, &credential).await;
                 assert!([201, 400].contains(&reply.status), "{what}: {}", reply.body);
                 assert_eq!(anonymous.sign_in_with(&new).await.status, 200, "{what}");
-                let named = format!("passkeys WHERE name = '{what}'");
-                assert_eq!(edge.count(&named).await, 1, "{what}");
+                let rows_named = format!("passkeys WHERE name = '{what}'");
+                assert_eq!(edge.count(&rows_named).await, 1, "{what}");
             }
         }
     }

@@ -25,7 +25,7 @@ const BETWEEN: usize = 15;
 
 /// A request of the load: its time, its key, and the response.
 struct Shot {
-    sent: Instant,
+    sent_at: Instant,
     key: String,
     status: u16,
 }
@@ -59,7 +59,7 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
                     let sent_at = Instant::now();
                     let status = send_again(request).await.status;
                     drop(permit);
-                    Shot { sent: sent_at, key: used, status }
+                    Shot { sent_at, key: used, status }
                 }));
                 old = current;
             }
@@ -90,7 +90,7 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
     let shots = load.await.unwrap();
     let late: Vec<_> = shots
         .iter()
-        .filter(|shot| replaced.iter().any(|(key, at)| *key == shot.key && shot.sent > *at))
+        .filter(|shot| replaced.iter().any(|(key, at)| *key == shot.key && shot.sent_at > *at))
         .collect();
     let accepted = late.iter().filter(|shot| shot.status != 401).count();
     let good = shots.iter().filter(|shot| shot.status == 200).count();

@@ -250,8 +250,12 @@ async fn a_changed_address_can_be_undone_after_both_secrets_were_replaced() {
         edge.mailbox().wait_for_titled(old, title, nth).await.unwrap();
         edge.sql("DELETE FROM throttles", &[]).await;
     }
-    let kept = "SELECT old_totp_secret LIKE 'old.%' AS is_old FROM email_changes";
-    assert_eq!(edge.sql(kept, &[]).await, [json!({ "is_old": 1 })], "`admin secrets` lists it");
+    let old_secret_query = "SELECT old_totp_secret LIKE 'old.%' AS is_old FROM email_changes";
+    assert_eq!(
+        edge.sql(old_secret_query, &[]).await,
+        [json!({ "is_old": 1 })],
+        "`admin secrets` lists it"
+    );
     edge.set(&new, "totp_last_step = 0").await;
     let code = authenticator.code();
     let password = "copper-meadow-58-lattice";

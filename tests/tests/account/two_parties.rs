@@ -292,12 +292,14 @@ impl<'a> Story<'a> {
             let body = json!({ "token": token, "password": PASSWORD, "new_password": OWNERS, "totp_code": code });
             return self.anonymous.request(Method::POST, "/auth/undo-change-email").json(&body);
         }
-        let asked = self.titled("Set a new password");
+        let reset_mails = self.titled("Set a new password");
         self.edge.sql("DELETE FROM throttles", &[]).await;
         assert_eq!(self.anonymous.forgot_password(&self.email).await.status, 200);
         let mailbox = self.edge.mailbox();
-        let mail =
-            mailbox.wait_for_titled(&self.email, "Set a new password", asked + 1).await.unwrap();
+        let mail = mailbox
+            .wait_for_titled(&self.email, "Set a new password", reset_mails + 1)
+            .await
+            .unwrap();
         self.edge.wait_for_reset_mails().await;
         let body = json!({ "token": mail.token(), "password": OWNERS, "totp_code": code });
         self.anonymous.request(Method::POST, "/auth/reset-password").json(&body)
@@ -324,9 +326,10 @@ impl<'a> Story<'a> {
         // Alternates which party is first.
         let first = random.random_range(0..requests.len());
         requests.rotate_left(first);
-        let sent = requests.into_iter().map(|(step, request)| (step, tokio::spawn(send(request))));
+        let sent_requests =
+            requests.into_iter().map(|(step, request)| (step, tokio::spawn(send(request))));
         let mut has_recovered = false;
-        for (step, reply) in Vec::from_iter(sent) {
+        for (step, reply) in Vec::from_iter(sent_requests) {
             let reply = reply.await.unwrap();
             match step {
                 Some(step) => self.note(step, &reply),

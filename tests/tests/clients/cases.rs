@@ -217,7 +217,7 @@ async fn the_command_passes_the_table() {
             assert!(contains(&body, expected), "{}: {body}", case.it);
         }
         let body = lines.into_iter().next().unwrap_or_else(nothing);
-        let error_text = format!("{}{}", body["error"], ran.said);
+        let error_text = format!("{}{}", body["error"], ran.stderr);
         assert!(error_text.contains(&case.message), "{}: {error_text}", case.it);
     }
 }
@@ -243,9 +243,9 @@ async fn passes(client: &str, mut driver: Command) {
     });
     driver.current_dir(folder::repository().join("tests/tests/clients"));
     let ran = ran(driver, &lines.collect::<String>()).await;
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
     let answers = ran.lines();
-    assert_eq!(answers.len(), cases.len(), "{}", ran.said);
+    assert_eq!(answers.len(), cases.len(), "{}", ran.stderr);
     for (case, answer) in cases.iter().zip(&answers) {
         let text = |name: &str| answer[name].as_str();
         let status = answer["status"].as_u64().unwrap_or_default();

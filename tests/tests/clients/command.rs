@@ -37,7 +37,7 @@ async fn signing_in_asks_for_a_code_keeps_the_key_and_ends_the_session() {
     let wrong = format!("{}\nnot-the-password\n", account.email);
     let ran = CommandLine::new(&edge.url).run(&["sign-in"], &wrong).await;
     assert_eq!(ran.code, 4, "{ran:?}");
-    assert!(ran.said.contains("password is wrong"), "{ran:?}");
+    assert!(ran.stderr.contains("password is wrong"), "{ran:?}");
 }
 
 #[tokio::test]
@@ -48,7 +48,7 @@ async fn a_list_is_answered_in_its_order_and_each_address_counted_once() {
     let kinds = ["accepts", "rejects", "blocked", "full"];
     let list: Vec<_> = (0..80).map(|n| format!("{}+list{n}@sandbox.test", kinds[n % 4])).collect();
     let ran = command.run(&["check", "-", "--no-details"], &list.join("\r\n")).await;
-    assert_eq!(ran.code, 1, "one is undeliverable: {}", ran.said);
+    assert_eq!(ran.code, 1, "one is undeliverable: {}", ran.stderr);
     let lines = ran.lines();
     let emails: Vec<_> = lines.iter().map(|line| line["email"].as_str().unwrap()).collect();
     assert_eq!(emails, list);
@@ -75,8 +75,8 @@ async fn the_allowance_ends_a_list_and_what_was_answered_is_there() {
     let ran = command.run(&["check", "-", "--no-details"], &list.join("\n")).await;
     assert_eq!(ran.code, 5, "{ran:?}");
     let lines = ran.lines();
-    assert_eq!(lines.len(), 10, "ten were left: {}", ran.said);
-    assert!(ran.said.contains("10 addresses have been answered"), "{}", ran.said);
+    assert_eq!(lines.len(), 10, "ten were left: {}", ran.stderr);
+    assert!(ran.stderr.contains("10 addresses have been answered"), "{}", ran.stderr);
     let emails: BTreeSet<_> = lines.iter().map(|line| line["email"].to_string()).collect();
     assert_eq!(emails.len(), 10);
 }
@@ -90,12 +90,12 @@ async fn an_origin_that_is_away_is_waited_for_and_nothing_is_counted_meanwhile()
     let check = ["check", "accepts@sandbox.test"];
     let ran = command.run(&[&check[..], &["--patience", "1"]].concat(), "").await;
     assert_eq!(ran.code, 7, "{ran:?}");
-    assert!(ran.said.contains("Nothing was counted"), "{}", ran.said);
+    assert!(ran.stderr.contains("Nothing was counted"), "{}", ran.stderr);
     assert_eq!(account.email_checks().await.used_today, 0);
 
     let check = command.run(&check, "");
     let (ran, restarted) = tokio::join!(check, stack.origin.restart());
     restarted.unwrap();
-    assert_eq!((ran.code, &ran.lines()[0]["status"]), (0, &Value::Bool(true)), "{}", ran.said);
+    assert_eq!((ran.code, &ran.lines()[0]["status"]), (0, &Value::Bool(true)), "{}", ran.stderr);
     assert_eq!(account.email_checks().await.used_today, 1);
 }

@@ -21,7 +21,7 @@ fn at(url: &str, example: &str) -> String {
 async fn runs(mut program: Command, file: &Path, account: &Account) -> String {
     program.arg(file).env("RCPT_API_KEY", &account.api_key).current_dir(file.parent().unwrap());
     let ran = ran(program, "").await;
-    assert_eq!(ran.code, 0, "{}: {}{}", file.display(), ran.out, ran.said);
+    assert_eq!(ran.code, 0, "{}: {}{}", file.display(), ran.out, ran.stderr);
     ran.out
 }
 

@@ -14,7 +14,7 @@ async fn run(url: &str, key: &str, emails: &str) -> Vec<Value> {
     node.arg(repository.join("examples")).arg(empty);
     node.env("RCPT_URL", url).env("RCPT_API_KEY", key);
     let ran = ran(node, emails).await;
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
     ran.lines()
 }
 

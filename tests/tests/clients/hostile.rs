@@ -154,8 +154,8 @@ async fn passes(mut driver: Command) {
     driver
         .arg(services().to_string())
         .current_dir(folder::repository().join("tests/tests/clients"));
-    let Ran { code, said, .. } = ran(driver, "").await;
-    assert_eq!(code, 0, "{said}");
+    let Ran { code, stderr, .. } = ran(driver, "").await;
+    assert_eq!(code, 0, "{stderr}");
 }
 
 #[tokio::test]
@@ -187,7 +187,7 @@ async fn the_command_keeps_its_time_and_never_tells_of_its_own_repetition() {
         let seconds = start.elapsed().as_secs_f64();
         assert_eq!(ran.code, code, "{name}: {ran:?}");
         assert!(seconds < 6.0, "{name}: {seconds} s");
-        assert!(!ran.said.contains("Idempotency"), "{name}: {ran:?}");
+        assert!(!ran.stderr.contains("Idempotency"), "{name}: {ran:?}");
     }
     let command = |name: &str| CommandLine::new(services[name].as_str().unwrap()).with_key("key");
     let ran = command("quota").run(&["quota", "--json"], "").await;
@@ -197,5 +197,5 @@ async fn the_command_keeps_its_time_and_never_tells_of_its_own_repetition() {
         (&json!(200), &json!(1))
     );
     let ran = command("busy").run(&["--timeout", "0.1", "quota"], "").await;
-    assert!(ran.said.contains("quote the request request-1"), "{ran:?}");
+    assert!(ran.stderr.contains("quote the request request-1"), "{ran:?}");
 }

@@ -49,11 +49,11 @@ async fn every_client_works_with_a_named_key_and_ends_it() {
 
     let command = CommandLine::new(&edge.url);
     let sign_in = command.run(&["sign-in", "--key"], &keys[0]).await;
-    assert!(sign_in.code == 0 && sign_in.said.contains("a named key"), "{sign_in:?}");
+    assert!(sign_in.code == 0 && sign_in.stderr.contains("a named key"), "{sign_in:?}");
     let check = command.run(&["check", "accepts@sandbox.test"], "").await;
     assert_eq!(check.lines()[0]["status"], json!(true), "{check:?}");
     let ended = command.run(&["sign-out", "--end-key"], "").await;
-    assert!(ended.code == 0 && ended.said.contains("The API key has ended"), "{ended:?}");
+    assert!(ended.code == 0 && ended.stderr.contains("The API key has ended"), "{ended:?}");
     assert_eq!(alive().await, 3, "by the command");
 
     let url = edge.url.clone();

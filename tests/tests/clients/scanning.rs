@@ -62,7 +62,7 @@ async fn a_list_that_is_killed_in_the_middle_goes_on_and_is_whole() {
     );
 
     let ran = command.run(&["scan", "customers.csv"], "").await;
-    assert_eq!(ran.code, 0, "{}", ran.said);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert!(!journal.exists());
     let written = fs::read_to_string(command.home().join("customers.verdicts.csv")).unwrap();
     let mut lines = written.lines().skip(1);
@@ -82,7 +82,7 @@ async fn a_list_that_is_killed_in_the_middle_goes_on_and_is_whole() {
     let listed = command.run(&["scans"], "").await;
     let id = listed.lines()[0]["id"].as_str().unwrap().to_owned();
     let results = command.run(&["results", &id], "").await;
-    assert_eq!(results.lines().len(), count / 8 * 5, "each address once: {}", results.said);
+    assert_eq!(results.lines().len(), count / 8 * 5, "each address once: {}", results.stderr);
 }
 
 #[tokio::test]
@@ -97,7 +97,7 @@ async fn a_piped_list_is_scanned_told_to_a_receiver_and_deleted() {
                     nobody at all,invalid_format,undeliverable,high,malformed\r\n\
                     rejects+piped@sandbox.test,false,undeliverable,high,no_such_mailbox\r\n";
     assert_eq!(ran.out, expected);
-    assert!(ran.said.contains("1 deliverable, 1 undeliverable."), "{ran:?}");
+    assert!(ran.stderr.contains("1 deliverable, 1 undeliverable."), "{ran:?}");
 
     let receiver = hostile::receiver();
     let mut listen = command.command(&["listen", "--replay", "--forward-to", &receiver]);

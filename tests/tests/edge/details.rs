@@ -110,7 +110,7 @@ async fn check(account: &Account, email: &str, details: &Value) -> Reply {
 }
 
 /// The expected `details` besides the status: members that differ from [`silence`].
-type Told = Value;
+type ExpectedDetails = Value;
 
 /// Returns the members without evidence.
 fn silence() -> Value {
@@ -160,7 +160,7 @@ fn domain_and_mailbox(email: &str, reason: &Value, verdict: &Value) -> (Value, V
 }
 
 /// A reply to RCPT, without TLS, of a server found by a route.
-fn replied(reason: &str, code: u16, enhanced: &str, text: &str) -> Told {
+fn replied(reason: &str, code: u16, enhanced: &str, text: &str) -> ExpectedDetails {
     json!({
         "reason": reason, "stage": "rcpt", "mx_host": "127.0.0.1", "smtp_code": code,
         "enhanced_code": enhanced, "smtp_text": text, "tls": false
@@ -168,33 +168,38 @@ fn replied(reason: &str, code: u16, enhanced: &str, text: &str) -> Told {
 }
 
 /// A reply to RCPT about a recipient, which also shows if the server accepts every name.
-fn spoken(reason: &str, code: u16, enhanced: &str, text: &str, catch_all: &str) -> Told {
+fn spoken(reason: &str, code: u16, enhanced: &str, text: &str, catch_all: &str) -> ExpectedDetails {
     with(replied(reason, code, enhanced, text), "catch_all", json!(catch_all))
 }
 
 /// The case without a reply.
-fn unanswered(reason: &str, stage: &str, mx_host: Option<&str>, tls: Option<bool>) -> Told {
+fn unanswered(
+    reason: &str,
+    stage: &str,
+    mx_host: Option<&str>,
+    tls: Option<bool>,
+) -> ExpectedDetails {
     json!({ "reason": reason, "stage": stage, "mx_host": mx_host, "tls": tls })
 }
 
-fn with(mut told: Told, member: &str, value: Value) -> Told {
-    told[member] = value;
-    told
+fn with(mut expected_details: ExpectedDetails, member: &str, value: Value) -> ExpectedDetails {
+    expected_details[member] = value;
+    expected_details
 }
 
 /// A refusal without an enhanced code.
-fn unenhanced(reason: &str, code: u16, text: &str) -> Told {
+fn unenhanced(reason: &str, code: u16, text: &str) -> ExpectedDetails {
     with(replied(reason, code, "", text), "enhanced_code", Value::Null)
 }
 
-fn at_yahoo() -> Told {
+fn at_yahoo() -> ExpectedDetails {
     let evidence = replied("accepted_by_operator_policy", 250, "2.1.5", "Ok");
     with(with(evidence, "mx_host", json!("mta5.am0.yahoodns.net")), "operator", json!("yahoo"))
 }
 
 /// Returns address, status and expected details of each case.
 #[rustfmt::skip]
-fn cases() -> Vec<(&'static str, Value, Told)> {
+fn cases() -> Vec<(&'static str, Value, ExpectedDetails)> {
     let (yes, no, local) = (json!(true), json!(false), Some("127.0.0.1"));
     let (blocked, error) = (json!("blocked_by_provider"), json!("smtp_connect_error"));
     let fatal = json!("fatal_exception");
@@ -239,14 +244,16 @@ async fn every_reason_is_seen_with_its_status_and_its_evidence() {
     today().await;
     let mut reasons = BTreeSet::new();
     let mut counted = 0;
-    for (email, status, told) in cases() {
+    for (email, status, expected_details) in cases() {
         let mut details = silence();
-        [details["confidence"], details["verdict"]] = assessed(&status, &told["reason"]);
-        for (member, value) in told.as_object().expect("members") {
+        [details["confidence"], details["verdict"]] =
+            assessed(&status, &expected_details["reason"]);
+        for (member, value) in expected_details.as_object().expect("members") {
             details[member] = value.clone();
         }
         let mut reply = check(&account, email, &json!(true)).await;
-        let (domain, mailbox) = domain_and_mailbox(email, &told["reason"], &details["verdict"]);
+        let (domain, mailbox) =
+            domain_and_mailbox(email, &expected_details["reason"], &details["verdict"]);
         let domain_facts = reply.body["details"]["domain"].take();
         assert_eq!(
             [&domain_facts["name"], &domain_facts["accepts_mail"]],
@@ -265,14 +272,14 @@ async fn every_reason_is_seen_with_its_status_and_its_evidence() {
         let milliseconds = take("duration_ms").expect("a duration");
         assert!(milliseconds <= 10_500, "{email}: {milliseconds} ms");
         details["duration_ms"] = Value::Null;
-        if told["reason"] == "our_limit" {
+        if expected_details["reason"] == "our_limit" {
             let seconds = take("retry_after").expect("a pause");
             assert!((1..=15).contains(&seconds), "{email}: {seconds} s");
         }
         let expected =
             json!({ "email": email, "status": status, "cached": false, "details": details });
         assert_eq!(reply.parts(), (200, &expected));
-        reasons.insert(told["reason"].clone().to_string());
+        reasons.insert(expected_details["reason"].clone().to_string());
         counted += i64::from(status != "fatal_exception");
     }
     let all = Reason::ALL.map(|reason| format!("{:?}", reason.as_str()));

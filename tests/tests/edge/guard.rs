@@ -163,8 +163,8 @@ async fn decisions_follow_the_policy_and_refusals_are_counted_without_addresses(
         ("http_502@sandbox.test", "allow", "upstream"),
     ] {
         let reply = decide(&ann, email).await;
-        let found = (reply.status, &reply.body["decision"], &reply.body["reason"]);
-        assert_eq!(found, (200, &json!(decision), &json!(reason)), "{email}: {}", reply.body);
+        let actual = (reply.status, &reply.body["decision"], &reply.body["reason"]);
+        assert_eq!(actual, (200, &json!(decision), &json!(reason)), "{email}: {}", reply.body);
         assert_eq!(reply.body["message"].is_string(), decision == "refuse", "{email}");
     }
     let misspelt = decide(&ann, "accepts@snadbox.test").await;

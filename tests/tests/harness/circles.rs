@@ -16,7 +16,7 @@ fn first_name(text: &str) -> String {
 }
 
 /// Returns all Rust files except tests, without comments.
-fn files(folder: &Path, place: &Place, found: &mut BTreeMap<Place, String>) {
+fn files(folder: &Path, place: &Place, paths: &mut BTreeMap<Place, String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         // Tests may use files above the tested one.
@@ -25,12 +25,12 @@ fn files(folder: &Path, place: &Place, found: &mut BTreeMap<Place, String>) {
         }
         let own = [place.as_slice(), &[path.file_stem().unwrap().to_str().unwrap().to_owned()]];
         if path.is_dir() {
-            files(&path, &own.concat(), found);
+            files(&path, &own.concat(), paths);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let source = fs::read_to_string(&path).unwrap();
             let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
             let code = source.lines().map(|line| line.split("//").next().unwrap());
-            found.insert(own.concat(), code.collect::<Vec<_>>().join("\n"));
+            paths.insert(own.concat(), code.collect::<Vec<_>>().join("\n"));
         }
     }
 }
@@ -56,12 +56,12 @@ fn paths(source: &str, own: &Place) -> Vec<Place> {
 }
 
 /// Expands one tree of a `use`, and returns the rest of the text.
-fn expand<'a>(text: &'a str, base: &Place, found: &mut Vec<Place>) -> &'a str {
+fn expand<'a>(text: &'a str, base: &Place, paths: &mut Vec<Place>) -> &'a str {
     let (mut rest, mut path) = (text, base.clone());
     loop {
         if let Some(mut list) = rest.strip_prefix('{') {
             loop {
-                list = expand(list.trim_start(), &path, found);
+                list = expand(list.trim_start(), &path, paths);
                 list = list.trim_start_matches(|c| !matches!(c, ',' | '}'));
                 match list.strip_prefix(',').map(str::trim_start) {
                     Some(next) if !next.starts_with('}') => list = next,
@@ -76,7 +76,7 @@ fn expand<'a>(text: &'a str, base: &Place, found: &mut Vec<Place>) -> &'a str {
         match rest.strip_prefix("::") {
             Some(next) => rest = next,
             None => {
-                found.push(path);
+                paths.push(path);
                 return rest;
             }
         }

@@ -20,16 +20,16 @@ fn defined(line: &str) -> Option<&str> {
     (!is_associated).then_some(&name[..end])
 }
 
-fn collect(folder: &Path, found: &mut BTreeMap<String, Vec<String>>) {
+fn collect(folder: &Path, definitions: &mut BTreeMap<String, Vec<String>>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() && path.file_name().is_some_and(|name| name != "bin") {
-            collect(&path, found);
+            collect(&path, definitions);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let source = fs::read_to_string(&path).unwrap();
             let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
             for name in source.lines().filter_map(defined) {
-                found.entry(name.to_owned()).or_default().push(path.display().to_string());
+                definitions.entry(name.to_owned()).or_default().push(path.display().to_string());
             }
         }
     }

@@ -22,8 +22,8 @@ fn headers_of(reply: &Reply) -> (String, String) {
 
 async fn checked(account: &Account, address: &str) -> (u16, String, String) {
     let reply = account.check(address).await;
-    let (policy, left) = headers_of(&reply);
-    (reply.status, policy, left)
+    let (policy, remaining) = headers_of(&reply);
+    (reply.status, policy, remaining)
 }
 
 #[tokio::test]
@@ -31,8 +31,9 @@ async fn what_is_left_is_told_with_each_check_and_with_the_quota() {
     let world = world().await;
     let account = world.edge.account().await;
     let day = today().await;
-    let expect = |status, policy: &str, left: &str| (status, policy.to_owned(), left.to_owned());
-    let daily = |left: u32| expect(200, POLICY, &format!("\"daily\";r={left}"));
+    let expect =
+        |status, policy: &str, remaining: &str| (status, policy.to_owned(), remaining.to_owned());
+    let daily = |remaining: u32| expect(200, POLICY, &format!("\"daily\";r={remaining}"));
     let address = "ok-told@rate.example";
     assert_eq!(checked(&account, address).await, daily(99), "fresh");
     assert_eq!(checked(&account, address).await, daily(98), "cached");
@@ -46,9 +47,9 @@ async fn what_is_left_is_told_with_each_check_and_with_the_quota() {
     world.origin.release("held-told@rate.example", rcpt_tests::Conduct::Answer(500, "{}"));
     let failed = held_check.await.unwrap();
     assert_eq!((failed.status, failed.header("ratelimit")), (502, ""), "it was given back");
-    let (policy, left) = headers_of(&account.quota().await);
+    let (policy, remaining) = headers_of(&account.quota().await);
     assert_eq!(policy, format!("{POLICY}, \"scans\";q=1;w=86400"));
-    assert_eq!(left, "\"daily\";r=95, \"scans\";r=1");
+    assert_eq!(remaining, "\"daily\";r=95, \"scans\";r=1");
 
     world.edge.set(&account.email, &format!("day = {day}, daily_charged = 100")).await;
     let welcome = expect(200, POLICY, "\"welcome\";r=49");

@@ -50,7 +50,7 @@ async fn an_origin_that_is_killed_and_messages_that_come_twice_change_nothing() 
         let enough = (list.len() / 8 * (n + 1)).min(list.len() / 2) as u64;
         wait_for(&ann, &id, |scan| scan["answered"].as_u64() >= Some(enough)).await;
         stack.origin.restart().await.unwrap();
-        // All of them again, while the first deliveries are being worked on.
+        // Delivers messages a second time, while the first deliveries are being processed.
         stack.edge.deliver(&messages[..messages.len().min(6)]).await;
     }
     let scan = ended(&ann, &id).await;

@@ -1,4 +1,4 @@
-//! Scans end to end: input, answers by position, cost, and remains.
+//! Scans end to end: input, answers by position, cost, and the data that is left afterwards.
 
 mod allowance;
 mod ending;

@@ -80,10 +80,11 @@ impl Player<'_> {
             [(ledger.day, ledger.daily_charged), (ledger.previous_day, ledger.previous_charged)]
         {
             if day >= day_of(0) {
-                self.seen.insert(day - self.first_day, charged);
+                self.highest_charges.insert(day - self.first_day, charged);
             }
         }
-        let charged = self.seen.values().sum::<u64>() + self.granted - ledger.welcome_left;
+        let charged =
+            self.highest_charges.values().sum::<u64>() + self.granted - ledger.welcome_left;
         let counted = self.counted;
         ensure!(charged == counted, "(3, 5) {charged} charged for {counted}: {ledger:?}");
         for (day, charged) in

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{
-    run::{Held, KeyedRequest, MOST_HELD, Player, Waiting, answer},
+    run::{CheckInFlight, KeyedRequest, MOST_HELD, Player, Waiting, answer},
     step::End,
     world::POPULAR,
 };
@@ -44,7 +44,7 @@ impl Player<'_> {
 
     /// A list with one address that stays in progress until a later step.
     pub async fn begin_list(&mut self, units: u8, is_pending: bool) -> Result<()> {
-        if self.held.len() == MOST_HELD {
+        if self.checks_in_flight.len() == MOST_HELD {
             self.finish(0, End::Verdict).await?;
         }
         let mut emails: Vec<_> = (1..units).map(|_| self.address("ok")).collect();
@@ -68,7 +68,14 @@ impl Player<'_> {
             self.world.origin.wait_for_probe(&address).await;
             let (lease, since) = (self.new_lease().await?, Instant::now());
             let client = Waiting::Under(keyed);
-            self.held.push_back(Held { number, address, units, lease, since, client });
+            self.checks_in_flight.push_back(CheckInFlight {
+                number,
+                address,
+                units,
+                lease,
+                since,
+                client,
+            });
             return Ok(());
         }
         let mut list = tokio::spawn(async move { answer(request).await });
@@ -78,7 +85,14 @@ impl Player<'_> {
         }
         let (lease, since) = (self.new_lease().await?, Instant::now());
         let client = Waiting::ForItsAnswer(list);
-        self.held.push_back(Held { number, address, units, lease, since, client });
+        self.checks_in_flight.push_back(CheckInFlight {
+            number,
+            address,
+            units,
+            lease,
+            since,
+            client,
+        });
         Ok(())
     }
 

@@ -23,7 +23,7 @@ pub(super) const MOST_HELD: usize = 4;
 /// itself waits three times as long.
 const LONGEST_HELD: Duration = Duration::from_secs(20);
 /// Name prefix of the leases of dead Workers.
-const LOST: &str = "lost-";
+const LOST_PREFIX: &str = "lost-";
 
 /// The account of one history.
 pub struct Player<'a> {
@@ -37,9 +37,9 @@ pub struct Player<'a> {
     pub counted: u64,
     pub granted: u64,
     /// Highest charge of each day reported by the database.
-    pub seen: BTreeMap<i64, u64>,
+    pub highest_charges: BTreeMap<i64, u64>,
     /// Checks in flight, oldest first.
-    pub(super) held: VecDeque<Held>,
+    pub(super) checks_in_flight: VecDeque<CheckInFlight>,
     /// Number of checks so far.
     pub(super) checks: u64,
     /// True if these credentials were rejected, which the Worker remembers for ten seconds.
@@ -53,7 +53,7 @@ pub struct Player<'a> {
 pub type Answer = Result<(u16, Value)>;
 
 /// A check or a list in flight.
-pub(super) struct Held {
+pub(super) struct CheckInFlight {
     pub number: u64,
     pub address: String,
     /// Number of its addresses.
@@ -93,8 +93,8 @@ impl<'a> Player<'a> {
             first_day,
             counted: 0,
             granted: 2,
-            seen: BTreeMap::new(),
-            held: VecDeque::new(),
+            highest_charges: BTreeMap::new(),
+            checks_in_flight: VecDeque::new(),
             checks: 0,
             refused: false,
             named_key: None,
@@ -104,7 +104,11 @@ impl<'a> Player<'a> {
 
     /// Executes one step and checks its response.
     pub async fn take(&mut self, step: Step) -> Result<()> {
-        while self.held.front().is_some_and(|held| held.since.elapsed() > LONGEST_HELD) {
+        while self
+            .checks_in_flight
+            .front()
+            .is_some_and(|checks_in_flight| checks_in_flight.since.elapsed() > LONGEST_HELD)
+        {
             self.finish(0, End::Verdict).await?;
         }
         match step {
@@ -220,7 +224,7 @@ impl<'a> Player<'a> {
     }
 
     async fn begin(&mut self) -> Result<()> {
-        if self.held.len() == MOST_HELD {
+        if self.checks_in_flight.len() == MOST_HELD {
             self.finish(0, End::Verdict).await?;
         }
         let address = self.address("held");
@@ -240,12 +244,19 @@ impl<'a> Player<'a> {
         let since = Instant::now();
         let number = self.checks;
         let client = Waiting::ForItsAnswer(check);
-        self.held.push_back(Held { number, address, units: 1, lease, since, client });
+        self.checks_in_flight.push_back(CheckInFlight {
+            number,
+            address,
+            units: 1,
+            lease,
+            since,
+            client,
+        });
         Ok(())
     }
 
     async fn begin_pending(&mut self) -> Result<()> {
-        if self.held.len() == MOST_HELD {
+        if self.checks_in_flight.len() == MOST_HELD {
             self.finish(0, End::Verdict).await?;
         }
         let address = self.address("held");
@@ -263,7 +274,14 @@ impl<'a> Player<'a> {
         self.world.origin.wait_for_probe(&address).await;
         let lease = self.new_lease().await?;
         let (number, since, client) = (self.checks, Instant::now(), Waiting::Under(request));
-        self.held.push_back(Held { number, address, units: 1, lease, since, client });
+        self.checks_in_flight.push_back(CheckInFlight {
+            number,
+            address,
+            units: 1,
+            lease,
+            since,
+            client,
+        });
         Ok(())
     }
 
@@ -310,15 +328,17 @@ impl<'a> Player<'a> {
         let sql = "SELECT id FROM leases WHERE account_id = ?";
         let rows = self.world.edge.sql_of(&self.id, sql, &[self.id_value()]).await;
         let mut ids = rows.iter().filter_map(|row| row["id"].as_str());
-        let is_known = |id: &str| self.held.iter().any(|held| held.lease == id);
-        let new = ids.find(|id| !id.starts_with(LOST) && !is_known(id));
+        let is_known = |id: &str| {
+            self.checks_in_flight.iter().any(|checks_in_flight| checks_in_flight.lease == id)
+        };
+        let new = ids.find(|id| !id.starts_with(LOST_PREFIX) && !is_known(id));
         new.map(str::to_owned).with_context(|| format!("no new lease: {rows:?}"))
     }
 
     pub(super) async fn finish(&mut self, which: u8, end: End) -> Result<()> {
-        let index = usize::from(which) % self.held.len().max(1);
-        let Some(held) = self.held.remove(index) else { return Ok(()) };
-        let Held { number, address, units, lease, client, .. } = held;
+        let index = usize::from(which) % self.checks_in_flight.len().max(1);
+        let Some(checks_in_flight) = self.checks_in_flight.remove(index) else { return Ok(()) };
+        let CheckInFlight { number, address, units, lease, client, .. } = checks_in_flight;
         let conduct = match end {
             End::Verdict => Conduct::Verdict(Status::Accepted),
             End::Failure => Conduct::Answer(500, "{}"),
@@ -330,7 +350,7 @@ impl<'a> Player<'a> {
                 // The Worker in this test isn't stopped, and would end its lease as soon as its
                 // time has passed.
                 let lost = "UPDATE leases SET id = ? || id WHERE account_id = ? AND id = ?";
-                let params = [LOST.into(), self.id_value(), lease.into()];
+                let params = [LOST_PREFIX.into(), self.id_value(), lease.into()];
                 self.world.edge.sql_of(&self.id, lost, &params).await;
                 return Ok(());
             }
