@@ -171,7 +171,7 @@ async function startScan(stack, { apiKey }) {
   return scan.id;
 }
 
-/** A month as an account has it that is used on working days. */
+/** Adds a month of an account that is used on working days. */
 async function useForAMonth(stack, { email }) {
   const today = Math.floor(Date.now() / 86_400_000);
   for (let ago = 29; ago > 0; ago -= 1) {

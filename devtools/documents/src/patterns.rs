@@ -46,4 +46,6 @@ patterns! {
     COMMENT = r"^\s*(?://[/!]?|\*|/\*\*?|#)\s+(.*)";
     DOC_COMMENT = r"^\s*//[/!] (\S+)";
     PARTICIPLE = r"(?-u:\b)(?:fn|let|let mut|struct|enum|mod|const|static) (?:mut )?(?:told|asked|kept|found|said|named|held|taken|left|seen|known|sent|meant)(?-u:\b)";
+    /// A field, a parameter or a member of a literal.
+    FIELD_PARTICIPLE = r"(?:^\s*|[(,{]\s*|(?-u:\b)pub(?:\([a-z]+\))? |(?-u:\b)mut )(?:told|asked|kept|found|said|named|held|taken|left|seen|known|sent|meant): [&A-Z(a-z'\[]";
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, fmt, path::Path};
 
-use crate::patterns::{COMMENT, DOC_COMMENT, PARTICIPLE, PHRASE};
+use crate::patterns::{COMMENT, DOC_COMMENT, FIELD_PARTICIPLE, PARTICIPLE, PHRASE};
 
 /// First words of a doc comment that are counted.
 const OPENINGS: [&str; 6] = ["What", "Whose", "Who", "Whether", "How", "One"];
@@ -51,6 +51,7 @@ pub struct Figures {
     comments: u32,
     openings: HashMap<String, u32>,
     participles: usize,
+    field_participles: usize,
     lines: usize,
 }
 
@@ -65,6 +66,7 @@ impl Figures {
         for line in text.lines().filter(code) {
             self.lines += 1;
             self.participles += PARTICIPLE.find_iter(line).count();
+            self.field_participles += FIELD_PARTICIPLE.find_iter(line).count();
         }
     }
 }
@@ -78,6 +80,7 @@ impl fmt::Display for Figures {
             write!(f, "{word} {share:.1} %, ")?;
         }
         let per_thousand = 1000.0 * self.participles as f64 / self.lines.max(1) as f64;
-        write!(f, "and {per_thousand:.1} of 1,000 lines of code name something by a participle")
+        write!(f, "and {per_thousand:.1} of 1,000 lines of code name something by a participle; ")?;
+        write!(f, "{} fields and parameters", self.field_participles)
     }
 }

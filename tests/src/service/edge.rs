@@ -284,7 +284,7 @@ impl Edge {
         }
     }
 
-    /// Returns the secrets with which it was started, by the name of their var.
+    /// Returns the secrets that the Worker was started with, by variable name.
     ///
     /// # Panics
     /// If there is no ring of this name.
