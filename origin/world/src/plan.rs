@@ -9,6 +9,9 @@ use crate::clock::{DAY, HOUR};
 /// Longer than the pool remembers parties that were slow or refused: an hour at most.
 const QUIET: Duration = Duration::from_secs(2 * 3_600);
 
+/// Usual time from one list to the next.
+pub const LISTS_APART: Duration = Duration::from_secs(300);
+
 /// The plan of a run.
 #[derive(Clone)]
 pub struct Plan {
@@ -40,8 +43,11 @@ pub struct Population {
     /// List owners, and addresses of each one's list a day.
     pub lists: usize,
     pub addresses_per_list: usize,
-    /// Time of day at which the first list comes; each further one five minutes later.
+    /// Time of day at which the first list comes, and from each list to the next.
     pub lists_at: Duration,
+    pub lists_apart: Duration,
+    /// The owner whose list comes, if the others' don't.
+    pub only_list: Option<usize>,
     /// Percent of the addresses of a list that are dead: the first owner has the least, the last the most.
     pub dead_percent: (usize, usize),
     /// Whether an account has a dictionary.
@@ -122,6 +128,8 @@ impl Population {
         lists: 4,
         addresses_per_list: 2_500,
         lists_at: Duration::from_secs(8 * 3_600),
+        lists_apart: LISTS_APART,
+        only_list: None,
         dead_percent: (5, 30),
         has_dictionary: false,
         crowd: 0,

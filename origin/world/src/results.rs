@@ -32,8 +32,8 @@ pub struct ListRecord {
 struct Pages {
     singles: Vec<SingleRecord>,
     lists: Vec<ListRecord>,
-    /// Answers of each owner's lists by hour.
-    listed: BTreeMap<(usize, u64), u64>,
+    /// Times of the answers of each owner's lists.
+    listed_at: BTreeMap<usize, Vec<Duration>>,
 }
 
 #[derive(Default)]
@@ -50,7 +50,7 @@ impl Results {
 
     /// An address of an owner's list had its answer.
     pub fn listed(&self, owner: usize, at: Duration) {
-        *self.pages().listed.entry((owner, at.as_secs() / 3_600)).or_default() += 1;
+        self.pages().listed_at.entry(owner).or_default().push(at);
     }
 
     pub fn singles(&self) -> Vec<SingleRecord> {
@@ -61,8 +61,8 @@ impl Results {
         self.pages().lists.clone()
     }
 
-    pub fn answers_by_hour(&self) -> BTreeMap<(usize, u64), u64> {
-        self.pages().listed.clone()
+    pub fn listed_at(&self) -> BTreeMap<usize, Vec<Duration>> {
+        self.pages().listed_at.clone()
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages> {

@@ -41,7 +41,8 @@ pub struct Outcome {
     pub left_open: usize,
     pub singles: Vec<SingleRecord>,
     pub lists: Vec<ListRecord>,
-    pub answers_by_hour: BTreeMap<(usize, u64), u64>,
+    /// Times of the answers of each owner's lists, in order.
+    pub listed_at: BTreeMap<usize, Vec<Duration>>,
     /// Questions of lists by kind of domain, and how many were about dead mailboxes.
     pub listed: BTreeMap<&'static str, (u64, u64)>,
 }
@@ -131,7 +132,7 @@ async fn live(
         left_open: surveyed.all_open(),
         singles: results.singles(),
         lists: results.lists(),
-        answers_by_hour: results.answers_by_hour(),
+        listed_at: results.listed_at(),
         listed,
     })
 }
@@ -157,8 +158,13 @@ fn populate(plan: &Plan, desk: &Arc<Desk>, results: &Arc<Results>) -> JoinSet<()
     for owner in 0..customers.lists {
         let part = owner as f64 / customers.lists.saturating_sub(1).max(1) as f64;
         let dead = (most.saturating_sub(least) as f64).mul_add(part, least as f64) / 100.0;
-        let list = (customers.lists_at, customers.addresses_per_list, dead);
-        people.spawn(lists::own(desk.clone(), results.clone(), owner, list, seed()));
+        let at = customers.lists_at + customers.lists_apart * owner as u32;
+        let list = (at, customers.addresses_per_list, dead);
+        // Each owner has the same list, whether or not the others come.
+        let seed = seed();
+        if customers.only_list.is_none_or(|only| only == owner) {
+            people.spawn(lists::own(desk.clone(), results.clone(), owner, list, seed));
+        }
     }
     if customers.has_dictionary {
         people.spawn(attacker::dictionary(desk.clone(), seed()));

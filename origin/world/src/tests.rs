@@ -8,7 +8,7 @@ use crate::{
     corpus, desk,
     experiments::safety,
     figures::{Row, Spread, jain, spreads},
-    plan::{Plan, Population},
+    plan::{LISTS_APART, Plan, Population},
     run::{Outcome, run, run_surveyed},
     truth,
 };
@@ -26,6 +26,8 @@ fn short(seed: u64) -> Plan {
         lists: 2,
         addresses_per_list: 300,
         lists_at: Duration::from_secs(300),
+        lists_apart: LISTS_APART,
+        only_list: None,
         dead_percent: (10, 20),
         has_dictionary: false,
         crowd: 1,

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     clock::{DAY, HOUR},
     figures::Row,
-    plan::{Added, Events, Leniency, Plan, Population},
+    plan::{Added, Events, LISTS_APART, Leniency, Plan, Population},
     run::Outcome,
     svg::{Chart, Line},
 };
@@ -25,6 +25,8 @@ const HUNGRY: Population = Population {
     lists: 3,
     addresses_per_list: 5_000,
     lists_at: Duration::from_secs(8 * 3_600),
+    lists_apart: LISTS_APART,
+    only_list: None,
     dead_percent: (30, 30),
     has_dictionary: true,
     crowd: 0,

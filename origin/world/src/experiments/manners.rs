@@ -10,7 +10,7 @@ use crate::{
     figures::Row,
     inhabitants::shared_hosting::SharedHosting,
     journal::Ban,
-    plan::{Events, Plan, Population},
+    plan::{Events, LISTS_APART, Plan, Population},
     run::Outcome,
     svg::{Chart, Line},
 };
@@ -22,6 +22,8 @@ const FEW: Population = Population {
     lists: 2,
     addresses_per_list: 1_500,
     lists_at: Duration::from_secs(8 * 3_600),
+    lists_apart: LISTS_APART,
+    only_list: None,
     dead_percent: (5, 30),
     has_dictionary: false,
     crowd: 0,

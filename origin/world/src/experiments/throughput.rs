@@ -1,10 +1,13 @@
 //! W4: how long lists take, against the lower bound that the servers' own limits set. The repetitions of undecided
 //! addresses are the desk's, a model of the Worker's, and part of the bound.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 
 use super::Report;
 use crate::{
+    clock::HOUR,
     figures::Row,
     plan::{Plan, Population},
     run::Outcome,
@@ -68,15 +71,12 @@ pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
     ];
     report.rows.push(("throughput", rows));
     let line = |owner: usize| {
-        let hours = outcome.answers_by_hour.iter().filter(move |((it, _), _)| *it == owner);
-        let mut sum = 0.0;
-        Line::new(
-            format!("list {}", owner + 1),
-            hours.map(|((_, hour), count)| {
-                sum += *count as f64;
-                (*hour as f64, sum)
-            }),
-        )
+        let mut by_hour = BTreeMap::new();
+        for (count, at) in (1_u32..).zip(outcome.listed_at.get(&owner).into_iter().flatten()) {
+            by_hour.insert(at.as_secs() / HOUR.as_secs(), count);
+        }
+        let points = by_hour.into_iter().map(|(hour, count)| (hour as f64, f64::from(count)));
+        Line::new(format!("list {}", owner + 1), points)
     };
     report.charts.push((
         "throughput",
