@@ -164,7 +164,7 @@ impl Desk {
         Ok(desk)
     }
 
-    /// Starts an origin, with nothing in its memory.
+    /// Starts an origin that remembers nothing.
     fn start(&self, origin: usize) -> Result<()> {
         let config = self.config(origin, &sources(&self.plan, origin))?;
         let random = {
@@ -224,14 +224,20 @@ impl Desk {
         }
     }
 
-    /// Stops an origin as the service manager does, and starts it again.
+    /// Stops an origin as the service manager does, and starts it again with the memory that this has kept.
     pub async fn restart(&self, origin: usize) -> Result<()> {
         let stopped = self.origins().get_mut(origin).and_then(Option::take);
+        let mut memory = None;
         sleep(RESTART).await;
         if let Some(state) = stopped {
             state.prober.close().await;
+            memory = Some(state.prober.memory());
         }
-        self.start(origin)
+        self.start(origin)?;
+        if let (Some((pool, habits)), Some(state)) = (memory, self.origin(origin)) {
+            state.prober.recall(&pool, &habits, RESTART);
+        }
+        Ok(())
     }
 
     pub fn origin(&self, number: usize) -> Option<Arc<State>> {

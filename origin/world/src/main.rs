@@ -29,8 +29,9 @@ const FIGURES: [(&str, Experiment); 5] = [
 ];
 
 /// Variations of what the figures and constants rest on.
-const CURVES: [(&str, Experiment); 6] = [
+const CURVES: [(&str, Experiment); 7] = [
     ("variation", variation::measure),
+    ("manners_varied", variation::of_manners),
     ("refused_per_hour", constants::refused_per_hour),
     ("refused_lately", constants::refused_lately),
     ("gate_interval", constants::gate_interval),

@@ -1,12 +1,38 @@
-//! W2, W3, W4 and W6 again with servers that are half as strict again, and half as lenient again.
+//! W1 to W6 again with servers that are half as strict again, and half as lenient again.
 
 use anyhow::Result;
 
-use super::{Report, constants::LENIENCIES, fairness, manners, recovery, throughput};
+use super::{Report, constants::LENIENCIES, fairness, manners, recovery, safety, throughput};
 
+/// W1 to W6.
+///
 /// # Errors
 /// When a run can't be set up.
 pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
+    let all = [
+        safety::measure,
+        fairness::measure,
+        throughput::measure,
+        manners::measure,
+        recovery::measure,
+    ];
+    vary(report, seed, "variation", &all)
+}
+
+/// W2 alone.
+///
+/// # Errors
+/// When a run can't be set up.
+pub fn of_manners(report: &mut Report, seed: u64) -> Result<()> {
+    vary(report, seed, "manners_varied", &[manners::measure])
+}
+
+fn vary(
+    report: &mut Report,
+    seed: u64,
+    name: &'static str,
+    experiments: &[fn(&mut Report, u64) -> Result<()>],
+) -> Result<()> {
     let mut rows = Vec::new();
     for (servers, factor) in LENIENCIES.into_iter().filter(|(_, factor)| *factor != 1.0) {
         eprintln!("  {servers}");
@@ -16,8 +42,7 @@ pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
             hashes: report.hashes.clone(),
             ..Report::default()
         };
-        for measure in [fairness::measure, throughput::measure, manners::measure, recovery::measure]
-        {
+        for measure in experiments {
             measure(&mut varied, seed)?;
         }
         report.hashes = varied.hashes;
@@ -27,6 +52,6 @@ pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
             rows.push(row);
         }
     }
-    report.rows.push(("variation", rows));
+    report.rows.push((name, rows));
     Ok(())
 }
