@@ -214,11 +214,17 @@ impl<S> Sessions<S> {
         }
         let is_its_machine =
             |idle: &Idle<S>| idle.is_shared && idle.meter.is_some() && idle.meter == want.meter;
+        // A session with another machine of the host counts there.
+        let is_spent_there = |idle: &Idle<S>| {
+            let other = self.meters.get(&idle.meter).filter(|_| idle.meter != want.meter);
+            other.is_some_and(|meter| meter.refused_before(want, now).is_some())
+        };
         let fits = |idle: &Idle<S>| {
             !want.afresh
                 && (*idle.host == *want.host || is_its_machine(idle))
                 && idle.identity == want.identity
                 && now.saturating_duration_since(idle.since) < self.max_idle
+                && !is_spent_there(idle)
         };
         if let Some(position) = self.idle.iter().rposition(fits) {
             return Room::Idle(position);

@@ -1,5 +1,7 @@
 //! A machine with hundreds of domains that bans after twenty unknown recipients in ten minutes.
 
+use std::collections::BTreeMap;
+
 use super::{refused::refused_controls, *};
 use crate::Cause;
 
@@ -160,6 +162,26 @@ async fn what_is_under_way_at_once_stays_below_the_number_that_bans() {
     }
     let recipient_count: usize = all.join_all().await.into_iter().sum();
     assert!((16..=BAN).contains(&recipient_count), "{recipient_count}");
+}
+
+/// DNS servers rotate the addresses of a host. A session with one of its machines counts there, whichever comes first.
+#[tokio::test(start_paused = true)]
+async fn the_machines_of_one_host_have_a_number_each_in_whichever_order_they_come() {
+    let (pool, mut refused) = (pool(), BTreeMap::new());
+    for n in 0..200 {
+        let mut want = batch(&format!("owner{n}"));
+        want.addresses.push(SocketAddr::new([198, 51, 100, 8].into(), 25));
+        want.addresses.rotate_left(n % 2);
+        match want.ask(&pool).await {
+            Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) => {
+                *refused.entry(permit.address()).or_insert(0) += 1;
+                permit.note(Signal::Answered { refused: true });
+                permit.keep(0);
+            }
+            Err(refused) => assert_eq!(refused.cause, Cause::Refusals),
+        }
+    }
+    assert_eq!(refused.into_values().collect::<Vec<_>>(), [15, 15]);
 }
 
 #[tokio::test(start_paused = true)]
