@@ -190,7 +190,7 @@ impl<S: Send + 'static> Pool<S> {
         now: Instant,
     ) {
         want.site = SiteKey::network_of(machine);
-        want.meter = self.site(state, &want.site).meter_of(machine, now);
+        want.meter = self.meter_of(state, &want.site, machine, now);
     }
 
     /// Returns the time at which the check may queue, and an idle session that may serve it then, or else chooses the

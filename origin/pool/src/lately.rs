@@ -16,14 +16,17 @@ const SPAN: Duration = Duration::from_secs(600);
 /// Additional refusals for single checks of an account without history, so that lists don't keep
 /// newcomers out.
 const NEWCOMER_EXTRA: usize = 1;
-/// Additional refusals for single checks of an account with a good history. Two more may be in
-/// flight.
+/// Additional refusals for single checks of an account with a good history: three of 15, and fewer at a machine that has
+/// banned us. Two more may be in flight.
 const GOOD_EXTRA: usize = 3;
+const GOOD_EXTRA_SHARE: usize = 5;
 
 /// Refused recipients of the last ten minutes.
 pub(super) struct Lately {
     /// Number after which batches stay away; `usize::MAX` for no limit.
     most: usize,
+    /// The number instead, if the machine has banned us.
+    most_since_ban: Option<usize>,
     /// Time of each refusal and the group that caused it, oldest first. Control recipients have no
     /// group.
     refused: VecDeque<(Instant, Option<Key>)>,
@@ -31,11 +34,25 @@ pub(super) struct Lately {
 
 impl Lately {
     pub(super) const fn new(most: usize) -> Self {
-        Self { most, refused: VecDeque::new() }
+        Self { most, most_since_ban: None, refused: VecDeque::new() }
     }
 
     pub(super) const fn set_most(&mut self, most: usize) {
         self.most = most;
+    }
+
+    /// Sets the number of a machine that has banned us; `None` if it hasn't.
+    pub(super) const fn set_most_since_ban(&mut self, most: Option<usize>) {
+        self.most_since_ban = most;
+    }
+
+    fn most(&self) -> usize {
+        self.most_since_ban.map_or(self.most, |most| most.min(self.most))
+    }
+
+    /// Returns the number of refused recipients in the last ten minutes.
+    pub(super) fn total(&self, now: Instant) -> usize {
+        self.refused.iter().rev().take_while(|(at, _)| !is_over(*at, now)).count()
     }
 
     pub(super) fn count(&mut self, group: Option<Key>, now: Instant) {
@@ -57,14 +74,16 @@ impl Lately {
         if self.refused.is_empty() || self.most == usize::MAX {
             return None;
         }
+        let most = self.most();
         let (of_all, of_group) = match (want.history, want.class) {
             (History::Guessing, _) => (self.half(), self.half()),
-            (_, Class::Batch) => (self.most, self.most),
+            (_, Class::Batch) => (most, most),
             (History::Unknown, Class::Interactive) => {
-                (self.most.saturating_add(NEWCOMER_EXTRA), want.share_of(self.most))
+                (most.saturating_add(NEWCOMER_EXTRA), want.share_of(most))
             }
             (History::Good, Class::Interactive) => {
-                (self.most.saturating_add(GOOD_EXTRA), self.most)
+                let extra = GOOD_EXTRA.min(most.div_ceil(GOOD_EXTRA_SHARE));
+                (most.saturating_add(extra), most)
             }
         };
         let group = want.party.group;
@@ -78,8 +97,8 @@ impl Lately {
         self.most == usize::MAX || self.wait(self.half(), |_| true, now).is_none()
     }
 
-    const fn half(&self) -> usize {
-        self.most.div_ceil(2)
+    fn half(&self) -> usize {
+        self.most().div_ceil(2)
     }
 
     /// Returns the time until fewer than `most` relevant refusals are left, if there are more.

@@ -19,6 +19,7 @@
 )]
 
 mod admission;
+mod bans;
 mod cut;
 mod debts;
 mod ending;
@@ -72,6 +73,7 @@ use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, sleep_until};
 
 use admission::Step;
+use bans::Bans;
 use gates::Gates;
 pub use hash_key::HashKey;
 use histories::Histories;
@@ -91,7 +93,7 @@ use site_key::SiteKey;
 use sites::Sites;
 pub use status::{Entries, SiteStatus, Status};
 use waiting::Granted;
-use want::Want;
+use want::{MeterKey, Want};
 use warm_up::WarmUp;
 pub use warm_up::is_new;
 
@@ -145,6 +147,8 @@ struct State<S> {
     moves: HashMap<(OperatorId, usize), Move>,
     warm_up: WarmUp,
     histories: Histories,
+    /// Machines that have banned us after refused recipients.
+    bans: Bans,
     tickets: u64,
 }
 
@@ -177,6 +181,7 @@ impl<S: Send + 'static> Pool<S> {
             moves: HashMap::new(),
             warm_up: WarmUp::default(),
             histories: Histories::default(),
+            bans: Bans::default(),
             tickets: 0,
         };
         let behind = Cache::builder().max_capacity(MAX_ADDRESSES).time_to_live(ADDRESS_KEPT);
@@ -296,6 +301,28 @@ impl<S: Send + 'static> Pool<S> {
             let settings = self.settings.load();
             Site::new(settings.limits_of(key), &settings, self.idle.clone())
         })
+    }
+
+    /// Returns the meter of a machine in a network. It knows whether the machine has banned us.
+    fn meter_of(
+        &self,
+        state: &mut State<S>,
+        network: &SiteKey,
+        machine: IpAddr,
+        now: Instant,
+    ) -> MeterKey {
+        let known =
+            (!state.bans.is_empty()).then(|| state.bans.most(self.machine_key(machine), now));
+        let site = self.site(state, network);
+        let key = site.meter_of(machine, now);
+        if let Some(most) = known {
+            site.meter(key).refused_lately.set_most_since_ban(most);
+        }
+        key
+    }
+
+    fn machine_key(&self, machine: IpAddr) -> Key {
+        self.keys.hash_one(("machine", machine))
     }
 
     /// Serves the checks that wait for a site, as far as there is room.

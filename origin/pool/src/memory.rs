@@ -1,5 +1,5 @@
-//! Memory about operators that survives a restart: recipients refused in the last hour, lowered
-//! rates and resting source addresses. All names in it are keyed hashes, and servers' words are
+//! Memory that survives a restart: operators' refused recipients of the last hour, lowered rates, resting source addresses,
+//! and machines that have banned us. All names in it are keyed hashes, and servers' words are
 //! left out.
 
 use std::time::Duration;
@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::{
     Key, Pool,
+    bans::BanMemory,
     moves::Move,
     remembered::{Clocks, HourMemory, RateMemory},
     site_key::SiteKey,
@@ -25,6 +26,7 @@ const MAX_SITES: usize = 256;
 pub struct Memory {
     sites: Vec<SiteMemory>,
     rests: Vec<Rest>,
+    bans: Vec<BanMemory>,
 }
 
 /// An operator's treatment of one source address. Times are in Unix seconds.
@@ -84,6 +86,7 @@ impl<S: Send + 'static> Pool<S> {
                 at: clocks.unix(*at),
             });
         }
+        memory.bans = state.bans.remembered(clocks);
         drop(state);
         memory.shorten();
         memory
@@ -110,6 +113,7 @@ impl<S: Send + 'static> Pool<S> {
                 meter.rate.recall(rate, clocks);
             }
         }
+        state.bans.recall(&memory.bans, clocks);
         for rest in &memory.rests {
             let (Some(operator), Some(from), Some(to)) =
                 (operator(rest.operator), source(rest.from), source(rest.to))
@@ -123,9 +127,9 @@ impl<S: Send + 'static> Pool<S> {
 }
 
 impl Memory {
-    /// Returns the number of sites and rests.
+    /// Returns the number of sites, rests and bans.
     pub fn len(&self) -> usize {
-        self.sites.len() + self.rests.len()
+        self.sites.len() + self.rests.len() + self.bans.len()
     }
 
     pub fn is_empty(&self) -> bool {

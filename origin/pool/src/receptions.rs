@@ -31,11 +31,20 @@ impl<S: Send + 'static> Pool<S> {
         }
         let now = Instant::now();
         let mut state = self.lock();
-        let State { sites, domains, addresses, histories, .. } = &mut *state;
+        let State { sites, domains, addresses, histories, bans, .. } = &mut *state;
         let Some(site) = sites.get_mut(&permit.want.site) else { return };
         let meter = site.meter(permit.want.meter);
         let others = permit.want.site.is_network().then_some(&self.others);
         let (party, address) = (permit.want.party, permit.want.address);
+        // Beside another session of ours, its limit of connections may be the reason.
+        let is_alone = meter.in_use + meter.idle <= 1;
+        if let (Signal::Refused(Refusal { before_rcpt: true, .. }), true) = (signal, is_alone)
+            && let Some(machine) = permit.want.meter
+        {
+            let key = self.machine_key(machine);
+            bans.banned(key, meter.refused_lately.total(now), now);
+            meter.refused_lately.set_most_since_ban(bans.most(key, now));
+        }
         let mut reception =
             Reception { meter, domains, addresses, others, party, address, is_asked_for, now };
         let change = match signal {

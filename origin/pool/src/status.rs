@@ -61,6 +61,9 @@ pub struct Entries {
     /// Accounts with a history.
     #[serde(default)]
     pub histories: usize,
+    /// Machines that have banned us after refused recipients.
+    #[serde(default)]
+    pub bans: usize,
 }
 
 /// The state of one operator seen from one source address; `other` stands for all machines without a
@@ -126,7 +129,8 @@ impl<S: Send + 'static> Pool<S> {
         };
         let gates = state.domains.len() + state.addresses.len();
         let histories = state.histories.len();
-        let mut entries = Entries { gates, histories, ..Entries::default() };
+        let bans = state.bans.len();
+        let mut entries = Entries { gates, histories, bans, ..Entries::default() };
         for (key, site) in state.sites.iter() {
             site.sessions.count_entries(&mut entries);
             match key {

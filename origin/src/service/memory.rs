@@ -35,7 +35,7 @@ pub const COPY_BYTES_MAX: usize = 65_536;
 /// Alternating names of the copies: a new copy is stored before the previous one is removed.
 const NAMES: [&str; 2] = ["memory-a", "memory-b"];
 /// First bytes of each copy, since other releases may use another layout.
-const LAYOUT: &[u8] = b"rcpt origin memory 1";
+const LAYOUT: &[u8] = b"rcpt origin memory 2";
 const TAG_BYTES: usize = 32;
 
 /// State of the stored memory, for `origin status`.

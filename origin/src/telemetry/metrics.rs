@@ -245,7 +245,7 @@ impl Metrics {
             let seconds = Duration::from_micros(micros).as_secs_f64();
             counter.inner().store(seconds.to_bits(), Ordering::Relaxed);
         }
-        let Entries { sites, meters, gates, trials, refusals, debts, standings, histories } =
+        let Entries { sites, meters, gates, trials, refusals, debts, standings, histories, bans } =
             status.entries;
         for (kind, count) in [
             ("sites", sites),
@@ -256,6 +256,7 @@ impl Metrics {
             ("debts", debts),
             ("standings", standings),
             ("histories", histories),
+            ("bans", bans),
         ] {
             let count = i64::try_from(count).unwrap_or(i64::MAX);
             self.entries.get_or_create(&Kind { kind }).set(count);

@@ -16,6 +16,7 @@ pub struct MemoryBounds {
     pub meters: usize,
     pub gates: usize,
     pub histories: usize,
+    pub bans: usize,
     /// Sites of operators, which are never forgotten.
     pub operators: usize,
 }
@@ -32,6 +33,7 @@ impl MemoryBounds {
         Ok(Self {
             operators: sources * desk::operators(plan)?.rows().len(),
             sites: places,
+            bans: town.machines.len(),
             meters: places + sources * domains,
             gates: sources * (domains + town.machines.len()),
             // An attacker who changes accounts has as many as the pool remembers.
@@ -47,12 +49,13 @@ impl MemoryBounds {
 
     /// Returns a text for each bound that is exceeded.
     pub fn exceeded(&self, entries: Entries) -> Vec<String> {
-        let Entries { sites, meters, gates, histories, .. } = entries;
+        let Entries { sites, meters, gates, histories, bans, .. } = entries;
         [
             ("sites", sites, self.sites),
             ("meters", meters, self.meters),
             ("gates", gates, self.gates),
             ("histories", histories, self.histories),
+            ("bans", bans, self.bans),
         ]
         .into_iter()
         .filter(|(_, count, most)| count > most)
@@ -63,6 +66,7 @@ impl MemoryBounds {
 
 /// All entries of a pool.
 pub const fn total(entries: Entries) -> usize {
-    let Entries { sites, meters, gates, trials, refusals, debts, standings, histories } = entries;
-    sites + meters + gates + trials + refusals + debts + standings + histories
+    let Entries { sites, meters, gates, trials, refusals, debts, standings, histories, bans } =
+        entries;
+    sites + meters + gates + trials + refusals + debts + standings + histories + bans
 }

@@ -1,14 +1,14 @@
 //! The world in short: the same trace twice, and what must hold in every run. `PROOF=1` lives through whole days of many
 //! seeds.
 
-use std::{env, time::Duration};
+use std::{collections::BTreeSet, env, time::Duration};
 
 use crate::{
-    clock::HOUR,
+    clock::{DAY, HOUR},
     corpus, desk,
-    experiments::safety,
+    experiments::{manners, safety},
     figures::{Row, Spread, jain, spreads},
-    plan::{LISTS_APART, Plan, Population},
+    plan::{LISTS_APART, Leniency, Plan, Population},
     run::{Outcome, run, run_surveyed},
     truth,
 };
@@ -67,6 +67,21 @@ fn a_survey_of_lower_limits_finds_each_of_them_broken() {
     let no_memory = run_surveyed(&plan, None, Some(Default::default())).unwrap();
     assert!(no_memory.broken.0 > 10, "{:?}", no_memory.broken);
     assert!(no_memory.broken.1.iter().all(|text| text.contains("in memory")));
+}
+
+/// Before the pool remembered a ban, this host banned each source address for an hour with each day's lists. One origin is
+/// restarted in the night between them.
+#[test]
+fn a_shared_host_that_bans_after_ten_unknown_recipients_bans_each_source_address_once() {
+    let lists_at = Duration::from_secs(300);
+    let customers = Population { forms: 0, lists_at, ..manners::FEW };
+    let leniency = Leniency { shared_hosting: 0.5, ..Leniency::USUAL };
+    let lasts = DAY + HOUR.mul_f64(1.5);
+    let Outcome { bans, lists, .. } = lived(&Plan { lasts, customers, leniency, ..Plan::day(1) });
+    assert_eq!(lists.iter().filter(|list| list.answered == list.total).count(), 4, "{lists:?}");
+    let sources: BTreeSet<_> = bans.iter().map(|ban| ban.source).collect();
+    assert_eq!((bans.len(), sources.len()), (3, 3), "{bans:?}");
+    assert!(bans.iter().all(|ban| ban.until < DAY), "{bans:?}");
 }
 
 #[test]

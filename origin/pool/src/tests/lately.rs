@@ -9,12 +9,17 @@ const MINUTE: Duration = Duration::from_secs(60);
 const SPAN: Duration = Duration::from_secs(600);
 /// Number of unknown recipients after which the machine bans.
 const BAN: usize = 20;
+const KEY: [u64; 2] = [7, 11];
 
 /// Returns a pool without limits on recipients, so that only refused ones count.
 fn pool() -> Arc<Pool<u32>> {
+    pool_under(KEY)
+}
+
+fn pool_under(key: [u64; 2]) -> Arc<Pool<u32>> {
     let limits = Limits { refused_per_hour: 300, interval: Duration::ZERO, ..LIMITS };
     let settings = Settings { machine: limits, ..settings(1, Vec::new()) };
-    Pool::new(settings, drop, || NOW, HashKey::default())
+    Pool::new(settings, drop, || NOW, HashKey::new(key))
 }
 
 fn of(tenant: &str, account: &str, class: Class) -> Wanted {
@@ -162,6 +167,91 @@ async fn what_is_under_way_at_once_stays_below_the_number_that_bans() {
     }
     let recipient_count: usize = all.join_all().await.into_iter().sum();
     assert!((16..=BAN).contains(&recipient_count), "{recipient_count}");
+}
+
+/// Checks the dead recipients of many lists, of which none has a history, at a machine that bans when `ban_at` were
+/// refused. Returns their number, and whether it banned.
+async fn lists_at(pool: &Arc<Pool<u32>>, address: &str, ban_at: usize) -> (usize, bool) {
+    let mut count = 0;
+    loop {
+        let Wanted { host, addresses, .. } = at(&format!("mx.{address}.example"), address);
+        let want = Wanted { host, addresses, ..batch(&format!("owner{count}")) };
+        if count == ban_at {
+            want.received(pool, banned(true)).await;
+            return (count, true);
+        }
+        if !asks(pool, &want, true).await {
+            return (count, false);
+        }
+        count += 1;
+    }
+}
+
+/// Lists at a machine that bans for the eleventh.
+async fn lists(pool: &Arc<Pool<u32>>) -> (usize, bool) {
+    lists_at(pool, "198.51.100.7", 11).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_machine_that_banned_us_is_asked_about_half_as_many_for_a_week() {
+    let pool = pool();
+    assert_eq!(lists(&pool).await, (11, true));
+    for days in [1, 5] {
+        sleep(days * 24 * 60 * MINUTE).await;
+        assert_eq!(lists(&pool).await, (5, false));
+    }
+    assert_eq!(lists_at(&pool, "198.51.100.8", 20).await, (15, false), "a neighbour");
+    assert_eq!(pool.status().entries.bans, 1);
+    sleep(24 * 60 * MINUTE).await;
+    assert_eq!(lists(&pool).await, (11, true), "a week later");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_process_knows_of_a_ban_and_one_under_another_key_does_not() {
+    let pool = pool();
+    assert_eq!(lists(&pool).await, (11, true));
+    let memory = pool.memory();
+    assert_eq!(memory.len(), 1);
+    for (key, expected) in [(KEY, (5, false)), ([1, 1], (11, true))] {
+        let next = pool_under(key);
+        next.recall(&memory, MINUTE);
+        assert_eq!(lists(&next).await, expected);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_account_that_guesses_and_a_form_have_their_parts_of_the_smaller_number() {
+    let pool = pool();
+    history(&pool, "dictionary", true).await;
+    history(&pool, "form", false).await;
+    assert_eq!(lists(&pool).await, (11, true));
+    sleep(6 * SPAN).await;
+    let of_dictionary = guesses(&pool, &single("dictionary")).await;
+    let (of_lists, _) = lists(&pool).await;
+    let of_form = guesses(&pool, &single("form")).await;
+    assert_eq!((of_dictionary, of_lists, of_form), (3, 2, 1));
+    assert!(of_dictionary + of_lists + of_form + LIMITS.sessions <= 10, "no ban");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_of_us_that_no_refused_recipients_precede_changes_no_number() {
+    let pool = pool();
+    assert_eq!(lists_at(&pool, "198.51.100.7", 3).await, (3, true));
+    assert_eq!(pool.status().entries.bans, 0);
+    sleep(SPAN).await;
+    assert_eq!(lists_at(&pool, "198.51.100.7", 20).await, (15, false));
+    // After as many as a ban takes: a domain's own rule at RCPT, and a limit of connections beside another session.
+    sleep(SPAN).await;
+    for n in 0..6 {
+        assert!(asks(&pool, &batch(&format!("other{n}")), true).await);
+    }
+    batch("ruled").received(&pool, banned(false)).await;
+    let first = batch("first").permit(&pool).await;
+    batch("second").received(&pool, banned(true)).await;
+    assert_eq!(pool.status().entries.bans, 0);
+    drop(first);
+    batch("third").received(&pool, banned(true)).await;
+    assert_eq!(pool.status().entries.bans, 1);
 }
 
 /// DNS servers rotate the addresses of a host. A session with one of its machines counts there, whichever comes first.

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Fewer customers than for a day: two weeks of them.
-const FEW: Population = Population {
+pub const FEW: Population = Population {
     forms: 5,
     checks_per_form: 400,
     lists: 2,

@@ -191,7 +191,7 @@ export const KEPT: readonly Kept[] = [
     until: "an hour has passed",
   },
   {
-    row: "knowledge for a restarted origin: refused recipients of the hour by group and account, lowered rates, resting source addresses, catch-all domains",
+    row: "knowledge for a restarted origin: refused recipients of the hour by group and account, lowered rates, resting source addresses, mail servers that banned us, catch-all domains",
     what: "A server’s memory over a restart",
     how: "Counts of refusals under a keyed hash of your account, and facts about mail servers under keyed hashes. It’s in memory, in no file.",
     until: "the server stops",

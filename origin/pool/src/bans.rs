@@ -1,0 +1,158 @@
+//! Machines of no known operator that have banned us after refused recipients. No page says how many a machine bears, so
+//! its ban is the only sign. For a week it is asked about half of the number that preceded the ban, because a machine
+//! that bans for the eleventh would otherwise ban us again with each list.
+
+use std::{collections::HashMap, time::Duration};
+
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use super::{Key, giving_way::give_way, remembered::Clocks};
+
+/// A ban counts once in this time: while it lasts, each further session is refused too.
+const LASTS: Duration = Duration::from_secs(3_600);
+/// Time for which a ban is remembered: words don't tell it from a server that is busy.
+const MEMORY: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// Least number of refused recipients in ten minutes that can be the cause of a ban: cPanel's rule against dictionaries
+/// has four. With fewer, something else is wrong with our address.
+const LEAST: usize = 4;
+/// Most machines remembered; about 40 bytes each.
+const MAX_MACHINES: usize = 10_000;
+/// Most machines in the copy for the next process; about 20 bytes each.
+const MAX_STORED: usize = 512;
+
+#[derive(Clone, Copy)]
+struct Ban {
+    /// Number of refused recipients in ten minutes after which batches stay away.
+    most: usize,
+    at: Instant,
+}
+
+impl Ban {
+    fn is_over(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.at) >= MEMORY
+    }
+}
+
+/// A ban, for the next process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct BanMemory {
+    machine: Key,
+    most: u32,
+    /// Unix time of the ban.
+    at: u64,
+}
+
+/// Bans by machine.
+#[derive(Default)]
+pub(super) struct Bans(HashMap<Key, Ban>);
+
+impl Bans {
+    /// Returns the number of refused recipients in ten minutes after which batches stay away from the machine, if it has
+    /// banned us.
+    pub(super) fn most(&self, machine: Key, now: Instant) -> Option<usize> {
+        self.current(machine, now).map(|ban| ban.most)
+    }
+
+    fn current(&self, machine: Key, now: Instant) -> Option<Ban> {
+        self.0.get(&machine).copied().filter(|ban| !ban.is_over(now))
+    }
+
+    /// Records a ban after that many refused recipients in ten minutes. With few of them it has another cause.
+    pub(super) fn banned(&mut self, machine: Key, refused: usize, now: Instant) {
+        let known = self.current(machine, now);
+        let is_same = known.is_some_and(|ban| now.saturating_duration_since(ban.at) < LASTS);
+        if is_same || refused < LEAST {
+            return;
+        }
+        if self.0.len() >= MAX_MACHINES && !self.0.contains_key(&machine) {
+            self.0.retain(|_, ban| !ban.is_over(now));
+            if self.0.len() >= MAX_MACHINES {
+                give_way(&mut self.0, |ban| (0, ban.at));
+            }
+        }
+        let most = (refused / 2).min(known.map_or(usize::MAX, |ban| ban.most));
+        self.0.insert(machine, Ban { most, at: now });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns the latest bans for the next process, the last one first.
+    pub(super) fn remembered(&self, clocks: Clocks) -> Vec<BanMemory> {
+        let current = self.0.iter().filter(|(_, ban)| !ban.is_over(clocks.now));
+        let stored = |(machine, ban): (&Key, &Ban)| BanMemory {
+            machine: *machine,
+            most: u32::try_from(ban.most).unwrap_or(u32::MAX),
+            at: clocks.unix(ban.at),
+        };
+        let mut all: Vec<_> = current.map(stored).collect();
+        all.sort_unstable_by_key(|ban| (std::cmp::Reverse(ban.at), ban.machine));
+        all.truncate(MAX_STORED);
+        all
+    }
+
+    /// Restores the bans of a previous process.
+    pub(super) fn recall(&mut self, bans: &[BanMemory], clocks: Clocks) {
+        for ban in bans {
+            let most = usize::try_from(ban.most).unwrap_or(usize::MAX);
+            self.0.insert(ban.machine, Ban { most, at: clocks.instant(ban.at) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{Instant, advance};
+
+    use super::{BanMemory, Bans, Clocks, Duration, LASTS, MAX_MACHINES, MAX_STORED, MEMORY};
+
+    #[tokio::test(start_paused = true)]
+    async fn a_ban_halves_the_number_once_and_is_remembered_for_a_week() {
+        let mut bans = Bans::default();
+        let mut banned = |machine, refused| {
+            bans.banned(machine, refused, Instant::now());
+            [1, 2].map(|machine| bans.most(machine, Instant::now()))
+        };
+        assert_eq!(banned(1, 3), [None, None], "three are no dictionary");
+        assert_eq!(banned(1, 11), [Some(5), None]);
+        // The same ban refuses further sessions while fewer and fewer refusals are recent.
+        for refused in [9, 4, 0, 0] {
+            assert_eq!(banned(1, refused), [Some(5), None]);
+            advance(LASTS / 4).await;
+        }
+        assert_eq!(banned(1, 0), [Some(5), None], "another cause");
+        assert_eq!(banned(1, 30), [Some(5), None], "no ban allows more than before");
+        advance(LASTS).await;
+        assert_eq!(banned(1, 6), [Some(3), None], "five were too many");
+        advance(MEMORY - Duration::from_secs(1)).await;
+        assert_eq!(bans.most(1, Instant::now()), Some(3));
+        advance(Duration::from_secs(1)).await;
+        assert_eq!(bans.most(1, Instant::now()), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_number_of_machines_is_bounded_and_the_latest_go_to_the_next_process() {
+        let mut bans = Bans::default();
+        for machine in 0..3 * MAX_MACHINES as u64 {
+            advance(Duration::from_secs(1)).await;
+            bans.banned(machine, 20, Instant::now());
+            assert!(bans.len() <= MAX_MACHINES);
+        }
+        let last = 3 * MAX_MACHINES as u64 - 1;
+        assert_eq!(bans.most(last, Instant::now()), Some(10));
+        let clocks = |unix_now| Clocks { now: Instant::now(), unix_now };
+        let stored = bans.remembered(clocks(1_000_000));
+        assert_eq!(stored.len(), MAX_STORED);
+        assert_eq!(stored[0], BanMemory { machine: last, most: 10, at: 1_000_000 });
+        let mut next = Bans::default();
+        next.recall(&stored, clocks(1_000_060));
+        assert_eq!(next.most(last, Instant::now()), Some(10));
+        assert_eq!(next.len(), MAX_STORED);
+    }
+}
