@@ -37,6 +37,14 @@ impl Debts {
         self.0.len()
     }
 
+    pub(super) fn is_over(&self, now: Instant) -> bool {
+        self.0.values().all(|debt| debt.until <= now)
+    }
+
+    pub(super) fn forget(&mut self, now: Instant) {
+        self.0.retain(|_, debt| debt.until > now);
+    }
+
     pub(super) fn closed(&mut self, account: Key, now: Instant) {
         self.cost(account, Duration::ZERO, now);
     }

@@ -16,10 +16,10 @@ const SPAN: Duration = Duration::from_secs(600);
 /// Additional refusals for single checks of an account without history, so that lists don't keep
 /// newcomers out.
 const NEWCOMER_EXTRA: usize = 1;
-/// Additional refusals for single checks of an account with a good history: three of 15, and fewer at a machine that has
-/// banned us. Two more may be in flight.
+/// Additional refusals for single checks of an account with a good history. Two more may be in
+/// flight. No fewer at a machine that has banned us: newcomers' one and the two in flight would use
+/// them up.
 const GOOD_EXTRA: usize = 3;
-const GOOD_EXTRA_SHARE: usize = 5;
 
 /// Refused recipients of the last ten minutes.
 pub(super) struct Lately {
@@ -81,10 +81,7 @@ impl Lately {
             (History::Unknown, Class::Interactive) => {
                 (most.saturating_add(NEWCOMER_EXTRA), want.share_of(most))
             }
-            (History::Good, Class::Interactive) => {
-                let extra = GOOD_EXTRA.min(most.div_ceil(GOOD_EXTRA_SHARE));
-                (most.saturating_add(extra), most)
-            }
+            (History::Good, Class::Interactive) => (most.saturating_add(GOOD_EXTRA), most),
         };
         let group = want.party.group;
         let all = self.wait(of_all, |_| true, now);

@@ -154,5 +154,6 @@ impl Meter {
             && self.session_not_before(Class::Interactive, now).is_none()
             && self.rate.is_over(now)
             && self.refusals.is_over(now)
+            && self.debts.is_over(now)
     }
 }

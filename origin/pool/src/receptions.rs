@@ -36,7 +36,7 @@ impl<S: Send + 'static> Pool<S> {
         let meter = site.meter(permit.want.meter);
         let others = permit.want.site.is_network().then_some(&self.others);
         let (party, address) = (permit.want.party, permit.want.address);
-        // Beside another session of ours, its limit of connections may be the reason.
+        // While another session is open, the limit of connections may be the reason.
         let is_alone = meter.in_use + meter.idle <= 1;
         if let (Signal::Refused(Refusal { before_rcpt: true, .. }), true) = (signal, is_alone)
             && let Some(machine) = permit.want.meter

@@ -449,6 +449,10 @@ impl<S> Sessions<S> {
         self.in_use > 0 || !self.idle.is_empty()
     }
 
+    pub(super) fn has_debtors(&self) -> bool {
+        self.meters.values().any(|meter| meter.debts.len() > 0)
+    }
+
     /// Returns whether no state is left, after a [`Sessions::sweep`].
     pub(super) fn is_over(&self, now: Instant) -> bool {
         !self.are_there() && self.meters.is_empty() && self.standings.is_over(now)

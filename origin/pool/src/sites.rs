@@ -99,6 +99,9 @@ impl<S> Sites<S> {
     /// Returns whether a round begins and only operators are left, whose totals are kept
     /// for the status.
     pub(super) fn are_over(&self) -> bool {
-        self.step == 0 && self.iter().all(|(key, site)| key.is_operator() && !site.is_in_use())
+        let is_over = |(key, site): (&SiteKey, &Site<S>)| {
+            key.is_operator() && !site.is_in_use() && !site.sessions.has_debtors()
+        };
+        self.step == 0 && self.iter().all(is_over)
     }
 }

@@ -74,7 +74,13 @@ fn a_survey_of_lower_limits_finds_each_of_them_broken() {
 #[test]
 fn a_shared_host_that_bans_after_ten_unknown_recipients_bans_each_source_address_once() {
     let lists_at = Duration::from_secs(300);
-    let customers = Population { forms: 0, lists_at, ..manners::FEW };
+    let customers = Population {
+        forms: 0,
+        lists_at,
+        addresses_per_list: 900,
+        dead_percent: (30, 30),
+        ..manners::FEW
+    };
     let leniency = Leniency { shared_hosting: 0.5, ..Leniency::USUAL };
     let lasts = DAY + HOUR.mul_f64(1.5);
     let Outcome { bans, lists, .. } = lived(&Plan { lasts, customers, leniency, ..Plan::day(1) });

@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use tokio::time::advance;
+
 use super::{refused::refused_controls, *};
 use crate::Cause;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const SPAN: Duration = Duration::from_secs(600);
+const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// Number of unknown recipients after which the machine bans.
 const BAN: usize = 20;
 const KEY: [u64; 2] = [7, 11];
@@ -197,12 +200,12 @@ async fn a_machine_that_banned_us_is_asked_about_half_as_many_for_a_week() {
     let pool = pool();
     assert_eq!(lists(&pool).await, (11, true));
     for days in [1, 5] {
-        sleep(days * 24 * 60 * MINUTE).await;
+        advance(days * DAY).await;
         assert_eq!(lists(&pool).await, (5, false));
     }
     assert_eq!(lists_at(&pool, "198.51.100.8", 20).await, (15, false), "a neighbour");
     assert_eq!(pool.status().entries.bans, 1);
-    sleep(24 * 60 * MINUTE).await;
+    advance(DAY).await;
     assert_eq!(lists(&pool).await, (11, true), "a week later");
 }
 
@@ -229,8 +232,29 @@ async fn an_account_that_guesses_and_a_form_have_their_parts_of_the_smaller_numb
     let of_dictionary = guesses(&pool, &single("dictionary")).await;
     let (of_lists, _) = lists(&pool).await;
     let of_form = guesses(&pool, &single("form")).await;
-    assert_eq!((of_dictionary, of_lists, of_form), (3, 2, 1));
+    assert_eq!((of_dictionary, of_lists, of_form), (3, 2, 3));
     assert!(of_dictionary + of_lists + of_form + LIMITS.sessions <= 10, "no ban");
+}
+
+/// Each of the new accounts is a group of its own, and two of them are in flight.
+#[tokio::test(start_paused = true)]
+async fn after_a_ban_newcomers_leave_room_to_a_form() {
+    let pool = pool();
+    history(&pool, "form", false).await;
+    assert_eq!(lists(&pool).await, (11, true));
+    sleep(6 * SPAN).await;
+    for n in 0..100 {
+        let wants = [0, 1].map(|half| single(&format!("newcomer{n}-{half}")));
+        let [first, second] = [wants[0].ask(&pool).await, wants[1].ask(&pool).await];
+        for acquired in [first, second] {
+            if let Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) = acquired {
+                permit.note(Signal::Answered { refused: true });
+                permit.keep(0);
+            }
+        }
+        assert!(asks(&pool, &single("form"), false).await, "{n}");
+        sleep(Duration::from_secs(5)).await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

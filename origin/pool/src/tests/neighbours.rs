@@ -265,3 +265,17 @@ async fn batches_wait_for_a_new_source_address_and_single_checks_do_not() {
         assert_eq!(refused(&known, batch(n)).await, None, "{n}");
     }
 }
+
+/// Its site stays for the operator's totals.
+#[tokio::test(start_paused = true)]
+async fn an_operator_forgets_the_accounts_whose_sessions_it_closed() {
+    let pool = pool();
+    let want = Wanted { tenant: Some("lister"), ..google("d.example") };
+    for _ in 0..3 {
+        want.received(&pool, CLOSED).await;
+        sleep(Duration::from_secs(10)).await;
+    }
+    assert_eq!(pool.status().entries.debts, 1);
+    sleep(Duration::from_secs(120)).await;
+    assert_eq!(pool.status().entries.debts, 0);
+}
