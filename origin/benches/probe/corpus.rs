@@ -40,6 +40,8 @@ struct Report {
     /// Results of rules and reader on replies of unseen sources, and in the fold that isn't used
     /// for tuning.
     out_of_fold: Vec<Interval>,
+    /// The same without patterns of classifiers, which are parts of replies.
+    whole: Vec<Interval>,
     apart: Vec<Interval>,
 }
 
@@ -78,11 +80,13 @@ pub fn measure() -> Result<Vec<Figure>> {
         false_no: Vec::new(),
         wrong: Vec::new(),
         out_of_fold: Vec::new(),
+        whole: Vec::new(),
         apart: Vec::new(),
     };
     let rows = corpus::rows()?;
     let judged = measure::out_of_fold(&rows, regression::WORDS_MIN);
     report.out_of_fold = intervals(&judged, Scope::Collected);
+    report.whole = intervals(&judged, Scope::Whole);
     report.apart = intervals(&judged, Scope::Apart);
     for (name, text, has_source) in CORPORA {
         let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
@@ -171,7 +175,11 @@ impl Report {
             let count = |name: &str| row.get(name).copied().unwrap_or_default();
             println!("{given:<22}{}", line(&right, |name| count(name).to_string()));
         }
-        for (scope, figures) in [("out of fold", &self.out_of_fold), ("set apart", &self.apart)] {
+        for (scope, figures) in [
+            ("out of fold", &self.out_of_fold),
+            ("whole", &self.whole),
+            ("set apart", &self.apart),
+        ] {
             for Interval { name, value, from, to, part, n } in figures {
                 let [value, from, to] = [value, from, to].map(|share| share * 100.0);
                 println!(

@@ -22,7 +22,11 @@ fn main() -> Result<()> {
         sources.len(),
         rows.len()
     );
-    for (scope, name) in [(Scope::Collected, "collected"), (Scope::Apart, "set apart")] {
+    for (scope, name) in [
+        (Scope::Collected, "collected"),
+        (Scope::Whole, "whole"),
+        (Scope::Apart, "set apart"),
+    ] {
         for (figure, share) in measure::figures(&judged, scope) {
             let [from, to] = share.interval.map(|bound| bound * 100.0);
             println!(
@@ -49,8 +53,9 @@ fn main() -> Result<()> {
             let is_wrong = row.is_refused != (row.label == Label::Dead);
             if is_wrong || row.is_asked {
                 println!(
-                    "fold {} {:?} refused={} asked={} {:?} of {}, {} words | {} | {}",
+                    "fold {} fragment={} {:?} refused={} asked={} {:?} of {}, {} words | {} | {}",
                     row.fold,
+                    row.is_fragment,
                     row.label,
                     row.is_refused,
                     row.is_asked,

@@ -10,8 +10,8 @@ use crate::{
     regression::train,
 };
 
-/// Lowest threshold considered, in percent: a fold has too few refusals of us to justify less.
-const LEAST: u8 = 80;
+/// Lowest threshold considered, in percent: more likely than not.
+const LEAST: u8 = 50;
 const MOST: u8 = 95;
 
 /// Results for one row of a fold that the model hasn't been trained on.
@@ -20,6 +20,7 @@ pub struct Judged {
     pub fold: u8,
     pub label: Label,
     pub is_of_rules: bool,
+    pub is_fragment: bool,
     pub raw: String,
     pub source: String,
     /// Result of the rules alone.
@@ -106,6 +107,7 @@ fn scored(row: &Row, fold: u8, model: &reader::Model) -> Judged {
         fold,
         label: row.label,
         is_of_rules: row.is_of_rules,
+        is_fragment: row.is_fragment,
         raw: row.raw.clone(),
         source: row.source.clone(),
         is_refused: finding.status == Status::Refused,
@@ -116,7 +118,7 @@ fn scored(row: &Row, fold: u8, model: &reader::Model) -> Judged {
     }
 }
 
-/// Returns the lowest threshold at which no refusal that needs the reader, and at most one in a
+/// Returns the lowest threshold at which no refusal that needs the reader, and at most one in two
 /// hundred of all others, counts as dead.
 #[must_use]
 pub fn threshold_for(rows: &[Judged]) -> u8 {
@@ -127,7 +129,7 @@ pub fn threshold_for(rows: &[Judged]) -> u8 {
             rows.iter().filter(alive).filter(|row| row.is_asked).filter(is_read).count();
         let all = rows.iter().filter(alive).count();
         let others = rows.iter().filter(alive).filter(is_read).count();
-        request_count == 0 && others * 100 <= all
+        request_count == 0 && others * 200 <= all
     };
     (LEAST..MOST).find(fits).unwrap_or(MOST)
 }
@@ -137,6 +139,8 @@ pub fn threshold_for(rows: &[Judged]) -> u8 {
 pub enum Scope {
     /// Replies from which the rules weren't derived.
     Collected,
+    /// The same without fragments.
+    Whole,
     /// Rows in the fold set apart.
     Apart,
     /// Rows in the other folds.
@@ -148,6 +152,7 @@ impl Scope {
         let is_apart = row.fold == APART;
         let is_in = match self {
             Self::Collected => true,
+            Self::Whole => !row.is_fragment,
             Self::Apart => is_apart,
             Self::Others => !is_apart,
         };

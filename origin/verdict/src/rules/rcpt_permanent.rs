@@ -124,7 +124,7 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
     rule("5yz.routing-code").enhanced(&[Subject(4)]).unanswered(ServerUnavailable),
     // The enhanced code is absent, or doesn't say what the refusal is about.
     rule("5yz.syntax").codes(&[500, 501, 502, 503, 504, 555]).unanswered(ProtocolError),
-    rule("5yz.full").says(&[MailboxFull]).silent_on(&[Sender]).refused(Full),
+    rule("5yz.full").says(&[MailboxFull]).silent_on(&[Sender, MessageSize]).refused(Full),
     // About the size of a message, which we haven't sent.
     rule("5yz.size").says(&[MessageSize]).unanswered(ProtocolError),
     rule("5yz.policy").says(&[Policy, RecipientDenied, Sender]).blocked(),

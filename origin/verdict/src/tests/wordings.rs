@@ -80,6 +80,8 @@ fn a_user_of_something_else_is_not_the_mailbox() {
     for raw in [
         "550 not a valid user of this relay, log in first",
         "550 unknown user, please log in",
+        "550 account disabled, please log in",
+        "550 5.2.1 your account is disabled, please log in first",
         "550 no such user may send mail here from outside",
         "550 database table user does not exist",
     ] {
@@ -89,5 +91,67 @@ fn a_user_of_something_else_is_not_the_mailbox() {
         ["550 User unknown in local recipient table", "550 no such user in virtual mailbox table"]
     {
         assert_eq!(read(raw), (Status::Refused, Reason::NoSuchMailbox), "{raw}");
+    }
+}
+
+/// Sendmail asked the name server about the recipient's host.
+#[test]
+fn a_host_that_sendmail_s_name_server_does_not_know_is_the_recipient_s() {
+    for raw in [
+        "550 Host unknown (Name server: mail.example.org: host not found)",
+        "550 5.1.2 <user@example.org>... Host unknown (Name server: example.org.: host not found)",
+        "550 <user@example.org>... Host unknown (Name server: example.org: no data known)",
+        "550 Host unknown (Name server: host not found)",
+    ] {
+        assert_eq!(read(raw), (Status::Refused, Reason::DomainRefusesMail), "{raw}");
+    }
+    for raw in [
+        "550 Host unknown",
+        "550 your host is unknown (name server: host not found)",
+        "550 5.1.8 <user@example.org>... Host unknown (Name server: example.org: host not found)",
+        "550 sender: host unknown (Name server: example.org: host not found)",
+        "550 Client host unknown (Name server: host not found)",
+        "550 Host unknown (Name server: [192.0.2.1]: host not found)",
+        "550 Access denied: host unknown (Name server: mx.example.org: host not found)",
+    ] {
+        assert_ne!(read(raw).0, Status::Refused, "{raw}");
+    }
+}
+
+/// An account's limit on the size of a message, or trouble of the server, under a code that is used
+/// for mailboxes.
+#[test]
+fn a_size_or_trouble_is_not_the_mailbox_under_its_code() {
+    for raw in [
+        "552 message exceeds size limit - the account user may have messages of 5 MB",
+        "503 5.1.1 Internal error while searching for the recipient",
+        "503 5.1.1 Failed to add user to recipients",
+        "550 5.1.1 internal error",
+    ] {
+        assert_ne!(read(raw).0, Status::Refused, "{raw}");
+    }
+}
+
+/// RFC 5321's words for 552 are also quoted after a refusal of the message.
+#[test]
+fn an_exceeded_allocation_is_not_the_mailbox_s_after_words_of_spam() {
+    let text = "Requested mail action aborted: exceeded storage allocation";
+    assert_eq!(read(&format!("552 {text}")), (Status::Refused, Reason::MailboxFull));
+    assert_ne!(read(&format!("552 Spam Message Rejected -- {text}")).0, Status::Refused);
+}
+
+#[test]
+fn a_person_who_has_left_is_no_mailbox() {
+    for raw in [
+        "550 User is no longer employed here",
+        "550 5.1.1 the recipient has left the organisation",
+        "550 person no longer works for us",
+        "550 <user@example.org> is no longer on staff",
+    ] {
+        assert_eq!(read(raw), (Status::Refused, Reason::NoSuchMailbox), "{raw}");
+    }
+    for raw in ["550 sender is no longer employed here", "550 blocked: recipient has left feedback"]
+    {
+        assert_ne!(read(raw).0, Status::Refused, "{raw}");
     }
 }
