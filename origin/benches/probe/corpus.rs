@@ -175,11 +175,9 @@ impl Report {
             let count = |name: &str| row.get(name).copied().unwrap_or_default();
             println!("{given:<22}{}", line(&right, |name| count(name).to_string()));
         }
-        for (scope, figures) in [
-            ("out of fold", &self.out_of_fold),
-            ("whole", &self.whole),
-            ("set apart", &self.apart),
-        ] {
+        for (scope, figures) in
+            [("out of fold", &self.out_of_fold), ("whole", &self.whole), ("set apart", &self.apart)]
+        {
             for Interval { name, value, from, to, part, n } in figures {
                 let [value, from, to] = [value, from, to].map(|share| share * 100.0);
                 println!(

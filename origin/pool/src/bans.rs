@@ -2,12 +2,12 @@
 //! its ban is the only sign. For a week it is asked about half of the number that preceded the ban, because a machine
 //! that bans for the eleventh would otherwise ban us again with each list.
 
-use std::{collections::HashMap, time::Duration};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::{Key, giving_way::give_way, remembered::Clocks};
+use super::{Key, giving_way::give_way, hash_key::ByKey, remembered::Clocks};
 
 /// A ban counts once in this time: while it lasts, each further session is refused too.
 const LASTS: Duration = Duration::from_secs(3_600);
@@ -45,7 +45,7 @@ pub(super) struct BanMemory {
 
 /// Bans by machine.
 #[derive(Default)]
-pub(super) struct Bans(HashMap<Key, Ban>);
+pub(super) struct Bans(ByKey<Ban>);
 
 impl Bans {
     /// Returns the number of refused recipients in ten minutes after which batches stay away from the machine, if it has

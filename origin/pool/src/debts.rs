@@ -80,10 +80,6 @@ impl Debts {
         }
     }
 
-    pub(super) fn forget(&mut self, now: Instant) {
-        self.0.retain(|_, debt| debt.until > now);
-    }
-
     /// Reserves that time.
     pub(super) fn take(&mut self, account: Key, at: Instant) {
         if let Some(debt) = self.0.get_mut(&account).filter(|debt| debt.costs > CHANCE) {

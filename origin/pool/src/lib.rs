@@ -89,11 +89,11 @@ pub use question::{Asker, Cause, Class, Question, Refusal, Refused, Signal, Targ
 use receptions::OtherTotals;
 pub use settings::{Settings, Source, SourceClass};
 use site::Site;
-use site_key::SiteKey;
+use site_key::{MeterKey, SiteKey};
 use sites::Sites;
 pub use status::{Entries, SiteStatus, Status};
 use waiting::Granted;
-use want::{MeterKey, Want};
+use want::Want;
 use warm_up::WarmUp;
 pub use warm_up::is_new;
 

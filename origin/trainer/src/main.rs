@@ -22,11 +22,9 @@ fn main() -> Result<()> {
         sources.len(),
         rows.len()
     );
-    for (scope, name) in [
-        (Scope::Collected, "collected"),
-        (Scope::Whole, "whole"),
-        (Scope::Apart, "set apart"),
-    ] {
+    for (scope, name) in
+        [(Scope::Collected, "collected"), (Scope::Whole, "whole"), (Scope::Apart, "set apart")]
+    {
         for (figure, share) in measure::figures(&judged, scope) {
             let [from, to] = share.interval.map(|bound| bound * 100.0);
             println!(
