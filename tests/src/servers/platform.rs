@@ -81,7 +81,8 @@ impl Platform {
         }
         platform.edit(|text| {
             let start = text.find("[[d1_databases]]\nbinding = \"DB_1\"").expect("DB_1");
-            let end = text.find("# `make deploy` creates the namespace and").expect("the namespace");
+            let end =
+                text.find("# `make deploy` creates the namespace and").expect("the namespace");
             format!("{}{}", &text[..start], &text[end..]).replace("*:0,1,2", "*:0")
         })?;
         Ok(platform)
