@@ -8,6 +8,7 @@
 //! - Texts for customers cite none of our documents.
 //! - docs/interface.md has a heading for each operation of edge/openapi.json, and for no other.
 //! - README.md has at most 130 lines, and every Rust file begins with `//!`.
+//! - Lines of a *.md have at most 120 columns, but for tables and code.
 //! - No comment or document has a phrase that docs/words.md lists under "In code and documents".
 //!
 //! It also prints how comments begin, and how many names are bare participles: figures without a limit.

@@ -7,9 +7,13 @@ use crate::patterns::{HEADING, LINK, LINK_TEXT, NAMED_FILE, NAMED_TEST, OUTER_LI
 /// Folders of built files, which aren't in the repository.
 const BUILT: [&str; 2] = ["edge/build/", "edge/portal/dist/"];
 
-/// Returns the links that lead nowhere, and the names of files and tests that don't exist.
+/// Columns of a line of prose; rows of tables may be wider.
+const COLUMNS_MAX: usize = 120;
+
+/// Returns the links that lead nowhere, the names of files and tests that don't exist, and the lines that are too long.
 pub fn offenders(root: &Path, name: &str, text: &str) -> Vec<String> {
     let mut offenders = links(root, name, text);
+    offenders.extend(long_lines(name, text));
     offenders.extend(named_files(root, name, text));
     offenders.extend(named_tests(root, name, text));
     offenders
@@ -34,6 +38,15 @@ fn prose(text: &str) -> impl Iterator<Item = &str> {
             }
         }
     })
+}
+
+fn long_lines(name: &str, text: &str) -> Vec<String> {
+    let wide = |line: &&str| !line.starts_with('|') && line.chars().count() > COLUMNS_MAX;
+    let opening = |line: &str| line.chars().take(40).collect::<String>();
+    prose(text)
+        .filter(wide)
+        .map(|line| format!("{name}: more than {COLUMNS_MAX} columns: {}…", opening(line)))
+        .collect()
 }
 
 /// Returns the #fragments of a page's headings, as GitHub derives them.
@@ -75,12 +88,12 @@ fn named_files(root: &Path, name: &str, text: &str) -> Vec<String> {
         starts.iter().any(|start| start.join(path).exists())
             || BUILT.iter().any(|folder| path.starts_with(folder))
     };
-    let named = NAMED_FILE.captures_iter(text).map(|file| file[1].to_owned());
-    named.filter(|path| !exists(path)).map(|path| format!("{name}: there is no {path}")).collect()
+    let paths = NAMED_FILE.captures_iter(text).map(|file| file[1].to_owned());
+    paths.filter(|path| !exists(path)).map(|path| format!("{name}: there is no {path}")).collect()
 }
 
 fn named_tests(root: &Path, name: &str, text: &str) -> Vec<String> {
-    let named: BTreeSet<(String, String)> = NAMED_TEST
+    let tests: BTreeSet<(String, String)> = NAMED_TEST
         .captures_iter(text)
         .map(|test| (test[1].to_owned(), test[2].to_owned()))
         // How the page says what such a name means.
@@ -90,6 +103,6 @@ fn named_tests(root: &Path, name: &str, text: &str) -> Vec<String> {
         let folder = root.join("tests/tests").join(room);
         folder.join(format!("{test}.rs")).is_file() || folder.join(test).is_dir()
     };
-    let missing = named.into_iter().filter(|test| !exists(test));
+    let missing = tests.into_iter().filter(|test| !exists(test));
     missing.map(|(room, test)| format!("{name}: tests/tests/{room} has no {test}")).collect()
 }

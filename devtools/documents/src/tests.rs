@@ -48,6 +48,14 @@ fn a_repository_in_order_has_no_offender() {
 }
 
 #[test]
+fn a_line_of_prose_has_120_columns_and_tables_and_code_have_more() {
+    let (fits, wide) = ("µ".repeat(120), "a".repeat(121));
+    assert_eq!(offenders("docs/a.md", &format!("{fits}\n| {wide} |\n```\n{wide}\n```\n")), [""; 0]);
+    let expected = format!("docs/a.md: more than 120 columns: {}…", "a".repeat(40));
+    assert_eq!(offenders("docs/a.md", &format!("{wide}\n")), [expected]);
+}
+
+#[test]
 fn a_page_or_claim_that_does_not_exist_is_named_with_its_line() {
     let code = "//! Sums.\n// docs/nowhere.md, docs/trust.md\n// docs/trust.md, A2, A4\n// trust A1\n// trust.md\n// Trust §2\n";
     assert_eq!(

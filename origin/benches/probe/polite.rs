@@ -28,7 +28,7 @@ pub fn measure() -> Result<Vec<Figure>> {
         let (welcoming, nameserver) = (Host::start("220 mx\r\n")?, Nameserver::start()?);
         let state = origin::start(welcoming.address, &nameserver, LIMITS).await?;
         origin::accepted_all(&state, ADDRESSES, ADDRESSES).await?;
-        let most = welcoming.seen.most_open.load(Ordering::Relaxed);
+        let most = welcoming.counters.most_open.load(Ordering::Relaxed);
 
         let (busy, nameserver) = (Host::start("421 4.7.0 too many\r\n")?, Nameserver::start()?);
         let state = origin::start(busy.address, &nameserver, LIMITS).await?;
@@ -38,7 +38,7 @@ pub fn measure() -> Result<Vec<Figure>> {
             let due = if n == 0 { Reason::RateLimited } else { Reason::OurLimit };
             ensure!(reason == due, "{reason:?} for number {n}");
         }
-        let after = busy.seen.connections.load(Ordering::Relaxed) - 1;
+        let after = busy.counters.connections.load(Ordering::Relaxed) - 1;
         Ok(vec![
             Figure::new("sessions_at_once_1000_addresses", most as f64, "sessions", ADDRESSES),
             Figure::new("connections_after_421", after as f64, "connections", AFTER_REFUSAL),
@@ -56,14 +56,14 @@ struct Seen {
 /// A mail server that counts its sessions.
 struct Host {
     address: SocketAddr,
-    seen: Arc<Seen>,
+    counters: Arc<Seen>,
 }
 
 impl Host {
     fn start(banner: &'static str) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
-        let (address, seen) = (listener.local_addr()?, Arc::new(Seen::default()));
-        let counted = seen.clone();
+        let (address, counters) = (listener.local_addr()?, Arc::new(Seen::default()));
+        let counted = counters.clone();
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 let counters = counted.clone();
@@ -76,7 +76,7 @@ impl Host {
                 });
             }
         });
-        Ok(Self { address, seen })
+        Ok(Self { address, counters })
     }
 }
 

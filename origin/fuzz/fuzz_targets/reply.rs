@@ -13,31 +13,31 @@ use rcpt_verdict::judge;
 const LONGEST: Duration = Duration::from_millis(100);
 
 fn replies(pieces: &[&[u8]]) -> (Vec<Reply>, Option<ReplyError>) {
-    let (mut parser, mut told) = (ReplyParser::default(), Vec::new());
+    let (mut parser, mut replies) = (ReplyParser::default(), Vec::new());
     for piece in pieces {
         if let Err(error) = parser.feed(piece) {
-            return (told, Some(error));
+            return (replies, Some(error));
         }
         loop {
             match parser.next_reply() {
-                Ok(Some(reply)) => told.push(reply),
+                Ok(Some(reply)) => replies.push(reply),
                 Ok(None) => break,
-                Err(error) => return (told, Some(error)),
+                Err(error) => return (replies, Some(error)),
             }
         }
     }
-    (told, None)
+    (replies, None)
 }
 
 // The tables are loaded before the judgement is measured.
 fuzz_target!(init: rcpt_verdict::load(), |input: (u16, &[u8])| {
     let (cut, bytes) = input;
     let (before, after) = bytes.split_at(usize::from(cut) % (bytes.len() + 1));
-    let told = replies(&[bytes]);
-    if told.1.is_none() {
-        assert_eq!(told, replies(&[before, after]));
+    let whole = replies(&[bytes]);
+    if whole.1.is_none() {
+        assert_eq!(whole, replies(&[before, after]));
     }
-    for reply in told.0 {
+    for reply in whole.0 {
         assert!((200..600).contains(&reply.code));
         for stage in [Stage::Banner, Stage::Ehlo, Stage::StartTls, Stage::Mail, Stage::Rcpt] {
             // The machine may pause the process, but hardly three times in succession.

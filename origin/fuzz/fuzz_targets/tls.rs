@@ -15,12 +15,12 @@ fuzz_target!(|bytes: &[u8]| {
         tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime");
     let recipient = Address::parse("user@example.org").expect("an address");
     let envelope = Envelope { reverse_path: "", recipient: &recipient, last: true };
-    let said = [GREETED, bytes].concat();
+    let input = [GREETED, bytes].concat();
     runtime.block_on(async {
         let mut stage = Stage::Connect;
         let name = "probe.example.com";
         // Bytes that arrive with the greeting, unsolicited, may end the session.
-        let Ok(session) = Session::open(Tape(&said), name, Greeting::Ehlo, None, &mut stage).await
+        let Ok(session) = Session::open(Tape(&input), name, Greeting::Ehlo, None, &mut stage).await
         else {
             return;
         };

@@ -60,8 +60,8 @@ impl Bans {
 
     /// Records a ban after that many refused recipients in ten minutes. With few of them it has another cause.
     pub(super) fn banned(&mut self, machine: Key, refused: usize, now: Instant) {
-        let known = self.current(machine, now);
-        let is_same = known.is_some_and(|ban| now.saturating_duration_since(ban.at) < LASTS);
+        let last_ban = self.current(machine, now);
+        let is_same = last_ban.is_some_and(|ban| now.saturating_duration_since(ban.at) < LASTS);
         if is_same || refused < LEAST {
             return;
         }
@@ -71,7 +71,7 @@ impl Bans {
                 give_way(&mut self.0, |ban| (0, ban.at));
             }
         }
-        let most = (refused / 2).min(known.map_or(usize::MAX, |ban| ban.most));
+        let most = (refused / 2).min(last_ban.map_or(usize::MAX, |ban| ban.most));
         self.0.insert(machine, Ban { most, at: now });
     }
 

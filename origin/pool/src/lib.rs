@@ -311,11 +311,11 @@ impl<S: Send + 'static> Pool<S> {
         machine: IpAddr,
         now: Instant,
     ) -> MeterKey {
-        let known =
+        let limit =
             (!state.bans.is_empty()).then(|| state.bans.most(self.machine_key(machine), now));
         let site = self.site(state, network);
         let key = site.meter_of(machine, now);
-        if let Some(most) = known {
+        if let Some(most) = limit {
             site.meter(key).refused_lately.set_most_since_ban(most);
         }
         key
@@ -338,12 +338,12 @@ impl<S: Send + 'static> Pool<S> {
             if let Some(due) = due {
                 self.pump_at(due, key);
             }
-            let left: Vec<_> = granted.into_iter().filter_map(Granted::hand_over).collect();
-            if left.is_empty() {
+            let returned: Vec<_> = granted.into_iter().filter_map(Granted::hand_over).collect();
+            if returned.is_empty() {
                 return;
             }
             if let Some(site) = self.lock().sites.get_mut(key) {
-                left.into_iter().for_each(|grant| site.take_back(grant, now));
+                returned.into_iter().for_each(|grant| site.take_back(grant, now));
             }
         }
     }

@@ -163,9 +163,9 @@ impl<S> Sessions<S> {
         own.filter(|_| self.meters.len() < MAX_MACHINES)
     }
 
-    fn forget_meters(&mut self, kept: &[MeterKey], now: Instant) {
+    fn forget_meters(&mut self, stored_meters: &[MeterKey], now: Instant) {
         self.meters.values_mut().for_each(|meter| meter.forget(now));
-        self.meters.retain(|key, meter| kept.contains(key) || !meter.is_over(now));
+        self.meters.retain(|key, meter| stored_meters.contains(key) || !meter.is_over(now));
     }
 
     /// Returns the total time in seconds for which the path's sessions have been in use.
@@ -426,9 +426,9 @@ impl<S> Sessions<S> {
     }
 
     /// Removes expired state, and returns sessions that were idle for too long.
-    pub(super) fn sweep(&mut self, kept: &[MeterKey], now: Instant) -> Vec<(MeterKey, S)> {
+    pub(super) fn sweep(&mut self, stored_meters: &[MeterKey], now: Instant) -> Vec<(MeterKey, S)> {
         self.standings.forget(now);
-        self.forget_meters(kept, now);
+        self.forget_meters(stored_meters, now);
         let max_idle = self.max_idle;
         self.take_idle(|idle| now.saturating_duration_since(idle.since) >= max_idle)
     }

@@ -145,9 +145,9 @@ impl<S> Site<S> {
     /// site stays.
     pub(super) fn sweep(&mut self, keeps_totals: bool, now: Instant) -> Vec<(MeterKey, S)> {
         self.waiting.forget_left(now);
-        let mut kept = self.waiting.meters();
-        kept.extend(keeps_totals.then_some(None));
-        self.sessions.sweep(&kept, now)
+        let mut stored_meters = self.waiting.meters();
+        stored_meters.extend(keeps_totals.then_some(None));
+        self.sessions.sweep(&stored_meters, now)
     }
 
     pub(super) fn is_in_use(&self) -> bool {

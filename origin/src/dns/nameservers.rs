@@ -69,8 +69,8 @@ impl Nameservers {
     /// Returns whether any of them responds.
     pub(super) async fn are_reachable(&self) -> bool {
         for nameserver in self.in_order() {
-            let asked = nameserver.lookup(Name::root(), RecordType::NS).await;
-            match asked {
+            let response = nameserver.lookup(Name::root(), RecordType::NS).await;
+            match response {
                 Ok(_) | Err(NetError::Dns(DnsError::NoRecordsFound(_))) => return true,
                 // An authoritative server refuses the root, which shows that it is running.
                 Err(NetError::Dns(DnsError::ResponseCode(code)))
@@ -135,8 +135,8 @@ fn pass_over(nameserver: &Arc<Nameserver>) {
     }
     let nameserver = Arc::clone(nameserver);
     tokio::spawn(async move {
-        let known = nameserver.lookup(Name::root(), RecordType::NS).await;
-        if matches!(known, Ok(_) | Err(NetError::Dns(DnsError::NoRecordsFound(_)))) {
+        let response = nameserver.lookup(Name::root(), RecordType::NS).await;
+        if matches!(response, Ok(_) | Err(NetError::Dns(DnsError::NoRecordsFound(_)))) {
             nameserver.responded();
         }
         nameserver.verifying.store(false, Ordering::Relaxed);

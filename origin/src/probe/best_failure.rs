@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(best_of(&[open, high]), open);
     }
 
-    fn told(failures: &[(Reason, Stage)]) -> (Reason, Stage) {
+    fn best(failures: &[(Reason, Stage)]) -> (Reason, Stage) {
         let mut best = BestFailure::default();
         for (reason, stage) in failures {
             best.add(Verdict::new(Status::SmtpConnectError, *reason, *stage));
@@ -99,14 +99,14 @@ mod tests {
         let ours = (Reason::OurLimit, Stage::Connect);
         let banner = (Reason::ServerUnavailable, Stage::Banner);
         let garbage = (Reason::ProtocolError, Stage::Banner);
-        assert_eq!(told(&[]), address);
-        assert_eq!(told(&[address, dns, address]), dns);
-        assert_eq!(told(&[dns, connect]), connect);
-        assert_eq!(told(&[connect, ours, connect]), ours);
-        assert_eq!(told(&[connect, banner, garbage, connect]), banner);
+        assert_eq!(best(&[]), address);
+        assert_eq!(best(&[address, dns, address]), dns);
+        assert_eq!(best(&[dns, connect]), connect);
+        assert_eq!(best(&[connect, ours, connect]), ours);
+        assert_eq!(best(&[connect, banner, garbage, connect]), banner);
         let closed = (Reason::DomainRefusesMail, Stage::Banner);
-        assert_eq!(told(&[closed, closed]), closed);
-        assert_eq!(told(&[closed, connect]), banner, "another host may take mail");
-        assert_eq!(told(&[connect, closed]), banner);
+        assert_eq!(best(&[closed, closed]), closed);
+        assert_eq!(best(&[closed, connect]), banner, "another host may take mail");
+        assert_eq!(best(&[connect, closed]), banner);
     }
 }

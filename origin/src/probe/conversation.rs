@@ -95,7 +95,7 @@ impl HostProbe<'_> {
         let stage = &mut progress.stage;
         let asking = self.ask_in_new_session(stream, peer, &identity, patience, stage);
         let (finding, stage, reply) = match asking.await {
-            Ok(told) => return Box::pin(self.conclude(told, permit, progress)).await,
+            Ok(outcome) => return Box::pin(self.conclude(outcome, permit, progress)).await,
             Err(Failure::Refused(stage, reply)) => {
                 let finding = rcpt_verdict::judge(stage, &reply);
                 self.note(&permit, finding, stage, &reply);
@@ -145,8 +145,13 @@ impl HostProbe<'_> {
     }
 
     /// Turns the answer into a verdict, and decides the fate of session and permit.
-    async fn conclude(&self, told: Told, permit: HostPermit, progress: &mut Progress) -> Attempt {
-        let Told { answer, finding, session, took } = told;
+    async fn conclude(
+        &self,
+        outcome: Told,
+        permit: HostPermit,
+        progress: &mut Progress,
+    ) -> Attempt {
+        let Told { answer, finding, session, took } = outcome;
         let tls = session.is_encrypted();
         let (stage, reply) = match &answer {
             Answer::Mail(reply) => (Stage::Mail, reply),

@@ -9,8 +9,8 @@ use crate::{
 };
 
 /// Converts a DNS result.
-pub(super) fn route_of(found: &Result<MailHosts, NoMailHosts>) -> MailRoute {
-    match found {
+pub(super) fn route_of(mail_hosts: &Result<MailHosts, NoMailHosts>) -> MailRoute {
+    match mail_hosts {
         Ok(MailHosts::Explicit(hosts)) => route_to(hosts),
         Ok(MailHosts::Implicit) => MailRoute { is_implicit: true, ..MailRoute::default() },
         Err(NoMailHosts::DomainNotFound | NoMailHosts::NullMx) => MailRoute::configured(None),
@@ -37,13 +37,13 @@ mod tests {
         let host = Mx { preference: 1, exchange: "mx.example".into() };
         let explicit = route_of(&Ok(MailHosts::Explicit(vec![host])));
         assert_eq!((explicit.accepts_mail, explicit.hosts.len()), (Some(true), 1));
-        for (found, accepts) in [
+        for (mail_hosts, accepts) in [
             (Err(NoMailHosts::DomainNotFound), Some(false)),
             (Err(NoMailHosts::NullMx), Some(false)),
             (Err(NoMailHosts::DnsFailure), None),
             (Ok(MailHosts::Implicit), None),
         ] {
-            assert_eq!(route_of(&found).accepts_mail, accepts, "{found:?}");
+            assert_eq!(route_of(&mail_hosts).accepts_mail, accepts, "{mail_hosts:?}");
         }
     }
 }

@@ -290,9 +290,9 @@ impl HostProbe<'_> {
         Ok((stream, peer, permit))
     }
 
-    /// The host has no address; `known` is how sure it is that none will be found.
-    fn no_usable_address(&self, known: Confidence) -> Verdict {
-        let details = Details { confidence: known, ..Details::new(None, None) };
+    /// The host has no address; `confidence` is how sure it is that none will be found.
+    fn no_usable_address(&self, confidence: Confidence) -> Verdict {
+        let details = Details { confidence, ..Details::new(None, None) };
         Verdict {
             details: self.question.details.then(|| Box::new(details)),
             ..Verdict::new(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns)

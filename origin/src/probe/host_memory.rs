@@ -44,7 +44,7 @@ pub(super) struct Offers {
 /// Result of the control recipient for a domain at a host.
 #[derive(Debug, Clone, Copy)]
 struct Habit {
-    found: CatchAll,
+    catch_all: CatchAll,
     until: Instant,
     lasts: Duration,
 }
@@ -53,12 +53,12 @@ struct Habit {
 /// virtual time, and only frees expired entries.
 struct Memory<T> {
     entries: Cache<Arc<str>, (T, Instant)>,
-    kept: Duration,
+    lifetime: Duration,
 }
 
 impl<T: Clone + Send + Sync + 'static> Memory<T> {
-    fn new(kept: Duration) -> Self {
-        Self { entries: cache(kept), kept }
+    fn new(lifetime: Duration) -> Self {
+        Self { entries: cache(lifetime), lifetime }
     }
 
     fn get(&self, key: &str) -> Option<T> {
@@ -67,7 +67,7 @@ impl<T: Clone + Send + Sync + 'static> Memory<T> {
     }
 
     fn insert(&self, key: &str, value: T) {
-        self.entries.insert(Arc::from(key), (value, Instant::now() + self.kept));
+        self.entries.insert(Arc::from(key), (value, Instant::now() + self.lifetime));
     }
 }
 
@@ -92,12 +92,12 @@ pub struct HabitMemory {
     lasts: u32,
 }
 
-fn cache<K, T>(kept: Duration) -> Cache<K, T>
+fn cache<K, T>(lifetime: Duration) -> Cache<K, T>
 where
     K: Hash + Eq + Send + Sync + 'static,
     T: Clone + Send + Sync + 'static,
 {
-    Cache::builder().max_capacity(MAX_ENTRIES).time_to_live(kept).build()
+    Cache::builder().max_capacity(MAX_ENTRIES).time_to_live(lifetime).build()
 }
 
 impl HostMemory {
@@ -116,9 +116,9 @@ impl HostMemory {
     pub(super) fn habits(&self) -> Vec<HabitMemory> {
         let now = Instant::now();
         let seconds = |time: Duration| u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
-        let habit = |(key, Habit { found, until, lasts }): (Arc<u64>, Habit)| HabitMemory {
+        let habit = |(key, Habit { catch_all, until, lasts }): (Arc<u64>, Habit)| HabitMemory {
             key: *key,
-            accepts_all: match found {
+            accepts_all: match catch_all {
                 CatchAll::Yes => Some(true),
                 CatchAll::No => Some(false),
                 CatchAll::Unknown => None,
@@ -144,7 +144,7 @@ impl HostMemory {
             };
             let lasts = Duration::from_secs(habit.lasts.into()).clamp(DOUBT, DAY);
             let until = now + time_left.saturating_sub(pause);
-            self.catch_all.insert(habit.key, Habit { found: catch_all, until, lasts });
+            self.catch_all.insert(habit.key, Habit { catch_all, until, lasts });
         }
     }
 
@@ -177,20 +177,20 @@ impl HostMemory {
 
     pub(super) fn catch_all(&self, key: &str) -> Option<CatchAll> {
         let habit = self.catch_all.get(&self.keys.hash_one(key))?;
-        (habit.until > Instant::now()).then_some(habit.found)
+        (habit.until > Instant::now()).then_some(habit.catch_all)
     }
 
     /// Stores a control recipient's result: for a day, or if inconclusive for 15 minutes, doubling
     /// each time.
-    pub(super) fn is_catch_all(&self, key: &str, found: CatchAll) {
+    pub(super) fn is_catch_all(&self, key: &str, catch_all: CatchAll) {
         let key = self.keys.hash_one(key);
-        let before = self.catch_all.get(&key).filter(|habit| habit.found == CatchAll::Unknown);
-        let lasts = match (found, before) {
+        let before = self.catch_all.get(&key).filter(|habit| habit.catch_all == CatchAll::Unknown);
+        let lasts = match (catch_all, before) {
             (CatchAll::Unknown, Some(before)) => (before.lasts * 2).min(DAY),
             (CatchAll::Unknown, None) => DOUBT,
             (CatchAll::Yes | CatchAll::No, _) => DAY,
         };
-        let habit = Habit { found, until: Instant::now() + lasts, lasts };
+        let habit = Habit { catch_all, until: Instant::now() + lasts, lasts };
         self.catch_all.insert(key, habit);
     }
 

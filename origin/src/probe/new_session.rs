@@ -40,7 +40,7 @@ impl HostProbe<'_> {
                 | Failure::Refused(Stage::StartTls, _)),
             ) if encrypt => (false, failure),
             // Closed before the second connection is opened: the permit is for one.
-            Ok(told) if closes_for_tls(&told) => (true, refusal(told.answer)),
+            Ok(outcome) if closes_for_tls(&outcome) => (true, refusal(outcome.answer)),
             ended => return ended,
         };
         *stage = Stage::Connect;
@@ -133,10 +133,10 @@ impl HostProbe<'_> {
 }
 
 /// It closes the connection because the session is in the clear.
-fn closes_for_tls(told: &Told) -> bool {
-    let (Answer::Mail(reply) | Answer::Rcpt(reply)) = &told.answer else { return false };
-    let could = told.session.capabilities().starttls && !told.session.is_encrypted();
-    could && reply.code == 421 && told.finding.demands_tls
+fn closes_for_tls(outcome: &Told) -> bool {
+    let (Answer::Mail(reply) | Answer::Rcpt(reply)) = &outcome.answer else { return false };
+    let could = outcome.session.capabilities().starttls && !outcome.session.is_encrypted();
+    could && reply.code == 421 && outcome.finding.demands_tls
 }
 
 /// The refusal that an answer is, once its session has ended.

@@ -31,14 +31,14 @@ pub(super) struct Plan {
 
 /// The plans by domain.
 pub(super) struct Plans {
-    known: Cache<Arc<str>, Arc<Plan>>,
+    plans: Cache<Arc<str>, Arc<Plan>>,
     /// Number of reloads: a plan made before or during a reload is discarded.
     epoch: AtomicU64,
 }
 
 impl Default for Plans {
     fn default() -> Self {
-        Self { known: Cache::new(MAX_PLANS), epoch: AtomicU64::new(0) }
+        Self { plans: Cache::new(MAX_PLANS), epoch: AtomicU64::new(0) }
     }
 }
 
@@ -49,20 +49,20 @@ impl Plans {
     }
 
     pub(super) fn of(&self, domain: &str) -> Option<Arc<Plan>> {
-        let plan = self.known.get(domain)?;
+        let plan = self.plans.get(domain)?;
         (plan.epoch == self.epoch() && plan.until > Instant::now()).then_some(plan)
     }
 
     pub(super) fn keep(&self, domain: &str, plan: Plan) -> Arc<Plan> {
         let plan = Arc::new(plan);
-        self.known.insert(Arc::from(domain), Arc::clone(&plan));
+        self.plans.insert(Arc::from(domain), Arc::clone(&plan));
         plan
     }
 
     /// Discards all plans; must be called after the configuration was replaced.
     pub(super) fn forget_all(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
-        self.known.invalidate_all();
+        self.plans.invalidate_all();
     }
 }
 

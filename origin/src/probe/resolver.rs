@@ -62,15 +62,15 @@ impl Resolver {
             return Err(Unresolved::NoSuchName);
         }
         match self.dns.addresses(host).await {
-            Ok(found) => Ok(self.permitted(found)),
+            Ok(addresses) => Ok(self.permitted(addresses)),
             Err(NoAnswer::NoRecords) => Ok(Vec::new()),
             Err(NoAnswer::NoSuchName) => Err(Unresolved::NoSuchName),
             Err(NoAnswer::Failed) => Err(Unresolved::DnsFailed),
         }
     }
 
-    fn permitted(&self, found: Vec<IpAddr>) -> Vec<SocketAddr> {
-        let permitted = found.into_iter().filter(|ip| self.guard.permits(*ip));
+    fn permitted(&self, addresses: Vec<IpAddr>) -> Vec<SocketAddr> {
+        let permitted = addresses.into_iter().filter(|ip| self.guard.permits(*ip));
         permitted.map(|ip| SocketAddr::new(ip, self.smtp_port)).take(MAX_ADDRESSES).collect()
     }
 
@@ -84,8 +84,8 @@ impl Resolver {
     ) -> Option<Plan> {
         let first = hosts.first().filter(|mx| mx::is_resolvable(&mx.exchange))?;
         let mx_until = self.dns.mx_until(domain)?;
-        let (found, until) = self.dns.known_addresses(&first.exchange)?;
-        let addresses = self.permitted(found);
+        let (addresses, until) = self.dns.known_addresses(&first.exchange)?;
+        let addresses = self.permitted(addresses);
         let is_usable = !addresses.is_empty()
             && !addresses.iter().any(|address| opt_outs.include_address(address.ip()));
         let until = until.min(mx_until);

@@ -234,9 +234,9 @@ async fn metrics_of_a_process_show_its_sessions_its_waiters_and_refusals_by_caus
         let text = answer(origin.ask("user@closed.org").await).await;
         assert!(text.contains(reason), "{text}");
     }
-    let mut asked = Vec::new();
+    let mut streams = Vec::new();
     for n in 0..3 {
-        asked.push(origin.ask(&format!("user{n}@example.org")).await);
+        streams.push(origin.ask(&format!("user{n}@example.org")).await);
     }
     let is_held = async {
         loop {
@@ -251,10 +251,10 @@ async fn metrics_of_a_process_show_its_sessions_its_waiters_and_refusals_by_caus
     timeout(PATIENCE, is_held).await.expect("one session and two waiters");
     release.add_permits(1);
     let mut reasons = Vec::new();
-    for stream in asked {
+    for stream in streams {
         let text = answer(stream).await;
-        let known = ["no_such_mailbox", "our_limit"].into_iter().find(|it| text.contains(it));
-        reasons.push(known.unwrap_or_else(|| panic!("{text}")));
+        let reason = ["no_such_mailbox", "our_limit"].into_iter().find(|it| text.contains(it));
+        reasons.push(reason.unwrap_or_else(|| panic!("{text}")));
     }
     reasons.sort_unstable();
     assert_eq!(reasons, ["no_such_mailbox", "our_limit", "our_limit"]);

@@ -81,7 +81,7 @@ fn quantized(rows: &[&Row], weights: &[f64], bias: f64) -> Model {
         words_min: WORDS_MIN,
         threshold: 100,
         inputs: [0; 32],
-        known: word_bits,
+        word_bits,
         weights: weights.iter().map(octet).collect(),
     }
 }

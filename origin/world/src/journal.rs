@@ -53,9 +53,9 @@ impl Journal {
     /// A ban begins; one that is in force is prolonged.
     pub fn banned(&self, kind: &'static str, source: IpAddr, from: Duration, until: Duration) {
         let mut pages = self.pages();
-        let known = pages.bans.iter_mut().rev();
+        let bans = pages.bans.iter_mut().rev();
         let mut running =
-            known.filter(|ban| ban.kind == kind && ban.source == source && ban.until >= from);
+            bans.filter(|ban| ban.kind == kind && ban.source == source && ban.until >= from);
         match running.next() {
             Some(ban) => ban.until = ban.until.max(until),
             None => pages.bans.push(Ban { kind, source, from, until }),
@@ -89,7 +89,7 @@ impl Journal {
     /// Compares a verdict with the truth and with what was said about its recipient.
     pub fn judge(&self, recipient: &str, verdict: &Verdict) {
         let mut pages = self.pages();
-        let said = pages.replies.remove(&recipient.to_lowercase()).unwrap_or_default();
+        let replies = pages.replies.remove(&recipient.to_lowercase()).unwrap_or_default();
         let host = verdict.mx_host.as_deref().unwrap_or("none");
         let place = if truth::domain(recipient).starts_with("town-") {
             truth::domain(recipient).chars().take(6).collect()
@@ -116,7 +116,7 @@ impl Journal {
             let text = verdict.details.as_ref().and_then(|details| details.smtp_text.as_deref());
             let tag = text.and_then(truth::tag_in);
             is_misplaced =
-                tag.is_some_and(|tag| tag != truth::tag(recipient)) || !said.contains(&code);
+                tag.is_some_and(|tag| tag != truth::tag(recipient)) || !replies.contains(&code);
             if is_misplaced {
                 example("misplaced");
             }

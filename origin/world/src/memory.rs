@@ -26,7 +26,8 @@ impl MemoryBounds {
     /// When the operators can't be read.
     pub fn of(plan: &Plan, town: &Town) -> Result<Self> {
         let customers = plan.customers;
-        let known = customers.forms + customers.lists + 1 + customers.crowd + customers.slow;
+        let customers_with_history =
+            customers.forms + customers.lists + 1 + customers.crowd + customers.slow;
         let sources = plan.sources_each + usize::from(plan.events.added.is_some());
         let domains: usize = town.domains.values().map(Vec::len).sum();
         let places = sources * (town.machines.len() + 1);
@@ -37,7 +38,11 @@ impl MemoryBounds {
             meters: places + sources * domains,
             gates: sources * (domains + town.machines.len()),
             // An attacker who changes accounts has as many as the pool remembers.
-            histories: if customers.newcomers == 0 { known } else { HISTORIES_MAX },
+            histories: if customers.newcomers == 0 {
+                customers_with_history
+            } else {
+                HISTORIES_MAX
+            },
         })
     }
 

@@ -234,9 +234,9 @@ async fn utter(stream: &mut DuplexStream, output: &mut Vec<u8>, say: Say) -> boo
     match say.ending {
         Ending::Stays => {
             if !say.after.is_zero() || output.len() > 4_096 {
-                let sent = stream.write_all(output).await.is_ok();
+                let is_sent = stream.write_all(output).await.is_ok();
                 output.clear();
-                return sent;
+                return is_sent;
             }
             true
         }

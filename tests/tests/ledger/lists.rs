@@ -46,11 +46,11 @@ impl World {
         send(self.request(body).header("idempotency-key", key)).await
     }
 
-    /// Sends a list with a held address, and waits until its probe has begun.
-    async fn begin(&self, emails: &[String], held: &str) -> JoinHandle<Reply> {
+    /// Sends a list with a held_email address, and waits until its probe has begun.
+    async fn begin(&self, emails: &[String], held_email: &str) -> JoinHandle<Reply> {
         let request = self.request(&json!({ "emails": emails }));
         let list = tokio::spawn(send(request));
-        self.origin.wait_for_probe(held).await;
+        self.origin.wait_for_probe(held_email).await;
         list
     }
 

@@ -130,7 +130,7 @@ async fn a_rested_source_address_returns_and_none_rests_where_all_are_unwelcome(
 #[tokio::test(start_paused = true)]
 async fn batches_give_way_and_are_served_all_the_same() {
     let (pool, served) = (pool(), Arc::new(parking_lot::Mutex::new(Vec::new())));
-    let held = [google("x").permit(&pool).await, google("x").permit(&pool).await];
+    let permits = [google("x").permit(&pool).await, google("x").permit(&pool).await];
     let mut all = JoinSet::new();
     for (class, count) in [(Class::Batch, 40), (Class::Interactive, 40)] {
         for n in 0..count {
@@ -147,7 +147,7 @@ async fn batches_give_way_and_are_served_all_the_same() {
     }
     tokio::task::yield_now().await;
     sleep(Duration::from_millis(1)).await;
-    for permit in held {
+    for permit in permits {
         permit.keep(0);
     }
     all.join_all().await;

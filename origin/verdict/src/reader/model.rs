@@ -19,7 +19,7 @@ pub struct Model {
     /// SHA-256 of the training inputs.
     pub inputs: [u8; 32],
     /// A bit for each bucket, set if a word in training hashed to it.
-    pub known: Vec<u8>,
+    pub word_bits: Vec<u8>,
     pub weights: Vec<i8>,
 }
 
@@ -33,7 +33,7 @@ impl Model {
             words_min: 1,
             threshold: 100,
             inputs: [0; 32],
-            known: vec![0; KNOWN],
+            word_bits: vec![0; KNOWN],
             weights: vec![0; BUCKETS],
         }
     }
@@ -42,7 +42,7 @@ impl Model {
     #[must_use]
     pub fn read(octets: &[u8]) -> Option<Self> {
         let (header, rest) = octets.split_at_checked(HEADER)?;
-        let (known, weights) = rest.split_at_checked(KNOWN)?;
+        let (word_bits, weights) = rest.split_at_checked(KNOWN)?;
         let number = |at: usize| Some(f32::from_le_bytes(header.get(at..at + 4)?.try_into().ok()?));
         let is_whole = header.starts_with(MAGIC) && weights.len() == BUCKETS;
         Some(Self {
@@ -51,7 +51,7 @@ impl Model {
             words_min: *header.get(12)?,
             threshold: *header.get(13)?,
             inputs: header.get(16..HEADER)?.try_into().ok()?,
-            known: known.to_vec(),
+            word_bits: word_bits.to_vec(),
             weights: weights.iter().map(|weight| weight.cast_signed()).collect(),
         })
         .filter(|_| is_whole)
@@ -65,7 +65,7 @@ impl Model {
         octets.extend_from_slice(&self.bias.to_le_bytes());
         octets.extend_from_slice(&[self.words_min, self.threshold, 0, 0]);
         octets.extend_from_slice(&self.inputs);
-        octets.extend_from_slice(&self.known);
+        octets.extend_from_slice(&self.word_bits);
         octets.extend(self.weights.iter().map(|weight| weight.cast_unsigned()));
         octets
     }
@@ -74,7 +74,7 @@ impl Model {
     #[must_use]
     pub fn known_words(&self, features: &Features) -> usize {
         let is_known = |bucket: &&u16| {
-            let octet = self.known.get(usize::from(**bucket >> 3)).copied().unwrap_or_default();
+            let octet = self.word_bits.get(usize::from(**bucket >> 3)).copied().unwrap_or_default();
             octet & (1 << (**bucket & 7)) != 0
         };
         features.words.iter().filter(is_known).count()

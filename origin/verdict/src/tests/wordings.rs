@@ -58,8 +58,8 @@ fn a_host_or_a_route_that_takes_no_mail_is_the_recipient_s() {
 #[test]
 fn a_domain_without_a_mail_server_is_the_recipient_s_by_its_code_alone() {
     let text = "Unknown mail server. Could not find a mail server for mx.example.org";
-    let told = read(&format!("553 5.1.2 {text}"));
-    assert_eq!(told, (Status::Refused, Reason::DomainRefusesMail));
+    let reading = read(&format!("553 5.1.2 {text}"));
+    assert_eq!(reading, (Status::Refused, Reason::DomainRefusesMail));
     for raw in
         [format!("553 {text}"), "553 5.1.2 Could not find a mail server for your domain".into()]
     {
@@ -69,8 +69,8 @@ fn a_domain_without_a_mail_server_is_the_recipient_s_by_its_code_alone() {
 
 #[test]
 fn a_mailbox_limit_is_read_as_it_is_misspelled() {
-    let told = read("552 Mailbox limit exeeded for this email address");
-    assert_eq!(told, (Status::Refused, Reason::MailboxFull));
+    let reading = read("552 Mailbox limit exeeded for this email address");
+    assert_eq!(reading, (Status::Refused, Reason::MailboxFull));
     assert_ne!(read("552 limit exeeded").0, Status::Refused);
 }
 

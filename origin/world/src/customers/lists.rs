@@ -75,9 +75,9 @@ pub async fn own(
                 if takes { part.push(entry) } else { rest.push_back(entry) }
             }
             waiting = rest;
-            let asked: Vec<Address> = part.iter().map(|entry| entry.address.clone()).collect();
+            let addresses: Vec<Address> = part.iter().map(|entry| entry.address.clone()).collect();
             let mut entries: Vec<Option<Entry>> = part.into_iter().map(Some).collect();
-            for (index, answer) in desk.batch(&asker, &asked).await {
+            for (index, answer) in desk.batch(&asker, &addresses).await {
                 let Some(entry) = entries.get_mut(index).and_then(Option::take) else { continue };
                 let now = Instant::now();
                 match answer {

@@ -34,7 +34,7 @@ pub struct Small {
     pub banner_delay: Duration,
     first_seen: HashMap<(IpAddr, String), Duration>,
     /// Sources that have passed five times, as in postgrey's automatic list.
-    known: HashMap<IpAddr, usize>,
+    passes: HashMap<IpAddr, usize>,
     denied: HashSet<&'static str>,
 }
 
@@ -46,13 +46,13 @@ impl Small {
             delay: Duration::from_secs(300),
             banner_delay: Duration::from_secs(3),
             first_seen: HashMap::new(),
-            known: HashMap::new(),
+            passes: HashMap::new(),
             denied: HashSet::from(["dead"]),
         }
     }
 
     fn is_greylisted(&mut self, caller: &Caller<'_>, recipient: &str) -> bool {
-        let passes = self.known.entry(caller.source).or_default();
+        let passes = self.passes.entry(caller.source).or_default();
         if *passes >= 5 {
             return false;
         }
