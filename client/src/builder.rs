@@ -59,7 +59,9 @@ impl Builder {
         self
     }
 
-    /// # Errors [`Error::Address`] if the URL isn't valid or would send the key unencrypted.
+    /// # Errors
+
+    /// [`Error::Address`] if the URL isn't valid or would send the key unencrypted.
     pub fn build(self) -> Result<Client, Error> {
         let url = checked(&self.url)?;
         let config = Agent::config_builder()

@@ -123,14 +123,16 @@ impl Client {
 
     /// Checks an address.
     ///
-    /// # Errors If there is no verdict: see [`Error`].
+    /// # Errors
+    /// If there is no verdict: see [`Error`].
     pub fn check(&self, email: &str) -> Result<Validation, Error> {
         self.validate(json!({ "email": email }))
     }
 
     /// Checks an address, and returns the reason too: the response has `details`.
     ///
-    /// # Errors If there is no verdict: see [`Error`].
+    /// # Errors
+    /// If there is no verdict: see [`Error`].
     pub fn check_with_details(&self, email: &str) -> Result<Validation, Error> {
         self.validate(json!({ "email": email, "details": true }))
     }
@@ -139,7 +141,8 @@ impl Client {
     /// characters: a repeat with the same key within 24 hours, even by another process, is charged
     /// only once.
     ///
-    /// # Errors If there is no verdict: see [`Error`].
+    /// # Errors
+    /// If there is no verdict: see [`Error`].
     pub fn check_under(
         &self,
         idempotency_key: &str,
@@ -156,7 +159,8 @@ impl Client {
     /// once, and returns the verdict when there is one; without a key it is a new check. The
     /// client's own timeout should be longer.
     ///
-    /// # Errors If there is no response: see [`Error`].
+    /// # Errors
+    /// If there is no response: see [`Error`].
     pub fn check_by(
         &self,
         deadline: Duration,
@@ -173,7 +177,8 @@ impl Client {
     /// as in [`Self::check_by`]. If fewer checks are left than there are addresses, none is
     /// checked.
     ///
-    /// # Errors If there is no response: see [`Error`].
+    /// # Errors
+    /// If there is no response: see [`Error`].
     pub fn check_list<E: AsRef<str>>(
         &self,
         emails: &[E],
@@ -192,7 +197,8 @@ impl Client {
 
     /// Returns the kind of a domain, without an address. It is charged as a check.
     ///
-    /// # Errors If there is no response: see [`Error`].
+    /// # Errors
+    /// If there is no response: see [`Error`].
     pub fn check_domain(&self, domain: &str) -> Result<Domain, Error> {
         self.call(&Call::post("/domains", json!({ "domain": domain })))
     }
@@ -220,7 +226,8 @@ impl Client {
 
     /// Signs in with the password. `code` is needed if the service returned `totp_required`.
     ///
-    /// # Errors [`Error::Unauthorised`] with its code; see also [`Error`].
+    /// # Errors
+    /// [`Error::Unauthorised`] with its code; see also [`Error`].
     pub fn sign_in(
         &self,
         email: &str,

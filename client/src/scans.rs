@@ -147,7 +147,8 @@ impl Client {
 
     /// Returns the addresses of a scan in their original order, each with its result.
     ///
-    /// # Errors [`Error::Refused`] if the list isn't the scanned one; see also [`Error`].
+    /// # Errors
+    /// [`Error::Refused`] if the list isn't the scanned one; see also [`Error`].
     pub fn join_scan<'a>(&self, id: &str, addresses: &[&'a str]) -> Result<Vec<Joined<'a>>, Error> {
         let total = self.scan(id)?.total;
         if total != addresses.len() as u64 {

@@ -70,7 +70,8 @@ pub enum AccountState {
 pub struct AccountAddress(Address);
 
 impl AccountAddress {
-    /// # Errors [`FormatError`] when the text is not an RFC 5321 mailbox. The text is neither
+    /// # Errors
+    /// [`FormatError`] when the text is not an RFC 5321 mailbox. The text is neither
     /// trimmed nor normalised: people type their own address into a form.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         Address::parse(text).map(Self)

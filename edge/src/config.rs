@@ -84,7 +84,8 @@ impl Config {
     /// Reads the configuration of a Worker with `databases` databases; `value` returns a variable
     /// or secret by name.
     ///
-    /// # Errors All mistakes, each with the name of its setting. They contain no part of a secret.
+    /// # Errors
+    /// All mistakes, each with the name of its setting. They contain no part of a secret.
     pub fn read(
         value: impl Fn(&str) -> Option<String>,
         databases: usize,

@@ -65,7 +65,8 @@ impl Dns {
     /// `timeout` applies to each query to a nameserver; `families` selects the types of address
     /// records.
     ///
-    /// # Errors [`NetError`] when the resolver can't be set up.
+    /// # Errors
+    /// [`NetError`] when the resolver can't be set up.
     pub fn new(
         nameservers: &[SocketAddr],
         timeout: Duration,
@@ -117,7 +118,8 @@ impl Dns {
     /// addresses of the other are returned only if there are no others: an unreachable host isn't a
     /// host without addresses.
     ///
-    /// # Errors [`NoAnswer`] if the host has no address.
+    /// # Errors
+    /// [`NoAnswer`] if the host has no address.
     pub async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, NoAnswer> {
         let ask = |kind| move || self.question(host, kind, address);
         let v4 = self.v4.about(host, ask(RecordType::A));
@@ -150,7 +152,8 @@ impl Dns {
 
     /// Returns the addresses of a host in both families, even if we don't connect over them.
     ///
-    /// # Errors [`NoAnswer`] if the host has no address.
+    /// # Errors
+    /// [`NoAnswer`] if the host has no address.
     pub async fn all_addresses(&self, host: &str) -> Result<Vec<IpAddr>, NoAnswer> {
         let ask = |kind| move || self.question(host, kind, address);
         let v4 = self.v4.about(host, ask(RecordType::A));

@@ -42,7 +42,8 @@ pub struct Address {
 impl Address {
     /// Parses a bare address; see [`reduce`](crate::reduce) for the `Name <address>` form.
     ///
-    /// # Errors [`FormatError`], which names the wrong part.
+    /// # Errors
+    /// [`FormatError`], which names the wrong part.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         // A quoted local part may contain an `@`, but a domain never does.
         let (local, domain) = text.rsplit_once('@').ok_or(FormatError::NoAt)?;

@@ -55,7 +55,8 @@ pub fn sign<C: Serialize>(keys: &KeyRing, claims: &C) -> Result<String, InvalidT
 
 /// Checks signature, `kid`, issuer, audience and times (`now` in unix seconds) and returns the claims.
 ///
-/// # Errors [`InvalidToken`] for any deviation.
+/// # Errors
+/// [`InvalidToken`] for any deviation.
 pub fn verify<C: DeserializeOwned + Timed>(
     keys: &KeyRing,
     purpose: Purpose,

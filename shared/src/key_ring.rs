@@ -44,7 +44,8 @@ pub enum KeyRingError {
 impl KeyRing {
     /// Parses the configured form.
     ///
-    /// # Errors [`KeyRingError`], which names the wrong part.
+    /// # Errors
+    /// [`KeyRingError`], which names the wrong part.
     pub fn parse(configured: &str) -> Result<Self, KeyRingError> {
         let mut entries: Vec<Entry> = Vec::with_capacity(MAX_SECRETS);
         for pair in configured.split(',') {

@@ -13,7 +13,8 @@ pub enum ReduceError {
 /// and zero-width marks around it, which come from files and clipboards. Inside the address they
 /// make it invalid.
 ///
-/// # Errors [`ReduceError`] if nothing is left, or the brackets are unbalanced, empty or repeated.
+/// # Errors
+/// [`ReduceError`] if nothing is left, or the brackets are unbalanced, empty or repeated.
 pub fn reduce(input: &str) -> Result<&str, ReduceError> {
     let input = trimmed(input);
     if input.is_empty() {

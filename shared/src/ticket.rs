@@ -70,7 +70,8 @@ impl Timed for Ticket {
 impl Ticket {
     /// Issues the token for one request; `now` is in Unix seconds.
     ///
-    /// # Errors [`InvalidToken`] when the claims can't be serialised.
+    /// # Errors
+    /// [`InvalidToken`] when the claims can't be serialised.
     pub fn issue(
         keys: &KeyRing,
         request_id: &str,
@@ -83,7 +84,8 @@ impl Ticket {
     /// Issues the token for one request of `tenant`, for which an origin reserves a share of its
     /// permits.
     ///
-    /// # Errors [`InvalidToken`] when the claims can't be serialised, or the tenant's name is too
+    /// # Errors
+    /// [`InvalidToken`] when the claims can't be serialised, or the tenant's name is too
     /// long.
     pub fn issue_for(
         keys: &KeyRing,
@@ -110,7 +112,8 @@ impl Ticket {
 
     /// Checks the token against the request's body; `now` is in Unix seconds.
     ///
-    /// # Errors [`InvalidToken`] when it is forged or expired, or was issued for another audience
+    /// # Errors
+    /// [`InvalidToken`] when it is forged or expired, or was issued for another audience
     /// or body.
     pub fn check(keys: &KeyRing, token: &str, body: &[u8], now: u64) -> Result<Self, InvalidToken> {
         let ticket: Self = jwt::verify(keys, PURPOSE, token, now)?;

@@ -19,9 +19,10 @@ const CALLS: usize = 200;
 /// It does not start, an answer is not the documented one, or there is no `/proc`.
 pub async fn run() -> Result<Vec<Figure>> {
     let edge = Edge::builder().start().await?;
-    let account = edge.account().await;
-    let mut figures = sign_ins(&edge, &account).await?;
-    figures.extend(beside_sign_ins(&account).await?);
+    // Sign-ins end an account's least recently used session, so they have an account of their own.
+    let (account, signing_in) = (edge.account().await, edge.account().await);
+    let mut figures = sign_ins(&edge, &signing_in).await?;
+    figures.extend(beside_sign_ins(&account, signing_in).await?);
     figures.extend(enumeration(&edge, &account).await?);
     Ok(figures)
 }
@@ -54,7 +55,7 @@ async fn sign_ins(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
 }
 
 /// Measures other routes, alone and during continuous sign-ins.
-async fn beside_sign_ins(account: &Account) -> Result<Vec<Figure>> {
+async fn beside_sign_ins(account: &Account, busy: Account) -> Result<Vec<Figure>> {
     let quota = async |_| account.quota().await.status;
     let settings = async |n| {
         let body = serde_json::json!({ "display_name": format!("Ann {n}") });
@@ -68,7 +69,6 @@ async fn beside_sign_ins(account: &Account) -> Result<Vec<Figure>> {
     };
     add("quota_p99", time(CALLS, quota).await)?;
     add("settings_p99", time(CALLS, settings).await)?;
-    let busy = account.clone();
     let load = tokio::spawn(async move {
         loop {
             busy.anonymous.login(&busy.email, PASSWORD).await;

@@ -141,7 +141,8 @@ impl Measured {
 
 /// Prints the table.
 ///
-/// # Errors The figures of `make bench` are missing.
+/// # Errors
+/// The figures of `make bench` are missing.
 pub fn run() -> Result<()> {
     print!("{}", Measured::read(&folder::repository().join("target/bench"))?.table()?);
     Ok(())

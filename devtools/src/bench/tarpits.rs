@@ -25,7 +25,8 @@ const ROUNDS: usize = 3;
 /// Returns the 99th percentile of good probes during 500 held ones, divided by the same without
 /// them: the median of three rounds.
 ///
-/// # Errors Origin doesn't start, or a good probe fails.
+/// # Errors
+/// Origin doesn't start, or a good probe fails.
 pub async fn run() -> Result<Figure> {
     let sandbox = Sandbox::start()?;
     let origin = Origin::builder().routes(&sandbox.routes()).env("RCPT_MAX_PROBES", "2000");

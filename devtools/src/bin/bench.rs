@@ -7,6 +7,7 @@ Without a part, all figures of the edge: as a table, and in target/bench/edge.js
 
   comparison     cached checks beside an empty Worker
   databases      rows and dollars of a check, and what more databases give
+  accounts       what account operations cost, and whether their times tell members from strangers
   scans          what scans cost
   conversations  100 to 2,000 probes at once, on one core
   deadlines      how late answers by a deadline are beside mail servers that never answer
@@ -36,6 +37,7 @@ async fn main() -> anyhow::Result<()> {
         Some("conversations") => rcpt_devtools::bench::conversations().await,
         Some("month") => rcpt_devtools::bench::month(),
         Some("databases") => rcpt_devtools::bench::databases().await,
+        Some("accounts") => rcpt_devtools::bench::accounts().await,
         Some("scans") => rcpt_devtools::bench::scans().await,
         Some("--help" | "-h") => {
             print!("{HELP}");

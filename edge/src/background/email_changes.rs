@@ -69,7 +69,8 @@ pub async fn advance(app: &App, change: EmailChange) -> Result<Option<EmailChang
 /// Emails the old mailbox after a completed change, so that its owner can freeze the account or
 /// undo the change. Whether an attempt has sent the email may stay unknown: the next one then sends the same link again.
 ///
-/// # Errors [`Error::unavailable`] when a database fails or the mail can't be sent; the scheduled
+/// # Errors
+/// [`Error::unavailable`] when a database fails or the mail can't be sent; the scheduled
 /// run tries again.
 pub async fn tell(app: &App, change: &EmailChange) -> Result<(), Error> {
     let database = app.databases.of(change.account_id)?;

@@ -143,7 +143,8 @@ impl Database {
     /// Runs the statements as one transaction in one round trip; the isolate's first transaction
     /// needs one or two more before it.
     ///
-    /// # Errors [`Error::unavailable`] when the database fails or has another number than its
+    /// # Errors
+    /// [`Error::unavailable`] when the database fails or has another number than its
     /// binding; then no statement has had an effect.
     pub async fn batch(&self, statements: &[Statement<'_>]) -> Result<Rows, Error> {
         if !self.is_itself.load(Relaxed) {
@@ -233,7 +234,8 @@ impl Rows {
 
     /// Returns all rows of the statement at `index`.
     ///
-    /// # Errors [`Error::unavailable`] when a row doesn't have the shape of `T`.
+    /// # Errors
+    /// [`Error::unavailable`] when a row doesn't have the shape of `T`.
     pub fn all<T: DeserializeOwned>(&self, index: usize) -> Result<Vec<T>, Error> {
         self.rows(index)?.iter().map(typed).collect()
     }

@@ -52,7 +52,8 @@ impl Mailer {
 
     /// Sends one email.
     ///
-    /// # Errors [`Error::unavailable`] when it isn't accepted in time; it may be sent nevertheless.
+    /// # Errors
+    /// [`Error::unavailable`] when it isn't accepted in time; it may be sent nevertheless.
     pub async fn send(&self, message: EmailMessage<'_>) -> Result<(), Error> {
         let meter = meter::current();
         let run = meter.as_deref().and_then(Meter::run);

@@ -25,7 +25,8 @@ impl Homes {
 
     /// Parses `EU:0,1 NA:2 *:0`, given the number of bound databases.
     ///
-    /// # Errors All mistakes, without the name of the setting.
+    /// # Errors
+    /// All mistakes, without the name of the setting.
     pub fn parse(text: &str, count: usize) -> Result<Self, Vec<String>> {
         let mut homes = Self { continents: Vec::new(), elsewhere: Vec::new() };
         let mut mistakes = Vec::new();

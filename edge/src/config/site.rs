@@ -38,7 +38,8 @@ impl Checkout {
     /// Parses `pro=https://buy.example/x?client_reference_id={reference}`; entries are separated by
     /// spaces.
     ///
-    /// # Errors All mistakes, without the name of the setting.
+    /// # Errors
+    /// All mistakes, without the name of the setting.
     pub fn parse_all(text: &str) -> Result<Vec<Self>, Vec<String>> {
         let mut checkouts: Vec<Self> = Vec::new();
         let mut mistakes = Vec::new();

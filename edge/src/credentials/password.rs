@@ -79,7 +79,8 @@ impl Turn {
 /// Returns whether `password` is allowed for the account of `address`. Nothing is trimmed, neither
 /// here nor at sign-in.
 ///
-/// # Errors The broken rule, as a text for the owner.
+/// # Errors
+/// The broken rule, as a text for the owner.
 pub fn check_rules(
     password: &Password,
     address: &AccountAddress,
@@ -141,7 +142,8 @@ pub fn void_hash(salt: [u8; SALT_BYTES], tag: [u8; 32]) -> String {
 
 /// Compares with a stored hash.
 ///
-/// # Errors [`Error::internal`] when the stored hash can't be parsed.
+/// # Errors
+/// [`Error::internal`] when the stored hash can't be parsed.
 pub fn verify(_turn: Turn, password: &Password, stored: &str) -> Result<PasswordCheck, Error> {
     let parsed = PasswordHash::new(stored).map_err(unhashable)?;
     let argon2id = argon2id()?;

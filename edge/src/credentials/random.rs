@@ -4,7 +4,8 @@ use crate::error::Error;
 
 /// Returns `N` bytes from the runtime's cryptographic generator.
 ///
-/// # Errors [`Error::internal`] when the generator fails.
+/// # Errors
+/// [`Error::internal`] when the generator fails.
 pub fn bytes<const N: usize>() -> Result<[u8; N], Error> {
     let mut bytes = [0; N];
     getrandom::fill(&mut bytes).map_err(|error| Error::internal(format!("random: {error}")))?;
@@ -13,7 +14,8 @@ pub fn bytes<const N: usize>() -> Result<[u8; N], Error> {
 
 /// Returns a new 128-bit identifier in 32 hexadecimal digits, for requests, leases and `jti`.
 ///
-/// # Errors [`Error::internal`] when the generator fails.
+/// # Errors
+/// [`Error::internal`] when the generator fails.
 pub fn identifier() -> Result<String, Error> {
     bytes::<16>().map(hex::encode)
 }

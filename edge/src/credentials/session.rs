@@ -96,7 +96,8 @@ pub struct PresentedSession {
 
 /// Verifies a presented token without storage; `now` is in Unix seconds.
 ///
-/// # Errors [`InvalidToken`] for any deviation.
+/// # Errors
+/// [`InvalidToken`] for any deviation.
 pub fn verify(keys: &KeyRing, token: &str, now: u64) -> Result<PresentedSession, InvalidToken> {
     let claims: Claims = jwt::verify(keys, PURPOSE, token, now)?;
     let account = AccountId::parse(&claims.sub).ok_or(InvalidToken)?;

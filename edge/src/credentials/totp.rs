@@ -59,7 +59,8 @@ impl TotpSecret {
 
     /// Returns the `otpauth://` URL for a QR code; it names the account by its address.
     ///
-    /// # Errors [`SealError`], which can't occur with this secret length.
+    /// # Errors
+    /// [`SealError`], which can't occur with this secret length.
     pub fn otpauth_url(&self, email: &str) -> Result<String, SealError> {
         // A colon separates issuer and account in the label, so neither may contain one; in an
         // address, only a quoted local part can.

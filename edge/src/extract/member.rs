@@ -60,7 +60,8 @@ impl Member {
 
     /// Requires the password again: a session alone mustn't permit irreversible actions.
     ///
-    /// # Errors [`Error::wrong_password`], or [`Error::throttled`] after too many attempts.
+    /// # Errors
+    /// [`Error::wrong_password`], or [`Error::throttled`] after too many attempts.
     pub async fn check_password(
         &self,
         app: &App,

@@ -39,7 +39,8 @@ impl HashingTurns {
 
     /// Waits until this site may hash a password.
     ///
-    /// # Errors [`Error::throttled`] when too many requests of the site are waiting,
+    /// # Errors
+    /// [`Error::throttled`] when too many requests of the site are waiting,
     /// [`Error::unavailable`] when too many are waiting in total.
     pub async fn turn(&self, site: &str) -> Result<Turn, Error> {
         self.sites.turn(site).await?;

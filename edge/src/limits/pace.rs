@@ -32,7 +32,8 @@ impl Pace {
 
     /// Waits until the party's next request may start.
     ///
-    /// # Errors [`Error::throttled`] when too many of the party's requests are waiting.
+    /// # Errors
+    /// [`Error::throttled`] when too many of the party's requests are waiting.
     pub async fn turn(&self, party: &str) -> Result<(), Error> {
         let wait = self.wait(party, clock::now_ms());
         pause(wait.ok_or_else(|| Error::throttled(PATIENCE_MS / 1000))?).await;

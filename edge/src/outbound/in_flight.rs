@@ -54,7 +54,8 @@ impl InFlight {
     /// its deadline in milliseconds of the Worker's clock. Failures aren't shared: the next waiting
     /// request tries again, within its remaining time.
     ///
-    /// # Errors Those of `ask`, and [`Error::upstream`] when the time has run out.
+    /// # Errors
+    /// Those of `ask`, and [`Error::upstream`] when the time has run out.
     pub async fn join(
         &self,
         key: &str,

@@ -16,7 +16,8 @@ impl Origins {
     /// Tries the origins for this domain in order until one responds or the deadline (milliseconds
     /// of the Worker's clock) has passed. `tenant` identifies the account.
     ///
-    /// # Errors [`Error::upstream`] when none responded.
+    /// # Errors
+    /// [`Error::upstream`] when none responded.
     pub async fn domain_report(
         &self,
         domain: &str,

@@ -73,7 +73,8 @@ impl Origins {
     /// (milliseconds of the Worker's clock) has passed. `tenant` identifies the account. Origins
     /// that hung recently are tried last.
     ///
-    /// # Errors [`Error::upstream`] when none returned one: each was unreachable, slow, at capacity
+    /// # Errors
+    /// [`Error::upstream`] when none returned one: each was unreachable, slow, at capacity
     /// or sent an invalid response.
     pub async fn probe(
         &self,

@@ -270,7 +270,9 @@ async fn ask_and_settle(
     Ok(list.result(answers))
 }
 
-/// # Errors If no address has a verdict.
+/// # Errors
+
+/// If no address has a verdict.
 async fn find_out(
     app: &Arc<App>,
     list: &List,

@@ -28,7 +28,8 @@ impl Databases {
 
     /// Returns the database of an account.
     ///
-    /// # Errors [`Error::unavailable`] if it is no longer bound.
+    /// # Errors
+    /// [`Error::unavailable`] if it is no longer bound.
     pub fn of(&self, account: AccountId) -> Result<&Database, Error> {
         let number = account.database();
         let database = self.numbered(number);

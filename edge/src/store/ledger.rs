@@ -267,7 +267,8 @@ async fn refusal(
 /// A failed statement is repeated once. If only the reply was lost, the lease has ended before its
 /// expiry, which only a charge can do.
 ///
-/// # Errors When both attempts fail; the lease then expires.
+/// # Errors
+/// When both attempts fail; the lease then expires.
 pub async fn settle(
     database: &Database,
     lease: Lease,

@@ -37,7 +37,8 @@ use crate::{
 /// Builds a request with its body in memory, up to the largest accepted size; the rest is dropped,
 /// and the body is then rejected as too large.
 ///
-/// # Errors The runtime's, when the client disconnects before its body has arrived.
+/// # Errors
+/// The runtime's, when the client disconnects before its body has arrived.
 pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
     let Head { method, url, headers } = serde_json::from_str(&glue::head_of(&from, &NAMES))?;
     let method = Method::from_bytes(method.as_bytes()).unwrap_or_default();
@@ -117,7 +118,8 @@ struct Init<'a> {
 
 /// Builds a response with a body in memory.
 ///
-/// # Errors The runtime's, when it rejects a header.
+/// # Errors
+/// The runtime's, when it rejects a header.
 pub async fn response(from: Response<Body>) -> worker::Result<web_sys::Response> {
     let (parts, body) = from.into_parts();
     let headers = parts

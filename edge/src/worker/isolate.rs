@@ -48,7 +48,8 @@ static ISOLATE: OnceLock<Result<Isolate, Vec<String>>> = OnceLock::new();
 /// Returns the isolate, built by the first request without an await: a future started by one
 /// request mustn't be awaited by another.
 ///
-/// # Errors The configuration's mistakes. They last until the next deployment replaces the isolate.
+/// # Errors
+/// The configuration's mistakes. They last until the next deployment replaces the isolate.
 pub fn of(env: &Env) -> Result<&'static Isolate, &'static [String]> {
     ISOLATE.get_or_init(|| build(env)).as_ref().map_err(Vec::as_slice)
 }

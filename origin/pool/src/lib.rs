@@ -207,7 +207,8 @@ impl<S: Send + 'static> Pool<S> {
 
     /// Returns a session with the host, or permission to open one; waits if necessary.
     ///
-    /// # Errors [`Refused`] if waiting doesn't make sense.
+    /// # Errors
+    /// [`Refused`] if waiting doesn't make sense.
     pub async fn session(
         self: &Arc<Self>,
         question: &Question,
@@ -221,7 +222,8 @@ impl<S: Send + 'static> Pool<S> {
 
     /// Like [`Pool::session`]; if no wait is needed, the result is returned without a future.
     ///
-    /// # Errors [`Refused`] if waiting doesn't make sense.
+    /// # Errors
+    /// [`Refused`] if waiting doesn't make sense.
     pub fn begin<'a>(
         self: &'a Arc<Self>,
         question: &'a Question,

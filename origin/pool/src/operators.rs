@@ -68,7 +68,8 @@ impl Pattern {
 impl Operators {
     /// Returns the built-in rows together with those in `text`, the content of an operators file.
     ///
-    /// # Errors A sentence for each mistake in `text`, with the operator concerned.
+    /// # Errors
+    /// A sentence for each mistake in `text`, with the operator concerned.
     pub fn with(text: &str) -> Result<Self, Vec<String>> {
         let mut rows = parse::rows(BUILT_IN)?;
         for row in parse::rows(text)? {

@@ -155,7 +155,8 @@ impl Standings {
 
     /// Returns whether the reserve lets the party take one more of `sessions`, given those in use.
     ///
-    /// # Errors Returns the time at which it may take a session, unless one is returned before:
+    /// # Errors
+    /// Returns the time at which it may take a session, unless one is returned before:
     /// when its slowness or the others' presence expires.
     pub(super) fn may_take<'u>(
         &self,

@@ -50,7 +50,8 @@ impl Command<'_> {
     ///
     /// This is the last check before sending: whatever the arguments, one command is one line.
     ///
-    /// # Errors [`Unencodable`]; `flight` is then unchanged.
+    /// # Errors
+    /// [`Unencodable`]; `flight` is then unchanged.
     pub fn encode(&self, flight: &mut Vec<u8>) -> Result<(), Unencodable> {
         let start = flight.len();
         for piece in self.pieces() {

@@ -82,7 +82,8 @@ impl Dialer {
     /// Connects to `first`. If that fails or takes a while, `second` returns an address of the
     /// other family, which is tried in parallel. Returns the first connection.
     ///
-    /// # Errors [`Unconnected`], the more informative of the two failures.
+    /// # Errors
+    /// [`Unconnected`], the more informative of the two failures.
     pub async fn race(
         &self,
         from: &HeloIdentity,
@@ -131,7 +132,8 @@ impl Dialer {
 
     /// Connects to `address`.
     ///
-    /// # Errors [`Unconnected`]; a server that doesn't respond within the time limit is `Theirs`.
+    /// # Errors
+    /// [`Unconnected`]; a server that doesn't respond within the time limit is `Theirs`.
     pub async fn connect(
         &self,
         from: &HeloIdentity,

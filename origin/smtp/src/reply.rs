@@ -118,7 +118,8 @@ impl ReplyParser {
 
     /// Returns the next complete reply; `None` when more input is needed.
     ///
-    /// # Errors [`ReplyError`]; the stream is then unusable.
+    /// # Errors
+    /// [`ReplyError`]; the stream is then unusable.
     pub fn next_reply(&mut self) -> Result<Option<Reply>, ReplyError> {
         loop {
             let rest = self.buffer.get(self.read..).unwrap_or_default();

@@ -209,7 +209,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
 
     /// Encrypts the session and introduces us again (RFC 3207 §4.2).
     ///
-    /// # Errors [`Failure`]: a refusal, or [`Broken::Tls`], after which the connection is unusable.
+    /// # Errors
+    /// [`Failure`]: a refusal, or [`Broken::Tls`], after which the connection is unusable.
     pub async fn start_tls(
         mut self,
         tls: &Tls,
@@ -246,7 +247,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// Asks whether the server accepts mail for the recipient: sends MAIL and RCPT, in one flight
     /// if PIPELINING is offered (RFC 2920 §3.1), preceded by RSET if the session was used before.
     ///
-    /// # Errors [`Failure::Broken`] at MAIL or RCPT; [`Failure::Stale`] if the server has closed
+    /// # Errors
+    /// [`Failure::Broken`] at MAIL or RCPT; [`Failure::Stale`] if the server has closed
     /// the idle session.
     pub async fn ask(
         &mut self,

@@ -27,7 +27,8 @@ const RESUMABLE: usize = 1_024;
 pub struct Tls(TlsConnector);
 
 impl Tls {
-    /// # Errors [`Error`] when the crypto provider supports none of the protocol versions.
+    /// # Errors
+    /// [`Error`] when the crypto provider supports none of the protocol versions.
     pub fn new() -> Result<Self, Error> {
         let provider = Arc::new(ring::default_provider());
         let verifier = AnyCertificate(provider.signature_verification_algorithms);

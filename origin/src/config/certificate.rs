@@ -54,7 +54,8 @@ impl Files {
 impl Certificate {
     /// Loads the certificate chain and its key, each from a PEM file. `None` if neither is set.
     ///
-    /// # Errors The [`SettingMistake`]: a file that can't be read, or a key that doesn't belong to
+    /// # Errors
+    /// The [`SettingMistake`]: a file that can't be read, or a key that doesn't belong to
     /// the certificate.
     pub(super) fn read(cert: &str, key: &str) -> Result<Option<Self>, SettingMistake> {
         match (cert, key) {

@@ -48,7 +48,8 @@ pub async fn serve<L: Listener<Addr: Debug>>(
 
 /// Completes on SIGTERM or SIGINT.
 ///
-/// # Errors [`io::Error`] when the signal handlers can't be installed.
+/// # Errors
+/// [`io::Error`] when the signal handlers can't be installed.
 pub fn signals() -> io::Result<impl Future<Output = ()> + Send + 'static> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;

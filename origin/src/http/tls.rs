@@ -40,7 +40,8 @@ pub struct TlsListener {
 impl TlsListener {
     /// Serves TLS on `listener`, with [`State::certificate`].
     ///
-    /// # Errors [`io::Error`] when the listener has no address.
+    /// # Errors
+    /// [`io::Error`] when the listener has no address.
     pub fn new(listener: TcpListener, state: Arc<State>) -> io::Result<Self> {
         let address = listener.local_addr()?;
         let (done, ready) = mpsc::channel(MAX_READY);

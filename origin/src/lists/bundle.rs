@@ -82,7 +82,8 @@ const ACCUSING: [&str; 4] = ["disposable", "parked_server", "disposable_server",
 impl Bundle {
     /// Parses a bundle and checks the rules.
     ///
-    /// # Errors [`Mistake`] for the first broken rule.
+    /// # Errors
+    /// [`Mistake`] for the first broken rule.
     pub fn parse(text: &str) -> Result<Self, Mistake> {
         let bundle: Self = toml::from_str(text).map_err(|error| {
             let line = error.span().map_or(0, |span| {

@@ -44,7 +44,8 @@ type Reason = String;
 /// Fetches the bundle at `source` (a URL or a file) with its signature, checks both, and replaces
 /// the file at `into`.
 ///
-/// # Errors The reason; nothing has changed then.
+/// # Errors
+/// The reason; nothing has changed then.
 pub fn update(source: &str, key: &Path, into: &Path) -> Result<Updated, Reason> {
     let key = read_key(key)?;
     let bundle = fetch(source, file::MAX_OCTETS)?;

@@ -44,7 +44,8 @@ const LOOK: Duration = Duration::from_secs(5);
 /// Rereads the configuration on each SIGHUP and when the certificate's files have changed. If there
 /// is a mistake, nothing changes.
 ///
-/// # Errors [`io::Error`] when the signal handler can't be installed.
+/// # Errors
+/// [`io::Error`] when the signal handler can't be installed.
 pub fn on_hangup(
     path: Option<PathBuf>,
     state: Arc<State>,

@@ -132,7 +132,8 @@ impl State {
 
 /// Tests the source addresses at startup instead of in each probe.
 ///
-/// # Errors [`SetupError::SourceAddress`] for the first that this machine doesn't have.
+/// # Errors
+/// [`SetupError::SourceAddress`] for the first that this machine doesn't have.
 pub fn prove<'a>(sources: impl IntoIterator<Item = &'a SourceAddress>) -> Result<(), SetupError> {
     for source in sources {
         UdpSocket::bind((source.ip, 0))

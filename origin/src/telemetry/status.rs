@@ -63,7 +63,8 @@ pub struct KeepingStatus {
 
 /// Requests the status from the service at `address` and returns the table.
 ///
-/// # Errors [`io::Error`] when the service isn't running there, or its response is invalid.
+/// # Errors
+/// [`io::Error`] when the service isn't running there, or its response is invalid.
 pub async fn fetch(address: SocketAddr) -> io::Result<String> {
     let asking = async {
         let mut stream = TcpStream::connect(address).await?;

@@ -66,7 +66,8 @@ impl Row {
 
 /// Returns the whole corpus: the collected rows and those of the rules.
 ///
-/// # Errors A row that can't be parsed.
+/// # Errors
+/// A row that can't be parsed.
 pub fn all_rows() -> Result<Vec<Row>> {
     let mut rows = Vec::new();
     for line in SEEN.iter().flat_map(|text| text.lines()).filter(|line| is_row(line)) {
@@ -88,7 +89,8 @@ pub fn all_rows() -> Result<Vec<Row>> {
 
 /// Returns the corpus without duplicate texts, in an order that depends on the texts alone.
 ///
-/// # Errors A row that can't be parsed.
+/// # Errors
+/// A row that can't be parsed.
 pub fn rows() -> Result<Vec<Row>> {
     let mut rows = all_rows()?;
     // Pages quote the same replies. A row of the rules' corpora is kept before others, and a reply

@@ -40,7 +40,8 @@ fn row(line: &str) -> Option<(&str, &str)> {
 
 /// Returns the reply of a corpus case with its line breaks and another recipient.
 ///
-/// # Panics When the corpus has no such case, which is a mistake of an inhabitant and found by a
+/// # Panics
+/// When the corpus has no such case, which is a mistake of an inhabitant and found by a
 /// test.
 #[expect(clippy::panic, reason = "a name that is written in this crate")]
 pub fn reply(case: &str, recipient: &str) -> String {

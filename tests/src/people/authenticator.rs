@@ -24,7 +24,8 @@ pub struct Authenticator {
 }
 
 impl Authenticator {
-    /// # Panics If the secret isn't base32.
+    /// # Panics
+    /// If the secret isn't base32.
     pub fn new(secret: &str) -> Self {
         let bytes = Secret::try_from_base32(secret).expect("base32");
         let totp = Builder::new().with_secret(bytes).build().expect("a secret");

@@ -37,7 +37,8 @@ pub struct Ran {
 impl Ran {
     /// Returns the output's lines, parsed as JSON.
     ///
-    /// # Panics If a line isn't JSON.
+    /// # Panics
+    /// If a line isn't JSON.
     pub fn lines(&self) -> Vec<Value> {
         let lines = self.out.lines().map(serde_json::from_str);
         lines.collect::<Result<_, _>>().unwrap_or_else(|error| panic!("{error}: {self:?}"))
@@ -55,7 +56,8 @@ pub struct CommandLine {
 impl CommandLine {
     /// Creates one for the service at this URL, without a key.
     ///
-    /// # Panics If the folder can't be created.
+    /// # Panics
+    /// If the folder can't be created.
     pub fn new(url: &str) -> Self {
         let home = folder::scratch("home").expect("a folder");
         Self { home, url: url.to_owned(), api_key: None }

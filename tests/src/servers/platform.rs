@@ -69,7 +69,8 @@ impl Platform {
 
     /// Starts it with one database and two migrations, for fewer calls.
     ///
-    /// # Errors When the stand-in doesn't start.
+    /// # Errors
+    /// When the stand-in doesn't start.
     pub async fn small() -> Result<Self> {
         let platform = Self::start().await?;
         let migrations = platform.folder.join("edge/migrations");

@@ -34,7 +34,8 @@ pub fn seconds_to_reset() -> u64 {
 
 /// Formats 00:00 UTC after `day` as in responses: `2026-11-21T00:00:00Z`.
 ///
-/// # Panics If the day can't be represented.
+/// # Panics
+/// If the day can't be represented.
 pub fn resets_at(day: u64) -> String {
     let seconds = i64::try_from((day + 1) * DAY_S).expect("a near day");
     let time = DateTime::from_timestamp(seconds, 0).expect("a near day");

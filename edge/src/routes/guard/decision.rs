@@ -99,7 +99,8 @@ pub struct SignUp {
 }
 
 impl SignUp {
-    /// # Errors The caller's own mistakes: a replaced credential, or an `Idempotency-Key` of
+    /// # Errors
+    /// The caller's own mistakes: a replaced credential, or an `Idempotency-Key` of
     /// another request.
     pub async fn decide(
         self,

@@ -23,7 +23,8 @@ use crate::{
 
 /// Answers a check with a test key: only for a sandbox address. Nothing is charged, cached or stored.
 ///
-/// # Errors [`Error::test_key`] for any other address; the errors of a dead key and of the sandbox.
+/// # Errors
+/// [`Error::test_key`] for any other address; the errors of a dead key and of the sandbox.
 pub(super) async fn check(
     app: &Arc<App>,
     context: &RequestContext,
@@ -58,7 +59,8 @@ pub(super) async fn check(
 /// Admits a call of this many checks with a test key, which has a shield of its own. It needs one trip
 /// to the account's database, to verify the key.
 ///
-/// # Errors The errors of a dead key, and [`Error::too_many_checks`].
+/// # Errors
+/// The errors of a dead key, and [`Error::too_many_checks`].
 pub async fn admit(app: &App, caller: Caller, checks: u32) -> Result<(), Error> {
     still_good(app, caller).map_err(Error::of_validation)?;
     let account = caller.account.to_string();
@@ -75,7 +77,8 @@ pub async fn admit(app: &App, caller: Caller, checks: u32) -> Result<(), Error> 
 
 /// Requires that a test key may check all of these addresses.
 ///
-/// # Errors [`Error::test_key`] if one of them isn't of the sandbox; the error that one stands for.
+/// # Errors
+/// [`Error::test_key`] if one of them isn't of the sandbox; the error that one stands for.
 pub fn demand<'a>(addresses: impl IntoIterator<Item = &'a Address> + Clone) -> Result<(), Error> {
     if !addresses.clone().into_iter().all(|address| is_domain(address.domain())) {
         return Err(Error::test_key());

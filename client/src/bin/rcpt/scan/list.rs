@@ -141,7 +141,8 @@ impl List {
 
     /// Iterates over the rows again, the header first if there is one.
     ///
-    /// # Errors `each` fails, or the file has changed since it was read.
+    /// # Errors
+    /// `each` fails, or the file has changed since it was read.
     pub fn rows(
         &self,
         file: &Path,
