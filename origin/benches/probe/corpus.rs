@@ -1,6 +1,6 @@
 //! Accuracy of the verdicts: judges every reply of the corpus, as a table of given and correct
-//! statuses; and measures rules and second reader on replies of unseen sources. It is printed and
-//! written to `target/bench/verdicts.json`.
+//! statuses; and measures rules and second reader on replies of unseen sources. The results are
+//! printed and written to `target/bench/verdicts.json`.
 
 use std::{collections::BTreeMap, fs, hint::black_box, path::Path, time::Instant};
 
@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::figure::Figure;
 
-/// Name, text, and whether a column before the reply names its source.
+/// Name and text of each corpus; true if a column before the reply names its source.
 const CORPORA: [(&str, &str, bool); 6] = [
     ("golden", include_str!("../../verdict/src/tests/golden.txt"), false),
     ("seen", include_str!("../../verdict/src/tests/seen.txt"), true),
@@ -40,7 +40,7 @@ struct Report {
     /// Results of rules and reader on replies of unseen sources, and in the fold that isn't used
     /// for tuning.
     out_of_fold: Vec<Interval>,
-    /// The same without patterns of classifiers, which are parts of replies.
+    /// The same for whole replies only, without classifiers' patterns, which are parts of replies.
     whole: Vec<Interval>,
     apart: Vec<Interval>,
 }

@@ -93,7 +93,8 @@ struct Server<'a> {
 
 /// Returns the CPU time of this process for one probe, including the kernel's work on its behalf.
 /// The server is another process, but on the loopback interface our system call carries each
-/// segment to its socket, so the kernel's work of receiving it counts as ours: a good quarter.
+/// segment to its socket, so the kernel's work of receiving it is in our figure: over a quarter of
+/// it.
 fn per_probe(server: Server<'_>, settings: &[(&str, &str)]) -> Result<Spent> {
     let nameserver = Nameserver::start()?;
     let Server { address, status, asker, domain } = server;
@@ -126,7 +127,7 @@ impl Spent {
         Ok(Self { user_us: both.0, system_us: both.1 })
     }
 
-    /// Returns the process's usage since then.
+    /// Returns the process's usage since `self`.
     pub fn until_now(self, process: &str) -> Result<Self> {
         let now = Self::of(process)?;
         Ok(Self { user_us: now.user_us - self.user_us, system_us: now.system_us - self.system_us })
@@ -145,7 +146,7 @@ impl Spent {
 /// Runs as a mail server without any recipient, with the texts of the largest operator.
 pub fn be_refuser() -> Result<()> {
     twin::be(|stream, _| async move {
-        // The client has left.
+        // An error means that the client has left.
         let _ = refuse(stream).await;
     })
 }
@@ -163,7 +164,7 @@ async fn refuse(mut stream: TokioStream) -> std::io::Result<()> {
             Some("QUIT") => return Ok(()),
             _ => "250 2.1.0 OK\r\n",
         });
-        // A flight is answered in one segment, as by real servers.
+        // Pipelined commands get one segment of replies, as from real servers.
         if line.starts_with("RCPT") || line.starts_with("EHLO") {
             writer.write_all(replies.as_bytes()).await?;
             replies.clear();

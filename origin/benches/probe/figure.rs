@@ -20,7 +20,7 @@ pub struct Figure {
 
 impl Figure {
     pub fn new(name: &'static str, value: f64, unit: &'static str, n: usize) -> Self {
-        // Two runs only agree on two digits.
+        // Further decimals differ between runs.
         Self { name, value: (value * 100.0).round() / 100.0, unit, n, limit: None }
     }
 

@@ -24,7 +24,7 @@ pub const TARPIT: &str = "--be-tarpit";
 const HELD: usize = 10_000;
 const TARPITS: usize = 500;
 const GOOD: usize = 500;
-/// 50 checks a second.
+/// Interval of good checks: 50 a second.
 const BETWEEN_GOOD: Duration = Duration::from_millis(20);
 
 pub fn measure() -> Result<Vec<Figure>> {
@@ -44,7 +44,7 @@ async fn rss_held() -> Result<Figure> {
     for n in 1..=HELD {
         sessions.push(tokio::spawn(silence(state.clone(), n)));
         if n % 500 == 0 {
-            // The listener's queue is limited.
+            // Waits for each connection, because the listener's queue is limited.
             connected(sockets + n).await?;
         }
     }
@@ -94,7 +94,7 @@ async fn connected(files: usize) -> Result<()> {
         ensure!(started.elapsed() < Duration::from_secs(60), "connections are not made");
         sleep(Duration::from_millis(10)).await;
     }
-    // Bytes in the kernel's queue haven't reached our queue yet.
+    // Gives this process time to read the bytes in the kernel's queue.
     sleep(Duration::from_millis(50)).await;
     Ok(())
 }

@@ -18,7 +18,7 @@ use tokio::{
 use crate::{figure::Figure, memory, nameserver::Nameserver, origin, twin::Twin};
 
 /// Arguments that make this program a hostile mail server: of each kind in turn, or of the kind
-/// that makes us hold the most.
+/// that makes us use the most memory.
 pub const EVERY_KIND: &str = "--be-hostile";
 pub const HOARDER: &str = "--be-hoarder";
 const AT_ONCE: usize = 500;
@@ -35,7 +35,7 @@ pub enum Malice {
     Reset,
     RepliesBeforeCommands,
     WrongCodes,
-    /// Sends a reply of the greatest length that we hold, without an end.
+    /// Sends a reply of the greatest length that we store, and never ends it.
     Hoard,
 }
 

@@ -8,8 +8,8 @@
 //!
 //! `cargo bench --locked --package rcpt-origin -- cpu held` measures those groups alone. Some
 //! figures have a limit, above which the program fails: those of CPU are compared with a bare
-//! exchange of the same run, so that they say the same on every machine. Other work on the machine
-//! may raise any of them above its limit.
+//! exchange of the same run, so that they are comparable between machines. Other work on the
+//! machine may raise any of them above its limit.
 #![expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
 mod bare;

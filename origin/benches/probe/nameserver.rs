@@ -20,12 +20,12 @@ use hickory_resolver::proto::{
 
 /// A domain with three mail hosts of the same preference.
 pub const THREE_HOSTS: &str = "three.example.org";
-/// A domain at an operator without limits of its own. A machine of no operator is left alone after a few refused
+/// A domain at an operator without limits of its own. Without an operator, batches avoid a machine after a few refused
 /// recipients.
 pub const AT_OPERATOR: &str = "operator.example.org";
 
-/// Answers that each domain's mail host is `mx.` below it, at 127.0.0.1; [`THREE_HOSTS`] has three, and that of
-/// [`AT_OPERATOR`] is Proofpoint's.
+/// A nameserver that answers with `mx.` below each domain as its mail host, at 127.0.0.1. [`THREE_HOSTS`] has three
+/// hosts; [`AT_OPERATOR`]'s host is Proofpoint's.
 pub struct Nameserver {
     pub address: SocketAddr,
     pub questions: Arc<AtomicUsize>,

@@ -103,7 +103,8 @@ async fn of_domains(name: &'static str, domains: usize, accounts: usize) -> Resu
     cost(name, &pool()?, &questions?).await
 }
 
-/// All free accounts had a refusal at one operator within the hour, and a paying account checks.
+/// Measures a paying account's checks after `accounts` free accounts had a refusal at the operator
+/// within the hour.
 async fn after_refusals(name: &'static str, accounts: usize) -> Result<Figure> {
     let pool = pool()?;
     for n in 0..accounts {

@@ -19,12 +19,12 @@ pub struct Twin {
 }
 
 impl Twin {
-    /// `role` is the argument that selects its behaviour.
+    /// Starts a twin; `role` is the argument that selects its behaviour.
     pub fn start(role: &str) -> Result<Self> {
         Self::start_with(role, &[])
     }
 
-    /// `arguments` follow the role. Its log is discarded.
+    /// Starts a twin with `arguments` after the role, and discards its log.
     pub fn start_with(role: &str, arguments: &[String]) -> Result<Self> {
         let mut process = Command::new(std::env::current_exe()?)
             .arg(role)
@@ -41,7 +41,7 @@ impl Twin {
         }
     }
 
-    /// The process's number.
+    /// Returns the process id.
     pub fn id(&self) -> u32 {
         self.process.id()
     }

@@ -35,7 +35,7 @@ fuzz_target!(|input: (&str, &str)| {
     let shown = redact::redact(&text, &address, [HELO_NAME]);
     let logged = redact::redact_for_log(&text, &address, [HELO_NAME]);
     assert!(shown.starts_with("[address]"), "{shown}");
-    // A domain such as `a` is a part of the placeholder, which the limit of length may cut short.
+    // A domain such as `a` is a part of the placeholder, which the length limit may cut off.
     let names_domain = |word: &str| {
         !"[domain]".starts_with(word) && word.to_lowercase().contains(address.domain())
     };
@@ -43,7 +43,7 @@ fuzz_target!(|input: (&str, &str)| {
     for text in [&shown, &logged] {
         assert!(text.chars().count() <= MAX_CHARS && !text.contains(['@', '\n', '\r']), "{text}");
         assert!(!text.to_lowercase().contains(HELO_NAME), "{text}");
-        // A number that the limit of length cut short may read as an address.
+        // A number cut off by the length limit may look like an address.
         let end = text.rfind(' ').unwrap_or(text.len());
         for part in text[..end].split(|c: char| !(c.is_ascii_hexdigit() || ".:".contains(c))) {
             assert!(part.parse::<IpAddr>().is_err(), "{part} in {text}");

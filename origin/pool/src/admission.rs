@@ -193,9 +193,8 @@ impl<S: Send + 'static> Pool<S> {
         want.meter = self.meter_of(state, &want.site, machine, now);
     }
 
-    /// Returns the time at which the check may queue, and an idle session that may serve it then, or else chooses the
-    /// address. Reserves only a
-    /// batch's unit of the warm-up, which doesn't wait.
+    /// Returns the time at which the check may queue, and an idle session if one is available now; otherwise chooses
+    /// the address. Reserves only a batch's unit of the warm-up, which nobody waits for.
     fn due(
         &self,
         state: &mut State<S>,
@@ -246,7 +245,8 @@ impl<S: Send + 'static> Pool<S> {
         Ok((due, idle))
     }
 
-    /// Returns how long a batch waits for a source address that is new to the operator.
+    /// Counts a batch's recipient if its source address is new to the operator, or refuses it for
+    /// now.
     fn pass_warm_up(&self, state: &mut State<S>, want: &Want) -> Result<(), Refused> {
         let (Class::Batch, SiteKey::Operator(operator, identity)) = (want.class, &want.site) else {
             return Ok(());
@@ -258,7 +258,7 @@ impl<S: Send + 'static> Pool<S> {
         passed.map_err(|after| Refused { after, cause: Cause::WarmUp })
     }
 
-    /// Returns a session, or a place in the site's queue.
+    /// Gives the check a session or a place in the site's queue.
     fn enter(
         self: &Arc<Self>,
         mut state: MutexGuard<'_, State<S>>,
@@ -292,7 +292,8 @@ impl<S: Send + 'static> Pool<S> {
     }
 }
 
-/// A domain where anybody can get a mailbox has no gate, and a check passes a gate only once.
+/// Returns whether the check must pass its domain's gate: only once, and not at consumer domains or
+/// routes.
 const fn has_gate(target: &Target<'_>, party: Party) -> bool {
     !(target.is_route || target.admitted || party.is_consumer)
 }

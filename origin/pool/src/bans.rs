@@ -1,6 +1,6 @@
-//! Machines of no known operator that have banned us after refused recipients. No page says how many a machine bears, so
-//! its ban is the only sign. For a week it is asked about half of the number that preceded the ban, because a machine
-//! that bans for the eleventh would otherwise ban us again with each list.
+//! Machines of no known operator that have banned us after refused recipients. The number that a machine tolerates
+//! isn't published: its ban is the only sign. For a week, batches stop at half of the number before the ban. Otherwise
+//! a machine that bans for the eleventh would ban us again with each list.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use super::{Key, giving_way::give_way, hash_key::ByKey, remembered::Clocks};
 
 /// A ban counts once in this time: while it lasts, each further session is refused too.
 const LASTS: Duration = Duration::from_secs(3_600);
-/// Time for which a ban is remembered: words don't tell it from a server that is busy.
+/// Lifetime of a ban's record. It is short, because a busy server's words look the same.
 const MEMORY: Duration = Duration::from_secs(7 * 24 * 3_600);
-/// Least number of refused recipients in ten minutes that can be the cause of a ban: cPanel's rule against dictionaries
-/// has four. With fewer, something else is wrong with our address.
+/// Minimum number of refused recipients in ten minutes that can cause a ban: cPanel's rule against dictionary attacks
+/// has four. With fewer, the ban has another cause.
 const LEAST: usize = 4;
-/// Most machines remembered; about 40 bytes each.
+/// Maximum number of machines remembered; about 40 bytes each.
 const MAX_MACHINES: usize = 10_000;
-/// Most machines in the copy for the next process; about 20 bytes each.
+/// Maximum number of machines in the copy for the next process; about 20 bytes each.
 const MAX_STORED: usize = 512;
 
 #[derive(Clone, Copy)]
@@ -58,7 +58,8 @@ impl Bans {
         self.0.get(&machine).copied().filter(|ban| !ban.is_over(now))
     }
 
-    /// Records a ban after that many refused recipients in ten minutes. With few of them it has another cause.
+    /// Records a ban after `refused` recipients were refused in ten minutes. Too few can't be its cause, and are
+    /// ignored.
     pub(super) fn banned(&mut self, machine: Key, refused: usize, now: Instant) {
         let last_ban = self.current(machine, now);
         let is_same = last_ban.is_some_and(|ban| now.saturating_duration_since(ban.at) < LASTS);

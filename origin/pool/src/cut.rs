@@ -25,8 +25,8 @@ impl Cut {
     /// Completes when the session must be closed; several users can wait for it.
     pub(super) async fn until_due(&self) {
         let due = self.due.notified();
-        // A cut between the two isn't missed: the future is registered as a waiter from its
-        // creation.
+        // A cut between this check and the wait isn't missed: the future is registered as a waiter
+        // from its creation.
         if !self.is_due() {
             due.await;
         }

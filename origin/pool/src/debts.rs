@@ -80,7 +80,7 @@ impl Debts {
         }
     }
 
-    /// Reserves that time.
+    /// Reserves the time `at` for the account.
     pub(super) fn take(&mut self, account: Key, at: Instant) {
         if let Some(debt) = self.0.get_mut(&account).filter(|debt| debt.costs > CHANCE) {
             debt.next = at + INTERVAL;

@@ -14,7 +14,7 @@ use super::{
     sites::PARTS,
 };
 
-/// Most idle sessions in total.
+/// Maximum number of idle sessions in total.
 const MAX_IDLE: usize = 1_024;
 /// Number of idle sessions closed together when there are too many: searching for one takes as long
 /// as for all.

@@ -11,10 +11,10 @@ use super::Key;
 const STRIKES: u32 = 3;
 /// Longest time for which a server's hint keeps batches away.
 const LONGEST_HINT: Duration = Duration::from_secs(3_600);
-/// Groups remembered per gate.
+/// Number of groups remembered per gate.
 const MAX_PASSED: usize = 8;
-/// Most gates remembered. A forgotten gate costs one more session; unlimited memory would cost the
-/// service.
+/// Maximum number of gates remembered. A forgotten gate costs one more session; unlimited memory
+/// could exhaust the process's.
 const MAX_GATES: usize = 10_000;
 
 /// All gates of one kind. Gates without an entry are open.

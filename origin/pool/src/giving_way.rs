@@ -1,13 +1,13 @@
-//! Room in a memory of parties that is full: the group with most entries gives way. So accounts that are made to fill a
-//! memory push out each other, and nobody else's standing.
+//! Eviction from a full memory of parties: the group with the most entries loses some. Accounts created to fill the
+//! memory evict each other's entries, no others.
 
 use super::{Key, hash_key::ByKey};
 
-/// At least one entry in this many goes, so that a full memory isn't searched for each new one.
+/// At least 1/16 of the entries are removed, so that a full memory isn't searched for each new one.
 const PART: usize = 16;
 
-/// Removes half of the largest group's entries, those of least worth first; where no group is large, the entries of
-/// least worth of all groups. `rank` returns an entry's group and worth.
+/// Removes half of the largest group's entries, those of least worth first. If no group is large, removes the entries
+/// of least worth of all groups. `rank` returns an entry's group and worth.
 pub(super) fn give_way<V, W: Ord + Copy>(entries: &mut ByKey<V>, rank: impl Fn(&V) -> (Key, W)) {
     let least = entries.len().div_ceil(PART);
     let mut sizes: ByKey<usize> = ByKey::default();

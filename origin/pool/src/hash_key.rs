@@ -31,7 +31,7 @@ pub(super) type ByKey<V> = HashMap<Key, V, BuildHasherDefault<Unkeyed>>;
 /// Values by names of a table of our own: nobody else can choose names that collide.
 pub(super) type ByName<V> = HashMap<String, V, BuildHasherDefault<Unkeyed>>;
 
-/// A hash without a secret: a key is its own, and names have FNV-1a.
+/// Hasher without a secret: a key is its own hash, and names are hashed with FNV-1a.
 pub(super) struct Unkeyed(u64);
 
 impl Default for Unkeyed {

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use super::{Key, giving_way::give_way, hash_key::ByKey, party::Party};
 
-/// Least number of answers for a history.
+/// Minimum number of answers for a history.
 const MIN_ANSWERS: u32 = 8;
 /// Number of answers at which both counts are halved, so that recent ones weigh most.
 const MAX_ANSWERS: u32 = 64;
@@ -17,7 +17,7 @@ const MAX_ANSWERS: u32 = 64;
 const GOOD_RATIO: u32 = 5;
 /// Lifetime of a history after its last answer: a small form has five checks an hour at one origin.
 const MEMORY: Duration = Duration::from_secs(24 * 3_600);
-/// Most accounts remembered; about 60 bytes each.
+/// Maximum number of accounts remembered; about 60 bytes each.
 const MAX_ACCOUNTS: usize = 20_000;
 
 /// The history of an account.
@@ -63,7 +63,7 @@ impl Histories {
     }
 
     /// Records a reply about a recipient of the party's account. If too many accounts are remembered, the group with
-    /// most of them gives way, beginning with accounts whose few answers make no history.
+    /// the most loses some, first those with too few answers for a history.
     pub(super) fn answered(&mut self, party: Party, refused: bool, now: Instant) {
         let Party { group, account, .. } = party;
         if self.accounts.len() >= MAX_ACCOUNTS && !self.accounts.contains_key(&account) {

@@ -7,7 +7,7 @@ use super::remembered::HourMemory;
 /// Length of a slice.
 pub(super) const SLICE: Duration = Duration::from_secs(300);
 const SLICES: u32 = 12;
-/// Number of the first slice: those of the hour before it may be recalled.
+/// Number of the first slice: leaves room for a recalled hour.
 pub(super) const FIRST: u64 = SLICES as u64;
 
 /// Counts of the last hour's slices.
@@ -42,7 +42,7 @@ impl Hour {
         self.counts.iter().map(|count| *count as usize).sum()
     }
 
-    /// The counts, that of `slice` first.
+    /// Returns the counts, that of `slice` first.
     pub(super) fn remembered(mut self, slice: u64) -> HourMemory {
         self.advance(slice);
         let mut counts = HourMemory::default();
@@ -53,7 +53,7 @@ impl Hour {
         counts
     }
 
-    /// Counts that were taken `passed` slices before `slice`.
+    /// Restores counts stored `passed` slices before `slice`.
     pub(super) fn recalled(counts: HourMemory, passed: u64, slice: u64) -> Self {
         let mut hour = Self { last: slice, counts: [0; SLICES as usize] };
         for (age, count) in (passed..u64::from(SLICES)).zip(counts) {
@@ -64,7 +64,7 @@ impl Hour {
         hour
     }
 
-    /// The slice in which the oldest one that counts is an hour old.
+    /// Returns the slice in which the oldest count expires.
     pub(super) fn lightens(mut self, slice: u64) -> u64 {
         self.advance(slice);
         let first = (slice + 1).saturating_sub(u64::from(SLICES));

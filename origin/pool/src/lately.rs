@@ -17,15 +17,15 @@ const SPAN: Duration = Duration::from_secs(600);
 /// newcomers out.
 const NEWCOMER_EXTRA: usize = 1;
 /// Additional refusals for single checks of an account with a good history. Two more may be in
-/// flight. No fewer at a machine that has banned us: newcomers' one and the two in flight would use
-/// them up.
+/// flight. Not halved at a machine that has banned us: the newcomers' one and two in flight would
+/// use them up.
 const GOOD_EXTRA: usize = 3;
 
 /// Refused recipients of the last ten minutes.
 pub(super) struct Lately {
     /// Number after which batches stay away; `usize::MAX` for no limit.
     most: usize,
-    /// The number instead, if the machine has banned us.
+    /// Replaces `most` if the machine has banned us.
     most_since_ban: Option<usize>,
     /// Time of each refusal and the group that caused it, oldest first. Control recipients have no
     /// group.
@@ -88,8 +88,8 @@ impl Lately {
         all.max(self.wait(of_group, |other| other == Some(group), now))
     }
 
-    /// Returns whether a control recipient may be asked about, which is probably refused and for
-    /// which nobody waits.
+    /// Returns whether a control recipient may be checked: it is probably refused, and nobody waits
+    /// for it.
     pub(super) fn spares_one(&self, now: Instant) -> bool {
         self.most == usize::MAX || self.wait(self.half(), |_| true, now).is_none()
     }

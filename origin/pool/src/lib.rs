@@ -97,18 +97,18 @@ use want::Want;
 use warm_up::WarmUp;
 pub use warm_up::is_new;
 
-/// Most addresses remembered as an operator's.
+/// Maximum number of addresses remembered for operators.
 const MAX_ADDRESSES: u64 = 20_000;
 const ADDRESS_KEPT: Duration = Duration::from_secs(3_600);
 /// Interval of the sweep of idle sessions: each lives at most this much longer than allowed.
 const SWEEP: Duration = Duration::from_secs(1);
-/// Lifetime of the record of a domain's or an address's last refusal.
+/// Lifetimes of the records of a domain's and an address's last refusal.
 const DOMAIN_MEMORY: Duration = Duration::from_secs(600);
 const ADDRESS_MEMORY: Duration = Duration::from_secs(300);
 /// Keyed hash of a domain, group or account: no name is stored.
 type Key = u64;
 
-/// `S` is the session type, so that the rules can be tested without connections.
+/// Pool of sessions. `S` is the session type: the rules can be tested without connections.
 pub struct Pool<S> {
     settings: ArcSwap<Settings>,
     close: fn(S),
@@ -117,8 +117,8 @@ pub struct Pool<S> {
     state: Mutex<State<S>>,
     lock_waits: LockWaits,
     idle: Arc<AtomicUsize>,
-    /// Operators whose names resolve to an address: other names with this address count as theirs
-    /// too.
+    /// Operator of each address that its names resolve to: other names with that address count as
+    /// its own.
     behind: Cache<IpAddr, Behind>,
     sweeping: AtomicBool,
     others: OtherTotals,
@@ -152,7 +152,7 @@ struct State<S> {
     tickets: u64,
 }
 
-/// A request for a session.
+/// Result of [`Pool::begin`].
 pub enum Begun<'a, S: Send + 'static> {
     Acquired(Acquired<S>),
     Waiting(Waiting<'a, S>),
@@ -253,8 +253,7 @@ impl<S: Send + 'static> Pool<S> {
         }
     }
 
-    /// Takes a permit to open a session with one more address immediately, if there is room: for the second family of a
-    /// race.
+    /// Returns a permit to open a session with one more address if there is room now: for the second family of a race.
     pub fn try_session(
         self: &Arc<Self>,
         question: &Question,

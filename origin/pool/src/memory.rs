@@ -15,10 +15,10 @@ use super::{
     site_key::SiteKey,
 };
 
-/// Most groups and accounts whose refused recipients are stored, those with most refusals first.
-/// Each takes about 22 bytes.
+/// Maximum number of groups and accounts whose refused recipients are stored, those with most
+/// refusals first. Each takes about 22 bytes.
 const MAX_PARTIES: usize = 512;
-/// Most operators per source address; each takes about 60 bytes.
+/// Maximum number of operators per source address; each takes about 60 bytes.
 const MAX_SITES: usize = 256;
 
 /// Memory of one pool for the next process.

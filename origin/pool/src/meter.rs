@@ -13,7 +13,7 @@ use super::{
 /// Limits of one operator or one machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Most concurrent sessions, idle ones included.
+    /// Maximum number of concurrent sessions, including idle ones.
     pub sessions: usize,
     /// Time between two new sessions, once the first `sessions` are open.
     pub interval: Duration,
@@ -140,14 +140,14 @@ impl Meter {
         self.next_new = self.next_new.map(|due| due.min(soonest));
     }
 
-    /// Removes what no later request depends on.
+    /// Removes state that no later request depends on.
     pub(super) fn forget(&mut self, now: Instant) {
         self.refusals.forget(now);
         self.debts.forget(now);
         self.rate.forget(now);
     }
 
-    /// Returns whether it can be removed because no later request depends on it.
+    /// Returns whether the meter can be removed because no later request depends on it.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.in_use == 0
             && self.idle == 0

@@ -57,7 +57,7 @@ impl<S> State<S> {
         {
             return rest.to;
         }
-        // After a rest, it has a new hour.
+        // After a rest, the address gets a new hour.
         let returned = before.map(|rest| rest.at + MOVE_KEPT);
         let since = self.floor_since(operator, identity);
         let since = since.map(|since| returned.map_or(since, |at| at.max(since)));

@@ -13,15 +13,15 @@ const BUILT_IN: &str = include_str!("../data/operators.toml");
 /// Metric label for hosts of no known operator.
 pub const OTHER: &str = "other";
 
-/// An operator. `None` stands for the configured default.
+/// An operator. `None` means the configured default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Operator {
-    /// Also a metric label.
+    /// Unique name, also a metric label.
     pub name: Arc<str>,
     /// Suffixes of mail hosts in whole labels; `*` matches one label.
     mx: Vec<String>,
     consumer: Vec<String>,
-    /// Whether its replies at RCPT reveal if the mailbox exists; `None` if unknown.
+    /// True if its replies at RCPT reveal whether the mailbox exists; `None` if unknown.
     pub informative: Option<bool>,
     pub sessions: Option<usize>,
     pub session_interval: Option<Duration>,
@@ -60,7 +60,7 @@ impl Pattern {
         let mut labels = host.rsplit('.');
         let is_label =
             |wanted: &String| labels.next().is_some_and(|label| wanted == "*" || wanted == label);
-        // Most hosts end differently, and aren't split for it.
+        // Compares the end first: most hosts differ there, and needn't be split.
         host.ends_with(&self.end) && self.labels.iter().all(is_label)
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub struct Pace {
     /// Time between two sessions through a narrow gate.
     pub gate_interval: Duration,
-    /// While both classes wait, one in this many sessions goes to a batch.
+    /// While both classes wait, one session in every `batch_turn` goes to a batch.
     pub batch_turn: usize,
     /// Refused recipients in ten minutes at a machine of no known operator, after which batches
     /// stay away. Shared hosts ban after twenty; single checks may cause up to three more, and two

@@ -57,9 +57,9 @@ impl<S: Send + 'static> Acquired<S> {
 /// The permit for one session.
 pub struct Permit<S: Send + 'static> {
     pool: Arc<Pool<S>>,
-    /// Boxed: a probe has its permit in each of its steps.
+    /// Boxed to keep a probe's futures small: each step holds the permit.
     pub(super) want: Box<Want>,
-    /// Number of the use at the site.
+    /// Number of this use of a session at the site.
     id: u64,
     cut: Arc<Cut>,
     /// True if the server has replied about the recipient.

@@ -20,20 +20,21 @@ use super::{
 const FLOOR: Duration = Duration::from_secs(5);
 /// Interval from which doubling starts if the configured one is shorter.
 const SHORTEST: Duration = Duration::from_millis(250);
-/// Most times that a rate is halved.
+/// Maximum number of halvings.
 const MAX_LEVEL: u32 = 16;
-/// Stands for words that were sent to a previous process.
+/// Placeholder for words that a previous process received.
 const BEFORE_RESTART: &str = "said before the restart";
-/// Time for which a trial counts.
+/// Lifetime of a trial.
 const LATELY: Duration = Duration::from_secs(600);
 /// Time after the last evidence for which a machine's lowered rate is remembered. An operator's is
 /// remembered until it has risen.
 const LOWERED_KEPT: Duration = Duration::from_secs(3_600);
-/// Least number of recently tried domains for a conclusion: fewer may share a rule of their own.
+/// Minimum number of recently tried domains for a conclusion: fewer may share a rule of their own.
 const MIN_DOMAINS: usize = 8;
-/// Least number of tenants with refusals, because a single tenant chooses its own addresses.
+/// Minimum number of tenants with refusals, because a single tenant chooses its own addresses.
 const MIN_TENANTS: usize = 3;
-/// Most trials remembered per tenant, and in total. A tenant can't displace the trials of others.
+/// Maximum numbers of trials remembered per tenant and in total. A tenant can't displace the trials
+/// of others.
 const MAX_OF_TENANT: usize = 64;
 const MAX_TRIALS: usize = 1_024;
 /// Interval in which a machine's words about our address count only once.
@@ -208,8 +209,8 @@ impl Rate {
         Some(Change::Lowered)
     }
 
-    /// Returns whether at least half of the recently tried domains, at least eight, refuse us, and
-    /// the refusals came from at least three tenants or from all that tried.
+    /// Returns whether half of at least eight recently tried domains refuse us, with refusals from
+    /// at least three tenants or from all that tried.
     fn is_general(&self, now: Instant) -> bool {
         let (mut domains, mut tenants) = (HashMap::new(), HashMap::new());
         let lately = self.trials.by_party.iter().filter(|(_, trial)| trial.is_lately(now));
@@ -233,7 +234,7 @@ impl Rate {
         self.trials.by_party.len()
     }
 
-    /// Returns whether it can be removed because no later request depends on it.
+    /// Returns whether the rate can be removed because no later request depends on it.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         let is_kept = |lowered: &Lowered| now.saturating_duration_since(lowered.at) < LOWERED_KEPT;
         !self.lowered.as_ref().is_some_and(is_kept)

@@ -36,7 +36,7 @@ impl<S: Send + 'static> Pool<S> {
         let meter = site.meter(permit.want.meter);
         let others = permit.want.site.is_network().then_some(&self.others);
         let (party, address) = (permit.want.party, permit.want.address);
-        // While another session is open, the limit of connections may be the reason.
+        // While another session is open, the server's connection limit may be the reason.
         let is_alone = meter.in_use + meter.idle <= 1;
         if let (Signal::Refused(Refusal { before_rcpt: true, .. }), true) = (signal, is_alone)
             && let Some(machine) = permit.want.meter
@@ -75,7 +75,7 @@ impl<S: Send + 'static> Pool<S> {
         site.is_none_or(|site| site.meter(permit.want.meter).spares_refusal(Instant::now()))
     }
 
-    /// Counts a recipient besides the one for which the permit was granted, wherever that one was counted.
+    /// Counts an additional recipient, the control recipient, in the counters of the permit's own.
     pub(super) fn count_recipient(&self, permit: &Permit<S>) {
         let now = Instant::now();
         let mut state = self.lock();

@@ -1,5 +1,5 @@
-//! Limit of refused recipients an hour at one operator or machine: without it, a list of dead addresses is a directory
-//! harvest.
+//! Limit of refused recipients an hour at one operator or machine: without it, a list of dead addresses would look like
+//! a directory harvest.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ use super::{
 /// Each account is guaranteed a twentieth of its group's share of refused recipients, and each
 /// group a twentieth of the rest.
 const FLOOR_SHARE: usize = 20;
-/// Single checks of all groups together are limited to the hour's number times this.
+/// Limit of single checks of all groups, as a multiple of the hour's number.
 const HARD_LIMIT: usize = 2;
 
 /// Recipients refused in the last hour, by group and account.
@@ -79,11 +79,11 @@ impl Refusals {
 
     /// Returns how long the party must wait, if it must.
     ///
-    /// A group may continue while it has had fewer refusals than its share, and fewer than are left
-    /// in total: so the first has half, and others half of the rest. Beyond the hour's number, each
-    /// group may have a few more until all have had twice as many; a group without any may always
-    /// have its first. An account with few refusals may continue until its group has had the whole
-    /// hour's number. Batches stop at the hour's number.
+    /// A group may continue while it has fewer refusals than its share, and fewer than are left in
+    /// total: the first group can use half, the next half of the rest. Above the hour's number,
+    /// each group may have a few more, until the total is twice that number; a group without any
+    /// may always have its first. An account with few refusals may continue until its group has
+    /// used the whole hour's number. Batches stop at the hour's number.
     pub(super) fn must_wait(
         &self,
         party: Party,
@@ -123,13 +123,13 @@ impl Refusals {
         }
     }
 
-    /// Returns whether a control recipient, which is probably refused and for which nobody waits,
-    /// may be asked about: while less than half of the hour's number is used.
+    /// Returns whether a control recipient may be checked: only while less than half of the hour's
+    /// number is used, because it is probably refused and nobody waits for it.
     pub(super) fn spares_one(&self, now: Instant) -> bool {
         self.total(now) < self.per_hour.div_ceil(2)
     }
 
-    /// Returns the number in the last hour.
+    /// Returns the number of refusals in the last hour.
     pub(super) fn total(&self, now: Instant) -> usize {
         self.total.sum(self.slice(now))
     }

@@ -24,9 +24,9 @@ use super::{
 
 /// Time between two looks at sessions held for long, if none could be cut.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// Most idle sessions per site.
+/// Maximum number of idle sessions per site.
 pub(super) const MAX_IDLE_SITE: usize = 64;
-/// Most machines of a network with their own limits; further ones share one set.
+/// Maximum number of a network's machines with their own limits; further ones share one set.
 const MAX_MACHINES: usize = 16;
 
 pub(super) struct Idle<S> {
@@ -43,7 +43,7 @@ pub(super) struct Idle<S> {
 
 /// A session to use, or permission to open one.
 pub(super) struct Grant<S> {
-    /// Number of the use at the site.
+    /// Number of this use of a session at the site.
     pub id: u64,
     pub meter: MeterKey,
     /// Tells the holder that others are waiting for the session.
@@ -58,8 +58,8 @@ pub(super) enum Room {
     Idle(usize),
     New,
     NotBefore(Instant),
-    /// None is free, or free ones are reserved for others: until this time, or until a session is
-    /// returned.
+    /// No session is free, or free ones are reserved for others: until this time, or until a
+    /// session is returned.
     Taken(Option<Instant>),
     /// The party has used up its refused recipients for this duration.
     Spent(Duration),
@@ -89,7 +89,7 @@ pub(super) struct Ended {
 pub(super) struct Sessions<S> {
     /// Limits of each machine that is new here.
     limits: Limits,
-    /// Most concurrent sessions with all machines.
+    /// Maximum number of concurrent sessions with all machines.
     most: usize,
     max_idle: Duration,
     /// Sessions in use, including those being closed.
@@ -174,8 +174,8 @@ impl<S> Sessions<S> {
         own.map(|it| now.saturating_duration_since(it.used.since).as_secs_f64()).sum()
     }
 
-    /// Set if there is no room for any waiting check: until this time, or until a session is
-    /// returned. It saves looking at hundreds of checks.
+    /// Returns `Some` if no waiting check has room: until this time, or until a session is
+    /// returned. This saves examining hundreds of checks.
     pub(super) fn closed(&self, now: Instant) -> Option<Option<Instant>> {
         if self.in_use >= self.most {
             return Some(None);
@@ -214,7 +214,7 @@ impl<S> Sessions<S> {
         }
         let is_its_machine =
             |idle: &Idle<S>| idle.is_shared && idle.meter.is_some() && idle.meter == want.meter;
-        // A session with another machine of the host counts there.
+        // A session with another machine of the host counts at that machine.
         let is_spent_there = |idle: &Idle<S>| {
             let other = self.meters.get(&idle.meter).filter(|_| idle.meter != want.meter);
             other.is_some_and(|meter| meter.refused_before(want, now).is_some())
@@ -245,7 +245,7 @@ impl<S> Sessions<S> {
             self.standings.may_take(want.party, limit, here, now)?;
         }
         if self.most < usize::MAX && is_scarce(self.in_use, self.most) {
-            // The last session of a network is reserved for a machine without one.
+            // The last session of a network is reserved for a machine without sessions.
             let is_last = self.in_use + 1 >= self.most;
             if is_last && meter.in_use > 0 && self.most > meter.sessions {
                 return Err(None);

@@ -12,15 +12,15 @@ use super::{
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub operators: Arc<Operators>,
-    /// Limits of an operator without its own.
+    /// Default limits of an operator.
     pub operator: Limits,
     /// Limits of a machine without a known operator.
     pub machine: Limits,
-    /// Most concurrent sessions with the machines of one /24 or /64.
+    /// Maximum number of concurrent sessions with the machines of one /24 or /64.
     pub network_sessions: usize,
     /// Longest idle time of a session.
     pub max_idle: Duration,
-    /// Most requests waiting for one site.
+    /// Maximum number of requests waiting for one site.
     pub max_waiting: usize,
     /// Share of waiting requests and of refused recipients that one tenant may have.
     pub tenant_share: f64,
@@ -29,7 +29,7 @@ pub struct Settings {
     pub pace: Pace,
 }
 
-/// A source address; if two of different families share a name, both.
+/// A source address, or an IPv4 and an IPv6 address that share a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// Label as shown to operators.
@@ -53,8 +53,8 @@ pub enum SourceClass {
 }
 
 impl Settings {
-    /// Returns the limits of a machine or operator, and the most concurrent sessions with the whole
-    /// site.
+    /// Returns the limits of a machine or operator, and the maximum number of concurrent sessions
+    /// with the whole site.
     pub(super) fn limits_of(&self, site: &SiteKey) -> (Limits, usize) {
         match site {
             SiteKey::Operator(operator, _) => (self.operator_limits(*operator), usize::MAX),

@@ -15,8 +15,7 @@ use tokio::time::Instant;
 use super::{Key, party::Party};
 
 /// Consecutive checks of one domain before the account's next domain is served. Each domain of an
-/// operator often has its own host, and changing hosts needs a new session, so several checks are
-/// worth it.
+/// operator often has its own host, and changing hosts needs a new session.
 const DOMAIN_TURN: u32 = 10;
 /// Longest such sequence in seconds of session time.
 const DOMAIN_TURN_S: f64 = 1.0;
@@ -109,7 +108,8 @@ impl<W> Part<W> {
         part.charge(rest, seconds, order, now);
     }
 
-    /// `age` is the total time in seconds of the path's sessions in use.
+    /// Removes the next request that `fits`. `age` is the total time in seconds of a path's
+    /// sessions in use.
     fn take(
         &mut self,
         path: &mut Vec<Key>,

@@ -109,7 +109,7 @@ impl<S> Site<S> {
             return (granted, None);
         }
         next = earlier(next, sessions.cut_longest(waiting.wants(), now));
-        // A later timer isn't needed; an earlier one calls again.
+        // A timer set for earlier will call this again.
         next = next.filter(|due| timer.is_none_or(|timer| *due < timer));
         *timer = next.or(*timer);
         (granted, next)
@@ -142,8 +142,8 @@ impl<S> Site<S> {
         !self.waiting.is_empty()
     }
 
-    /// Removes expired state, and returns sessions that were idle for too long. `keeps_totals`: the meter of the whole
-    /// site stays.
+    /// Removes expired state, and returns sessions that were idle for too long. `keeps_totals` keeps the meter of the
+    /// whole site.
     pub(super) fn sweep(&mut self, keeps_totals: bool, now: Instant) -> Vec<(MeterKey, S)> {
         self.waiting.forget_left(now);
         let mut stored_meters = self.waiting.meters();

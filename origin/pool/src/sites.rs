@@ -14,7 +14,7 @@ use super::{
 
 /// Steps of a round in which each site is swept once.
 pub(super) const PARTS: usize = 16;
-/// Most sites remembered after their last session.
+/// Maximum number of sites remembered after their last session.
 const MAX_SITES: usize = 10_000;
 
 pub(super) struct Sites<S> {

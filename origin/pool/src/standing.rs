@@ -23,10 +23,10 @@ const MEMORY: Duration = Duration::from_secs(600);
 const SLOW_FOR: Duration = Duration::from_secs(60);
 /// Time after their last answer for which others count as present at a site.
 const PRESENT: Duration = Duration::from_secs(60);
-/// Number of sessions from which half of them are kept from a single unproven group: a group that
-/// is alone becomes proven with its first answer.
+/// From this number of sessions, a lone unproven group may use only half: its first answer makes it
+/// proven.
 const MANY: usize = 4;
-/// Most parties remembered per site; about 80 bytes each.
+/// Maximum number of parties remembered per site; about 80 bytes each.
 const MAX_PARTIES: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) enum Standing {
 
 #[derive(Default, Clone, Copy)]
 struct Record {
-    /// Group of the party that it was recorded for last.
+    /// Group of the party last recorded here.
     group: Key,
     quick_at: Option<Instant>,
     slow_at: Option<Instant>,
@@ -265,9 +265,9 @@ impl Standings {
         cut_at.is_none_or(|at| now.saturating_duration_since(at) >= MEMORY)
     }
 
-    /// Records that the holder's session was cut; `cut_for` is a waiting party that isn't known to be slow. If nobody has
-    /// had an answer yet there is no reserve, and a slow party would take the session that the domain's only cut has freed:
-    /// so for a while, slow parties leave the last session to others.
+    /// Records that the holder's session was cut; `cut_for` is a waiting party that isn't known to be slow. Before the
+    /// first answer there is no reserve, and another slow party would take the freed session. So for a while, slow
+    /// parties leave the last session to others.
     pub(super) fn cut(&mut self, holder: Party, cut_for: Option<Party>, now: Instant) {
         self.cut_for = cut_for.map(|party| (party, now + CUT)).or(self.cut_for);
         let record = self.record(holder.domain, holder.group, now);
@@ -286,8 +286,8 @@ impl Standings {
         record.is_some_and(|record| !record.is_repeated && !self.may_cut(domain, now))
     }
 
-    /// Returns the record of a party. Where too many are remembered, the group with most of them gives way, quick ones
-    /// first: who isn't known any more is new.
+    /// Returns the record of a party. If there are too many, the group with the most loses some, quick parties first: a
+    /// forgotten party counts as new.
     fn record(&mut self, key: Key, group: Key, now: Instant) -> &mut Record {
         if self.records.len() >= MAX_PARTIES && !self.records.contains_key(&key) {
             self.forget(now);

@@ -84,16 +84,16 @@ pub struct SiteStatus {
     /// Unix time since which the rate is lowered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lowered_since: Option<u64>,
-    /// Words of the reply that last lowered it.
+    /// Words of the reply that last lowered the rate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
     /// Unix time since which the rate has been at its minimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor_since: Option<u64>,
-    /// The source address that serves the operator's domains while this one rests, and the Unix
-    /// time at which the rest ends.
+    /// Unix time at which the address's rest ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rests_until: Option<u64>,
+    /// Source address that serves its domains until then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stand_in: Option<String>,
     /// Unix time since which batches use the address gradually more at this operator.

@@ -425,7 +425,7 @@ async fn a_session_lies_idle_for_thirty_seconds_and_then_everything_is_forgotten
     assert!(pool.lock().sites.is_empty());
 }
 
-/// Whatever a use leaves behind ends, and the timer with it.
+/// All state of a use expires, except totals, and the timer then stops.
 #[tokio::test(start_paused = true)]
 async fn an_idle_pool_sweeps_no_more_until_its_next_use() {
     let pool = pool();
@@ -453,7 +453,7 @@ async fn an_idle_pool_sweeps_no_more_until_its_next_use() {
     }
 }
 
-/// Others keep the sweep going.
+/// Checks at another machine keep the sweep running.
 #[tokio::test(start_paused = true)]
 async fn an_operators_totals_outlast_an_hour_without_a_check() {
     let pool = pool();
@@ -465,7 +465,7 @@ async fn an_operators_totals_outlast_an_hour_without_a_check() {
     let status = pool.status();
     let shown = status.operators[0].clone();
     assert_eq!((shown.operator.as_str(), shown.sessions_total), ("google", 1));
-    // One trial of the machine's is left, and nothing of the operator's parties.
+    // One trial at the machine is left, and no state of the operator's parties.
     assert_eq!((status.entries.trials, status.entries.debts), (1, 0));
 }
 

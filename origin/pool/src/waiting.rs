@@ -14,7 +14,7 @@ use super::{
 
 const CROWDED: Refused = Refused { after: Duration::from_secs(5), cause: Cause::Crowded };
 
-/// The request comes back with its session.
+/// The request with its session, or the reason for refusing it.
 pub(super) type Answer<S> = Result<(Box<Want>, Grant<S>), Refused>;
 
 /// A check that waits for a session.

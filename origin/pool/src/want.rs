@@ -27,7 +27,7 @@ pub(super) struct Want {
     /// Share of refused recipients and of waiting requests that the party's group may have; `None`
     /// if it isn't limited.
     pub share: Option<f64>,
-    /// True if an idle session won't do.
+    /// True if the session must be new.
     pub afresh: bool,
     /// True if its domain has to wait for the turn of an account in debt.
     pub is_indebted: bool,

@@ -12,7 +12,7 @@ const DAY: u64 = 24 * 3_600;
 /// Recipients a minute on the first two days; the number doubles every two days.
 const FIRST: usize = 2;
 const DOUBLES: u64 = 2 * DAY;
-/// Duration; at its end the rate is 32,768 a minute, more than any operator ever gets.
+/// Duration in seconds; at its end the rate is 32,768 a minute, more than any operator ever gets.
 const LASTS: u64 = 28 * DAY;
 
 /// Returns the recipients a minute that batches may check from an address that mail servers have
@@ -31,9 +31,8 @@ pub(super) struct WarmUp {
 }
 
 impl<S: Send + 'static> Pool<S> {
-    /// Makes batches use these source addresses at the pace of addresses that are new since the
-    /// given Unix times; others aren't affected. Nothing else changes, so a wrong blocklist stops
-    /// nobody.
+    /// Sets the Unix times since which blocklists contain the source addresses: batches then use an
+    /// address like one that is new since that time. A wrong blocklist stops nobody.
     pub fn set_listed(&self, since: Vec<Option<u64>>) {
         self.lock().warm_up.listed = since;
     }
@@ -91,8 +90,8 @@ impl WarmUp {
         }
     }
 
-    /// Counts the control recipient that follows a batch's recipient. It isn't waited for, so the next recipients wait
-    /// longer instead.
+    /// Counts the control recipient that follows a batch's recipient. The control recipient doesn't wait; the next
+    /// recipients wait longer instead.
     pub(super) fn count_control(&mut self, operator: OperatorId, identity: usize, now: Instant) {
         if let Some((_, recipients)) = self.passed.get_mut(&(operator, identity)) {
             recipients.count(now);

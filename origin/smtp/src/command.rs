@@ -12,7 +12,7 @@ pub enum Command<'a> {
     /// The reverse-path without brackets; empty for the null reverse-path.
     Mail {
         reverse_path: &'a str,
-        /// Whether to send the parameter for a UTF-8 mailbox (RFC 6531 §3.4).
+        /// True to send the parameter for a UTF-8 mailbox (RFC 6531 §3.4).
         smtputf8: bool,
     },
     /// The forward-path without brackets.

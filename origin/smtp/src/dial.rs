@@ -79,8 +79,8 @@ impl Dialer {
         self.timeout
     }
 
-    /// Connects to `first`. If that fails or takes a while, `second` returns an address of the
-    /// other family, which is tried in parallel. Returns the first connection.
+    /// Connects to `first`. If that fails or takes longer than 250 ms, `second` returns an address
+    /// of the other family, which is tried in parallel. Returns the first connection.
     ///
     /// # Errors
     /// [`Unconnected`], the more informative of the two failures.

@@ -8,15 +8,15 @@ use super::EnhancedCode;
 /// real servers exceed it.
 const LINE_BYTES_MAX: usize = 2_048;
 const MAX_LINES: usize = 100;
-/// Most bytes received per recipient, including the start of the session. A normal conversation
-/// needs about 1 KiB.
+/// Maximum number of bytes received per recipient, including the start of the session. A normal
+/// conversation needs about 1 KiB.
 const SESSION_BYTES_MAX: usize = 64 * 1_024;
-/// Most bytes of text stored per reply. Capabilities and reasons are within the first 1 KiB; the
-/// rest would stay in memory while the server is silent afterwards, and triple if each byte is
-/// replaced by U+FFFD.
+/// Maximum number of bytes of text stored per reply. Capabilities and reasons are within the first
+/// 1 KiB; the rest would stay in memory while the server is silent afterwards, and triple if each
+/// byte is replaced by U+FFFD.
 const TEXT_BYTES_MAX: usize = 8 * 1_024;
-/// Bytes of text that are interpreted. Real replies are shorter; letters that fold into many
-/// (U+FDFA into 18) made 8 KiB cost milliseconds.
+/// Bytes of text that are interpreted. Real replies are shorter; folding 8 KiB of letters such as
+/// U+FDFA (which becomes 18) took milliseconds.
 const READ_BYTES: usize = 1_024;
 
 /// Room for the text of a reply with several lines. An EHLO reply has about 250 bytes.

@@ -39,22 +39,22 @@ pub struct Session<S> {
     quitting: bool,
     /// Time limit per reply; `None` if the caller limits the time.
     patience: Option<Patience>,
-    /// Most recipients that the server accepts per session, if known.
+    /// Maximum number of recipients that the server accepts per session, if known.
     recipients_max: usize,
-    /// An accepted recipient had the reply code of an accepted sender, 2.1.0, although replies
+    /// True if an accepted recipient had the code of an accepted sender, 2.1.0, although replies
     /// can't have been shifted.
     mixes_codes: bool,
 }
 
-/// A surplus reply: it is unknown which one was the recipient's.
+/// Failure for a surplus reply: it is unknown which one was the recipient's.
 const SURPLUS: Failure = Failure::Broken(Stage::Rcpt, Broken::Garbage);
 
 /// Bytes read per call. An EHLO reply has about 250.
 const ROOM: usize = 512;
 
-/// Most refused recipients per session. Postfix delays each reply by a second after ten errors
-/// (`smtpd_soft_error_limit`), other servers after fewer, and more errors look like a directory
-/// harvest.
+/// Maximum number of refused recipients per session. Postfix delays each reply by a second after
+/// ten errors (`smtpd_soft_error_limit`), other servers after fewer, and more errors look like a
+/// directory harvest.
 const MAX_REFUSED: usize = 3;
 
 /// Start of a session (RFC 5321 §3.2): a server that doesn't know EHLO gets HELO and has no
@@ -123,8 +123,8 @@ pub enum Broken {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
-    /// Waits for the banner and introduces us with `greeting`, or with the other one if the server
-    /// refuses it. Up to RCPT, each reply must begin within `patience`.
+    /// Waits for the banner and sends `greeting`, or the other one if the server refuses it. Up to
+    /// RCPT, each reply must begin within `patience`.
     ///
     /// # Errors
     /// [`Failure`] at banner or EHLO.
@@ -207,7 +207,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
     }
 
-    /// Encrypts the session and introduces us again (RFC 3207 §4.2).
+    /// Encrypts the session and repeats EHLO (RFC 3207 §4.2).
     ///
     /// # Errors
     /// [`Failure`]: a refusal, or [`Broken::Tls`], after which the connection is unusable.
@@ -457,7 +457,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
     }
 
-    /// Receives more of the server's text. While it is silent, no buffer is held for it.
+    /// Receives more of the server's text. While the server is silent, no buffer is allocated.
     async fn receive(&mut self, stage: Stage) -> Result<(), Failure> {
         let Self { wire, parser, .. } = self;
         poll_fn(|cx| {

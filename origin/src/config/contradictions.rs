@@ -4,7 +4,7 @@ use super::{Config, SettingMistake};
 
 impl Config {
     /// Returns all pairs of values that contradict each other. Parts of the budget are only
-    /// compared if they are `is_given`: a default that exceeds a short budget simply ends with it.
+    /// compared if they are `is_given`: the budget cuts off a default that exceeds it.
     pub(super) fn contradictions(&self, is_given: impl Fn(&str) -> bool) -> Vec<SettingMistake> {
         let mut mistakes = Vec::new();
         for (name, part) in

@@ -99,7 +99,7 @@ pub(super) fn pause(text: &str) -> Option<Duration> {
     if text == "0" { Some(Duration::ZERO) } else { milliseconds(text) }
 }
 
-/// RFC 5321 §4.5.3.1.8: servers must accept a hundred recipients.
+/// Parses the recipients per session, up to 100: servers must accept as many (RFC 5321 §4.5.3.1.8).
 pub(super) fn recipients(text: &str) -> Option<usize> {
     count(text).filter(|count| *count <= 100)
 }

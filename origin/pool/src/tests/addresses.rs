@@ -41,12 +41,12 @@ async fn while_a_blocklist_has_an_address_its_batches_go_at_the_pace_of_a_new_on
     }
     pool.set_listed(vec![None]);
     assert_eq!(batches_at_once(&pool).await, 20, "it ends with the listing");
-    // A blocklist entry that lasts for weeks while operators accept us loses its weight.
+    // A blocklist entry that lasts for weeks while operators accept us stops counting.
     pool.set_listed(vec![Some(NOW - 28 * 24 * 3_600)]);
     assert_eq!(batches_at_once(&pool).await, 20);
 }
 
-/// Each domain of a list may bring a control recipient.
+/// Each domain of a list may cause a control recipient.
 #[tokio::test(start_paused = true)]
 async fn a_new_address_shows_an_operator_no_more_recipients_of_batches_with_their_controls() {
     for (class, at_most) in [(Class::Batch, 2 * 10 + 2), (Class::Interactive, 1_200)] {
@@ -67,7 +67,7 @@ async fn a_new_address_shows_an_operator_no_more_recipients_of_batches_with_thei
             sleep(Duration::from_secs(1)).await;
         }
         assert!((at_most - 4..=at_most).contains(&recipients), "{class:?}: {recipients}");
-        // Single checks don't wait for it, and no batch waits for them or for their control recipients.
+        // Single checks don't wait for the warm-up, and neither they nor their control recipients delay batches.
         let batches = batches_at_once(&pool).await;
         assert_eq!(batches > 0, class == Class::Interactive, "{batches}");
     }

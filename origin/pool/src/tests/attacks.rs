@@ -244,7 +244,6 @@ async fn slow_domains_do_not_hold_the_only_session_for_ever() {
     }
 }
 
-/// An account with quick answers between its slow checks.
 #[tokio::test(start_paused = true)]
 async fn quick_answers_in_between_do_not_help_a_slow_account() {
     let pool = site_of(2, 500 * MS);
@@ -332,7 +331,7 @@ async fn two_quick_accounts_have_half_each() {
     assert!(both.0.max(both.1) <= 4_300 * MS, "{both:?}");
 }
 
-/// Ten slow accounts, each with a session or waiting for one, and one account with quick answers.
+/// Ten slow accounts hold or await a session; one account gets quick answers.
 #[tokio::test(start_paused = true)]
 async fn a_proven_account_keeps_one_session_of_two() {
     let pool = site_of(2, 500 * MS);

@@ -53,7 +53,7 @@ async fn probe(pool: Arc<Pool<u32>>, want: Wanted, mut random: StdRng) {
     let _ = timeout(patience, dialogue).await;
 }
 
-/// Waiting checks are tolerated for the 10 ms by which a timer may be late.
+/// Checks the invariants. A check may wait despite room for the 10 ms by which a timer may be late.
 fn look(pool: &Arc<Pool<u32>>, was_neglected: &mut bool) {
     let state = pool.lock();
     let now = Instant::now();

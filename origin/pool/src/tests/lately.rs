@@ -190,7 +190,7 @@ async fn lists_at(pool: &Arc<Pool<u32>>, address: &str, ban_at: usize) -> (usize
     }
 }
 
-/// Lists at a machine that bans for the eleventh.
+/// Runs [`lists_at`] a machine that bans for the eleventh refused recipient.
 async fn lists(pool: &Arc<Pool<u32>>) -> (usize, bool) {
     lists_at(pool, "198.51.100.7", 11).await
 }
@@ -264,7 +264,8 @@ async fn a_refusal_of_us_that_no_refused_recipients_precede_changes_no_number() 
     assert_eq!(pool.status().entries.bans, 0);
     sleep(SPAN).await;
     assert_eq!(lists_at(&pool, "198.51.100.7", 20).await, (15, false));
-    // After as many as a ban takes: a domain's own rule at RCPT, and a limit of connections beside another session.
+    // Neither is a ban, despite enough refusals: a domain's own rule at RCPT, or a connection limit beside another
+    // session.
     sleep(SPAN).await;
     for n in 0..6 {
         assert!(asks(&pool, &batch(&format!("other{n}")), true).await);
@@ -278,7 +279,7 @@ async fn a_refusal_of_us_that_no_refused_recipients_precede_changes_no_number() 
     assert_eq!(pool.status().entries.bans, 1);
 }
 
-/// DNS servers rotate the addresses of a host. A session with one of its machines counts there, whichever comes first.
+/// DNS servers rotate the addresses of a host. Each session must count at its own machine, whatever the order.
 #[tokio::test(start_paused = true)]
 async fn the_machines_of_one_host_have_a_number_each_in_whichever_order_they_come() {
     let (pool, mut refused) = (pool(), BTreeMap::new());

@@ -218,7 +218,7 @@ async fn one_free_account_holds_up_no_other() {
     free("one", "d").received(&pool, ANSWERED).await;
     free("one", "e").received(&pool, ANSWERED).await;
     assert!(started.elapsed() >= Duration::from_secs(1), "one unproven domain a second");
-    // All that the tenant may have refused.
+    // Uses up the tenant's share of refused recipients.
     for _ in 0..50 {
         free("one", "dead").received(&pool, Signal::Answered { refused: true }).await;
     }
@@ -266,7 +266,7 @@ async fn batches_wait_for_a_new_source_address_and_single_checks_do_not() {
     }
 }
 
-/// Its site stays for the operator's totals.
+/// The operator's site itself stays, for its totals.
 #[tokio::test(start_paused = true)]
 async fn an_operator_forgets_the_accounts_whose_sessions_it_closed() {
     let pool = pool();

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     pub banner: Instant,
-    /// For all replies after the banner.
+    /// Latest time for all replies after the banner.
     pub dialogue: Instant,
 }
 
