@@ -6,7 +6,7 @@ pub mod special_use;
 use crate::dns::{Dns, Mx, NoAnswer};
 use special_use::is_special_use;
 
-/// Most hosts tried.
+/// Maximum number of hosts tried.
 const MAX_HOSTS: usize = 10;
 
 /// Mail hosts of a domain.

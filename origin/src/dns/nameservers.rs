@@ -25,7 +25,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{DnsMetrics, MAX_CACHED, NoAnswer, answers::Answer, transport::Transport};
 
-/// Most nameservers per query; after that, it is our failure (docs/verdicts.md).
+/// Maximum number of nameservers per query; if all fail, the failure is ours (docs/verdicts.md).
 const NAMESERVERS_MAX: usize = 2;
 /// Longest accepted CNAME chain.
 const MAX_CNAME_STEPS: usize = 8;
@@ -127,7 +127,7 @@ impl Nameservers {
 }
 
 /// Demotes the nameserver to second place. It becomes first again as soon as it responds for the root, which every
-/// recursor knows: then it was silent about one name only, perhaps because that name's owner wanted it to be.
+/// recursor knows: then it was silent about one name only, which that name's owner can cause.
 fn pass_over(nameserver: &Arc<Nameserver>) {
     nameserver.pass_over();
     if nameserver.verifying.swap(true, Ordering::Relaxed) {

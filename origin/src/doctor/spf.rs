@@ -7,7 +7,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
 use crate::dns::{Dns, NoAnswer};
 
-/// Most DNS lookups of an evaluation (RFC 7208 §4.6.4).
+/// Maximum number of DNS lookups per evaluation (RFC 7208 §4.6.4).
 const MAX_LOOKUPS: usize = 10;
 
 /// Result of a domain's SPF record for an address.

@@ -37,8 +37,8 @@ struct FindingState {
 impl Watch {
     /// Examines the source addresses every ten minutes, forever.
     pub async fn keep(state: Arc<State>) {
-        // A random delay, so that origins started together query at different times. For the first minutes there is
-        // `origin doctor`.
+        // A random delay, so that origins started together query at different times. In the first minutes, operators
+        // can run `origin doctor`.
         sleep(EVERY.mul_f64(rand::random_range(0.1..1.0))).await;
         loop {
             Self::round(&state).await;
@@ -184,7 +184,7 @@ mod tests {
     fn a_round_without_an_answer_is_evidence_of_nothing() {
         let watch = Watch::default();
         let silent = || Finding::unknown("blocklist", "bl.example does not answer", "");
-        // It neither confirms a finding nor counts as the first of two.
+        // A round without an answer neither confirms a finding nor counts as the first of two.
         for finding in [listed(), silent(), listed(), silent()] {
             watch.take(vec![finding], 1);
             assert_eq!(names(&watch), []);

@@ -55,7 +55,7 @@ struct CountedRequests {
     started: AtomicUsize,
     in_progress: AtomicUsize,
     /// True for HTTP/2, where frames arrive between requests too: a slow header blocks only its own
-    /// connection, which has already sent a complete one.
+    /// connection, which has already sent a complete header.
     is_multiplexed: AtomicBool,
 }
 

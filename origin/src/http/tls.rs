@@ -27,7 +27,7 @@ const MAX_HANDSHAKES: usize = 4_096;
 /// Concurrent handshakes of one address or /64; its further connections are closed, so that silent
 /// clients only block themselves.
 const MAX_OF_PEER: usize = 256;
-/// Most connections that are ready but not served yet.
+/// Maximum number of connections that are ready but not served yet.
 const MAX_READY: usize = 256;
 
 /// Accepts connections, and yields those whose handshake is complete.

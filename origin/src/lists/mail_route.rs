@@ -9,7 +9,7 @@ use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
 pub struct MailRoute {
     /// Names in lower case; empty for a domain without MX records.
     pub hosts: Vec<Arc<str>>,
-    /// `None` if this couldn't be determined.
+    /// `None` if unknown.
     pub accepts_mail: Option<bool>,
     /// DNS has no MX record: the domain's own address accepts its mail, if there is one.
     pub is_implicit: bool,

@@ -18,9 +18,10 @@ pub(super) enum Attempt {
     Settled(Verdict),
     /// A failure that may affect only this host: the next one is tried.
     NextHost(Verdict),
-    /// A host of equal preference may reply differently; otherwise the verdict stands.
+    /// A host of equal preference may reply differently; without one, the verdict is final.
     AskEqual(Verdict),
-    /// The same host may reply differently after a moment; otherwise the verdict stands.
+    /// The same host may reply differently after a delay; without time for it, the verdict is
+    /// final.
     AskAgain(Verdict, Retry),
 }
 

@@ -23,8 +23,8 @@ impl BestFailure {
         }
     }
 
-    /// Returns the most informative failure. A failure that holds for a domain only if all hosts
-    /// share it is skipped if they don't.
+    /// Returns the most informative failure. If only some hosts accept no mail, its reason is
+    /// changed to `ServerUnavailable`.
     pub(super) fn into_verdict(self) -> Verdict {
         // Without hosts there is no address to connect to.
         let mut best = self.best.unwrap_or_else(|| {

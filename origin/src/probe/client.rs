@@ -20,7 +20,7 @@ use crate::{
     telemetry::{port_check::PortCheck, session_metrics::SessionMetrics},
 };
 
-/// A session with a mail host. Boxed: it passes through many hands, and lies in the state of each step of a probe.
+/// A session with a mail host. Boxed, because each step of a probe holds it.
 pub(super) type HostSession = Box<Session<Box<dyn Connection>>>;
 
 pub(super) type HostPermit = Permit<HostSession>;
@@ -30,7 +30,7 @@ pub(super) struct Client {
     identities: ArcSwap<Identities>,
     reverse_path: String,
     pub(super) starttls: StartTls,
-    /// Recipients asked about in one session.
+    /// Maximum number of recipients per session.
     session_recipients: usize,
     dialer: Dialer,
     pub(super) tls: Tls,
@@ -38,7 +38,7 @@ pub(super) struct Client {
     pub(super) port_check: Arc<PortCheck>,
     pub(super) memory: HostMemory,
     pub(super) sessions: SessionMetrics,
-    /// Control recipients that are being asked about, by domain and host.
+    /// Control recipients being checked, by domain and host.
     pub(super) controls: SingleFlight<CatchAll>,
     pub(super) random: Random,
 }
@@ -85,7 +85,7 @@ impl Client {
         })
     }
 
-    /// Asks by the operators and from the source addresses of this configuration from now on.
+    /// Applies the operators and source addresses of this configuration.
     pub(super) fn reload(&self, config: &Config) {
         self.operators.store(config.operators.clone());
         self.identities.store(Arc::new(self.identities.load().with(config)));
@@ -99,7 +99,7 @@ impl Client {
         self.identities.load_full()
     }
 
-    /// The pool hands out numbers of identities.
+    /// Returns the identity by its number, which permits of the pool contain.
     pub(super) fn identity(&self, number: usize) -> Arc<HeloIdentity> {
         self.identities.load().get(number)
     }
@@ -125,7 +125,8 @@ impl Client {
         session.is_reusable(self.session_recipients + 1)
     }
 
-    /// `is_last`: whether no control recipient follows.
+    /// Returns the envelope for `recipient`. `is_last` returns whether no control recipient
+    /// follows.
     pub(super) fn envelope<'a>(
         &'a self,
         recipient: &'a Address,
@@ -142,8 +143,8 @@ impl Client {
     }
 }
 
-/// QUIT for a session that is not needed any more, and its end before another is opened in its place.
-/// It does not wait: six octets fit the socket's buffer.
+/// Ends an unneeded session before another is opened in its place. It doesn't wait: QUIT's six bytes fit into the
+/// socket's buffer.
 #[expect(clippy::boxed_local, reason = "the pool's sessions are boxed")]
 pub(super) fn quit_now(session: HostSession) {
     session.quit(());

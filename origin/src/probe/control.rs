@@ -16,11 +16,12 @@ use super::{
 
 use crate::{dns::single_flight::Flight, surroundings::Random};
 
-/// Servers delay replies to unknown recipients by some seconds: nothing waits for this one.
+/// Time limit of the control recipient's reply, which servers may delay by some seconds. No caller
+/// waits as long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Asks about a control recipient of `domain` in the session, in the background, unless one is in progress; then the
-/// session is returned for the next recipient. Returns the pending result.
+/// Asks about a control recipient of `domain` in the session, in the background. If one is in progress already,
+/// releases the session instead. Returns the pending result.
 pub(super) fn learn(
     client: &Arc<Client>,
     host: &str,
@@ -55,7 +56,7 @@ pub(super) fn learn(
 async fn catch_all(
     client: &Client,
     control: &Address,
-    // As in `HostProbe::resume`.
+    // Dropped after the session, as in `HostProbe::resume`.
     permit: HostPermit,
     mut session: HostSession,
 ) -> CatchAll {
@@ -72,7 +73,7 @@ async fn catch_all(
     };
     let Ok(Ok(Answer::Rcpt(reply))) = control_reply else { return CatchAll::Unknown };
     let finding = rcpt_verdict::judge(Stage::Rcpt, &reply);
-    // A 421 here may be for the recipients that were asked about before.
+    // Earlier recipients may have caused a 421.
     if let Some(signal) = signal(finding, Stage::Rcpt, &reply, "").filter(|_| reply.code != 421) {
         permit.note(signal);
     }
@@ -91,7 +92,7 @@ fn habit_by(finding: Finding) -> CatchAll {
 
 pub(super) fn keep_or_quit(client: &Client, session: HostSession, permit: HostPermit) {
     if client.is_reusable(&session) && session.is_encrypted() {
-        // The name in the handshake may have selected the server.
+        // Not shared: the name in the handshake may have selected the server.
         permit.keep(session);
     } else if client.is_reusable(&session) {
         permit.keep_for_machine(session);
@@ -101,7 +102,7 @@ pub(super) fn keep_or_quit(client: &Client, session: HostSession, permit: HostPe
 }
 
 fn invented(domain: &str, random: &Random) -> Option<Address> {
-    // 26¹⁶ ≈ 4 × 10²²: no mailbox is called so, and no filter knows it.
+    // 26¹⁶ ≈ 4 × 10²²: no mailbox has such a name, and no filter knows it.
     let local_part: String = (0..16).map(|_| random.letter()).collect();
     Address::parse(&format!("{local_part}@{domain}")).ok()
 }

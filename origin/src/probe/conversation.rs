@@ -19,14 +19,16 @@ use super::{
     signal::{is_about_recipient, signal},
 };
 
-/// Longest wait of a caller with details for the result of the control recipient.
+/// Longest wait for the control recipient's result, by a caller with details or at a backup host.
 const CONTROL_PATIENCE: Duration = Duration::from_secs(3);
-/// A refusal that took longer was delayed on purpose, and the next one would be delayed more.
+/// A refusal that takes longer is delayed on purpose: its session ends, because the next would take
+/// even longer.
 const TARPIT: Duration = Duration::from_secs(2);
-/// A server that was not ready, or is still looking the recipient up, is asked again after so long.
+/// Delays before asking again: a server that wasn't ready, and one that is still looking up the
+/// recipient.
 const NOT_READY: Duration = Duration::from_secs(1);
 const LOOKING_UP: Duration = Duration::from_secs(2);
-/// A banner is waited for no longer while there is another host or address to ask.
+/// Longest wait for a banner while another host or address can be asked.
 pub(super) const PATIENCE: Duration = Duration::from_millis(3_500);
 
 /// Outcome with a reused session.
@@ -34,15 +36,15 @@ pub(super) enum Resumed {
     Answered(Attempt),
     /// The session has ended, or can't be used again.
     Stale,
-    /// It was refused, perhaps because of earlier questions: the question must be asked in a new session.
+    /// The server refused us, perhaps because of earlier recipients: ask in a new session.
     Refused,
     /// The server closed it (421) after this many answered recipients.
     Closed(usize),
 }
 
 impl HostProbe<'_> {
-    /// Variables declared later are dropped first: the session ends before its permit, also when this future is
-    /// cancelled, so that there is never one too many.
+    /// Asks in an idle session. `permit` is declared first and dropped last, even on cancellation, so that there is
+    /// never a session too many.
     pub(super) async fn resume(
         &self,
         permit: HostPermit,
@@ -59,14 +61,14 @@ impl HostProbe<'_> {
             return Resumed::Stale;
         };
         let finding = judged(&answer);
-        // A refusal of the session may concern earlier questions, and not this recipient.
+        // A refusal of the session may be caused by earlier recipients instead of this one.
         let refusal = match &answer {
             Answer::Mail(reply) => Some((Stage::Mail, reply)),
             Answer::Rcpt(reply) if is_about_session(finding, reply) => Some((Stage::Rcpt, reply)),
             Answer::Rcpt(_) | Answer::Smtputf8Unsupported => None,
         };
         if let Some((stage, reply)) = refusal {
-            // A 421 at RCPT doesn't concern the current question either: earlier ones used the session up. At MAIL it
+            // A 421 at RCPT isn't about the current recipient either: earlier ones used up the session. At MAIL it
             // counts, since no recipient had been named and a new session may be unwelcome.
             if stage == Stage::Rcpt && reply.code == 421 {
                 let answered = session.recipients_asked().saturating_sub(1);
@@ -81,7 +83,7 @@ impl HostProbe<'_> {
         Resumed::Answered(self.conclude(recipient_reply, permit, progress).await)
     }
 
-    /// Holds the dialogue over `stream`, which leads to `peer`.
+    /// Asks in a new session over `stream`, which leads to `peer`.
     pub(super) async fn hold(
         &self,
         stream: Box<dyn Connection>,
@@ -112,7 +114,7 @@ impl HostProbe<'_> {
             Err(Failure::Broken(stage, broken)) => {
                 (rcpt_verdict::judge_broken(broken), stage, None)
             }
-            // A session of one recipient has never been idle.
+            // Can't occur: a new session has never been idle.
             Err(Failure::Stale) => (rcpt_verdict::judge_broken(Broken::Closed), Stage::Mail, None),
         };
         self.next_host_unless_final(finding, stage, reply.as_ref(), false)
@@ -122,7 +124,7 @@ impl HostProbe<'_> {
         self.client.envelope(&self.question.address, || self.is_last())
     }
 
-    /// Nothing follows the recipient in its session: no control recipient.
+    /// Returns whether no control recipient follows in the session.
     fn is_last(&self) -> bool {
         !self.client.is_informative(self.host)
             || self.client.memory.catch_all(&self.catch_all_key()).is_some()
@@ -144,7 +146,7 @@ impl HostProbe<'_> {
         }
     }
 
-    /// Turns the answer into a verdict, and decides the fate of session and permit.
+    /// Converts the answer to a verdict, and keeps or ends the session.
     async fn conclude(
         &self,
         outcome: Told,
@@ -177,8 +179,8 @@ impl HostProbe<'_> {
                 Attempt::Settled(self.refused(verdict, finding))
             }
             (_, attempt) => {
-                // A rule of one domain, or a ban of our address, is no fault of the session: to open
-                // another for each would cost the neighbours theirs.
+                // A rule of one domain or a ban of our address isn't the session's fault: opening another each time
+                // would use up the neighbours' sessions.
                 let ends = matches!(attempt, Attempt::AskAgain(_, Retry { afresh: true, .. }))
                     || is_about_session(finding, reply);
                 if stage == Stage::Rcpt && took < TARPIT && !ends {
@@ -191,7 +193,8 @@ impl HostProbe<'_> {
         }
     }
 
-    /// A refused name doesn't show that others are refused: only the control recipient does.
+    /// Adds the known result of the control recipient: one refused name doesn't prove that others
+    /// are refused.
     fn refused(&self, verdict: Verdict, finding: Finding) -> Verdict {
         if verdict.reason != Reason::NoSuchMailbox {
             return verdict;
@@ -204,7 +207,7 @@ impl HostProbe<'_> {
     }
 
     /// Adds whether the host accepts everything for the domain. If unknown, the control recipient is asked in the
-    /// background; a caller with details waits for it, and so does the answer of a backup host.
+    /// background; a caller with details waits for the result, and so does every caller at a backup host.
     async fn accepted(
         &self,
         verdict: Verdict,
@@ -232,8 +235,8 @@ impl HostProbe<'_> {
         with_catch_all(verdict, catch_all)
     }
 
-    /// Before RCPT, a failing server leads to the next one. A reply at RCPT stands: a backup host that accepts
-    /// everything knows less than the first host.
+    /// Decides what follows a reply. Before RCPT, a failing server leads to the next one. A reply at RCPT is final: a
+    /// backup host that accepts everything knows less.
     fn attempt(&self, finding: Finding, stage: Stage, reply: &Reply, tls: bool) -> Attempt {
         let final_here = stage == Stage::Rcpt || finding.reason == Reason::Smtputf8Unsupported;
         if !final_here {
@@ -255,7 +258,7 @@ impl HostProbe<'_> {
         tls: bool,
     ) -> Attempt {
         let verdict = self.detailed(finding, stage, reply, tls);
-        // A greeting in words that nobody knows may be that of a host which takes no mail any more.
+        // A banner with unknown words may be that of a host that no longer accepts mail.
         let may_be_its_own = stage == Stage::Banner && finding.reception.scope == Scope::Nothing;
         if finding.status == Status::SmtpConnectError || may_be_its_own {
             Attempt::NextHost(verdict)
@@ -297,13 +300,13 @@ fn with_catch_all(mut verdict: Verdict, found: CatchAll) -> Verdict {
     verdict
 }
 
-/// A reply to RCPT that ends the session, or that another session may not get: too many of something.
+/// Returns whether a new session may get another reply: for 421, and for a limit that isn't the recipient's.
 fn is_about_session(finding: Finding, reply: &Reply) -> bool {
     reply.code == 421 || (!is_about_recipient(finding) && finding.reception.scope == Scope::Rate)
 }
 
-/// Postscreen answers `450 4.3.2` to a client that it has just tested and lets it in when it connects
-/// again; Postfix answers `450 4.1.1 … verification in progress` while it asks elsewhere.
+/// Returns when and how to ask again. Postscreen sends `450 4.3.2` to a client that it has just tested, and admits it
+/// when it reconnects. Postfix sends `450 4.1.1 … verification in progress` while it asks another server.
 fn ready_after(reply: &Reply) -> Option<Retry> {
     if !reply.is_transient() || reply.code == 421 {
         return None;
@@ -312,12 +315,13 @@ fn ready_after(reply: &Reply) -> Option<Retry> {
     if reply.beginning().to_ascii_lowercase().contains("verification in progress") {
         Some(Retry { after: LOOKING_UP, afresh: false })
     } else {
-        // Postscreen has no other answer in this session.
+        // Postscreen gives no other reply in this session.
         (enhanced == Some((3, 2))).then_some(Retry { after: NOT_READY, afresh: true })
     }
 }
 
-/// 4.3.x: the mail system of this host fails at the moment (RFC 3463 §3.4). Another one may not.
+/// Returns whether this host's mail system is failing, 4.3.x (RFC 3463 §3.4). Another host may
+/// work.
 fn is_out_of_order(reply: &Reply) -> bool {
     let subject = reply.enhanced.map(|code| code.subject);
     reply.is_transient() && reply.code != 421 && subject == Some(3)

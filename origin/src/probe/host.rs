@@ -24,20 +24,19 @@ use super::{
     unasked::{dns_failure, opted_out},
 };
 
-/// A connection is waited for no less than this.
+/// Shortest time limit of a connection.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// Least time for which it's worth starting a dialogue.
+/// Minimum remaining time for starting a dialogue.
 const DIALOGUE: Duration = Duration::from_secs(1);
-/// Time after which a question whose session was cut is worth repeating; the next one of the domain isn't cut.
+/// Time after which to repeat a question whose session was cut; the domain's next session isn't cut.
 const AFTER_CUT: Duration = Duration::from_secs(10);
-/// Idle sessions that may turn out to be stale, one after the other, before one is opened.
+/// Number of stale idle sessions after which a new one is opened.
 const MAX_STALE: usize = 3;
 
 impl HostProbe<'_> {
-    /// Asks one host: in an idle session if there is one, else in a new one.
+    /// Asks one host, in an idle session if there is one, otherwise in a new one.
     ///
-    /// Each step is boxed: a probe that a silent server holds has the memory of that step alone, and
-    /// not of the largest of all.
+    /// Each step is boxed: while a server is silent, the probe uses only that step's memory, not that of the largest.
     pub(super) async fn run(self, progress: &mut Progress) -> Outcome {
         let (host, found) = (self.host, self.found);
         let recipient = &self.question.address;
@@ -78,7 +77,7 @@ impl HostProbe<'_> {
             addresses.to_mut().retain(reached);
         }
         if addresses.is_empty() {
-            // It has addresses, of a family that is not dialled from here.
+            // All its addresses are of a family that isn't used here.
             return Outcome::NextHost(with_host(not_connected(Unconnected::Ours)));
         }
         progress.stage = Stage::Connect;
@@ -93,7 +92,7 @@ impl HostProbe<'_> {
         }
     }
 
-    /// Returns whether one of the machines has opted out.
+    /// Returns whether any of these addresses has opted out.
     fn opted_out(&self, addresses: &[SocketAddr]) -> bool {
         let config = self.config.load();
         addresses.iter().any(|address| config.opt_outs.include_address(address.ip()))
@@ -107,7 +106,7 @@ impl HostProbe<'_> {
         progress: &mut Progress,
     ) -> Attempt {
         let host = self.host;
-        // A route is named with its port, so that two of them are not one.
+        // The port is part of a route's name in the pool: each port is a server of its own.
         let route = match self.found {
             Found::InDns | Found::Planned(_) => None,
             Found::ByRoute(port) => Some(format!("{host}:{port}")),
@@ -117,7 +116,6 @@ impl HostProbe<'_> {
         while !addresses.is_empty() {
             let admitted = progress.admitted;
             let target = Target {
-                // A route has a name of its own in the pool.
                 host: route.as_deref().unwrap_or(host),
                 addresses: &addresses,
                 identity,
@@ -156,7 +154,8 @@ impl HostProbe<'_> {
                     continue;
                 }
                 settled => {
-                    // Two sessions, one answer and one 421: it was the session that was used up.
+                    // A new session was answered after the 421, so the old one had reached the
+                    // server's limit.
                     if let (Some(most), Attempt::Settled(verdict)) = (closed_after, &settled)
                         && matches!(verdict.status, Status::Accepted | Status::Refused)
                     {
@@ -174,7 +173,7 @@ impl HostProbe<'_> {
         Attempt::NextHost(best.into_verdict())
     }
 
-    /// Acquires a session, or leave to open one, and begins the dialogue in it.
+    /// Acquires a session, or permission to open one, and starts the dialogue in it.
     async fn begin<'t>(
         &'t self,
         target: &'t Target<'t>,
@@ -210,8 +209,7 @@ impl HostProbe<'_> {
         Instant::now() + moment + DIALOGUE < self.question.wait.deadline()
     }
 
-    /// Connects to the permit's address, or beside it to one of the other family, and holds the
-    /// dialogue there.
+    /// Connects to the permit's address, or in parallel to one of the other family, and asks there.
     async fn dial(
         &self,
         target: &Target<'_>,
@@ -231,7 +229,8 @@ impl HostProbe<'_> {
                 Box::pin(self.hold(stream, peer, patience, permit, progress)).await
             }
             Err(unconnected) => {
-                // A refusal counts however early it comes; silence must last half the usual time.
+                // A refused connection always counts; silence only if the time limit was at least
+                // half the usual one.
                 let is_silence = began.elapsed() >= patience;
                 let is_fair = patience >= self.client.dialer().timeout() / 2;
                 if unconnected == Unconnected::Theirs && (!is_silence || is_fair) {
@@ -242,8 +241,8 @@ impl HostProbe<'_> {
         }
     }
 
-    /// Returns the time limit of this host's replies: none if it is the last. After its greeting it may use all the
-    /// time except for another host's share.
+    /// Returns the time limit of this host's replies; `None` if no other host or address is left. After its greeting it
+    /// may use all the time except for another host's share.
     fn patience_of(&self, addresses: usize) -> Option<Patience> {
         if self.more_hosts == 0 && addresses <= 1 {
             return None;
@@ -290,7 +289,8 @@ impl HostProbe<'_> {
         Ok((stream, peer, permit))
     }
 
-    /// The host has no address; `confidence` is how sure it is that none will be found.
+    /// Returns the verdict for a host without a usable address. `confidence` is the certainty that
+    /// it will get none.
     fn no_usable_address(&self, confidence: Confidence) -> Verdict {
         let details = Details { confidence, ..Details::new(None, None) };
         Verdict {
@@ -308,8 +308,8 @@ impl HostProbe<'_> {
     }
 }
 
-/// A dialogue in a session, boxed: a probe that a silent server holds has the memory of its step alone. `None` if the
-/// session is cut because others wait for it.
+/// A dialogue in a session, boxed so that a waiting probe uses only its step's memory. `None` if the session is cut
+/// because others wait for it.
 type Dialogue<'a> = Pin<Box<dyn Future<Output = Option<Resumed>> + Send + 'a>>;
 
 /// Returns the result of the dialogue, unless its session is cut.
@@ -324,20 +324,20 @@ async fn unless<T>(
     }
 }
 
-/// The server was slow while others waited for the session. Facts known by then stand.
+/// Returns the verdict when the session was cut: the one known by then, otherwise our own limit.
 fn cut_short(progress: &mut Progress) -> Attempt {
     let settled = progress.settled.take().map(|verdict| *verdict);
     let refused = Refused { after: AFTER_CUT, cause: Cause::Crowded };
     Attempt::Settled(settled.unwrap_or_else(|| our_limit(refused)))
 }
 
-/// The address to connect to: the permit's, else the first.
+/// Returns the address to connect to: the permit's, otherwise the first.
 fn at(addresses: &[SocketAddr], chosen: Option<IpAddr>) -> Option<SocketAddr> {
     let fits = |address: &&SocketAddr| chosen.is_none_or(|ip| address.ip() == ip);
     addresses.iter().find(fits).or(addresses.first()).copied()
 }
 
-/// Our own restraint: never the recipient's fault.
+/// Returns the verdict for our own limit, which is never the recipient's fault.
 fn our_limit(refused: Refused) -> Verdict {
     let seconds = u32::try_from(refused.after.as_secs()).unwrap_or(u32::MAX).max(1);
     Verdict {

@@ -24,8 +24,8 @@ const DOWN_KEPT: Duration = Duration::from_secs(60);
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// Delay until the next control recipient after an inconclusive one; it doubles each time.
 const DOUBT: Duration = Duration::from_secs(15 * 60);
-/// Lifetime of an entry: longer than a day, so that the length of a doubt is still known when it
-/// ends.
+/// Lifetime of an entry: longer than a day, so that the delay after an inconclusive result can
+/// still double.
 const HABIT_KEPT: Duration = Duration::from_secs(2 * 24 * 3_600);
 
 /// Capabilities that a host has shown.
@@ -37,7 +37,7 @@ pub(super) struct Offers {
     pub lacks_smtputf8: bool,
     /// The greeting that it accepts.
     pub greeting: Greeting,
-    /// Most recipients per session, if it has closed a session for more.
+    /// Maximum number of recipients per session, if it has closed a session for more.
     pub recipients_max: Option<usize>,
 }
 

@@ -21,10 +21,12 @@ pub(super) struct HostProbe<'a> {
     pub question: &'a Question,
     pub host: &'a str,
     pub found: Found<'a>,
-    /// Hosts to ask after this one, and whether one of them is as good as this.
+    /// Number of hosts left to ask; `has_equal` is true if one of them has at least this host's
+    /// preference.
     pub more_hosts: usize,
     pub has_equal: bool,
-    /// A host of a better preference was not asked: one that accepts everything may know less.
+    /// True if another host has a better preference: this one may accept everything because it
+    /// knows less.
     pub is_backup: bool,
 }
 

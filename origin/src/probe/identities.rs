@@ -63,7 +63,7 @@ impl Identities {
         Self { numbered, unbound: self.unbound.clone(), key: self.key.clone() }
     }
 
-    /// Without source addresses, returns the configured name.
+    /// Returns the identity with this number; without source addresses, the configured name.
     pub(super) fn get(&self, number: usize) -> Arc<HeloIdentity> {
         let numbered_identity = self.numbered.get(number);
         numbered_identity.map_or_else(

@@ -8,7 +8,7 @@ use crate::{
     dns::mx::{self, MailHosts},
 };
 
-/// Most concurrent checks of a list at one operator or machine.
+/// Maximum number of concurrent checks of a list at one operator or machine.
 const MAX_AT_ONCE: usize = 8;
 
 impl Prober {

@@ -16,8 +16,8 @@ use super::{
 use crate::config::StartTls;
 
 impl HostProbe<'_> {
-    /// Opens a session over `stream`, which leads to `peer`, and asks in it; once more in the clear if encryption
-    /// failed that the host never demanded, and once more encrypted if it hung up for want of it.
+    /// Opens a session over `stream` to `peer`, and asks in it. Asks again in the clear if encryption failed, and again
+    /// encrypted if the host closed the connection because it wasn't.
     pub(super) async fn ask_in_new_session(
         &self,
         stream: Box<dyn Connection>,
@@ -29,17 +29,17 @@ impl HostProbe<'_> {
         let client = self.client;
         let encrypt =
             client.starttls == StartTls::Always || client.memory.offers(self.host).demands_tls;
-        // Boxed, as are the steps elsewhere: its state is needed only as long as it lasts.
+        // Boxed like the other steps: its state is freed when it ends.
         let asking = Box::pin(self.open_and_ask(stream, peer, identity, patience, encrypt, stage));
         let ended = asking.await;
         let (encrypt, failure) = match ended {
-            // RFC 7435 §3: on a new connection, whose state is known. A server that does demand encryption will refuse
-            // this second attempt.
+            // RFC 7435 §3: retries on a new connection, in a known state. A server that demands encryption refuses this
+            // second attempt.
             Err(
                 failure @ (Failure::Broken(Stage::StartTls, _)
                 | Failure::Refused(Stage::StartTls, _)),
             ) if encrypt => (false, failure),
-            // Closed before the second connection is opened: the permit is for one.
+            // The first connection is closed by now: the permit is for one.
             Ok(outcome) if closes_for_tls(&outcome) => (true, refusal(outcome.answer)),
             ended => return ended,
         };
@@ -52,7 +52,7 @@ impl HostProbe<'_> {
         }
     }
 
-    /// Opens a session over `stream`, and remembers how the host wants to be greeted.
+    /// Opens a session over `stream`, and records which greeting the host accepts.
     async fn open(
         &self,
         stream: Box<dyn Connection>,
@@ -62,7 +62,7 @@ impl HostProbe<'_> {
     ) -> Result<HostSession, Failure> {
         let Offers { greeting, recipients_max, .. } = self.client.memory.offers(self.host);
         let opened = Session::open(stream, helo_name, greeting, patience, stage).await;
-        // Any answer at all counts, but not that of a route, which may lead elsewhere than out of port 25.
+        // Any reply shows that port 25 is open, except a route's, which may use another port.
         let greeted =
             *stage > Stage::Banner || matches!(opened, Err(Failure::Refused(Stage::Banner, _)));
         if greeted && !self.by_route() {
@@ -106,7 +106,7 @@ impl HostProbe<'_> {
             answer = session.ask(self.envelope(), stage).await?;
             finding = judged(&answer);
         } else if demands_tls && session.greeting() == Greeting::Helo {
-            // It isn't as old as it seemed: next time it may show its capabilities.
+            // A host that demands TLS knows EHLO, which may list its capabilities next time.
             client.remember(self.host, |offers| offers.greeting = Greeting::Ehlo);
         }
         Ok(Told { answer, finding, session, took: asked_at.elapsed() })
@@ -132,14 +132,14 @@ impl HostProbe<'_> {
     }
 }
 
-/// It closes the connection because the session is in the clear.
+/// Returns whether the host closes the connection because the session isn't encrypted.
 fn closes_for_tls(outcome: &Told) -> bool {
     let (Answer::Mail(reply) | Answer::Rcpt(reply)) = &outcome.answer else { return false };
     let could = outcome.session.capabilities().starttls && !outcome.session.is_encrypted();
     could && reply.code == 421 && outcome.finding.demands_tls
 }
 
-/// The refusal that an answer is, once its session has ended.
+/// Converts an answer to a failure, once its session has ended.
 fn refusal(answer: Answer) -> Failure {
     match answer {
         Answer::Mail(reply) => Failure::Refused(Stage::Mail, reply),

@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::dns::Mx;
 
-/// Most plans, of about 300 bytes each: 6 MB.
+/// Maximum number of plans, of about 300 bytes each: 6 MB.
 const MAX_PLANS: u64 = 20_000;
 
 pub(super) struct Plan {

@@ -40,7 +40,7 @@ use crate::{
 
 /// Seconds after which a probe that found no session is worth repeating.
 const RETRY_AFTER: u32 = 10;
-/// Less time than this is not worth beginning again.
+/// Minimum remaining time for probing again.
 const SHORTEST: Duration = Duration::from_secs(1);
 
 /// State shared by all probes.
@@ -79,7 +79,7 @@ impl Prober {
         self.config.load_full()
     }
 
-    /// Asks by this configuration from now on; settings that need a restart equal those of the former one.
+    /// Applies this configuration; settings that need a restart must equal the former ones.
     pub fn reload(&self, config: Config) {
         self.client.reload(&config);
         self.pool.set_settings(pool_settings(&config, &self.client));
@@ -95,24 +95,24 @@ impl Prober {
         &self.resolver.dns
     }
 
-    /// The names and addresses that are in use.
+    /// Returns the names and addresses in use.
     pub fn identities(&self) -> Vec<Arc<HeloIdentity>> {
         self.client.identities().in_use().cloned().collect()
     }
 
-    /// Returns the rates at operators, and how they receive us.
+    /// Returns the rates at operators, and how they treat us.
     pub fn status(&self) -> rcpt_pool::Status {
         self.pool.status()
     }
 
-    /// The source address that the question is asked from, as it is shown.
+    /// Returns the displayed source address from which the question is asked.
     pub fn source(&self, question: &Question, mx_host: Option<&str>) -> Arc<str> {
         let domain = question.address.domain();
         let identity = self.client.identities().of(domain, question.asker.class());
         self.pool.source_of(mx_host.unwrap_or(domain), identity)
     }
 
-    /// Batches ask from these source addresses, each on a blocklist since then (Unix time), at the pace of a new one.
+    /// Sets the Unix times since which source addresses are on a blocklist: batches then use them like new ones.
     pub fn set_listed(&self, since_of: impl Fn(&HeloIdentity) -> Option<u64>) {
         self.pool.set_listed(self.client.identities().numbered(since_of));
     }
@@ -122,13 +122,13 @@ impl Prober {
         (self.pool.memory(), self.client.memory.habits())
     }
 
-    /// Takes over the memory of a process that ended `pause` ago.
+    /// Loads the memory of a process that ended `pause` ago.
     pub fn recall(&self, pool: &rcpt_pool::Memory, habits: &[HabitMemory], pause: Duration) {
         self.pool.recall(pool, pause);
         self.client.memory.recall(habits, pause);
     }
 
-    /// A question about `address` that somebody waits for as long as the budget lasts, in nobody's name.
+    /// Returns a single check of `address`, without an account, that must end within the budget.
     pub fn question(&self, address: Address) -> Question {
         let wait = Wait::Interactive(Instant::now() + self.config().budget);
         Question { address, details: false, asker: Asker::default(), wait }
@@ -139,7 +139,7 @@ impl Prober {
         let started = Instant::now();
         let Question { address, details, asker, wait } = question;
         // Separate flights: a request with details must not get the answer of a probe without them, nor a single check
-        // that of a batch, nor an account that of one that has spent its share.
+        // that of a batch, nor an account that of another, which may have used up its share.
         let account = asker.account.as_deref().unwrap_or_default();
         let kind = match (details, wait.class()) {
             (false, Class::Interactive) => "single ",
@@ -156,7 +156,7 @@ impl Prober {
         }
         let host = verdict.mx_host.as_deref();
         let config = self.config();
-        // Without details an operator's row matters to acceptances alone, and the day's refusals to nothing.
+        // Without details, the operator's row matters only for acceptances, and the day's refusals don't matter.
         let host = host.filter(|_| *details || verdict.status == Status::Accepted);
         let operators = &config.operators;
         let row = host.and_then(|host| operators.of_host(host)).and_then(|id| operators.get(id));
@@ -174,7 +174,7 @@ impl Prober {
             given.operator = operator.map(str::to_owned);
             given.verdict = assessment.verdict;
             given.mailbox = Some(assessment.mailbox);
-            // A probe that ended before DNS answered leaves the lists.
+            // If the probe ended before DNS answered, only the lists determine the facts.
             let facts = given.domain.get_or_insert_with(|| {
                 Box::new(config.facts(address.domain(), &MailRoute::default()))
             });
@@ -183,7 +183,7 @@ impl Prober {
         verdict
     }
 
-    /// The verdict of the probe under `key` that is on its way, or else of a new one; and whether it is that.
+    /// Returns the verdict of the probe in progress under `key`, or of a new one; true if it is new.
     async fn share(self: &Arc<Self>, key: &str, question: &Question) -> (Verdict, bool) {
         let mut is_first = false;
         let flight = self.flights.join(key, || {
@@ -227,7 +227,7 @@ impl Prober {
         if let Some(verdict) = progress.settled {
             return *verdict;
         }
-        // A server that was left less than half the time is not to blame for it.
+        // A server that had less than half of the time isn't blamed.
         let Times { waiting, dns } = &*progress.times;
         let (waited, resolving) = (waiting.total(), dns.total());
         let half = self.config().budget / 2;
@@ -245,7 +245,7 @@ impl Prober {
         }
     }
 
-    /// Says QUIT in every idle session.
+    /// Ends every idle session with QUIT.
     pub async fn close(&self) {
         for session in self.pool.drain() {
             session.quit(());
@@ -283,8 +283,7 @@ impl Prober {
             progress.route = Some(route_of(&lookup));
         }
         match lookup {
-            // A backup of a host that opted out would say less than its owner's server, and must not bypass the
-            // opt-out.
+            // A backup host would know less than the host that opted out, and mustn't bypass the opt-out.
             Ok(MailHosts::Explicit(hosts))
                 if hosts.iter().any(|mx| config.opt_outs.include_host(&mx.exchange)) =>
             {
@@ -304,7 +303,7 @@ impl Prober {
         }
     }
 
-    /// A route is trusted configuration.
+    /// Asks a configured mail server.
     async fn ask_route(
         &self,
         server: &Server,
@@ -334,7 +333,7 @@ impl Prober {
         self.ask_hosts(&plan.hosts, &plan.addresses, question, progress).await
     }
 
-    /// `planned` are the addresses of the first host, if they are known.
+    /// Asks the hosts in order. `planned` are the first host's addresses, if known.
     async fn ask_hosts(
         &self,
         hosts: &[Mx],
@@ -365,8 +364,8 @@ impl Prober {
         of_domain(best.into_verdict())
     }
 
-    /// No MX record: the domain's own host, which no record says takes mail. So if it cannot be reached
-    /// the answer is about the missing record (RFC 5321 §5.1).
+    /// Asks the domain's own host, because there is no MX record (RFC 5321 §5.1). If it can't be reached, the verdict
+    /// reports the missing record.
     async fn ask_implicit(&self, question: &Question, progress: &mut Progress) -> Verdict {
         let host = question.address.domain();
         match self.only_host(question, host, Found::InDns).run(progress).await {

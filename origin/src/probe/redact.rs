@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use rcpt_shared::Address;
 
-/// Most characters that are shown.
+/// Maximum number of characters that are shown.
 const MAX_CHARS: usize = 512;
 const MAX_LOG_CHARS: usize = 200;
 const ADDRESS: &str = "[address]";

@@ -19,7 +19,7 @@ pub(super) fn opted_out() -> Verdict {
     Verdict::new(Status::BlockedByProvider, Reason::OptedOut, Stage::Dns)
 }
 
-/// Returns the verdict for an address for which no server is contacted.
+/// Returns the verdict for an address that [`looks_like_relaying`].
 pub(super) fn not_asked() -> Verdict {
     Verdict::new(Status::BlockedByProvider, Reason::Unclear, Stage::Dns)
 }

@@ -11,7 +11,7 @@ use rcpt_shared::{Address, CacheTimes, Verdict};
 use sha2::Sha256;
 use tokio::time::Instant;
 
-/// Most entries: a verdict with details takes about 600 bytes, so 30 MB.
+/// Maximum number of entries: a verdict with details takes about 600 bytes, so 30 MB.
 const MAX_ENTRIES: u64 = 50_000;
 
 type Key = [u8; 32];

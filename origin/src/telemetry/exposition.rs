@@ -52,8 +52,8 @@ fn write_line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// In the classic format, a family has the name of its samples, units are unknown, and an info is a
-/// gauge. A histogram's buckets precede its sum and count.
+/// Rewrites lines in the classic format: families named as samples, no UNIT lines, infos as gauges,
+/// and a histogram's buckets before its sum and count.
 fn classic<'l>(written: &mut String, lines: impl Iterator<Item = &'l str>) {
     let mut help = None;
     let mut totals = String::new();

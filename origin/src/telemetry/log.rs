@@ -20,7 +20,8 @@ impl Level {
     }
 }
 
-/// Most lines waiting to be written: two seconds of 500 checks a second, with about 300 bytes each.
+/// Maximum number of lines waiting to be written: two seconds of 500 checks a second, with about
+/// 300 bytes each.
 const MAX_WAITING: usize = 1_024;
 
 static DROPPED_LINES: OnceLock<ErrorCounter> = OnceLock::new();

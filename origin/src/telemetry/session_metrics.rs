@@ -67,7 +67,7 @@ impl Default for SessionMetrics {
             Family::new_with_constructor(|| Histogram::new(BUCKETS));
         let requests = Family::<ResultLabels, Counter>::default();
         let refusals = Family::<CauseLabels, Counter>::default();
-        // A series that begins at its first refusal would hide it from a rate.
+        // Creates all series now: a rate wouldn't show a refusal that creates its series.
         CAUSES.map(CauseLabels::from).iter().for_each(|cause| drop(refusals.get_or_create(cause)));
         Self {
             waited_by_class: ["interactive", "batch"]

@@ -7,7 +7,7 @@ use tokio::process::Command;
 
 use crate::harness::{MailServer, shut_port};
 
-/// Runs it with the settings of an operator who has just unpacked the binary.
+/// Runs `origin ask` with the settings of an operator who has just unpacked the binary.
 async fn ask(routes: &str, arguments: &[&str]) -> (i32, String, String) {
     let shut = shut_port().await;
     let mut command = Command::new(env!("CARGO_BIN_EXE_origin"));

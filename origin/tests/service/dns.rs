@@ -237,7 +237,8 @@ impl Internet {
     }
 }
 
-/// The control recipient runs in the background, so either reason may come.
+/// Maps both reasons for an acceptance to one: the control recipient, in the background, decides
+/// between them.
 fn plain(reason: Reason) -> Reason {
     if reason == Reason::AcceptedCatchAll { Reason::Accepted } else { reason }
 }
@@ -372,7 +373,7 @@ async fn a_hundred_probes_of_one_domain_at_once_ask_three_questions() {
     for (domain, due) in
         [("accepts.org", Status::Accepted), ("nxdomain.org", Status::DomainNotFound)]
     {
-        // MX, A and AAAA; of a name that does not exist, MX.
+        // MX, A and AAAA; only MX for a name that doesn't exist.
         let needed = if due == Status::Accepted { 3 } else { 1 };
         for _ in 0..20 {
             let origin = Internet::newcomer(internet.nameserver, internet.port);
@@ -419,7 +420,7 @@ async fn a_family_that_is_switched_off_is_neither_asked_for_nor_dialled() {
     ]);
     assert_eq!(verdict(&origin, "user@accepts.org").await.status, Status::Accepted);
     assert_eq!(*internet.questions.lock(), 2, "MX and A");
-    // It has an address that we don't dial, which isn't the server's fault.
+    // The host's only address is of a family that we don't use, which isn't its fault.
     let verdict = verdict(&origin, "user@six.org").await;
     assert_eq!((verdict.status, verdict.reason), (Status::FatalException, Reason::OurLimit));
 }

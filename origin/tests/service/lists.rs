@@ -13,7 +13,8 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// The file is checked every five seconds, and read once it has been unchanged for as long.
+/// Time limit for a new file: it is checked every five seconds, and read once unchanged for as
+/// long.
 const PATIENCE: Duration = Duration::from_secs(60);
 const LISTED: &str = "newly-listed.example";
 

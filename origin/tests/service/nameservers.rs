@@ -65,7 +65,7 @@ fn coded(query: Message, code: ResponseCode) -> Vec<u8> {
     response.to_vec().unwrap()
 }
 
-/// Only the header, as some servers send it with an error: twelve bytes, all counts zero.
+/// Returns only the header, as some servers send it with an error: twelve bytes, all counts zero.
 fn coded_without_question(query: Message, code: ResponseCode) -> Vec<u8> {
     let mut response = coded(query, code);
     response.truncate(12);
@@ -85,7 +85,7 @@ async fn a_nameserver_that_is_silent_costs_one_question_its_time() {
         ("RCPT_DNS_TIMEOUT_MS", "500"),
     ]);
     assert_eq!(verdict(&origin, "user@one.org").await.status, Status::DomainNotFound);
-    // The root is queried too, and gets no response.
+    // The silent one also gets a query for the root.
     let mut query_count = 0;
     while query_count < silent.questions() {
         query_count = silent.questions();
@@ -132,7 +132,7 @@ async fn a_domain_about_which_the_first_nameserver_is_silent_sends_no_other_doma
         ("RCPT_DNS_TIMEOUT_MS", "300"),
     ]);
     assert_eq!(verdict(&origin, "user@evil.org").await.status, Status::DomainNotFound);
-    // The query for the root, and its answer.
+    // Waits for the query for the root.
     while first.questions() < 2 {
         sleep(Duration::from_millis(1)).await;
     }

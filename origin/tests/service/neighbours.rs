@@ -1,4 +1,4 @@
-//! The trouble of one domain, customer or machine doesn't spread to others (docs/trust.md, N1–N5). Our own DNS assigns
+//! Trouble with one domain, customer or machine doesn't spread to others (docs/trust.md, N1–N5). Our own DNS assigns
 //! the domains to well-known operators.
 
 use std::{sync::atomic::Ordering, time::Duration};
@@ -151,7 +151,7 @@ async fn a_ban_of_our_address_is_noticed_shown_and_made_good() {
 async fn one_machine_with_five_hundred_names_sees_two_sessions() {
     let (delay, watches_open) = (Duration::from_millis(5), true);
     let settings = Settings { delay, watches_open, ..Settings::default() };
-    // Each of four tenants needs room for a quarter of them.
+    // Four tenants each need room for a quarter of the checks.
     let (world, origin) = World::start(settings, &[("RCPT_MAX_PROBES", "1024")]).await;
     let addresses: Vec<_> = (0..500).map(|n| format!("known@d{n}.named.org")).collect();
     let lines = batch(&origin, &addresses[..20], None).await;

@@ -24,7 +24,7 @@ use tokio::{
     task::JoinSet,
 };
 
-/// Every domain's mail host is `mx.example.org`, at 127.0.0.1.
+/// Starts a nameserver: every domain's mail host is `mx.example.org`, at 127.0.0.1.
 async fn nameserver() -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
     let address = socket.local_addr().unwrap();

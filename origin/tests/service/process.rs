@@ -20,7 +20,7 @@ use tokio::{
     time::timeout,
 };
 
-/// A server that answers does so within milliseconds.
+/// Time limit of an answer, which normally takes milliseconds.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
 
 fn origin(environment: &[(&str, &str)]) -> Command {
@@ -185,7 +185,7 @@ fn value_of(metrics: &str, series: &str) -> usize {
     value.unwrap_or_else(|| panic!("{series} not in\n{metrics}")).parse().unwrap()
 }
 
-/// At an operator with one session and one refused recipient an hour, whose server answers when the test says so.
+/// The operator allows one session and one refused recipient an hour; the test decides when its server replies.
 #[tokio::test]
 async fn metrics_of_a_process_show_its_sessions_its_waiters_and_refusals_by_cause() {
     let release = Arc::new(Semaphore::new(0));
@@ -348,7 +348,7 @@ async fn sigterm_lets_a_probe_in_progress_finish_and_takes_no_new_one() {
     let pending = origin.ask("user@sandbox.test").await;
     was_asked.await.unwrap();
     origin.terminate().await;
-    // The listener goes away while the probe is still held.
+    // The listener closes while the probe is still waiting.
     while TcpStream::connect(&origin.address).await.is_ok() {
         tokio::task::yield_now().await;
     }

@@ -101,7 +101,7 @@ async fn the_port_check_dials_from_an_address_that_a_reload_left() {
     let folder = Folder::new("port-check-source");
     let file = folder.file("origin.toml");
     let peers = Arc::new(Mutex::new(Vec::new()));
-    // It never sends a banner, so it is tried repeatedly.
+    // The server never sends a banner, so it is tried repeatedly.
     let server = MailServer::serving({
         let peers = peers.clone();
         move |stream, _| {
@@ -203,7 +203,7 @@ struct Machine {
     folder: Folder,
     manager: Manager,
     server: MailServer,
-    /// Returns the recipients that the server was asked about.
+    /// Number of recipients that the server was asked about.
     count: Arc<AtomicUsize>,
     route: String,
     socket: String,
@@ -288,7 +288,7 @@ async fn what_was_learnt_outlives_a_restart_in_a_descriptor_of_the_service_manag
     origin.signal("-TERM").await;
     manager.left_by(origin).await;
 
-    // A copy that is under another secret, damaged, cut off or missing is dropped, and the process serves all the same.
+    // A copy that is under another secret, damaged, cut off or missing is dropped, and the process still serves.
     let mut damaged = content.clone();
     damaged[40] ^= 1;
     let secrets = ("RCPT_TICKET_SECRETS", "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE");

@@ -111,7 +111,7 @@ async fn listed(state: &Arc<State>, origin: &Router, rounds: usize) -> usize {
 #[tokio::test]
 async fn a_blocklist_slows_batches_from_its_address_after_two_rounds_and_stops_no_single_check() {
     let (internet, _) = internet(&["2.0.0.127"], "250 ok").await;
-    // The only address on it is its own test entry.
+    // The blocklist contains only its test entry, which is the source address.
     let environment = [("RCPT_SOURCE_ADDRESSES", "127.0.0.2"), ("RCPT_BLOCKLISTS", "bl.test")];
     let state = internet.state(&environment);
     let origin = build(state.clone());
@@ -133,7 +133,7 @@ async fn a_blocklist_slows_batches_from_its_address_after_two_rounds_and_stops_n
 
 #[tokio::test]
 async fn a_list_that_errs_slows_nothing_down() {
-    // It contains 127.0.0.1, which no list may contain, so it lists everything.
+    // The blocklist contains 127.0.0.1, which none may contain, so its answers are worthless.
     let (internet, _) = internet(&["2.0.0.127", "1.0.0.127", "3.0.0.127"], "250 ok").await;
     let environment =
         [("RCPT_SOURCE_ADDRESSES", "127.0.0.3"), ("RCPT_BLOCKLISTS", "bl.test,silent.test")];

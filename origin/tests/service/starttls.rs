@@ -47,7 +47,7 @@ async fn server(demanding: bool, handshake: Handshake) -> MailServer {
     watched(demanding, handshake, Handshakes::default()).await
 }
 
-/// With a self-signed certificate for another name.
+/// Returns an acceptor with a self-signed certificate for another name.
 fn acceptor() -> TlsAcceptor {
     let signed = rcgen::generate_simple_self_signed(["unrelated.example".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(signed.signing_key.serialize_der()).unwrap();
@@ -153,8 +153,8 @@ async fn the_next_session_with_a_host_resumes_its_encryption() {
     assert_eq!(*handshakes.lock(), [Some(Full), Some(Resumed), Some(Resumed)]);
 }
 
-/// A machine with many names: a proxy passes an encrypted session to the server named in its handshake, which knows the
-/// recipients of its own domain only. An unencrypted session knows none.
+/// Serves a machine with many names: a proxy passes an encrypted session to the server named in its handshake, which
+/// knows the recipients of its own domain only. An unencrypted session knows none.
 async fn of_its_name(stream: TcpStream, acceptor: TlsAcceptor) {
     let mut stream = BufReader::new(stream);
     stream.write_all(b"220 mx\r\n").await.unwrap();

@@ -57,7 +57,7 @@ impl Origin {
         ]
     }
 
-    /// Starts it with a command that has none of these variables yet.
+    /// Starts origin by `command`, with the required variables and `environment`.
     pub async fn start_by(mut command: Command, environment: &[(&str, &str)]) -> Self {
         command.envs(Self::required()).envs(environment.iter().copied());
         let mut child = command.stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();

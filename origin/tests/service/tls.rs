@@ -79,7 +79,7 @@ impl Authority {
     }
 
     fn put(&self, (cert, key): &(String, String)) {
-        // Written as certbot and others do: a file is either complete or absent.
+        // Renamed into place, as by certbot: no file is ever half-written.
         for (name, text) in [("cert.pem", cert), ("key.pem", key)] {
             std::fs::write(self.file("new"), text).unwrap();
             std::fs::rename(self.file("new"), self.file(name)).unwrap();
@@ -223,7 +223,8 @@ async fn a_certificate_that_is_wrong_changes_nothing_until_its_files_are_right()
         let stream = authority.connect(address, &[&TLS13], b"http/1.1").await.unwrap();
         stream.get_ref().1.peer_certificates().unwrap()[0].to_vec()
     };
-    // The key of another certificate, as between the two writes of a renewal; no signal is sent.
+    // The key belongs to another certificate, as between the two writes of a renewal; no signal is
+    // sent.
     authority.put(&(second.0.clone(), first.1.clone()));
     let line = origin.line("configuration not reloaded").await;
     assert!(line["message"].as_str().unwrap().contains("tls_key: "), "{line}");
@@ -311,7 +312,7 @@ async fn http_2_is_spoken_to_those_who_ask_for_it_and_silence_holds_nobody_up() 
     let certificate = authority.issue();
     authority.put(&certificate);
     let origin = Origin::start(&authority, &server.route()).await;
-    // A client that connects repeatedly without a handshake.
+    // A client connects repeatedly without a handshake.
     let mut silent = Vec::new();
     for _ in 0..300 {
         let socket = TcpSocket::new_v4().unwrap();

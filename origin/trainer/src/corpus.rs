@@ -188,7 +188,7 @@ mod tests {
         }
     }
 
-    /// Nobody looks at the fold set apart, so its replies aren't tested.
+    /// The held-out fold's replies must stay unseen, so they aren't tested.
     #[test]
     fn no_refusal_of_the_corpus_is_a_no() {
         for row in all_rows().unwrap() {

@@ -141,7 +141,7 @@ pub enum Scope {
     Collected,
     /// The same without fragments.
     Whole,
-    /// Rows in the fold set apart.
+    /// Rows in the held-out fold.
     Apart,
     /// Rows in the other folds.
     Others,

@@ -14,7 +14,7 @@ const EPOCHS: usize = 60;
 const RATE: f64 = 0.5;
 /// Share by which each step reduces a weight.
 const DECAY: f64 = 2e-5;
-/// Least number of known words in a reply.
+/// Minimum number of known words in a reply.
 pub const WORDS_MIN: u8 = 3;
 
 /// A text in the trainer's form.

@@ -8,11 +8,11 @@ pub struct Assessment {
     pub reason: Reason,
     pub confidence: Confidence,
     pub verdict: Deliverability,
-    /// Whether the mailbox exists, even if it accepts no mail now.
+    /// Existence of the mailbox, even if it accepts no mail now.
     pub mailbox: Mailbox,
 }
 
-/// Assesses `verdict`. `catch_all` is what is known about the domain at its host: any value but
+/// Assesses `verdict`. `catch_all` is the knowledge about the domain at its host: any value but
 /// unknown comes from a control recipient, or from a refusal within the last day. `informative`
 /// says if the operator is known to refuse unknown recipients at RCPT, or known not to.
 #[must_use]

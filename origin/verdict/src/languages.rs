@@ -100,7 +100,7 @@ impl Sense {
 /// Greatest distance, in characters, between a word for a mailbox and the word for its state, such
 /// as `user with that name is`.
 const NEAR: usize = 14;
-/// Most words whose neighbours are examined; a refusal has about a dozen.
+/// Maximum number of words whose neighbours are examined; a refusal has about a dozen.
 const MAX_WORDS: usize = 256;
 
 static WORDS: LazyLock<Matcher<(usize, Sense)>> = LazyLock::new(|| {

@@ -13,7 +13,7 @@ impl<T: Copy> Matcher<T> {
     #[expect(clippy::expect_used, reason = "its only error is of patterns beyond 2³¹ octets")]
     pub(super) fn new<P: AsRef<[u8]>>(rows: impl IntoIterator<Item = (P, T)>) -> Self {
         let (patterns, values): (Vec<P>, Vec<T>) = rows.into_iter().unzip();
-        // The fastest kind of automaton, for some megabytes of memory: every refusal is searched.
+        // The fastest kind of automaton, at the cost of some megabytes: every refusal is searched.
         let builder = AhoCorasick::builder().kind(Some(AhoCorasickKind::DFA)).build(patterns);
         Self { automaton: builder.expect("a table of short words"), values }
     }

@@ -24,8 +24,8 @@ pub(super) const COLON: char = ':';
 pub(super) const REJECTED: char = '§';
 const REJECTIONS: [&str; 2] = [" recipient address rejected ", " recipient rejected "];
 
-/// Most bytes of folded text that are used: four times the first 1 KiB of a reply, which alone is
-/// interpreted. U+FDFA folds into 18 letters.
+/// Maximum number of bytes of folded text that are used: four times the first 1 KiB of a reply,
+/// which alone is interpreted. U+FDFA folds into 18 letters.
 const MAX_SAID: usize = 4_096;
 
 /// Words that don't matter for who is rejected.

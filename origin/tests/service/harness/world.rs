@@ -33,7 +33,7 @@ const GOOGLE: Ipv4Addr = Ipv4Addr::new(127, 0, 1, 1);
 /// Replies of the mail servers at RCPT by the recipient's domain, and their delay.
 pub struct World {
     pub refusals: Mutex<HashMap<String, &'static str>>,
-    /// Each domain has its own host with its own address, as at Microsoft.
+    /// True if each domain has its own host with its own address, as at Microsoft.
     pub own_hosts: bool,
     pub delay: Duration,
     /// Port of the mail servers.
@@ -63,7 +63,7 @@ pub struct Settings {
 }
 
 impl World {
-    /// The world, and an origin in it.
+    /// Starts the world, and an origin in it.
     pub async fn start(settings: Settings, environment: &[(&str, &str)]) -> (Arc<Self>, Router) {
         let (world, own) = Self::without_origin(settings).await;
         let mut all: Vec<_> = own.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -71,9 +71,9 @@ impl World {
         (world, origin(&all))
     }
 
-    /// The world, and the environment of an origin in it.
+    /// Starts the world, and returns the environment of an origin in it.
     pub async fn without_origin(settings: Settings) -> (Arc<Self>, [(&'static str, String); 3]) {
-        // All of 127/8 on one port.
+        // Listens on all of 127/8 at one port.
         let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let world = Arc::new(Self {
@@ -109,9 +109,9 @@ impl World {
         (world, environment)
     }
 
-    /// Returns the number of connections that origin holds open, from the kernel's view of origin's ends, which
-    /// includes a closing before the server reads it. The table is read a page at a time, and a changing entry may
-    /// occur twice.
+    /// Returns the number of connections that origin holds open, from the kernel's view of origin's ends: a closed one
+    /// isn't counted, even before the server reads the end. The table is read a page at a time, and a changing entry
+    /// may occur twice.
     pub fn open(&self) -> usize {
         [(); 3].map(|()| self.open_in_table()).into_iter().min().unwrap_or_default()
     }
@@ -128,7 +128,8 @@ impl World {
         sockets.lines().filter(is_open).count()
     }
 
-    /// `<n>.own.org` has a host of its own; every other domain is at Google, or at Microsoft.
+    /// Starts a nameserver: `<n>.own.org` has its own host; every other domain is at Google, or at
+    /// Microsoft.
     async fn nameserver(self: &Arc<Self>) -> SocketAddr {
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let address = socket.local_addr().unwrap();

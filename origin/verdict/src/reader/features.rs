@@ -8,11 +8,11 @@ use crate::{
 /// Number of buckets for hashed features; each has a weight of one byte.
 pub const BUCKETS: usize = 1 << 16;
 
-/// Most words of folded text that are used. A refusal has about a dozen words; the rest of a longer
-/// text is advice.
+/// Maximum number of words of folded text that are used. A refusal has about a dozen words; the
+/// rest of a longer text is advice.
 const WORDS_MAX: usize = 32;
 const OCTETS_MAX: usize = 256;
-/// Least and greatest number of letters in a run.
+/// Minimum and maximum number of letters in a run.
 const RUN: [usize; 2] = [3, 5];
 
 /// Words about faults, DNS names, message content, lists, rules and times, which aren't about a

@@ -12,7 +12,7 @@ pub struct Model {
     /// Contribution of a weight of 1 to the logit of a text with one feature.
     pub step: f32,
     pub bias: f32,
-    /// Least number of known words in a text.
+    /// Minimum number of known words in a text.
     pub words_min: u8,
     /// Percentage from which a reply would count as a refusal of the recipient.
     pub threshold: u8,

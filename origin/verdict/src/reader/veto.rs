@@ -16,7 +16,7 @@ pub enum Abstention {
     OurName,
     /// A server or a fault is named, which may be the missing or unknown thing.
     Thing,
-    /// The subject may be beyond the used words.
+    /// The subject may be in the cut-off rest.
     TooLong,
     FewKnownWords,
     /// An unknown word may be the subject: `peer does not exist`.

@@ -97,12 +97,12 @@ impl Rule {
         self.concludes(Status::SmtpConnectError, reason, Scope::Nothing)
     }
 
-    /// Refused by a policy, which may be the domain's own.
+    /// Concludes a refusal by a policy, which may be the domain's own.
     pub(super) const fn blocked(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::DomainRule)
     }
 
-    /// Refused because of our address: other domains at the server reply the same.
+    /// Concludes a refusal of our address: other domains at the server reply the same.
     pub(super) const fn our_address(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::OurAddress)
     }
@@ -123,17 +123,17 @@ impl Rule {
         self.concludes(Status::BlockedByProvider, Reason::Greylisted, Scope::DomainRule)
     }
 
-    /// The mailbox exists but gets too much mail; no other recipient is affected.
+    /// Concludes that the mailbox exists but gets too much mail; no other recipient is affected.
     pub(super) const fn busy(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::MailboxBusy, Scope::Nothing)
     }
 
-    /// Sufficient to withhold a `false`, but not to conclude how the server treats us.
+    /// Concludes a possible refusal of us: it withholds a `false`, but affects no later recipient.
     pub(super) const fn perhaps_blocked(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::Nothing)
     }
 
-    /// The reply doesn't name its subject, and has no consequence.
+    /// Concludes that the reply doesn't name its subject; it affects no later recipient.
     pub(super) const fn unclear(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::Unclear, Scope::Nothing)
     }

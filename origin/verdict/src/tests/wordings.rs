@@ -74,7 +74,7 @@ fn a_mailbox_limit_is_read_as_it_is_misspelled() {
     assert_ne!(read("552 limit exeeded").0, Status::Refused);
 }
 
-/// A user who may not, must log in, or stands in a table isn't the recipient.
+/// A user who must log in, may not send, or only names a table isn't the recipient.
 #[test]
 fn a_user_of_something_else_is_not_the_mailbox() {
     for raw in [

@@ -9,7 +9,7 @@ use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 /// only.
 pub(crate) const LOST: char = char::REPLACEMENT_CHARACTER;
 
-/// Most letters into which one word may fold.
+/// Maximum number of letters into which one word may fold.
 const MAX_LETTERS: usize = 2_048;
 
 /// Returns `text` in lower case, in compatibility form (full-width letters become ASCII) and
