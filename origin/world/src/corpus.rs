@@ -41,8 +41,7 @@ fn row(line: &str) -> Option<(&str, &str)> {
 /// Returns the reply of a corpus case with its line breaks and another recipient.
 ///
 /// # Panics
-/// When the corpus has no such case, which is a mistake of an inhabitant and found by a
-/// test.
+/// If the corpus has no such case: a mistake in an inhabitant, which a test finds.
 #[expect(clippy::panic, reason = "a name that is written in this crate")]
 pub fn reply(case: &str, recipient: &str) -> String {
     let Some(text) = REPLIES.get(case) else { panic!("the corpus has no case {case:?}") };

@@ -1,5 +1,5 @@
-//! The desk: stands for the Worker. It sends each question to the origin of its domain, and to another one while that
-//! restarts; and it repeats what a list's batch left unanswered. That is a model, and not the shipped code.
+//! The desk: a model of the Worker. It sends each question to its domain's origin, or to another while that one
+//! restarts, and repeats the unanswered addresses of a list's batch. It isn't the shipped code.
 
 use std::{
     collections::BTreeMap,
@@ -34,13 +34,13 @@ use crate::{
     town::Town,
 };
 
-/// Seconds for which an origin that restarts takes no questions.
+/// Time for which a restarting origin accepts no questions.
 const RESTART: Duration = Duration::from_secs(12);
 const SECRETS: &str = "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
 
 /// An answer to a single check.
 pub struct SingleAnswer {
-    /// `None`: the origin had no room.
+    /// `None` if no origin was running, or it had no room.
     pub verdict: Option<Verdict>,
     pub took: Duration,
 }
@@ -50,14 +50,14 @@ impl SingleAnswer {
         self.verdict.as_ref().is_some_and(is_answered)
     }
 
-    /// Returns whether the server spoke of the recipient.
+    /// Returns whether the server replied about the recipient.
     pub fn is_decided(&self) -> bool {
         let status = self.verdict.as_ref().map(|verdict| verdict.status);
         matches!(status, Some(Status::Accepted | Status::Refused))
     }
 }
 
-/// Returns whether our own limits left it an answer.
+/// Returns whether there is an answer, and not our own limit.
 pub fn is_answered(verdict: &Verdict) -> bool {
     (verdict.status, verdict.reason) != (Status::FatalException, Reason::OurLimit)
 }
@@ -67,15 +67,15 @@ pub struct Desk {
     pub town: Arc<Town>,
     pub surveyed: Arc<Surveyed>,
     operators: Arc<Operators>,
-    /// `None` while one restarts.
+    /// The origins by number; `None` while one restarts.
     origins: Mutex<Vec<Option<Arc<State>>>>,
     seeds: Mutex<u64>,
     numbers: AtomicU64,
-    /// Questions of lists by kind of domain, and how many of them were about dead mailboxes.
+    /// Addresses in lists by kind of domain: in total, and of dead mailboxes.
     pub listed: Mutex<BTreeMap<&'static str, (u64, u64)>>,
 }
 
-/// The built-in operators, with the plan's number of refused recipients, or without limits.
+/// Returns the built-in operators, with the plan's number of refused recipients, or without limits.
 pub fn operators(plan: &Plan) -> Result<Operators> {
     let mistakes = |mistakes: Vec<String>| anyhow::anyhow!(mistakes.join("; "));
     let built_in = Operators::with("").map_err(mistakes)?;
@@ -95,7 +95,7 @@ pub fn operators(plan: &Plan) -> Result<Operators> {
     Operators::with(&rows).map_err(mistakes)
 }
 
-/// The limits that the survey checks.
+/// Returns the limits that the survey checks; `None` if the plan has none.
 pub fn session_limits(plan: &Plan, config: &Config) -> Result<Option<SessionLimits>> {
     if !plan.limited {
         return Ok(None);
@@ -114,12 +114,12 @@ pub fn session_limits(plan: &Plan, config: &Config) -> Result<Option<SessionLimi
     Ok(Some(limits))
 }
 
-/// A source address of an origin.
+/// Returns a source address of an origin.
 pub fn source(origin: usize, number: usize) -> IpAddr {
     IpAddr::from([203, 0, 113, (10 * (origin + 1) + number) as u8])
 }
 
-/// Source addresses of an origin from the beginning.
+/// Returns the source addresses that an origin has from the start.
 pub fn sources(plan: &Plan, origin: usize) -> Vec<IpAddr> {
     (0..plan.sources_each).map(|number| source(origin, number)).collect()
 }
@@ -164,7 +164,7 @@ impl Desk {
         Ok(desk)
     }
 
-    /// Starts an origin that remembers nothing.
+    /// Starts an origin without memory.
     fn start(&self, origin: usize) -> Result<()> {
         let config = self.config(origin, &sources(&self.plan, origin))?;
         let random = {
@@ -205,7 +205,7 @@ impl Desk {
         Ok(config)
     }
 
-    /// Gives an origin one source address more, as a reload does. A restart takes it away again.
+    /// Adds a source address to an origin by a reload. A restart removes it again.
     pub fn add_source(&self, origin: usize) -> Result<()> {
         let mut sources = sources(&self.plan, origin);
         sources.push(source(origin, self.plan.sources_each));
@@ -215,7 +215,7 @@ impl Desk {
         Ok(())
     }
 
-    /// From now on the origin's added source address counts as new since then (Unix time).
+    /// Makes the origin's added source address count as new since this Unix time.
     pub fn set_new_since(&self, origin: usize, since: u64) {
         let added = source(origin, self.plan.sources_each);
         if let Some(state) = self.origin(origin) {
@@ -224,7 +224,7 @@ impl Desk {
         }
     }
 
-    /// Stops an origin as the service manager does, and starts it again with the memory that this has kept.
+    /// Stops an origin as the service manager does, and starts it again with its memory.
     pub async fn restart(&self, origin: usize) -> Result<()> {
         let stopped = self.origins().get_mut(origin).and_then(Option::take);
         let mut memory = None;
@@ -248,7 +248,7 @@ impl Desk {
         self.origins.lock()
     }
 
-    /// The origin of a domain, or the next one that runs.
+    /// Returns the domain's origin, or the next one that is running.
     fn origin_of(&self, domain: &str) -> Option<Arc<State>> {
         let origins = self.origins();
         let hash = HashKey::new([1, 2]).hash_one(domain);
@@ -261,7 +261,7 @@ impl Desk {
         RequestId::parse(&format!("w{}", self.numbers.fetch_add(1, Ordering::Relaxed)))
     }
 
-    /// Asks about one address, as a caller who waits for the answer.
+    /// Checks one address and waits for the answer.
     pub async fn single(&self, asker: &Asker, address: &Address, details: bool) -> SingleAnswer {
         let started = Instant::now();
         let (Some(state), Some(id)) = (self.origin_of(address.domain()), self.id()) else {
@@ -276,8 +276,8 @@ impl Desk {
         SingleAnswer { verdict, took: started.elapsed() }
     }
 
-    /// Asks about many, each at its domain's origin. Returns the verdicts, and for those without the seconds after which
-    /// to ask again.
+    /// Checks many addresses, each at its domain's origin. Returns the verdict of each, or the seconds after which to
+    /// ask again.
     pub async fn batch(
         &self,
         asker: &Asker,
@@ -351,7 +351,7 @@ impl Desk {
         journal.judge(address.normal(), verdict);
     }
 
-    /// Ends all idle sessions, and returns what the pools then still hold: sessions in use, idle ones, and waiters.
+    /// Ends all idle sessions. Returns the pools' remaining sessions in use, idle sessions and waiters.
     pub async fn close(&self) -> (usize, usize, usize) {
         let mut left = (0, 0, 0);
         for number in 0..self.plan.origins {
@@ -366,13 +366,13 @@ impl Desk {
         left
     }
 
-    /// Entries that each origin's pool holds in memory.
+    /// Returns the entries in memory of each origin's pool.
     pub fn entries(&self) -> Vec<Entries> {
         let all = (0..self.plan.origins).filter_map(|number| self.origin(number));
         all.map(|state| state.prober.status().entries).collect()
     }
 
-    /// Refusals of our own addresses that the pools have counted.
+    /// Returns the number of refusals of us that the pools have counted.
     pub fn refusals_of_us(&self) -> u64 {
         let all = (0..self.plan.origins).filter_map(|number| self.origin(number));
         all.flat_map(|state| state.prober.status().operators)
@@ -380,7 +380,7 @@ impl Desk {
             .sum()
     }
 
-    /// Sessions that the pools show, in use and idle.
+    /// Returns the number of sessions in the pools' status, in use and idle.
     pub fn shown(&self) -> usize {
         let all = (0..self.plan.origins).filter_map(|number| self.origin(number));
         all.flat_map(|state| state.prober.status().operators)

@@ -26,14 +26,15 @@ pub struct Report {
     pub charts: Vec<(&'static str, Chart)>,
     hashes: Sha256,
     pub failures: Vec<String>,
-    /// Factor of all servers' limits, where it isn't 1.
+    /// Factor of all servers' limits; `None` for 1.
     varied: Option<f64>,
-    /// Runs without our limits are left out, and attacks that only explain a figure; and W2 has one week instead of two.
+    /// True to leave out runs without our limits and attacks that only explain a figure, and to run W2 for one week
+    /// instead of two.
     pub is_short: bool,
 }
 
 impl Report {
-    /// Runs a plan; its trace goes into the hash of all.
+    /// Runs a plan, adds its trace to the common hash, and checks the invariants.
     pub fn run(&mut self, name: &str, plan: &Plan) -> Result<Outcome> {
         let outcome = run(plan)?;
         eprintln!("  {name}: {} events, {}", outcome.events, outcome.hash.get(..12).unwrap_or(""));
@@ -42,7 +43,7 @@ impl Report {
         Ok(outcome)
     }
 
-    /// The invariants of W1 and W5, which hold in every run.
+    /// Checks the invariants of W1 and W5, which every run must satisfy.
     fn check(&mut self, name: &str, plan: &Plan, outcome: &Outcome) {
         for (is_fine, text) in safety::invariants(plan, outcome) {
             if !is_fine {
@@ -53,7 +54,8 @@ impl Report {
         }
     }
 
-    /// A day of a tenth of the population, with the servers' limits of this report.
+    /// Returns the plan of a day with a tenth of the population and this report's factor of the
+    /// servers' limits.
     pub fn day(&self, seed: u64) -> Plan {
         Plan { leniency: Leniency::all(self.varied.unwrap_or(1.0)), ..Plan::day(seed) }
     }

@@ -1,4 +1,5 @@
-//! Figures: rows of a name and a value, as `make bench` writes them, and what they are made of.
+//! Figures: rows of a name and a value, as `make bench` writes them, and the statistics behind
+//! them.
 
 use std::{fs, path::Path, time::Duration};
 
@@ -11,7 +12,7 @@ pub struct Row {
     pub name: String,
     pub value: f64,
     pub unit: &'static str,
-    /// The aim as text, where there is one.
+    /// Target as text; empty if there is none.
     pub aim: &'static str,
 }
 
@@ -40,7 +41,8 @@ pub struct Spread {
     pub mean: f64,
     pub min: f64,
     pub max: f64,
-    /// Seeds that have the figure. A seed without a ban at an operator has no figure of its hours.
+    /// Number of seeds with this figure. A seed without a ban at an operator has no figure for its
+    /// hours.
     pub seeds: usize,
     pub unit: &'static str,
     pub aim: &'static str,
@@ -92,7 +94,7 @@ pub fn write<T: Serialize>(folder: &Path, name: &str, rows: &[T]) -> Result<()> 
     Ok(())
 }
 
-/// Nearest rank, in seconds.
+/// Returns a quantile by the nearest-rank method, in seconds.
 pub fn quantile(durations: &[Duration], part: f64) -> f64 {
     let mut seconds: Vec<f64> = durations.iter().map(Duration::as_secs_f64).collect();
     seconds.sort_by(f64::total_cmp);
@@ -100,7 +102,7 @@ pub fn quantile(durations: &[Duration], part: f64) -> f64 {
     seconds.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
 }
 
-/// Jain's index of fairness: 1 where all have the same, 1/n where one has everything.
+/// Returns Jain's index of fairness: 1 if all values are equal, 1/n if one has everything.
 pub fn jain(values: &[f64]) -> f64 {
     let sum: f64 = values.iter().sum();
     let squares: f64 = values.iter().map(|value| value * value).sum();

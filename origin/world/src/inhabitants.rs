@@ -1,5 +1,5 @@
-//! Kinds of mail servers, each with its parameters and where they are documented. They are our reading of public pages,
-//! and not the operators themselves.
+//! Kinds of mail servers, each with its parameters and their sources. They follow public pages; the real operators may
+//! differ.
 
 pub mod broken;
 pub mod gateway;

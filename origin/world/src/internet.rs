@@ -1,4 +1,4 @@
-//! The simulated internet: machines that are dialled, names that lead to them, and a survey of all open sessions.
+//! The simulated internet: connections to machines, and a survey of all open sessions.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -25,15 +25,15 @@ use crate::{
     trace::Trace,
 };
 
-/// Octets that a connection holds each way.
+/// Buffer of a connection in each direction, in bytes.
 const BUFFER: usize = 8 * 1_024;
 
-/// A machine with an address.
+/// A machine, known by its address.
 #[derive(Clone)]
 pub struct Machine {
     pub server: Arc<Server>,
     pub reach: Reach,
-    /// From then until then it is silent.
+    /// Start and end of a time in which it is silent.
     pub hung: Option<(Duration, Duration)>,
 }
 
@@ -46,7 +46,8 @@ pub enum Reach {
     Silent,
 }
 
-/// Most sessions that one origin may have open: with a machine, with its network, and with each operator.
+/// Maximum numbers of open sessions of one origin with a machine and with a network, and of one source address with
+/// each operator.
 #[derive(Clone, Default)]
 pub struct SessionLimits {
     pub machine: usize,
@@ -57,17 +58,17 @@ pub struct SessionLimits {
 /// A party whose open sessions are counted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Counted {
-    /// From all sources of one origin.
+    /// From all source addresses of one origin, to a machine or a network.
     Machine(usize, IpAddr),
     Network(usize, [u8; 3]),
-    /// From one source address.
+    /// From one source address, to an operator.
     Operator(IpAddr, &'static str),
-    /// As the servers see it: from one source address with one kind of server, or with one machine.
+    /// As servers count: from one source address, to one kind of server or to one machine.
     Kind(IpAddr, &'static str),
     Pair(IpAddr, IpAddr),
 }
 
-/// Everything that is observed: time, trace, journal and open sessions.
+/// The observations of a run: time, trace, journal and open sessions.
 pub struct Surveyed {
     pub clock: WorldClock,
     pub trace: Trace,
@@ -78,7 +79,7 @@ pub struct Surveyed {
 }
 
 impl Surveyed {
-    /// `limits` are checked at every connection, if there are any.
+    /// Creates an empty survey; `limits`, if any, are checked at every connection.
     pub fn new(clock: WorldClock, limits: Option<SessionLimits>) -> Arc<Self> {
         Arc::new(Self {
             clock,
@@ -90,14 +91,14 @@ impl Surveyed {
         })
     }
 
-    /// Sessions of the source that are open with one kind of operator, or with one machine of the other kinds.
+    /// Returns the open sessions of the source with this machine or with its kind of operator, whichever are more.
     pub fn open_at(&self, source: IpAddr, kind: &'static str, machine: IpAddr) -> usize {
         let open = self.open();
         let of = |counted| open.get(&counted).copied().unwrap_or_default();
         of(Counted::Pair(source, machine)).max(of(Counted::Kind(source, kind)))
     }
 
-    /// Sessions that are open, of all origins.
+    /// Returns the number of open sessions of all origins.
     pub fn all_open(&self) -> usize {
         let open = self.open();
         let pairs = open.iter().filter(|(counted, _)| matches!(counted, Counted::Pair(..)));
@@ -146,7 +147,7 @@ impl Surveyed {
         self.open.lock()
     }
 
-    /// The most sessions that were open at once.
+    /// Returns the highest number of sessions that were open at the same time.
     pub fn most_open(&self) -> usize {
         *self.most_open.lock()
     }
@@ -228,7 +229,7 @@ impl AsyncWrite for OpenStream {
     }
 }
 
-/// The internet as one origin dials it.
+/// One origin's access to the internet.
 pub struct Uplink {
     pub origin: usize,
     pub machines: Arc<HashMap<IpAddr, Machine>>,
@@ -250,7 +251,7 @@ impl Network for Uplink {
                 sleep(within).await;
                 return Err(ConnectFailure::Theirs);
             };
-            // It counts from the first packet on, as it does for the permit.
+            // The session counts from the first packet, as in the pool.
             let presence = surveyed.enter(origin, source, address.ip(), &server);
             surveyed.note_most();
             let (near, far) = duplex(BUFFER);

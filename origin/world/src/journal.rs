@@ -1,4 +1,4 @@
-//! Records of a run, for the figures: bans, broken limits, verdicts that are wrong.
+//! Records of a run, for the figures: bans, exceeded limits and wrong verdicts.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -26,11 +26,11 @@ pub struct Credit {
     pub verdicts: u64,
     /// A "no" about a mailbox that exists.
     pub false_no: u64,
-    /// A "yes" about a mailbox that doesn't exist, where the server doesn't accept everything.
+    /// A "yes" about a mailbox that doesn't exist, if the server doesn't accept everything.
     pub false_yes: u64,
     /// Verdicts with a reply that was compared with those about the recipient.
     pub compared: u64,
-    /// The reply was about another recipient.
+    /// Verdicts whose reply was about another recipient.
     pub misplaced: u64,
     pub examples: Vec<String>,
 }
@@ -50,7 +50,7 @@ struct Pages {
 pub struct Journal(Mutex<Pages>);
 
 impl Journal {
-    /// A ban begins; one that is in force is prolonged.
+    /// Records a ban, or extends one that is in force.
     pub fn banned(&self, kind: &'static str, source: IpAddr, from: Duration, until: Duration) {
         let mut pages = self.pages();
         let bans = pages.bans.iter_mut().rev();
@@ -66,7 +66,7 @@ impl Journal {
         self.pages().bans.clone()
     }
 
-    /// A limit was broken.
+    /// Records that a limit was exceeded.
     pub fn broken(&self, text: impl FnOnce() -> String) {
         let mut pages = self.pages();
         pages.broken_count += 1;
@@ -86,7 +86,7 @@ impl Journal {
         pages.replies.entry(recipient.to_lowercase()).or_default().push(code);
     }
 
-    /// Compares a verdict with the truth and with what was said about its recipient.
+    /// Compares a verdict with the truth, and with the replies about its recipient.
     pub fn judge(&self, recipient: &str, verdict: &Verdict) {
         let mut pages = self.pages();
         let replies = pages.replies.remove(&recipient.to_lowercase()).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! The world: a simulation of origin in virtual time, among hundreds of mail servers that behave, and take offence, as
-//! real ones do, and customers of every kind. Dialling, nameservers, the clock and randomness are the simulation's; the
-//! rest of origin is the shipped code.
+//! The world: a simulation of origin in virtual time, with hundreds of mail servers that behave and ban like real ones,
+//! and customers of every kind. Connections, nameservers, the clock and randomness are simulated; the rest of origin is
+//! the shipped code.
 //!
-//! A seed decides the run: the hash of its trace is the same for one binary on one machine.
+//! A seed determines the run: it always has the same trace for one binary on one machine.
 
 pub mod clock;
 pub mod corpus;

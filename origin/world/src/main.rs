@@ -1,7 +1,6 @@
-//! `make world`: lives through the experiments of W1 to W6, prints their figures, and writes rows and pictures to
-//! `target/world`. The last line is the hash of all traces. With `ONLY` the named experiments alone are run; `variation`
-//! and the curves of the constants only then. With `SEEDS` that number of seeds is lived through, and each figure has its
-//! mean, least and most.
+//! `make world`: runs the experiments of W1 to W6, prints their figures, and writes rows and charts to `target/world`.
+//! The last line is the hash of all traces. `ONLY` selects experiments by name; `variation` and the constants' curves
+//! must be named there. `SEEDS` sets the number of seeds; each figure then has its mean, minimum and maximum.
 
 use std::{
     env, fs,
@@ -19,7 +18,7 @@ use sha2::{Digest as _, Sha256};
 
 type Experiment = fn(&mut Report, u64) -> Result<()>;
 
-/// W1 to W6.
+/// Experiments of W1 to W6, run by default.
 const FIGURES: [(&str, Experiment); 5] = [
     ("safety", safety::measure),
     ("fairness", fairness::measure),
@@ -28,7 +27,7 @@ const FIGURES: [(&str, Experiment); 5] = [
     ("recovery", recovery::measure),
 ];
 
-/// Variations of what the figures and constants rest on.
+/// Variations of the assumptions behind the figures and constants.
 const CURVES: [(&str, Experiment); 7] = [
     ("variation", variation::measure),
     ("manners_varied", variation::of_manners),
@@ -70,7 +69,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The number in the environment, 1 by default.
+/// Returns the number in an environment variable, by default 1.
 fn number(name: &str) -> Result<u64> {
     match env::var(name) {
         Ok(text) if !text.is_empty() => text.parse().with_context(|| format!("{name}={text}")),
@@ -78,7 +77,7 @@ fn number(name: &str) -> Result<u64> {
     }
 }
 
-/// Lives through the experiments with each seed, on all cores. A seed's trace doesn't depend on the others.
+/// Runs the experiments with each seed, on all cores. A seed's trace doesn't depend on the others.
 fn live(experiments: &[(&str, Experiment)], first: u64, seeds: u64) -> Result<Vec<Report>> {
     let next = AtomicU64::new(0);
     let work = || -> Result<Vec<(u64, Report)>> {

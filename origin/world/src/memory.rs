@@ -1,15 +1,15 @@
-//! Bounds of the pools' memory: it grows with parties, domains and machines, and not with questions; and what
-//! grows with domains is forgotten.
+//! Bounds of the pools' memory: it grows with parties, domains and machines, not with questions; entries that grow with
+//! domains expire.
 
 use anyhow::Result;
 use rcpt_pool::Entries;
 
 use crate::{desk, plan::Plan, town::Town};
 
-/// Accounts whose histories one pool remembers at most.
+/// Maximum number of accounts whose histories one pool remembers.
 const HISTORIES_MAX: usize = 20_000;
 
-/// Most entries that one origin's pool may hold.
+/// Maximum numbers of entries of one origin's pool.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MemoryBounds {
     pub sites: usize,
@@ -37,7 +37,7 @@ impl MemoryBounds {
             bans: town.machines.len(),
             meters: places + sources * domains,
             gates: sources * (domains + town.machines.len()),
-            // An attacker who changes accounts has as many as the pool remembers.
+            // An attacker who keeps changing accounts fills the pool's memory of histories.
             histories: if customers.newcomers == 0 {
                 customers_with_history
             } else {
@@ -46,8 +46,8 @@ impl MemoryBounds {
         })
     }
 
-    /// Counts the entries that a pool without questions should have forgotten within two hours: machines, domains,
-    /// addresses and accounts. The few operators' numbers stay until the next question; histories stay for a day.
+    /// Returns the number of entries that an idle pool should have removed within two hours: machines, domains,
+    /// addresses and accounts. Operators' entries stay until the next question, histories for a day.
     pub const fn not_forgotten(&self, entries: Entries) -> usize {
         entries.gates + entries.debts + entries.sites.saturating_sub(self.operators)
     }
@@ -69,7 +69,7 @@ impl MemoryBounds {
     }
 }
 
-/// All entries of a pool.
+/// Returns the number of all entries of a pool.
 pub const fn total(entries: Entries) -> usize {
     let Entries { sites, meters, gates, trials, refusals, debts, standings, histories, bans } =
         entries;

@@ -32,11 +32,11 @@ const DELAY: Duration = Duration::from_millis(8);
 pub struct Zone {
     /// Preference and name of each MX record.
     pub mx: Vec<(u16, Arc<str>)>,
-    /// Its nameservers don't answer.
+    /// True if its nameservers don't respond.
     pub is_lame: bool,
 }
 
-/// All names.
+/// The zones and addresses of all names.
 #[derive(Default)]
 pub struct Names {
     pub zones: HashMap<String, Zone>,

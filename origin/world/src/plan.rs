@@ -1,4 +1,4 @@
-//! The plan of a run: its seed, length, population, and what is varied.
+//! The plan of a run: its seed, length, population and variations.
 
 use std::time::Duration;
 
@@ -6,7 +6,8 @@ use rcpt_pool::Pace;
 
 use crate::clock::{DAY, HOUR};
 
-/// Longer than the pool remembers parties that were slow or refused: an hour at most.
+/// Time without customers at the end. It's longer than the pool's records of slow or refused
+/// parties, which live for an hour.
 const QUIET: Duration = Duration::from_secs(2 * 3_600);
 
 /// Usual time from one list to the next.
@@ -17,46 +18,46 @@ pub const LISTS_APART: Duration = Duration::from_secs(300);
 pub struct Plan {
     pub seed: u64,
     pub lasts: Duration,
-    /// Time without customers after it.
+    /// Time without customers after `lasts`.
     pub quiet: Duration,
-    /// Origins, each with its source addresses.
+    /// Number of origins; each has `sources_each` source addresses.
     pub origins: usize,
     pub sources_each: usize,
     pub customers: Population,
-    /// The pool's limits are in force; else only the machines' own limits are left.
+    /// False to disable all of the pool's limits.
     pub limited: bool,
-    /// Multiplies the servers' limits.
+    /// Factors of the servers' limits.
     pub leniency: Leniency,
-    /// Refused recipients in an hour, of every operator and machine, in place of the configured numbers.
+    /// Limit of refused recipients an hour at every operator and machine; `None` for the configured limits.
     pub refused_per_hour: Option<usize>,
-    /// Numbers of the pool that no setting changes.
+    /// Constants of the pool that no setting changes.
     pub pace: Pace,
     pub events: Events,
 }
 
-/// Customers at once.
+/// Numbers of customers of each kind.
 #[derive(Clone, Copy, Default)]
 pub struct Population {
-    /// Sign-up forms, and checks a day of each.
+    /// Number of sign-up forms, each with `checks_per_form` a day.
     pub forms: usize,
     pub checks_per_form: usize,
-    /// List owners, and addresses of each one's list a day.
+    /// Number of list owners; each has a list of `addresses_per_list` a day.
     pub lists: usize,
     pub addresses_per_list: usize,
-    /// Time of day at which the first list comes, and from each list to the next.
+    /// Time of day of the first list; each further one starts `lists_apart` later.
     pub lists_at: Duration,
     pub lists_apart: Duration,
-    /// The owner whose list comes, if the others' don't.
+    /// The only owner whose list is checked; `None` for all.
     pub only_list: Option<usize>,
-    /// Percent of the addresses of a list that are dead: the first owner has the least, the last the most.
+    /// Percentage of dead addresses in the first owner's list, and in the last owner's.
     pub dead_percent: (usize, usize),
-    /// Whether an account has a dictionary.
+    /// True if one account guesses with a dictionary.
     pub has_dictionary: bool,
-    /// Accounts that each stay under every limit.
+    /// Number of guessing accounts that each stay under every limit.
     pub crowd: usize,
-    /// Attackers who pay for a new account again and again.
+    /// Number of attackers who keep paying for new accounts.
     pub newcomers: usize,
-    /// Owners of slow domains.
+    /// Number of owners of slow domains.
     pub slow: usize,
 }
 
@@ -73,7 +74,7 @@ pub struct Leniency {
 impl Leniency {
     pub const USUAL: Self = Self::all(1.0);
 
-    /// The same factor for every kind of server.
+    /// Returns the same factor for every kind of server.
     pub const fn all(factor: f64) -> Self {
         Self {
             google: factor,
@@ -84,7 +85,7 @@ impl Leniency {
         }
     }
 
-    /// Factor of a kind of server.
+    /// Returns the factor of a kind of server.
     pub fn of(&self, kind: &str) -> f64 {
         match kind {
             "google" => self.google,
@@ -100,28 +101,28 @@ impl Leniency {
 /// Actions of the operator.
 #[derive(Clone, Copy, Default)]
 pub struct Events {
-    /// An origin is restarted at three o'clock each night.
+    /// True to restart one origin at three o'clock each night.
     pub restarts_nightly: bool,
-    /// The first source address is listed from then, for so long.
+    /// Start and duration of a blocklist's entry of the first source address.
     pub listed: Option<(Duration, Duration)>,
-    /// All of Google's machines are silent from then, for so long.
+    /// Start and duration of a time in which all of Google's machines are silent.
     pub hung: Option<(Duration, Duration)>,
-    /// Each origin gets a source address that is new.
+    /// New source address of each origin.
     pub added: Option<Added>,
 }
 
-/// A source address that is taken into use.
+/// Addition of a source address.
 #[derive(Clone, Copy)]
 pub struct Added {
     pub at: Duration,
     /// Time in which the rate of batches doubles. The shipped rates double in two days; another time is simulated by
-    /// a shifted beginning.
+    /// shifting the date of first use.
     pub doubles_in: Duration,
 }
 
 impl Population {
-    /// A tenth of the population that one origin's documents speak of: a hundred forms of 400 checks a day, and twenty
-    /// lists of 5,000 addresses.
+    /// A tenth of the documented population: a hundred forms with 400 checks a day, and twenty lists of 5,000
+    /// addresses.
     pub const TENTH: Self = Self {
         forms: 10,
         checks_per_form: 400,
@@ -141,7 +142,7 @@ impl Population {
 }
 
 impl Plan {
-    /// A day of a tenth of the population, without an attacker.
+    /// Returns the plan of a day with a tenth of the population, without an attacker.
     pub const fn day(seed: u64) -> Self {
         Self {
             seed,
@@ -158,7 +159,7 @@ impl Plan {
         }
     }
 
-    /// Hours around noon, with few customers.
+    /// Returns the plan of the first `hours` of such a day.
     pub fn hours(seed: u64, hours: u32) -> Self {
         Self { lasts: HOUR * hours, ..Self::day(seed) }
     }

@@ -1,4 +1,4 @@
-//! Results of a run: what customers got, and what they waited for.
+//! Results of a run: customers' answers and waiting times.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -10,18 +10,18 @@ pub struct SingleRecord {
     pub at: Duration,
     pub took: Duration,
     pub is_answered: bool,
-    /// The server spoke of the recipient.
+    /// True if the server replied about the recipient.
     pub is_decided: bool,
     pub kind: &'static str,
 }
 
-/// A list, from its start to its end, or to the end of its day.
+/// Result of a list, at its end or at the end of its day.
 #[derive(Debug, Clone, Copy)]
 pub struct ListRecord {
     pub owner: usize,
     pub started: Duration,
     pub took: Duration,
-    /// Time until 95 % had their last answer.
+    /// Time until 95 % of its addresses had their final answer.
     pub took_most: Option<Duration>,
     pub total: usize,
     pub answered: usize,
@@ -48,7 +48,7 @@ impl Results {
         self.pages().lists.push(record);
     }
 
-    /// An address of an owner's list had its answer.
+    /// Records that an address of an owner's list got its answer.
     pub fn listed(&self, owner: usize, at: Duration) {
         self.pages().listed_at.entry(owner).or_default().push(at);
     }

@@ -17,37 +17,38 @@ use crate::{
     town::Town,
 };
 
-/// From one look at the pools' counts to the next.
+/// Interval between checks of the pools' counts.
 const LOOK: Duration = MINUTE;
 
-/// Everything that a run showed.
+/// Outcome of a run.
 pub struct Outcome {
     pub hash: String,
     pub events: u64,
     pub credit: Credit,
     pub by_reason: BTreeMap<String, u64>,
     pub bans: Vec<Ban>,
-    /// Broken limits, and the first of them.
+    /// Number of exceeded limits, and descriptions of the first ones.
     pub broken: (u64, Vec<String>),
     pub most_open: usize,
-    /// Entries in memory: the most of one origin, and those that all of them should have forgotten at the end.
+    /// Highest number of one origin's entries in memory; `not_forgotten` are those that all should have removed by the
+    /// end.
     pub most_entries: usize,
     pub not_forgotten: usize,
-    /// Refusals of our own addresses that the pools have counted, since each origin's last start.
+    /// Number of refusals of us that the pools have counted since each origin's last start.
     pub refusals_of_us: u64,
-    /// Sessions in use, idle sessions, and waiters that the pools hold at the end.
+    /// Numbers of the pools' sessions in use, idle sessions and waiters at the end.
     pub left: (usize, usize, usize),
-    /// Connections that are open at the end.
+    /// Number of open connections at the end.
     pub left_open: usize,
     pub singles: Vec<SingleRecord>,
     pub lists: Vec<ListRecord>,
     /// Times of the answers of each owner's lists, in order.
     pub listed_at: BTreeMap<usize, Vec<Duration>>,
-    /// Questions of lists by kind of domain, and how many were about dead mailboxes.
+    /// Addresses in lists by kind of domain: in total, and of dead mailboxes.
     pub listed: BTreeMap<&'static str, (u64, u64)>,
 }
 
-/// Lives through the plan.
+/// Runs the plan.
 ///
 /// # Errors
 /// When an origin can't be set up.
@@ -55,8 +56,7 @@ pub fn run(plan: &Plan) -> Result<Outcome> {
     run_surveyed(plan, desk::session_limits(plan, &desk::config(plan, 0)?)?, None)
 }
 
-/// Like [`run`], with the limits that the survey checks at every connection, and other bounds of memory than the usual
-/// ones.
+/// Like [`run`], with other limits for the survey to check at every connection, and other bounds of memory.
 ///
 /// # Errors
 /// When an origin can't be set up.
@@ -93,7 +93,7 @@ async fn live(
     let (bounds, mut most_entries) = (bounds.unwrap_or(usual), 0);
     while clock.now() < end {
         sleep(LOOK.min(end - clock.now())).await;
-        // A session exists no longer than its permit.
+        // No session may outlive its permit.
         let (open, shown) = (surveyed.all_open(), desk.shown());
         if open > shown && plan.limited && !is_restarting(plan, clock) {
             let at = clock.now();
@@ -137,7 +137,7 @@ async fn live(
     })
 }
 
-/// An origin that stops isn't seen by the desk.
+/// Returns whether an origin is restarting: the desk then doesn't see its sessions.
 fn is_restarting(plan: &Plan, clock: WorldClock) -> bool {
     plan.events.restarts_nightly && (3.0..3.1).contains(&clock.hour())
 }
@@ -160,7 +160,7 @@ fn populate(plan: &Plan, desk: &Arc<Desk>, results: &Arc<Results>) -> JoinSet<()
         let dead = (most.saturating_sub(least) as f64).mul_add(part, least as f64) / 100.0;
         let at = customers.lists_at + customers.lists_apart * owner as u32;
         let list = (at, customers.addresses_per_list, dead);
-        // Each owner has the same list, whether or not the others come.
+        // Each owner has the same list, even if `only_list` leaves out the others.
         let seed = seed();
         if customers.only_list.is_none_or(|only| only == owner) {
             people.spawn(lists::own(desk.clone(), results.clone(), owner, list, seed));

@@ -1,4 +1,4 @@
-//! A simulated mail server: one SMTP engine, and a behaviour for each kind of inhabitant.
+//! A simulated mail server: one SMTP engine, and a behaviour for each kind of server.
 
 use std::{net::IpAddr, sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use crate::{
     truth,
 };
 
-/// A reply, the time that the server takes for it, and what becomes of the connection.
+/// A reply, its delay, and the connection's state after it.
 pub struct Say {
     pub after: Duration,
     pub text: String,
@@ -25,11 +25,11 @@ pub struct Say {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
     Stays,
-    /// The server closes the connection behind its reply.
+    /// The server closes the connection after its reply.
     Closes,
-    /// It closes without a word.
+    /// It closes the connection without a reply.
     Resets,
-    /// It never says anything again.
+    /// It never sends anything again.
     Hangs,
 }
 
@@ -63,14 +63,15 @@ impl Say {
 pub struct Caller<'a> {
     pub source: IpAddr,
     pub now: Duration,
-    /// Sessions of the source that are open with the server's operator, this one included.
+    /// Open sessions of the source with the server's operator, including this one.
     pub open: usize,
-    /// Recipients that were asked about in this session before.
+    /// Number of earlier recipients in this session.
     pub asked: usize,
     pub journal: &'a Journal,
 }
 
-/// Replies and memory of one operator, or one host. Times and limits are fields of the type that implements it.
+/// Behaviour of one operator or one host, which may depend on earlier sessions. Times and limits are fields of the
+/// implementing type.
 pub trait Behaviour: Send {
     fn banner(&mut self, _: &Caller<'_>) -> Say {
         Say::now("220 mx.example.net ESMTP")
@@ -87,11 +88,11 @@ pub trait Behaviour: Send {
     fn rcpt(&mut self, caller: &Caller<'_>, recipient: &str) -> Say;
 }
 
-/// An operator's servers, or one host: they share what they remember.
+/// An operator's servers, which share their memory, or one host.
 pub struct Server {
-    /// The kind of inhabitant, for figures.
+    /// Kind of server, for figures.
     pub kind: &'static str,
-    /// The operator in the pool's table, if it is one of them.
+    /// Name in the pool's table of operators, if it is listed there.
     pub operator: Option<&'static str>,
     /// Time of a round trip.
     pub round_trip: Duration,
@@ -217,8 +218,8 @@ fn take_line(input: &mut Vec<u8>) -> Option<String> {
     Some(String::from_utf8_lossy(line.get(..end).unwrap_or_default()).into_owned())
 }
 
-/// Adds the reply to the output, which is sent before the server takes its time, and before it closes. Returns whether
-/// the session goes on.
+/// Adds the reply to the output, which is sent before a delay and before closing. Returns whether the session
+/// continues.
 async fn utter(stream: &mut DuplexStream, output: &mut Vec<u8>, say: Say) -> bool {
     if !say.after.is_zero() {
         if stream.write_all(output).await.is_err() {

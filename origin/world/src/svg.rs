@@ -1,5 +1,4 @@
-//! Pictures: lines with a common axis, as SVG without a library, in colours for light and dark
-//! mode.
+//! Charts: lines with a common axis, as SVG without a library, in colours for light and dark mode.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! The world in short: the same trace twice, and what must hold in every run. `PROOF=1` lives through whole days of many
+//! Short runs: a seed repeats its trace, and every run satisfies the invariants. `PROOF=1` runs whole days of many
 //! seeds.
 
 use std::{collections::BTreeSet, env, time::Duration};
@@ -18,7 +18,7 @@ fn seed() -> u64 {
     seed.unwrap_or(1)
 }
 
-/// An hour and a quarter with a few of everybody.
+/// Returns the plan of 75 minutes with a few customers of each kind.
 fn short(seed: u64) -> Plan {
     let customers = Population {
         forms: 3,
@@ -37,7 +37,7 @@ fn short(seed: u64) -> Plan {
     Plan { lasts: HOUR.mul_f64(1.25), customers, ..Plan::day(seed) }
 }
 
-/// Lives through the plan, and fails with the line that repeats it.
+/// Runs the plan and checks the invariants; a failure names the command that repeats it.
 fn lived(plan: &Plan) -> Outcome {
     let outcome = run(plan).unwrap();
     for (holds, text) in safety::invariants(plan, &outcome) {
@@ -52,7 +52,7 @@ fn a_seed_repeats_a_run_to_the_last_octet_and_all_that_must_hold_holds() {
     let (first, second) = (lived(&plan), lived(&plan));
     assert_eq!(first.hash, second.hash);
     assert_eq!(first.events, second.events);
-    // It was worth living through.
+    // Enough happened in the run.
     assert!(first.credit.compared > 400, "{:?}", first.credit);
     assert!(first.lists.iter().all(|list| list.answered == list.total), "{:?}", first.lists);
     let minutes = |seed| run(&Plan { seed, lasts: HOUR / 6, ..plan.clone() }).unwrap().hash;
@@ -69,8 +69,8 @@ fn a_survey_of_lower_limits_finds_each_of_them_broken() {
     assert!(no_memory.broken.1.iter().all(|text| text.contains("in memory")));
 }
 
-/// Before the pool remembered a ban, this host banned each source address for an hour with each day's lists. One origin is
-/// restarted in the night between them.
+/// Before the pool remembered a ban, this host banned each source address for an hour with each day's lists. One origin
+/// is restarted in the night between two lists.
 #[test]
 fn a_shared_host_that_bans_after_ten_unknown_recipients_bans_each_source_address_once() {
     let lists_at = Duration::from_secs(300);

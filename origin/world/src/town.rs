@@ -28,7 +28,7 @@ use crate::{
     server::{Behaviour, Server},
 };
 
-/// Domains of each kind, 60 % of all at the first operator.
+/// Numbers of domains of each kind; Google has 60 % of all.
 const GOOGLE: usize = 1_080;
 const RULES: usize = 20;
 const MICROSOFT: usize = 150;
@@ -38,7 +38,7 @@ const SHARED: usize = 400;
 const SMALL: usize = 60;
 const BROKEN: usize = 27;
 
-/// A kind of domain, and its part of all questions in percent.
+/// Share of each kind of domain in all questions, in percent.
 const TRAFFIC: [(&str, u32); 8] = [
     ("google", 46),
     ("microsoft", 20),
@@ -50,7 +50,7 @@ const TRAFFIC: [(&str, u32); 8] = [
     ("broken", 1),
 ];
 
-/// Machines, names, and the domains by kind.
+/// All machines, names, and domains by kind.
 pub struct Town {
     pub machines: Arc<HashMap<IpAddr, Machine>>,
     pub names: Arc<Names>,
@@ -62,7 +62,7 @@ struct Builder {
     machines: HashMap<IpAddr, Machine>,
     names: Names,
     domains: HashMap<&'static str, Vec<String>>,
-    /// Networks given to hosts of one domain.
+    /// Number of networks assigned to hosts of a single domain.
     networks: u16,
 }
 
@@ -83,7 +83,7 @@ impl Builder {
         self.machines.insert(ip, Machine { server: server.clone(), reach, hung: None });
     }
 
-    /// A domain with a machine of its own, in a network of its own.
+    /// Adds a domain with its own machine in its own network.
     fn own_host(
         &mut self,
         kind: &'static str,
@@ -240,7 +240,7 @@ impl Builder {
     }
 }
 
-/// Source addresses that are added during the run.
+/// Returns the source addresses that are added during the run.
 fn new_sources(plan: &Plan) -> HashSet<IpAddr> {
     let added = |origin| plan.events.added.map(|_| desk::source(origin, plan.sources_each));
     (0..plan.origins).filter_map(added).collect()
@@ -260,8 +260,8 @@ impl Town {
         Self { machines: Arc::new(machines), names: Arc::new(names), domains }
     }
 
-    /// A domain, by its kind's part of all questions. A quarter of those at an operator with mailboxes for everybody
-    /// is there.
+    /// Returns a random domain, by the share of its kind in all questions. At Google and Microsoft, a quarter of them
+    /// are `gmail.com` and `outlook.com`.
     pub fn domain(&self, random: &mut StdRng) -> &str {
         let mut remainder = random.random_range(0..100);
         let of_part = |(kind, part): &(&'static str, u32)| {
@@ -285,7 +285,7 @@ impl Town {
         all.get(random.random_range(0..all.len().max(1))).map_or("gmail.com", String::as_str)
     }
 
-    /// Kind of the domain.
+    /// Returns the kind of the domain.
     pub fn kind_of(&self, domain: &str) -> &'static str {
         let mut kinds = TRAFFIC.iter().map(|(kind, _)| *kind);
         kinds
@@ -296,7 +296,7 @@ impl Town {
     }
 }
 
-/// An address at `domain`: dead with this chance, full with a hundredth, else live.
+/// Returns an address at `domain`: dead with the probability `dead`, full with 1 %, otherwise live.
 pub fn address_at(domain: &str, dead: f64, random: &mut StdRng) -> Option<Address> {
     let mailbox = match random.random::<f64>() {
         drawn if drawn < dead => "dead",

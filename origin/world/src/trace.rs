@@ -1,5 +1,5 @@
-//! The trace of a run: each reply about a recipient and each verdict, with its time. Its hash says whether two runs
-//! were the same.
+//! The trace of a run: each reply about a recipient and each verdict, with its time. Two runs were equal if their
+//! hashes are.
 
 use std::{net::IpAddr, time::Duration};
 
@@ -15,7 +15,7 @@ pub struct ReplyEvent<'a> {
     pub reply: &'a str,
 }
 
-/// The sequence of events, hashed as it comes.
+/// Running hash of the sequence of events.
 #[derive(Default)]
 pub struct Trace(Mutex<(Sha256, u64)>);
 
@@ -29,7 +29,7 @@ impl Trace {
         self.add(&format!("{} {recipient} = {verdict}\n", at.as_micros()));
     }
 
-    /// The hash, and the number of events.
+    /// Returns the hash and the number of events.
     pub fn finish(&self) -> (String, u64) {
         let trace = self.0.lock();
         (hex::encode(trace.0.clone().finalize()), trace.1)

@@ -12,7 +12,7 @@ pub enum Mailbox {
     Dead,
 }
 
-/// Letters of a tag after the first.
+/// Number of letters of a tag after the first.
 const LETTERS: usize = 9;
 
 pub fn mailbox(recipient: &str) -> Mailbox {

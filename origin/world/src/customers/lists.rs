@@ -1,5 +1,5 @@
-//! List owners: each day a list, of which 5 to 30 % are dead. The repetitions are the Worker's in the real service, and a
-//! model here.
+//! List owners: each day a list, of which 5 to 30 % are dead. The Worker repeats questions in the real service; here, a
+//! model of it does.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ const BATCH: usize = 100;
 /// Shortest and longest time to the next attempt.
 const SOONEST: Duration = Duration::from_secs(60);
 const LATEST: Duration = Duration::from_secs(3_600);
-/// An address that the server would not speak about is asked about again so often, after a quarter of an hour.
+/// Number of repeats, and the delay before each, for an address without a reply about the recipient.
 const REPEATS: u8 = 2;
 const REPEAT: Duration = Duration::from_secs(900);
 

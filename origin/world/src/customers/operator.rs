@@ -14,7 +14,7 @@ use crate::{
 /// Time in which the shipped rates of a new source address double.
 const DOUBLES_IN: f64 = 2.0 * 24.0 * 3_600.0;
 
-/// Restarts at three o'clock, until it is aborted.
+/// Restarts one origin each night at three o'clock, until the task is aborted.
 pub async fn restart_nightly(desk: Arc<Desk>, origins: usize) {
     sleep(3 * HOUR).await;
     for origin in (0..origins.max(1)).cycle() {
@@ -25,8 +25,8 @@ pub async fn restart_nightly(desk: Arc<Desk>, origins: usize) {
     }
 }
 
-/// Takes one source address more into use at each origin, and lets batches get used to it: at the shipped rates, with the
-/// date of its beginning shifted where they double in another time. Until it is aborted.
+/// Adds a new source address at each origin, with a warm-up for batches, until the task is aborted. The shipped rates
+/// apply; the date of first use is shifted to simulate another doubling time.
 pub async fn add_source(desk: Arc<Desk>, origins: usize, added: Added) {
     sleep(added.at).await;
     let started = desk.surveyed.clock.now();

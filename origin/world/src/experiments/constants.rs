@@ -1,4 +1,4 @@
-//! The curve of each constant, and each again where the servers' limits are half as much again, or half.
+//! Curves of the constants, each with the servers' limits as documented, halved, and raised by half.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::{
     svg::{Chart, Line},
 };
 
-/// Lists that are a tenth larger than usual in dead addresses, beside forms.
+/// Lists with 30 % dead addresses, beside forms and a dictionary.
 const HUNGRY: Population = Population {
     forms: 5,
     checks_per_form: 400,
@@ -39,7 +39,8 @@ const REFUSED: [usize; 5] = [30, 100, 300, 1_000, 3_000];
 pub const LENIENCIES: [(&str, f64); 3] =
     [("servers as read", 1.0), ("50 % stricter", 0.5), ("50 % more lenient", 1.5)];
 
-/// Hours until the last list is done; where one isn't when the run ends, those from its start to that end.
+/// Returns the hours until the last list is done. If one isn't, returns those from the first list's start to the end of
+/// the run.
 fn list_hours(outcome: &Outcome, plan: &Plan) -> f64 {
     let hours = |duration: Duration| duration.as_secs_f64() / 3_600.0;
     if outcome.lists.len() < plan.customers.lists {
@@ -48,11 +49,10 @@ fn list_hours(outcome: &Outcome, plan: &Plan) -> f64 {
     outcome.lists.iter().map(|list| hours(list.took)).fold(0.0, f64::max)
 }
 
-/// A value of a constant: its plan, and what its run showed.
+/// A measured figure: its name, the function that computes it from a run, and its unit.
 type Measured = (&'static str, fn(&Outcome, &Plan) -> f64, &'static str);
 
-/// Runs a constant's values at the servers as read, half as strict again and half as lenient again; one picture for each
-/// figure that is measured.
+/// Runs a constant's values with each of [`LENIENCIES`], and draws a chart of each figure.
 fn curve(
     report: &mut Report,
     name: &'static str,
@@ -88,7 +88,7 @@ fn curve(
     Ok(())
 }
 
-/// Refused recipients an hour, at every operator and machine.
+/// Measures the curve of the refused recipients an hour, at every operator and machine.
 ///
 /// # Errors
 /// When a run can't be set up.
@@ -111,7 +111,7 @@ pub fn refused_per_hour(report: &mut Report, seed: u64) -> Result<()> {
     })
 }
 
-/// Refused recipients in ten minutes at a machine of no known operator.
+/// Measures the curve of the refused recipients in ten minutes at a machine of no known operator.
 ///
 /// # Errors
 /// When a run can't be set up.
@@ -145,7 +145,7 @@ pub fn refused_lately(report: &mut Report, seed: u64) -> Result<()> {
     )
 }
 
-/// Seconds at a gate.
+/// Measures the curve of the seconds between two sessions through a gate.
 ///
 /// # Errors
 /// When a run can't be set up.
@@ -177,7 +177,8 @@ pub fn gate_interval(report: &mut Report, seed: u64) -> Result<()> {
     )
 }
 
-/// The turn of batches: each session of this number, while both classes wait.
+/// Measures the curve of the batch turn: while both classes wait, one session in this many goes to
+/// a batch.
 ///
 /// # Errors
 /// When a run can't be set up.
@@ -188,7 +189,7 @@ pub fn batch_turn(report: &mut Report, seed: u64) -> Result<()> {
         ("turn-forms", "Turn of batches: how long forms wait"),
         ("turn-hours", "Turn of batches: until the last list is done"),
     ];
-    // Forms as busy as one source address serves at one small operator.
+    // As many form checks as one source address can serve at one small operator.
     let busy = Population {
         forms: 20,
         checks_per_form: 4_000,
@@ -207,8 +208,8 @@ pub fn batch_turn(report: &mut Report, seed: u64) -> Result<()> {
     })
 }
 
-/// Hours in which the rate of batches from a source address doubles that is new since the second day; an hour is almost no
-/// warm-up.
+/// Measures the curve of the warm-up: hours in which a new source address's rate of batches doubles. The address is new
+/// on the second day; one hour is almost no warm-up.
 ///
 /// # Errors
 /// When a run can't be set up.
@@ -256,7 +257,7 @@ pub fn warm_up(report: &mut Report, seed: u64) -> Result<()> {
                 origins: 1,
                 customers: lists,
                 leniency,
-                // A restart would take the source address away again.
+                // A restart would remove the source address again.
                 events: Events { added, ..Events::default() },
                 ..Plan::day(seed)
             }

@@ -1,4 +1,5 @@
-//! W3: a form's p99 beside the attacker, the slow domains and all lists, against alone; and Jain's index of list owners.
+//! W3: a form's p99 beside the attacker, the slow domains and all lists, compared with forms alone; and Jain's index of
+//! list owners.
 
 use std::time::Duration;
 
@@ -13,7 +14,7 @@ use crate::{
     svg::{Chart, Line},
 };
 
-/// Longest wait of 99 % of the checks of forms, in seconds.
+/// Returns the 99th percentile of the duration of forms' checks, in seconds.
 pub fn p99(outcome: &Outcome) -> f64 {
     quantile(&took(outcome), 0.99)
 }
@@ -22,18 +23,18 @@ fn took(outcome: &Outcome) -> Vec<Duration> {
     outcome.singles.iter().map(|record| record.took).collect()
 }
 
-/// Percent of the checks of forms that our own limits left unanswered.
+/// Returns the percentage of forms' checks that our own limits left unanswered.
 pub fn unanswered(outcome: &Outcome) -> f64 {
     let records = &outcome.singles;
     let missing = records.iter().filter(|record| !record.is_answered).count();
     100.0 * missing as f64 / records.len().max(1) as f64
 }
 
-/// Part of a list that is answered in its first round, also where servers are stricter. Later answers come with the
-/// repetitions, at times that the list's composition decides: owners who never meet differ by them.
+/// Share of a list that is answered in its first round, even by stricter servers. The times of later answers depend on
+/// the list: they differ even between owners who don't compete.
 const FIRST_ROUND: f64 = 0.75;
 
-/// Throughput of each owner: addresses an hour until this part of the list has its answer.
+/// Returns the addresses per hour of each owner until `part` of the list is answered.
 pub fn throughputs(outcome: &Outcome, part: f64) -> Vec<f64> {
     let rate = |list: &ListRecord| {
         let count = (list.total as f64 * part).ceil().max(1.0);
@@ -43,7 +44,7 @@ pub fn throughputs(outcome: &Outcome, part: f64) -> Vec<f64> {
     outcome.lists.iter().map(|list| rate(list).unwrap_or_default()).collect()
 }
 
-/// Distribution of waiting times, from the median to the slowest thousandth.
+/// Returns the distribution of durations, from the median to the slowest thousandth.
 fn line(name: &'static str, outcome: &Outcome) -> Line {
     let took = took(outcome);
     let parts = [0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999];
@@ -53,7 +54,7 @@ fn line(name: &'static str, outcome: &Outcome) -> Line {
 /// # Errors
 /// When a run can't be set up.
 pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
-    // Equal lists at the same time: all owners ask for the same.
+    // Equal lists at the same time, so that all owners have equal demand.
     let (dead_percent, lists_apart) = ((15, 15), Duration::ZERO);
     let everybody = Population { dead_percent, lists_apart, ..Population::EVERYBODY };
     let usual = report.day(seed);

@@ -15,7 +15,7 @@ use crate::{
     svg::{Chart, Line},
 };
 
-/// Fewer customers than for a day: two weeks of them.
+/// Fewer customers than in a day's run, because this one lasts two weeks.
 pub const FEW: Population = Population {
     forms: 5,
     checks_per_form: 400,
@@ -31,7 +31,7 @@ pub const FEW: Population = Population {
     slow: 0,
 };
 
-/// Hours in which a source is banned by a kind of operator, summed over all, within the run.
+/// Returns the hours of bans by kind of operator, summed over all source addresses, within the run.
 pub fn ban_hours(bans: &[Ban], lasts: Duration) -> BTreeMap<&'static str, f64> {
     let mut hours = BTreeMap::new();
     for ban in bans {
@@ -45,14 +45,14 @@ fn total(outcome: &Outcome, plan: &Plan) -> f64 {
     ban_hours(&outcome.bans, plan.lasts).values().fold(0.0, |sum, hours| sum + hours)
 }
 
-/// Percent of the checks of forms at the shared host that the server answered about the recipient.
+/// Returns the percentage of forms' checks at the shared host with a reply about the recipient.
 fn decided_at_shared_host(outcome: &Outcome) -> f64 {
     let records = || outcome.singles.iter().filter(|it| it.kind == SharedHosting::KIND);
     let decided = records().filter(|it| it.is_decided).count();
     100.0 * decided as f64 / records().count().max(1) as f64
 }
 
-/// Decided checks of forms at the strict shared host, and bans by kind of server.
+/// Returns the decided checks of forms at the strict shared host, and bans by kind of server.
 fn by_kind(name: &str, outcome: &Outcome, plan: &Plan) -> Vec<Row> {
     let decided = decided_at_shared_host(outcome);
     let mut rows =
@@ -63,7 +63,7 @@ fn by_kind(name: &str, outcome: &Outcome, plan: &Plan) -> Vec<Row> {
     rows
 }
 
-/// Hours of bans that begin on each day.
+/// Returns the hours of the bans that begin on each day.
 fn by_day(name: &'static str, outcome: &Outcome, plan: &Plan) -> Line {
     let days = plan.lasts.as_secs() / DAY.as_secs();
     let of_day = |day: u64| {

@@ -1,5 +1,4 @@
-//! W6: how long it takes until all is as before, after a source address was listed, an operator hung, or an origin was
-//! restarted.
+//! W6: time to recover after a source address was on a blocklist, an operator hung, or an origin was restarted.
 
 use std::time::Duration;
 
@@ -14,12 +13,12 @@ use crate::{
     svg::{Chart, Line},
 };
 
-/// Part of an hour in which the share of decided checks is counted.
+/// Interval for which a share of decided checks is computed.
 const BIN: Duration = Duration::from_secs(600);
-/// All is as before when this part of the share before is reached.
+/// Share of the earlier value from which a kind counts as recovered.
 const AS_BEFORE: f64 = 0.95;
 
-/// Share of a kind's checks that were decided, from one time to another.
+/// Returns the share of a kind's checks between two times that were decided.
 fn share(outcome: &Outcome, kind: &str, from: Duration, to: Duration) -> f64 {
     let records =
         || outcome.singles.iter().filter(move |it| it.kind == kind && (from..to).contains(&it.at));
@@ -27,7 +26,8 @@ fn share(outcome: &Outcome, kind: &str, from: Duration, to: Duration) -> f64 {
     decided as f64 / records().count().max(1) as f64
 }
 
-/// Minutes after `end` until the share of a bin is as it was on the day before `begin`.
+/// Returns the minutes after `end` until a bin's share is [`AS_BEFORE`] of that on the day before
+/// `begin`.
 fn recovers(outcome: &Outcome, kind: &str, (begin, end): (Duration, Duration)) -> f64 {
     let before = share(outcome, kind, begin.saturating_sub(DAY), begin);
     let fine = (0..144).find(|bin| {
@@ -40,7 +40,7 @@ fn recovers(outcome: &Outcome, kind: &str, (begin, end): (Duration, Duration)) -
 /// # Errors
 /// When a run can't be set up.
 pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
-    // Many checks, so that ten minutes show a share.
+    // Enough checks for a share of each ten minutes.
     let customers = Population { forms: 20, checks_per_form: 1_000, lists: 0, ..Population::TENTH };
     let (listed, hung) = ((3 * DAY + 12 * HOUR, DAY), (9 * DAY + 14 * HOUR, HOUR));
     let events =
@@ -49,7 +49,8 @@ pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
     let outcome = report.run("two weeks with accidents", &plan)?;
     let ends = |(from, lasts): (Duration, Duration)| (from, from + lasts);
     let (listed, hung) = (ends(listed), ends(hung));
-    // The night's restart of the sixth day: its origin has forgotten everything.
+    // The restart in the sixth night: the origin keeps the pool's memory, but no sessions or DNS
+    // answers.
     let restart = (5 * DAY + 3 * HOUR, 5 * DAY + 3 * HOUR + MINUTE);
     let rows = vec![
         Row::new("w6_minutes_after_listing", recovers(&outcome, "gateway", listed), "min")

@@ -1,4 +1,4 @@
-//! W1 and W5: no false "no", every reply credited to its recipient, no limit broken at any step and no permit lost.
+//! W1 and W5: no false "no", every reply assigned to its recipient, no limit exceeded at any time, and no permit lost.
 
 use anyhow::Result;
 
@@ -21,7 +21,7 @@ pub fn invariants(plan: &Plan, outcome: &Outcome) -> Vec<(bool, String)> {
     ]
 }
 
-/// A day with everybody.
+/// Runs a day with every kind of customer.
 ///
 /// # Errors
 /// When a run can't be set up.

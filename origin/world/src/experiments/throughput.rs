@@ -1,5 +1,5 @@
-//! W4: how long lists take, against the lower bound that the servers' own limits set. The repetitions of undecided
-//! addresses are the desk's, a model of the Worker's, and part of the bound.
+//! W4: duration of lists, compared with the lower bound that follows from the servers' limits. The bound includes the
+//! repetitions of undecided addresses, which model the Worker's.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,15 @@ use crate::{
     svg::{Chart, Line},
 };
 
-/// Unknown recipients that a kind of server bears from one source address, in how many seconds.
+/// Unknown recipients that a kind of server tolerates from one source address, and the seconds in
+/// which it counts them.
 const BEARS: [(&str, f64, f64); 3] = [
     ("google", 1_500.0, 3_600.0),
     ("microsoft", 1_000.0, 3_600.0),
     ("shared_hosting", 20.0, 600.0),
 ];
-/// Sessions at once that a kind of server bears from one source address, and the seconds of one question with all its
-/// round trips.
+/// Concurrent sessions that a kind of server tolerates from one source address, and the seconds of one question with
+/// all its round trips.
 const SERVES: [(&str, f64, f64); 5] = [
     ("google", 20.0, 0.1),
     ("microsoft", 30.0, 0.9),
@@ -29,17 +30,18 @@ const SERVES: [(&str, f64, f64); 5] = [
     ("gateway", 8.0, 0.5),
     ("shared_hosting", 2.0, 0.15),
 ];
-/// Two repetitions of undecided addresses, each after a quarter of an hour; lists go on meanwhile.
+/// Two repetitions of undecided addresses, each after a quarter of an hour, while the list
+/// continues.
 const REPETITIONS_S: f64 = 1_800.0;
 
-/// Seconds that all lists take at least.
+/// Returns the minimum seconds that all lists take together.
 pub fn lower_bound(plan: &Plan, outcome: &Outcome) -> f64 {
     let sources = (plan.origins * plan.sources_each) as f64;
     let of = |kind: &str| outcome.listed.get(kind).copied().unwrap_or_default();
     let by_refusals = BEARS.iter().map(|(kind, most, span_s)| {
         let most = most * plan.leniency.of(kind);
         let dead = of(kind).1 as f64;
-        // What a window bears may come at its beginning.
+        // A whole window's recipients may be sent at its start.
         (dead / (sources * most) - 1.0).max(0.0) * span_s
     });
     let by_sessions = SERVES.iter().map(|(kind, most, seconds)| {

@@ -1,10 +1,10 @@
-//! W1 to W6 again with servers that are half as strict again, and half as lenient again.
+//! W1 to W6 again, with the servers' limits halved, and raised by half.
 
 use anyhow::Result;
 
 use super::{Report, constants::LENIENCIES, fairness, manners, recovery, safety, throughput};
 
-/// W1 to W6.
+/// Varies W1 to W6.
 ///
 /// # Errors
 /// When a run can't be set up.
@@ -19,7 +19,7 @@ pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
     vary(report, seed, "variation", &all)
 }
 
-/// W2 alone.
+/// Varies W2 alone.
 ///
 /// # Errors
 /// When a run can't be set up.

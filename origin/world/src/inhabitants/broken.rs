@@ -13,7 +13,7 @@ use crate::{
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Takes a minute for each reply about a recipient.
+    /// Takes a minute for each reply to RCPT.
     Tarpit,
     /// Resets the connection at RCPT.
     Resets,
@@ -51,7 +51,7 @@ impl Behaviour for Broken {
     }
 
     fn mail(&mut self, caller: &Caller<'_>) -> Say {
-        // After RSET it sends one reply too many.
+        // Sends a surplus reply after RSET.
         self.owes_reply = self.fault == Fault::OutOfStep && caller.asked > 0;
         if self.owes_reply { Say::now("250 2.0.0 Reset\r\n250 2.1.0 OK") } else { Say::ok() }
     }

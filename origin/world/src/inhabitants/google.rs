@@ -1,9 +1,8 @@
 //! An operator with most of the domains, like Google.
 //!
-//! Documented: <https://support.google.com/a/answer/3726730> has the replies, 421 4.7.0 and 4.7.28 for a source that asks
-//! too much and 450 4.2.1 for a mailbox that receives too much. No page has the numbers: those here are guesses, and the
-//! figures that rest on them are varied. A source address that is new is limited for an hour if it asks for more than
-//! [`Volumes`] expects.
+//! Documented: <https://support.google.com/a/answer/3726730> has the replies, 421 4.7.0 and 4.7.28 for a source with
+//! too many requests, and 450 4.2.1 for a mailbox that gets too much mail. No page has the numbers: ours are guesses,
+//! and figures that depend on them are varied. A new source address is limited for an hour if it exceeds [`Volumes`].
 
 use std::{
     collections::{HashMap, HashSet},
@@ -24,13 +23,14 @@ use crate::{
 
 /// Limits of the operator, for one source address.
 pub struct Google {
-    /// Connections at once, above which a further one is answered with 421.
+    /// Maximum number of concurrent connections; a further one gets 421.
     pub connections_max: usize,
-    /// Recipients in a minute, above which each is answered with 421 and the connection closed.
+    /// Maximum number of recipients in a minute; a further one gets 421 and the connection is
+    /// closed.
     pub recipients_per_minute_max: usize,
     /// Unknown recipients in an hour, after which the source is limited for an hour.
     pub unknown_per_hour_max: usize,
-    /// Questions about one mailbox in a minute, above which it is busy.
+    /// Maximum number of questions about one mailbox in a minute; above it, the mailbox is busy.
     pub mailbox_per_minute_max: usize,
     recipients: Window,
     unknown: Window,
@@ -42,7 +42,8 @@ pub struct Google {
 impl Google {
     pub const KIND: &'static str = "google";
 
-    /// `factor` multiplies the limits; the `new` source addresses are unknown.
+    /// Creates the operator with its limits multiplied by `factor`; it doesn't know the `new`
+    /// source addresses yet.
     pub fn new(factor: f64, new: HashSet<IpAddr>) -> Self {
         let times = |limit: f64| (limit * factor) as usize;
         Self {
@@ -104,7 +105,7 @@ impl Behaviour for Google {
                  additional messages from being delivered. - gsmtp",
             );
         }
-        // A domain with a rule of its own, which speaks of the sender and not of the address.
+        // The domain has its own rule, whose words are about the sender and not about our address.
         if truth::domain(recipient).starts_with("rules") {
             return Say::now(
                 "550 5.7.1 The sender is not allowed by a policy of the recipient's domain. - gsmtp",

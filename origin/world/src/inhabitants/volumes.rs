@@ -1,8 +1,8 @@
-//! Volume of a source address that is new to an operator: more than the operator has seen from it is suspicious.
+//! Volume of a source address that is new to an operator: much more than on earlier days is suspicious.
 //!
-//! Documented: Google's sender guidelines (<https://support.google.com/a/answer/81126>) ask for a slow increase, and say
-//! that doubling a former volume at once can lead to rate limits. No page says what an address may ask for on its first
-//! day: that is a guess, and varied.
+//! Documented: Google's sender guidelines (<https://support.google.com/a/answer/81126>) ask for a slow increase, and
+//! say that suddenly doubling the volume can lead to rate limits. No page has the limit of the first day: ours is a
+//! guess, and varied.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,10 +12,10 @@ use std::{
 
 use crate::clock::{DAY, HOUR};
 
-/// An hour's volume may be this many times the largest of a former day.
+/// Factor by which an hour's volume may exceed the largest of earlier days.
 const GROWTH: usize = 2;
 
-/// Recipients in an hour of one source address.
+/// Recipients per hour of one source address.
 #[derive(Default)]
 struct Volume {
     hour: u64,
@@ -25,10 +25,10 @@ struct Volume {
     most_before: usize,
 }
 
-/// Source addresses that are new, and their volumes.
+/// The new source addresses, and their volumes.
 pub struct Volumes {
     new: HashSet<IpAddr>,
-    /// Recipients in an hour that every source may ask for.
+    /// Recipients per hour that every source may have.
     first_max: usize,
     volumes: HashMap<IpAddr, Volume>,
 }
@@ -38,7 +38,8 @@ impl Volumes {
         Self { new, first_max, volumes: HashMap::new() }
     }
 
-    /// Counts a recipient, and returns whether it is more than the operator expects from the source.
+    /// Returns whether a recipient is more than the operator expects from a new source; otherwise
+    /// counts it.
     pub fn is_sudden(&mut self, source: IpAddr, now: Duration) -> bool {
         if !self.new.contains(&source) {
             return false;
@@ -52,7 +53,7 @@ impl Volumes {
         if volume.hour != hour {
             (volume.hour, volume.this_hour) = (hour, 0);
         }
-        // What was refused is no volume that the operator gets used to.
+        // Refused recipients aren't counted: the operator doesn't get used to them.
         if volume.this_hour >= self.first_max.max(GROWTH * volume.most_before) {
             return true;
         }
@@ -66,7 +67,7 @@ impl Volumes {
 mod tests {
     use super::*;
 
-    /// Recipients that are taken in an hour, of 10,000.
+    /// Returns the number of recipients accepted in an hour, of 10,000.
     fn taken(volumes: &mut Volumes, day: u32, hour: u32) -> usize {
         let (source, now) = (IpAddr::from([192, 0, 2, 1]), DAY * day + HOUR * hour);
         (0..10_000).filter(|_| !volumes.is_sudden(source, now)).count()
