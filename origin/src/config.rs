@@ -40,7 +40,7 @@ pub enum StartTls {
     Always,
 }
 
-/// Least length of `source_key` in bytes, so that it can't be guessed.
+/// Minimum length of `source_key` in bytes, so that it can't be guessed.
 const SOURCE_KEY_BYTES_MIN: usize = 16;
 
 /// The secret in `source_key`; empty if it isn't set.

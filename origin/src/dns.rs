@@ -62,8 +62,8 @@ pub struct Dns {
 }
 
 impl Dns {
-    /// `timeout` applies to each query to a nameserver; `families` selects the types of address
-    /// records.
+    /// Creates a resolver. `timeout` applies to each query to a nameserver; `families` selects the
+    /// types of address records.
     ///
     /// # Errors
     /// [`NetError`] when the resolver can't be set up.

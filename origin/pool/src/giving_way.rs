@@ -3,7 +3,8 @@
 
 use super::{Key, hash_key::ByKey};
 
-/// At least 1/16 of the entries are removed, so that a full memory isn't searched for each new one.
+/// At least 1/16 of the entries are removed at a time, so that a full memory isn't searched for
+/// each new entry.
 const PART: usize = 16;
 
 /// Removes half of the largest group's entries, those of least worth first. If no group is large, removes the entries

@@ -135,7 +135,7 @@ struct Behind {
     name: Key,
     /// True if a second name resolves to it too.
     is_shared: bool,
-    /// By tokio's clock, because the cache's own doesn't follow virtual time.
+    /// Expiry by tokio's clock: the cache's own clock doesn't follow virtual time.
     until: Instant,
 }
 
@@ -166,8 +166,8 @@ impl Refused {
 }
 
 impl<S: Send + 'static> Pool<S> {
-    /// `close` ends an unneeded session; it must not block. `unix_now` is the wall clock, in seconds. Parties are
-    /// distinguished by hashes under `keys`.
+    /// Creates an empty pool. `close` ends an unneeded session; it must not block. `unix_now` is the wall clock, in
+    /// seconds. Parties are distinguished by hashes under `keys`.
     pub fn new(
         settings: Settings,
         close: fn(S),
@@ -220,7 +220,7 @@ impl<S: Send + 'static> Pool<S> {
         }
     }
 
-    /// Like [`Pool::session`]; if no wait is needed, the result is returned without a future.
+    /// Like [`Pool::session`]; a future is only returned if a wait is needed.
     ///
     /// # Errors
     /// [`Refused`] if waiting doesn't make sense.
@@ -304,7 +304,7 @@ impl<S: Send + 'static> Pool<S> {
         })
     }
 
-    /// Returns the meter of a machine in a network. It knows whether the machine has banned us.
+    /// Returns the meter of a machine in a network, with the limit that applies after a ban.
     fn meter_of(
         &self,
         state: &mut State<S>,

@@ -32,7 +32,7 @@ pub struct Operator {
 /// Number of an operator in its table.
 pub type OperatorId = usize;
 
-/// The table, prepared for lookups: every probe makes one, label by label.
+/// The table, prepared for a lookup by each probe, label by label.
 #[derive(Debug, Clone)]
 pub struct Operators {
     rows: Vec<Operator>,

@@ -83,7 +83,7 @@ pub struct Target<'a> {
     pub is_route: bool,
     /// True if the check has already passed the domain's gate.
     pub admitted: bool,
-    /// True to open a new session, because idle ones were of no use.
+    /// True to open a new session, because idle ones were unusable.
     pub afresh: bool,
     /// True if other hosts can be tried, so that this one isn't waited for.
     pub more_hosts: bool,

@@ -22,7 +22,7 @@ use super::{
     want::Want,
 };
 
-/// Time between two looks at sessions held for long, if none could be cut.
+/// Time until long-held sessions are examined again, if none could be cut.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// Maximum number of idle sessions per site.
 pub(super) const MAX_IDLE_SITE: usize = 64;

@@ -65,7 +65,7 @@ impl<S> Site<S> {
     /// Returns the idle session that is available to a new request.
     ///
     /// # Errors
-    /// How long the party must wait because of recently refused recipients.
+    /// Duration for which the party must wait because of recently refused recipients.
     pub(super) fn idle_for(&self, want: &Want, now: Instant) -> Result<Option<Room>, Duration> {
         match self.sessions.room(want, now) {
             Room::Spent(after) => Err(after),

@@ -60,7 +60,7 @@ impl Record {
         }
     }
 
-    /// Time of the last event.
+    /// Returns the time of the last event.
     fn last(&self) -> Option<Instant> {
         self.quick_at.max(self.slow_at).max(self.cut_at)
     }

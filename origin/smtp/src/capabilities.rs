@@ -5,11 +5,11 @@ use super::Reply;
 /// The extensions of an EHLO reply that a session uses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Capabilities {
-    /// RFC 2920.
+    /// PIPELINING (RFC 2920).
     pub pipelining: bool,
-    /// RFC 3207.
+    /// STARTTLS (RFC 3207).
     pub starttls: bool,
-    /// RFC 6531.
+    /// SMTPUTF8 (RFC 6531).
     pub smtputf8: bool,
 }
 

@@ -3,7 +3,7 @@
 /// Greatest length of a command line, including CRLF, in bytes (RFC 5321 §4.5.3.1.4).
 const COMMAND_LINE_BYTES_MAX: usize = 512;
 
-/// A command of a session.
+/// An SMTP command with its arguments.
 #[derive(Clone, Copy)]
 pub enum Command<'a> {
     Ehlo(&'a str),

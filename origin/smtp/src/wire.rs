@@ -9,7 +9,7 @@ use std::{
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::client::TlsStream;
 
-/// The byte stream of a session, before and after STARTTLS.
+/// A byte stream in the clear or in TLS.
 pub enum Wire<S> {
     Plain(S),
     Encrypted(Box<TlsStream<S>>),

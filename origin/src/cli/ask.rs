@@ -85,7 +85,7 @@ async fn row(state: &State, text: &str) -> Row {
     Row { address: text.to_owned(), outcome: answer }
 }
 
-/// A closed output, as by `head`, isn't an error.
+/// Prints a row. A closed output, as by `head`, isn't an error.
 fn print(row: &Row, json: bool) {
     let mut out = std::io::stdout().lock();
     let _ = match json.then(|| serde_json::to_string(row)) {

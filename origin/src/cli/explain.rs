@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use rcpt_smtp::Reply;
 use rcpt_verdict::reader::{self, MODEL};
 
-/// Most features shown; further ones add little.
+/// Maximum number of features shown; further ones add little.
 const FEATURES_MAX: usize = 16;
 
 /// Explains `text`, a reply with `\n` between its lines. Returns `None` if it isn't a reply.

@@ -2,7 +2,7 @@
 
 use strsim::osa_distance;
 
-/// A configurable value.
+/// A row of the settings' table.
 pub(super) struct Setting {
     /// Key in the file; the environment variable is `RCPT_` and the name in capitals.
     pub name: &'static str,

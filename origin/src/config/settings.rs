@@ -30,7 +30,7 @@ macro_rules! settings {
             pub operators: Arc<Operators>,
             /// The lists in `lists_file`, or the built-in ones.
             pub lists: Arc<Lists>,
-            /// Why the lists in `lists_file` are ignored.
+            /// Reason why the lists in `lists_file` are ignored, if they are.
             pub lists_note: Option<String>,
             /// State of the file before it was read.
             pub lists_files: Files,

@@ -84,8 +84,8 @@ impl DnsUdpSocket for ConnectedSocket {
         Poll::Ready(Ok((room.filled().len(), self.nameserver)))
     }
 
-    /// Also wakes on errors, unlike the trait's default: an error doesn't make a socket readable,
-    /// and would wake no task.
+    /// Receives a response. Unlike the trait's default, also wakes on errors: an error doesn't make
+    /// a socket readable, and would wake no task.
     fn recv_from<'s, 'b, 'f>(&'s self, buffer: &'b mut [u8]) -> Waiting<'f, (usize, SocketAddr)>
     where
         's: 'f,

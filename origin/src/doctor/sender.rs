@@ -108,8 +108,8 @@ async fn takes_mail(dns: &Dns, sender: &str, domain: &str) -> Finding {
     }
 }
 
-/// RFC 5321 §4.5.1: every domain that accepts mail must have a postmaster. It is checked like any
-/// other address.
+/// Checks the postmaster like any other address: every domain that accepts mail must have one (RFC
+/// 5321 §4.5.1).
 async fn postmaster(state: &State, domain: &str) -> Finding {
     let address = format!("postmaster@{domain}");
     let Ok(recipient) = Address::parse(&address) else {

@@ -43,9 +43,9 @@ const LINES_MAX: usize = 16;
 /// Addresses whose mail hosts are looked up in parallel.
 const LOOKUPS_MAX: usize = 32;
 
-/// `POST /v1/probe/batch {addresses, details?}`: 200 with a line of JSON for each address ([`BatchLine`]), in order of
-/// completion, and a closing line. Ticket, body and errors as for a single probe; 503 when too many batches are in
-/// progress and this is not the tenant's first.
+/// Handles `POST /v1/probe/batch {addresses, details?}`: 200 with a line of JSON for each address ([`BatchLine`]), in
+/// order of completion, and a closing line. Ticket, body and errors as for a single probe; 503 when too many batches
+/// are in progress and this is not the tenant's first.
 ///
 /// Addresses are grouped by their limits: each group has a few probes in progress, and no group waits for another.
 /// Batches yield to single checks.

@@ -6,9 +6,9 @@ use strsim::osa_distance;
 
 use super::Lists;
 
-/// Least length in bytes; shorter domains are too similar to other existing domains.
+/// Minimum length in bytes; shorter domains are too similar to other existing domains.
 const MIN_MISSPELT: usize = 7;
-/// Least length in bytes for recognising two slips.
+/// Minimum length in bytes for recognising two slips.
 const MIN_TWO_SLIPS: usize = 10;
 
 /// Rows of most keyboard layouts.

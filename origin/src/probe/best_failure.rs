@@ -41,8 +41,8 @@ impl BestFailure {
     }
 }
 
-/// At the same stage, our own failure outweighs a server's: if we couldn't look up an address, it
-/// isn't certain that there is none.
+/// Returns the rank of a failure. At the same stage, our own outweighs a server's: after a failed
+/// lookup, it isn't certain that there is no address.
 fn rank(failure: &Verdict) -> (Stage, bool) {
     (failure.stage, matches!(failure.reason, Reason::DnsFailure | Reason::OurLimit))
 }

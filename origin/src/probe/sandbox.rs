@@ -70,7 +70,8 @@ pub(super) fn facts_of(address: &Address) -> Option<DomainFacts> {
     Some(facts)
 }
 
-/// `catch_all` is shown in the details, if the reply is about the recipient.
+/// Returns the verdict for a fixed reply. The details contain `catch_all` if the reply is about the
+/// recipient.
 fn replied(line: &str, host: &str, catch_all: Option<CatchAll>) -> Verdict {
     let Some(reply) = Reply::parse(&format!("{line}\r\n")) else {
         return Verdict::new(Status::SmtpConnectError, Reason::ProtocolError, Stage::Rcpt);

@@ -47,7 +47,7 @@ pub struct State {
 /// the first of each.
 const MAX_BATCHES: usize = 8;
 
-/// Why the service couldn't be set up.
+/// Reason why the service couldn't be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     #[error("resolver: {0}")]

@@ -27,7 +27,7 @@ async fn answer_of(server: &MailServer, environment: &[(&str, &str)]) -> (Status
     (verdict.status, verdict.reason, verdict.stage)
 }
 
-/// A server that sends each text once the previous one was answered, and then runs `last`.
+/// Starts a server that sends each text once the previous one was answered, and then runs `last`.
 async fn saying(texts: &'static [&str], last: fn(&TcpStream)) -> MailServer {
     MailServer::serving(move |mut stream, _| async move {
         for (position, text) in texts.iter().enumerate() {

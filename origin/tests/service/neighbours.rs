@@ -109,7 +109,7 @@ async fn operators(origin: &Router) -> Value {
     crate::harness::json_of(send(origin, request).await).await
 }
 
-/// N2.
+/// docs/trust.md, N2.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ban_of_our_address_is_noticed_shown_and_made_good() {
     const BAN: &str = "550 5.7.1 Service unavailable; client host blocked using zen.spamhaus.org";
@@ -146,7 +146,7 @@ async fn a_ban_of_our_address_is_noticed_shown_and_made_good() {
     assert!(took < Duration::from_secs(60), "{took:?}");
 }
 
-/// N3.
+/// docs/trust.md, N3.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_machine_with_five_hundred_names_sees_two_sessions() {
     let (delay, watches_open) = (Duration::from_millis(5), true);
@@ -169,7 +169,7 @@ async fn one_machine_with_five_hundred_names_sees_two_sessions() {
     assert!(world.open() <= 2, "idle ones included");
 }
 
-/// N4.
+/// docs/trust.md, N4.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_address_of_a_batch_has_its_line_and_single_checks_do_not_wait_for_it() {
     let delay = Duration::from_millis(100);
@@ -224,7 +224,7 @@ async fn every_address_of_a_batch_has_its_line_and_single_checks_do_not_wait_for
     );
 }
 
-/// N5.
+/// docs/trust.md, N5.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_of_dead_addresses_is_no_dictionary_attack() {
     let dir = std::env::temp_dir().join(format!("rcpt-neighbours-{}.toml", std::process::id()));

@@ -41,8 +41,8 @@ enum Handshake {
 /// A server's handshakes with their results.
 type Handshakes = Arc<Mutex<Vec<Option<HandshakeKind>>>>;
 
-/// A server that accepts the recipient only inside TLS, or also outside when not `demanding`. Its
-/// certificate is self-signed and for another name.
+/// Starts a server that accepts the recipient only inside TLS, or also outside when not
+/// `demanding`. Its certificate is self-signed and for another name.
 async fn server(demanding: bool, handshake: Handshake) -> MailServer {
     watched(demanding, handshake, Handshakes::default()).await
 }

@@ -61,8 +61,8 @@ pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>)
     Assessment { reason, confidence, verdict: told, mailbox }
 }
 
-/// A mailbox that is full, busy or disabled exists. An acceptance proves that it exists, unless the
-/// server accepts everything.
+/// Returns whether the mailbox exists: one that is full, busy or disabled does. An acceptance
+/// proves that it exists, unless the server accepts everything.
 fn mailbox(reason: Reason, verdict: Deliverability) -> Mailbox {
     match reason {
         Reason::Accepted if verdict == Deliverability::Deliverable => Mailbox::Exists,

@@ -13,7 +13,7 @@ const QUIET: Duration = Duration::from_secs(2 * 3_600);
 /// Usual time from one list to the next.
 pub const LISTS_APART: Duration = Duration::from_secs(300);
 
-/// The plan of a run.
+/// Settings of a simulated run.
 #[derive(Clone)]
 pub struct Plan {
     pub seed: u64,
@@ -26,7 +26,6 @@ pub struct Plan {
     pub customers: Population,
     /// False to disable all of the pool's limits.
     pub limited: bool,
-    /// Factors of the servers' limits.
     pub leniency: Leniency,
     /// Limit of refused recipients an hour at every operator and machine; `None` for the configured limits.
     pub refused_per_hour: Option<usize>,
@@ -61,7 +60,7 @@ pub struct Population {
     pub slow: usize,
 }
 
-/// Factors of the servers' limits.
+/// Factors of the servers' limits; above 1, a server is more lenient.
 #[derive(Clone, Copy)]
 pub struct Leniency {
     pub google: f64,

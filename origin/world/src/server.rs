@@ -116,7 +116,7 @@ impl Server {
     }
 }
 
-/// A session at a machine.
+/// The server's side of one session.
 pub struct Visit {
     pub server: Arc<Server>,
     pub machine: IpAddr,

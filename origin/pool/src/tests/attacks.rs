@@ -400,7 +400,7 @@ async fn a_cut_is_heard_by_everybody_who_uses_the_session() {
     assert!(timeout(MS, permit.cut()).await.is_ok(), "and who comes later");
 }
 
-/// A08.
+/// Covers attack A08.
 #[tokio::test(start_paused = true)]
 async fn a_thousand_idle_sessions_of_one_account_leave_room_to_others() {
     let machine = Limits { sessions: 1_000, interval: Duration::ZERO, ..LIMITS };
@@ -477,7 +477,7 @@ async fn a_single_check_does_not_wait_for_the_timer_of_a_batch() {
     assert!(waits[1] <= waits[0] + 10 * MS, "{waits:?}");
 }
 
-/// A25.
+/// Covers attack A25.
 #[tokio::test(start_paused = true)]
 async fn many_accounts_together_have_less_than_twice_the_refused_recipients_of_an_hour() {
     for accounts in [1, 2, 5, 20] {

@@ -26,7 +26,7 @@ fn random_want(random: &mut StdRng, party: usize) -> Wanted {
     want
 }
 
-/// A probe that may be abandoned at any moment.
+/// Runs a probe that may be abandoned at any moment.
 async fn probe(pool: Arc<Pool<u32>>, want: Wanted, mut random: StdRng) {
     let patience = Duration::from_millis(random.random_range(1..10_000));
     let dialogue = async {

@@ -62,7 +62,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// `allowed` overrides all other rules; `own` are this machine's addresses.
+    /// Creates a guard. `allowed` overrides all other rules; `own` are this machine's addresses.
     pub fn new(allowed: Vec<IpNet>, own: Vec<IpAddr>) -> Self {
         Self { allowed, own: ArcSwap::from_pointee(own) }
     }

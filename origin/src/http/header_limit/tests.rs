@@ -33,7 +33,7 @@ impl Listener for Connections {
     }
 }
 
-/// A connection to a server that echoes bodies, in virtual time.
+/// Connects to a server that echoes bodies, in virtual time.
 fn connect() -> DuplexStream {
     let (connecting, connections) = mpsc::unbounded_channel();
     let router = Router::new().route("/", post(async |body: Bytes| Ok::<_, Infallible>(body)));

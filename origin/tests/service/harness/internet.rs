@@ -34,8 +34,8 @@ impl Drop for Internet {
 }
 
 impl Internet {
-    /// `zone` returns the records of a name without the final dot; `serve` gets each connection
-    /// with its local address.
+    /// Starts the servers. `zone` returns the records of a name without the final dot; `serve` gets
+    /// each connection with its local address.
     pub async fn start<F>(
         zone: impl Fn(&str, RecordType) -> Vec<RData> + Send + 'static,
         serve: impl Fn(TcpStream, IpAddr) -> F + Send + 'static,

@@ -208,8 +208,8 @@ impl World {
     }
 }
 
-/// Google's hosts share one address, one machine serves all names of `named.org`, and all other hosts have their own
-/// address.
+/// Returns a host's address: Google's hosts share one, one machine serves all names of `named.org`, and all other hosts
+/// have their own address.
 fn address_of(host: &str) -> Ipv4Addr {
     if host.contains("google") {
         return GOOGLE;

@@ -6,7 +6,7 @@ use rcpt_smtp::Reply;
 
 use super::{features::Features, model::Model};
 
-/// Reason for abstaining.
+/// Reason why the reader gives no result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Abstention {
     /// The reply contains a security code (5.7.x).

@@ -1,4 +1,5 @@
-//! RCPT answered with 5yz: the only replies that may be about the mailbox, if they say so.
+//! RCPT answered with 5yz: the only replies that may be about the mailbox, if code or words refer
+//! to it.
 
 use rcpt_shared::Reason::{
     DomainRefusesMail, MailboxDisabled, MailboxFull as Full, NoSuchMailbox, ProtocolError,

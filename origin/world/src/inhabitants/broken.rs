@@ -28,7 +28,7 @@ pub enum Fault {
 pub struct Broken {
     pub fault: Fault,
     pub tarpit: Duration,
-    /// Hour of the day in which it fails.
+    /// Hour of the day in which [`Fault::FailsForAnHour`] fails.
     pub fails_at: u64,
     owes_reply: bool,
 }
