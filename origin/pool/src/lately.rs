@@ -17,7 +17,7 @@ const SPAN: Duration = Duration::from_secs(600);
 /// newcomers out.
 const NEWCOMER_EXTRA: usize = 1;
 /// Additional refusals for single checks of an account with a good history. Two more may be in
-/// flight. Not halved at a machine that has banned us: the newcomers' one and two in flight would
+/// flight. Not reduced at a machine that has banned us: the newcomers' one and two in flight would
 /// use them up.
 const GOOD_EXTRA: usize = 3;
 

@@ -38,7 +38,7 @@ pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>)
         Status::Refused | Status::InvalidFormat | Status::DomainNotFound => {
             (reason, High, Undeliverable)
         }
-        // An implicit MX that is unreachable may be reachable tomorrow.
+        // Not at other stages: an unreachable implicit MX may be reachable tomorrow.
         Status::NoMxRecords if verdict.stage == Stage::Dns => (reason, High, Undeliverable),
         // The domain gets no mail as long as DNS or the server isn't changed.
         Status::SmtpConnectError
