@@ -48,8 +48,8 @@ pub(super) struct BanMemory {
 pub(super) struct Bans(ByKey<Ban>);
 
 impl Bans {
-    /// Returns the number of refused recipients in ten minutes after which batches stay away from the machine, if it has
-    /// banned us.
+    /// Returns the number of refused recipients in ten minutes after which batches stay away from the machine; `None` if
+    /// it hasn't banned us.
     pub(super) fn most(&self, machine: Key, now: Instant) -> Option<usize> {
         self.current(machine, now).map(|ban| ban.most)
     }

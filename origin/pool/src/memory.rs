@@ -1,6 +1,5 @@
-//! Memory that survives a restart: operators' refused recipients of the last hour, lowered rates, resting source addresses,
-//! and machines that have banned us. All names in it are keyed hashes, and servers' words are
-//! left out.
+//! Memory that survives a restart: operators' refused recipients of the last hour, lowered rates, resting source
+//! addresses, and machines that have banned us. All names in it are keyed hashes, and servers' words are left out.
 
 use std::time::Duration;
 
