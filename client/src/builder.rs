@@ -60,7 +60,6 @@ impl Builder {
     }
 
     /// # Errors
-
     /// [`Error::Address`] if the URL isn't valid or would send the key unencrypted.
     pub fn build(self) -> Result<Client, Error> {
         let url = checked(&self.url)?;

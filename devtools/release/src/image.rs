@@ -30,7 +30,7 @@ pub struct Image {
 }
 
 /// A written image.
-pub struct Written {
+pub struct ImageArchive {
     pub archive: Vec<u8>,
     pub layer_bytes: usize,
     /// Digest of the manifest.
@@ -108,7 +108,7 @@ fn octets(mut value: Value) -> Vec<u8> {
 impl Image {
     /// # Errors
     /// The time is no date, or a name is too long for an archive.
-    pub fn write(&self) -> Result<Written> {
+    pub fn write(&self) -> Result<ImageArchive> {
         let Self { architecture, version, epoch, .. } = self;
         let created =
             DateTime::from_timestamp(*epoch, 0).context("SOURCE_DATE_EPOCH is no date")?;
@@ -164,7 +164,7 @@ impl Image {
         }
         archive.add("index.json", &octets(index), FILE)?;
         archive.add("oci-layout", &octets(json!({ "imageLayoutVersion": "1.0.0" })), FILE)?;
-        Ok(Written { archive: archive.finish()?, layer_bytes, digest })
+        Ok(ImageArchive { archive: archive.finish()?, layer_bytes, digest })
     }
 
     /// Returns the root of its file system, as an archive.

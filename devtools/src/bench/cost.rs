@@ -83,7 +83,6 @@ const SECONDS: u64 = 8;
 const ADDRESS: &str = "known@scale.example";
 
 /// # Errors
-
 /// A part doesn't start, or a check isn't answered.
 pub async fn scaling() -> Result<Figure> {
     let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));

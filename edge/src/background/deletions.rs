@@ -6,7 +6,7 @@ use crate::{
     error::Error,
     store::{
         accounts,
-        addresses::{self, Deleted},
+        addresses::{self, DeletedAccount},
         databases::Databases,
         deleted_accounts,
     },
@@ -19,7 +19,7 @@ use crate::{
 pub async fn tell(
     databases: &Databases,
     database: &Database,
-    deleted: &[Deleted],
+    deleted: &[DeletedAccount],
 ) -> Result<(), Error> {
     addresses::forget(databases.directory(), deleted).await?;
     accounts::unlink_tombstones(database, deleted).await

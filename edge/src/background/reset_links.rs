@@ -20,7 +20,7 @@ use crate::{
     error::Error,
     limits::{
         rules::{Gate, Key, MailPurpose, Rule},
-        throttle::{Attempt, Counted},
+        throttle::{Attempt, AttemptOutcome},
     },
     mail,
     store::{
@@ -75,8 +75,8 @@ async fn exempt(app: &App, address: &AccountAddress) -> Result<(), Error> {
     let admission =
         mail_due::ask(directory, attempt.gates(), attempt.name(), &hash, &email, now).await?;
     let attempt = match attempt.counted(admission) {
-        Counted::Admitted(attempt) => attempt,
-        Counted::Refused { index, before, .. } => {
+        AttemptOutcome::Admitted(attempt) => attempt,
+        AttemptOutcome::Refused { index, before, .. } => {
             before.give_back(app.databases.directory()).await;
             if index == 2 {
                 // Operators see this line in the log: docs/operating.md.

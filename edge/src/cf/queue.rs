@@ -31,7 +31,7 @@ pub struct ScanQueue(SendWrapper<Queue>);
 /// A message in the runtime's format.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Sent<'a> {
+struct RuntimeMessage<'a> {
     body: &'a str,
     content_type: &'static str,
     delay_seconds: u32,
@@ -70,7 +70,7 @@ impl ScanQueue {
 
     async fn send_batch(&self, messages: Vec<OutgoingMessage>) -> Result<(), Error> {
         let sending = async {
-            let messages = messages.iter().map(|OutgoingMessage { text, delay }| Sent {
+            let messages = messages.iter().map(|OutgoingMessage { text, delay }| RuntimeMessage {
                 body: text,
                 content_type: "text",
                 delay_seconds: (*delay).min(Self::DELAY_MAX_S),

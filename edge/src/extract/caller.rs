@@ -84,7 +84,6 @@ pub fn any_key(config: &Config, headers: &HeaderMap) -> Option<Caller> {
 }
 
 /// # Errors
-
 /// [`Error::invalid_api_key`] for a first key that was never issued,
 /// [`Error::several_api_keys`] for several keys.
 fn of_key(config: &Config, key: &str) -> Result<Caller, Error> {

@@ -45,7 +45,6 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
 }
 
 /// # Errors
-
 /// [`Error::invalid_body`] with the reason. The error may quote the body: it is sent to
 /// the caller and never logged.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {

@@ -139,7 +139,7 @@ pub struct Attempt {
 }
 
 /// Outcome of counting an attempt.
-pub enum Counted {
+pub enum AttemptOutcome {
     Admitted(Attempt),
     Refused {
         /// Index of the rejecting gate.
@@ -158,8 +158,8 @@ impl Attempt {
     /// [`Error::throttled`] with the seconds to wait.
     pub async fn count(directory: &Database, gates: Vec<Gate>, now: u64) -> Result<Self, Error> {
         match Self::try_count(directory, gates, now).await? {
-            Counted::Admitted(attempt) => Ok(attempt),
-            Counted::Refused { seconds, .. } => Err(Error::throttled(seconds)),
+            AttemptOutcome::Admitted(attempt) => Ok(attempt),
+            AttemptOutcome::Refused { seconds, .. } => Err(Error::throttled(seconds)),
         }
     }
 
@@ -171,7 +171,7 @@ impl Attempt {
         directory: &Database,
         gates: Vec<Gate>,
         now: u64,
-    ) -> Result<Counted, Error> {
+    ) -> Result<AttemptOutcome, Error> {
         let attempt = Self::new(gates)?;
         let admission = admit(directory, &attempt.gates, &attempt.name, now).await?;
         Ok(attempt.counted(admission))
@@ -185,12 +185,12 @@ impl Attempt {
         Ok(Self { name: random::identifier()?, gates })
     }
 
-    pub fn counted(mut self, admission: Admission) -> Counted {
+    pub fn counted(mut self, admission: Admission) -> AttemptOutcome {
         match admission {
-            Admission::Admitted => Counted::Admitted(self),
+            Admission::Admitted => AttemptOutcome::Admitted(self),
             Admission::Wait { index, seconds } => {
                 self.gates.truncate(index);
-                Counted::Refused { index, seconds, before: self }
+                AttemptOutcome::Refused { index, seconds, before: self }
             }
         }
     }

@@ -27,7 +27,7 @@ use crate::{
     },
     limits::{
         rules::{Gate, Key, MailPurpose, Rule},
-        throttle::{Attempt, Counted},
+        throttle::{Attempt, AttemptOutcome},
     },
     mail, meter,
     store::{
@@ -141,9 +141,9 @@ async fn count(
     gates.push(Gate::new(Key::mail(purpose, hash.mailbox()), throttle.registration_mail));
     let directory = app.databases.directory();
     match Attempt::try_count(directory, gates, clock::now()).await? {
-        Counted::Admitted(_) => Ok(true),
-        Counted::Refused { index, .. } if index == last => Ok(false),
-        Counted::Refused { seconds, before, .. } => {
+        AttemptOutcome::Admitted(_) => Ok(true),
+        AttemptOutcome::Refused { index, .. } if index == last => Ok(false),
+        AttemptOutcome::Refused { seconds, before, .. } => {
             before.give_back(directory).await;
             Err(Error::throttled(seconds))
         }

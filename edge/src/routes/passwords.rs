@@ -29,7 +29,7 @@ use crate::{
     },
     limits::{
         rules::{Gate, Key, MailPurpose},
-        throttle::{Attempt, Counted},
+        throttle::{Attempt, AttemptOutcome},
     },
     meter,
     store::{
@@ -41,7 +41,8 @@ use crate::{
 
 /// Body of `POST /auth/forgot-password`.
 #[derive(Deserialize, ToSchema)]
-pub struct Forgotten {
+#[schema(as = Forgotten)]
+pub struct ForgotPasswordRequest {
     email: String,
     /// Token of Cloudflare Turnstile, where the service uses it. Optional.
     #[schema(value_type = Option<String>)]
@@ -59,7 +60,7 @@ pub struct ResetMailed {
 /// Emails a link that works once, for an hour. The response is the same whether or not the address has an account.
 #[utoipa::path(
     post, path = "/v1/auth/forgot-password", tag = "Account", operation_id = "forgotPassword",
-    request_body = Forgotten,
+    request_body = ForgotPasswordRequest,
     responses(
         (status = 200, description = "The same response whether or not the address has an account", body = ResetMailed),
         (status = 400, description = "Not an email address, or a domain that doesn't exist or accepts no email (`code: undeliverable_email`)", body = PlainError),
@@ -75,7 +76,7 @@ pub async fn forgot(
     State(app): State<Arc<App>>,
     context: RequestContext,
     client: ClientNetwork,
-    JsonBody(body): JsonBody<Forgotten>,
+    JsonBody(body): JsonBody<ForgotPasswordRequest>,
 ) -> Result<Json<ResetMailed>, Error> {
     let address = account_address(&body.email)?;
     let verified = client.is_verified(&app, body.turnstile_token.as_ref());
@@ -94,7 +95,9 @@ pub async fn forgot(
         let admission = mail_due::ask(directory, gates, attempt.name(), &hash, &email, now).await?;
         match attempt.counted(admission) {
             // If the budget of verified requests is used up, the total budget may have room.
-            Counted::Refused { index, before, .. } if is_verified && index + 1 == budgets => {
+            AttemptOutcome::Refused { index, before, .. }
+                if is_verified && index + 1 == budgets =>
+            {
                 before.give_back(directory).await;
                 is_verified = false;
             }
@@ -102,15 +105,15 @@ pub async fn forgot(
         }
     };
     match counted {
-        Counted::Admitted(attempt) => {
+        AttemptOutcome::Admitted(attempt) => {
             let due = DueMail { address_hash: hash.mailbox().to_owned(), email };
             reset_links::soon(&app, &context.deferred, attempt, due);
         }
-        Counted::Refused { index, seconds, before } if index < budgets => {
+        AttemptOutcome::Refused { index, seconds, before } if index < budgets => {
             reset_links::exempt_soon(&app, &context.deferred, before, address);
             return Err(Error::throttled(seconds));
         }
-        Counted::Refused { before, .. } => {
+        AttemptOutcome::Refused { before, .. } => {
             let app = Arc::clone(&app);
             context
                 .deferred

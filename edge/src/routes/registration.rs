@@ -29,7 +29,7 @@ use crate::{
     },
     limits::{
         rules::{Gate, Key, MailPurpose},
-        throttle::{Attempt, Counted},
+        throttle::{Attempt, AttemptOutcome},
     },
     mail, meter,
     outbound::dns::MailDomain,
@@ -151,12 +151,14 @@ async fn count(
         let all = gates.len().saturating_sub(1);
         gates.push(Gate::new(Key::mail(purpose, address_hash), throttle.registration_mail));
         match Attempt::try_count(app.databases.directory(), gates, clock::now()).await? {
-            Counted::Admitted(attempt) => return Ok((attempt, true)),
-            Counted::Refused { index, before, .. } if is_verified && index == all => {
+            AttemptOutcome::Admitted(attempt) => return Ok((attempt, true)),
+            AttemptOutcome::Refused { index, before, .. } if is_verified && index == all => {
                 before.give_back(app.databases.directory()).await;
                 is_verified = false;
             }
-            Counted::Refused { index, seconds, before } => break (all, index, seconds, before),
+            AttemptOutcome::Refused { index, seconds, before } => {
+                break (all, index, seconds, before);
+            }
         }
     };
     // No email is sent, so none is counted. The hash is counted, if there is one.

@@ -17,7 +17,7 @@ use crate::{
     credentials::session::{Session, SessionId},
     error::{Error, PlainError},
     extract::request::RequestContext,
-    store::sessions::{self, Ended, Listed},
+    store::sessions::{self, EndOutcome, SessionRow},
 };
 
 /// The sessions of the account.
@@ -64,7 +64,7 @@ pub async fn list(State(app): State<Arc<App>>, session: Session) -> Result<Json<
 }
 
 impl SignedIn {
-    fn of(listed: Listed) -> Result<Self, Error> {
+    fn of(listed: SessionRow) -> Result<Self, Error> {
         let time = |seconds| {
             let time = DateTime::from_timestamp(seconds, 0);
             time.ok_or_else(|| Error::internal("a session's time is out of range"))
@@ -104,8 +104,8 @@ pub async fn end(
     let id = SessionId::parse(&id).unwrap_or(SessionId::from_random([0; 16]));
     let database = app.databases.of(session.account)?;
     match sessions::end_one(database, session, id, &context.event()).await? {
-        Ended::Done => Ok(StatusCode::NO_CONTENT),
-        Ended::NoSuchSession => Err(Error::no_such_session()),
-        Ended::Unauthorised => Err(Error::invalid_session()),
+        EndOutcome::Done => Ok(StatusCode::NO_CONTENT),
+        EndOutcome::NoSuchSession => Err(Error::no_such_session()),
+        EndOutcome::Unauthorised => Err(Error::invalid_session()),
     }
 }

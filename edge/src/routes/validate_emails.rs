@@ -271,7 +271,6 @@ async fn ask_and_settle(
 }
 
 /// # Errors
-
 /// If no address has a verdict.
 async fn find_out(
     app: &Arc<App>,

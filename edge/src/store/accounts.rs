@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use super::{
     BY_RESET_LINK, IN_SESSION, IS_IN_USE,
-    addresses::Deleted,
+    addresses::DeletedAccount,
     named_keys::{self, KeyRefusal},
     notices::notice,
     plans::IN_FORCE,
@@ -293,7 +293,7 @@ pub async fn delete(
     session: Session,
     code: &Code,
     now: u64,
-) -> Result<Option<Deleted>, Error> {
+) -> Result<Option<DeletedAccount>, Error> {
     let (id, session) = session.texts();
     let today = Day::of(now).number().into();
     let caller = vec![(&id).into(), (&session).into(), today, now.into()];
@@ -313,7 +313,7 @@ const SELECT_PENDING_DELETIONS: &str =
     concat!(SELECT_TOMBSTONE, "account_id IS NOT NULL LIMIT 500");
 
 /// Returns the deleted accounts that are still in the directory.
-pub async fn untold(database: &Database) -> Result<Vec<Deleted>, Error> {
+pub async fn untold(database: &Database) -> Result<Vec<DeletedAccount>, Error> {
     database.batch(&[(SELECT_PENDING_DELETIONS, Vec::new())]).await?.all(0)
 }
 
@@ -321,7 +321,10 @@ const UPDATE_TOMBSTONE: &str = "UPDATE tombstones SET account_id = NULL
     WHERE account_id IN (SELECT value ->> 'account_id' FROM json_each(?1))";
 
 /// Removes the ids of these accounts from their tombstones, once the directory has removed them.
-pub async fn unlink_tombstones(database: &Database, deleted: &[Deleted]) -> Result<(), Error> {
+pub async fn unlink_tombstones(
+    database: &Database,
+    deleted: &[DeletedAccount],
+) -> Result<(), Error> {
     let deleted = serde_json::to_string(deleted)
         .map_err(|error| Error::internal(format!("deleted: {error}")))?;
     database.run((UPDATE_TOMBSTONE, vec![(&deleted).into()])).await

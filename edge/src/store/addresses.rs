@@ -134,7 +134,7 @@ pub struct Claim {
 }
 
 #[derive(Deserialize)]
-struct Claimed {
+struct ClaimRow {
     account_id: AccountId,
     confirmed: u8,
     reserved: u8,
@@ -175,10 +175,10 @@ pub async fn claim(
         tombstone(hash),
     ]);
     let rows = directory.batch(&statements).await?;
-    let (claimed, tombstone) = (rows.first::<Claimed>(first + 1)?, rows.first(first + 2)?);
+    let (claimed, tombstone) = (rows.first::<ClaimRow>(first + 1)?, rows.first(first + 2)?);
     let is_another_spelling = claimed.is_none();
-    let Claimed { account_id: account, confirmed, reserved } =
-        claimed.unwrap_or(Claimed { account_id: offered, confirmed: 0, reserved: 0 });
+    let ClaimRow { account_id: account, confirmed, reserved } =
+        claimed.unwrap_or(ClaimRow { account_id: offered, confirmed: 0, reserved: 0 });
     let (confirmed, is_reserved) = (confirmed != 0, reserved != 0);
     Ok(Claim { account, confirmed, is_another_spelling, is_reserved, tombstone })
 }
@@ -288,7 +288,7 @@ pub async fn reserve(
     let account = account.to_string();
     let address_hash = hash.as_str().to_owned();
     let deleted = tombstone
-        .map(|tombstone| Deleted { address_hash, account_id: account.clone(), tombstone })
+        .map(|tombstone| DeletedAccount { address_hash, account_id: account.clone(), tombstone })
         .into_iter()
         .collect::<Vec<_>>();
     let deleted = serde_json::to_string(&deleted)
@@ -344,14 +344,14 @@ pub(super) async fn rehash(directory: &Database, renewed: &str) -> Result<(), Er
 
 /// A deleted account that must be removed from the directory, with its stored hash.
 #[derive(Debug, Serialize, Deserialize)]
-pub struct Deleted {
+pub struct DeletedAccount {
     pub address_hash: String,
     pub account_id: String,
     #[serde(flatten)]
     pub tombstone: Tombstone,
 }
 
-/// `?1` a JSON array of [`Deleted`].
+/// `?1` a JSON array of [`DeletedAccount`].
 const DELETE_ADDRESSES: &str = "
     DELETE FROM addresses WHERE (address_hash, account_id) IN (
       SELECT value ->> 'address_hash', value ->> 'account_id' FROM json_each(?1))";
@@ -372,7 +372,7 @@ const DELETE_ATTEMPTS: &str =
 
 /// Removes deleted accounts and the attempts counted for them; attempts counted for their addresses
 /// stay, and so does their usage.
-pub async fn forget(directory: &Database, deleted: &[Deleted]) -> Result<(), Error> {
+pub async fn forget(directory: &Database, deleted: &[DeletedAccount]) -> Result<(), Error> {
     let ids = deleted.iter().filter_map(|account| AccountId::parse(&account.account_id));
     let keys = ids.flat_map(|id| [Key::code(id), Key::password(id)]);
     let keys: Vec<String> = keys.map(|key| key.as_str().to_owned()).collect();

@@ -82,10 +82,13 @@ pub async fn due_at_after_mail(
 
 /// Requires that every email of the recovery so far was handed over. Each start of a recovery adds an email, so those
 /// of an earlier recovery don't count.
-const IS_TOLD: &str = "EXISTS (SELECT 1 FROM notices n WHERE n.account_id = recoveries.account_id
+const IS_NOTICE_SENT: &str =
+    "EXISTS (SELECT 1 FROM notices n WHERE n.account_id = recoveries.account_id
     AND n.kind = 'recovery_pending' AND n.told = n.deeds)";
-const UPDATE_MAILED_AT: &str =
-    concat!("UPDATE recoveries SET mailed_at = unixepoch() WHERE account_id = ?1 AND ", IS_TOLD);
+const UPDATE_MAILED_AT: &str = concat!(
+    "UPDATE recoveries SET mailed_at = unixepoch() WHERE account_id = ?1 AND ",
+    IS_NOTICE_SENT
+);
 
 /// Records that the email about the account's recovery was handed over. It follows the record in the notice; if it is
 /// cut off, the owner gets another email.
@@ -108,7 +111,7 @@ const TO_BE_MAILED: &str = concat!(
     "mailed_at <= unixepoch() - 86400 AND (due_at > unixepoch() OR mailed_at <= unixepoch() - ",
     LATE_S,
     ") AND ",
-    IS_TOLD
+    IS_NOTICE_SENT
 );
 const INSERT_PENDING_NOTICE: &str = notice!(
     "recovery_pending",
@@ -123,7 +126,7 @@ const UPDATE_DUE: &str = concat!(
     "UPDATE recoveries SET due_at = -due_at WHERE due_at BETWEEN 0 AND unixepoch() AND mailed_at > unixepoch() - ",
     LATE_S,
     " AND ",
-    IS_TOLD,
+    IS_NOTICE_SENT,
     " AND account_id IN (SELECT id FROM accounts WHERE ",
     HAS_SECOND_FACTOR,
     ")"

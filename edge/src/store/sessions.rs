@@ -180,7 +180,7 @@ pub async fn see(database: &Database, session: Session) -> Result<(), Error> {
 
 /// A session as its owner sees it.
 #[derive(Debug, Deserialize)]
-pub struct Listed {
+pub struct SessionRow {
     pub id: String,
     /// Start in Unix seconds.
     pub created_at: i64,
@@ -204,14 +204,18 @@ const SELECT_SESSIONS: &str = concat!(
 );
 
 /// Returns the account's sessions, this one first; none if it has ended.
-pub async fn list(database: &Database, session: Session, now: u64) -> Result<Vec<Listed>, Error> {
+pub async fn list(
+    database: &Database,
+    session: Session,
+    now: u64,
+) -> Result<Vec<SessionRow>, Error> {
     let (account, id) = session.texts();
     let params = vec![(&account).into(), (&id).into(), now.into()];
     database.batch(&[(SELECT_SESSIONS, params)]).await?.all(0)
 }
 
 /// Result of ending one session.
-pub enum Ended {
+pub enum EndOutcome {
     Done,
     NoSuchSession,
     /// The requesting session has ended.
@@ -241,7 +245,7 @@ pub async fn end_one(
     session: Session,
     other: SessionId,
     deed: &AccountEvent,
-) -> Result<Ended, Error> {
+) -> Result<EndOutcome, Error> {
     let (account, id) = session.texts();
     let other = other.to_string();
     let caller = vec![(&account).into(), (&id).into()];
@@ -251,8 +255,8 @@ pub async fn end_one(
         .batch(&[(SELECT_LIVE_SESSION, caller), event, (DELETE_OTHER_SESSION, ended)])
         .await?;
     Ok(match (rows.any(0)?, rows.any(2)?) {
-        (false, _) => Ended::Unauthorised,
-        (true, true) => Ended::Done,
-        (true, false) => Ended::NoSuchSession,
+        (false, _) => EndOutcome::Unauthorised,
+        (true, true) => EndOutcome::Done,
+        (true, false) => EndOutcome::NoSuchSession,
     })
 }

@@ -92,7 +92,7 @@ use site::Site;
 use site_key::{MeterKey, SiteKey};
 use sites::Sites;
 pub use status::{Entries, SiteStatus, Status};
-use waiting::Granted;
+use waiting::GrantedSession;
 use want::Want;
 use warm_up::WarmUp;
 pub use warm_up::is_new;
@@ -339,7 +339,8 @@ impl<S: Send + 'static> Pool<S> {
             if let Some(due) = due {
                 self.pump_at(due, key);
             }
-            let returned: Vec<_> = granted.into_iter().filter_map(Granted::hand_over).collect();
+            let returned: Vec<_> =
+                granted.into_iter().filter_map(GrantedSession::hand_over).collect();
             if returned.is_empty() {
                 return;
             }

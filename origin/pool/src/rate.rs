@@ -28,7 +28,7 @@ const BEFORE_RESTART: &str = "said before the restart";
 const LATELY: Duration = Duration::from_secs(600);
 /// Time after the last evidence for which a machine's lowered rate is remembered. An operator's is
 /// remembered until it has risen.
-const LOWERED_KEPT: Duration = Duration::from_secs(3_600);
+const LOWERED_LIFETIME: Duration = Duration::from_secs(3_600);
 /// Minimum number of recently tried domains for a conclusion: fewer may share a rule of their own.
 const MIN_DOMAINS: usize = 8;
 /// Minimum number of tenants with refusals, because a single tenant chooses its own addresses.
@@ -236,7 +236,8 @@ impl Rate {
 
     /// Returns whether the rate can be removed because no later request depends on it.
     pub(super) fn is_over(&self, now: Instant) -> bool {
-        let is_kept = |lowered: &Lowered| now.saturating_duration_since(lowered.at) < LOWERED_KEPT;
+        let is_kept =
+            |lowered: &Lowered| now.saturating_duration_since(lowered.at) < LOWERED_LIFETIME;
         !self.lowered.as_ref().is_some_and(is_kept)
             && self.trials.by_party.values().all(|trial| !trial.is_lately(now))
     }

@@ -14,7 +14,7 @@ use super::{
     meter::{Limits, Meter},
     sessions::{Grant, Idle, Room, Sessions, earlier},
     site_key::MeterKey,
-    waiting::{Answer, Granted, Waiting},
+    waiting::{Answer, GrantedSession, Waiting},
     want::Want,
 };
 
@@ -91,7 +91,7 @@ impl<S> Site<S> {
         &mut self,
         now: Instant,
         evicted: &mut Vec<S>,
-    ) -> (Vec<Granted<S>>, Option<Instant>) {
+    ) -> (Vec<GrantedSession<S>>, Option<Instant>) {
         let Self { sessions, waiting, timer } = self;
         waiting.forget_left(now);
         let (mut granted, mut next) = (Vec::new(), None);

@@ -91,7 +91,7 @@ impl Use {
 
 /// Sessions in use, from one party's point of view.
 #[derive(Default)]
-struct Held {
+struct SessionsInUse {
     of_group: usize,
     unproven: usize,
     unproven_of_group: usize,
@@ -100,7 +100,7 @@ struct Held {
     is_slow: bool,
 }
 
-impl Held {
+impl SessionsInUse {
     fn of<'u>(party: Party, uses: impl Iterator<Item = &'u Use>, now: Instant) -> Self {
         let mut held = Self::default();
         for used in uses {
@@ -168,7 +168,7 @@ impl Standings {
         if sessions < 2 {
             return Ok(());
         }
-        let held = Held::of(party, uses, now);
+        let held = SessionsInUse::of(party, uses, now);
         let standing = if held.is_slow { Standing::Slow } else { self.of(party, now) };
         let other_group = self.present(now, |other| other.group != party.group);
         let other_account = self.present(now, |other| other.account != party.account);

@@ -24,13 +24,13 @@ struct Waiter<S> {
 }
 
 /// A session granted to a waiting check.
-pub(super) struct Granted<S> {
+pub(super) struct GrantedSession<S> {
     want: Box<Want>,
     answer: oneshot::Sender<Answer<S>>,
     grant: Grant<S>,
 }
 
-impl<S> Granted<S> {
+impl<S> GrantedSession<S> {
     /// Hands over the session, or returns it if the check was abandoned.
     pub(super) fn hand_over(self) -> Option<Grant<S>> {
         let (_, grant) = self.answer.send(Ok((self.want, self.grant))).err()?.ok()?;
@@ -117,7 +117,7 @@ impl<S> Waiting<S> {
         now: Instant,
         next: &mut Option<Instant>,
         evicted: &mut Vec<S>,
-    ) -> Option<Granted<S>> {
+    ) -> Option<GrantedSession<S>> {
         loop {
             let (Waiter { want, answer }, found) = self.take_next(sessions, now, next)?;
             if let Room::Spent(after) = found {
@@ -127,7 +127,7 @@ impl<S> Waiting<S> {
             }
             self.granted += 1;
             let grant = sessions.grant(found, &want, now, evicted)?;
-            return Some(Granted { want, answer, grant });
+            return Some(GrantedSession { want, answer, grant });
         }
     }
 

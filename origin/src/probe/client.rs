@@ -44,7 +44,7 @@ pub(super) struct Client {
 }
 
 /// A host's answer, its session, and the time it took.
-pub(super) struct Told {
+pub(super) struct HostAnswer {
     pub answer: Answer,
     pub finding: Finding,
     pub session: HostSession,

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{
     attempt::{Attempt, Retry},
-    client::{HostPermit, HostSession, Told, judged},
+    client::{HostAnswer, HostPermit, HostSession, judged},
     control::{self, keep_or_quit},
     host_memory::catch_all_key,
     host_probe::HostProbe,
@@ -79,7 +79,7 @@ impl HostProbe<'_> {
             session.quit(permit);
             return Resumed::Refused;
         }
-        let recipient_reply = Told { answer, finding, session, took: asked_at.elapsed() };
+        let recipient_reply = HostAnswer { answer, finding, session, took: asked_at.elapsed() };
         Resumed::Answered(self.conclude(recipient_reply, permit, progress).await)
     }
 
@@ -149,11 +149,11 @@ impl HostProbe<'_> {
     /// Converts the answer to a verdict, and keeps or ends the session.
     async fn conclude(
         &self,
-        outcome: Told,
+        outcome: HostAnswer,
         permit: HostPermit,
         progress: &mut Progress,
     ) -> Attempt {
-        let Told { answer, finding, session, took } = outcome;
+        let HostAnswer { answer, finding, session, took } = outcome;
         let tls = session.is_encrypted();
         let (stage, reply) = match &answer {
             Answer::Mail(reply) => (Stage::Mail, reply),

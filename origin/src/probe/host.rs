@@ -20,7 +20,7 @@ use super::{
     conversation::{PATIENCE, Resumed},
     host_probe::HostProbe,
     progress::Progress,
-    resolver::{Found, Unresolved},
+    resolver::{AddressSource, Unresolved},
     unasked::{dns_failure, opted_out},
 };
 
@@ -38,7 +38,7 @@ impl HostProbe<'_> {
     ///
     /// Each step is boxed: while a server is silent, the probe uses only that step's memory, not that of the largest.
     pub(super) async fn run(self, progress: &mut Progress) -> Outcome {
-        let (host, found) = (self.host, self.found);
+        let (host, source) = (self.host, self.address_source);
         let recipient = &self.question.address;
         let with_host = |verdict| Verdict { mx_host: Some(host.to_owned()), ..verdict };
         if recipient.needs_smtputf8() && self.client.memory.offers(host).lacks_smtputf8 {
@@ -46,12 +46,12 @@ impl HostProbe<'_> {
                 rcpt_verdict::smtputf8_unsupported().at(Stage::Ehlo, None),
             ));
         }
-        let addresses = match found {
-            Found::Planned(addresses) => Ok(Cow::Borrowed(addresses)),
-            Found::InDns | Found::ByRoute(_) => {
+        let addresses = match source {
+            AddressSource::Planned(addresses) => Ok(Cow::Borrowed(addresses)),
+            AddressSource::InDns | AddressSource::ByRoute(_) => {
                 progress.stage = Stage::Dns;
                 let times = progress.times.clone();
-                let resolving = Box::pin(self.resolver.addresses(host, found));
+                let resolving = Box::pin(self.resolver.addresses(host, source));
                 times.dns.during(resolving).await.map(Cow::Owned)
             }
         };
@@ -60,16 +60,16 @@ impl HostProbe<'_> {
         let own = identities.get(identity);
         let reached = |address: &SocketAddr| own.reaches(address.ip());
         let addresses = match addresses {
-            Ok(found) if found.is_empty() => {
+            Ok(addresses) if addresses.is_empty() => {
                 return Outcome::NextHost(with_host(self.no_usable_address(Confidence::None)));
             }
-            Ok(found) => found,
+            Ok(addresses) => addresses,
             Err(Unresolved::NoSuchName) => {
                 return Outcome::NextHost(with_host(self.no_usable_address(Confidence::High)));
             }
             Err(Unresolved::DnsFailed) => return Outcome::NextHost(with_host(dns_failure())),
         };
-        if found == Found::InDns && self.opted_out(&addresses) {
+        if source == AddressSource::InDns && self.opted_out(&addresses) {
             return Outcome::Settled(with_host(opted_out()));
         }
         let mut addresses = addresses;
@@ -107,9 +107,9 @@ impl HostProbe<'_> {
     ) -> Attempt {
         let host = self.host;
         // The port is part of a route's name in the pool: each port is a server of its own.
-        let route = match self.found {
-            Found::InDns | Found::Planned(_) => None,
-            Found::ByRoute(port) => Some(format!("{host}:{port}")),
+        let route = match self.address_source {
+            AddressSource::InDns | AddressSource::Planned(_) => None,
+            AddressSource::ByRoute(port) => Some(format!("{host}:{port}")),
         };
         let (mut best, mut stale, mut asked_again) = (BestFailure::default(), 0, false);
         let (mut afresh, mut closed_after) = (false, None);

@@ -7,7 +7,7 @@ use rcpt_pool::{Pool, Question};
 
 use super::{
     client::{Client, HostSession},
-    resolver::{Found, Resolver},
+    resolver::{AddressSource, Resolver},
 };
 
 use crate::config::Config;
@@ -20,7 +20,7 @@ pub(super) struct HostProbe<'a> {
     pub config: &'a ArcSwap<Config>,
     pub question: &'a Question,
     pub host: &'a str,
-    pub found: Found<'a>,
+    pub address_source: AddressSource<'a>,
     /// Number of hosts left to ask; `has_equal` is true if one of them has at least this host's
     /// preference.
     pub more_hosts: usize,
@@ -33,6 +33,6 @@ pub(super) struct HostProbe<'a> {
 impl HostProbe<'_> {
     /// Returns whether the host is fixed by configuration.
     pub(super) const fn by_route(&self) -> bool {
-        matches!(self.found, Found::ByRoute(_))
+        matches!(self.address_source, AddressSource::ByRoute(_))
     }
 }

@@ -2,7 +2,7 @@
 
 use rcpt_shared::Address;
 
-use super::{prober::Prober, resolver::Found};
+use super::{prober::Prober, resolver::AddressSource};
 use crate::{
     config::{Route, Server},
     dns::mx::{self, MailHosts},
@@ -38,7 +38,8 @@ impl Prober {
             let sessions = row.sessions.unwrap_or(config.operator_sessions);
             return (row.name.to_string(), sessions.min(MAX_AT_ONCE));
         }
-        let addresses = self.resolver.addresses(host, Found::InDns).await.unwrap_or_default();
+        let addresses =
+            self.resolver.addresses(host, AddressSource::InDns).await.unwrap_or_default();
         let machine = addresses.first().map(|address| address.ip().to_string());
         (machine.unwrap_or_default(), config.machine_sessions.min(MAX_AT_ONCE))
     }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::{
-    client::{HostSession, Told, judged},
+    client::{HostAnswer, HostSession, judged},
     host_memory::Offers,
     host_probe::HostProbe,
 };
@@ -25,7 +25,7 @@ impl HostProbe<'_> {
         identity: &HeloIdentity,
         patience: Option<Patience>,
         stage: &mut Stage,
-    ) -> Result<Told, Failure> {
+    ) -> Result<HostAnswer, Failure> {
         let client = self.client;
         let encrypt =
             client.starttls == StartTls::Always || client.memory.offers(self.host).demands_tls;
@@ -86,7 +86,7 @@ impl HostProbe<'_> {
         patience: Option<Patience>,
         encrypt: bool,
         stage: &mut Stage,
-    ) -> Result<Told, Failure> {
+    ) -> Result<HostAnswer, Failure> {
         let (client, helo_name) = (self.client, &*identity.helo_name);
         let mut session = self.open(stream, helo_name, patience, stage).await?;
         if encrypt && session.capabilities().starttls {
@@ -99,7 +99,7 @@ impl HostProbe<'_> {
         if demands_tls && session.capabilities().starttls && !session.is_encrypted() {
             client.remember(self.host, |offers| offers.demands_tls = true);
             if matches!(&answer, Answer::Mail(reply) | Answer::Rcpt(reply) if reply.code == 421) {
-                return Ok(Told { answer, finding, session, took: asked_at.elapsed() });
+                return Ok(HostAnswer { answer, finding, session, took: asked_at.elapsed() });
             }
             session = self.encrypt(session, peer, helo_name, stage).await?;
             asked_at = Instant::now();
@@ -109,7 +109,7 @@ impl HostProbe<'_> {
             // A host that demands TLS knows EHLO, which may list its capabilities next time.
             client.remember(self.host, |offers| offers.greeting = Greeting::Ehlo);
         }
-        Ok(Told { answer, finding, session, took: asked_at.elapsed() })
+        Ok(HostAnswer { answer, finding, session, took: asked_at.elapsed() })
     }
 
     async fn encrypt(
@@ -133,7 +133,7 @@ impl HostProbe<'_> {
 }
 
 /// Returns whether the host closes the connection because the session isn't encrypted.
-fn closes_for_tls(outcome: &Told) -> bool {
+fn closes_for_tls(outcome: &HostAnswer) -> bool {
     let (Answer::Mail(reply) | Answer::Rcpt(reply)) = &outcome.answer else { return false };
     let could = outcome.session.capabilities().starttls && !outcome.session.is_encrypted();
     could && reply.code == 421 && outcome.finding.demands_tls

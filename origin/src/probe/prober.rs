@@ -21,7 +21,7 @@ use super::{
     limits::pool_settings,
     plans::{Plan, Plans},
     progress::{Progress, Times},
-    resolver::{Found, Resolver},
+    resolver::{AddressSource, Resolver},
     sandbox,
     unasked::{dns_failure, looks_like_relaying, no_mail_hosts, not_asked, opted_out},
 };
@@ -311,7 +311,8 @@ impl Prober {
         progress: &mut Progress,
     ) -> Verdict {
         progress.mx_host = Some(Arc::from(server.host.as_str()));
-        let host_probe = self.only_host(question, &server.host, Found::ByRoute(server.port));
+        let host_probe =
+            self.only_host(question, &server.host, AddressSource::ByRoute(server.port));
         match host_probe.run(progress).await {
             Outcome::NextHost(failure) => of_domain(failure),
             Outcome::Settled(verdict) => verdict,
@@ -348,12 +349,13 @@ impl Prober {
         for (position, Mx { preference, exchange }) in hosts.iter().enumerate() {
             let rest = hosts.get(position + 1..).unwrap_or_default();
             let is_planned = first.is_some_and(|first| first == exchange);
-            let found = if is_planned { Found::Planned(planned) } else { Found::InDns };
+            let source =
+                if is_planned { AddressSource::Planned(planned) } else { AddressSource::InDns };
             let host_probe = HostProbe {
                 more_hosts: rest.len(),
                 has_equal: rest.iter().any(|other| other.preference <= *preference),
                 is_backup: Some(*preference) > preferred,
-                ..self.only_host(question, exchange, found)
+                ..self.only_host(question, exchange, source)
             };
             progress.mx_host = Some(exchange.clone());
             match host_probe.run(progress).await {
@@ -368,7 +370,7 @@ impl Prober {
     /// reports the missing record.
     async fn ask_implicit(&self, question: &Question, progress: &mut Progress) -> Verdict {
         let host = question.address.domain();
-        match self.only_host(question, host, Found::InDns).run(progress).await {
+        match self.only_host(question, host, AddressSource::InDns).run(progress).await {
             Outcome::Settled(verdict) => verdict,
             Outcome::NextHost(failure) if failure.reason == Reason::DnsFailure => dns_failure(),
             Outcome::NextHost(failure)
@@ -385,7 +387,7 @@ impl Prober {
         &'a self,
         question: &'a Question,
         host: &'a str,
-        found: Found<'a>,
+        address_source: AddressSource<'a>,
     ) -> HostProbe<'a> {
         HostProbe {
             resolver: &self.resolver,
@@ -394,7 +396,7 @@ impl Prober {
             config: &self.config,
             question,
             host,
-            found,
+            address_source,
             more_hosts: 0,
             has_equal: false,
             is_backup: false,

@@ -19,7 +19,7 @@ const MAX_ADDRESSES: usize = 4;
 
 /// Source of a host's addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found<'a> {
+pub(super) enum AddressSource<'a> {
     /// Found in DNS.
     InDns,
     /// From the domain's plan; the addresses have passed every check.
@@ -42,15 +42,15 @@ impl Resolver {
     pub(super) async fn addresses(
         &self,
         host: &str,
-        found: Found<'_>,
+        source: AddressSource<'_>,
     ) -> Result<Vec<SocketAddr>, Unresolved> {
-        match found {
-            Found::Planned(addresses) => Ok(addresses.to_vec()),
-            Found::InDns => self.usable_addresses(host).await,
-            Found::ByRoute(port) => {
+        match source {
+            AddressSource::Planned(addresses) => Ok(addresses.to_vec()),
+            AddressSource::InDns => self.usable_addresses(host).await,
+            AddressSource::ByRoute(port) => {
                 // Uses the system's resolver for `host:port`, because a route may use a local name.
                 let addresses = lookup_host((host, port)).await;
-                Ok(addresses.map(|found| found.take(MAX_ADDRESSES).collect()).unwrap_or_default())
+                Ok(addresses.map(|ips| ips.take(MAX_ADDRESSES).collect()).unwrap_or_default())
             }
         }
     }

@@ -26,7 +26,7 @@ const REJECTIONS: [&str; 2] = [" recipient address rejected ", " recipient rejec
 
 /// Maximum number of bytes of folded text that are used: four times the first 1 KiB of a reply,
 /// which alone is interpreted. U+FDFA folds into 18 letters.
-const MAX_SAID: usize = 4_096;
+const FOLDED_BYTES_MAX: usize = 4_096;
 
 /// Words that don't matter for who is rejected.
 const FILLERS: [&str; 9] = ["sorry", "the", "this", "that", "is", "was", "has", "been", "here"];
@@ -126,7 +126,7 @@ impl Said {
 
     fn push_word(&mut self, word: &str) {
         let word = fold(&self.without_names(word));
-        if word.is_empty() || self.text.len() + word.len() > MAX_SAID {
+        if word.is_empty() || self.text.len() + word.len() > FOLDED_BYTES_MAX {
             return;
         }
         self.text.push(' ');

@@ -29,7 +29,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::{
     clock::MINUTE,
-    internet::{SessionLimits, Surveyed, Uplink},
+    internet::{Observations, SessionLimits, Uplink},
     plan::Plan,
     town::Town,
 };
@@ -65,7 +65,7 @@ pub fn is_answered(verdict: &Verdict) -> bool {
 pub struct Desk {
     plan: Plan,
     pub town: Arc<Town>,
-    pub surveyed: Arc<Surveyed>,
+    pub observations: Arc<Observations>,
     operators: Arc<Operators>,
     /// The origins by number; `None` while one restarts.
     origins: Mutex<Vec<Option<Arc<State>>>>,
@@ -147,11 +147,15 @@ fn config_with(plan: &Plan, origin: usize, sources: &[IpAddr]) -> Result<Config>
 }
 
 impl Desk {
-    pub fn open(plan: &Plan, town: Arc<Town>, surveyed: Arc<Surveyed>) -> Result<Arc<Self>> {
+    pub fn open(
+        plan: &Plan,
+        town: Arc<Town>,
+        observations: Arc<Observations>,
+    ) -> Result<Arc<Self>> {
         let desk = Arc::new(Self {
             plan: plan.clone(),
             town,
-            surveyed,
+            observations,
             operators: Arc::new(operators(plan)?),
             origins: Mutex::new(vec![None; plan.origins]),
             seeds: Mutex::new(plan.seed),
@@ -175,9 +179,9 @@ impl Desk {
         let uplink = Uplink {
             origin,
             machines: self.town.machines.clone(),
-            surveyed: self.surveyed.clone(),
+            observations: self.observations.clone(),
         };
-        let clock = self.surveyed.clock;
+        let clock = self.observations.clock;
         let families = Families { ipv4: true, ipv6: false };
         let nameserver = self.town.names.clone();
         let surroundings = Surroundings {
@@ -339,7 +343,7 @@ impl Desk {
     }
 
     fn note(&self, address: &Address, verdict: &Verdict) {
-        let Surveyed { clock, trace, journal, .. } = &*self.surveyed;
+        let Observations { clock, trace, journal, .. } = &*self.observations;
         let text = format!(
             "{} {} {} {:?}",
             verdict.status.as_str(),

@@ -57,7 +57,7 @@ pub struct SessionLimits {
 
 /// A party whose open sessions are counted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Counted {
+enum SessionParty {
     /// From all source addresses of one origin, to a machine or a network.
     Machine(usize, IpAddr),
     Network(usize, [u8; 3]),
@@ -69,16 +69,16 @@ enum Counted {
 }
 
 /// The observations of a run: time, trace, journal and open sessions.
-pub struct Surveyed {
+pub struct Observations {
     pub clock: WorldClock,
     pub trace: Trace,
     pub journal: Journal,
     limits: Option<SessionLimits>,
-    open: Mutex<BTreeMap<Counted, usize>>,
+    open: Mutex<BTreeMap<SessionParty, usize>>,
     most_open: Mutex<usize>,
 }
 
-impl Surveyed {
+impl Observations {
     /// Creates an empty survey; `limits`, if any, are checked at every connection.
     pub fn new(clock: WorldClock, limits: Option<SessionLimits>) -> Arc<Self> {
         Arc::new(Self {
@@ -95,13 +95,13 @@ impl Surveyed {
     pub fn open_at(&self, source: IpAddr, kind: &'static str, machine: IpAddr) -> usize {
         let open = self.open();
         let of = |counted| open.get(&counted).copied().unwrap_or_default();
-        of(Counted::Pair(source, machine)).max(of(Counted::Kind(source, kind)))
+        of(SessionParty::Pair(source, machine)).max(of(SessionParty::Kind(source, kind)))
     }
 
     /// Returns the number of open sessions of all origins.
     pub fn all_open(&self) -> usize {
         let open = self.open();
-        let pairs = open.iter().filter(|(counted, _)| matches!(counted, Counted::Pair(..)));
+        let pairs = open.iter().filter(|(counted, _)| matches!(counted, SessionParty::Pair(..)));
         pairs.map(|(_, count)| count).sum()
     }
 
@@ -112,16 +112,16 @@ impl Surveyed {
         machine: IpAddr,
         server: &Server,
     ) -> Presence {
-        let mut parties = vec![Counted::Pair(source, machine)];
+        let mut parties = vec![SessionParty::Pair(source, machine)];
         if server.operator.is_some() {
-            parties.push(Counted::Kind(source, server.kind));
+            parties.push(SessionParty::Kind(source, server.kind));
         }
         match server.operator {
-            Some(operator) => parties.push(Counted::Operator(source, operator)),
+            Some(operator) => parties.push(SessionParty::Operator(source, operator)),
             None => {
                 let [a, b, c, _] = v4(machine).octets();
-                parties.push(Counted::Machine(origin, machine));
-                parties.push(Counted::Network(origin, [a, b, c]));
+                parties.push(SessionParty::Machine(origin, machine));
+                parties.push(SessionParty::Network(origin, [a, b, c]));
             }
         }
         let mut open = self.open();
@@ -129,10 +129,10 @@ impl Surveyed {
             let count = open.entry(party.clone()).or_default();
             *count += 1;
             let limit = self.limits.as_ref().map_or(usize::MAX, |limits| match party {
-                Counted::Machine(..) => limits.machine,
-                Counted::Network(..) => limits.network,
-                Counted::Operator(_, name) => limits.operators.get(name).copied().unwrap_or(2),
-                Counted::Kind(..) | Counted::Pair(..) => usize::MAX,
+                SessionParty::Machine(..) => limits.machine,
+                SessionParty::Network(..) => limits.network,
+                SessionParty::Operator(_, name) => limits.operators.get(name).copied().unwrap_or(2),
+                SessionParty::Kind(..) | SessionParty::Pair(..) => usize::MAX,
             });
             if *count > limit {
                 let (count, at) = (*count, self.clock.now());
@@ -140,10 +140,10 @@ impl Surveyed {
             }
         }
         drop(open);
-        Presence { surveyed: Arc::clone(self), parties }
+        Presence { observations: Arc::clone(self), parties }
     }
 
-    fn open(&self) -> MutexGuard<'_, BTreeMap<Counted, usize>> {
+    fn open(&self) -> MutexGuard<'_, BTreeMap<SessionParty, usize>> {
         self.open.lock()
     }
 
@@ -162,8 +162,8 @@ impl Surveyed {
 /// An open session.
 #[derive(Clone)]
 struct Presence {
-    surveyed: Arc<Surveyed>,
-    parties: Vec<Counted>,
+    observations: Arc<Observations>,
+    parties: Vec<SessionParty>,
 }
 
 impl std::fmt::Debug for Presence {
@@ -174,7 +174,7 @@ impl std::fmt::Debug for Presence {
 
 impl Presence {
     fn leave(&self) {
-        let mut open = self.surveyed.open();
+        let mut open = self.observations.open();
         for party in &self.parties {
             if let Some(count) = open.get_mut(party) {
                 *count -= 1;
@@ -233,7 +233,7 @@ impl AsyncWrite for OpenStream {
 pub struct Uplink {
     pub origin: usize,
     pub machines: Arc<HashMap<IpAddr, Machine>>,
-    pub surveyed: Arc<Surveyed>,
+    pub observations: Arc<Observations>,
 }
 
 impl Network for Uplink {
@@ -244,7 +244,7 @@ impl Network for Uplink {
         within: Duration,
     ) -> BoxFuture<'static, Result<Box<dyn Connection>, ConnectFailure>> {
         let machine = self.machines.get(&address.ip()).cloned();
-        let (origin, surveyed) = (self.origin, Arc::clone(&self.surveyed));
+        let (origin, observations) = (self.origin, Arc::clone(&self.observations));
         let source = source.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
         Box::pin(async move {
             let Some(Machine { server, reach, hung }) = machine else {
@@ -252,12 +252,12 @@ impl Network for Uplink {
                 return Err(ConnectFailure::Theirs);
             };
             // The session counts from the first packet, as in the pool.
-            let presence = surveyed.enter(origin, source, address.ip(), &server);
-            surveyed.note_most();
+            let presence = observations.enter(origin, source, address.ip(), &server);
+            observations.note_most();
             let (near, far) = duplex(BUFFER);
             let stream = OpenStream { stream: near, presence };
             let is_hung =
-                hung.is_some_and(|(from, until)| (from..until).contains(&surveyed.clock.now()));
+                hung.is_some_and(|(from, until)| (from..until).contains(&observations.clock.now()));
             if is_hung || reach == Reach::Silent || server.round_trip > within {
                 sleep(within).await;
                 return Err(ConnectFailure::Theirs);
@@ -266,7 +266,7 @@ impl Network for Uplink {
             if reach == Reach::Refuses {
                 return Err(ConnectFailure::Theirs);
             }
-            let visit = Visit { server, machine: address.ip(), source, surveyed, asked: 0 };
+            let visit = Visit { server, machine: address.ip(), source, observations, asked: 0 };
             tokio::spawn(visit.converse(far));
             let stream: Box<dyn Connection> = Box::new(stream);
             Ok(stream)

@@ -9,7 +9,7 @@ use crate::{
     clock::{MINUTE, WorldClock},
     customers::{attacker, forms, lists, operator, slow},
     desk::{self, Desk},
-    internet::{SessionLimits, Surveyed},
+    internet::{Observations, SessionLimits},
     journal::{Ban, Credit},
     memory::{MemoryBounds, total},
     plan::Plan,
@@ -84,8 +84,8 @@ async fn live(
         .into_iter()
         .collect();
     let town = Arc::new(Town::build(plan, &Arc::new(blocklist)));
-    let surveyed = Surveyed::new(clock, limits);
-    let desk = Desk::open(plan, town, surveyed.clone())?;
+    let observations = Observations::new(clock, limits);
+    let desk = Desk::open(plan, town, observations.clone())?;
     let results = Arc::new(Results::default());
     let mut people = populate(plan, &desk, &results);
     let end = clock.now() + plan.lasts;
@@ -94,16 +94,18 @@ async fn live(
     while clock.now() < end {
         sleep(LOOK.min(end - clock.now())).await;
         // No session may outlive its permit.
-        let (open, shown) = (surveyed.all_open(), desk.shown());
+        let (open, shown) = (observations.all_open(), desk.shown());
         if open > shown && plan.limited && !is_restarting(plan, clock) {
             let at = clock.now();
-            surveyed.journal.broken(|| format!("{open} connections, {shown} permits at {at:?}"));
+            observations
+                .journal
+                .broken(|| format!("{open} connections, {shown} permits at {at:?}"));
         }
         for entries in desk.entries() {
             most_entries = most_entries.max(total(entries));
             for text in bounds.exceeded(entries) {
                 let at = clock.now();
-                surveyed.journal.broken(|| format!("{text} at {at:?}"));
+                observations.journal.broken(|| format!("{text} at {at:?}"));
             }
         }
     }
@@ -115,21 +117,21 @@ async fn live(
     let refusals_of_us = desk.refusals_of_us();
     let left = desk.close().await;
     sleep(MINUTE).await;
-    let (hash, events) = surveyed.trace.finish();
+    let (hash, events) = observations.trace.finish();
     let listed = desk.listed.lock().clone();
     Ok(Outcome {
         hash,
         events,
-        credit: surveyed.journal.credit(),
-        by_reason: surveyed.journal.by_reason(),
-        bans: surveyed.journal.bans(),
-        broken: surveyed.journal.broken_limits(),
-        most_open: surveyed.most_open(),
+        credit: observations.journal.credit(),
+        by_reason: observations.journal.by_reason(),
+        bans: observations.journal.bans(),
+        broken: observations.journal.broken_limits(),
+        most_open: observations.most_open(),
         most_entries,
         not_forgotten,
         refusals_of_us,
         left,
-        left_open: surveyed.all_open(),
+        left_open: observations.all_open(),
         singles: results.singles(),
         lists: results.lists(),
         listed_at: results.listed_at(),

@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use crate::{
-    internet::Surveyed,
+    internet::Observations,
     journal::Journal,
     trace::{ReplyEvent, Trace},
     truth,
@@ -121,7 +121,7 @@ pub struct Visit {
     pub server: Arc<Server>,
     pub machine: IpAddr,
     pub source: IpAddr,
-    pub surveyed: Arc<Surveyed>,
+    pub observations: Arc<Observations>,
     pub asked: usize,
 }
 
@@ -129,15 +129,15 @@ impl Visit {
     fn caller(&self) -> Caller<'_> {
         Caller {
             source: self.source,
-            now: self.surveyed.clock.now(),
-            open: self.surveyed.open_at(self.source, self.server.kind, self.machine),
+            now: self.observations.clock.now(),
+            open: self.observations.open_at(self.source, self.server.kind, self.machine),
             asked: self.asked,
-            journal: &self.surveyed.journal,
+            journal: &self.observations.journal,
         }
     }
 
     fn trace(&self) -> &Trace {
-        &self.surveyed.trace
+        &self.observations.trace
     }
 
     /// Holds the server's side of the session until either side ends it.
@@ -201,9 +201,9 @@ impl Visit {
             return;
         }
         say.text = format!("{} {}", say.text, truth::tag(recipient));
-        self.surveyed.journal.replied(recipient, &say.text);
+        self.observations.journal.replied(recipient, &say.text);
         self.trace().reply(&ReplyEvent {
-            at: self.surveyed.clock.now(),
+            at: self.observations.clock.now(),
             source: self.source,
             server: self.machine,
             recipient,

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context as _, Result};
 
 /// Lifetime of earlier runs' scratch folders, so that failures can be investigated.
-const KEPT: Duration = Duration::from_secs(3600);
+const SCRATCH_LIFETIME: Duration = Duration::from_secs(3600);
 
 /// Returns the root of the repository.
 pub fn repository() -> PathBuf {
@@ -57,7 +57,7 @@ fn remove_old(all: &Path, new: &Path) {
     let Some(now) = modified(new) else { return };
     for entry in fs::read_dir(all).into_iter().flatten().flatten() {
         let age = modified(&entry.path()).and_then(|then| now.duration_since(then).ok());
-        if age.is_some_and(|age| age > KEPT) {
+        if age.is_some_and(|age| age > SCRATCH_LIFETIME) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }

@@ -64,20 +64,21 @@ async fn a_verdict_is_served_again_for_the_time_of_its_kind() {
 
 #[tokio::test]
 async fn a_verdict_whose_time_is_over_is_asked_for_again() {
-    const KEPT: Duration = Duration::from_secs(2);
+    const LIFETIME: Duration = Duration::from_secs(2);
     let origin = origin();
     let edge = Edge::builder().origins(&[&origin.url]);
-    let edge = edge.var("CACHE_DECIDED_SECONDS", KEPT.as_secs().to_string()).start().await.unwrap();
+    let edge =
+        edge.var("CACHE_DECIDED_SECONDS", LIFETIME.as_secs().to_string()).start().await.unwrap();
     let account = edge.account().await;
     let address = "old@example.org";
     let started = Instant::now();
     assert!(!is_cached(&account, address).await);
     while is_cached(&account, address).await {
-        assert!(started.elapsed() < KEPT * 5, "still cached");
+        assert!(started.elapsed() < LIFETIME * 5, "still cached");
         sleep(Duration::from_millis(50)).await;
     }
     // It was served from the cache until then; its lifetime ends at a whole second of the clock.
-    assert!(started.elapsed() > KEPT - Duration::from_secs(1), "{:?}", started.elapsed());
+    assert!(started.elapsed() > LIFETIME - Duration::from_secs(1), "{:?}", started.elapsed());
     assert_eq!(origin.probes_of(address), 2);
 }
 

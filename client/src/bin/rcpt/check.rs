@@ -18,7 +18,7 @@ use rcpt_client::{Client, Deliverability, Error};
 use crate::{
     args::{Check, Format, Service},
     credentials,
-    failure::{Ended, Failure, Kind},
+    failure::{Failure, Kind, RunExit},
     input::{self, Entry},
     output::{Outcome, Row, Rows},
 };
@@ -31,7 +31,7 @@ const LOOK: Duration = Duration::from_millis(50);
 type Question = (usize, Result<Entry, Failure>);
 type NumberedRow = (usize, Result<Row, Failure>);
 
-pub fn run(service: &Service, args: &Check) -> Result<Ended, Failure> {
+pub fn run(service: &Service, args: &Check) -> Result<RunExit, Failure> {
     let key = args.idempotency_key.as_deref();
     if key.is_some() && is_one_of_many(args) && !args.together {
         let message = "An --idempotency-key is for one address, or for a list --together: each check needs a key of its own.";
@@ -63,12 +63,12 @@ fn together<W: io::Write>(
     client: &Client,
     args: &Check,
     rows: &mut Rows<W>,
-) -> Result<Ended, Failure> {
+) -> Result<RunExit, Failure> {
     let entries = input::entries(&args.addresses).collect::<Result<Vec<_>, _>>()?;
     let emails: Vec<&str> = entries.iter().map(|entry| entry.input.as_str()).collect();
     let key = args.idempotency_key.as_deref();
     let list = client.check_list(&emails, !args.no_details, args.deadline, key)?;
-    let mut outcome = Ended::Good;
+    let mut outcome = RunExit::Good;
     for (entry, answer) in entries.into_iter().zip(list.results) {
         let row = Row { entry, outcome: Outcome::Verdict(Box::new(answer)) };
         outcome = row.verdict().map_or(outcome, |verdict| worse(outcome, verdict));
@@ -82,7 +82,7 @@ fn checked<W: io::Write>(
     client: &Client,
     args: &Check,
     rows: &mut Rows<W>,
-) -> Result<Ended, Failure> {
+) -> Result<RunExit, Failure> {
     let (questions, question_receiver) = mpsc::sync_channel::<Question>(1);
     let (answers, answer_receiver) = mpsc::sync_channel(usize::from(args.at_once));
     let receiver = Mutex::new(question_receiver);
@@ -166,9 +166,9 @@ fn write<W: io::Write>(
     rows: &mut Rows<W>,
     answers: &Receiver<NumberedRow>,
     stop: &AtomicBool,
-) -> Result<Ended, Failure> {
+) -> Result<RunExit, Failure> {
     let mut early = BTreeMap::new();
-    let (mut next, mut outcome, mut refusals, mut failure) = (0, Ended::Good, 0, None);
+    let (mut next, mut outcome, mut refusals, mut failure) = (0, RunExit::Good, 0, None);
     let mut write_row = |row: &Row, rows: &mut Rows<W>| {
         match row.verdict() {
             Some(verdict) => outcome = worse(outcome, verdict),
@@ -212,15 +212,15 @@ fn write<W: io::Write>(
 }
 
 /// Combines the exit codes of several checks: undeliverable outranks unknown, which outranks deliverable.
-fn worse(so_far: Ended, verdict: Deliverability) -> Ended {
+fn worse(so_far: RunExit, verdict: Deliverability) -> RunExit {
     let this = match verdict {
-        Deliverability::Deliverable | Deliverability::Risky => Ended::Good,
-        Deliverability::Unknown => Ended::Unknown,
-        Deliverability::Undeliverable => Ended::Undeliverable,
+        Deliverability::Deliverable | Deliverability::Risky => RunExit::Good,
+        Deliverability::Unknown => RunExit::Unknown,
+        Deliverability::Undeliverable => RunExit::Undeliverable,
     };
     match (so_far, this) {
-        (Ended::Undeliverable, _) | (_, Ended::Undeliverable) => Ended::Undeliverable,
-        (Ended::Unknown, _) | (_, Ended::Unknown) => Ended::Unknown,
-        _ => Ended::Good,
+        (RunExit::Undeliverable, _) | (_, RunExit::Undeliverable) => RunExit::Undeliverable,
+        (RunExit::Unknown, _) | (_, RunExit::Unknown) => RunExit::Unknown,
+        _ => RunExit::Good,
     }
 }

@@ -7,20 +7,20 @@ use rcpt_client::Domain;
 use crate::{
     args::{self, Service},
     credentials,
-    failure::{Ended, Failure},
+    failure::{Failure, RunExit},
     output::print,
 };
 
 /// Requests the kinds of the domains one after the other; each counts as a check.
-pub fn run(service: &Service, args: &args::Domain) -> Result<Ended, Failure> {
+pub fn run(service: &Service, args: &args::Domain) -> Result<RunExit, Failure> {
     let client = credentials::client(service, credentials::TIMEOUT)?;
     let as_json = args.json || !io::stdout().is_terminal();
-    let mut outcome = Ended::Good;
+    let mut outcome = RunExit::Good;
     for name in &args.names {
         let domain = client.check_domain(name)?;
         match domain.accepts_mail {
-            Some(false) => outcome = Ended::Undeliverable,
-            None if outcome == Ended::Good => outcome = Ended::Unknown,
+            Some(false) => outcome = RunExit::Undeliverable,
+            None if outcome == RunExit::Good => outcome = RunExit::Unknown,
             _ => {}
         }
         if as_json {

@@ -6,14 +6,14 @@ use rcpt_client::Error;
 
 /// Exit code of a successful run. `rcpt --help` lists the codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ended {
+pub enum RunExit {
     Good = 0,
     Unknown = 3,
     Undeliverable = 1,
 }
 
-impl From<Ended> for ExitCode {
-    fn from(outcome: Ended) -> Self {
+impl From<RunExit> for ExitCode {
+    fn from(outcome: RunExit) -> Self {
         Self::from(outcome as u8)
     }
 }

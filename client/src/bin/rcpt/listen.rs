@@ -14,7 +14,7 @@ use crate::{
     args::{EventKind, Listen, Service, Trigger},
     credentials,
     deliveries::{Receiver, now},
-    failure::{Ended, Failure, Kind},
+    failure::{Failure, Kind, RunExit},
     output::print,
 };
 
@@ -23,7 +23,7 @@ const LOOK: Duration = Duration::from_secs(2);
 /// Pause after a request has failed.
 const LONGER: Duration = Duration::from_secs(15);
 
-pub fn run(service: &Service, args: &Listen) -> Result<Ended, Failure> {
+pub fn run(service: &Service, args: &Listen) -> Result<RunExit, Failure> {
     let receiver = Receiver::new(&args.forward_to)?;
     let client = credentials::client(service, credentials::TIMEOUT)?;
     let mut cursor = if args.replay { None } else { Some(end_of_events(&client)?) };
@@ -78,7 +78,7 @@ fn forward(receiver: &Receiver, Event { id, event, .. }: &Event) -> Result<(), F
     print(&format!("{kind}  {id}  {outcome}"))
 }
 
-pub fn trigger(args: &Trigger) -> Result<Ended, Failure> {
+pub fn trigger(args: &Trigger) -> Result<RunExit, Failure> {
     let receiver = Receiver::new(&args.forward_to)?;
     let now = now();
     let seconds = now.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -89,7 +89,7 @@ pub fn trigger(args: &Trigger) -> Result<Ended, Failure> {
     anstream::eprintln!("Signed with {}", receiver.secret);
     print(&format!("{}  {id}  {status}", args.event.name()))?;
     match status {
-        200..300 => Ok(Ended::Good),
+        200..300 => Ok(RunExit::Good),
         _ => {
             let message = format!("{} answers with status {status}.", args.forward_to);
             Err(Failure::new(Kind::Refused, message))

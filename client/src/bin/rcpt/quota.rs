@@ -7,18 +7,18 @@ use rcpt_client::Quota;
 use crate::{
     args::{self, Service},
     credentials,
-    failure::{Ended, Failure},
+    failure::{Failure, RunExit},
     output::print,
 };
 
-pub fn run(service: &Service, args: &args::Quota) -> Result<Ended, Failure> {
+pub fn run(service: &Service, args: &args::Quota) -> Result<RunExit, Failure> {
     let quota = credentials::client(service, credentials::TIMEOUT)?.quota()?;
     if args.json || !io::stdout().is_terminal() {
         print(&serde_json::to_string(&quota).unwrap_or_default())?;
     } else {
         print(&in_words(&quota))?;
     }
-    Ok(Ended::Good)
+    Ok(RunExit::Good)
 }
 
 fn in_words(quota: &Quota) -> String {

@@ -20,7 +20,7 @@ use tempfile::NamedTempFile;
 use crate::{
     args::{self, Service},
     credentials,
-    failure::{Ended, Failure, Kind},
+    failure::{Failure, Kind, RunExit},
     interrupt, scans,
 };
 use journal::Journal;
@@ -36,7 +36,7 @@ const LONGEST_LOOK: Duration = Duration::from_secs(10);
 
 const GOES_ON: &str = "Run the same command again to continue.";
 
-pub fn run(service: &Service, args: &args::Scan) -> Result<Ended, Failure> {
+pub fn run(service: &Service, args: &args::Scan) -> Result<RunExit, Failure> {
     if args.file == Path::new("-") {
         return of_input(service, args);
     }
@@ -47,7 +47,7 @@ pub fn run(service: &Service, args: &args::Scan) -> Result<Ended, Failure> {
 }
 
 /// Stores standard input in a private file, because its rows are read twice.
-fn of_input(service: &Service, args: &args::Scan) -> Result<Ended, Failure> {
+fn of_input(service: &Service, args: &args::Scan) -> Result<RunExit, Failure> {
     let unread =
         |error: io::Error| Failure::new(Kind::Input, format!("The input can't be read: {error}."));
     let mut copy = NamedTempFile::new().map_err(unread)?;
@@ -59,7 +59,7 @@ fn of_input(service: &Service, args: &args::Scan) -> Result<Ended, Failure> {
     let list = List::read(copy.path(), args.column.as_deref(), args.lenient)?;
     let verdicts = scanned(&client, &list, "standard input", None)?;
     verdicts::print(&list, &verdicts, copy.path())?;
-    Ok(Ended::Good)
+    Ok(RunExit::Good)
 }
 
 fn into_file(
@@ -67,7 +67,7 @@ fn into_file(
     args: &args::Scan,
     file: &Path,
     output: &Path,
-) -> Result<Ended, Failure> {
+) -> Result<RunExit, Failure> {
     let client = credentials::client(service, TIMEOUT)?;
     let journal_path = beside(output, ".rcpt-journal");
     if args.restart {
@@ -86,7 +86,7 @@ fn into_file(
     verdicts::write(&list, &verdicts, file, output)?;
     journal::remove(&journal_path)?;
     anstream::eprintln!("{} has the verdicts of {}.", output.display(), list.in_words());
-    Ok(Ended::Good)
+    Ok(RunExit::Good)
 }
 
 /// Replaces the extension: `list.csv` and `.verdicts.csv` become `list.verdicts.csv`.

@@ -8,11 +8,11 @@ use serde_json::Value;
 use crate::{
     args::{Results, ResultsFormat, ScanAction, Service},
     credentials,
-    failure::{Ended, Failure},
+    failure::{Failure, RunExit},
     output::print,
 };
 
-pub fn list(service: &Service) -> Result<Ended, Failure> {
+pub fn list(service: &Service) -> Result<RunExit, Failure> {
     let client = credentials::client(service, credentials::TIMEOUT)?;
     let is_read_by_people = io::stdout().is_terminal();
     let mut before = None;
@@ -39,7 +39,7 @@ pub fn list(service: &Service) -> Result<Ended, Failure> {
         }
         before = page.next;
         if before.is_none() {
-            return Ok(Ended::Good);
+            return Ok(RunExit::Good);
         }
     }
 }
@@ -52,7 +52,7 @@ pub fn verdicts_in_words(scan: &Scan) -> String {
     counts.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
 }
 
-pub fn act(service: &Service, action: &ScanAction) -> Result<Ended, Failure> {
+pub fn act(service: &Service, action: &ScanAction) -> Result<RunExit, Failure> {
     let client = credentials::client(service, credentials::TIMEOUT)?;
     match action {
         ScanAction::Cancel { ids } => {
@@ -72,10 +72,10 @@ pub fn act(service: &Service, action: &ScanAction) -> Result<Ended, Failure> {
             }
         }
     }
-    Ok(Ended::Good)
+    Ok(RunExit::Good)
 }
 
-pub fn results(service: &Service, args: &Results) -> Result<Ended, Failure> {
+pub fn results(service: &Service, args: &Results) -> Result<RunExit, Failure> {
     let client = credentials::client(service, credentials::TIMEOUT)?;
     let mut after = None;
     if args.format == ResultsFormat::Csv {
@@ -94,7 +94,7 @@ pub fn results(service: &Service, args: &Results) -> Result<Ended, Failure> {
         }
         after = page.next;
         if after.is_none() {
-            return Ok(Ended::Good);
+            return Ok(RunExit::Good);
         }
     }
 }

@@ -8,13 +8,13 @@ use secrecy::{ExposeSecret as _, SecretString};
 use crate::{
     args::{Service, SignIn, SignOut},
     credentials,
-    failure::{Ended, Failure, Kind},
+    failure::{Failure, Kind, RunExit},
 };
 
 /// Error codes for named keys without the right `quota`.
 const LIMITED: [&str; 2] = ["missing_right", "test_key"];
 
-pub fn run(service: &Service, args: &SignIn) -> Result<Ended, Failure> {
+pub fn run(service: &Service, args: &SignIn) -> Result<RunExit, Failure> {
     let client = credentials::anonymous(service)?;
     let (whose, api_key) = if args.key {
         let api_key = secret("API key: ")?;
@@ -33,7 +33,7 @@ pub fn run(service: &Service, args: &SignIn) -> Result<Ended, Failure> {
     };
     let file = credentials::keep(client.url(), &api_key)?;
     anstream::eprintln!("Signed in with {whose}. The API key is in {}.", file.display());
-    Ok(Ended::Good)
+    Ok(RunExit::Good)
 }
 
 fn with(client: &Client, api_key: &SecretString) -> Result<Client, Failure> {
@@ -95,7 +95,7 @@ fn secret(question: &str) -> Result<SecretString, Failure> {
     Ok(secret)
 }
 
-pub fn forget(service: &Service, args: &SignOut) -> Result<Ended, Failure> {
+pub fn forget(service: &Service, args: &SignOut) -> Result<RunExit, Failure> {
     if args.end_key {
         credentials::client(service, credentials::TIMEOUT)?.end_key()?;
     }
@@ -108,5 +108,5 @@ pub fn forget(service: &Service, args: &SignOut) -> Result<Ended, Failure> {
         "There was no API key on this machine."
     };
     anstream::eprintln!("{message}");
-    Ok(Ended::Good)
+    Ok(RunExit::Good)
 }

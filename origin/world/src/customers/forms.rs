@@ -36,13 +36,13 @@ pub async fn visit(
     let asker = if number.is_multiple_of(2) { paying(&name) } else { free(&name) };
     let mut running = JoinSet::new();
     loop {
-        sleep(pause(checks as f64, desk.surveyed.clock.hour(), &mut random)).await;
+        sleep(pause(checks as f64, desk.observations.clock.hour(), &mut random)).await;
         let domain = desk.town.domain(&mut random).to_owned();
         let Some(address) = address_at(&domain, DEAD, &mut random) else { continue };
         let (desk, results, asker) = (desk.clone(), results.clone(), asker.clone());
         let details = random.random_bool(0.5);
         running.spawn(async move {
-            let at = desk.surveyed.clock.now();
+            let at = desk.observations.clock.now();
             let answer = desk.single(&asker, &address, details).await;
             let kind = desk.town.kind_of(&domain);
             results.single(SingleRecord {

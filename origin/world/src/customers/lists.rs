@@ -47,7 +47,7 @@ pub async fn own(
     let asker = paying(&format!("list{number}"));
     sleep(at).await;
     loop {
-        let started = desk.surveyed.clock.now();
+        let started = desk.observations.clock.now();
         let mut waiting: VecDeque<Entry> = (0..addresses)
             .filter_map(|_| {
                 let domain = desk.town.domain(&mut random).to_owned();
@@ -63,7 +63,7 @@ pub async fn own(
         let (mut answered, mut decided) = (0, 0);
         let mut finished_most = None;
         while let Some(soonest) = waiting.iter().map(|entry| entry.not_before).min() {
-            if desk.surveyed.clock.now() > started + DAY - HOUR {
+            if desk.observations.clock.now() > started + DAY - HOUR {
                 break;
             }
             sleep_until(soonest).await;
@@ -92,15 +92,15 @@ pub async fn own(
                     Ok(verdict) => {
                         answered += 1;
                         decided += usize::from(!is_undecided(&verdict));
-                        results.listed(number, desk.surveyed.clock.now());
+                        results.listed(number, desk.observations.clock.now());
                     }
                 }
             }
             if finished_most.is_none() && answered * 20 >= total * 19 {
-                finished_most = Some(desk.surveyed.clock.now() - started);
+                finished_most = Some(desk.observations.clock.now() - started);
             }
         }
-        let ended = desk.surveyed.clock.now();
+        let ended = desk.observations.clock.now();
         results.list(ListRecord {
             owner: number,
             started,

@@ -29,13 +29,13 @@ pub async fn restart_nightly(desk: Arc<Desk>, origins: usize) {
 /// apply; the date of first use is shifted to simulate another doubling time.
 pub async fn add_source(desk: Arc<Desk>, origins: usize, added: Added) {
     sleep(added.at).await;
-    let started = desk.surveyed.clock.now();
+    let started = desk.observations.clock.now();
     let all: Result<Vec<()>> = (0..origins).map(|origin| desk.add_source(origin)).collect();
     if all.is_err() {
         return;
     }
     loop {
-        let clock = desk.surveyed.clock;
+        let clock = desk.observations.clock;
         let age = (clock.now() - started).as_secs_f64();
         let shifted = age * DOUBLES_IN / added.doubles_in.as_secs_f64();
         for origin in 0..origins {
