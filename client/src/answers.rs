@@ -16,7 +16,7 @@ pub struct Validation {
     /// True if a recent identical check gave the answer; `None` when the address is malformed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<bool>,
-    /// The verdict hadn't arrived by the deadline; the same check with its key returns it later.
+    /// True if the verdict hadn't arrived by the deadline; the same check with its key returns it later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pending: bool,
     /// Evidence behind the verdict, if it was requested.
@@ -66,8 +66,8 @@ pub struct ListValidation {
     /// pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<u32>,
-    /// A verdict hadn't arrived by the deadline; the same list with its key returns all of them
-    /// later.
+    /// True if a verdict hadn't arrived by the deadline; the same list with its key returns all
+    /// verdicts later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pending: bool,
     #[serde(flatten)]

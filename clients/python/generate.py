@@ -1,7 +1,7 @@
 """Writes the generated part of the Python client into a folder: generate.py OPENAPI FOLDER.
 
-Words such as `reason` may get new values, which a client of today must let through. The generator would refuse
-a value that its document does not list, so it is given the document without those lists.
+Words such as `reason` may get new values, which today's client must accept. Generated code rejects values that
+the document doesn't list, so the generator gets the document without those lists.
 """
 
 import json
@@ -25,8 +25,7 @@ with tempfile.TemporaryDirectory() as scratch:
     reduced, config = Path(scratch, "openapi.json"), Path(scratch, "config.json")
     reduced.write_text(json.dumps(without_lists(json.loads(document.read_text()))))
     config.write_text(json.dumps({"package_name_override": "generated"}))
-    # The formatter reads the oldest supported Python version from this file, wherever the folder
-    # is.
+    # The formatter reads the oldest supported Python version from this file, in any folder.
     Path(scratch, "ruff.toml").write_text('target-version = "py310"\n')
     generated = Path(scratch, "generated")
     tools = Path(sys.executable).parent
@@ -35,7 +34,7 @@ with tempfile.TemporaryDirectory() as scratch:
     ended = subprocess.run(command, capture_output=True, text=True, env={"PATH": f"{tools}:/usr/bin:/bin", "RUFF_NO_CACHE": "true"})
     if ended.returncode != 0:
         sys.exit(ended.stdout + ended.stderr)
-    # The template imports from Python 3.11 a name that the rest of it imports for 3.10.
+    # The template imports `Self` from `typing`, which has it only since Python 3.11.
     client = generated / "client.py"
     text = client.read_text()
     newer, older = "from typing import Any, Self\n", "from typing import Any\n"

@@ -18,8 +18,8 @@ use sha2::Sha256;
 
 use crate::KeyRing;
 
-/// Greatest difference between two clocks, in seconds. If it is larger, a new token seems to come
-/// from the future.
+/// Greatest tolerated difference between two clocks, in seconds. If it is larger, new tokens are
+/// rejected as issued in the future.
 pub const CLOCK_SKEW: u64 = 5;
 
 /// The token isn't valid here: from another issuer, for another audience, or outside its lifetime.

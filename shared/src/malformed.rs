@@ -2,7 +2,7 @@
 
 use crate::address::{ADDRESS_BYTES_MAX, Address, FormatError, LOCAL_PART_BYTES_MAX};
 
-/// A host name's label (RFC 1035 §2.3.4).
+/// Greatest length of a label in bytes (RFC 1035 §2.3.4).
 const LABEL_BYTES_MAX: usize = 63;
 
 /// The at sign of Japanese, Chinese and Korean keyboards.

@@ -8,7 +8,7 @@ use crate::{
 
 /// `.test` is reserved (RFC 6761 §6.2), so no real domain can be confused with it.
 pub const DOMAIN: &str = "sandbox.test";
-/// Name of the sandbox' mail server.
+/// Name of the sandbox's mail server.
 pub const MX_HOST: &str = "mx.sandbox.test";
 /// A domain that doesn't exist, and for which [`DOMAIN`] is suggested.
 pub const MISSPELT_DOMAIN: &str = "snadbox.test";
@@ -242,7 +242,7 @@ pub fn find_parts(local_part: &str, domain: &str) -> Option<&'static SandboxCase
     }
     let below = domain.strip_suffix(DOMAIN)?;
     if !below.is_empty() && !below.ends_with('.') {
-        // This is another domain that only ends with the same letters.
+        // Another domain, which only ends with the same letters.
         return None;
     }
     let name = local_part.split('+').next().unwrap_or(local_part);

@@ -38,7 +38,7 @@ pub struct Ticket {
     paying: bool,
 }
 
-/// Most characters of a tenant's name.
+/// Greatest length of a tenant's name in characters.
 pub const MAX_TENANT: usize = 64;
 
 /// Name of the tenant shared by all free accounts.

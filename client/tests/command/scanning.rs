@@ -30,7 +30,7 @@ fn a_list_survives_five_kills_and_two_cuts_and_each_row_is_there_once() {
     // Number of requests of an undisturbed run: the start, the parts, three polls, the results.
     let whole = 2 * rows / 1_000 + 4;
     let mut most = 0;
-    // Before the scan's id is known, while it is sent, while it runs, and in the results.
+    // Kills before the scan's id is known, while parts are sent, during the scan, and in the results.
     for (kill, requests) in [1, whole / 8, whole / 8, whole / 6, whole / 2].into_iter().enumerate()
     {
         let until = world.requests() + requests;
@@ -249,7 +249,7 @@ fn without_scans_a_person_reads_how_to_start_one_and_a_program_reads_nothing() {
 #[test]
 fn ctrl_c_says_that_the_scan_goes_on_and_how_to_stop_it() {
     let world = World::new(&list(30));
-    // The start, the part, and a poll without a response.
+    // Two requests get a response: the start and the part. The first poll doesn't.
     world.service.lock().held_after = Some(2);
     let mut child = world.command().stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     while world.requests() < 2 {

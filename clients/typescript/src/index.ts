@@ -233,8 +233,8 @@ export class Rcpt {
 }
 
 /**
- * An older service compares nothing, and a part with fewer than two different addresses can't be
- * compared.
+ * Returns whether a part can't be compared: by an older service, or because it has fewer than two
+ * different addresses.
  */
 function isIncomparable({ status, code }: RcptError): boolean {
   return code === "nothing_to_match" || status === 404 || status === 405;

@@ -38,7 +38,7 @@ async function called(request: Request, seconds: number): Promise<Response> {
   const hasKey = request.headers.has("Idempotency-Key");
   // All attempts share one key, so that the service recognises them as one request.
   if (request.method === "POST" && !hasKey) request.headers.set("Idempotency-Key", crypto.randomUUID());
-  // Bytes, which every attempt can send again: a stream would need a copy for each.
+  // Every attempt can send these bytes again; a stream would need a copy for each.
   const body = request.body === null ? null : await request.arrayBuffer();
   const end = performance.now() + seconds * 1000;
   const reserve = Math.min(RESERVE, seconds / 4) * 1000;

@@ -47,7 +47,7 @@ function Guarded({ page }: { page: Page }) {
     if (elsewhere !== undefined) route(elsewhere, true);
   }, [elsewhere]);
   const layout = page.file === "guest" ? "narrow" : "wide";
-  // A guest page that redirects is followed by a member page.
+  // A guest page redirects signed-in people to a member page.
   if (elsewhere !== undefined) return <Waiting layout={member ? "wide" : "narrow"} />;
   const content = CONTENTS[page.name];
   return "here" in content ? <content.here /> : <LazyPage load={content.load} layout={layout} />;

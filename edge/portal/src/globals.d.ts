@@ -3,7 +3,7 @@
 /** URL of the API without a trailing slash; empty when it is the portal's own origin. */
 declare const API_URL: string;
 
-/** The path of the script that reads spreadsheets. */
+/** Path of the script that reads spreadsheets. */
 declare const SPREADSHEET_WORKER: string;
 
 /** URLs of the operator's pages, and a contact address; empty if not set. */
@@ -12,10 +12,10 @@ declare const CONTACT_EMAIL: string;
 declare const TERMS_URL: string;
 declare const STATUS_URL: string;
 
-/** Public key of Turnstile's widget; empty where it isn't set up. */
+/** Public key of Turnstile's widget; empty if it isn't configured. */
 declare const TURNSTILE_SITE_KEY: string;
 
-/** Styles of one component: each class under the name that the build gave it. */
+/** Styles of one component: the name that the build gave to each class. */
 declare module "*.module.css" {
   const classes: Readonly<Record<string, string>>;
   export default classes;

@@ -7,7 +7,7 @@ export function greetWith(next: Greeting): void {
   greeting = next;
 }
 
-/** Returns the greeting once. */
+/** Returns the greeting and clears it, so that it's shown once. */
 export function takeGreeting(): Greeting | undefined {
   const taken = greeting;
   greeting = undefined;

@@ -3,7 +3,7 @@ import { PAGES, pageAt } from "./pages";
 
 const PATHS = PAGES.flatMap(({ path }) => (path === null || path === "/" ? [] : [path]));
 
-/** Links that lead to a page of the portal. All others, such as the API's own, load a document. */
+/** Matches links to the portal's pages. Other links, such as the API's, load a document. */
 export const OURS = new RegExp(`^(?:/|${PATHS.join("|")})/?(?:[?#]|$)`);
 
 /**

@@ -1,4 +1,4 @@
-// Runs in the build, not in browsers: draws each page's document as guests see it first.
+// Runs in the build, not in browsers: renders each page's document for guests.
 import { render } from "preact-render-to-string";
 import { App } from "./app";
 import { CONTENTS } from "./contents";
@@ -10,7 +10,7 @@ import { Shell } from "./ui/shell";
 
 export { PAGES };
 
-/** Returns whether the document holds a whole page, and not only its frame. */
+/** Returns whether the document contains the whole page, not only its frame. */
 export function isDrawn(page: Page): boolean {
   return "here" in CONTENTS[page.name];
 }

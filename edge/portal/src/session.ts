@@ -1,12 +1,12 @@
-// The current session. Its token is in the storage of this tab, and the API key in memory only.
-// Open tabs inform each other: a link opened in a new tab is signed in, and signing out in one tab
-// signs out all of them.
+// The current session. Its token is in this tab's storage, the API key in memory only. Open tabs
+// share the session: a link opened in a new tab is signed in, and signing out in one tab signs out
+// all of them.
 import { useEffect, useState } from "preact/hooks";
 import type { components } from "./api/schema";
 
 export type Credentials = components["schemas"]["SessionCredentials"];
 
-/** The key is absent after a reload, unless another tab has it. */
+/** A session; its key is absent after a reload, unless another tab has it. */
 export type Session = Omit<Credentials, "api_key"> & { api_key?: string };
 
 /** Reason why the session has ended, shown on the sign-in page. */
@@ -19,7 +19,7 @@ type Message =
   | { kind: "ended"; token: string };
 
 const STORED = "rcpt.session";
-/** Prefix of everything that the portal stores in a browser beyond one tab. */
+/** Prefix of all keys in the storage shared by this browser's tabs. */
 const PREFIX = "rcpt.";
 const listeners = new Set<() => void>();
 let session = restored();
@@ -57,7 +57,7 @@ export function end(why: Ending): void {
   channel?.postMessage({ kind: "ended", token } satisfies Message);
 }
 
-/** Returns the session and follows its changes. */
+/** Returns the session, and redraws the component when it changes. */
 export function useSession(): Session | undefined {
   const [, redraw] = useState({});
   const drawn = session;
@@ -69,13 +69,13 @@ export function useSession(): Session | undefined {
   return drawn;
 }
 
-/** Calls back on each change of the session; the result stops that. */
+/** Calls `listener` on each change of the session; the returned function stops it. */
 export function listen(listener: () => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);
 }
 
-/** Adopts the sessions and actions of this browser's other tabs. */
+/** Adopts the session of this browser's other tabs and its changes. */
 export function followOtherTabs(): void {
   // Releases up to 0.2 stored the session, and the key with it, for all tabs.
   removeFrom("localStorage", STORED);
@@ -91,7 +91,7 @@ function hear(message: Message): void {
       if (session !== undefined) channel?.postMessage({ kind: "known", session } satisfies Message);
       return;
     case "known":
-      // The tab that asks may have a newer session than the one that answers.
+      // The asking tab may have a newer session than the answering tab.
       if (session !== undefined && (session.token !== message.session.token || session.api_key !== undefined))
         return;
       if (session === undefined && ending !== undefined) return;

@@ -1,5 +1,4 @@
-// URLs of scripts that the pages' policy allows: each has a policy of its own that allows only this
-// one.
+// URLs of scripts in Trusted Types: each script has its own policy, which allows only its URL.
 
 interface Policy {
   createScriptURL: (url: string) => unknown;

@@ -27,8 +27,8 @@ const fn is_ldh(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-'
 }
 
-/// Hyphens in the third and fourth position are allowed, because they are common in real host
-/// names.
+/// Returns whether this is a host name's label. Hyphens in the third and fourth position are
+/// allowed: they are common in real host names.
 fn is_label(label: &str) -> bool {
     (1..=LABEL_BYTES_MAX).contains(&label.len())
         && label.bytes().all(is_ldh)
@@ -193,7 +193,7 @@ mod tests {
             prop_assert_eq!(to_a_labels(&domain), by_the_library(&domain));
         }
 
-        /// The label has no character that is rejected for another reason.
+        /// The letters are all allowed, so only their order can make a label invalid.
         #[test]
         fn the_order_of_letters_is_what_the_library_says_of_it(
             parts in proptest::collection::vec(r"[aé1٣אبش\u{5b0}·-]{1,5}", 1..3),

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::{Verdict, is_false};
 use crate::Address;
 
-/// Header of a batch: milliseconds until the edge stops reading the response. The default is a
-/// minute.
+/// Header of a batch: milliseconds until the edge stops reading the response; a minute if it is
+/// missing.
 pub const WITHIN_HEADER: &str = "x-within-ms";
 
-/// Most addresses per batch.
+/// Maximum number of addresses per batch.
 pub const MAX_BATCH: usize = 500;
 
 /// Body of `POST /v1/probe/batch`: 1 to [`MAX_BATCH`] addresses.

@@ -12,11 +12,11 @@ pub const REMEMBER_HEADER: &str = "x-remember";
 /// Cache lifetimes of verdicts, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CacheTimes {
-    /// For `true` and `false`.
+    /// Lifetime of `true` and `false`.
     pub decided: u64,
-    /// For `domain_not_found` and `no_mx_records`.
+    /// Lifetime of `domain_not_found` and `no_mx_records`.
     pub no_mail: u64,
-    /// For all other statuses.
+    /// Lifetime of all other statuses.
     pub undecided: u64,
 }
 

@@ -22,7 +22,7 @@ T = TypeVar("T")
 class AsyncRcpt(Service):
     """The service at `url`, for the account of `api_key`. Its methods are those of `Rcpt`, with `await`.
 
-    `timeout` is how many seconds one call may take in all: its attempts, and the pauses between them.
+    `timeout` is the time limit of one call in seconds, including its retries and pauses.
     """
 
     def __init__(
@@ -150,7 +150,7 @@ class AsyncRcpt(Service):
 
 
 async def answer_async(call: Callable[..., Awaitable[Response[Any]]], **arguments: Any) -> Any:
-    """Returns the answer of an `asyncio_detailed` of `rcpt_client.generated.api`; errors are `RcptError`s."""
+    """Calls an `asyncio_detailed` of `rcpt_client.generated.api`. Raises every error as an `RcptError`."""
     with answered():
         response = await call(**arguments)
     return parsed(response)

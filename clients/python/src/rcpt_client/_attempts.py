@@ -27,7 +27,7 @@ _IN_PROGRESS = b'"idempotency_key_in_use"'
 
 
 class Attempts:
-    """The attempts of one call, which has `timeout` seconds in all, pauses included."""
+    """The attempts of one call, which takes at most `timeout` seconds, pauses included."""
 
     def __init__(self, request: httpx.Request, timeout: float):
         self._has_key = "Idempotency-Key" in request.headers

@@ -20,7 +20,7 @@ T = TypeVar("T")
 class Rcpt(Service):
     """The service at `url`, for the account of `api_key`.
 
-    `timeout` is how many seconds one call may take in all: its attempts, and the pauses between them.
+    `timeout` is the time limit of one call in seconds, including its retries and pauses.
     """
 
     def __init__(
@@ -43,11 +43,10 @@ class Rcpt(Service):
         idempotency_key: str | None = None,
         deadline_ms: int | None = None,
     ) -> ValidationResult:
-        """Asks whether an address can receive mail; with `details`, also why.
+        """Checks an address; with `details`, the result includes the reason.
 
-        Sent again with the same `idempotency_key` within 24 hours, it's counted once. With `deadline_ms`, 300 to
-        10,000, the answer is `pending` where the verdict isn't there in time: the same call with its key gives
-        it later.
+        A repeat with the same `idempotency_key` within 24 hours is charged only once. If the verdict hasn't arrived
+        after `deadline_ms` (300 to 10,000), the result is `pending`: the same call with its key returns it later.
         """
         return self._run(steps.check(email, details, idempotency_key, deadline_ms))
 
@@ -95,13 +94,13 @@ class Rcpt(Service):
     def wait_for_scan(
         self, id: str, *, timeout: float | None = None, on_progress: Progress | None = None
     ) -> Scan:
-        """Waits until a scan has ended, for `timeout` seconds at most. `on_progress` gets it at each look."""
+        """Waits until a scan has ended, for `timeout` seconds at most. `on_progress` gets its state at each poll."""
         return self._run(steps.wait(id, timeout, on_progress))
 
     def join_scan(self, id: str, addresses: Sequence[str]) -> list[Joined]:
-        """The addresses of a scan, in the order in which they were sent, each with its result.
+        """Returns the addresses of a scan in their original order, each with its result.
 
-        Raises a ValueError where it isn't the list that was scanned; the service compares each part, twenty times.
+        Raises a ValueError if it isn't the scanned list; the service compares each part up to twenty times.
         """
         return self._run(steps.join(id, addresses))
 
@@ -157,7 +156,7 @@ class Rcpt(Service):
 def answer(call: Callable[..., Response[Any]] | Response[Any], **arguments: Any) -> Any:
     """Calls a `sync_detailed` of `rcpt_client.generated.api`, and returns its answer.
 
-    `answer(module.sync_detailed, client=…)`; it takes the response of one, too. Raises every error as an `RcptError`.
+    `answer(module.sync_detailed, client=…)`; also accepts its response. Raises every error as an `RcptError`.
     """
     if isinstance(call, Response):
         return parsed(call)

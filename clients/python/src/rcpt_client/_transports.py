@@ -30,7 +30,7 @@ def _left(timeout: float | None, error: type[Exception]) -> float:
 
 
 class _Stream(httpcore.NetworkStream):
-    """A connection on which no wait lasts longer than the attempt may. httpx bounds each read, not their sum."""
+    """A connection whose waits end at the attempt's deadline: httpx limits each read, not their sum."""
 
     def __init__(self, inner: httpcore.NetworkStream):
         self._inner = inner
@@ -76,7 +76,7 @@ class _Backend(httpcore.NetworkBackend):
 
 
 class Retrying(httpx.BaseTransport):
-    """A transport that gives one call `timeout` seconds, attempts and pauses included."""
+    """A transport whose calls take at most `timeout` seconds, including retries and pauses."""
 
     def __init__(self, timeout: float):
         self._timeout = timeout

@@ -26,9 +26,9 @@ def verify_webhook(
     *,
     now: float | None = None,
 ) -> dict[str, Any]:
-    """The event of a request, after its signature has been verified under one of the secrets.
+    """Returns the event of a request, after verifying its signature under one of the secrets.
 
-    `body` is the request's body as it came. While a secret is being replaced, give the new one and the old one.
+    `body` is the request's raw body. While a secret is being replaced, pass both the new one and the old one.
     `now` is in seconds since 1970.
     """
     payload = body.encode() if isinstance(body, str) else body

@@ -20,7 +20,7 @@ type ResultOf<O> = O extends { responses: infer R }
       : undefined
   : never;
 
-/** Longer than the slowest check, which the service ends after 12 s. */
+/** Time limit of a call in milliseconds; the service ends the slowest check after 12 s. */
 const PATIENCE_MS = 25_000;
 
 /** The caller: anybody, the session, or the owner of an API key. */
@@ -37,9 +37,9 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   path: P,
   caller: Caller,
   body?: BodyOf<paths[P][M]>,
-  /** Values for the braces in the path; all others are its query. */
+  /** Values for the braces in the path; the remaining ones form the query. */
   params: Record<string, string> = {},
-  /** Whether the portal sends the request without a user action, so that it keeps no session alive. */
+  /** True without a user's action: the request then doesn't extend the session. */
   unattended = false,
 ): Promise<ResultOf<paths[P][M]>> {
   const token = caller === "session" ? session.current()?.token : undefined;
@@ -73,7 +73,7 @@ function filled(path: string, params: Record<string, string>): string {
   return query.size === 0 ? filled : `${filled}?${query}`;
 }
 
-/** Ends a session on the service, without waiting for it: in this browser it is over already. */
+/** Ends a session on the service, without awaiting the response: this browser has already ended it. */
 export function endSession(token: string): void {
   const headers = { Authorization: `Bearer ${token}` };
   // The request outlives the page, and a failure has no consequence.
@@ -96,7 +96,7 @@ async function exchange(path: string, init: RequestInit): Promise<{ response: Re
   }
 }
 
-/** A proxy between us and the service may respond with a page of its own. */
+/** Returns undefined for anything but JSON: a proxy may respond with its own page. */
 function parse(text: string): unknown {
   try {
     return JSON.parse(text);

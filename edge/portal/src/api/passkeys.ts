@@ -2,11 +2,11 @@
 import { type Schemas, call } from "./client";
 import { Problem } from "./problem";
 
-/** Whether this browser can use passkeys here: they belong to a name, never to an IP address. */
+/** Returns whether this browser can use passkeys here: they belong to a host name, never to an IP address. */
 export const hasPasskeys = () =>
   typeof PublicKeyCredential === "function" && !/^[\d.]+$|^\[/.test(location.hostname);
 
-/** The person, or their device, didn’t go through with it. */
+/** Returns the problem for a passkey prompt that the person or their device has cancelled. */
 const declined = (text: string) => new Problem({ kind: "declined", text });
 
 function bytesOf(text: string): Uint8Array<ArrayBuffer> {
@@ -36,7 +36,7 @@ async function ask<R>(
   return read(answer);
 }
 
-/** Has the browser make a passkey from the API’s options, and adds it to the account. */
+/** Creates a passkey in the browser from the API’s options, and adds it to the account. */
 export async function add(
   name: string,
   proof: { password: string; totp_code?: string },
@@ -60,7 +60,7 @@ export async function add(
 
 export type UsedCredential = Schemas["UsedCredential"];
 
-/** Has the browser sign with a passkey that the person chooses. */
+/** Returns the browser's signature with a passkey that the person chooses. */
 export async function use(): Promise<UsedCredential> {
   const options = await call("post", "/v1/auth/passkeys/sign-in/options", "anyone");
   const { rpId, timeout, userVerification } = options;
@@ -85,7 +85,7 @@ export async function use(): Promise<UsedCredential> {
   });
 }
 
-/** Signs in with what the browser has signed. */
+/** Signs in with the browser's signature. */
 export const signIn = (credential: UsedCredential, code?: string) =>
   call("post", "/v1/auth/passkeys/sign-in", "anyone", {
     credential,

@@ -4,12 +4,12 @@ import type { components } from "./schema";
 /** `detail` of a 429 of the allowances. */
 export type Limit = components["schemas"]["LimitDetail"];
 
-/** Why a call has no result. */
+/** Reason why a call has no result. */
 export type Cause =
   | { kind: "unreachable" }
   | { kind: "slow" }
   | { kind: "session-over" }
-  /** The browser or the person didn’t go through with it. */
+  /** The browser or the person has cancelled it. */
   | { kind: "declined"; text: string }
   | { kind: "limit"; limit: Limit; code: string | undefined }
   | { kind: "refused"; status: number; code: string | undefined; detail: string };
@@ -18,7 +18,7 @@ export type Cause =
 export class Problem extends Error {
   constructor(
     readonly cause: Cause,
-    /** Seconds after which to try again, as the service says. */
+    /** Delay in seconds before a retry, if the service requests one. */
     readonly retryAfter: number | undefined = undefined,
     readonly requestId: string | undefined = undefined,
   ) {

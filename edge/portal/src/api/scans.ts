@@ -29,7 +29,7 @@ export async function matchPart(id: string, n: number, addresses: string[]): Pro
 
 /** Options for sending a list. */
 export interface Sending {
-  /** An earlier scan with missing parts. */
+  /** An earlier scan of this list, which still lacks parts. */
   begun: Scan | undefined;
   name: string;
   addresses: readonly string[];
@@ -38,7 +38,7 @@ export interface Sending {
   onPart: (scan: Scan, n: number, addresses: readonly string[]) => Promise<void>;
 }
 
-/** Starts a scan and sends its list, part by part. A part that was sent before changes nothing. */
+/** Starts a scan and sends its list, part by part. Sending a part again changes nothing. */
 export async function send({ begun, name, addresses, onProgress, onPart }: Sending): Promise<Scan> {
   const total = addresses.length;
   let scan = begun ?? (await call("post", "/v1/scans", "session", { name, total, details: true }));

@@ -62,7 +62,7 @@ interface PartProps {
   onUseless: () => void;
 }
 
-/** Calls back if the link no longer works; the form shows any other problem. */
+/** Runs `action`, and `onUseless` if the link no longer works; the form shows any other problem. */
 async function withLink(action: () => Promise<unknown>, onUseless: () => void): Promise<boolean> {
   try {
     await action();

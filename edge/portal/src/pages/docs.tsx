@@ -48,7 +48,7 @@ function Reference({ document: description }: { document: Document }) {
   const [wide] = useState(() => matchMedia(WIDE).matches);
   const { first, others } = inOrder(description);
   useEffect(() => {
-    // The browser has looked for the target before it existed.
+    // The browser looked for the link's target before this content existed.
     if (location.hash !== "") document.getElementById(location.hash.slice(1))?.scrollIntoView();
   }, []);
   const chosen: Chosen = { member, apiKey, keyShown, language, onLanguage: setLanguage };

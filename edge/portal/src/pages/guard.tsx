@@ -61,7 +61,7 @@ export default function Guard() {
   );
 }
 
-/** Most domains in a list. */
+/** Maximum number of domains in a list. */
 const DOMAINS = 200;
 
 function mistakeOf(domains: string[]): string | undefined {

@@ -67,10 +67,10 @@ function All() {
   );
 }
 
-/** The newest scans, and older ones on request. */
+/** Shows the newest scans, and older ones on request. */
 function List({ first }: { first: Schemas["ScanPage"] }) {
   const [{ scans, next }, setShown] = useState(first);
-  /** Where the page begins that was loaded last. */
+  /** Index of the first scan of the page loaded last. */
   const [begin, setBegin] = useState(0);
   const beginning = useRef<HTMLAnchorElement>(null);
   const showOlder = useSubmission(async () => {
@@ -79,7 +79,7 @@ function List({ first }: { first: Schemas["ScanPage"] }) {
     setShown({ scans: [...scans, ...older.scans], next: older.next });
     setBegin(scans.length);
   });
-  // Readers continue with the first of the older scans, because the button may be gone.
+  // The focus moves to the first of the older scans, because the button may have disappeared.
   useEffect(() => beginning.current?.focus(), [begin]);
   return (
     <>

@@ -18,7 +18,7 @@ import { SecurityEvents } from "./settings/security-events";
 import { Sessions } from "./settings/sessions";
 import { TwoFactor } from "./settings/two-factor";
 
-/** The cards by their ids, in their order. */
+/** Ids and titles of the cards, in order. */
 const PARTS = [
   ["plan", "Plan"],
   ["name", "Display name"],

@@ -22,7 +22,7 @@ const FAREWELLS: Record<session.Ending, { tone: Tone; text: string }> = {
 
 type Step = "password" | "code";
 
-/** The service answers the same for a wrong password and for an address that has not been confirmed. */
+/** Error codes of an address that may be unconfirmed: for a wrong password, the service doesn't tell. */
 const MAY_BE_UNCONFIRMED = ["invalid_credentials", "unconfirmed"];
 
 export default function SignIn() {
@@ -33,7 +33,7 @@ export default function SignIn() {
 
   const signIn = useSubmission(async () => {
     try {
-      // The requested page follows from the session.
+      // Starting the session opens the requested page.
       session.start(
         await call("post", "/v1/auth/login", "anyone", {
           email: trimmed(email),
@@ -48,7 +48,7 @@ export default function SignIn() {
     }
   });
 
-  // Signed with the passkey. If the device didn't verify its owner, a code is required too.
+  // The passkey's signature. If the device didn't verify its owner, a code is required too.
   const [used, setUsed] = useState<passkeys.UsedCredential>();
   const byPasskey = useSubmission(async () => {
     const credential = used ?? (await passkeys.use());

@@ -1,6 +1,6 @@
 // Confirms an email address. A click is required, because mail scanners open links, and a link
-// works once. The password is required, so that people don't confirm one that a stranger has chosen
-// for their address.
+// works once. The password is required, so that people don't confirm an account that a stranger has
+// registered with their address.
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import { Form, type Mistakes } from "../ui/form";

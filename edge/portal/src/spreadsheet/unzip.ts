@@ -19,8 +19,8 @@ export function unzip(archive: Uint8Array, done: Done): void {
 }
 
 /**
- * Memory is reserved by the sizes that the archive declares; a file longer than declared is
- * rejected.
+ * Unpacks an archive. Memory is reserved for the sizes that it declares; a file longer than
+ * declared is rejected.
  */
 function bounded(archive: Uint8Array): Unzipped {
   let unpacked = 0;

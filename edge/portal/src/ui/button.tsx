@@ -3,7 +3,7 @@ import { clsx } from "clsx";
 import type { ComponentChildren } from "preact";
 import css from "./button.module.css";
 
-/** `danger` opens something dangerous, `destroy` does it. */
+/** `danger` leads to a dangerous action, `destroy` executes it. */
 export type ButtonKind = "primary" | "plain" | "danger" | "destroy" | "link";
 
 interface ButtonProps {
@@ -17,7 +17,7 @@ interface ButtonProps {
   children: ComponentChildren;
 }
 
-/** While busy it keeps the focus and says so, instead of being disabled under the reader's hands. */
+/** A button that keeps the focus while busy, instead of being disabled. */
 export function Button(props: ButtonProps) {
   const {
     type = "button",

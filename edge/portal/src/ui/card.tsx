@@ -7,7 +7,7 @@ interface CardProps {
   /** Unique on the page; links may lead to it. */
   id: string;
   title: string;
-  /** True if the heading stands beside the content where there is room. */
+  /** True if the heading is next to the content in wide windows. */
   split?: boolean;
   danger?: boolean;
   children: ComponentChildren;

@@ -13,13 +13,13 @@ const DIGITS = 6;
 /** Letters and digits of a recovery code; those of earlier releases have 16. */
 const RECOVERY_LENGTH = 24;
 
-/** A code as it is sent: apps show six digits with a space in the middle. */
+/** Returns a code in the form to send: apps show six digits with a space in the middle. */
 export function plainCode(code: string): string {
   const plain = code.replace(/[\s\u00a0-]/g, "");
   return /^\d*$/.test(plain) ? plain : code.trim();
 }
 
-/** Returns the certain mistake in a code, without using up an attempt. */
+/** Returns the mistake in a code that would certainly be rejected, so that no attempt is used up. */
 export function codeMistake(code: string): string | undefined {
   const plain = code.replace(/[\s\u00a0-]/g, "");
   if (plain === "") return "Enter the code.";
@@ -27,7 +27,7 @@ export function codeMistake(code: string): string | undefined {
   return `Enter the ${DIGITS} digits from your app, or a recovery code of ${RECOVERY_LENGTH} letters and digits.`;
 }
 
-/** For the first code, when there are no recovery codes yet. */
+/** Returns the mistake in the first code, which can't be a recovery code. */
 export function digitsMistake(code: string): string | undefined {
   const plain = plainCode(code);
   if (plain === "") return "Enter the code.";

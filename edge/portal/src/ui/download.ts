@@ -1,6 +1,6 @@
 // Files created for the reader.
 
-/** Hands a file to the reader. */
+/** Saves a file through the browser's download. */
 export function download(blob: Blob, name: string): void {
   const url = URL.createObjectURL(blob);
   const link = document.createElement("a");

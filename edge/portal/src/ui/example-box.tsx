@@ -7,7 +7,7 @@ import css from "./example-box.module.css";
 interface ExampleBoxProps {
   id: string;
   example: Example;
-  /** Text in place of the key while it is masked; copying gives the key itself. */
+  /** Text in place of the masked key; "Copy" copies the key itself. */
   shownKey: string | undefined;
   language: Language;
   onLanguage: (language: Language) => void;

@@ -14,12 +14,12 @@ interface FieldProps {
   inputMode?: HTMLAttributes<HTMLInputElement>["inputMode"];
   placeholder?: string;
   hint?: ComponentChildren;
-  /** Said as it changes, below the input. */
+  /** Text below the input; screen readers announce its changes. */
   live?: ComponentChildren;
   mistake?: string | undefined;
   focused?: boolean;
   mono?: boolean;
-  /** Stands beside the input, such as the button of a form with one field. */
+  /** Content next to the input, such as the button of a form with one field. */
   beside?: ComponentChildren;
 }
 
@@ -51,7 +51,7 @@ export function Field(props: FieldProps) {
             id={id}
             class={clsx(css.input, mono === true && css.mono, secret && css.secret)}
             name={name}
-            // One of several types; Preact's types require a specific one.
+            // Preact's types require a literal type.
             type={(secret && shown ? "text" : type) as "text"}
             value={value}
             autocomplete={autocomplete}
@@ -92,7 +92,7 @@ interface TickProps {
   label: string;
   checked: boolean;
   onChecked: (checked: boolean) => void;
-  /** True if the form needs it. */
+  /** True if the form requires the field. */
   required?: boolean;
   mistake?: string | undefined;
 }
@@ -122,7 +122,7 @@ export function Tick({ name, label, checked, onChecked, required = false, mistak
   );
 }
 
-/** Tells a password manager whose password the form is about. */
+/** Names the account of the form's password for password managers. */
 export function Username({ email }: { email: string }) {
   return <input type="email" name="email" autocomplete="username" value={email} readOnly hidden />;
 }

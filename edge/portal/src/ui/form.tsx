@@ -11,17 +11,17 @@ import { ProblemNotice } from "./notice";
 /** Mistakes by the name of their field. */
 export type Mistakes = Record<string, string | undefined>;
 
-/** Something that a person asks for and that takes a while. */
+/** State of an action that a person has started and that takes time. */
 export interface Submission {
   busy: boolean;
   problem: Problem | undefined;
   run: () => Promise<void>;
   clear: () => void;
-  /** The words for the problem, if it has one of these codes; for the field that it is about. */
+  /** Returns the problem's text if it has one of these codes, to be shown at its field. */
   told: (codes: readonly string[]) => string | undefined;
 }
 
-/** Runs `action` once at a time and keeps the problem it ended with. */
+/** Runs `action` once at a time, and holds the problem if it fails. */
 export function useSubmission(action: () => Promise<void>): Submission {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();
@@ -48,14 +48,14 @@ export function useSubmission(action: () => Promise<void>): Submission {
 
 interface FormProps {
   submission: Submission;
-  /** Looks at the fields before anything is sent. */
+  /** Returns the mistakes in the fields before anything is sent. */
   check?: () => Mistakes;
   onMistakes?: (mistakes: Mistakes) => void;
   /** Codes of problems that a field already shows. */
   shownAtField?: readonly string[];
   label: string;
   busyLabel: string;
-  /** True if its button does something that can't be undone. */
+  /** True if the button's action can't be undone. */
   danger?: boolean;
   secondary?: ComponentChildren;
   children?: ComponentChildren;
@@ -85,7 +85,7 @@ export function Form(props: FormProps) {
 }
 
 type LineFormProps = Omit<FormProps, "danger" | "secondary" | "children"> & {
-  /** Draws the one field, with the button beside it. */
+  /** Draws the form's only field with the button next to it. */
   field: (button: ComponentChildren) => ComponentChildren;
   children?: ComponentChildren;
 };
@@ -113,7 +113,7 @@ function useForm({ submission, check, onMistakes, shownAtField = [] }: Checked) 
   const form = useRef<HTMLFormElement>(null);
   const { problem } = submission;
 
-  // Runs after the fields were marked.
+  // Waits until the fields have been marked.
   const focusFirstMistake = () =>
     requestAnimationFrame(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus());
 

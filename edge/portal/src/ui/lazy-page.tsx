@@ -9,7 +9,7 @@ import { UnavailableFrame } from "./unavailable";
 
 interface LazyPageProps {
   load: () => Promise<ComponentType>;
-  /** The layout that the page will have, so that nothing jumps. */
+  /** Layout of the page, so that nothing moves when it is loaded. */
   layout: "narrow" | "wide";
 }
 
@@ -36,7 +36,7 @@ export function Waiting({ layout = "narrow" }: { layout?: "narrow" | "wide" }) {
   );
 }
 
-/** The network is gone, or a newer portal has replaced the files of this one. */
+/** Shown without a network, or after a newer portal has replaced this one's files. */
 function NotLoaded({ onRetry }: { onRetry: () => void }) {
   return (
     <Main layout="narrow">

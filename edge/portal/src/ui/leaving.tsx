@@ -8,11 +8,11 @@ interface LeaveDialogProps {
   leaving: Leaving;
   title: string;
   text: string;
-  /** Of the button that leaves. */
+  /** Label of the button that leaves. */
   label: string;
 }
 
-/** Asks for confirmation while somebody is about to leave. */
+/** Asks for confirmation before the reader leaves the page. */
 export function LeaveDialog({ leaving, title, text, label }: LeaveDialogProps) {
   if (!leaving.asking) return null;
   return (
@@ -49,7 +49,7 @@ export function useLeaving(guards: boolean): Leaving {
     const ask = (event: MouseEvent) => {
       const pressed = event.target instanceof Element ? event.target.closest(LEADS_AWAY) : null;
       if (decided.current || !(pressed instanceof HTMLElement) || pressed.hasAttribute("download")) return;
-      // It opens in another tab or window.
+      // The link opens in another tab or window.
       if (event.ctrlKey || event.metaKey || event.shiftKey) return;
       event.preventDefault();
       event.stopPropagation();
@@ -92,7 +92,7 @@ export function useLeaving(guards: boolean): Leaving {
 /** State of the history entry to which Back leads first. */
 const GUARD = "leaving";
 
-/** Links and buttons that leave the page. The link that skips to the content doesn't. */
+/** Selects links and buttons that leave the page. The link that skips to the content doesn't. */
 const LEADS_AWAY = 'a[href]:not([href="#content"]), header button';
 
 function leadsHere({ origin, pathname, search }: HTMLAnchorElement): boolean {

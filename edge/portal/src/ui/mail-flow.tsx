@@ -14,13 +14,13 @@ import { PersonCheck } from "./person-check";
 interface MailFlowProps {
   title: string;
   lead: string;
-  /** The address as it is typed. */
+  /** The address typed so far. */
   email: string;
   onEmail: (email: string) => void;
   emailHint?: string;
-  /** The address that was probably meant, for the reader to take over. */
+  /** The address that was probably meant, which the reader can accept. */
   suggestion?: string | undefined;
-  /** `person` goes along with the body of the call. */
+  /** Sends the email; `person` is part of the call's body. */
   send: (email: string, person: { turnstile_token?: string }) => Promise<unknown>;
   check: () => Mistakes;
   /** Codes of problems that fields of `children` show. */
@@ -30,22 +30,22 @@ interface MailFlowProps {
   /** Message after the email was sent. */
   sent: (address: ComponentChildren) => ComponentChildren;
   validity: string;
-  /** Limit of such emails to an address, as a sentence. */
+  /** A sentence about the limit of such emails to an address. */
   limit: string;
-  /** True if another can be sent immediately. */
+  /** True if another email can be sent immediately. */
   resends: boolean;
   aside: ComponentChildren;
   /** The fields after the address. */
   children?: (mistakes: Mistakes, submission: Submission) => ComponentChildren;
 }
 
-/** Codes of what can be wrong with the address itself. */
+/** Error codes about the address itself. */
 const ADDRESS_PROBLEMS = ["invalid_email", "undeliverable_email", "disposable_email"];
 
 export function MailFlow(props: MailFlowProps) {
   const { title, lead, email, onEmail, emailHint, suggestion, check, shownAtField = [], children } = props;
   const [mistakes, setMistakes] = useState<Mistakes>({});
-  // It survives a reload, in this tab's history only.
+  // The address is kept in this tab's history only, to survive a reload.
   const [mailed, setMailed] = useState(mailedTo);
   const token = useRef<string | undefined>(undefined);
   const [tokensUsed, setTokensUsed] = useState(0);
@@ -136,7 +136,7 @@ interface InboxProps {
 }
 
 export function Inbox({ email, sent, validity, limit, submission, children }: InboxProps) {
-  /** True after a second email: a third would be one too many. */
+  /** True after a second email; a third isn't offered. */
   const [again, setAgain] = useState(false);
   const done = again && submission?.busy === false && submission.problem === undefined;
   return (
@@ -181,7 +181,7 @@ export function Inbox({ email, sent, validity, limit, submission, children }: In
   );
 }
 
-/** The address that the page before this reload has emailed. */
+/** Returns the address that was emailed before a reload of the page. */
 function mailedTo(): string | undefined {
   const state = typeof history === "undefined" ? undefined : (history.state as unknown);
   return typeof state === "object" &&

@@ -1,4 +1,4 @@
-// Pages opened by a mailed link: they keep its token, use it once, and sign in with the result.
+// Pages opened by a mailed link: they use its token once, and sign in with the result.
 import type { ComponentChildren } from "preact";
 import { useLocation } from "preact-iso/router";
 import { useState } from "preact/hooks";
@@ -11,12 +11,12 @@ import { Notice } from "./notice";
 import { Lead, Page } from "./page";
 
 interface MailedLink {
-  /** Reason why it can't be used: it has no token, or one that no longer works. */
+  /** Reason why the link can't be used: it has no token, or its token no longer works. */
   broken: "incomplete" | "useless" | undefined;
   submission: Submission;
 }
 
-/** `action` uses the token for new credentials, or returns nothing when it needs more first. */
+/** `action` exchanges the token for credentials; it returns nothing if it needs more input first. */
 export function useMailedLink(
   greeting: Greeting,
   action: (token: string) => Promise<Schemas["SessionCredentials"] | undefined>,
@@ -40,7 +40,7 @@ interface BrokenLinkProps {
   broken: "incomplete" | "useless";
   /** Lifetime of such links, as "an hour". */
   validity: string;
-  /** The way out. */
+  /** Next step. */
   children: ComponentChildren;
 }
 

@@ -1,4 +1,4 @@
-// A bar that fills up: as an allowance is used, or as work is done.
+// A bar that shows the used part of an allowance, or the progress of work.
 import { clsx } from "clsx";
 import css from "./meter.module.css";
 
@@ -7,7 +7,7 @@ interface MeterProps {
   /** Used or finished part. */
   value: number;
   max: number;
-  /** The same in words. */
+  /** The value in words. */
   text: string;
   /** True if a full bar is the goal. */
   goal?: boolean;

@@ -4,12 +4,12 @@ import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import css from "./page.module.css";
 
-/** `narrow` for one form, `full` for a page that arranges itself. */
+/** `narrow` for one form, `full` for a page with its own layout. */
 type Layout = "narrow" | "wide" | "full";
 
 interface PageProps {
   title: string;
-  /** The page that this one is a part of. */
+  /** The parent page. */
   above?: { href: string; text: string };
   lead?: ComponentChildren;
   layout?: Layout;
@@ -18,7 +18,7 @@ interface PageProps {
 
 let first = true;
 
-/** Names the tab, and moves the focus to the heading when the page changes, so that screen readers say it. */
+/** Sets the tab's title, and moves the focus to the heading when the page changes, for screen readers. */
 export function useTitle(title: string): RefObject<HTMLHeadingElement | null> {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
@@ -65,7 +65,7 @@ export function Lead({ children }: { children: ComponentChildren }) {
   return <p class={css.lead}>{children}</p>;
 }
 
-/** A line below a form that leads elsewhere. */
+/** A line below a form with a link to another page. */
 export function Aside({ children }: { children: ComponentChildren }) {
   return <p class={css.aside}>{children}</p>;
 }

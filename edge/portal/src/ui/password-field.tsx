@@ -40,7 +40,7 @@ export function NewPassword(props: NewPasswordProps) {
   );
 }
 
-/** Returns the certain mistake in a new password; the service decides. */
+/** Returns an obvious mistake in a new password; the service decides. */
 export function passwordMistake(password: string): string | undefined {
   const length = [...password].length;
   if (length === 0) return "Enter a password.";
@@ -56,7 +56,7 @@ interface RepeatedPasswordProps {
   mistake: string | undefined;
 }
 
-/** The same password once more, so that a slip doesn't become the password. */
+/** A field that repeats the new password, to catch typing mistakes. */
 export function RepeatedPassword(props: RepeatedPasswordProps) {
   return <Field {...props} name="password_again" type="password" autocomplete="new-password" />;
 }

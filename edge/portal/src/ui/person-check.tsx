@@ -28,7 +28,7 @@ function loaded(): Promise<Turnstile | undefined> {
 }
 
 interface PersonCheckProps {
-  /** Gets a token, which is good once and for a few minutes, and `undefined` when it is no longer. */
+  /** Receives a token, valid once and for a few minutes, and `undefined` when it expires. */
   onToken: (token: string | undefined) => void;
 }
 

@@ -10,7 +10,7 @@ import { Unavailable } from "./unavailable";
 export interface Resource<T> {
   data: T | undefined;
   problem: Problem | undefined;
-  /** Loads again and shows what it has until then. */
+  /** Loads the data again; the old data is shown until then. */
   reload: () => Promise<void>;
   set: (data: T) => void;
 }
@@ -31,18 +31,18 @@ export function useResource<T>(load: () => Promise<T>): Resource<T> {
   return { data, problem, reload, set };
 }
 
-/** A line of text, or a block of several. */
+/** Shape of a placeholder: a line of text, or a block of several. */
 type Bone = "line" | "block";
 
 interface LoadedProps<T> {
   resource: Resource<T>;
-  /** Heights of what will be there, so that nothing jumps. */
+  /** Placeholders as high as the content, so that nothing moves when it is loaded. */
   skeleton: Bone[];
   what: string;
   children: (data: T) => ComponentChildren;
 }
 
-/** Draws a resource once it is there, and what to do when it is not. */
+/** Draws a loaded resource, or advice if it couldn't be loaded. */
 export function Loaded<T>({ resource, skeleton, what, children }: LoadedProps<T>) {
   const { data, problem, reload } = resource;
   if (data !== undefined) return <>{children(data)}</>;
@@ -58,7 +58,7 @@ export function Loaded<T>({ resource, skeleton, what, children }: LoadedProps<T>
   return <Skeleton label={`Loading ${what}`} bones={skeleton} />;
 }
 
-/** Grey shapes in place of what is loading. The plain class name is there for the browser tests. */
+/** Grey placeholders while loading. The browser tests use the plain class name. */
 export function Skeleton({ label, bones }: { label: string; bones: Bone[] }) {
   return (
     <div class={clsx("skeleton", css.skeleton)} role="status" aria-label={label}>

@@ -10,9 +10,9 @@ import css from "./verdict.module.css";
 
 interface VerdictProps {
   result: ValidationResult;
-  /** The address as it was typed, where that may differ from the one that was checked. */
+  /** The typed address, if it may differ from the checked one. */
   sent?: string;
-  /** Takes over the address that was probably meant. */
+  /** Called with the suggested address if the reader accepts it. */
   onSuggestion?: (address: string) => void;
 }
 
@@ -52,7 +52,7 @@ export function Verdict({ result, sent, onSuggestion }: VerdictProps) {
   );
 }
 
-/** Traits of the address beside its verdict. */
+/** Returns the address's traits as a text. */
 function traitsOf(details: Details): string | undefined {
   const traits = [
     details.role_account === true && "role account, such as info@",

@@ -1,10 +1,10 @@
 // Typed email addresses: the form that is sent, and obvious mistakes.
 
-/** The longest mailbox name and the longest address that mail can have (RFC 5321). */
+/** Greatest lengths of a mailbox name and of an address (RFC 5321). */
 const LONGEST_NAME = 64;
 const LONGEST_ADDRESS = 254;
 
-/** Without the blanks and line breaks that come along when an address is copied. */
+/** Returns the address without blanks and line breaks around it, which often result from copying. */
 export function trimmed(address: string): string {
   return address.replace(/^[\s\u200b\ufeff]+|[\s\u200b\ufeff]+$/g, "");
 }

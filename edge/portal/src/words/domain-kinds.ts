@@ -3,7 +3,7 @@ import type { Details } from "../api/details";
 
 export type DomainDetails = NonNullable<Details["domain"]>;
 
-/** Undefined where there is nothing to say. */
+/** Returns the domain's kind in words; undefined if there is nothing to say. */
 export function kindOf({ kind, suspected, operator }: DomainDetails): string | undefined {
   switch (kind) {
     case "provider":

@@ -11,7 +11,7 @@ export interface Example {
   base: string;
   /** Path such as `/v1/scans/{id}`. */
   path: string;
-  /** The header that says who is calling, if any. */
+  /** The header that authenticates the caller, if any. */
   credential: { header: string; value: string } | undefined;
   body: unknown;
   /** The name of the body's schema. */
@@ -30,7 +30,7 @@ export const CHECK = {
 export const LANGUAGES = ["curl", "rcpt", "TypeScript", "Python"] as const;
 export type Language = (typeof LANGUAGES)[number];
 
-/** Undefined where the language has no words for it. */
+/** Returns the call in a language; undefined if the language has no example for it. */
 export function write(language: Language, example: Example): string | undefined {
   const byKey = example.credential?.header === "X-API-Key";
   switch (language) {
@@ -158,7 +158,7 @@ function fetched(example: Example): string {
   return lines.join("\n");
 }
 
-/** The standard library alone, so that it runs as it stands. */
+/** Returns a Python program that needs only the standard library. */
 function requested(example: Example): string {
   const { method, credential, body } = example;
   const headers = headersOf(credential, body).map(

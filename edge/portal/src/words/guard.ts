@@ -14,7 +14,7 @@ const REFUSED: Readonly<Record<Kind | "blocked_domain", string>> = {
   blocked_domain: "domain you always refuse",
 };
 
-/** Why sign-ups were refused, after their number. A reason that is new to us is shown as it is. */
+/** Returns the text after a number of refused sign-ups. An unknown reason is shown as its name. */
 export function refusedKind(reason: string): string {
   return (REFUSED as Readonly<Record<string, string>>)[reason] ?? reason.replaceAll("_", " ");
 }
@@ -28,7 +28,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   too_many_in_flight: "Too many of your checks are running, so it’s allowed without one.",
 };
 
-/** Why an address is allowed. Anything else is our failure. */
+/** Returns the reason why an address is allowed. An unknown reason means that our check failed. */
 export function whyAllowed(reason: string): string {
   return ALLOWED[reason] ?? "We couldn’t check it, so it’s allowed.";
 }

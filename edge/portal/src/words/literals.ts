@@ -1,6 +1,6 @@
 // Formats values as in programs.
 
-/** JSON, with room and without quotes where TypeScript needs none. */
+/** Returns a JavaScript literal: JSON with spaces, and without quotes around simple names. */
 export function jsonLiteral(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(jsonLiteral).join(", ")}]`;
   if (typeof value === "object" && value !== null) {
@@ -10,7 +10,7 @@ export function jsonLiteral(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** JSON, but for its three words that Python spells otherwise. */
+/** Returns a Python literal: JSON, except for `True`, `False` and `None`. */
 export function pythonLiteral(value: unknown): string {
   if (value === true) return "True";
   if (value === false) return "False";
@@ -24,7 +24,7 @@ export function pythonLiteral(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** `scanResults` is `scan_results`. */
+/** Converts `scanResults` to `scan_results`. */
 export function camelToSnake(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

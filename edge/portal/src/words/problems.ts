@@ -23,7 +23,7 @@ export function tell(problem: Problem): string {
   }
 }
 
-/** By the stable `code` of the API. The texts of other codes already say what to do. */
+/** Texts by the API's stable `code`. For other codes, the API's own text says what to do. */
 const REFUSALS: Record<string, (problem: Problem) => string> = {
   invalid_credentials: () => "The email or password is wrong. Check both, or reset your password.",
   wrong_password: () => "That isn’t your current password. Try again, or sign out and reset your password.",
@@ -48,7 +48,7 @@ function when({ retryAfter }: Problem): string {
 }
 
 function unexpected(status: number, detail: string, problem: Problem): string {
-  // Names in the API's quotes, and apostrophes.
+  // Replaces the API's straight quotes and apostrophes.
   if (status < 500) return detail.replace(/'([^' ]+)'/g, "“$1”").replaceAll("'", "’");
   if (status === 502) return "We couldn’t complete this check, and it wasn’t counted. Try again in a moment.";
   const reference =

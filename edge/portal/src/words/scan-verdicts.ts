@@ -4,7 +4,7 @@ import type { ScanResult } from "../api/scans";
 
 export type VerdictName = "deliverable" | "undeliverable" | "risky" | "unknown";
 
-/** In the order in which they are shown, with the tone of each. */
+/** The verdicts in the order shown, with their texts and tones. */
 export const VERDICTS: readonly { name: VerdictName; title: string; tone: string; means: string }[] = [
   { name: "deliverable", title: "Deliverable", tone: "good", means: "The mail server accepts mail for it." },
   { name: "undeliverable", title: "Undeliverable", tone: "bad", means: "Mail to it would come back." },
@@ -23,7 +23,7 @@ export const titleOf = (verdict: VerdictName) =>
 export const toneOf = (verdict: VerdictName) =>
   VERDICTS.find(({ name }) => name === verdict)?.tone ?? "plain";
 
-/** The verdict of a result; one without evidence has it from its status. */
+/** Returns a result's verdict; without evidence, it follows from the status. */
 export function verdictOf({ status, verdict }: ScanResult): VerdictName {
   if (VERDICTS.some(({ name }) => name === verdict)) return verdict as VerdictName;
   if (status === true) return "deliverable";
@@ -32,7 +32,7 @@ export function verdictOf({ status, verdict }: ScanResult): VerdictName {
     : "unknown";
 }
 
-/** The reason in a few words; one that is new to us is shown as it is. */
+/** Returns the reason in a few words; an unknown reason is shown as its name. */
 export function shortReason({ status, reason }: ScanResult): string {
   const known = reason ?? (status === "invalid_format" ? "malformed" : undefined);
   if (known === undefined) return "";

@@ -36,7 +36,7 @@ const KINDS: Record<string, string> = {
 
 const FAILURES = ["sign_in_failed", "wrong_code", "wrong_password", "passkey_failed"];
 
-/** A kind that this portal doesn’t know yet is shown by its name. */
+/** Returns an event's title; an unknown kind is shown as its name. */
 export function eventTitle(kind: string, count: number): string {
   const title = KINDS[kind] ?? kind.replaceAll("_", " ");
   return count === 1 ? title : `${title}, ${counted(count, "time")}`;

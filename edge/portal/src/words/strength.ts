@@ -5,7 +5,7 @@ export interface Strength {
   text: string;
 }
 
-/** Characters, as the service counts them. */
+/** Least and greatest length in characters, as the service counts them. */
 export const SHORTEST = 8;
 export const LONGEST = 128;
 
@@ -28,8 +28,8 @@ export function strengthOf(password: string, email: string): Strength {
 }
 
 /**
- * A rough upper bound: the alphabet in use, counted only for characters that neither repeat nor continue
- * the one before them (`aaa`, `abc`, `321`).
+ * Returns a rough upper bound: the bits of the used alphabet for each character that neither repeats
+ * nor continues its predecessor (`aaa`, `abc`, `321`).
  */
 function guessBits(characters: string[]): number {
   const text = characters.join("");

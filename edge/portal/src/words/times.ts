@@ -3,7 +3,7 @@
 const MINUTE = 60;
 const HOUR = 60 * MINUTE;
 
-/** `45 seconds`, `3 minutes`, `5 h 12 min`; rounded up, so that waiting this long is enough. */
+/** Formats as `45 seconds`, `3 minutes` or `5 h 12 min`; rounded up, so that waiting this long is enough. */
 export function duration(seconds: number): string {
   if (seconds < 90) return counted(Math.max(1, Math.ceil(seconds)), "second");
   const minutes = Math.ceil(seconds / MINUTE);
@@ -12,7 +12,7 @@ export function duration(seconds: number): string {
   return `${Math.floor(minutes / 60)} h${rest === 0 ? "" : ` ${rest} min`}`;
 }
 
-/** Hours and minutes where the reader is, with the day where it isn't today. */
+/** Returns hours and minutes in the reader's time zone, with the day unless it's today. */
 export function clock(iso: string | Date): string {
   const time = new Date(iso);
   const text = new Intl.DateTimeFormat("en", CLOCK).format(time);
@@ -22,7 +22,7 @@ export function clock(iso: string | Date): string {
 
 const CLOCK = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" } as const;
 
-/** Hours and minutes where the reader is, then in UTC: `02:00 your time (00:00 UTC)`. */
+/** Returns a time in the reader's time zone and in UTC: `02:00 your time (00:00 UTC)`. */
 export function clockTimes(iso: string): string {
   const time = new Date(iso);
   const local = new Intl.DateTimeFormat("en", CLOCK).format(time);
@@ -38,12 +38,12 @@ export function day(iso: string): string {
   return new Intl.DateTimeFormat("en", { dateStyle: "long" }).format(new Date(iso));
 }
 
-/** A date of the API, which is one of UTC wherever the reader is. */
+/** Formats a date of the API, which is in UTC. */
 export function utcDay(date: string): string {
   return new Intl.DateTimeFormat("en", { dateStyle: "long", timeZone: "UTC" }).format(new Date(date));
 }
 
-/** Day and time where the reader is. */
+/** Returns day and time in the reader's time zone. */
 export function moment(iso: string): string {
   const date = { day: "numeric", month: "short", year: "numeric" } as const;
   return new Intl.DateTimeFormat("en", { ...date, ...CLOCK }).format(new Date(iso));

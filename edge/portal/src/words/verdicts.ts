@@ -1,7 +1,7 @@
 // Verdicts, described in everyday words.
 import type { Details, ValidationResult } from "../api/details";
 
-/** `unknown` says that it can't be known, which is not the same as no. */
+/** Tone of a verdict; `unknown` isn't `bad`. */
 export type VerdictTone = "good" | "bad" | "unknown";
 
 export interface Explanation {
@@ -146,7 +146,7 @@ export const STATUSES: readonly StatusMeaning[] = [
   },
 ];
 
-/** The reason behind a verdict. A reason that is new to us is shown as it is. */
+/** Returns a sentence about a verdict's reason; an unknown reason is shown as its name. */
 export function explainReason(reason: string): string {
   return (REASONS as Readonly<Record<string, string>>)[reason] ?? `Reason: ${reason.replaceAll("_", " ")}.`;
 }
@@ -188,7 +188,7 @@ export function replyOf({ smtp_code, enhanced_code, smtp_text }: Details): strin
   return [smtp_code, enhanced_code, smtp_text].filter((part) => part != null).join(" ");
 }
 
-/** The step at which the verdict was reached. */
+/** Returns the step at which the verdict was reached, in words. */
 export function explainStage(stage: string): string {
   return (STAGES as Readonly<Record<string, string>>)[stage] ?? stage.replaceAll("_", " ");
 }

@@ -71,6 +71,6 @@ def is_genuine(secret, headers, body):
     return any(hmac.compare_digest(signature.encode(), wanted.encode()) for signature in signatures)`,
 } as const;
 
-/** Both commands are in the command's help. */
+/** Both commands also occur in the help of `rcpt`. */
 export const LISTEN = `rcpt listen --forward-to http://localhost:3000/hook
 rcpt trigger scan.completed --forward-to http://localhost:3000/hook`;

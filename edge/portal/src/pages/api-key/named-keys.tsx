@@ -1,4 +1,4 @@
-// Named keys: listed, created, confirmed, ended, and all replaced at once.
+// Named keys: the list, and buttons to create, confirm, end or replace them.
 import { useRef, useState } from "preact/hooks";
 import { type Schemas, call } from "../../api/client";
 import * as session from "../../session";
@@ -21,14 +21,14 @@ type NewKey = Schemas["NewNamedKey"];
 export function NamedKeys({ twoFactor }: { twoFactor: boolean }) {
   const email = session.useSession()?.email ?? "";
   const [asking, setAsking] = useState<"make" | "replace">();
-  // They are shown once, so they stay until somebody says that they have been copied.
+  // New keys are shown once, so they stay until the owner confirms having copied them.
   const [fresh, setFresh] = useState<NewKey[]>([]);
   const leaving = useLeaving(fresh.length > 0);
   const one = fresh.length === 1;
   const list = useRef<HTMLUListElement>(null);
   const onCopied = () => {
     setFresh([]);
-    // The button is gone.
+    // The button that had the focus has disappeared.
     list.current?.focus();
   };
   const keys = useResource(() => call("get", "/v1/keys", "session"));

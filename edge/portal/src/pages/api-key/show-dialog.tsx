@@ -26,7 +26,7 @@ export function ShowDialog({ email, onClose }: ShowDialogProps) {
     session.replaceKey(api_key);
     onClose();
   });
-  // The code is requested when it turns out to be necessary.
+  // The form asks for a code once the service has required one.
   const wanted = submission.told(CODE_PROBLEMS) !== undefined;
   if (wanted && !coded) setCoded(true);
   return (

@@ -1,5 +1,5 @@
 // The part of OpenAPI 3.1 that the reference shows.
-/** As much of OpenAPI 3.1 as the reference shows. */
+/** The document itself. */
 export interface Document {
   info: { title: string; version: string; description?: string };
   paths: Record<string, Record<string, Operation>>;
@@ -19,7 +19,7 @@ export interface Operation {
 }
 
 export interface Outcome {
-  /** Responses of every operation are described in the page's first part. */
+  /** Set for the responses that every operation has: the page's first part describes them. */
   $ref?: string;
   description: string;
   headers?: Record<string, { description?: string }>;
@@ -41,7 +41,7 @@ export interface Schema {
   "x-added-later"?: string[];
   items?: Schema;
   enum?: unknown[];
-  /** A list to which a later version may add. */
+  /** Known values; a later version may add others. */
   "x-extensible-enum"?: unknown[];
   oneOf?: Schema[];
   anyOf?: Schema[];
@@ -58,7 +58,7 @@ export interface Endpoint {
   operation: Operation;
 }
 
-/** Endpoints under their tags, in the document's order of tags; untagged ones last. */
+/** Returns endpoints by tag, in the document's order of tags, untagged ones last. */
 export function byTag(document: Document): [string, Endpoint[]][] {
   const endpoints = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
@@ -86,7 +86,7 @@ export function resolve(document: Document, schema: Schema): Schema {
   return schema;
 }
 
-/** A schema with the members of two. */
+/** Returns a schema with the members of both. */
 function merged(one: Schema, other: Schema): Schema {
   return {
     ...one,
@@ -100,7 +100,7 @@ function merged(one: Schema, other: Schema): Schema {
 export const ownResponses = (operation: Operation) =>
   Object.entries(operation.responses).filter(([, { $ref }]) => $ref === undefined);
 
-/** Returns the known values. */
+/** Returns a field's known values, if the description lists them. */
 export const valuesOf = (schema: Schema) => schema.enum ?? schema["x-extensible-enum"];
 
 export function bodyOf(document: Document, content: Content | undefined): Schema | undefined {
@@ -119,7 +119,7 @@ export function nameOf(content: Content | undefined): string | undefined {
   return content?.["application/json"]?.schema.$ref?.split("/").at(-1);
 }
 
-/** A type as a reader would name it: `string`, `boolean or one of "a", "b"`, `list of strings`. */
+/** Returns a type's name for readers: `string`, `boolean or one of "a", "b"`, `list of strings`. */
 export function typeName(document: Document, given: Schema): string {
   const schema = resolve(document, given);
   const alternatives = schema.oneOf ?? schema.anyOf;

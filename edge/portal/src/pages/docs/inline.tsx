@@ -1,7 +1,7 @@
 // A sentence of the API's description, or of another table, with code between backticks.
 import type { ComponentChildren } from "preact";
 
-/** The only Markdown in the descriptions: code between backticks. */
+/** Renders code between backticks, the only Markdown in the descriptions. */
 export function Inline({ text }: { text: string }): ComponentChildren {
   return text.split("`").map((part, at) => (at % 2 === 1 ? <code>{part}</code> : part));
 }

@@ -1,7 +1,7 @@
 // The order of operations in the reference: those that programs call first, then those of the account itself.
 import { type Document, type Endpoint, byTag } from "./document";
 
-/** Tags that programs need; all others come after the basics, folded. */
+/** Tags that programs need; the page shows all others after the basics, folded. */
 const FIRST = ["Validation", "Guard", "Scans", "Quota"];
 
 /** The order in which people use the operations. */
@@ -54,7 +54,7 @@ const OPERATIONS = [
   "removePasskey",
 ];
 
-/** The question first, then the answer from its core outwards. */
+/** Order of fields: the request's first, then the response's, the most important ones first. */
 const FIELDS = [
   "email",
   "position",
@@ -137,7 +137,7 @@ export function fieldsInOrder<T>(properties: Record<string, T>): [string, T][] {
   return sorted(Object.entries(properties), FIELDS, ([name]) => name);
 }
 
-/** A JSON value with the members of each object in the order of the reference. */
+/** Returns a JSON value whose objects have their members in the order of the reference. */
 export function inReadingOrder(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inReadingOrder);
   if (typeof value !== "object" || value === null) return value;
@@ -145,7 +145,7 @@ export function inReadingOrder(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, member]) => [name, inReadingOrder(member)]));
 }
 
-/** Items outside the order keep their place after the others. */
+/** Sorts items by `order`; items without a place in it come last, in their own order. */
 function sorted<T>(items: T[], order: readonly string[], nameOf: (item: T) => string): T[] {
   const place = (item: T) => {
     const at = order.indexOf(nameOf(item));

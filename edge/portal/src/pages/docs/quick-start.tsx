@@ -1,4 +1,4 @@
-// The way from no account to a first verdict.
+// Quick start: from no account to a first verdict.
 import { Code } from "../../ui/code";
 import { ExampleBox } from "../../ui/example-box";
 import { NO_KEY, masked } from "../../ui/key-box";

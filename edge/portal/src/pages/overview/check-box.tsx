@@ -26,7 +26,7 @@ export function CheckBox({ onCounted }: { onCounted: () => void }) {
   const [email, setEmail] = useState("");
   const [mistakes, setMistakes] = useState<Mistakes>({});
   const [result, setResult] = useState<ValidationResult>();
-  /** Like `email`, but current before the next drawing. */
+  /** The value of `email`, current even before the next render. */
   const latest = useRef("");
   function type(text: string) {
     latest.current = text;

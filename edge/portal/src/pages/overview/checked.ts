@@ -8,7 +8,7 @@ export interface Checked {
   at: Date;
 }
 
-/** Greatest number of remembered checks; longer lists are what the API is for. */
+/** Maximum number of remembered checks. */
 const MOST = 50;
 
 let checked: Checked[] = [];
@@ -22,7 +22,7 @@ export function remember(result: ValidationResult): void {
   change([{ result, at: new Date() }, ...checked].slice(0, MOST));
 }
 
-/** Newest first. */
+/** Returns the checks, newest first. */
 export function useChecked(): readonly Checked[] {
   const [, redraw] = useState({});
   useEffect(() => {

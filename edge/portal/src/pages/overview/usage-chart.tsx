@@ -10,7 +10,7 @@ type Day = Schemas["DayOfUsage"];
 const BAR = 10;
 const GAP = 3;
 const HEIGHT = 72;
-/** Least height, so that a day with few checks next to one with many is visible. */
+/** Least height of a bar, so that days with few checks are visible next to days with many. */
 const LEAST = 2;
 
 const number = new Intl.NumberFormat("en");

@@ -1,4 +1,4 @@
-// A bar chart that is a table: the bars are only visual.
+// A bar chart as a table, which screen readers can read without the bars.
 import css from "./chart.module.css";
 
 interface ChartProps {

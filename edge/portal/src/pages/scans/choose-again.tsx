@@ -60,7 +60,7 @@ const REFUSALS: Record<Refusal["why"], string> = {
   unsure: "We can’t tell whether its addresses are the same, so no verdict is shown beside them.",
 };
 
-/** Known facts about the scanned file. */
+/** Describes the file that the reader has to choose. */
 function Wanted({ scan }: { scan: Scan }) {
   const remembered = recall(scan.id);
   const file = remembered?.file ?? scan.name;

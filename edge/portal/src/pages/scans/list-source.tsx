@@ -58,7 +58,7 @@ export function ListSource({ onList, pastes = true }: ListSourceProps) {
           onChange={(event) => {
             const file = event.currentTarget.files?.[0];
             if (file !== undefined) void read(readFile(file));
-            // The same file may be chosen again.
+            // Otherwise choosing the same file again would fire no event.
             event.currentTarget.value = "";
           }}
         />

@@ -12,12 +12,12 @@ import { Lookup } from "./lookup";
 /** Rows per page of results. */
 const PAGE = 5_000;
 /**
- * Pause between two readings of a running scan, for each page after the first: 19 × 2 s for 100,000
- * rows.
+ * Pause between two readings of a running scan, in milliseconds per page after the first: 38 s for
+ * 100,000 rows.
  */
 const PAUSE_MS = 2_000;
 
-/** Number of verdicts when the results were read, or the end. */
+/** Verdicts when the results were read; "over" after the end. */
 type Edition = "over" | number;
 
 interface Reading {
@@ -25,7 +25,7 @@ interface Reading {
   results: ScanResult[];
 }
 
-/** The results, read again as there are more of them. The more pages they have, the less often before the end. */
+/** Reads the results again when there are more. Until the end, more pages mean longer pauses. */
 function useResults(scan: Scan): { read: Reading | undefined; problem: Problem | undefined } {
   const [read, setRead] = useState<Reading>();
   const [problem, setProblem] = useState<Problem>();
@@ -54,7 +54,7 @@ function useResults(scan: Scan): { read: Reading | undefined; problem: Problem |
   useEffect(() => {
     if (wanted === newest) return;
     if (newest === "over" || pause === 0) return setWanted(newest);
-    // A reading in progress is awaited.
+    // Waits for a reading in progress.
     if (read?.edition !== wanted && problem === undefined) return;
     const timer = setTimeout(() => setWanted(newest), readAt.current + pause - Date.now());
     return () => clearTimeout(timer);

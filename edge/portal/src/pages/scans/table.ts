@@ -6,7 +6,7 @@ import { pause } from "./list/pause";
 import { PLAIN } from "./list/read";
 
 const OURS = ["rcpt_verdict", "rcpt_reason", "rcpt_confidence", "rcpt_status", "rcpt_final"];
-/** Rows between two pauses of the page's work. */
+/** Rows processed between two pauses. */
 const PAUSE_EVERY = 2_000;
 
 function cell(text: string, delimiter: string): string {
@@ -28,7 +28,7 @@ function ours(result: ScanResult | undefined): string[] {
 }
 
 export interface Table {
-  /** Without a list, the page's row numbers are used instead. */
+  /** The reader's list; without it, the file has row numbers. */
   known: KnownList | undefined;
   total: number;
   results: readonly ScanResult[];
@@ -54,7 +54,7 @@ export async function csvOf({ known, total, results, only }: Table): Promise<Blo
   return new Blob([bom ? "\ufeff" : "", lines.join(newline), newline], { type: "text/csv" });
 }
 
-/** Yields the rows' widths, which may differ; our columns are aligned all the same. */
+/** Yields the rows' widths. They may differ, but our columns are aligned in all rows. */
 function* widthsOf(known: KnownList | undefined): Generator<number> {
   let width = 0;
   for (const row of known?.list.rows ?? []) width = Math.max(width, row.length);

@@ -16,7 +16,7 @@ import { PROOF_PROBLEMS, Proof, proofBody, proofMistakes, useProof } from "./pro
 
 type Listed = Schemas["Passkey"];
 
-/** Characters, as the service counts them. */
+/** Greatest length of a name in characters, as the service counts them. */
 const LONGEST = 60;
 
 interface OwnerProps {

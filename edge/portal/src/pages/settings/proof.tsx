@@ -22,7 +22,7 @@ export function useProof(coded: boolean): ProofState {
   return { password, code, coded, setPassword, setCode };
 }
 
-/** The members of a request's body. */
+/** Returns the proof's members of a request's body. */
 export function proofBody({ password, code }: ProofState): { password: string; totp_code: string } {
   return { password, totp_code: plainCode(code) };
 }
@@ -39,7 +39,7 @@ interface ProofProps {
   email: string;
   mistakes: Mistakes;
   submission: Submission;
-  /** Whether the password is the first field of its form. */
+  /** True if the password is the first field of its form. */
   focused?: boolean;
 }
 

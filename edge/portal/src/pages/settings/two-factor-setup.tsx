@@ -80,8 +80,7 @@ function CodeStep({ secret, cancel, onCodes }: CodeStepProps) {
     });
     onCodes(recovery_codes);
   });
-  // Differs from sign-in: nothing has shown yet that phone and service have the same time and
-  // secret.
+  // Differs from sign-in's text: phone and service may not have the same time and secret yet.
   const wrong =
     submission.told(AT_FIELD) &&
     "That code isn’t right. Check that you scanned the code above and that your phone’s clock is right.";

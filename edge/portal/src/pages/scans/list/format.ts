@@ -38,7 +38,7 @@ export function isDomain(text: string): boolean {
   return asciiDomain(text.replace(/\.$/, ""))?.includes(".") ?? false;
 }
 
-/** A host name of A-labels in lower case. */
+/** Returns the host name as A-labels in lower case; undefined if it isn't one. */
 function asciiDomain(domain: string): string | undefined {
   if (/[\0-,/:-@[-`{-\x7f]/.test(domain)) return undefined;
   const plain = domain.toLowerCase();

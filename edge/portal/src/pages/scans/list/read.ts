@@ -12,7 +12,7 @@ export interface Dialect {
   bom: boolean;
 }
 
-/** A list as it was read: its rows, and the column with the addresses. */
+/** A list that was read: its rows, and the column with the addresses. */
 export interface List {
   name: string;
   /** Null if the first row is already an address. */
@@ -42,7 +42,7 @@ export interface Figures {
   sent: number;
 }
 
-/** Why a file can't be read; the texts are in `words.ts`. */
+/** Reason why a file can't be read; the texts are in `words.ts`. */
 export type Unreadable = "empty" | "spreadsheet" | "too-large";
 
 export class UnreadableList extends Error {
@@ -56,12 +56,12 @@ const LOOKED_AT = 200;
 /** Size of a piece in bytes, small enough to keep the page responsive. */
 const CHUNK_BYTES = 128 * 1024;
 const DECODED_BYTES = 1024 * 1024;
-/** Rows between two pauses of the page's work. */
+/** Rows processed between two pauses. */
 const PAUSE_EVERY = 1_000;
 
 export const PLAIN: Dialect = { delimiter: ",", newline: "\r\n", bom: false };
 
-/** Reads a file piece by piece. A text file may hold recipients as email programs copy them. */
+/** Reads a file in pieces. A text file may hold recipients in the form that email programs copy. */
 export async function readFile(file: File): Promise<List> {
   const start = new Uint8Array(await file.slice(0, 8).arrayBuffer());
   if (isZip(start) || isOldExcel(start)) {
@@ -76,7 +76,7 @@ export async function readFile(file: File): Promise<List> {
   return readTable(file);
 }
 
-/** Reads a pasted text: a table with a header, recipients, or an address a line. */
+/** Reads a pasted text: a table with a header, recipients, or one address per line. */
 export async function readText(text: string, name = "Pasted list"): Promise<List> {
   const table = await readTable(new File([text], name));
   const isTable = table.header !== null && table.header.length > 1;
@@ -209,8 +209,8 @@ export async function figuresOf(list: List): Promise<Figures> {
 }
 
 /**
- * Returns the same text for addresses of one mailbox: the case of the domain doesn't matter, that
- * of the name may.
+ * Returns a key that is the same for addresses of one mailbox: the domain's case doesn't matter,
+ * but the local part's may.
  */
 function identityOf(text: string): string {
   const address = reduced(text);

@@ -1,4 +1,4 @@
-// Recipients as email programs copy them: `"Doe, J" <j@example.org>; ann@example.org`, on one line or several.
+// Recipients in the form that email programs copy: `"Doe, J" <j@example.org>; ann@example.org`, on one line or several.
 import { addressParser } from "postal-mime";
 import { pause } from "./pause";
 

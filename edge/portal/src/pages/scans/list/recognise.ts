@@ -1,4 +1,4 @@
-// Returns whether a list that was chosen again is the scanned one. It's never joined with the verdicts without a match.
+// Compares a list that was chosen again with the scanned one. Only a matching list is joined with the verdicts.
 import { Problem } from "../../../api/problem";
 import { PART, type Scan, matchPart } from "../../../api/scans";
 import { fingerprintOf, recall } from "./fingerprints";
@@ -8,7 +8,7 @@ import { type List, type Sent, likelyColumns, sentOf } from "./read";
 /** `differs`: a part has other addresses, or another order. `unsure`: no part can be compared. */
 export type Recognition = { known: KnownList } | { refused: "size" | "differs" | "unsure" };
 
-/** Yields the other ways in which the list may have been sent, the likeliest first. */
+/** Yields the forms in which the list may have been sent, the likeliest first. */
 function* formsOf(list: List, columns: readonly number[]): Generator<List> {
   for (const column of columns) for (const once of [false, true]) yield { ...list, column, once };
 }
@@ -16,7 +16,7 @@ function* formsOf(list: List, columns: readonly number[]): Generator<List> {
 export async function recognise(scan: Scan, list: List): Promise<Recognition> {
   const remembered = recall(scan.id)?.parts;
   const complete = remembered?.length === Math.ceil(scan.total / PART);
-  // The service counts its answers, so only the likeliest column is compared.
+  // The service limits comparisons, so only the likeliest column is compared there.
   const columns = complete ? likelyColumns(list) : [list.column];
   let refused: "size" | "differs" | "unsure" = "size";
   let last: readonly string[] | undefined;
@@ -36,7 +36,7 @@ export async function recognise(scan: Scan, list: List): Promise<Recognition> {
   return { refused };
 }
 
-/** Returns undefined if a part can't be compared. */
+/** Returns whether all parts match; undefined if a part can't be compared. */
 async function matchesAll(
   { addresses }: Sent,
   matches: (part: number, addresses: string[]) => Promise<boolean | undefined>,
@@ -52,8 +52,8 @@ async function ask(scan: string, part: number, addresses: string[]): Promise<boo
   try {
     return await matchPart(scan, part, addresses);
   } catch (error) {
-    // 409: a single address, of which nothing is stored. 404 and 429: the comparison isn't
-    // possible, or no longer.
+    // 409: nothing is stored for a part with a single address. 404: the scan or the operation doesn't
+    // exist. 429: too many comparisons.
     if (error instanceof Problem && error.cause.kind === "refused" && error.cause.status < 500)
       return undefined;
     throw error;
