@@ -8,9 +8,8 @@ use std::fmt;
 use rcpt_shared::{Address, FormatError};
 use serde::{Deserialize, Deserializer, de};
 
-/// Identifies an account: the number of its database in 8 bits, and 56 random ones, so that ids neither
-/// count accounts nor can be guessed. Stored and shown as 16 hexadecimal digits, since D1 takes no integer
-/// above 2^53.
+/// Identifies an account: 8 bits for the number of its database, and 56 random bits, so that ids neither count accounts
+/// nor can be guessed. Written as 16 hexadecimal digits, since D1 accepts no integer above 2^53.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AccountId(u64);
 
@@ -54,7 +53,7 @@ impl<'de> Deserialize<'de> for AccountId {
     }
 }
 
-/// The state of an account.
+/// State of an account, which decides what its owner can do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountState {

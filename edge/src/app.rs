@@ -36,6 +36,6 @@ pub struct App {
     pub shield: Shield,
     /// Whether all databases, and any origin, answered recently.
     pub readiness: Recent<(bool, bool)>,
-    /// The plans as visitors who haven't signed in see them.
+    /// The plans shown to visitors who haven't signed in.
     pub plans: Recent<Arc<[PlanSizes]>>,
 }

@@ -57,22 +57,22 @@ pub struct Config {
 /// Limits of attempts.
 #[derive(Debug)]
 pub struct Throttle {
-    /// Attempts on one account or address.
+    /// Limit of attempts on one account or address.
     pub account: Rule,
-    /// Attempts from one network, of any kind.
+    /// Limit of attempts of any kind from one network.
     pub network: Rule,
-    /// Emails to one address caused by registrations.
+    /// Limit of emails to one address caused by registrations.
     pub registration_mail: Rule,
-    /// Reset links mailed to one address.
+    /// Limit of reset links mailed to one address.
     pub reset_mail: Rule,
     /// Limits of emails caused by one network and by one site (/48), each for registrations and for reset links.
     pub mails_of_network: Rule,
     pub mails_of_site: Rule,
-    /// Emails caused by all registrations.
+    /// Limit of emails caused by all registrations.
     pub all_registration_mails: Rule,
-    /// Emails caused by all password resets, whether or not the account exists.
+    /// Limit of emails caused by all password resets, whether or not the account exists.
     pub all_reset_mails: Rule,
-    /// Reset links that are sent although the total or the network's budget is used up.
+    /// Limit of reset links that are sent although the total or the network's budget is used up.
     pub all_exempt_reset_mails: Rule,
     /// Passwords that an isolate hashes per minute.
     pub hashes_per_minute: u64,

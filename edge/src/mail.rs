@@ -108,7 +108,7 @@ impl Mail {
     }
 }
 
-/// "Confirm your address": carries the confirmation link.
+/// Builds the email with the confirmation link.
 pub fn confirm(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Confirm your email address", portal_url, "")
         .text(format!("Someone, hopefully you, signed up for rcpt with {recipient}. Confirm that it's you:"))
@@ -119,7 +119,7 @@ pub fn confirm(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
         )
 }
 
-/// Like [`confirm`], after a second registration. One of the two may be a stranger's, whose
+/// Like [`confirm`], after a second registration. One of the two may be by a stranger, whose
 /// password the link must not confirm silently.
 pub fn confirm_again(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Confirm your email address", portal_url, "")
@@ -131,8 +131,8 @@ pub fn confirm_again(recipient: &str, portal_url: &str, token: &MailedToken) -> 
         .text("This link expires in 24 hours and works once. If you didn't sign up, ignore this email.")
 }
 
-/// Sent instead of a confirmation when the address already has an account, so that the HTTP response need not reveal
-/// it.
+/// Builds the email sent instead of a confirmation if the address has an account, which the HTTP response doesn't
+/// reveal.
 pub fn already_registered(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
     Mail::new("You already have an account", portal_url, "")
         .text(format!(
@@ -161,7 +161,7 @@ pub fn another_spelling(recipient: &str, portal_url: &str, opt_out_token: &str) 
         .with_opt_out(opt_out_token)
 }
 
-/// Confirms a new address: contains the link that gives it to the account.
+/// Builds the email to a new address, with the link that makes it the account's.
 pub fn confirm_change(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Confirm your new email address", portal_url, "")
         .text(format!(
@@ -174,7 +174,7 @@ pub fn confirm_change(recipient: &str, portal_url: &str, token: &MailedToken) ->
         )
 }
 
-/// Informs the old address of a completed change. The link freezes the account or undoes the
+/// Builds the email to the old address after a change. Its link freezes the account or undoes the
 /// change.
 pub fn address_changed_away(
     name: &str,
@@ -194,7 +194,7 @@ pub fn address_changed_away(
         .button("This wasn't me", token.changed_link(portal_url))
 }
 
-/// Sent to the former address of an account if somebody tries to register it.
+/// Builds the email to an account's former address if somebody tries to register it.
 pub fn reserved(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
     Mail::new("This address can't be used yet", portal_url, "")
         .text(format!(
@@ -206,7 +206,7 @@ pub fn reserved(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail 
         .with_opt_out(opt_out_token)
 }
 
-/// "Set a new password": carries the reset link.
+/// Builds the email with the reset link.
 pub fn reset(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Set a new password", portal_url, "")
         .text(format!(
@@ -220,8 +220,8 @@ pub fn reset(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
         )
 }
 
-/// Sent instead of a reset link when the address has no account: the HTTP response doesn't reveal that, but the owner of
-/// the mailbox, who may have registered with another address, learns it.
+/// Builds the email sent instead of a reset link if the address has no account. The HTTP response doesn't reveal that;
+/// the mailbox's owner may have registered with another address.
 pub fn no_account(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
     Mail::new("There is no account with this address", portal_url, "")
         .text(format!(
@@ -234,7 +234,7 @@ pub fn no_account(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mai
         .with_opt_out(opt_out_token)
 }
 
-/// Confirms a deletion to the address of the deleted account.
+/// Builds the email that confirms a deletion to the account's former address.
 pub fn deleted(name: &str, portal_url: &str, event: &AccountEvent) -> Mail {
     Mail::new("Your account has been deleted", portal_url, name)
         .text(
@@ -246,7 +246,7 @@ pub fn deleted(name: &str, portal_url: &str, event: &AccountEvent) -> Mail {
         .button("Create a new account", format!("{portal_url}/register"))
 }
 
-/// Informs the owner of the account's current plan, and its end (Unix seconds).
+/// Builds the email about the account's current plan, and its end (Unix seconds).
 pub fn plan_changed(name: &str, portal_url: &str, plan: &str, until: Option<i64>) -> Mail {
     let end = until.and_then(shown).map(|end| format!(", until {end}")).unwrap_or_default();
     Mail::new("Your plan has changed", portal_url, name)

@@ -57,7 +57,7 @@ pub struct RunLimits {
     /// Statements reserved for later steps of the run.
     reserved: AtomicU32,
     hung: Mutex<BTreeSet<u8>>,
-    /// An email hasn't been handed over in time: this run sends no others.
+    /// True after an email wasn't handed over in time: this run then sends no others.
     pub mail_hung: AtomicBool,
 }
 

@@ -193,7 +193,7 @@ fn add<P: Path>(router: Router<Arc<App>>, handler: Handler) -> Router<Arc<App>> 
 
 type Handler = fn(MethodFilter) -> MethodRouter<Arc<App>>;
 
-/// Each operation has one method.
+/// Adds an operation, which has one method.
 fn add_at(
     router: Router<Arc<App>>,
     path: &str,

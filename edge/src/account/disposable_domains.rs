@@ -22,7 +22,7 @@ impl<'a> DisposableDomains<'a> {
         self.day
     }
 
-    /// Returns whether the domain (lower-case A-labels) or one above it is listed.
+    /// Returns whether the domain (lower-case A-labels) or a parent domain is listed.
     pub fn contain(self, domain: &str) -> bool {
         let is_within = |name: &str| {
             domain.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))

@@ -14,7 +14,7 @@ enum Spelling {
     TagsAndDots,
 }
 
-/// Domain, its canonical domain, and its spelling.
+/// Domains of providers, each with its canonical domain and spelling rule.
 const PROVIDERS: [(&str, &str, Spelling); 20] = [
     // https://support.google.com/mail/answer/7436150 and /answer/22370
     ("gmail.com", "gmail.com", Spelling::TagsAndDots),

@@ -43,7 +43,7 @@ pub async fn advance(app: &App, change: EmailChange) -> Result<Option<EmailChang
     match change.state.as_str() {
         "moved" => {
             let old = hash(app, &change.old_email)?;
-            // Otherwise the account is back at the old address.
+            // If the hashes are equal, the account has the old address, which isn't reserved then.
             if old != current {
                 let tombstone = email_changes::tombstone(database, &old).await?;
                 let until = now.saturating_add(email_changes::UNDOABLE);
@@ -67,7 +67,7 @@ pub async fn advance(app: &App, change: EmailChange) -> Result<Option<EmailChang
 }
 
 /// Emails the old mailbox after a completed change, so that its owner can freeze the account or
-/// undo the change. Whether an attempt has sent the email may stay unknown: the next one then sends the same link again.
+/// undo the change. If an attempt's result is unknown, the next attempt sends the same link again.
 ///
 /// # Errors
 /// [`Error::unavailable`] when a database fails or the mail can't be sent; the scheduled

@@ -41,7 +41,7 @@ pub struct Database {
     database: SendWrapper<runtime::D1Database>,
     /// Number in the binding's name.
     number: u8,
-    /// True once the database has confirmed that its number is this one.
+    /// True once the database has confirmed `number`.
     is_itself: AtomicBool,
     /// Prepared statements by address and length of their constant text.
     prepared: Mutex<HashMap<(usize, usize), SendWrapper<JsValue>>>,
@@ -83,7 +83,7 @@ impl<'a> From<&'a String> for Param<'a> {
 /// A statement's text and its parameters.
 pub type Statement<'a> = (&'static str, Vec<Param<'a>>);
 
-/// A failed statement is our failure: the cause goes to the log, and the caller gets a 503.
+/// Returns a 503 for a failed statement; its cause goes to the log.
 fn failed(cause: &str) -> Error {
     Error::unavailable(format!("database: {cause}"))
 }
@@ -94,8 +94,8 @@ fn from_exception(error: JsValue) -> Error {
     failed(message.as_deref().unwrap_or("not an error"))
 }
 
-/// Reads the database's own number: if two bindings were swapped, each database would answer for
-/// the other's accounts.
+/// Reads the database's own number, which detects swapped bindings: each database would serve the
+/// other's accounts.
 const SELECT_NUMBER: &str = "SELECT number FROM this_database";
 /// `?1` is the number. A database with accounts of another number rejects it.
 const INSERT_NUMBER: &str = "INSERT INTO this_database (number)
@@ -262,8 +262,8 @@ impl Rows {
     }
 }
 
-/// Fields are read by name only: supporting positions too would double the code for each type. The
-/// parser's error quotes a value, so it isn't logged.
+/// Parses a row by the names of its fields: supporting positions too would double the code for each
+/// type. The parser's error quotes a value, so it isn't logged.
 fn typed<T: DeserializeOwned>(row: &D1Row) -> Result<T, Error> {
     T::deserialize(columns(row)).map_err(|_| failed("a row of another shape"))
 }

@@ -16,7 +16,7 @@ extern "C" {
     #[wasm_bindgen(catch)]
     pub fn answer(body: Option<&str>, init: &str) -> Result<Response, JsValue>;
 
-    /// Returns a promise of the request's whole body, truncated after `limit` bytes; the rest is read and dropped.
+    /// Returns a promise of the request's whole body, truncated after `limit + 1` bytes; the rest is read and dropped.
     #[wasm_bindgen(js_name = bodyOf)]
     pub fn body_of(request: &Request, limit: usize) -> Promise;
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// Writes one JSON line to the Worker's log. It must hold no address and no secret.
+/// Writes one JSON line to the Worker's log. The entry must contain no address and no secret.
 pub fn line(entry: &impl Serialize) {
     if let Ok(line) = serde_json::to_string(entry) {
         worker::console_log!("{line}");

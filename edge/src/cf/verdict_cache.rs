@@ -56,9 +56,9 @@ pub struct CachedVerdict {
 }
 
 impl CachedVerdict {
-    /// The server's text is left out: it may quote the address in any form, and neither a checked
-    /// address nor its domain is ever stored. The name of a mail host inside the domain is stored
-    /// relative to it, as in zone files: `mx1.@`.
+    /// Returns the cached part of a verdict, without the server's text: that may quote the address, and neither a
+    /// checked address nor its domain is ever stored. A mail host inside the domain is stored relative to it, as in
+    /// zone files: `mx1.@`.
     pub fn new(status: Status, expires_at: u64, evidence: Option<&Verdict>, domain: &str) -> Self {
         let evidence = evidence.cloned().map(|mut verdict| {
             if let Some(details) = &mut verdict.details {
@@ -78,7 +78,7 @@ impl CachedVerdict {
     }
 }
 
-/// Stands for the domain at the end of a name; host names can't contain this character.
+/// Placeholder for the domain at the end of a name; host names can't contain this character.
 const ORIGIN: char = '@';
 
 fn relative(host: &str, domain: &str) -> String {

@@ -19,7 +19,8 @@ fn is_loopback(rest: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// The functions aren't inlined: each is called for many values, and the Worker's size is limited.
+/// Reads settings and collects mistakes. Its functions aren't inlined: each is called for many values,
+/// and the Worker's size is limited.
 pub struct Reader<'a> {
     value: &'a dyn Fn(&str) -> Option<String>,
     pub mistakes: Vec<String>,
@@ -90,15 +91,15 @@ impl<'a> Reader<'a> {
         urls.map(|url| self.origin(name, url)).collect()
     }
 
-    /// `off` means no resolver.
+    /// Reads a resolver's URL; `off` means no resolver.
     pub fn resolver(&mut self, name: &str, default: &str) -> Option<String> {
         let text = (self.value)(name).unwrap_or_else(|| default.to_owned());
         let text = text.trim();
         (text != "off").then(|| self.origin(name, text))
     }
 
-    /// An origin receives an address and a ticket, a resolver a domain, and Turnstile a token and
-    /// our secret, so the URL must be HTTPS unless it is on this machine.
+    /// Reads a URL, which must be HTTPS unless it is on this machine: an origin receives an address and
+    /// a ticket, a resolver a domain, and Turnstile a token and our secret.
     fn origin(&mut self, name: &str, url: &str) -> String {
         if url.strip_prefix("http://").is_some_and(|rest| !is_loopback(rest)) {
             self.mistakes.push(format!("{name}: expected https, http only on this machine"));
@@ -106,7 +107,7 @@ impl<'a> Reader<'a> {
         self.check_url(name, url.to_owned())
     }
 
-    /// A verdict that arrives after its lease has expired can't be charged.
+    /// Rejects a budget that outlasts the lease: a verdict after its lease has expired can't be charged.
     pub fn check_budget(&mut self, name: &str, budget_ms: u64, lease_ttl: u64) {
         if budget_ms >= lease_ttl.saturating_mul(1000) {
             self.mistakes.push(format!("{name}: expected less than LEASE_TTL_SECONDS"));
@@ -134,7 +135,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns `None` after a mistake.
+    /// Reads the databases for new accounts; `None` after a mistake.
     pub fn homes(&mut self, name: &str, databases: usize) -> Option<Homes> {
         let text = (self.value)(name).unwrap_or_else(|| "*:0".to_owned());
         let homes = Homes::parse(&text, databases);
@@ -154,8 +155,8 @@ impl<'a> Reader<'a> {
             rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20, "THROTTLE_ACCOUNT_SECONDS", 15 * 60);
         // Allows for an office behind one address; successful attempts don't count.
         let network = rule("THROTTLE_NETWORK_FREE_ATTEMPTS", 100, "THROTTLE_NETWORK_SECONDS", 6);
-        // Together at most three emails an hour to one address; registrations can't use the last
-        // one.
+        // With resets, at most three emails an hour to one address; registrations can't use the
+        // third.
         let registration_mail =
             rule("REGISTRATION_MAILS_FREE", 2, "REGISTRATION_MAILS_SECONDS", HOUR_S);
         let reset_mail = rule("RESET_MAILS_FREE", 1, "RESET_MAILS_SECONDS", HOUR_S);
@@ -184,7 +185,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns `None` unless its secret is set.
+    /// Reads Turnstile's settings; `None` unless its secret is set.
     pub fn turnstile(&mut self) -> Option<Turnstile> {
         let secret = SecretString::from(self.optional("TURNSTILE_SECRET")?);
         let url = self.optional("TURNSTILE_URL");
@@ -193,12 +194,12 @@ impl<'a> Reader<'a> {
         Some(Turnstile { url: self.origin("TURNSTILE_URL", url), secret })
     }
 
-    /// Returns `None` if none are set, and after a mistake.
+    /// Reads an optional key ring; `None` if it isn't set, and after a mistake.
     pub fn optional_keys(&mut self, name: &str) -> Option<KeyRing> {
         self.optional(name).and_then(|_| self.keys(name))
     }
 
-    /// Returns `None` after a mistake.
+    /// Reads a key ring; `None` after a mistake.
     pub fn keys(&mut self, name: &str) -> Option<KeyRing> {
         // Earlier releases called this setting `ADDRESS_SECRET`.
         let earlier = name == "ADDRESS_SECRETS" && (self.value)(name).is_none();

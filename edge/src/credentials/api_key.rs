@@ -2,8 +2,7 @@
 //!
 //! `rcpt_live_` + account id and key version (17 characters) + 128-bit MAC over both (22
 //! characters) + checksum (6 characters), everything after the prefix in fixed-width base62. A key
-//! that was never
-//! issued is detected without a query; a replaced one by its version.
+//! that was never issued is detected without a query, a replaced one by its version.
 
 use std::fmt;
 
@@ -19,11 +18,11 @@ const PREFIX: &str = "rcpt_live_";
 const SUBJECT_WIDTH: usize = 17;
 /// 128 bits: 62^22 > 2^128.
 const MAC_WIDTH: usize = 22;
-/// Contents of a genuine key: its account and its version.
+/// 32 bits: 62^6 > 2^32.
 const CHECKSUM_WIDTH: usize = 6;
 const MAC_BYTES: usize = 16;
 
-/// Content of a genuine key: its account, and its version.
+/// Contents of a genuine key: its account and its version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyIdentity {
     pub account: AccountId,

@@ -55,7 +55,7 @@ impl GuardHook {
         webhook_secret::macs(keys, self.account, &self.secret_name()).collect()
     }
 
-    /// Webhooks can't have such a name: theirs consist of hexadecimal digits.
+    /// Returns the name of the hook's secret. No webhook has it: their names are hexadecimal digits.
     fn secret_name(self) -> String {
         format!("guard hook {}", self.version)
     }

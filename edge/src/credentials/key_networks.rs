@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 
-/// Most networks of a key.
+/// Maximum number of networks of a key.
 pub const NETWORKS_MAX: usize = 20;
 
 /// Address shared by requests from all Workers on the platform: anybody can send from it.
@@ -60,7 +60,7 @@ fn range(text: &str) -> Result<[String; 2], NetworksError> {
     })
 }
 
-/// Returns the CIDR block of a stored pair; empty if the pair is none.
+/// Returns the CIDR block of a stored pair; empty if the pair is invalid.
 pub fn block([first, last]: &[String; 2]) -> String {
     let number = |text: &str| u128::from_str_radix(text.get(1..)?, 16).ok();
     let (Some(from), Some(to)) = (number(first), number(last)) else { return String::new() };

@@ -188,7 +188,7 @@ impl NamedKey {
         keys.macs().any(is_ours).then_some(key)
     }
 
-    /// Returns whether a text looks like a key that only this module makes.
+    /// Returns whether a text looks like a test key, which only this module makes.
     pub fn is_meant(presented: &str) -> bool {
         presented.starts_with(TEST)
     }

@@ -9,7 +9,7 @@ use sha2::Sha256;
 /// Greatest difference between a signature's time and ours, in seconds, as in Standard Webhooks.
 pub const TOLERANCE_S: u64 = 5 * 60;
 
-/// Most signatures verified per message: two secrets in each of two rings.
+/// Maximum number of signatures verified per message: two secrets in each of two rings.
 const SIGNATURES_MAX: usize = 4;
 
 /// A message as it was received.

@@ -178,12 +178,12 @@ fn is_outdated(stored: &str) -> bool {
     !stored.starts_with(&parameters())
 }
 
-/// The beginning of a hash with today's parameters.
+/// Returns the beginning of a hash with today's parameters.
 fn parameters() -> String {
     format!("$argon2id$v=19$m={MEMORY_KIB},t={PASSES},p={LANES}$")
 }
 
-/// The runtime is out of memory, or a stored hash is damaged.
+/// Returns the error for a runtime out of memory, or a damaged stored hash.
 fn unhashable(error: impl std::fmt::Display) -> Error {
     Error::internal(format!("password hash: {error}"))
 }

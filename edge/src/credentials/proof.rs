@@ -70,7 +70,7 @@ impl From<Session> for Caller {
 
 impl Caller {
     /// Returns the party whose rate is counted first: the session, or this version of the key. A
-    /// flood with a stolen or ended session leaves the owner's own session alone.
+    /// flood with a stolen or ended session doesn't slow the owner's own session.
     pub fn party(self) -> String {
         match self.proof {
             Proof::Key { version } => format!("{} by key {version}", self.account),
@@ -135,7 +135,7 @@ impl Proof {
         }
     }
 
-    /// Error for a key or session that the database no longer knows.
+    /// Returns the error for a key or session that the database no longer knows.
     pub fn refused(self) -> Error {
         match self {
             Self::Key { .. } | Self::Named { .. } => Error::invalid_api_key(),

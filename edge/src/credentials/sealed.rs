@@ -59,7 +59,7 @@ pub fn open(
     cipher(secret, purpose).decrypt(&Nonce::from(*nonce), payload).map_err(|_| SealError)
 }
 
-/// The encryption key is derived, so that the ring's secrets may have any length.
+/// Derives the encryption key, so that the ring's secrets may have any length.
 fn cipher(secret: &[u8], purpose: SealPurpose<'_>) -> Aes256Gcm {
     let mut derived = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(secret)
         .unwrap_or_else(|_| hmac::KeyInit::new(&Default::default()));

@@ -76,7 +76,7 @@ impl TotpSecret {
         totp.check(code, now)
     }
 
-    /// SHA-1, 6 digits, 30 s and one step of tolerance are the defaults of authenticator apps.
+    /// Uses the defaults of authenticator apps: SHA-1, 6 digits, 30 s and one step of tolerance.
     fn builder(&self) -> Builder {
         Builder::new()
             .with_secret(Secret::from(self.0.expose_secret().as_slice()))

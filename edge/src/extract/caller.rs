@@ -32,11 +32,11 @@ use crate::{
     },
 };
 
-/// A constant of this type is resolved at link time; a name looked up at run time would bring a
-/// table of all header names, 12 KB of the Worker.
+/// Header of API keys. A constant is resolved at link time; a look-up of its name at run time would
+/// need a table of all header names, 12 KB of the Worker.
 pub const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 
-/// Returns `None` if no session token was sent.
+/// Returns the request's session; `None` if no session token was sent.
 fn session(
     config: &Config,
     headers: &HeaderMap,

@@ -35,7 +35,7 @@ pub struct ClientNetwork {
     site: Option<String>,
 }
 
-/// Set by Cloudflare on every request; a client can't forge it.
+/// Header with the client's address, set by Cloudflare on every request; a client can't forge it.
 pub const HEADER: HeaderName = HeaderName::from_static("cf-connecting-ip");
 
 /// Returns the client's address if the platform sent it.

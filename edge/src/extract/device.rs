@@ -8,7 +8,7 @@ use axum::{
     http::{HeaderName, header, request::Parts},
 };
 
-/// Set by Cloudflare: an ISO 3166 code.
+/// Header with the client's country (ISO 3166), set by Cloudflare.
 pub const COUNTRY_HEADER: HeaderName = HeaderName::from_static("cf-ipcountry");
 
 #[derive(Debug, Clone, Default)]

@@ -8,8 +8,8 @@ use crate::{
     error::Error,
 };
 
-/// Method and path of each operation that named keys may call, with the rights of which one is
-/// required.
+/// Method and path of each operation that named keys may call, with its rights: a key needs one of
+/// them.
 const RIGHTS: &[(Method, &str, &[Right])] = &[
     (Method::POST, "/v1/validate_email", &[Right::Checks]),
     (Method::POST, "/v1/validate_emails", &[Right::Checks]),
@@ -45,7 +45,7 @@ pub fn demand(key: NamedKey, method: &Method, path: &str, now: u64) -> Result<()
     let mut rows = RIGHTS.iter().filter(|(own, template, _)| own == method && *template == path);
     match rows.next() {
         Some((.., rights)) if rights.iter().any(|right| key.rights.has(*right)) => Ok(()),
-        // It has the right `checks` alone.
+        // A test key has only the right `checks`.
         _ if key.is_test => Err(Error::test_key()),
         _ => Err(Error::missing_right()),
     }

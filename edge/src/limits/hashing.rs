@@ -12,8 +12,8 @@ use crate::{cf::clock, credentials::password::Turn, error::Error};
 
 /// Hashes that one site may use before its share limits it.
 const BURST: u64 = 10;
-/// A single site may have one in this many of the hashes in progress, so that others can sign in
-/// beside an office.
+/// Divisor of the hashes: a single site gets at most half of them, so that an office doesn't keep
+/// others from signing in.
 const SITE_SHARE: u64 = 2;
 /// Longest wait of a request in the common queue, in milliseconds.
 const PATIENCE_MS: u64 = 10_000;
@@ -54,8 +54,8 @@ impl HashingTurns {
                 break;
             }
             // Other passwords were hashed in the meantime. On a slow machine a hash takes longer
-            // than the interval, and then all waiting requests would wake together: each waits for
-            // a further pause first.
+            // than the interval, and all waiting requests would wake together: so each pauses once
+            // more.
             wait = self.every / 2;
             if clock::now_ms().saturating_sub(started_at) > 2 * PATIENCE_MS {
                 return Err(refused());

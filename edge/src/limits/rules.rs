@@ -105,88 +105,92 @@ impl Key {
         Self([kind, ":", what].concat())
     }
 
-    /// Key for all requests of one network that cost a hash or an email.
+    /// Returns the key for all requests of one network that cost a hash or an email.
     pub fn network(network_hash: &str) -> Self {
         Self::of("network", network_hash)
     }
 
-    /// Key for sign-ins to the account of an address, whether or not it exists.
+    /// Returns the key for sign-ins to the account of an address, whether or not it exists.
     pub fn sign_in(address_hash: &str) -> Self {
         Self::of("sign-in", address_hash)
     }
 
-    /// Key for emails of one kind to an address.
+    /// Returns the key for emails of one kind to an address.
     pub fn mail(purpose: MailPurpose, address_hash: &str) -> Self {
         Self::of(purpose.names()[0], address_hash)
     }
 
-    /// Key for emails of one kind caused by a network, or by all networks of a site.
+    /// Returns the key for emails of one kind caused by a network, or by all networks of a site.
     pub fn mails_of_network(purpose: MailPurpose, network_hash: &str) -> Self {
         Self::of(purpose.names()[1], network_hash)
     }
 
-    /// Key for a site's first email of one kind within a day.
+    /// Returns the key for a site's first email of one kind within a day.
     pub fn first_mail_of_site(purpose: MailPurpose, site_hash: &str) -> Self {
         Self::of(purpose.names()[2], site_hash)
     }
 
-    /// Key for all emails of one kind.
+    /// Returns the key for all emails of one kind.
     pub fn all_mails(purpose: MailPurpose) -> Self {
         Self(purpose.names()[3].to_owned())
     }
 
-    /// Key for all emails of one kind whose requests were verified by Turnstile.
+    /// Returns the key for all emails of one kind whose requests were verified by Turnstile.
     pub fn all_verified_mails(purpose: MailPurpose) -> Self {
         Self(["verified-", purpose.names()[3]].concat())
     }
 
-    /// Key for links mailed to a confirmed account although the total budget was used up.
+    /// Returns the key for links mailed to a confirmed account although the total budget was used
+    /// up.
     pub fn exempt_reset_mail(address_hash: &str) -> Self {
         Self::of("exempt-reset-mail", address_hash)
     }
 
-    /// Key for all such links together.
+    /// Returns the key for all such links together.
     pub fn all_exempt_reset_mails() -> Self {
         Self("all-exempt-reset-mails".to_owned())
     }
 
-    /// Key that is set while the reader of a mailbox has opted out of emails caused by strangers.
+    /// Returns the key that is set while the reader of a mailbox has opted out of emails caused by
+    /// strangers.
     pub fn opt_out(mailbox_hash: &str) -> Self {
         Self::of("opt-out", mailbox_hash)
     }
 
-    /// Key for an account's two-factor codes, entered after its password.
+    /// Returns the key for an account's two-factor codes, entered after its password.
     pub fn code(account: AccountId) -> Self {
         Self::of("code", &account.to_string())
     }
 
-    /// Key for the codes entered with an account's mailed reset link: only a reader of its mailbox
-    /// can use up these attempts.
+    /// Returns the key for the codes entered with an account's mailed reset link: only a reader of
+    /// its mailbox can use up these attempts.
     pub fn reset_code(account: AccountId) -> Self {
         Self::of("reset-code", &account.to_string())
     }
 
-    /// Key for the password entered again within a session.
+    /// Returns the key for the password entered again within a session.
     pub fn password(account: AccountId) -> Self {
         Self::of("password", &account.to_string())
     }
 
-    /// Key for changes of an account's address.
+    /// Returns the key for changes of an account's address.
     pub fn email_change(account: AccountId) -> Self {
         Self::of("email-change", &account.to_string())
     }
 
-    /// Key for the password entered with the link at a new address.
+    /// Returns the key for the password entered with the link at a new address.
     pub fn confirm_email(account: AccountId) -> Self {
         Self::of("confirm-email", &account.to_string())
     }
 
-    /// Key for the previous password, entered from the old mailbox to undo a change of address.
+    /// Returns the key for the previous password, entered from the old mailbox to undo a change of
+    /// address.
     pub fn undo(account: AccountId) -> Self {
         Self::of("undo", &account.to_string())
     }
 
-    /// Key for test deliveries to an account's webhook, which mustn't be used to flood a server.
+    /// Returns the key for test deliveries to an account's webhook, which mustn't be used to flood
+    /// a server.
     pub fn webhook_test(account: AccountId) -> Self {
         Self::of("webhook-test", &account.to_string())
     }
@@ -253,7 +257,7 @@ mod tests {
         assert_ne!(network("2001:db8:1:2::1"), network("2001:db8:1:3::1"));
     }
 
-    /// A bucket of the day's emails with its reserve, by the rules in `store/throttle.rs`.
+    /// A bucket of the day's emails with its reserve, by the rules in `limits/throttle.rs`.
     struct Budget {
         rule: Rule,
         drained_at: u64,
@@ -274,9 +278,8 @@ mod tests {
         }
     }
 
-    /// 300 networks cause as many emails as they are allowed for a week, each at the worst moment:
-    /// as soon as its day has passed. Every ten minutes a new network asks for one (docs/trust.md,
-    /// B9).
+    /// For a week, 300 networks cause as many emails as allowed, each at the worst moment: as soon as
+    /// its day has passed. Every ten minutes a new network requests one (docs/trust.md, B9).
     #[test]
     fn a_fresh_network_gets_its_email_beside_three_hundred_that_take_what_they_can() {
         let of_network = Rule { burst: 60, interval: 600 };

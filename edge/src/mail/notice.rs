@@ -33,7 +33,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// Returns its name in the database.
+    /// Returns the notice's name in the database.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::PasswordChanged => "password_changed",
@@ -61,8 +61,8 @@ impl Notice {
         }
     }
 
-    /// Builds the email for it, to the account's owner by `name`. It may be an hour late and cover several events of
-    /// its kind; `last` is the latest, if known.
+    /// Builds the notice's email to the account's owner, called `name`. It may be an hour late and cover several events
+    /// of one kind; `last` is the latest, if known.
     pub fn mail(self, portal_url: &str, name: &str, last: Option<&AccountEvent>) -> Mail {
         let (subject, text) = match self {
             Self::PasswordChanged => (
@@ -135,7 +135,7 @@ impl Notice {
                  leaked key are asked to do. The key has stopped working. Make a new one on the API key \
                  page, and find out where the old one was.",
             ),
-            // Has an email of its own (`keys_suspended`).
+            // Sent as another email (`keys_suspended`).
             Self::KeysSuspended => (
                 "API keys wait for your confirmation",
                 "API keys of your rcpt account are suspended until you confirm them on the API key page.",
@@ -149,7 +149,7 @@ impl Notice {
                 "A passkey has been removed",
                 "A passkey of your rcpt account has been removed. It doesn't sign in any more. Your password still does.",
             ),
-            // Has an email of its own (`recovery_pending`).
+            // Sent as another email (`recovery_pending`).
             Self::RecoveryPending => (
                 "Your account is being recovered",
                 "Two-factor authentication of your rcpt account will be turned off.",
@@ -165,9 +165,9 @@ impl Notice {
                  its password and recovery codes are void, and every session has ended. Set a new password to sign in, and \
                  then turn two-factor authentication on again.",
             ),
-            // Has an email of its own (`scans_ended`).
+            // Sent as another email (`scans_ended`).
             Self::ScanEnded => ("A scan has ended", "A scan of your rcpt account has ended."),
-            // So has this one (`plan_changed`).
+            // Sent as another email (`plan_changed`).
             Self::PlanChanged => {
                 ("Your plan has changed", "The plan of your rcpt account has changed.")
             }
@@ -178,7 +178,7 @@ impl Notice {
             None => mail,
         };
         match self {
-            // A new password would end no key.
+            // No advice to set a new password: that would end no key.
             Self::KeyEndedItself => mail.button("See your keys", format!("{portal_url}/api-key")),
             _ => mail.unless_you(),
         }

@@ -11,7 +11,7 @@ use crate::cf::{fetch::OutgoingRequest, log};
 /// Time limit in milliseconds. A registration spends about 40 on hashing, and a healthy resolver
 /// takes some tens.
 const PATIENCE_MS: u32 = 1_000;
-/// RFC 8484 and the resolvers' JSON: types of records, and the code of NXDOMAIN.
+/// Types of records and the code of NXDOMAIN, as numbers in the resolvers' JSON.
 const A: u16 = 1;
 const MX: u16 = 15;
 const AAAA: u16 = 28;

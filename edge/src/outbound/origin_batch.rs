@@ -22,7 +22,7 @@ use crate::{
 /// Time limit in milliseconds of a batch without a waiting client: it ends within 60 s, and the
 /// rest is for its last lines.
 pub const UNHURRIED_MS: u64 = 75_000;
-/// Milliseconds that an origin has less than we do, to allow for the transfer of its last lines.
+/// Milliseconds by which an origin's time limit is shorter than ours, for the transfer of its last lines.
 const ON_THE_WAY_MS: u64 = 1_000;
 /// Least seconds until an unchecked address is tried again.
 const RETRY_AFTER_S: u32 = 30;
@@ -44,11 +44,11 @@ pub struct BatchCall<'a> {
     pub request_id: &'a str,
     /// The account on whose behalf the batch runs.
     pub tenant: Tenant<'a>,
-    /// Whether origins without free capacity are skipped too.
+    /// True if origins without free capacity are skipped too.
     pub urgent: bool,
     /// Deadline in milliseconds of the Worker's clock. Results that arrive later are missing.
     pub deadline: u64,
-    /// Called for each result when it arrives, with the address' position.
+    /// Called for each result when it arrives, with the address's position.
     pub heard: &'a (dyn Fn(usize, &BatchItem) + Sync),
 }
 
@@ -165,7 +165,7 @@ impl Origins {
     }
 
     /// Returns the head of an origin's response, which it sends before its first verdict: an origin
-    /// that doesn't send even that may be hanging.
+    /// that doesn't send the head may be hanging.
     async fn first_word(
         &self,
         origin: &str,
@@ -217,7 +217,7 @@ fn groups<'a>(open: &[usize], orders: &[Vec<&'a str>], rank: usize) -> Vec<Group
     groups
 }
 
-/// Any line of a response ([`BatchItem`](rcpt_shared::BatchItem)). One struct for all kinds: an
+/// Any line of a response ([`BatchLine`](rcpt_shared::BatchLine)). One struct for all kinds: an
 /// untagged enum would add kilobytes to the Worker.
 #[derive(Deserialize)]
 struct BatchLine {

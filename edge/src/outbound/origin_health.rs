@@ -15,7 +15,7 @@ use std::{
 
 /// Milliseconds without a response after which an origin gets a health check.
 pub const SLOW_MS: u64 = 2_000;
-/// Milliseconds of silence at `/health` after which an origin is hung.
+/// Milliseconds of silence at `/health` after which an origin counts as hung.
 pub const SILENT_MS: u64 = 1_000;
 /// Milliseconds for which a hung origin is tried last.
 const SKIPPED_MS: u64 = 30_000;
@@ -65,7 +65,7 @@ pub enum Next {
     Leave,
     /// This request should run a health check.
     Check,
-    /// Another request is running a health check: look again soon.
+    /// Another request is running a health check: ask again soon.
     Look,
 }
 

@@ -19,16 +19,16 @@ use crate::{
     meter::Part,
 };
 
-/// Milliseconds between two looks at another request's health check, or for a free place among
-/// waiting batches.
+/// Milliseconds between two polls of another request's health check, or of the number of waiting
+/// batches.
 pub(super) const LOOK_MS: u64 = 50;
 /// Silence is measured in slices of this many milliseconds, each with its own timer.
 const SLICE_MS: u64 = 100;
-/// Delay in milliseconds after which a timer was held up by other work of our own isolate: a
-/// response may be waiting too, so such a slice doesn't count as silence.
+/// Delay of a timer in milliseconds above which our own isolate is too busy: a response may be waiting
+/// too, so such a slice doesn't count as silence.
 const LATE_MS: u64 = 50;
-/// Half of the time limit for silence: a lost SYN alone is sent again only after a second, so a
-/// second request is made, and either response counts.
+/// Delay of a second health request, half of the time limit for silence: TCP repeats a lost SYN only after a second.
+/// Either response counts.
 const AGAIN: Duration = Duration::from_millis(SILENT_MS / 2);
 /// Time limit of a health check in milliseconds.
 const CHECK_MS: u32 = 10_000;
@@ -86,7 +86,7 @@ impl Origins {
     ) -> Result<Verdict, Error> {
         let body = serde_json::to_string(&ProbeRequest { address: address.clone(), details })
             .map_err(|error| Error::internal(format!("probe request: {error}")))?;
-        // The clock advances with I/O, which is all that this loop does.
+        // The clock advances only during I/O; this loop does nothing else.
         let (now_s, now) = (clock::now(), clock::now_ms());
         let ticket =
             Ticket::issue_for(&self.tickets, request_id, body.as_bytes(), now_s, Some(tenant))
@@ -148,7 +148,7 @@ impl Origins {
         }
     }
 
-    /// Records a response as a sign of life.
+    /// Records that the origin has responded, unless the request failed.
     fn record_response<T>(&self, origin: &str, answer: Result<T, String>) -> Result<T, String> {
         if answer.is_ok() {
             self.health.answered(origin, clock::now_ms());

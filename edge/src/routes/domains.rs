@@ -218,7 +218,7 @@ async fn ask_and_settle(
         None => String::new(),
     };
     let once = once.map(|once| (once, sealed.as_str()));
-    // Every report is charged: an origin that couldn't find out returns none.
+    // Every report is charged: an origin without a result returns none.
     settle(app, lease, Status::Accepted, once).await?;
     Ok(DomainAnswer::new(domain, report.0, &left_over))
 }

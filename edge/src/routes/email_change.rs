@@ -54,7 +54,7 @@ pub struct EmailChangeMailed {
     message: &'static str,
 }
 
-/// Changes of an account's address that may be requested in a burst, and the seconds after which one more is allowed.
+/// Limit of an account's changes of address: a burst of three, then one every eight hours.
 const RULE: Rule = Rule { burst: 3, interval: 8 * 60 * 60 };
 
 /// Change the email address

@@ -132,9 +132,9 @@ pub async fn undo(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Returns the credentials that the password and the code belong to, with the step of the code; 0 if there was no second
-/// factor. A thief may have changed either before the address: those of a week before count too. With a code those are
-/// preferred that it belongs to, so that an owner who had just turned on the second factor keeps it.
+/// Returns the credentials that match the password and the code, and the step of the code; 0 without a second factor. A
+/// thief may have changed the credentials before the address, so those of the week before are accepted too. Credentials
+/// that match a code are preferred: an owner who had just turned on the second factor keeps it.
 ///
 /// # Errors
 /// [`Error::wrong_password`], or the error of the code.

@@ -28,7 +28,7 @@ use crate::{
 
 /// Allowed range of a decision's deadline, in milliseconds.
 const DEADLINE_RANGE_MS: std::ops::RangeInclusive<u64> = 300..=4_000;
-/// Most domains per list.
+/// Maximum number of domains per list.
 const DOMAINS_MAX: usize = 200;
 /// Greatest daily limit of hook calls.
 const DAILY_MAX: u32 = 1_000_000;

@@ -342,7 +342,7 @@ pub async fn end(
         .unwrap_or_else(|| Err(Error::invalid_session()))
 }
 
-/// A malformed id is looked up like the id of no key, so that the caller is verified first.
+/// Parses an id. A malformed one becomes an id without a key, so that the caller is verified first.
 fn id_of(shown: &str) -> KeyId {
     KeyId::parse_shown(shown).unwrap_or(KeyId::from_random([0; 8]))
 }

@@ -40,8 +40,8 @@ const TAGS: [(&str, &str); 9] = [
     (HEALTH, "Whether the service works, and its description."),
 ];
 
-/// The operation whose handler reads its body itself: it answers 200 to one that is too long, and 401 to one whose
-/// signature doesn't fit.
+/// The operation whose handler reads the body itself. Its response is 200 to a body that is too long, and 401 to a
+/// wrong signature.
 const READS_ITS_BODY: &str = "supabaseHook";
 
 /// An operation as described by its handler's attributes.
@@ -67,8 +67,8 @@ impl Description {
         Self { path: P::path(), methods: P::methods(), operation, schemas }
     }
 
-    /// A missing body counts as an object without members, so it is optional unless a member is
-    /// required.
+    /// Returns whether the body is required, because one of its members is. Otherwise a missing body counts as an
+    /// object without members.
     fn needs_a_body(&self) -> bool {
         let body = self.operation.request_body.as_ref();
         let body = serde_json::to_value(body).unwrap();
@@ -79,7 +79,7 @@ impl Description {
         })
     }
 
-    /// Adds the responses common to all such operations, unless it describes its own.
+    /// Adds the responses that follow from the operation's body and credentials, unless it describes them itself.
     fn completed(mut self) -> Self {
         let mut common = Vec::new();
         let is_needed = self.needs_a_body();
@@ -112,7 +112,7 @@ impl Description {
             let usual = || RefOr::T(plain_error(&description));
             responses.entry(status.to_owned()).or_insert_with(usual);
         }
-        // The allowance is used up in the shape of one error, and told by whatever can use it up.
+        // An operation that describes `LimitError` uses an allowance, so its responses report the rest.
         let uses_allowance = responses.get("429").is_some_and(|response| {
             let response = serde_json::to_string(response).unwrap();
             response.contains(&format!("/{}\"", LimitError::name()))
@@ -160,7 +160,7 @@ fn retry_after() -> Header {
     seconds
 }
 
-/// Returns the whole document.
+/// Returns the OpenAPI document.
 fn document() -> Value {
     let mut document = serde_json::to_value(described()).unwrap();
     document["components"]["schemas"]["WebhookEvent"] = webhooks::schema();
@@ -246,7 +246,7 @@ fn every_operation_is_described_under_a_path_and_a_name_of_its_own() {
     assert_eq!(described, all.len());
 }
 
-/// Each operation describes the refusals of its extractors.
+/// Each operation must describe the errors of its extractors.
 #[test]
 fn every_operation_describes_what_its_credentials_and_its_body_can_be_refused_for() {
     let document = document();

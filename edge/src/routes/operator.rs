@@ -132,12 +132,12 @@ fn signed_id<'a>(
     if is_fine { Ok(id) } else { Err(Error::invalid_signature()) }
 }
 
-/// Any time before 1970 counts as 1970: both have passed.
+/// Converts to Unix seconds. A time before 1970 becomes 1, which has passed too.
 fn seconds(time: DateTime<Utc>) -> u64 {
     u64::try_from(time.timestamp()).unwrap_or_default().max(1)
 }
 
-/// An event dated in the future would be newer than all real ones that follow.
+/// Converts to Unix milliseconds. Rejects a time in the future, which would outrank all later events.
 fn occurred_at_ms(time: DateTime<Utc>, now: u64) -> Result<u64, Error> {
     let latest = now.saturating_add(TOLERANCE_S).saturating_mul(1_000);
     let at = u64::try_from(time.timestamp_millis()).unwrap_or_default();

@@ -39,7 +39,7 @@ pub struct Passkey {
 }
 
 impl Passkey {
-    /// A passkey that was just added.
+    /// Describes a passkey that was just added.
     pub fn new(new: &NewPasskey<'_>) -> Self {
         Self {
             id: new.id.to_string(),
@@ -87,7 +87,7 @@ pub async fn list(
     Ok(Json(PasskeyList { passkeys: listed.collect() }))
 }
 
-/// A malformed id is looked up like that of a missing passkey, so that the caller is verified first.
+/// Parses an id. A malformed one becomes an id without a passkey, so that the caller is verified first.
 fn id_of(shown: &str) -> PasskeyId {
     PasskeyId::parse_shown(shown).unwrap_or_else(|| PasskeyId::of(&[]))
 }

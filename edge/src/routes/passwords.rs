@@ -71,7 +71,7 @@ pub struct ResetMailed {
 // (docs/trust.md, A1): the email is created and sent afterwards. Too many requests for one address
 // get the same response and no further email. The last link keeps working, so that a stranger who
 // repeats the request can't lock the owner out (A3). A network with too many requests is throttled,
-// but a member's first link of a day is sent all the same.
+// but a member's first link of a day is still sent.
 pub async fn forgot(
     State(app): State<Arc<App>>,
     context: RequestContext,

@@ -134,8 +134,8 @@ pub async fn refuse_disposable(app: &App, address: &AccountAddress) -> Result<()
 
 /// Counts a registration. Returns `false` if the address has had its emails for this hour: the
 /// response is then the same, and neither the password nor the link changes. If the budget of
-/// verified requests is used up, a verified request uses the total budget, so that a token never
-/// makes its client worse off.
+/// verified requests is used up, a verified request uses the total budget, so that a token is never
+/// a disadvantage.
 async fn count(
     app: &App,
     client: &ClientNetwork,

@@ -123,7 +123,7 @@ pub struct ScanResults {
 /// Default and greatest number of results per page.
 const PAGE_ROWS: u32 = 1_000;
 const PAGE_ROWS_MAX: u32 = 10_000;
-/// Most parts read for one page.
+/// Maximum number of parts read for one page.
 const PARTS_MAX: u32 = 10;
 
 /// Parameters of a request for results.

@@ -101,8 +101,8 @@ pub async fn create(
 }
 
 /// Receives the whole list of a new scan. After a failure the scan is removed, because the client
-/// doesn't know its id, and it mustn't count as running or keep its unit. `has_key`: another
-/// request with the key may have succeeded or may still do so, so the scan stays.
+/// doesn't know its id, and it mustn't count as running or keep its unit. With `has_key`, the
+/// scan stays: another request with the key may have succeeded or may still succeed.
 async fn fill(
     app: &App,
     caller: Caller,

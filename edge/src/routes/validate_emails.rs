@@ -34,7 +34,7 @@ use crate::{
 };
 use list::{Answers, List, ListAnswer};
 
-/// Most addresses in a list.
+/// Maximum number of addresses in a list.
 const EMAILS_MAX: usize = 100;
 /// Time limit of the origins for a list, in milliseconds. An address without a verdict by then
 /// isn't charged.
@@ -205,8 +205,8 @@ pub async fn check(
     }
 }
 
-/// Answers a list sent with a test key, as [`sandbox::check`] answers a check. Each address is a
-/// request of its own: all free accounts share the batches of an origin, and nothing limits how many
+/// Answers a list sent with a test key, as [`sandbox::check`] answers a check. Each address has its
+/// own request: all free accounts share the batches of an origin, and nothing limits how many
 /// lists with test keys are in flight.
 async fn check_sandbox(
     app: &App,

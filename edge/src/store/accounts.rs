@@ -47,9 +47,9 @@ pub struct StoredAccount {
     pub recovery_codes_left: u32,
     /// Creation time in Unix seconds.
     pub created_at: i64,
-    /// Until this time, changes to the account's access are rejected.
+    /// Unix time until which changes to the account's access are rejected.
     pub frozen_until: u64,
-    /// When an operator's recovery of the account takes effect, in Unix seconds.
+    /// Unix time at which an operator's recovery of the account takes effect.
     pub recovery_due_at: Option<i64>,
 }
 

@@ -9,7 +9,7 @@ use crate::{
     error::Error,
 };
 
-/// Most steps per run: 75,000 small rows or 7,500 blocks of results, in 135 statements.
+/// Maximum number of steps per run: 75,000 small rows or 7,500 blocks of results, in 135 statements.
 const STEPS_MAX: usize = 15;
 /// Milliseconds after which a run starts no further step.
 const PATIENCE_MS: u64 = 10_000;

@@ -1,12 +1,12 @@
 //! Changes of an account's address. Two databases are involved: the directory maps addresses to
 //! accounts, and the account's own database stores its address.
 //!
-//! | step | where | cut off after it |
+//! | step | where | if interrupted after it |
 //! |---|---|---|
-//! | 1. the link is used: the change is `moving` | account | the scheduled run goes on with 2 |
-//! | 2. the directory names the account under the new address, too | directory | the account is signed in to under both; the run goes on with 2 |
-//! | 3. the account has the new address, if it still has the old one and its password | account | the run goes on with 4 |
-//! | 4. the directory reserves the old address for a week, or forgets the new one where 3 came to nothing | directory | the run does 4 again |
+//! | 1. the link is used: the change is `moving` | account | the scheduled run continues with 2 |
+//! | 2. the directory names the account under the new address, too | directory | sign-in works with both addresses; the run continues with 2 |
+//! | 3. the account has the new address, if it still has the old one and its password | account | the run continues with 4 |
+//! | 4. the directory reserves the old address for a week, or removes the new one if 3 changed nothing | directory | the run repeats 4 |
 //! | 5. the change is settled | account | |
 //!
 //! An undo is one statement in the account's database, followed by steps 4 and 5 in the directory.
@@ -172,7 +172,7 @@ const IS_MOVABLE: &str = "state = 'confirmed' AND frozen_until <= ?4 AND EXISTS 
 const DELETE_STRAY: &str = "DELETE FROM accounts WHERE address_hash = ?2 AND state = 'unconfirmed'
     AND EXISTS (SELECT 1 FROM email_changes WHERE id = ?1 AND state = 'moving')";
 const INSERT_CHANGED_NOTICE: &str = notice!("email_changed", IS_MOVABLE);
-/// The usage still counts for the old address.
+/// Stores the usage, which still counts for the old address.
 const INSERT_TOMBSTONE: &str = concat!(
     "INSERT INTO tombstones (address_hash, day, used, scans_used, welcome_left, expires_at)
      SELECT address_hash, ?3, CASE WHEN day < ?3 THEN 0 ELSE daily_charged END,
@@ -193,7 +193,7 @@ const UPDATE_MOVED: &str = "UPDATE email_changes SET state = 'moved', expires_at
       WHERE a.id = email_changes.account_id AND a.email = email_changes.new_email AND a.address_hash = ?2)";
 const UPDATE_VOID: &str =
     "UPDATE email_changes SET state = 'void' WHERE id = ?1 AND state = 'moving'";
-/// A reset link requested from the old mailbox mustn't work any more.
+/// Deletes a reset link that was requested from the old mailbox.
 const DELETE_RESET_LINK: &str =
     "DELETE FROM mailed_tokens WHERE purpose = 'reset' AND account_id IN (
     SELECT account_id FROM email_changes WHERE id = ?1 AND state = 'moved')";
@@ -240,20 +240,20 @@ pub async fn tombstone(database: &Database, old: &AccountHash) -> Result<Option<
 
 const UPDATE_SETTLED: &str = "UPDATE email_changes SET settled = 1 WHERE id = ?1 AND state = ?2";
 
-/// Marks the change as settled: the directory agrees with the account, unless that has changed
-/// again.
+/// Marks the change as settled: the directory agrees with the account, unless the account has
+/// changed again.
 pub async fn settled(database: &Database, change: &EmailChange) -> Result<(), Error> {
     database.run((UPDATE_SETTLED, vec![(&change.id).into(), (&change.state).into()])).await
 }
 
-/// `?1` most rows, `?2` account or `''` for all.
+/// `?1` row limit, `?2` account or `''` for all.
 const SELECT_UNSETTLED: &str = concat!(
     SELECT_CHANGE,
     "c.settled = 0 AND (?2 = '' OR c.account_id = ?2) ORDER BY c.state = 'moved', random() LIMIT CAST(?1 AS INTEGER)"
 );
 
-/// Returns interrupted changes, and those whose old mailbox has no link yet: these last and in random order, because an
-/// email that can't be sent is tried for a week, and many such mustn't hold up the others.
+/// Returns interrupted changes, then in random order those whose old mailbox has no link yet. An email that can't be
+/// sent is retried for a week, and mustn't delay the others.
 pub async fn unsettled(
     database: &Database,
     account: Option<AccountId>,

@@ -16,8 +16,8 @@ use crate::{
 const UPDATE_UNDO_HASH: &str = "UPDATE email_changes SET undo_hash = ?2
     WHERE id = ?1 AND settled = 0 AND state = 'moved' AND expires_at > ?3 RETURNING id";
 
-/// Stores the token to mail to the old mailbox, before each attempt to send it; `false` if the link has been mailed or its
-/// time is over, or the change was undone.
+/// Stores the token for the old mailbox, before each attempt to mail it. Returns `false` if the link has been mailed or
+/// has expired, or the change was undone.
 pub async fn set_undo(
     database: &Database,
     change: &EmailChange,
@@ -73,11 +73,11 @@ pub struct UndoableChange {
     former_credentials: String,
 }
 
-/// A password that an undo accepts, with the second factor that it demands and restores.
+/// A password that an undo accepts, with the second factor that the undo requires and restores.
 #[derive(Debug, Deserialize)]
 pub struct UndoCredentials {
     pub password_hash: String,
-    /// Sealed; `None` where two-factor authentication was off.
+    /// The sealed secret; `None` if two-factor authentication was off.
     pub totp_secret: Option<String>,
 }
 

@@ -14,8 +14,8 @@ use crate::{
     error::Error,
 };
 
-/// Most ranges per run, a million keys: each takes two of the thousand statements that the platform
-/// allows an invocation.
+/// Maximum number of ranges per run, a million keys: each takes two of the thousand statements that
+/// the platform allows an invocation.
 const RANGES_MAX: usize = 100;
 /// Milliseconds after which a run starts no further range.
 const PATIENCE_MS: u64 = 10_000;

@@ -75,8 +75,7 @@ const SELECT_IN_SESSION: &str =
     concat!(SELECT_POLICY, "WHERE a.id IN (SELECT id FROM accounts WHERE ", IN_SESSION, ")");
 const SELECT_OF_HOOK: &str = concat!(SELECT_POLICY, "WHERE a.id = ?1 AND a.state = 'confirmed'");
 
-/// Inserts the default policy if the account has none; the text ends so that a condition can
-/// follow.
+/// Inserts the default policy if the account has none; the caller appends a condition.
 const INSERT_DEFAULTS: &str = concat!(
     "INSERT INTO guard_policies (account_id, refuse, allow_domains, block_domains, deadline_ms, daily)
      SELECT id, ",

@@ -13,7 +13,7 @@ use crate::{
 
 const MINUTE_S: u64 = 60;
 const DAY_S: u64 = 24 * 60 * MINUTE_S;
-/// Unconfirmed accounts are stored for a week: their links expired after a day.
+/// Lifetime of an unconfirmed account, whose link expires after a day.
 const UNCONFIRMED_TTL_S: u64 = 7 * DAY_S;
 /// Lifetime of a claim: a day longer than that of its account.
 const CLAIM_TTL_S: u64 = UNCONFIRMED_TTL_S + DAY_S;
@@ -60,7 +60,7 @@ const DELETE_CHALLENGES: &str = concat!(
     "DELETE FROM used_challenges WHERE hash IN (SELECT hash FROM used_challenges WHERE expires_at <= ?1",
     LIMIT_ROWS
 );
-/// The directory may still have to follow an unsettled change.
+/// Unsettled changes stay: the directory may still have to follow them.
 const DELETE_EMAIL_CHANGES: &str = concat!(
     "DELETE FROM email_changes WHERE id IN (
        SELECT id FROM email_changes WHERE expires_at <= ?1 AND settled = 1",

@@ -72,7 +72,7 @@ pub async fn failed(directory: &Database, address_hash: &str, now: u64) -> Resul
     directory.run((UPDATE_MAIL_DUE, vec![address_hash.into(), now.into()])).await
 }
 
-/// `?1` now, `?2` time of the next attempt, `?3` most rows.
+/// `?1` now, `?2` time of the next attempt, `?3` row limit.
 const CLAIM_MAIL_DUE: &str = "
     UPDATE mail_due SET due_at = ?2
     WHERE address_hash IN (

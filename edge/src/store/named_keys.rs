@@ -20,7 +20,7 @@ use crate::{
     error::Error,
 };
 
-/// Most named keys of an account: a rotation needs two for each program.
+/// Maximum number of named keys of an account: a rotation needs two for each program.
 pub const KEYS_MAX: u32 = 20;
 
 /// Requires that key `k` may be used from the address in `?2`, which follows the id and version.
@@ -368,8 +368,8 @@ const INSERT_FIRST_KEY_ENDED_NOTICE: &str =
 const DELETE_PRESENTED_KEY: &str =
     "DELETE FROM named_keys WHERE account_id = ?1 AND id = substr(?2, 1, 16)
     AND printf('%04x', version) = substr(?2, 17, 4) RETURNING id";
-/// A freeze keeps a thief from replacing the key, and no finder from ending a leaked one: the trigger that refuses changes
-/// sees no freeze here, and the next statement of the transaction gives it back.
+/// A freeze stops replacements of the key, but a finder may end a leaked one: this statement hides the freeze from the
+/// trigger that rejects changes, and the next one in the transaction restores it.
 const UPDATE_PRESENTED_KEY: &str = concat!(
     "UPDATE accounts SET key_version = key_version + 1, key_day = 0, frozen_until = -frozen_until
      WHERE id = ?1 AND ",

@@ -101,7 +101,7 @@ pub async fn note(
     database.run((UPDATE_PLACE, params)).await
 }
 
-/// `?1` now, `?2` account or `''` for all, `?3` first retry, `?4` most attempts, `?5` most rows.
+/// `?1` now, `?2` account or `''` for all, `?3` first retry, `?4` maximum of attempts, `?5` row limit.
 const CLAIM_NOTICES: &str = "
     UPDATE notices SET attempts = attempts + 1, due_at = ?1 + (?3 << min(attempts, 12))
     WHERE (account_id, kind) IN (

@@ -27,7 +27,7 @@ pub async fn opt_out(directory: &Database, mailbox_hash: &str, now: u64) -> Resu
 const SELECT_OPT_OUT: &str =
     "SELECT 1 AS opted_out FROM throttles WHERE key IN (?1, ?2) AND drained_at > ?3";
 
-/// Returns whether an address' mailbox has opted out, under either secret during a replacement.
+/// Returns whether an address's mailbox has opted out, under either secret during a replacement.
 ///
 /// # Errors
 /// [`Error::unavailable`] when the directory fails.

@@ -12,8 +12,8 @@ use crate::{
 };
 
 /// Requires two-factor authentication and an account that isn't frozen, both when a recovery starts and when it takes
-/// effect. A deactivated account qualifies: so the operator can deactivate it first, and a thief who has turned on
-/// two-factor authentication can't sign in and end the recovery.
+/// effect. A deactivated account qualifies, so the operator can deactivate it first. Then a thief who has turned on
+/// two-factor authentication can't end the recovery by signing in.
 const HAS_SECOND_FACTOR: &str =
     "confirmed_at IS NOT NULL AND totp_secret IS NOT NULL AND frozen_until <= unixepoch()";
 
@@ -64,7 +64,7 @@ struct Pending {
     due_at: i64,
 }
 
-/// The first email gives the owner three days. A later one that was late gives half a day.
+/// Leaves the owner three days after the first email, and at least half a day after a later one.
 const UPDATE_DUE_AT: &str = "UPDATE recoveries
     SET due_at = max(due_at, unixepoch() + CASE mailed_at WHEN 0 THEN 3 * 86400 ELSE 43200 END)
     WHERE account_id = ?1 RETURNING due_at";
@@ -90,8 +90,8 @@ const UPDATE_MAILED_AT: &str = concat!(
     IS_NOTICE_SENT
 );
 
-/// Records that the email about the account's recovery was handed over. It follows the record in the notice; if it is
-/// cut off, the owner gets another email.
+/// Records that the email about the account's recovery was handed over. Runs after the notice is recorded as sent; if
+/// interrupted in between, the owner gets another email.
 pub async fn record_mail(database: &Database, account: AccountId) -> Result<(), Error> {
     let account = account.to_string();
     database.run((UPDATE_MAILED_AT, vec![(&account).into()])).await
@@ -103,10 +103,10 @@ const DELETE_POINTLESS: &str = "DELETE FROM recoveries WHERE due_at <= unixepoch
     OR account_id IN (
       SELECT r.account_id FROM recoveries r JOIN accounts a ON a.id = r.account_id WHERE a.totp_secret IS NULL)";
 
-/// Age of the last email, in seconds, from which on a recovery takes effect only after another one.
+/// Age of the last email, in seconds, above which a recovery takes effect only after another email.
 const LATE_S: &str = "129600";
-/// Requires that another email is due: a day after the last one or, for a recovery that could take effect, when the
-/// last one is too old for that.
+/// Requires that another email is due: a day after the last one; for a recovery that is due, once the last email is too
+/// old.
 const TO_BE_MAILED: &str = concat!(
     "mailed_at <= unixepoch() - 86400 AND (due_at > unixepoch() OR mailed_at <= unixepoch() - ",
     LATE_S,
@@ -134,7 +134,7 @@ const UPDATE_DUE: &str = concat!(
 const OF_DUE: &str = "account_id IN (SELECT account_id FROM recoveries WHERE due_at < 0)";
 const IS_DUE: &str = "id IN (SELECT account_id FROM recoveries WHERE due_at < 0)";
 const INSERT_RECOVERED_NOTICE: &str = notice!("account_recovered", IS_DUE);
-/// Counted from the start of the recovery: a thief's things may be from shortly before it.
+/// Start of the recovery: keys that a thief has added shortly before it are suspended too.
 const STARTED_AT: &str = "(SELECT coalesce(nullif(r.started_at, 0), -r.due_at - 3 * 86400)
     FROM recoveries r WHERE r.account_id = k.account_id)";
 const UPDATE_SUSPENDED: [&str; 3] = suspend!(IS_DUE, STARTED_AT);
@@ -150,9 +150,9 @@ const DELETE_DUE: &str = "DELETE FROM recoveries WHERE due_at < 0";
 
 const SELECT_ANY: &str = "SELECT 1 AS one FROM recoveries LIMIT 1";
 
-/// Stores a daily email to the owners of accounts in recovery, and completes recoveries after three days: the second factor
-/// is removed and the password voided, so that only the mailbox's owner can sign in. The emails are one transaction and
-/// the completions another; if no recovery is pending, one statement is all.
+/// Stores a daily email to the owners of accounts in recovery, and completes recoveries after three days. Completion
+/// removes the second factor and voids the password, so that only the mailbox's owner can sign in. The emails are one
+/// transaction and the completions another; if no recovery is pending, only one statement runs.
 pub async fn run(database: &Database, void_hash: &str) -> Result<(), Error> {
     let bare = |sql| (sql, Vec::new());
     if !database.any(bare(SELECT_ANY)).await? {

@@ -288,7 +288,7 @@ pub struct WaitingAccount {
     pub email: String,
 }
 
-/// `?1` most rows.
+/// `?1` row limit.
 const CLEAR_REQUESTED: &str = "
     UPDATE accounts SET confirmation_requested = 0
     WHERE id IN (SELECT id FROM accounts WHERE confirmation_requested = 1 LIMIT CAST(?1 AS INTEGER))

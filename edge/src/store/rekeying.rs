@@ -17,7 +17,7 @@ use crate::{
 const ROUND_ROWS: u64 = 500;
 const ROUNDS_MAX: usize = 100;
 
-/// `?1` start of a secret's range in the index, `?2` its end, `?3` most rows.
+/// `?1` start of a secret's range in the index, `?2` its end, `?3` row limit.
 ///
 /// Selects all hashes except those under the signing secret: the address is known, so it can be
 /// hashed again even if the old secret is lost.
@@ -48,7 +48,7 @@ struct Renewed {
     id: String,
     outdated: String,
     fresh: String,
-    /// Hash of the address' mailbox.
+    /// Hash of the address's mailbox.
     mailbox: String,
 }
 
@@ -82,7 +82,7 @@ pub async fn run(
     done.into_iter().filter_map(|(column, done)| Some((column, done.err()?))).collect()
 }
 
-/// The directory is updated first, so that an interrupted renewal is selected again.
+/// Renews outdated values, in the directory first, so that an interrupted renewal is selected again.
 async fn renew(
     directory: Option<&Database>,
     database: &Database,

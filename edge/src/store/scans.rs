@@ -98,11 +98,11 @@ pub struct StoredScan {
     pub left_over: Option<String>,
 }
 
-/// Most scans stored per account; ended ones are removed after a week.
+/// Maximum number of scans stored per account; ended ones are removed after a week.
 const STORED_MAX: u32 = 1_000;
 
 /// Returns a row with the account's remaining rights if the caller is authorised. `?4` day, `?5`
-/// most stored scans.
+/// maximum of stored scans.
 const WITH_CALLER: &str = concat!(
     "WITH caller AS (
        SELECT a.id, p.scan_size AS size,
@@ -360,9 +360,8 @@ const UPDATE_CANCELLED: &str = concat!(
 const REFUNDS_MAX: u32 = 10;
 const WITHOUT_END: u32 = u32::MAX;
 
-/// `?1` scan, `?2` name of its ending, `?3` today, `?4` most refunds per day. Refunds the scan's
-/// unit if no address was sent to an origin: to today's allowance if it was charged today, or to
-/// the credits.
+/// `?1` scan, `?2` name of its ending, `?3` today, `?4` maximum of refunds per day. Refunds the scan's unit if no
+/// address was sent to an origin: to today's allowance if it was charged today, or to the credits.
 const UPDATE_REFUND: &str = "
     UPDATE accounts SET
       scan_refunds = CASE WHEN refunds_day < ?3 THEN 0 ELSE scan_refunds END + (?4 <= 10),

@@ -1,5 +1,6 @@
-//! Recovery of an account suspends what a thief may have added to it: named keys and passkeys that were made since seven days
-//! before it began, and keys that were replaced since then, until the owner confirms each.
+//! Recovery of an account suspends what a thief may have added to it: named keys and passkeys that were made since
+//! seven days before it began, and keys that were replaced since then. A key or passkey works again once the owner
+//! confirms it.
 
 use serde::Deserialize;
 
@@ -10,11 +11,11 @@ use crate::{
     error::Error,
 };
 
-/// Start of a recovery that ends at the same moment.
+/// Start of a recovery that takes effect immediately.
 const NOW: &str = "unixepoch()";
 
-/// Suspends the young keys and passkeys of the accounts that a condition selects, and tells their owners before. `$start` is the
-/// time in Unix seconds when the recovery of the account `k.account_id` began.
+/// Stores notices to the owners of the accounts that a condition selects, and suspends their recent keys and passkeys.
+/// `$start` is the Unix time at which the recovery of the account `k.account_id` began.
 macro_rules! suspend {
     ($condition:expr, $start:expr) => {
         [
@@ -51,12 +52,12 @@ pub(super) use suspend;
 
 /// `?2` the hash of a password that has just been set by a mailed link.
 const UPDATE_BY_RESET: [&str; 3] = suspend!("id = ?1 AND password_hash = ?2", NOW);
-/// `?3` the undone change of the address, which a thief may have asked for long before the undo.
+/// `?3` the undone change of the address: a thief may have requested it long before the undo.
 const BY_UNDO: [&str; 3] = suspend!(
     "id = ?1 AND password_hash = ?2",
     "(SELECT c.asked_at FROM email_changes c WHERE c.id = ?3)"
 );
-/// The account is its owner's: a former password, which others may know, undoes nothing from now on.
+/// Deletes former passwords, so that nobody who knows one can undo a change.
 const DELETE_FORMER_CREDENTIALS: &str = "DELETE FROM former_credentials WHERE account_id = ?1
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 /// `?2` session.
@@ -69,7 +70,7 @@ pub(super) fn by_reset<'a>(account: &'a str, new_hash: &'a str) -> [Statement<'a
         .map(|sql| (sql, vec![account.into(), new_hash.into()]))
 }
 
-/// The statements behind an undone change of the address, in its transaction.
+/// Returns the statements for the transaction that undoes a change of the address; they follow its own.
 pub(super) fn by_undo<'a>(
     account: &'a str,
     new_hash: &'a str,
@@ -81,7 +82,7 @@ pub(super) fn by_undo<'a>(
     [notice, keys, passkeys, (DELETE_FORMER_CREDENTIALS, params)]
 }
 
-/// The statements before all sessions end, in that transaction.
+/// Returns the statements for the transaction that ends all sessions; they precede its own.
 pub(super) fn by_session<'a>(account: &'a str, session: &'a str) -> [Statement<'a>; 3] {
     UPDATE_BY_SESSION.map(|sql| (sql, vec![account.into(), session.into()]))
 }
@@ -93,7 +94,7 @@ pub struct SuspendedRow {
     pub name: String,
     /// Creation time in Unix seconds.
     pub created_at: u64,
-    /// Unix seconds; 0 if it never was.
+    /// Time of the last replacement in Unix seconds; 0 if there was none.
     pub replaced_at: u64,
 }
 

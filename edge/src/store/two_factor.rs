@@ -165,8 +165,8 @@ const UPDATE_ENABLED: &str = concat!(
 const INSERT_ENABLED_NOTICE: &str =
     notice!("two_factor_on", "totp_secret IS NULL AND totp_pending = ?3 AND ", IN_SESSION);
 
-/// `?4` a JSON array of hashes: one statement for any number. Runs before [`UPDATE_ENABLED`] and under its condition, so that
-/// of two concurrent enablings only the first stores its codes.
+/// `?4` a JSON array of hashes: one statement for any number. Runs before [`UPDATE_ENABLED`] and under its condition,
+/// so that only the first of two concurrent requests stores its codes.
 const INSERT_FIRST_CODES: &str = concat!(
     "INSERT INTO recovery_codes (account_id, hash)
      SELECT ?1, value FROM json_each(?4)
@@ -176,7 +176,7 @@ const INSERT_FIRST_CODES: &str = concat!(
     ")"
 );
 
-/// Other sessions haven't presented a code. `?3` is the newly enabled secret.
+/// Ends the other sessions, which haven't presented a code. `?3` is the newly enabled secret.
 const DELETE_OTHER_SESSIONS: &str = "
     DELETE FROM sessions WHERE account_id = ?1 AND id <> ?2
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND totp_secret = ?3)";
@@ -278,7 +278,7 @@ const INSERT_DISABLED_NOTICE: &str = notice!(
     IN_SESSION
 );
 
-// Runs only after two-factor was disabled: if DISABLE found no live session, the codes stay.
+// Runs only after two-factor was disabled: if `UPDATE_DISABLED` found no live session, the codes stay.
 const DELETE_USELESS_CODES: &str = "
     DELETE FROM recovery_codes WHERE account_id = ?1
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND totp_secret IS NULL)";

@@ -166,7 +166,7 @@ pub async fn change(
 /// Seconds after which an attempt without a recorded result is repeated.
 const LEASE_S: u64 = 60;
 
-/// `?1` now, `?2` account or `''` for all, `?3` lease, `?4` most rows, `?5` whether to select
+/// `?1` now, `?2` account or `''` for all, `?3` lease, `?4` row limit, `?5` whether to select
 /// endpoints that failed last time.
 const CLAIM_WEBHOOKS: &str = "
     UPDATE webhooks SET free_at = ?1 + ?3

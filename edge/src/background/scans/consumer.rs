@@ -4,9 +4,9 @@
 //! 1. A message older than a scan's lifetime is dropped unopened.
 //! 2. One query finds out if the scan still exists and if this round has been done already.
 //! 3. If not, the origins check the addresses, and one transaction stores and counts the results.
-//! 4. The next round is computed from the message and that row, so that it can be sent twice and is
-//!    never lost. It is sent as a new
-//!    message, since the platform retries a message only a few times.
+//! 4. The next round is computed from the message and the stored results, so that it can be sent
+//!    twice and is never lost. It is sent as a new message, since the platform retries a message
+//!    only a few times.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use crate::{
     store::scans,
 };
 
-/// Next step of the queue with a message.
+/// Instruction to the queue about a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
     Acknowledge,
@@ -223,8 +223,8 @@ async fn again(
     send(app, &message, delay, now).await
 }
 
-/// Queues a message, unless its scan would be over at delivery: then the addresses aren't kept any
-/// longer, and the stored verdicts stand.
+/// Queues a message, unless its scan would be over at delivery: then the addresses are dropped, and
+/// the stored verdicts become final.
 async fn send(app: &App, message: &ScanMessage, delay: u64, now: u64) -> Result<(), Error> {
     if now.saturating_add(delay) >= message.position.since.saturating_add(LIFETIME) {
         return Ok(());

@@ -3,8 +3,8 @@
 
 use super::{LIFETIME, message::ScanMessage};
 
-/// In seconds. A short failure delays a message only a little; the queue drops a message after 100
-/// attempts, which take more than twelve hours (docs/trust.md, B11).
+/// Least and greatest delay in seconds: a short failure delays a message only a little. The queue
+/// drops a message after 100 attempts, which take more than twelve hours (docs/trust.md, B11).
 const DELAY_MIN_S: u64 = 30;
 const DELAY_MAX_S: u64 = 900;
 /// The delay is the message's age divided by this.

@@ -88,8 +88,8 @@ impl Clock<'_> {
         })
     }
 
-    /// Each further reply may defer the address again, by our own delay at least and by the longest
-    /// accepted hint at most.
+    /// Returns the waiting times of one address. Each further reply may defer it again: by at least our
+    /// own delay, and at most the longest accepted hint.
     fn forecast_of(&self, waiting: &WaitingAddress) -> Retry {
         let further = (waiting.tries.saturating_add(1)..)
             .map_while(|tries| self.delays(&waiting.address, tries))
@@ -158,7 +158,7 @@ pub fn next(
                 let tries = waiting.tries.saturating_add(1);
                 Some(WaitingAddress { tries, due, ..waiting })
             }
-            // An address that isn't due keeps its time.
+            // An address that wasn't checked keeps its time, but waits at least 30 s.
             None => Some(WaitingAddress { due: waiting.due.max(now + WAIT_MIN_S), ..waiting }),
         }
     });
@@ -170,7 +170,7 @@ pub fn due_now(waiting: &[WaitingAddress], now: u64) -> Vec<WaitingAddress> {
     waiting.iter().filter(|waiting| waiting.due <= now).cloned().collect()
 }
 
-/// Returns the seconds until the first of them is due.
+/// Returns the seconds until the first address is due.
 pub fn delay(waiting: &[WaitingAddress], now: u64) -> u64 {
     let first = waiting.iter().map(|waiting| waiting.due).min().unwrap_or(now);
     first.saturating_sub(now)

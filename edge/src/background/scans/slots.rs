@@ -22,8 +22,8 @@ pub struct Slots {
     pub malformed: Vec<u16>,
 }
 
-/// Addresses of one domain are adjacent, because they share connections. A repeated address is
-/// checked once.
+/// Splits a part into messages. Addresses of one domain are adjacent, because they share
+/// connections. A repeated address is checked once.
 pub fn split(addresses: &[String]) -> Slots {
     let mut malformed = Vec::new();
     let mut index_of: HashMap<String, usize> = HashMap::new();

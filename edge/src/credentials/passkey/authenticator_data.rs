@@ -62,17 +62,17 @@ impl<'a> AuthenticatorData<'a> {
         self.flags & flag != 0
     }
 
-    /// A person was present.
+    /// Returns whether a person was present.
     pub fn is_present(&self) -> bool {
         self.has(0x01)
     }
 
-    /// The authenticator has verified its owner.
+    /// Returns whether the authenticator has verified its owner.
     pub fn is_verified(&self) -> bool {
         self.has(0x04)
     }
 
-    /// The passkey can be on several devices. This never changes for a passkey.
+    /// Returns whether the passkey can be on several devices, which never changes.
     pub fn is_backup_eligible(&self) -> bool {
         self.has(0x08)
     }

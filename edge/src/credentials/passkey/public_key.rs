@@ -72,13 +72,12 @@ impl PublicKey {
         }
     }
 
-    /// A stored key.
+    /// Restores a stored key.
     pub const fn stored(jwk: String) -> Self {
         Self(jwk)
     }
 
-    /// Returns the curve's base point, so that the same work can be done when there is no passkey. Its result is
-    /// ignored.
+    /// Returns the curve's base point: without a passkey, the same work is done with it, and the result ignored.
     pub fn base_point() -> Self {
         Self(
             r#"{"kty":"EC","crv":"P-256","x":"axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY","y":"T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU"}"#

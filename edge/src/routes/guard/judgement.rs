@@ -50,7 +50,7 @@ impl Decision {
     }
 }
 
-/// A policy as it was loaded.
+/// A policy loaded from the database.
 pub struct Policy {
     refuse: Vec<RefusedKind>,
     allow: Vec<String>,
@@ -97,7 +97,7 @@ impl Policy {
 
 const BLOCKED: &str = "Addresses of this domain can't be used here. Use another one.";
 
-/// The first kind that applies is the reason. The texts are for the person who signs up.
+/// Kinds and texts for the person who signs up. The first kind that applies is the reason.
 const ORDER: [(RefusedKind, &str); 7] = [
     (RefusedKind::Invalid, "This isn't an email address. Check it for typing mistakes."),
     (RefusedKind::Disposable, "Throw-away addresses can't be used here. Use another one."),

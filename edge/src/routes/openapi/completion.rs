@@ -46,7 +46,7 @@ fn open_lists(schemas: &mut Value) {
 /// A schema whose members are all present or all absent.
 const OPTIONAL: &str = "ScanEvidence";
 
-/// A nullable member of a response is always present; an optional one is never null.
+/// Marks nullable members of responses as required: they are always present, and optional ones never null.
 fn require_members_of_answers(document: &mut Value) {
     let requests = names_of_requests(document);
     let schemas = document["components"]["schemas"].as_object_mut().unwrap();

@@ -31,12 +31,12 @@ use crate::{
 const RANGE: std::ops::RangeInclusive<u64> = 300..=10_000;
 /// Seconds after which a pending verdict may be available.
 pub const RETRY_AFTER_S: u64 = 2;
-/// Range of the pauses, in milliseconds, between two looks for the response of the first request
-/// with the same key.
+/// Shortest and longest pause, in milliseconds, between two polls for the response of the first
+/// request with the same key.
 const LOOK_MS: u64 = 250;
 const LONGEST_LOOK_MS: u64 = 1_000;
-/// Milliseconds before the deadline at which the last look starts: it takes a trip to the account's
-/// database.
+/// Milliseconds before the deadline at which the last poll starts: it is a round trip to the
+/// account's database.
 const LAST_LOOK_MS: u64 = 100;
 
 /// Parses the member `deadline_ms` of a body.
@@ -117,8 +117,8 @@ impl Check {
 
 /// Takes a lease on this many units, or returns the response of the first request with the same
 /// key; also returns the deadline in milliseconds of the Worker's clock. While the first request is
-/// in flight, its response is looked for with growing pauses; if it fails, this request takes its
-/// place. Returns `None` at the deadline.
+/// in flight, polls for its response with growing pauses; if the first fails, this request replaces
+/// it. Returns `None` at the deadline.
 pub async fn lease_or_answer(
     deadline_ms: u64,
     app: &App,

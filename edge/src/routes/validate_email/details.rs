@@ -150,7 +150,7 @@ impl Details {
     }
 
     /// Returns the details of `address` known while its probe continues. `report` holds the evidence of lists and DNS,
-    /// if it came in time.
+    /// if it arrived in time.
     pub fn pending(
         address: &Address,
         report: Option<DomainReport>,

@@ -99,14 +99,14 @@ impl ValidationResult {
         }
     }
 
-    /// The result of an earlier check.
+    /// Returns the result of an earlier check.
     pub fn again(address: &Address, details: bool, cached: CachedVerdict) -> Self {
         let status = cached.status;
         let verdict = if details { cached.into_evidence(address.domain()) } else { None };
         Self::of(address, status, verdict, true)
     }
 
-    /// The result of a check whose verdict isn't there by its deadline, with the facts known by then.
+    /// Returns the result of a check without a verdict by its deadline, with the facts known by then.
     pub fn pending(address: &Address, details: Option<Details>) -> Self {
         let pending = Self::of(address, Status::SmtpTimeout, None, false);
         Self { details, pending: Some(true), ..pending }

@@ -78,7 +78,7 @@ pub async fn admit(app: &App, caller: Caller, checks: u32) -> Result<(), Error> 
 /// Requires that a test key may check all of these addresses.
 ///
 /// # Errors
-/// [`Error::test_key`] if one of them isn't of the sandbox; the error that one stands for.
+/// [`Error::test_key`] for an address outside the sandbox, or an address's assigned error.
 pub fn demand<'a>(addresses: impl IntoIterator<Item = &'a Address> + Clone) -> Result<(), Error> {
     if !addresses.clone().into_iter().all(|address| is_domain(address.domain())) {
         return Err(Error::test_key());
@@ -88,7 +88,7 @@ pub fn demand<'a>(addresses: impl IntoIterator<Item = &'a Address> + Clone) -> R
     error.map_or(Ok(()), Err)
 }
 
-/// Requests a verdict for a test key: of an origin each time, without a lease.
+/// Requests a verdict for a test key, always from an origin and without a lease.
 pub async fn ask(
     app: &App,
     context: &RequestContext,
@@ -102,7 +102,7 @@ pub async fn ask(
     app.origins.probe(address, details, &context.id, tenant, until).await
 }
 
-/// Returns the error that a sandbox address stands for; `None` for all other addresses. `now` is in
+/// Returns the error assigned to a sandbox address; `None` for all other addresses. `now` is in
 /// Unix seconds.
 pub fn error_of(address: &Address, now: u64) -> Option<Error> {
     let cause = "an address of the sandbox";

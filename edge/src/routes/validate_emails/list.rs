@@ -19,7 +19,7 @@ use crate::{
 pub struct List {
     items: Vec<ListItem>,
     distinct: Vec<DistinctAddress>,
-    /// Whether the caller requested the details.
+    /// True if the caller requested the details.
     details: bool,
 }
 

@@ -40,8 +40,8 @@ const EXCHANGES: [[&str; 2]; 3] = [
     ["SELECT ?6, room.id,", "SELECT substr(?2, 1, 16), ?6, room.id,"],
 ];
 
-/// Statements for named keys, by address and length of the first key's statement. There are as many
-/// as the ledger has statements.
+/// Statements for named keys, by address and length of the first key's statement. There is one
+/// for each statement of the ledger at most.
 static TEXTS: Mutex<BTreeMap<(usize, usize), &'static str>> = Mutex::new(BTreeMap::new());
 
 /// Returns the caller's version of a ledger statement.
@@ -55,8 +55,8 @@ pub(super) fn for_caller(caller: Caller, sql: &'static str) -> &'static str {
     texts.entry(key).or_insert_with(|| Box::leak(for_named_keys(sql).into_boxed_str()))
 }
 
-/// If a replacement were missed, the statement would look for a session with the key's name and
-/// reject the caller.
+/// Returns a statement for named keys. If a replacement were missed, the statement would look for a
+/// session with the key's name and reject the caller.
 fn for_named_keys(sql: &str) -> String {
     let rest = sql.strip_prefix(WITH_ROOM).unwrap_or_default();
     let of_account = WITH_ROOM.replacen("WITH room AS (", "WITH of_account AS (", 1);

@@ -54,7 +54,7 @@ impl WrittenPart {
     }
 }
 
-/// Most comparisons of a part with other addresses. Each reveals whether a guess of the whole part
+/// Maximum number of comparisons of a part with other addresses. Each reveals whether a guess of the whole part
 /// is right.
 const COMPARISONS_MAX: u32 = 20;
 
@@ -71,8 +71,7 @@ const INSERT_PART: &str = concat!(
 const SELECT_PART: &str =
     "SELECT mac, sent, comparisons FROM scan_parts WHERE scan_id = ?1 AND part = ?2";
 
-/// Selects the caller's part if it can be compared: `?4` scan, `?5` part, `?6` positions, `?7` most
-/// comparisons.
+/// Selects the caller's part if it can be compared: `?4` scan, `?5` part, `?6` positions, `?7` maximum of comparisons.
 const IS_COMPARABLE: &str = concat!(
     "scan_id = ?4 AND part = ?5 AND mac <> '' AND comparisons < ?7 AND EXISTS (
        SELECT 1 FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4

@@ -142,7 +142,7 @@ const INSERT_RESULTS: &str = "
     INSERT OR IGNORE INTO scan_results (scan_id, part, slot, round, results, writer)
     SELECT id, ?2, ?3, ?4, ?5, ?6 FROM scans WHERE id = ?1 AND ended_at IS NULL";
 
-/// Adds a column's counts and a parameter's.
+/// Adds a parameter's counts to a column's.
 macro_rules! added {
     ($column:literal, $param:literal) => {
         concat!(
