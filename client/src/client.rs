@@ -138,8 +138,8 @@ impl Client {
     }
 
     /// Checks an address under the caller's own `Idempotency-Key` of 16 to 255 printable
-    /// characters: a repeat with the same key within 24 hours, even by another process, is charged
-    /// only once.
+    /// characters. A repeat with the same key within 24 hours is charged only once, even by another
+    /// process.
     ///
     /// # Errors
     /// If there is no verdict: see [`Error`].
@@ -155,9 +155,9 @@ impl Client {
 
     /// Checks an address and responds within `deadline` (0.3 to 10 seconds): with the verdict, or
     /// with [`Validation::pending`] and the details known by then. The check continues in the
-    /// background. The same request with the same key (16 to 255 printable characters) is counted
-    /// once, and returns the verdict when there is one; without a key it is a new check. The
-    /// client's own timeout should be longer.
+    /// background. A repeat with the same key (16 to 255 printable characters) is counted once, and
+    /// returns the verdict when there is one. Without a key it is a new check. The client's own
+    /// timeout should be longer.
     ///
     /// # Errors
     /// If there is no response: see [`Error`].

@@ -45,8 +45,8 @@ impl Attempts {
         self.end.saturating_duration_since(now).clamp(Duration::from_millis(1), ATTEMPT)
     }
 
-    /// Returns the pause before the next attempt: the service's, or one that doubles, plus up to
-    /// half of it, so that many clients don't return together. `jitter` is in 0..1. Returns `None`
+    /// Returns the pause before the next attempt: the service's, or one that doubles. Up to half of
+    /// it is added, so that many clients don't return together. `jitter` is in 0..1. Returns `None`
     /// if too little of the call's time would be left.
     pub(crate) fn pause(
         &mut self,

@@ -28,7 +28,7 @@ pub struct Mail {
 #[derive(Debug)]
 enum Paragraph {
     Text(String),
-    /// The only requested action.
+    /// A button for the only action that the email requests.
     Button {
         label: &'static str,
         link: String,

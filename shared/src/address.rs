@@ -26,8 +26,8 @@ pub enum FormatError {
     TooLong,
 }
 
-/// A mailbox to which mail can be addressed: an RFC 5321 `Local-part "@" Domain`, whose local part may contain UTF-8
-/// (RFC 6531) and whose domain may be internationalised (UTS #46). Address literals (`user@[192.0.2.1]`) are rejected.
+/// A mailbox to which mail can be addressed: an RFC 5321 `Local-part "@" Domain`. The local part may contain UTF-8 (RFC
+/// 6531), and the domain may be internationalised (UTS #46). Address literals (`user@[192.0.2.1]`) are rejected.
 ///
 /// Two addresses are equal if the service treats them as identical (`docs/interface.md`, Caching): the same local part
 /// byte for byte, and the same domain after lower-casing and conversion to A-labels.

@@ -1,5 +1,5 @@
-// The token of a mailed link, taken when the page loads: it is removed from the address bar, and so
-// from history, bookmarks and screenshots, before anything is drawn.
+// The token of a mailed link. It is removed from the address bar before anything is drawn, and so
+// from history, bookmarks and screenshots.
 let token: string | undefined;
 
 export function takeFromAddressBar(): void {
@@ -16,7 +16,7 @@ export function mailedToken(): string | undefined {
   return token;
 }
 
-/** Forgets a used token. */
+/** Called once the token has been used. */
 export function forgetMailedToken(): void {
   token = undefined;
 }

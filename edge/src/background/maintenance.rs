@@ -23,9 +23,9 @@ const STATEMENTS_MAX: u32 = 950;
 /// Statements reserved for webhooks, which come last.
 const WEBHOOK_STATEMENTS: u32 = 250;
 
-/// Processes the databases in turn, starting with a different one each time: sends due notices and confirmations,
-/// continues recoveries and deletions, closes overdue scans, removes expired rows, renews values under a replaced secret, and delivers
-/// webhooks. A failure stops no other step.
+/// Processes the databases in turn, starting with a different one each time. Sends due notices and confirmations,
+/// continues recoveries and deletions, and closes overdue scans. Then removes expired rows, renews values under a
+/// replaced secret, and delivers webhooks. A failure stops no other step.
 pub async fn run(app: &App) {
     let meter = Arc::new(Meter::of_run(STATEMENTS_MAX));
     if let Some(limits) = meter.run() {

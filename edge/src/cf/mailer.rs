@@ -17,8 +17,8 @@ use crate::{
 
 const BINDING: &str = "MAIL";
 
-/// Longest time for one email. Work after a response is stopped after 30 s: the remaining 10 s are for undoing the
-/// action that needed the email, or for recording that it's still due.
+/// Longest time for one email. Work after a response is stopped after 30 s. The other 10 s are for undoing the action
+/// that needed the email, or for recording that it's still due.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Display name of the sender.

@@ -31,8 +31,8 @@ const KV_TTL_MIN_S: u64 = 60;
 const PATIENCE_MS: u32 = 1_000;
 const PATIENCE: Duration = Duration::from_millis(PATIENCE_MS as u64);
 
-/// Longest time that a response waits for the cache write in this data centre: an immediate repeat
-/// finds the verdict, and a slow cache delays the response no further.
+/// Longest time that a response waits for the cache write in this data centre. An immediate repeat
+/// then finds the verdict, and a slow cache delays no response further.
 const PATIENCE_TO_KEEP: Duration = Duration::from_millis(100);
 
 /// Recent verdicts in both caches.
@@ -56,9 +56,9 @@ pub struct CachedVerdict {
 }
 
 impl CachedVerdict {
-    /// Returns the cached part of a verdict, without the server's text: that may quote the address, and neither a
-    /// checked address nor its domain is ever stored. A mail host inside the domain is stored relative to it, as in
-    /// zone files: `mx1.@`.
+    /// Returns the cached part of a verdict, without the server's text, which may quote the address: neither a checked
+    /// address nor its domain is ever stored. A mail host inside the domain is stored relative to it, as in zone files:
+    /// `mx1.@`.
     pub fn new(status: Status, expires_at: u64, evidence: Option<&Verdict>, domain: &str) -> Self {
         let evidence = evidence.cloned().map(|mut verdict| {
             if let Some(details) = &mut verdict.details {

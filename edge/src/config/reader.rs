@@ -98,8 +98,8 @@ impl<'a> Reader<'a> {
         (text != "off").then(|| self.origin(name, text))
     }
 
-    /// Reads a URL, which must be HTTPS unless it is on this machine: an origin receives an address and
-    /// a ticket, a resolver a domain, and Turnstile a token and our secret.
+    /// Reads a URL, which must be HTTPS unless it is on this machine. An origin receives an address and a ticket, a
+    /// resolver a domain, and Turnstile a token and our secret.
     fn origin(&mut self, name: &str, url: &str) -> String {
         if url.strip_prefix("http://").is_some_and(|rest| !is_loopback(rest)) {
             self.mistakes.push(format!("{name}: expected https, http only on this machine"));
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
             burst: self.number(attempts, burst, 1, 1_000_000_000),
             interval: self.number(seconds, interval, 1, DAY_S),
         };
-        // NIST SP 800-63B §3.2.2 allows at most 100 consecutive failures: these twenty, then one
+        // NIST SP 800-63B §3.2.2 allows at most 100 consecutive failures. These twenty, then one
         // every 15 minutes, make 116 on the first day and 96 on each further day.
         let account =
             rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20, "THROTTLE_ACCOUNT_SECONDS", 15 * 60);

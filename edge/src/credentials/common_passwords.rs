@@ -3,9 +3,9 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// The filter built by `portal/common-passwords.mjs`: each password of the list, in lower case,
-/// sets the eight bits given by the words of its SHA-256 (big-endian, modulo the number of bits).
-/// Bits of a byte are numbered from the lowest.
+/// The filter built by `portal/common-passwords.mjs`. Each password of the list, in lower case,
+/// sets eight bits: the words of its SHA-256 (big-endian), modulo the number of bits. Bits of a
+/// byte are numbered from the lowest.
 #[derive(Debug, Clone, Copy)]
 pub struct CommonPasswords<'a>(&'a [u8]);
 

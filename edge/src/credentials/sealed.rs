@@ -20,7 +20,7 @@ pub struct SealError;
 #[derive(Debug, Clone, Copy)]
 pub struct SealPurpose<'a>(pub &'a [u8]);
 
-/// Seals the addresses of scans.
+/// Purpose of the seals on the addresses of scans.
 pub const SCANS: SealPurpose<'_> = SealPurpose(b"rcpt scan seal");
 
 /// Returns `kid.nonce||ciphertext`, AES-256-GCM. `about` is the associated data: the text decrypts only with it.

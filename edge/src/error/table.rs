@@ -7,8 +7,8 @@ use axum::http::StatusCode;
 use super::{Challenge, Error};
 
 /// Each row is `constructor(arguments) => status, "code", "text"`. The text may name the arguments.
-/// It may be followed by `after` with the seconds of `Retry-After`, `challenge` with the
-/// credentials that a 401 requests, and `because` with a cause for the log.
+/// Optional parts: `after` with the seconds of `Retry-After`, `challenge` with the credentials that
+/// a 401 requests, and `because` with a cause for the log.
 macro_rules! errors {
     ($(
         $(#[$doc:meta])*

@@ -32,8 +32,8 @@ use crate::{
     },
 };
 
-/// Header of API keys. A constant is resolved at link time; a look-up of its name at run time would
-/// need a table of all header names, 12 KB of the Worker.
+/// Header of API keys. A constant is resolved at link time. A look-up at run time would need a
+/// table of all header names, 12 KB of the Worker.
 pub const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 
 /// Returns the request's session; `None` if no session token was sent.
@@ -156,9 +156,8 @@ fn note_use(app: &Arc<App>, context: &RequestContext) {
     });
 }
 
-/// Runs after every request on any route. Records that a session is in use, and remembers in this
-/// isolate when a genuine key or session was rejected: the next call with it costs the account
-/// nothing.
+/// Runs after every request on any route. Records that a session is in use. Remembers in this
+/// isolate that a genuine key or session was rejected: the next call with it needs no query.
 pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let header_names = [API_KEY_HEADER, header::AUTHORIZATION, client_network::HEADER];
     let credentials =

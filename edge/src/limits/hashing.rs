@@ -1,5 +1,5 @@
 //! Permissions to hash passwords, given one after another. A hash blocks the isolate and all its
-//! requests for tens of milliseconds, so hashes run one at a time with pauses, and one site gets at
+//! requests for tens of milliseconds. So hashes run one at a time with pauses, and one site gets at
 //! most half of them.
 
 use std::sync::{

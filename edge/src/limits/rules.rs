@@ -304,8 +304,8 @@ mod tests {
         assert!(taken > 10_000 && honest == 1_008, "{taken} {honest}");
     }
 
-    /// 200 people behind one address for a week, each signing in a hundred times a day and
-    /// mistyping one password in ten; successful attempts don't count (docs/trust.md, B5).
+    /// 200 people behind one address for a week: each signs in a hundred times a day and mistypes
+    /// one password in ten. Successful attempts don't count (docs/trust.md, B5).
     #[test]
     fn an_office_behind_one_address_never_waits_a_minute() {
         let rule = Rule { burst: 100, interval: 6 };

@@ -13,8 +13,8 @@ pub struct SuspendedKey {
     pub replaced_at: i64,
 }
 
-/// Builds the email that lists the keys and passkeys suspended by a recovery of the account: a password reset, a
-/// sign-out everywhere, an undone change of address, or the operator's recovery.
+/// Builds the email that lists suspended keys and passkeys. The cause is a password reset, a sign-out everywhere, an
+/// undone change of address, or the operator's recovery.
 pub fn keys_suspended(
     portal_url: &str,
     name: &str,

@@ -1,8 +1,8 @@
 //! Concurrent identical checks: one of them sends a request to an origin, and the others wait for
 //! its verdict.
 //!
-//! A future started by one request mustn't be awaited by another, so the shared state is plain
-//! data, and waiting requests poll it with their own timers. Each check continues when its client
+//! A future started by one request mustn't be awaited by another. So the shared state is plain
+//! data, which waiting requests poll with their own timers. Each check continues when its client
 //! disconnects (`Deferred::outliving`), so the active request always ends within the budget.
 //!
 //! This works within an isolate. Identical checks in different isolates or data centres are joined

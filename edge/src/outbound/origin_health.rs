@@ -1,5 +1,5 @@
 //! Tracks which origins respond. A slow origin may be healthy, because a mail server can use up the
-//! whole budget: it gets a request to `/health`, and only silence there counts as hanging.
+//! whole budget. So it gets a request to `/health`, and only silence there counts as hanging.
 //!
 //! All requests of an isolate share the results. They share plain data, because a future started by
 //! one request mustn't be awaited by another. If a request ends during its health check, there is

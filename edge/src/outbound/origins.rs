@@ -24,8 +24,8 @@ use crate::{
 pub(super) const LOOK_MS: u64 = 50;
 /// Silence is measured in slices of this many milliseconds, each with its own timer.
 const SLICE_MS: u64 = 100;
-/// Delay of a timer in milliseconds above which our own isolate is too busy: a response may be waiting
-/// too, so such a slice doesn't count as silence.
+/// Delay of a timer in milliseconds above which our own isolate is too busy. A response may be waiting too, so such a
+/// slice doesn't count as silence.
 const LATE_MS: u64 = 50;
 /// Delay of a second health request, half of the time limit for silence: TCP repeats a lost SYN only after a second.
 /// Either response counts.

@@ -1,8 +1,8 @@
 //! A delivery attempt for a webhook: a POST to a customer's server. Only the response's status is
 //! read.
 //!
-//! The runtime doesn't reveal the address it connects to. So the name is resolved first, to check
-//! that it leads to the public Internet, and the runtime is configured to fetch from nowhere else
+//! The runtime doesn't reveal the address it connects to. So the name is first resolved, to check
+//! that it leads to the public Internet. The runtime is configured to fetch from nowhere else
 //! (wrangler.toml, `global_fetch_strictly_public`).
 
 use std::net::IpAddr;

@@ -1,5 +1,5 @@
 //! Changes of the account's address: requested in a session, confirmed from the new mailbox, and frozen or undone from
-//! the old one. The old mailbox may be lost or stolen, so on its own it can only stop a takeover for a day; an undo
+//! the old one. The old mailbox may be lost or stolen, so on its own it can only stop a takeover for a day. An undo
 //! also needs the previous password.
 
 use std::sync::Arc;

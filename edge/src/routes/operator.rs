@@ -66,8 +66,8 @@ pub struct PlanOutcome {
 /// Sets the plan of an account:
 /// 1. the signature is verified before anything else and without storage;
 /// 2. the body and the reference's account are read;
-/// 3. one transaction sets the plan and its end and stores a notice to the owner, unless a newer
-///    event or the same call was handled before.
+/// 3. unless a newer event or the same call was handled before, one transaction sets the plan and
+///    its end, and stores a notice to the owner.
 pub async fn set_plan(
     State(app): State<Arc<App>>,
     headers: HeaderMap,

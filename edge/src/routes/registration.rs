@@ -132,7 +132,7 @@ pub async fn refuse_disposable(app: &App, address: &AccountAddress) -> Result<()
     }
 }
 
-/// Counts a registration. Returns `false` if the address has had its emails for this hour: the
+/// Counts a registration. Returns `false` if the address has had its emails for this hour. The
 /// response is then the same, and neither the password nor the link changes. If the budget of
 /// verified requests is used up, a verified request uses the total budget, so that a token is never
 /// a disadvantage.

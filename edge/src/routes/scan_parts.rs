@@ -150,9 +150,9 @@ pub async fn receive(
     counted.await?.ok_or_else(Error::no_such_scan)
 }
 
-/// Returns the MACs of a part, or none for fewer than two different addresses, because the MAC of
-/// one address would be a hash of it. The case of letters makes no difference, because most servers
-/// ignore it.
+/// Returns the MACs of a part. Returns none for fewer than two different addresses, because the MAC
+/// of one address would be a hash of it. The case of letters makes no difference, because most
+/// servers ignore it.
 fn macs_of(app: &App, part: &Sending<'_>, slots: &Slots) -> Vec<String> {
     let Sending { scan, number, addresses } = *part;
     let all = slots.slots.iter().flatten();

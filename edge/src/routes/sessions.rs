@@ -134,8 +134,8 @@ pub async fn login(
         Some(account) => password::verify(turn, &body.password, &account.password_hash)?,
         None => password::verify_nothing(turn, &body.password)?,
     };
-    // Anybody can register an address and then knows the password of its unconfirmed account: a
-    // different response would reveal that the address had no account before.
+    // Anybody can register an address and then knows the password of its unconfirmed account.
+    // Another response would reveal that the address had no account before.
     let account = account.filter(|account| {
         check != PasswordCheck::Wrong && account.state != AccountState::Unconfirmed
     });

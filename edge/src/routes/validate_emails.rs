@@ -206,7 +206,7 @@ pub async fn check(
 }
 
 /// Answers a list sent with a test key, as [`sandbox::check`] answers a check. Each address has its
-/// own request: all free accounts share the batches of an origin, and nothing limits how many
+/// own request, because all free accounts share the batches of an origin. Nothing limits how many
 /// lists with test keys are in flight.
 async fn check_sandbox(
     app: &App,
@@ -245,8 +245,8 @@ impl ListResult {
     }
 }
 
-/// Looks up each distinct address in the caches and then at the origins, and settles the lease
-/// before the response is sent: addresses with a verdict are charged, the other units are returned.
+/// Looks up each distinct address in the caches and then at the origins. Settles the lease before
+/// the response is sent: addresses with a verdict are charged, the other units are returned.
 async fn ask_and_settle(
     app: &Arc<App>,
     (list, answers): (&List, &Answers),

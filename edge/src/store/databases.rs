@@ -1,5 +1,5 @@
 //! The databases. Each account permanently belongs to one of them, whose number is the first part
-//! of its id; the first database also holds everything that is looked up by address: the directory
+//! of its id. The first database also holds everything that is looked up by address: the directory
 //! and the throttles.
 
 use sha2::{Digest as _, Sha256};

@@ -57,8 +57,8 @@ const SELECT_RANGE_END: &str = "SELECT account_id, name FROM idempotency_keys
 const DELETE_EXPIRED: &str = "DELETE FROM idempotency_keys
     WHERE (account_id, name) > (?1, ?2) AND (account_id, name) <= (?3, ?4) AND expires_at <= ?5";
 
-/// Removes keys that have expired by `now` (Unix seconds), from the end of the last run, until all
-/// have been read or the time has run out.
+/// Removes keys that have expired by `now` (Unix seconds). Starts where the last run ended, and
+/// stops when all have been read or the time has run out.
 pub async fn remove(database: &Database, now: u64) -> Result<(), Error> {
     let begun = clock::now_ms();
     let cursor = database.first::<KeyPosition>((SELECT_CURSOR, Vec::new())).await?;

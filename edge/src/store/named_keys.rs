@@ -368,8 +368,8 @@ const INSERT_FIRST_KEY_ENDED_NOTICE: &str =
 const DELETE_PRESENTED_KEY: &str =
     "DELETE FROM named_keys WHERE account_id = ?1 AND id = substr(?2, 1, 16)
     AND printf('%04x', version) = substr(?2, 17, 4) RETURNING id";
-/// A freeze stops replacements of the key, but a finder may end a leaked one: this statement hides the freeze from the
-/// trigger that rejects changes, and the next one in the transaction restores it.
+/// A freeze stops replacements of the key, but a finder may end a leaked one. So this statement hides the freeze from
+/// the trigger that rejects changes; the next one restores it.
 const UPDATE_PRESENTED_KEY: &str = concat!(
     "UPDATE accounts SET key_version = key_version + 1, key_day = 0, frozen_until = -frozen_until
      WHERE id = ?1 AND ",
@@ -379,8 +379,8 @@ const UPDATE_PRESENTED_KEY: &str = concat!(
 const FREEZE_AGAIN: &str =
     "UPDATE accounts SET frozen_until = -frozen_until WHERE id = ?1 AND frozen_until < 0";
 
-/// Ends the presented key, wherever it was sent from: a named key permanently, the first key by its
-/// next version, both also while the account is frozen. Returns whether it was valid.
+/// Ends the presented key, sent from any network: a named key permanently, the first key by its
+/// next version. Works also while the account is frozen. Returns whether it was valid.
 pub async fn end_itself(database: &Database, caller: Caller) -> Result<bool, Error> {
     let (account, shown) = (caller.account.to_string(), caller.proof.text());
     let (told, end, shown): (_, _, Param<'_>) = match caller.proof {

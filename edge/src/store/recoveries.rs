@@ -69,8 +69,8 @@ const UPDATE_DUE_AT: &str = "UPDATE recoveries
     SET due_at = max(due_at, unixepoch() + CASE mailed_at WHEN 0 THEN 3 * 86400 ELSE 43200 END)
     WHERE account_id = ?1 RETURNING due_at";
 
-/// Returns the time at which the account's recovery takes effect, in Unix seconds, for the email that is about to be
-/// sent; `None` if none is pending. Postpones the recovery if the email would leave its reader too little time.
+/// Returns the Unix time at which the account's recovery takes effect, for the next email about it; `None` if none is
+/// pending. Postpones the recovery if the email would leave its reader too little time.
 pub async fn due_at_after_mail(
     database: &Database,
     account: AccountId,
@@ -97,8 +97,8 @@ pub async fn record_mail(database: &Database, account: AccountId) -> Result<(), 
     database.run((UPDATE_MAILED_AT, vec![(&account).into()])).await
 }
 
-/// Removes recoveries of accounts that have been deleted or have no second factor, and those that should have taken
-/// effect a week ago: their owners can't be mailed.
+/// Removes recoveries of accounts that have been deleted or have no second factor. Also removes those that should have
+/// taken effect a week ago: their owners can't be mailed.
 const DELETE_POINTLESS: &str = "DELETE FROM recoveries WHERE due_at <= unixepoch() - 7 * 86400
     OR account_id IN (
       SELECT r.account_id FROM recoveries r JOIN accounts a ON a.id = r.account_id WHERE a.totp_secret IS NULL)";

@@ -76,7 +76,7 @@ struct PreviousAccount {
     state: AccountState,
 }
 
-/// Result of an attempt.
+/// Account that an attempt to register found.
 enum FoundAccount {
     Done(RegistrationChange),
     /// The directory's account doesn't exist.
@@ -121,8 +121,8 @@ pub async fn register(
         }
         let account = claim.account;
         let tombstone = newer(buried.take(), claim.tombstone);
-        // The response time mustn't reveal anything: two databases are queried in parallel, the one
-        // where the account is (or would be) and the one where it would be created.
+        // The response time mustn't reveal anything. So two databases are queried in parallel:
+        // where the account is (or would be), and where it would be created.
         let other = if account == registration.id {
             databases.pretended(hash)
         } else {

@@ -109,8 +109,8 @@ impl NewSession {
     }
 }
 
-/// Starts a session and consumes the presented code; `false` if the account is no longer active,
-/// has another password or two-factor on, or the code was already used.
+/// Starts a session and consumes the presented code. Returns `false` if the account is no longer
+/// active, has another password or two-factor on, or the code was already used.
 pub async fn start(
     database: &Database,
     session: &NewSession,

@@ -1,6 +1,5 @@
-//! Recovery of an account suspends what a thief may have added to it: named keys and passkeys that were made since
-//! seven days before it began, and keys that were replaced since then. A key or passkey works again once the owner
-//! confirms it.
+//! Recovery of an account suspends what a thief may have added to it: named keys and passkeys made, and keys replaced,
+//! since seven days before it began. Each works again once the owner confirms it.
 
 use serde::Deserialize;
 

@@ -1,11 +1,10 @@
 //! Converts the runtime's requests and responses to axum's. The library's own conversion turns
-//! every body into a stream, which costs several turns of the event loop for a hundred bytes, and
-//! rejects a request with any header that isn't ASCII.
+//! every body into a stream, which costs several turns of the event loop for a hundred bytes. It
+//! also rejects a request with any header that isn't ASCII.
 //!
-//! A call between wasm and JavaScript costs the same for any size, so the head of a request is
-//! passed as one JSON text, and so is that of a response. Cloudflare adds some twenty headers to a
-//! request; only those in `READ` are passed, so a header that an extractor needs must be added
-//! there.
+//! A call between wasm and JavaScript costs the same for any size. So the head of a request or a
+//! response is passed as one JSON text. Cloudflare adds some twenty headers to a request; only
+//! those in `READ` are passed, so a header that an extractor needs must be added there.
 
 use std::sync::LazyLock;
 
@@ -34,8 +33,8 @@ use crate::{
     routes::operator,
 };
 
-/// Builds a request with its body in memory, up to the largest accepted size; the rest is dropped,
-/// and the body is then rejected as too large.
+/// Builds a request with its body in memory, up to the largest accepted size. The rest is dropped,
+/// and such a body is rejected as too large.
 ///
 /// # Errors
 /// The runtime's, when the client disconnects before its body has arrived.

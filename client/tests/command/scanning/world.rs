@@ -19,7 +19,7 @@ use crate::{
     stand_in::{Answer, ReceivedRequest, StandIn},
 };
 
-/// The state of the service.
+/// State of the stand-in, which tests may change.
 #[derive(Debug, Default)]
 pub struct Service {
     /// Total and name by `Idempotency-Key`.

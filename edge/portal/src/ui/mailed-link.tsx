@@ -40,7 +40,7 @@ interface BrokenLinkProps {
   broken: "incomplete" | "useless";
   /** Lifetime of such links, as "an hour". */
   validity: string;
-  /** Next step. */
+  /** Next step, shown below the notice. */
   children: ComponentChildren;
 }
 

@@ -18,7 +18,7 @@ function loaded(): Promise<Turnstile | undefined> {
     script.src = trustedScript("rcpt-turnstile", SCRIPT) as string;
     script.onload = () => resolve((globalThis as { turnstile?: Turnstile }).turnstile);
     script.onerror = () => {
-      // The next form tries again.
+      // Lets the next form try again.
       loading = undefined;
       resolve(undefined);
     };

@@ -54,7 +54,7 @@ impl MessagePosition {
     }
 }
 
-/// The text of a message.
+/// A message of the queue in its serialised form.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ScanMessage {
     #[serde(rename = "place")]

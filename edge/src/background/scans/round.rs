@@ -42,7 +42,7 @@ fn is_sandbox(address: &Address) -> bool {
     domain == "sandbox.test" || domain.ends_with(".sandbox.test")
 }
 
-/// Retry times of addresses.
+/// Settings that decide when addresses are retried.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock<'a> {
     pub times: &'a RetryTimes,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::store::scans::Class;
 
-/// Completes the document.
+/// Applies all additions to the document.
 pub fn complete(document: &mut Value) {
     open_lists(&mut document["components"]["schemas"]);
     require_members_of_answers(document);

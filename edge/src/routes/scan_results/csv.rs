@@ -50,8 +50,8 @@ fn evidence(evidence: Option<&ScanEvidence>) -> [String; 13] {
     ]
 }
 
-/// Formats a text as a field. A problem begins with a character from the customer's list, which a
-/// spreadsheet might take for the beginning of a formula: a leading apostrophe prevents that.
+/// Formats a text as a field. A problem may begin with a character from the customer's list that a
+/// spreadsheet reads as the start of a formula. A leading apostrophe prevents that.
 fn field(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = format!("{}{text}", if formula { "'" } else { "" });

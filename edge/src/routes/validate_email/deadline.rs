@@ -116,7 +116,7 @@ impl Check {
 }
 
 /// Takes a lease on this many units, or returns the response of the first request with the same
-/// key; also returns the deadline in milliseconds of the Worker's clock. While the first request is
+/// key. Also returns the deadline in milliseconds of the Worker's clock. While the first request is
 /// in flight, polls for its response with growing pauses; if the first fails, this request replaces
 /// it. Returns `None` at the deadline.
 pub async fn lease_or_answer(

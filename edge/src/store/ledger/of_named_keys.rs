@@ -64,9 +64,9 @@ fn for_named_keys(sql: &str) -> String {
     EXCHANGES.iter().fold(text, |text, [from, to]| text.replacen(from, to, 1))
 }
 
-/// Counts a unit for the key after the account's charge named `?6`: always if the key has a limit,
-/// otherwise only the first of a day, to record the last day of use. `?1` account, `?2` key, `?4`
-/// day.
+/// Counts a unit for the key after the account's charge named `?6`. Without a limit of the key,
+/// only the first unit of a day is counted, to record the last day of use. `?1` account, `?2` key,
+/// `?4` day.
 pub(super) const UPDATE_KEY_CHARGE: &str = "UPDATE named_keys SET
       charged = CASE WHEN day < ?4 THEN 0 ELSE charged END + 1, day = max(day, ?4), last_charge = ?6
     WHERE account_id = ?1 AND id = substr(?2, 1, 16) AND last_charge <> ?6

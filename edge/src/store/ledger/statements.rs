@@ -39,8 +39,8 @@ pub(in crate::store) const WELCOME_HELD: &str = concat!(
 );
 
 /// `?1` account, `?2` key version or session, `?3` kind of the caller, `?4` day, `?5` now. Returns
-/// one row if the caller is authorised; `daily` and `welcome` are the units available from each,
-/// and `full` says if charges alone have used up both. An unlimited plan has a billion left.
+/// one row if the caller is authorised: `daily` and `welcome` are the units available from each.
+/// `full` says if charges alone have used up both. An unlimited plan has a billion left.
 pub(super) const WITH_ROOM: &str = concat!(
     "WITH room AS (
        SELECT a.id,
@@ -174,8 +174,8 @@ const WELCOME_CHARGED: &str =
 /// `?1` account, `?2` lease, `?3` now, `?4` version of the key that took it, `?5` units to charge;
 /// the other units become free when the same transaction ends the lease. Charges the day on which
 /// the lease was taken: the current day's counter, a new day's first charge, or the previous day's.
-/// An expired lease charges nothing, and neither does a key that was answered in the meantime: the
-/// clocks of two Workers may disagree about a lease's expiry.
+/// An expired lease charges nothing. Neither does a key that was answered in the meantime, because
+/// the clocks of two Workers may disagree about a lease's expiry.
 pub(super) const UPDATE_SETTLEMENT: &str = concat!(
     "UPDATE accounts SET
       previous_day = CASE

@@ -1,4 +1,4 @@
-// The prices.
+// The plans and their prices.
 import { FREE, PRO } from "../../plans";
 import { contactUrl } from "../../site";
 import { LinkButton } from "../../ui/button";

@@ -1,4 +1,4 @@
-// Checks if a text is an email address or a domain, by the service's rules (shared/src/address.rs), so that a
+// Checks if a text is an email address or a domain. The rules are the service's (shared/src/address.rs), so that a
 // list's preview and its results have the same counts.
 import { trimmed } from "../../../words/addresses";
 
