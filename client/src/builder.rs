@@ -59,6 +59,8 @@ impl Builder {
         self
     }
 
+    /// Builds the client.
+    ///
     /// # Errors
     /// [`Error::Address`] if the URL isn't valid or would send the key unencrypted.
     pub fn build(self) -> Result<Client, Error> {

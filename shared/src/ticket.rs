@@ -136,7 +136,7 @@ impl Ticket {
     }
 }
 
-/// The name is logged, so its format excludes addresses.
+/// Returns whether this is a tenant's name. It is logged, so its format excludes addresses.
 fn is_name(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     (1..=MAX_TENANT).contains(&text.len()) && text.bytes().all(plain)

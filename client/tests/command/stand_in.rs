@@ -23,7 +23,7 @@ impl ReceivedRequest {
     }
 }
 
-/// An answer: status, further headers, body. Status 0 closes the connection without one.
+/// An answer: status, further headers, body. Status 0 closes the connection without an answer.
 pub type Answer = (u16, &'static str, String);
 
 pub struct StandIn {

@@ -34,7 +34,7 @@ impl RateLimit {
         Self::of(["scans", "credits"], ledger, seconds)
     }
 
-    /// Returns `None` if nothing is limited. Once the first allowance is used up, the second is reported.
+    /// Parses two allowances; `None` if nothing is limited. Once the first allowance is used up, the second is reported.
     fn of([first, second]: [&str; 2], ledger: &str, seconds: u64) -> Option<Self> {
         let mut numbers = ledger.split(' ').map_while(|number| number.parse::<i64>().ok());
         let (allowance, remaining) = (numbers.next()?, numbers.next()?);

@@ -83,6 +83,8 @@ pub fn any_key(config: &Config, headers: &HeaderMap) -> Option<Caller> {
     }
 }
 
+/// Returns the caller for the text of a first key.
+///
 /// # Errors
 /// [`Error::invalid_api_key`] for a first key that was never issued,
 /// [`Error::several_api_keys`] for several keys.

@@ -44,6 +44,8 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     }
 }
 
+/// Parses a JSON body.
+///
 /// # Errors
 /// [`Error::invalid_body`] with the reason. The error may quote the body: it is sent to
 /// the caller and never logged.

@@ -270,6 +270,8 @@ async fn ask_and_settle(
     Ok(list.result(answers))
 }
 
+/// Looks up the verdicts in the caches and then at the origins.
+///
 /// # Errors
 /// If no address has a verdict.
 async fn find_out(

@@ -137,7 +137,7 @@ pub async fn owner(
     database.first((SELECT_OWNER, vec![token.as_str().into(), now.into()])).await
 }
 
-/// Also stores the account's current state, for an undo.
+/// Starts the change, and stores the account's current state for an undo.
 const UPDATE_MOVING: &str = "UPDATE email_changes SET state = 'moving', settled = 0, old_email = a.email,
       old_password_hash = a.password_hash, old_totp_secret = a.totp_secret,
       former_credentials = (

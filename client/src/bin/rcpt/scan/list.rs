@@ -23,7 +23,7 @@ const FIELD_BYTES_MAX: usize = 16 * 1024;
 const NAMES: [&str; 7] =
     ["email", "e-mail", "e_mail", "mail", "email address", "e-mail address", "emailaddress"];
 
-/// A file as it was read.
+/// The addresses of a file, and the form of its rows.
 #[derive(Debug)]
 pub struct List {
     /// Each well-formed address once, in the order of first occurrence; the index is its position.
@@ -217,7 +217,7 @@ fn dialect(file: &Path, is_lenient: bool) -> Result<Dialect, Failure> {
     let line_end = match &line[..] {
         [.., b'\r', b'\n'] => Terminator::CRLF,
         [.., b'\n'] => Terminator::Any(b'\n'),
-        // Line ends of old Macs.
+        // Old Macs end lines with CR alone.
         _ if line.contains(&b'\r') => Terminator::Any(b'\r'),
         _ => Terminator::Any(b'\n'),
     };

@@ -52,8 +52,8 @@ async function ask(scan: string, part: number, addresses: string[]): Promise<boo
   try {
     return await matchPart(scan, part, addresses);
   } catch (error) {
-    // 409: nothing is stored for a part with a single address. 404: the scan or the operation doesn't
-    // exist. 429: too many comparisons.
+    // 409: nothing is stored for a part with a single address, or the part was compared too often.
+    // 404: the scan or the operation doesn't exist. 429: too many requests.
     if (error instanceof Problem && error.cause.kind === "refused" && error.cause.status < 500)
       return undefined;
     throw error;
