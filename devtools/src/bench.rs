@@ -56,7 +56,7 @@ pub struct Figure {
 /// `target/bench/scans.json`.
 ///
 /// # Errors
-/// A part doesn't start, or a file can't be written.
+/// If a part doesn't start, or a file can't be written.
 pub async fn run() -> Result<()> {
     let mut figures = vec![wasm_size()?];
     let stack = Stack::builder().try_start().await?;

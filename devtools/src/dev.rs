@@ -25,7 +25,7 @@ const WATCH: Duration = Duration::from_millis(250);
 /// Starts everything, prints usage hints, and runs until a signal arrives or a part ends.
 ///
 /// # Errors
-/// A part doesn't start or ends unexpectedly; the error shows the end of its log.
+/// If a part doesn't start or ends unexpectedly; the error shows the end of its log.
 pub async fn run() -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;

@@ -84,7 +84,7 @@ const ROWS: [(&str, bool, Event); 5] = [
 /// Runs all rows one after the other, with three origins.
 ///
 /// # Errors
-/// A part doesn't start, or doesn't recover.
+/// If a part doesn't start, or doesn't recover.
 pub async fn run(plan: DrillPlan) -> Result<Vec<Row>> {
     let mut service = Service::start(3).await?;
     let mut rows = Vec::new();

@@ -101,7 +101,7 @@ fn popular(n: u32) -> String {
 /// Runs the plan against a stack of its own, and writes the report to `file`.
 ///
 /// # Errors
-/// The stack doesn't start, or the file can't be written. Failures of the service are part
+/// If the stack doesn't start, or the file can't be written. Failures of the service are part
 /// of the report.
 pub async fn run(plan: &LoadPlan, file: &Path) -> Result<Report> {
     let stack = Stack::builder().origin_env("RCPT_MAX_PROBES", "2000");

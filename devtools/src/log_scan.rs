@@ -34,7 +34,7 @@ pub struct Scan {
 /// Reads the logs of every edge and origin that tests have written below `folder`.
 ///
 /// # Errors
-/// There are no files, or one can't be read.
+/// If there are no files, or one can't be read.
 pub fn scan(folder: &Path) -> Result<Scan> {
     let mut scan = Scan::default();
     let [mut edge_ids, mut origin_ids] = [const { Vec::new() }; 2];

@@ -69,7 +69,7 @@ struct World {
 /// It must be called within a [`tokio::task::LocalSet`].
 ///
 /// # Errors
-/// A part doesn't start, or standard output is closed.
+/// If a part doesn't start, or standard output is closed.
 pub async fn run() -> Result<()> {
     // Attempts on an account are throttled as in production. Attempts of a network aren't, because
     // all tests share one.

@@ -1,7 +1,7 @@
 //! The harness of the end-to-end tests and of `devtools`: the real origin, the real Worker in workerd, real mail and
 //! name servers, each on free ports of the loopback interface. None of them outlives the process that started it.
 //!
-//! Four rooms: [`process`] holds programs and their resources on the machine, [`servers`] the mail, name and origin
+//! Four modules: [`process`] holds programs and their resources on the machine, [`servers`] the mail, name and origin
 //! servers that the service talks to, [`service`] the service itself, and [`people`] its callers.
 
 pub mod people;

@@ -18,7 +18,6 @@ pub fn count(short: usize, long: usize) -> usize {
 /// `make test`, where no draw may cause a failure. It is printed.
 ///
 /// # Panics
-///
 /// If `SEED` isn't a number.
 pub fn seed() -> u64 {
     let seed = match env::var("SEED") {

@@ -40,7 +40,7 @@ pub struct ImageArchive {
 /// Returns the architecture's name in images for a target of Rust.
 ///
 /// # Errors
-/// Origin isn't released for it.
+/// If origin isn't released for it.
 pub fn architecture(target: &str) -> Result<&'static str> {
     Ok(match target.split('-').next() {
         Some("x86_64") => "amd64",
@@ -107,7 +107,7 @@ fn octets(mut value: Value) -> Vec<u8> {
 
 impl Image {
     /// # Errors
-    /// The time is no date, or a name is too long for an archive.
+    /// If the time is no date, or a name is too long for an archive.
     pub fn write(&self) -> Result<ImageArchive> {
         let Self { architecture, version, epoch, .. } = self;
         let created =

@@ -21,7 +21,7 @@ pub struct Sources {
 /// Returns the version of all packages.
 ///
 /// # Errors
-/// It isn't the text of the workspace's Cargo.toml.
+/// If it isn't the text of the workspace's Cargo.toml.
 pub fn version(manifest: &str) -> Result<String> {
     let manifest: toml::Table = manifest.parse()?;
     let version =
@@ -40,7 +40,7 @@ fn section<'a>(changelog: &'a str, name: &str) -> Vec<&'a str> {
 
 impl Sources {
     /// # Errors
-    /// A file is missing, or not in its format.
+    /// If a file is missing, or not in its format.
     pub fn read(root: &Path) -> Result<Self> {
         let read =
             |name: &str| fs::read_to_string(root.join(name)).with_context(|| name.to_owned());

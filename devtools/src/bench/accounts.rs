@@ -16,7 +16,7 @@ const CALLS: usize = 200;
 /// Measures on an edge of its own.
 ///
 /// # Errors
-/// It does not start, an answer is not the documented one, or there is no `/proc`.
+/// If it does not start, an answer is not the documented one, or there is no `/proc`.
 pub async fn run() -> Result<Vec<Figure>> {
     let edge = Edge::builder().start().await?;
     // Sign-ins end an account's least recently used session, so they have an account of their own.

@@ -39,7 +39,7 @@ struct Point {
 /// Prints the curve and writes it to `target/bench/conversations.json`.
 ///
 /// # Errors
-/// Origin doesn't start, a probe fails, or 2,000 conversations need more than 512 MB.
+/// If origin doesn't start, a probe fails, or 2,000 conversations need more than 512 MB.
 pub async fn run() -> Result<()> {
     println!(
         "          at once  probes/s  p50 +ms  p99 +ms  CPU ms/probe  resident MB  descriptors"

@@ -24,7 +24,7 @@ const CHECKS: u32 = 200;
 /// Measures a list without repeats, against the real origin, and the same number of cached checks.
 ///
 /// # Errors
-/// A part doesn't start, or a check isn't answered.
+/// If a part doesn't start, or a check isn't answered.
 pub async fn costs() -> Result<Vec<Figure>> {
     let stack = Stack::builder().shimmed().try_start().await?;
     let edge = &stack.edge;
@@ -82,8 +82,10 @@ const CALLERS: usize = 8;
 const SECONDS: u64 = 8;
 const ADDRESS: &str = "known@scale.example";
 
+/// Measures the throughput of one database, and of several.
+///
 /// # Errors
-/// A part doesn't start, or a check isn't answered.
+/// If a part doesn't start, or a check isn't answered.
 pub async fn scaling() -> Result<Figure> {
     let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
     let edge = Edge::builder().origins(&[&origin.url]).databases(usize::from(DATABASES));

@@ -26,7 +26,7 @@ const SECONDS: u32 = 6;
 /// the caller measures it, and without the time of the database's trips.
 ///
 /// # Errors
-/// A part doesn't start, or a response isn't pending.
+/// If a part doesn't start, or a response isn't pending.
 pub async fn run() -> Result<[Figure; 2]> {
     let stack = Stack::builder().origin_env("RCPT_MAX_PROBES", "2000").start().await;
     stack.edge.sql("UPDATE plans SET max_in_flight = 10000", &[]).await;

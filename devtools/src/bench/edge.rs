@@ -32,7 +32,7 @@ const FRESH: usize = 150;
 const ADDRESS: &str = "accepts@sandbox.test";
 
 /// # Errors
-/// A part doesn't start or respond, or the file can't be written.
+/// If a part doesn't start or respond, or the file can't be written.
 pub async fn run() -> Result<Vec<Figure>> {
     let mut figures = comparison().await?;
     figures.push(fresh_overhead().await?);

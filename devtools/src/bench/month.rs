@@ -54,7 +54,7 @@ struct Measured {
 
 impl Measured {
     /// # Errors
-    /// A figure is missing.
+    /// If a figure is missing.
     fn read(folder: &Path) -> Result<Self> {
         let mut figures = BTreeMap::new();
         for entry in fs::read_dir(folder).into_iter().flatten() {
@@ -142,7 +142,7 @@ impl Measured {
 /// Prints the table.
 ///
 /// # Errors
-/// The figures of `make bench` are missing.
+/// If the figures of `make bench` are missing.
 pub fn run() -> Result<()> {
     print!("{}", Measured::read(&folder::repository().join("target/bench"))?.table()?);
     Ok(())

@@ -20,7 +20,7 @@ const LOOK: Duration = Duration::from_millis(500);
 /// Measures each figure on a stack of its own.
 ///
 /// # Errors
-/// A scan doesn't start, or doesn't complete. If the scan ended too soon to measure checks
+/// If a scan doesn't start, or doesn't complete. If the scan ended too soon to measure checks
 /// during it, those figures are left out with a message.
 pub async fn run() -> Result<Vec<Figure>> {
     let mut figures = cost().await?;

@@ -26,7 +26,7 @@ const ROUNDS: usize = 3;
 /// them: the median of three rounds.
 ///
 /// # Errors
-/// Origin doesn't start, or a good probe fails.
+/// If origin doesn't start, or a good probe fails.
 pub async fn run() -> Result<Figure> {
     let sandbox = Sandbox::start()?;
     let origin = Origin::builder().routes(&sandbox.routes()).env("RCPT_MAX_PROBES", "2000");

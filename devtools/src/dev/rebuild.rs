@@ -26,7 +26,7 @@ impl Rebuild {
     /// leaves the Worker unchanged.
     ///
     /// # Errors
-    /// `make` can't be started.
+    /// If `make` can't be started.
     pub fn poll(&mut self, logs: &Path) -> Result<()> {
         if let Some((make, started)) = &mut self.build {
             match make.exited() {

@@ -20,7 +20,7 @@ const FUNCTIONS: usize = 60;
 /// Prints bytes by crate, or the largest functions of one crate.
 ///
 /// # Errors
-/// `file` isn't wasm.
+/// If `file` isn't wasm.
 pub(crate) fn print(file: &Path, functions_of: Option<&str>) -> Result<()> {
     let wasm = fs::read(file).with_context(|| file.display().to_string())?;
     let text = Sizes::read(&wasm)?.table(functions_of);

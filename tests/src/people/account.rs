@@ -20,7 +20,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Signs in with these credentials (docs/interface.md, POST /auth/login).
+    /// Reads the account from a response with credentials (docs/interface.md, POST /auth/login).
     ///
     /// # Panics
     /// If the reply isn't 200 with credentials.
@@ -39,23 +39,23 @@ impl Account {
         }
     }
 
-    /// `POST /validate_email` with the API key.
+    /// Sends `POST /validate_email` with the API key.
     pub async fn check(&self, address: &str) -> Reply {
         self.anonymous.check_with_key(&self.api_key, address).await
     }
 
-    /// `POST /validate_email` with this `Idempotency-Key`.
+    /// Sends `POST /validate_email` with this `Idempotency-Key`.
     pub async fn check_under(&self, key: &str, address: &str) -> Reply {
         let request = self.anonymous.check_request(&self.api_key, address);
         send(request.header("idempotency-key", key)).await
     }
 
-    /// `POST /validate_email` with the session.
+    /// Sends `POST /validate_email` with the session.
     pub async fn check_in_session(&self, address: &str) -> Reply {
         self.post("/validate_email", &json!({ "email": address })).await
     }
 
-    /// `GET /me/quota` with the API key.
+    /// Sends `GET /me/quota` with the API key.
     pub async fn quota(&self) -> Reply {
         let request = self.anonymous.request(Method::GET, "/me/quota");
         send(request.header("x-api-key", &self.api_key)).await
@@ -71,12 +71,12 @@ impl Account {
         serde_json::from_value(checks).unwrap_or_else(|error| panic!("{error}: {}", reply.body))
     }
 
-    /// `POST /auth/rotate-api-key`; the account keeps using its former key.
+    /// Sends `POST /auth/rotate-api-key`; the account keeps using its former key.
     pub async fn rotate_api_key(&self) -> Reply {
         self.post("/auth/rotate-api-key", &json!({})).await
     }
 
-    /// `POST /keys` with the password and these further members.
+    /// Sends `POST /keys` with the password and these further members.
     pub async fn make_key(&self, terms: &Value) -> Reply {
         let mut body = terms.clone();
         body["password"] = json!(self.password);
@@ -94,7 +94,7 @@ impl Account {
         (text("/api_key").to_owned(), text("/key/id").to_owned())
     }
 
-    /// `POST /auth/passkeys/options` with the password.
+    /// Sends `POST /auth/passkeys/options` with the password.
     pub async fn passkey_options(&self) -> Reply {
         self.post("/auth/passkeys/options", &json!({ "password": self.password })).await
     }
@@ -114,16 +114,16 @@ impl Account {
         (device, id)
     }
 
-    /// `POST /auth/passkeys`.
+    /// Sends `POST /auth/passkeys`.
     pub async fn add_credential(&self, name: &str, credential: &Value) -> Reply {
         let body = json!({ "name": name, "credential": credential });
         self.post("/auth/passkeys", &body).await
     }
 
-    /// `POST /auth/totp/setup`.
+    /// Sends `POST /auth/totp/setup`.
     ///
     /// # Panics
-    /// The answer is not 200.
+    /// If the answer is not 200.
     pub async fn set_up_two_factor(&self) -> Authenticator {
         let reply = self.post("/auth/totp/setup", &json!({ "password": self.password })).await;
         assert_eq!(reply.status, 200, "{}", reply.body);
@@ -142,37 +142,37 @@ impl Account {
         (authenticator, serde_json::from_value(codes).expect("recovery codes"))
     }
 
-    /// `POST /auth/totp/enable`.
+    /// Sends `POST /auth/totp/enable`.
     pub async fn enable_with(&self, code: &str) -> Reply {
         self.post("/auth/totp/enable", &json!({ "totp_code": code })).await
     }
 
-    /// `POST /auth/rotate-api-key` with a code.
+    /// Sends `POST /auth/rotate-api-key` with a code.
     pub async fn rotate_with(&self, code: &str) -> Reply {
         self.post("/auth/rotate-api-key", &json!({ "totp_code": code })).await
     }
 
-    /// `GET path` with the session.
+    /// Sends `GET path` with the session.
     pub async fn get(&self, path: &str) -> Reply {
         send(self.request(Method::GET, path)).await
     }
 
-    /// `POST path` with the session.
+    /// Sends `POST path` with the session.
     pub async fn post(&self, path: &str, body: &Value) -> Reply {
         send(self.request(Method::POST, path).json(body)).await
     }
 
-    /// `PUT path` with the session.
+    /// Sends `PUT path` with the session.
     pub async fn put(&self, path: &str, body: &Value) -> Reply {
         send(self.request(Method::PUT, path).json(body)).await
     }
 
-    /// `DELETE path` with the session.
+    /// Sends `DELETE path` with the session.
     pub async fn delete(&self, path: &str, body: &Value) -> Reply {
         send(self.request(Method::DELETE, path).json(body)).await
     }
 
-    /// A request with the session, to change before it is sent with [`send`].
+    /// Returns a request with the session, to change before it is sent with [`send`].
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
         self.anonymous.request(method, path).bearer_auth(&self.token)
     }

@@ -37,16 +37,15 @@ impl Authenticator {
         self.totp.generate(step * STEP).to_string()
     }
 
-    /// Returns the code of the current step. It is still accepted if the step ends before it
-    /// arrives.
+    /// Returns the code of the current step. The service still accepts it if the step ends before it arrives.
     pub fn code(&self) -> String {
         let now = step();
         self.last_step.fetch_max(now, Relaxed);
         self.code_of(now)
     }
 
-    /// Returns a code that wasn't returned before, since each is accepted once. The next step's
-    /// code is accepted too; beyond that it waits.
+    /// Returns a code that wasn't returned before, since each is accepted once. The service also accepts the next
+    /// step's code; beyond that, this waits.
     pub async fn unused_code(&self) -> String {
         loop {
             let now = step();
@@ -59,7 +58,7 @@ impl Authenticator {
         }
     }
 
-    /// Returns six digits that no nearby step has as its code.
+    /// Returns six digits that aren't the code of any nearby step.
     pub fn wrong_code(&self) -> String {
         let near: Vec<_> = (step() - 2..step() + 6).map(|step| self.code_of(step)).collect();
         let mut codes = (0..1_000_000).map(|code| format!("{code:06}"));

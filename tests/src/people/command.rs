@@ -54,7 +54,7 @@ pub struct CommandLine {
 }
 
 impl CommandLine {
-    /// Creates one for the service at this URL, without a key.
+    /// Creates a new home folder for the service at this URL, without a key.
     ///
     /// # Panics
     /// If the folder can't be created.
@@ -63,7 +63,7 @@ impl CommandLine {
         Self { home, url: url.to_owned(), api_key: None }
     }
 
-    /// Puts a key into the environment.
+    /// Sets the API key in the commands' environment.
     #[must_use]
     pub fn with_key(mut self, api_key: &str) -> Self {
         self.api_key = Some(api_key.to_owned());
@@ -106,8 +106,8 @@ pub async fn ran(mut command: Command, input: &str) -> Ran {
     let mut child = command.spawn().expect("the program starts");
     let mut stdin = child.stdin.take().expect("piped");
     let input = input.to_owned();
-    // Runs while the output is read; otherwise the pipe would fill up. The program may end before it has read
-    // everything.
+    // The input is written while the output is read, because the pipes could fill up. The program may end before it has
+    // read everything.
     let write = tokio::spawn(async move { stdin.write_all(input.as_bytes()).await });
     let ended = child.wait_with_output().await.expect("the program ends");
     let _ = write.await;

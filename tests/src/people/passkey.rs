@@ -68,7 +68,7 @@ fn base64url(bytes: &[u8]) -> Value {
 }
 
 impl PrivateKey {
-    /// ECDSA over P-256 with SHA-256.
+    /// Returns a new key for ECDSA over P-256 with SHA-256.
     fn p256() -> Self {
         let random = SystemRandom::new();
         let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_ASN1_SIGNING, &random);
@@ -124,7 +124,7 @@ impl PasskeyDevice {
         Self::with_key(PrivateKey::p256(), options, origin)
     }
 
-    /// The same with RSA.
+    /// Like [`Self::create`], with RSA.
     ///
     /// # Panics
     /// As [`Self::create`].

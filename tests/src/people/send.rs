@@ -39,7 +39,7 @@ async fn exchange(request: RequestBuilder) -> reqwest::Result<Reply> {
 }
 
 /// Every error of the API has a code for programs, and a link to its place in the reference. Both are removed here, so
-/// that tests show the differences between errors.
+/// that tests name only what differs between errors.
 fn take_link(body: &mut Value, path: &str) {
     let shown = body.to_string();
     let Some(error) = body.as_object_mut().filter(|body| body.contains_key("detail")) else {
@@ -62,7 +62,7 @@ fn take_link(body: &mut Value, path: &str) {
 /// Worker's direct socket, which reads several hundred a second.
 ///
 /// # Panics
-/// A request gets no answer.
+/// If a request gets no answer.
 pub async fn send_at_once(requests: impl IntoIterator<Item = RequestBuilder>) -> Vec<Reply> {
     let replies: JoinSet<_> = requests.into_iter().map(exchange).collect();
     replies.join_all().await.into_iter().map(|reply| reply.expect("the edge answers")).collect()
@@ -84,10 +84,10 @@ pub async fn send_again(request: RequestBuilder) -> Reply {
 }
 
 /// Sends all requests, `width` at a time, and returns the responses in the order of the requests. A hundred requests
-/// that each hash a password keep a busy machine occupied for long.
+/// that each hash a password occupy a busy machine for long.
 ///
 /// # Panics
-/// A request gets no answer five times.
+/// If a request gets no answer five times.
 pub async fn send_all(
     requests: impl IntoIterator<Item = RequestBuilder>,
     width: usize,

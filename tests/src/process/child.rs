@@ -33,7 +33,7 @@ const KILLED: Duration = Duration::from_secs(10);
 pub struct Process {
     name: String,
     leash: Child,
-    /// Closing it ends the program.
+    /// The pipe to the leash: closing it ends the program.
     stdin: Option<ChildStdin>,
     log: Log,
     grace: Duration,
@@ -46,7 +46,7 @@ impl Process {
     /// SIGTERM, and SIGKILL three seconds later.
     ///
     /// # Errors
-    /// The log cannot be created, or there is no `sh`. A missing program shows as exit code 127.
+    /// If the log cannot be created, or there is no `sh`. A missing program shows as exit code 127.
     pub fn spawn(name: &str, command: &Command, folder: &Path) -> Result<Self> {
         Self::start(name, command, folder, Duration::from_secs(3), &[])
     }
@@ -133,7 +133,7 @@ impl Process {
     /// Waits until `condition` yields a value.
     ///
     /// # Errors
-    /// The program ended first, or `limit` passed; the error shows the end of its log.
+    /// If the program ended first, or `limit` passed; the error shows the end of its log.
     pub async fn wait_until<T>(
         &mut self,
         what: &str,
@@ -158,7 +158,7 @@ impl Process {
     /// Waits for the program to end.
     ///
     /// # Errors
-    /// It still runs after `limit`.
+    /// If it still runs after `limit`.
     pub async fn wait_for_end(&mut self, limit: Duration) -> Result<ExitStatus> {
         let deadline = Instant::now() + limit;
         loop {
@@ -177,8 +177,8 @@ impl Process {
         self.members().find(|(_, stat)| stat.name == name).map(|(pid, _)| pid)
     }
 
-    /// Waits until no process of the group is left. A killed process lives until the kernel handles it, and holds its
-    /// ports that long.
+    /// Waits until no process of the group is left. A killed process keeps its ports until the kernel has handled the
+    /// signal.
     fn wait_for_group(&self, patience: Duration) {
         wait_at_most(patience, || self.members().all(|(_, stat)| stat.has_ended));
     }
@@ -207,8 +207,7 @@ impl Process {
     }
 
     fn signal_group(&self, signal: Signal) {
-        // ESRCH means that no process is left. EPERM means that it belongs to root, and then the
-        // leash ends it.
+        // ESRCH: no process is left. EPERM: the process belongs to root, and the leash ends it.
         let _ = killpg(self.group(), signal);
     }
 

@@ -24,7 +24,7 @@ pub fn target() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| repository().join("target"), PathBuf::from)
 }
 
-/// Folder in which `tools/install` keeps its builds; the same rule as in `tools/versions`.
+/// Returns the folder of `tools/install`'s builds, by the same rule as `tools/versions`.
 pub fn tools() -> PathBuf {
     let home = |path: &str| env::var_os("HOME").map(|home| Path::new(&home).join(path));
     let cache = env::var_os("XDG_CACHE_HOME").filter(|path| !path.is_empty()).map(PathBuf::from);
@@ -37,7 +37,7 @@ pub fn tools() -> PathBuf {
 /// Creates a folder `target/tests/<process id>-<n>-<name>`.
 ///
 /// # Errors
-/// It cannot be created.
+/// If it cannot be created.
 pub fn scratch(name: &str) -> Result<PathBuf> {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let all = target().join("tests");

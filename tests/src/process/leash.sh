@@ -1,8 +1,7 @@
 # sh leash.sh GRACE PROGRAM [ARGUMENT]...
 #
-# Runs PROGRAM until it ends by itself or until this script's standard input is closed, which is also
-# what happens when the process at the other end dies in any way. Then PROGRAM gets SIGTERM and, after
-# GRACE tenths of a second, its whole process group SIGKILL. Exits with PROGRAM's code.
+# Runs PROGRAM until it ends or this script's standard input closes, as it does when the parent dies in any way. PROGRAM
+# then gets SIGTERM; after GRACE tenths of a second, its whole process group gets SIGKILL. Exits with PROGRAM's code.
 grace=$1
 shift
 exec 3<&0

@@ -45,7 +45,7 @@ impl Log {
     /// Waits until `condition` yields a value; `ended` returns how the program has ended, if it has.
     ///
     /// # Errors
-    /// The program ended first, or `limit` passed; the error shows the last lines.
+    /// If the program ended first, or `limit` passed; the error shows the last lines.
     pub(crate) async fn wait_until<T>(
         &self,
         what: &str,

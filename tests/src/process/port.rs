@@ -12,20 +12,19 @@ use std::{
 
 use tokio::net::TcpSocket;
 
-/// Below Linux's ephemeral range (32768–60999), so that no outgoing connection takes a port between
-/// the moment it is handed out and the moment it is listened on.
+/// First port of all blocks: below Linux's ephemeral range (32768–60999), so that no outgoing connection takes a port
+/// before its program listens on it.
 const FIRST: u16 = 20_000;
 /// Number of ports for each test program, and number of programs that may run in parallel.
 const BLOCK: u16 = 1_000;
 const BLOCKS: u16 = 12;
 
-/// First port of this process's block. The lock is the kernel's: it ends with the process, however
-/// that ends.
+/// Lock and first port of this process's block. The kernel releases the lock when the process ends in any way.
 static OURS: LazyLock<(File, u16)> = LazyLock::new(|| {
     (0..BLOCKS).find_map(lock).expect("at most 12 test programs at the same time")
 });
 
-/// Locks the block of this number, unless another program has it.
+/// Locks the block of this number, unless another program has locked it.
 fn lock(number: u16) -> Option<(File, u16)> {
     let path = env::temp_dir().join(format!("rcpt-ports-{number}.lock"));
     let file = File::options().write(true).create(true).truncate(false).open(path).ok()?;
@@ -45,11 +44,11 @@ pub fn free() -> u16 {
     candidates.find(|port| is_free(*port)).expect("a free port among 1,000")
 }
 
-/// Returns whether no program listens on it. The probing socket doesn't listen: a process started at this moment holds
-/// a copy of it for a while, and a listening copy would keep the port from its owner.
+/// Returns whether no program listens on the port. The probing socket doesn't listen: a process started now briefly
+/// inherits a copy, and a listening copy would block the port.
 fn is_free(port: u16) -> bool {
     TcpSocket::new_v4().is_ok_and(|socket| {
-        // The wildcard address is refused while anyone listens on a specific one.
+        // Binding the wildcard address fails while any program listens on a specific address.
         let any = (Ipv4Addr::UNSPECIFIED, port).into();
         socket.set_reuseaddr(true).is_ok() && socket.bind(any).is_ok()
     })

@@ -22,7 +22,7 @@ impl Stat {
         let (_, rest) = stat.split_once(" (")?;
         let (name, rest) = rest.rsplit_once(") ")?;
         let fields: Vec<_> = rest.split(' ').collect();
-        // A zombie has ended when its other threads have: they hold its files.
+        // A zombie has ended once its other threads have ended: they keep its files open.
         let threads = || fs::read_dir(format!("/proc/{pid}/task")).map_or(0, Iterator::count);
         Some(Self {
             name: name.to_owned(),

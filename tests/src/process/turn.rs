@@ -2,8 +2,8 @@
 
 use tokio::sync::{Mutex, MutexGuard};
 
-/// Waits until no other test of this binary holds a turn. A test that sends hundreds of concurrent requests, or
-/// measures, takes one: two of them together could be slower than the time limits on the way.
+/// Waits until no other test of this binary holds a turn. Tests that measure or send hundreds of concurrent requests
+/// take a turn: two at the same time could exceed time limits.
 pub async fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::const_new(());
     TURN.lock().await

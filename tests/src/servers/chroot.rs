@@ -22,7 +22,7 @@ pub struct Chroot<'a> {
     pub users: &'a [(&'a str, u32)],
     /// Paths without the leading `/`, and contents; the files belong to root.
     pub files: &'a [(&'a str, String)],
-    /// Paths and the id of their owner; missing ones are created as folders.
+    /// Paths and the ids of their owners; missing paths are created as folders.
     pub owned: &'a [(&'a str, u32)],
     /// Program, with its path in the root, and arguments; it stays in the foreground.
     pub command: &'a [&'a str],
@@ -72,7 +72,7 @@ fn write(path: &PathBuf, text: &str) -> Result<()> {
 
 /// Arguments: the root to create, the package, the files, the number of owned paths, each with its owner, and the
 /// command. Copies belong to root and keep their mode, because Exim is setuid. `wait` returns at the signal, and again
-/// at the server's end.
+/// when the server has ended.
 const RUN: &str = r#"
 cp -R --preserve=mode "$1" "$0" && cp -R "$2/." "$0" && mkdir -p "$0/dev" && : > "$0/dev/null" || exit
 root=$0 owned=$3

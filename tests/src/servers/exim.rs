@@ -13,7 +13,7 @@ use crate::process::{Process, port};
 
 const START: Duration = Duration::from_secs(30);
 
-/// Debian's users of these names, with the ids inside its root.
+/// Debian's user for Exim, with its id inside the root.
 const EXIM: (&str, u32) = ("Debian-exim", 101);
 const MAIL: (&str, u32) = ("mail", 8);
 
@@ -24,7 +24,7 @@ greylisted: greylisted
 greylisted-once: greylisted
 ";
 const ALIASES: &str = "retired: :fail: This account has been disabled\n";
-/// Larger than the quota in `CONFIGURATION`.
+/// Bytes of a mailbox that exceeds the quota in `configuration`.
 const FULL: usize = 20_000;
 
 /// A running Exim with its greylisting daemon; both end with it.
@@ -41,7 +41,7 @@ impl Exim {
     /// `greylist_delay`.
     ///
     /// # Errors
-    /// A server is missing or does not start; the error shows its log.
+    /// If a server is missing or does not start; the error shows its log.
     pub async fn start(greylist_delay: Duration) -> Result<Self> {
         let postgrey = Postgrey::start(greylist_delay).await?;
         let [plain, tls_only] =
@@ -50,7 +50,7 @@ impl Exim {
             package: "exim4-daemon-light",
             users: &[EXIM, MAIL],
             files: &[
-                // The path for which it was built; under another one it gives up the right to change users.
+                // Exim's built-in path: with another configuration file it drops the right to change users.
                 ("etc/exim4/exim4.conf", configuration(plain, tls_only, postgrey.address())),
                 ("etc/aliases", ALIASES.to_owned()),
                 ("etc/mailboxes", MAILBOXES.to_owned()),
@@ -81,8 +81,8 @@ impl Exim {
 }
 
 /// The recipients' ACL follows Debian's own `acl_check_rcpt`, including its texts. `verify = recipient/quota` asks the
-/// transport, which has its own user's rights, whether there is room; the texts are those in Exim's log. Postgrey is
-/// queried with Postfix' protocol.
+/// transport, which runs as its own user, whether there is room; its texts come from Exim's log. Postgrey is queried
+/// with Postfix' protocol.
 fn configuration(plain: SocketAddr, tls_only: SocketAddr, postgrey: SocketAddr) -> String {
     const TEXT: &str = r"
 primary_hostname = mx.exim.test

@@ -20,7 +20,7 @@ pub enum Dns {
     Document(&'static str),
     /// This HTTP status, without a document.
     Status(u16),
-    /// Nothing, until the other side leaves.
+    /// No reply until the client disconnects.
     Silence,
 }
 
@@ -34,7 +34,7 @@ pub struct FakeDns {
 }
 
 impl FakeDns {
-    /// Listens on a free port and passes the target of each request, with its query, to `rule`.
+    /// Listens on a free port. `rule` returns the behaviour for the target of each request, including its query.
     ///
     /// # Panics
     /// If it can't listen on the port.

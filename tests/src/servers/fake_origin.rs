@@ -37,17 +37,17 @@ const POLL: Duration = Duration::from_millis(10);
 pub enum Conduct {
     /// 200 with a whole verdict of this status.
     Verdict(Status),
-    /// The same, as a verdict repeated from the origin's memory.
+    /// 200 with a whole verdict of this status, repeated from the origin's memory.
     Seen(Status),
     /// This HTTP status with this body.
     Answer(u16, &'static str),
-    /// These bytes, HTTP or not, and the end of the connection.
+    /// These bytes, HTTP or not; then the connection ends.
     Bytes(&'static str),
-    /// Nothing, until the other side leaves.
+    /// No reply until the client disconnects.
     Silence,
-    /// The same, after this time.
+    /// 200 with a whole verdict of this status, after this time.
     Late(Status, Duration),
-    /// Nothing until the test calls [`FakeOrigin::release`] for the address.
+    /// No reply until the test calls [`FakeOrigin::release`] for the address.
     Hold,
 }
 
@@ -79,12 +79,12 @@ pub struct FakeOrigin {
 struct Health {
     requests: AtomicUsize,
     is_hung: AtomicBool,
-    /// Number of further health checks that get lost.
+    /// Number of further health checks to drop.
     lost: AtomicUsize,
 }
 
 impl FakeOrigin {
-    /// Listens on a free port and passes the address of each probe to `rule`. `/health` is up.
+    /// Listens on a free port. `rule` returns the behaviour for the address of each probe. `/health` is up.
     ///
     /// # Panics
     /// If it can't listen on the port.
@@ -244,7 +244,7 @@ fn note(probes: &Mutex<Vec<Probe>>, request: &Request, address: &str) {
     probes.lock().push(probe);
 }
 
-/// Returns the rule's behaviour, or the one with which a held address was released.
+/// Returns the rule's behaviour, or, for a held address, the behaviour passed to `release`.
 async fn conduct_of(
     address: &str,
     rule: &(impl Fn(&str) -> Conduct + Sync),
@@ -259,7 +259,7 @@ async fn conduct_of(
     all.get(address).cloned().context("released")
 }
 
-/// Sends a line for each address, held ones last. An address whose single probe would be an error is reported as not
+/// Sends a line for each address, held addresses last. If a single probe would fail, the address is reported as not
 /// checked.
 async fn batch(
     mut stream: TcpStream,

@@ -129,7 +129,7 @@ impl HostileServer {
     /// Listens on a free port of 127.0.0.1.
     ///
     /// # Errors
-    /// Fails without a free port.
+    /// If there is no free port.
     pub fn start(hostility: Hostility) -> Result<Self> {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
         listener.set_nonblocking(true)?;
@@ -145,7 +145,7 @@ impl HostileServer {
         Ok(Self { address, task })
     }
 
-    /// Address that it listens on.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

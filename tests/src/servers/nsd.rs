@@ -66,7 +66,7 @@ impl Nsd {
         Ok(Self { process, address })
     }
 
-    /// Address for UDP and TCP.
+    /// Returns the address, for UDP and TCP.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

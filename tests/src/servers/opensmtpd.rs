@@ -48,7 +48,7 @@ impl OpenSmtpd {
                 ("etc/smtpd.conf", configuration(plain, tls_only)),
                 ("etc/mailboxes", MAILBOXES.to_owned()),
             ],
-            // It creates its queue in the spool.
+            // OpenSMTPD creates its queue in the spool.
             owned: &[
                 ("var/spool", ROOT),
                 ("var/run", ROOT),

@@ -1,10 +1,12 @@
 // A stand-in for Cloudflare's API: what `make deploy` and wrangler call, over state in memory and databases of workerd.
 // It records every call; it tests our calls, not the platform's behaviour.
 //
-// node platform.mjs STATE.json prints its port, and continues with the state in that file, which it updates. POST
-// /control with cut {after: N, before: boolean}: the Nth change from now takes effect or not; its reply and everything
-// later are lost refuse {path: regular expression, status}: calls that match it are refused state members that replace
-// those of the state GET /control answers the state and the calls so far.
+// node platform.mjs STATE.json prints its port, and continues with the state in that file, which it updates.
+// GET /control returns the state and the calls so far. POST /control accepts
+//   cut     {after: N, before: boolean}: the Nth change from now takes effect unless `before` is true. Its reply and
+//           everything later are lost
+//   refuse  {path: regular expression, status}: matching calls are refused with this status
+//   state   members that replace those of the state
 import { createServer } from "node:http";
 import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -35,7 +37,7 @@ let cut, refuse;
 
 const worker = (name) => state.workers[name];
 const GONE = { status: 404, errors: [{ code: 10007, message: "This Worker does not exist on your account." }] };
-/** A list, a page of it where one is asked for. */
+/** Returns the requested page of a list, by default its first 20 entries. */
 const page = (all, query) => {
   const size = Number(query.get("per_page") ?? 20);
   const start = (Number(query.get("page") ?? 1) - 1) * size;
@@ -43,7 +45,7 @@ const page = (all, query) => {
 };
 const taken = (message) => ({ status: 400, errors: [{ code: 7502, message }] });
 
-/** The statements of a query: one with its parameters, several of a batch, or a text of several. */
+/** Returns the statements of a query: a single one with parameters, a batch, or a text of several. */
 const statementsOf = ({ sql, params, batch }) => batch ?? (params?.length ? [{ sql, params }] : split(sql).map((each) => ({ sql: each })));
 
 async function query(id, json) {
@@ -55,7 +57,7 @@ async function query(id, json) {
   return { result: await reply.json() };
 }
 
-/** The metadata of an upload. Secrets of before stay, as Cloudflare documents of every deployment. */
+/** Stores an upload and returns its version. Earlier secrets are kept, as Cloudflare documents for every deployment. */
 async function upload(request, name) {
   const form = await new Response(request.body, { headers: { "content-type": request.type } }).formData();
   const metadata = JSON.parse(form.get("metadata"));
@@ -125,7 +127,7 @@ const ROUTES = [
   ["POST /a/workers/scripts/:name/subdomain", ({ json }) => json],
   ["GET /a/workers/subdomain", () => ({ subdomain: "acme" })],
   ["GET /a/workers/domains", ({ query }) => state.domains.filter(({ hostname }) => hostname === query.get("hostname"))],
-  // Requested if wrangler's output is a terminal.
+  // Wrangler calls this if its output is a terminal.
   ["POST /a/workers/scripts/:name/domains/changeset", () => ({ added: [], removed: [], updated: [], conflicting: [] })],
   ["PUT /a/workers/scripts/:name/domains/records", ({ name, json }) => {
     for (const { hostname } of json.origins) {

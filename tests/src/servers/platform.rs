@@ -16,7 +16,7 @@ use tokio::process::Command;
 use crate::process::{Process, folder};
 
 const START: Duration = Duration::from_secs(60);
-/// A deployment with wrangler, on a busy machine.
+/// Time limit of a deployment with wrangler on a busy machine.
 const RUN: Duration = Duration::from_secs(300);
 /// URL at which the deployed Worker answers; the stand-in serves it.
 const PORTAL: &str = "https://rcpt.acme.test";
@@ -92,7 +92,7 @@ impl Platform {
     /// Changes wrangler.toml.
     ///
     /// # Errors
-    /// It can't be read or written.
+    /// If it can't be read or written.
     pub fn edit(&self, change: impl FnOnce(String) -> String) -> Result<()> {
         Ok(fs::write(self.configuration(), change(fs::read_to_string(self.configuration())?))?)
     }
@@ -137,7 +137,7 @@ impl Platform {
     /// Runs `make admin` on the deployed databases.
     ///
     /// # Errors
-    /// It doesn't run, or not to its end.
+    /// If it doesn't run, or not to its end.
     pub async fn admin(&self, words: &[&str]) -> Result<Run> {
         let mut command = self.program("admin.mjs");
         command.arg("--remote").args(words);
@@ -167,7 +167,7 @@ impl Platform {
         })
     }
 
-    /// Sends the stand-in a command (`cut`, `refuse` or `state`), which replaces earlier ones.
+    /// Sends a command to the stand-in: its `cut` and `refuse` replace earlier ones, and `state` is merged.
     ///
     /// # Errors
     /// If it doesn't answer.
@@ -228,7 +228,7 @@ impl Platform {
     /// Runs a statement in a database, by its id, and returns the rows.
     ///
     /// # Errors
-    /// The stand-in does not answer, or the statement fails.
+    /// If the stand-in does not answer, or the statement fails.
     pub async fn sql(&self, database: &str, sql: &str) -> Result<Value> {
         let account = format!("{}/accounts/{}", self.url, "a".repeat(32));
         let body = json!({ "sql": sql }).to_string();

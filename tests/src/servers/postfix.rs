@@ -29,7 +29,7 @@ greylisted@postfix.test greylisted/
 greylisted-once@postfix.test greylisted/
 ";
 
-/// The reply that Postfix gives because of Dovecot's quota policy service, and the class that asks postgrey.
+/// Recipients with special answers: the reply of Dovecot's quota policy service, and the class that queries postgrey.
 const RECIPIENTS: &str = "\
 full@postfix.test 552 5.2.2 Mailbox is full
 over-quota@postfix.test 452 4.2.2 Mailbox is over its quota
@@ -90,14 +90,14 @@ impl Postfix {
         format!("postfix.test={plain},elsewhere.test={plain},tls-only.test={tls_only}")
     }
 
-    /// The port that answers 530 to MAIL until STARTTLS; its certificate is self-signed.
+    /// Returns the address that answers 530 to MAIL until STARTTLS; its certificate is self-signed.
     pub fn tls_only(&self) -> SocketAddr {
         self.tls_only
     }
 }
 
 /// `postfix check` creates the queue's folders. `master -d` stays in the foreground and, unlike `postfix start-fg`, in
-/// our process group. `wait` returns at the signal, and again at master's end.
+/// our process group. `wait` returns at the signal, and again when master has ended.
 const RUN: &str = r#"
 chown postfix "$0/data" && /usr/sbin/postfix -c "$0/etc" check || exit
 /usr/lib/postfix/sbin/master -c "$0/etc" -d &
@@ -114,8 +114,8 @@ fn postfix_command(folder: &Path) -> Command {
     command
 }
 
-/// `in_flow_delay`: no queue manager runs here, and only it refills the budget of incoming mail after each accepted
-/// recipient; otherwise each would wait a second.
+/// Returns main.cf. `in_flow_delay` is 0: without a queue manager, nothing refills the budget of incoming mail, and
+/// each accepted recipient would wait a second.
 fn main_cf(folder: &Path, greylist: SocketAddr) -> String {
     let at = folder.display();
     format!(

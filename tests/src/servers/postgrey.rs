@@ -22,8 +22,8 @@ pub struct Postgrey {
 }
 
 impl Postgrey {
-    /// Starts it as root, as Debian does. A sender and recipient are accepted once `delay` has passed since they were
-    /// first seen.
+    /// Starts it as root, as Debian does. A sender and recipient are accepted once `delay` has passed since their first
+    /// attempt.
     ///
     /// # Errors
     /// If it isn't installed or doesn't start; the error shows its log.
@@ -42,13 +42,13 @@ impl Postgrey {
         Ok(Self { _process: process, address })
     }
 
-    /// Address of the server, in the protocol of Postfix's policy delegation.
+    /// Returns the address at which it speaks the protocol of Postfix's policy delegation.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// `wait` returns at the signal, and again at postgrey's end.
+/// `wait` returns at the signal, and again when postgrey has ended.
 const RUN: &str = r#"
 /usr/sbin/postgrey --inet="$1" --dbdir="$0" --delay="$2" --user=root --group=root &
 postgrey=$!

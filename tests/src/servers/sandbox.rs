@@ -9,7 +9,7 @@ use rcpt_shared::sandbox::{self, Behaviour, SLOW_S};
 
 use super::smtp_server::{Answer, SmtpServer};
 
-/// A domain of the same server that the edge doesn't take for a sandbox domain: a scan retries it like any other.
+/// A domain of the same server that isn't a sandbox domain for the edge: scans retry it like any other domain.
 pub const LATER: &str = "later.test";
 
 /// A running sandbox mail server.
@@ -28,12 +28,13 @@ impl Sandbox {
         Ok(Self { server: SmtpServer::start(any, answer)? })
     }
 
-    /// Returns the mail server, to read its record.
+    /// Returns the mail server, whose record tests read.
     pub fn server(&self) -> &SmtpServer {
         &self.server
     }
 
-    /// Returns the routes in the form of origin's `RCPT_ROUTES`. Origin itself decides the cases without a reply.
+    /// Returns the routes in the form of origin's `RCPT_ROUTES`. Origin itself produces the verdicts that need no
+    /// reply.
     pub fn routes(&self) -> String {
         let server = self.server.address();
         format!("{}={server},{LATER}={server}", sandbox::DOMAIN)

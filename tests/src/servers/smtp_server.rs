@@ -41,17 +41,17 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// 250.
+    /// The reply 250.
     pub fn accept() -> Self {
         Self::reply("250 2.1.5 Ok")
     }
 
-    /// 550 5.1.1.
+    /// The reply 550 5.1.1.
     pub fn unknown() -> Self {
         Self::reply("550 5.1.1 No such user here")
     }
 
-    /// A reply of one line, given without its CRLF.
+    /// The reply of one line, given without its CRLF.
     pub fn reply(line: &str) -> Self {
         Self::Reply(line.to_owned())
     }
@@ -71,7 +71,7 @@ pub struct SmtpServer {
 }
 
 impl SmtpServer {
-    /// Listens on `address` (port 0: any) and passes each recipient to `rule`.
+    /// Listens on `address` (port 0: any). `rule` returns the behaviour for each recipient.
     ///
     /// # Errors
     /// If it can't listen on the address.
@@ -106,7 +106,7 @@ impl SmtpServer {
         Ok(Self { address, record, task })
     }
 
-    /// Address that it listens on.
+    /// Returns the address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -175,7 +175,7 @@ impl MailSession {
         Ok(())
     }
 
-    /// Answers until the client leaves or asks for an offered STARTTLS; then the stream is returned.
+    /// Answers until the client leaves. Returns the stream if the client requests an offered STARTTLS.
     async fn converse<S>(&self, stream: S, offer: &str) -> Result<Option<S>>
     where
         S: AsyncRead + AsyncWrite + Unpin,

@@ -19,7 +19,7 @@ impl Edge {
         format!("person-{}@rcpt-tests.net", COUNT.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Registers a new address with [`PASSWORD`]; returns the address and the email.
+    /// Registers a new address with [`PASSWORD`]; returns the address and the confirmation email.
     ///
     /// # Panics
     /// If the answer isn't 201, or no email arrives.
@@ -36,10 +36,10 @@ impl Edge {
         mail.unwrap_or_else(|error| panic!("{error:#}\n{}", self.process.last_lines()))
     }
 
-    /// Creates an account: registers, uses the mailed link, and is signed in by it.
+    /// Creates an account: registers, and opens the mailed link, which signs in.
     ///
     /// # Panics
-    /// Any step does not go as documented.
+    /// If any step does not go as documented.
     pub async fn account(&self) -> Account {
         self.account_of(&self.new_email()).await
     }
@@ -47,7 +47,7 @@ impl Edge {
     /// Creates a confirmed account with this address, signed in.
     ///
     /// # Panics
-    /// Any step does not go as documented.
+    /// If any step does not go as documented.
     pub async fn account_of(&self, email: &str) -> Account {
         let mail = self.register(email).await;
         let anonymous = self.anonymous();
@@ -106,7 +106,7 @@ impl Edge {
     /// Waits until all reset emails have been sent.
     ///
     /// # Panics
-    /// That takes longer than half a minute.
+    /// If that takes longer than half a minute.
     pub async fn wait_for_reset_mails(&self) {
         self.wait_for_count("mail_due", 0).await;
     }
@@ -114,7 +114,7 @@ impl Edge {
     /// Waits until all databases together have `rows` rows.
     ///
     /// # Panics
-    /// That takes longer than half a minute.
+    /// If that takes longer than half a minute.
     pub async fn wait_for_count(&self, from: &str, rows: u64) {
         for _ in 0..600 {
             if self.count(from).await == rows {

@@ -6,7 +6,7 @@ use chrono::{DateTime, SecondsFormat};
 use tokio::time::sleep;
 
 const DAY_S: u64 = 24 * 60 * 60;
-/// Time reserved before midnight, longer than any test that must begin and end on the same day.
+/// Seconds reserved before midnight: longer than any test that must begin and end on the same day.
 const MARGIN_S: u64 = 60;
 
 /// Returns the Unix time in seconds.

@@ -1,30 +1,30 @@
 // The built Worker in the real runtime, with the bindings of wrangler.toml and state of its own.
 //
-// `new Edge(SETTINGS, LOG)`, where LOG is miniflare's and SETTINGS is
-//   log        path of the file that gets what the Worker logs and the mails it "sends"
-//   temporary  folder of what miniflare keeps while it runs: the mails' texts, for one
-//   wrangler   what wrangler.mjs has read from wrangler.toml: path of its file
-//   port       where the Worker is served, on 127.0.0.1
-//   direct     port of the Worker without miniflare's own in front: neither the one that goes on when a
-//              client leaves, nor the router of static assets
-//   control    port of the control channel: POST /sql {sql, params}, or a list of them to run as one
-//              transaction, answers the rows of the last, of all databases one after another, or of
-//              ?database=N alone; POST /scheduled runs the scheduled handler, or that of ?variant=N; POST
-//              /queue [text] hands these messages to the consumer, and answers what it told the queue of them
+// `new Edge(SETTINGS, LOG)`, where LOG is miniflare's log and SETTINGS has these members:
+//   log        path of the file for the Worker's log lines and the emails that it "sends"
+//   temporary  folder of miniflare's files while it runs, such as the emails' texts
+//   wrangler   path of the file that wrangler.mjs has written
+//   port       port of the Worker on 127.0.0.1
+//   direct     port of the Worker without miniflare's own Workers in front: the entry, which continues when a
+//              client leaves, and the router of static assets
+//   control    port of the control channel. POST /sql runs {sql, params}, or a list of them as one
+//              transaction, on all databases or on ?database=N, and returns the rows of the last statement.
+//              POST /scheduled runs the scheduled handler, of the Worker or of ?variant=N. POST /queue [text]
+//              delivers these messages to the consumer, and returns its reply to the queue
 //   state      folder of D1, KV and the Cache API, as wrangler's --persist-to; kept across restarts
-//   vars       vars and secrets, over those of wrangler.toml
+//   vars       vars and secrets, which override those of wrangler.toml
 //   shielded   false: the rate limit bindings let everything through
 //   shields    limits of single rate limit bindings, by name
-//   mailless   true: no mail can be handed over
-//   shimmed    true: the Worker's bindings are counted and fail as shim.mjs is configured
+//   mailless   true: every email is rejected
+//   shimmed    true: the Worker's bindings are counted, and fail as shim.mjs is configured
 //   beside     further Workers in the same runtime with the same bindings and storage: a list of
-//              {script, port, vars}, path, port and further vars of each
-//   exchanged  two databases' numbers: each is bound in the place of the other; null: none
-//   databases  how many databases it has; null: those of wrangler.toml
-//   webhooks   port that stands for the https servers of the whole Internet, with the URL in the header `x-url`;
-//              null: there are none
-//   variants   the Worker itself once more, with other vars, as while a deployment spreads: a list of
-//              {port, vars}, vars over those above
+//              {script, port, vars}, with the script's path and further vars
+//   exchanged  numbers of two databases whose bindings are swapped; null: none
+//   databases  number of databases; null: those of wrangler.toml
+//   webhooks   port that receives every https request of the Worker, with the URL in the header `x-url`;
+//              null: none
+//   variants   the same Worker with other vars, as during a deployment: a list of {port, vars}, which
+//              override the vars above
 import { readFileSync, readdirSync } from "node:fs";
 import http from "node:http";
 import { createRequire } from "node:module";
@@ -49,7 +49,7 @@ export class Edge {
   #config;
   #databases;
   #miniflare;
-  /** Resolves once it can be used. */
+  /** Resolves once the edge can be used. */
   ready;
 
   constructor(settings, log) {
@@ -57,7 +57,7 @@ export class Edge {
     this.#config = JSON.parse(readFileSync(settings.wrangler, "utf8"));
     const count = settings.databases ?? this.#config.databases.length;
     this.#databases = Array.from({ length: count }, (_, number) => (number === 0 ? "DB" : `DB_${number}`));
-    // Read by miniflare's constructor.
+    // Miniflare's constructor reads this variable.
     process.env.TMPDIR = settings.temporary;
     this.#miniflare = new Miniflare({
       host: "127.0.0.1",
@@ -85,7 +85,7 @@ export class Edge {
     return this.#miniflare.dispose();
   }
 
-  /** Options shared by the Worker and those beside it. */
+  /** Returns the options shared by the Worker, its variants and the Workers beside it. */
   #shared(vars) {
     const { bindings, compatibilityDate } = this.#config.options;
     return {
@@ -112,7 +112,7 @@ export class Edge {
   }
 
   // The control channel is a Worker too. Miniflare's own access to D1 from Node makes a synchronous call for each
-  // `prepare` and `bind`, and occasionally takes the late end of one call for that of the next.
+  // `prepare` and `bind`. It occasionally mistakes the late end of one call for the end of the next.
   #control() {
     const script = `const DATABASES = ${JSON.stringify(this.#databases)};
 export default {
@@ -171,8 +171,7 @@ export default {
 
   #variant({ port, vars }, index) {
     const { main, options } = this.#config;
-    // Its socket would lead through the router of static assets.
-    // A queue has one consumer.
+    // With assets, its socket would lead through their router. A queue has only one consumer, the Worker itself.
     const { assets, queueConsumers: _, ...rest } = options;
     return {
       ...rest,
@@ -213,7 +212,7 @@ export default {
     return { send_email: bindings.map((binding) => ({ ...binding, allowed_sender_addresses: [] })) };
   }
 
-  // Every module of the built Worker, the entry first.
+  // Returns the modules of the built Worker, the entry first.
   #modules() {
     const entry = this.#config.main;
     const folder = path.dirname(entry);
@@ -225,7 +224,7 @@ export default {
     return modules;
   }
 
-  // A service binding would reach the router of static assets, which has no such handler.
+  // Uses `getWorker`: a service binding would reach the router of static assets, which has no scheduled handler.
   async #runScheduled(request) {
     const { name, cron } = this.#config;
     const { pathname, searchParams } = new URL(request.url);
@@ -269,7 +268,7 @@ export default {
   }
 }
 
-// Requests of the Worker to the Internet; `webhooks` is the port that receives them.
+// Answers requests of the Worker to the Internet; port `webhooks` receives those with https.
 async function outside(request, webhooks) {
   if (!request.url.startsWith("https:")) return miniflare.fetch(request);
   const told = [...request.headers].filter(([name]) => /^(webhook-|content-type$|user-agent$)/.test(name));
@@ -279,13 +278,13 @@ async function outside(request, webhooks) {
   return new Response(null, { status: reply.status, headers: reply.headers });
 }
 
-// The entry that runs before the shipped one.
+// Returns the entry module that wraps the shipped one.
 function shim(entry) {
   const contents = readFileSync(new URL("shim.mjs", import.meta.url), "utf8");
   return { type: "ESModule", path: path.join(path.dirname(entry), "shim.mjs"), contents };
 }
 
-// Files for the Worker's assets binding.
+// Returns a handler for the Worker's assets binding, which reads files of the folder.
 function fileOf(folder) {
   return (request) => new Response(readFileSync(path.join(folder, new URL(request.url).pathname)));
 }

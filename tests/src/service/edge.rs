@@ -22,7 +22,7 @@ use crate::process::{
     port,
 };
 
-/// Settings that allow many attempts without waits, because all tests share one network.
+/// Vars that are raised to allow many attempts without waits, because all tests share one network.
 const FREE_ATTEMPTS: [&str; 8] = [
     "THROTTLE_ACCOUNT_FREE_ATTEMPTS",
     "THROTTLE_NETWORK_FREE_ATTEMPTS",
@@ -33,7 +33,7 @@ const FREE_ATTEMPTS: [&str; 8] = [
     "REGISTRATION_MAILS_PER_DAY",
     "RESET_MAILS_PER_DAY",
 ];
-/// Settings for the number of password hashes, and for the pace of one account's requests.
+/// Vars for the rate of password hashes, and of one account's requests.
 const RATES: [&str; 2] = ["PASSWORD_HASHES_PER_MINUTE", "ACCOUNT_REQUESTS_PER_SECOND"];
 
 /// Time limit of a request: a test that waits longer would wait forever.
@@ -60,7 +60,7 @@ fn run_make() -> Result<()> {
     Ok(())
 }
 
-/// The content of wrangler.toml as read by `wrangler.mjs`, in a file; read once for all edges of a process.
+/// Returns the file with the content of wrangler.toml as read by `wrangler.mjs`, once per process.
 fn wrangler() -> Result<PathBuf> {
     static READ: Once<PathBuf> = Once::new();
     once(&READ, read_wrangler)
@@ -78,7 +78,7 @@ fn read_wrangler() -> Result<PathBuf> {
     Ok(file)
 }
 
-/// A further Worker in the same runtime: its script, its port, its vars.
+/// A further Worker in the same runtime: its script, port and vars.
 type Beside = (PathBuf, u16, Vec<(String, String)>);
 
 /// Settings with which a Worker starts.
@@ -156,7 +156,7 @@ impl EdgeBuilder {
         self
     }
 
-    /// Sets the number of databases, in place of those of wrangler.toml.
+    /// Sets the number of databases, instead of wrangler.toml's.
     pub fn databases(mut self, count: usize) -> Self {
         self.databases = Some(count);
         self
@@ -168,7 +168,7 @@ impl EdgeBuilder {
         self
     }
 
-    /// Binds the two databases with these numbers in each other's place.
+    /// Swaps the bindings of the two databases with these numbers.
     pub fn exchanged(mut self, numbers: Option<[u8; 2]>) -> Self {
         self.exchanged = numbers;
         self
@@ -240,7 +240,7 @@ pub struct Edge {
     pub process: Workerd,
     /// `http://127.0.0.1:PORT`, without `/v1`.
     pub url: String,
-    /// The same without miniflare's own Worker in front, which does not notice that a client leaves.
+    /// URL that bypasses miniflare's own Worker, which doesn't notice that a client leaves.
     pub direct: String,
     /// URL of each [`EdgeBuilder::variant`], without `/v1`.
     pub variants: Vec<String>,
@@ -292,13 +292,12 @@ impl Edge {
         KeyRing::parse(&self.builder.vars[var]).expect("a key ring")
     }
 
-    /// Returns the emails it has sent.
+    /// Returns the emails that the Worker has sent.
     pub fn mailbox(&self) -> Mailbox {
         Mailbox::of_log(self.process.log_path())
     }
 
-    /// Runs one statement on each of its databases and returns the rows of all, each an object; `params` are the values
-    /// for `?`.
+    /// Runs one statement on each database and returns all rows as objects; `params` are the values for `?`.
     ///
     /// # Panics
     /// If D1 rejects the statement.
@@ -331,7 +330,7 @@ impl Edge {
         serde_json::from_str(&text).with_context(|| text.clone())
     }
 
-    /// `kill -9` of workerd, then a start with the same state, secrets and port.
+    /// Kills workerd (`kill -9`), and starts it with the same state, secrets and port.
     ///
     /// # Errors
     /// As [`EdgeBuilder::start`].
@@ -339,7 +338,8 @@ impl Edge {
         self.restart_with(|builder| builder).await
     }
 
-    /// `kill -9`, then a start with other settings on the same state. The log and the mailbox start empty.
+    /// Kills workerd (`kill -9`), and starts it with other settings on the same state. The log and the mailbox start
+    /// empty.
     ///
     /// # Errors
     /// As [`EdgeBuilder::start`].
@@ -352,7 +352,7 @@ impl Edge {
         Ok(())
     }
 
-    /// Folder of D1, KV and the Cache API: wrangler's `--persist-to`.
+    /// Returns the folder of D1, KV and the Cache API: wrangler's `--persist-to`.
     pub fn state(&self) -> PathBuf {
         self.folder.join("state")
     }

@@ -14,7 +14,7 @@ use super::clock;
 /// secret.
 ///
 /// # Panics
-/// The account id isn't valid.
+/// If the account id isn't valid.
 pub fn api_key(keys: &KeyRing, account: &str, version: u32) -> String {
     let account = u64::from_str_radix(account, 16).expect("16 hexadecimal digits");
     let mut mac = Hmac::<Sha256>::new_from_slice(keys.signing().1).expect("any length");
@@ -57,7 +57,7 @@ pub fn named_key(
 /// Changes one character of the key's MAC, and corrects the checksum.
 ///
 /// # Panics
-/// It is not a key.
+/// If it is not a key.
 pub fn with_another_mac(api_key: &str) -> String {
     let (covered, _) = api_key.split_at(api_key.len() - 6);
     let (head, last) = covered.split_at(covered.len() - 1);
@@ -85,7 +85,7 @@ pub fn session_claims(account: &str, session: &str) -> Value {
 /// Returns the session named in a genuine token.
 ///
 /// # Panics
-/// It is not a token.
+/// If it is not a token.
 #[must_use]
 pub fn session_of(token: &str) -> String {
     let claims = token.split('.').nth(1).expect("claims");
@@ -105,7 +105,7 @@ pub fn session(keys: &KeyRing, claims: &Value) -> String {
 /// Replaces the algorithm in the token's header, and its signature.
 ///
 /// # Panics
-/// It is not a token.
+/// If it is not a token.
 pub fn with_algorithm(token: &str, algorithm: &str, signature: &str) -> String {
     let mut parts = token.split('.');
     let header = URL_SAFE_NO_PAD.decode(parts.next().expect("a header")).expect("base64url");

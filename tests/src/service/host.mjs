@@ -11,7 +11,7 @@ import { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { Edge, Log, LogLevel } from "./edge.mjs";
 
-/** The edges that are being started, by the address of their workerd. */
+/** Edges that are being started, by the address of their workerd. */
 const starting = new Map();
 
 // Miniflare doesn't reveal the process that it has started, so the runtime's starter is replaced. workerd then writes

@@ -18,11 +18,11 @@ use crate::process::{
     port,
 };
 
-/// Longer than any step of a test takes.
+/// Time limit of a request: longer than any step of a test.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Generous, because the machine may be compiling at the same time.
+/// Time limit of a start, generous because the machine may be compiling at the same time.
 const START: Duration = Duration::from_secs(30);
-/// Origin finishes requests in flight, which may take its whole budget of 10 s.
+/// Time between SIGTERM and SIGKILL: origin finishes requests in flight, within its budget of 10 s.
 const GRACE: Duration = Duration::from_secs(12);
 
 /// Returns the path of the origin binary: `RCPT_ORIGIN_BIN`, or a fresh build.
@@ -127,7 +127,7 @@ impl OriginBuilder {
     }
 }
 
-/// Returns a verdict's status, reason and stage, and the reply's codes.
+/// Returns a verdict's status, reason and stage, and the codes of the mail server's reply.
 pub fn gist(verdict: &Verdict) -> (Status, Reason, Stage, Option<u16>, Option<&str>) {
     let Verdict { status, reason, stage, smtp_code, enhanced_code, .. } = verdict;
     (*status, *reason, *stage, *smtp_code, enhanced_code.as_deref())
@@ -148,16 +148,16 @@ impl Origin {
     /// Returns a builder without routes and nameservers, which may connect to loopback addresses.
     ///
     /// # Panics
-    /// There is no `/dev/urandom`.
+    /// If there is no `/dev/urandom`.
     pub fn builder() -> OriginBuilder {
-        // Nothing listens there: a test that needs DNS sets another one.
+        // Nothing listens there: a test that needs DNS sets its own nameserver.
         Self::system_dns().env("RCPT_NAMESERVERS", "127.0.0.1:1")
     }
 
     /// Returns a builder that uses the machine's nameservers.
     ///
     /// # Panics
-    /// There is no `/dev/urandom`.
+    /// If there is no `/dev/urandom`.
     pub fn system_dns() -> OriginBuilder {
         let environment = [
             ("RCPT_HELO_NAME", "probe.rcpt-tests.net"),

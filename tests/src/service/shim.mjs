@@ -1,17 +1,19 @@
-// The shipped Worker, untouched, behind bindings that a test counts, delays and fails. Only edge.mjs
-// loads this, and only for a test that asks for it.
+// The shipped Worker, untouched, behind bindings that a test counts, delays and fails. edge.mjs loads this file only
+// for a test that requests it.
 //
-// POST /v1/__shim {faults: [{part, database, statements, skip, times, delayMs, error, late, swallow}], reset,
-// statementsPerSecond, busyMs} answers the counts so far, the URLs that the cache was asked to keep, the
-// messages sent to the queue, and the mails handed over with their headers,
-// which miniflare does not show. `part` is d1, kv, cache, queue or mail; `database` the number of one database, null: any;
-// `statements` names what a round trip to D1 does, one verb and table for each of its statements ("update
-// accounts"), in any order; none: every round trip. The fault passes over `skip` calls and strikes the next `times`; `late` fails after the call has had its effect, as a lost reply does;
-// one with `swallow` is said to have had its effect, and has none.
-// `statementsPerSecond` is what each database does at most, one after another, as a far busier one would.
-// With `reset` it waits, for two seconds at most, for the work that earlier answers have left behind them (`waitUntil`): that
-// belongs to the counts of the calls that caused it.
-// The header `continent` of a request replaces Cloudflare's data about its client.
+// POST /v1/__shim {faults: [{part, database, statements, skip, times, delayMs, error, late, swallow}], reset, quiet,
+// statementsPerSecond, busyMs} returns the counts so far, the URLs that the cache was asked to store, the
+// messages sent to the queue, and the emails with their headers, which miniflare doesn't show. In a fault,
+//   part        is d1, kv, cache, queue or mail
+//   database    is the number of one database; null: any
+//   statements  are the verb and table of each statement of a round trip to D1 ("update accounts"), in any order;
+//               none: every round trip
+//   skip        is the number of calls to let through; the next `times` calls fail
+//   late        true: the call fails after it has taken effect, like a lost reply
+//   swallow     true: the call reports success without any effect
+// `statementsPerSecond` limits each database, as if it were far busier. `reset` clears the counts. `reset` and `quiet`
+// first wait, for two seconds at most, for background work (`waitUntil`) of earlier responses, which counts too.
+// `busyMs` blocks the isolate. The header `continent` of a request replaces Cloudflare's data about its client.
 import { WorkerEntrypoint } from "cloudflare:workers";
 import Worker from "./index.js";
 
@@ -35,10 +37,10 @@ const none = () => ({
 let counts = none();
 let faults = [];
 let pace = null;
-// Time in ms at which each database will have run all statements so far.
+// Time in ms at which each database will have finished all statements so far.
 const done = new Map();
 
-// Work that continues after its response.
+// Number of tasks that continue after their response.
 let background = 0;
 
 // `Object.create` keeps the other members of the platform's context.
@@ -86,8 +88,8 @@ const concerns = (wanted, statements) =>
 
 const VERBS = { "INSERT INTO": "insert", UPDATE: "update", "DELETE FROM": "delete", FROM: "select" };
 
-// Returns the verb and the table of a statement, however it is formatted: the first verb outside of brackets, so that
-// neither a WITH clause nor a subquery counts.
+// Returns the verb and the table of a statement in any format: the first verb outside brackets, which skips WITH
+// clauses and subqueries.
 function operation(sql) {
   let outer = sql.replaceAll(/'[^']*'|--.*/g, " ");
   for (let before = ""; before !== outer; ) {
@@ -114,7 +116,7 @@ function identified(call) {
   return call();
 }
 
-// Rows that D1 bills. `first` doesn't report them, and the Worker doesn't use it.
+// Counts the rows that D1 bills. `first` doesn't report them, but the Worker doesn't call it.
 function counted(results) {
   for (const { meta } of results) {
     counts.d1_rows_written += meta.rows_written;

@@ -33,8 +33,8 @@ pub struct Fault {
     pub part: &'static str,
     /// Number of the affected database; `None` for all.
     pub database: Option<u8>,
-    /// Strikes only round trips to D1 with exactly these statements, each as a verb and a table, in any order:
-    /// `["update accounts", "delete leases"]`. If empty, strikes every round trip.
+    /// The fault applies only to round trips to D1 with exactly these statements, each as a verb and a table, in any
+    /// order: `["update accounts", "delete leases"]`. If empty, it applies to every round trip.
     pub statements: &'static [&'static str],
     /// Calls to let through before the first fault.
     pub skip: u32,
@@ -90,7 +90,7 @@ impl Edge {
         counts["messages"].as_array().expect("the messages").clone()
     }
 
-    /// Makes the bindings fail like this; an empty list repairs them.
+    /// Replaces the faults of the bindings; an empty list repairs them.
     pub async fn fail(&self, faults: &[Fault]) {
         self.shim(&json!({ "faults": faults })).await;
     }
@@ -100,12 +100,12 @@ impl Edge {
         self.shim(&json!({ "statementsPerSecond": statements_per_second })).await;
     }
 
-    /// Keeps the isolate busy for this time, so that nothing else runs in it, and then returns.
+    /// Blocks the isolate for this time, so that nothing else runs in it, and then returns.
     pub async fn keep_busy(&self, time: Duration) {
         self.shim(&json!({ "busyMs": time.as_millis() })).await;
     }
 
-    /// The path is below `/v1`, because all other paths belong to the static assets.
+    /// Sends a command to the shim. Its path is below `/v1`, because all other paths belong to the static assets.
     async fn shim(&self, command: &Value) -> Value {
         let client = reqwest::Client::builder().pool_max_idle_per_host(0).build();
         let request =

@@ -100,7 +100,7 @@ impl Stack {
         StackBuilder { origin: Origin::builder(), edge: Edge::builder(), more_origins: Vec::new() }
     }
 
-    /// Starts it with the default settings.
+    /// Starts all parts with the default settings.
     ///
     /// # Panics
     /// If a part doesn't start; the message shows its log.

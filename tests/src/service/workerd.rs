@@ -57,7 +57,7 @@ impl Workerd {
         self.log.text()
     }
 
-    /// Path of the log.
+    /// Returns the path of the log.
     pub fn log_path(&self) -> &Path {
         self.log.path()
     }
@@ -70,7 +70,7 @@ impl Workerd {
     /// Waits for a line that contains `needle`, and returns it.
     ///
     /// # Errors
-    /// workerd ended first, or `limit` passed; the error shows the end of its log.
+    /// If workerd ended first, or `limit` passed; the error shows the end of its log.
     pub async fn wait_for_line(&self, needle: &str, limit: Duration) -> Result<String> {
         let what = format!("line with {needle:?}");
         let ended = || self.has_ended().then(|| "workerd".to_owned());
@@ -98,7 +98,7 @@ impl Drop for Workerd {
     }
 }
 
-/// The process of `host.mjs`, and the URL for its settings. It ends with this process.
+/// Returns the process of `host.mjs`, which ends with this process, and the URL that accepts settings.
 async fn host() -> Result<&'static (Process, String)> {
     static HOST: OnceCell<(Process, String)> = OnceCell::const_new();
     HOST.get_or_try_init(start_host).await
@@ -112,7 +112,7 @@ async fn start_host() -> Result<(Process, String)> {
     Ok((process, url))
 }
 
-/// Returns the path of a program beside this file: in the repository, where Node finds its node_modules.
+/// Returns the command for a program beside this file. It runs in the repository, where Node finds node_modules.
 pub(super) fn node(program: &str) -> Command {
     let mut command = Command::new("node");
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/service").join(program));

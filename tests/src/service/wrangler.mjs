@@ -1,14 +1,14 @@
-// What wrangler.toml says, as miniflare takes it. A program of its own, run once for all edges of a test
+// Converts wrangler.toml to miniflare's options. It is a separate program, run once for all edges of a test
 // binary: loading wrangler takes more than a second of CPU time, half of an edge's start.
 //
 // node wrangler.mjs WRANGLER.toml OPTIONS.json writes
 //   name        the Worker's name
 //   main        path of its entry
-//   cron        when its scheduled handler runs
-//   database    name of the D1 database, and its binding
-//   migrations  in order, {name, statements} of each
+//   cron        times of its scheduled handler
+//   databases   bindings of the D1 databases
+//   migrations  {name, statements} of each, in order
 //   queue       name of the queue that it consumes
-//   options     of the Worker, for miniflare
+//   options     the Worker's options for miniflare
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";

@@ -38,7 +38,7 @@ async fn tried(account: &Account) -> Value {
     }
 }
 
-/// `GET` with the API key.
+/// Sends `GET` with the API key.
 async fn by_key(account: &Account, path: &str) -> Reply {
     let request = account.anonymous.request(Method::GET, path);
     let reply = send(request.header("x-api-key", &account.api_key)).await;

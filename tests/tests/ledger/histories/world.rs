@@ -30,7 +30,7 @@ pub struct World {
 
 impl World {
     /// # Errors
-    /// The edge does not start.
+    /// If the edge does not start.
     pub async fn start() -> Result<Self> {
         Self::start_with(|edge| edge).await
     }
@@ -38,7 +38,7 @@ impl World {
     /// Starts a world whose third database always fails, and has no accounts.
     ///
     /// # Errors
-    /// The edge does not start.
+    /// If the edge does not start.
     pub async fn with_a_failing_database() -> Result<Self> {
         let world = Self::start_with(|edge| edge.var("HOMES", "*:0,1").shimmed()).await?;
         let error = "D1_ERROR: injected";
@@ -76,7 +76,7 @@ impl World {
     /// Runs a history with a new account; the error names the step and the difference.
     ///
     /// # Errors
-    /// The first difference between the model and the Worker or its database.
+    /// At the first difference between the model and the Worker or its database.
     pub async fn play(&self, history: &[Step]) -> Result<()> {
         let mut player = Player::new(self).await?;
         let mut before = player.ledger().await?;
