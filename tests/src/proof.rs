@@ -15,7 +15,7 @@ pub fn count(short: usize, long: usize) -> usize {
 }
 
 /// Returns the seed of a random test: `SEED` if it is set, a new number in each long proof, and always the same one in
-/// `make test`, where no draw may cause a failure. It is printed.
+/// `make test`, where no draw may cause a failure. Prints the seed.
 ///
 /// # Panics
 /// If `SEED` isn't a number.

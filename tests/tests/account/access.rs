@@ -22,7 +22,7 @@ const CALLERS: [&str; 9] = [
     "a replaced key",
 ];
 
-/// Expected statuses for each caller. The bodies are the account's own: its password, its address. Another account that
+/// Expected statuses for each caller. The bodies contain the account's own password and address. Another account that
 /// sends them acts on itself, or is rejected.
 #[rustfmt::skip]
 const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
@@ -36,7 +36,7 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
     ("PUT",    "/v1/guard",                    [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("POST",   "/v1/guard/secret",             [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("POST",   "/v1/guard/decide",             [401, 401, 401,     200, 200,   200,   401, 401,    401]),
-    // A name that was never issued.
+    // A hook name that was never issued.
     ("POST",   "/v1/guard/hooks/supabase/{hook}", [404, 404, 404,  404, 404,   404,   404, 404,    404]),
     ("POST",   "/v1/scans",                    [401, 401, 401,     201, 201,   201,   401, 401,    401]),
     ("GET",    "/v1/scans",                    [401, 401, 401,     200, 200,   200,   401, 401,    401]),
@@ -103,7 +103,7 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
     ("GET",    "/v1/openapi.json",             [200, 200, 200,     200, 200,   200,   200, 200,    200]),
 ];
 
-/// The rights of which a named key needs one, for each operation. Operations that aren't listed reject named keys.
+/// Rights of which a named key needs at least one, by operation. Operations that aren't listed reject named keys.
 #[rustfmt::skip]
 const RIGHTS: [(&str, &str, &[&str]); 14] = [
     ("POST",   "/v1/validate_email",           &["checks"]),
@@ -170,7 +170,7 @@ async fn edge_with_callers() -> (Edge, Account, [Proof; CALLERS.len()]) {
     let (unconfirmed, _) = edge.registered().await;
     let deactivated = edge.account().await.email;
     let (deactivated_key, deactivated_session) = forged(&edge, &deactivated).await;
-    // Even where the session version is still the account's own.
+    // Only the state changes: the key's version is still the account's own.
     edge.set(&deactivated, "state = 'deactivated'").await;
     let other = with_password(&edge, "another-quarry-66-anchor").await;
     let (unconfirmed_key, unconfirmed_session) = forged(&edge, &unconfirmed).await;

@@ -45,13 +45,13 @@ async fn every_action_leaves_a_record_that_outlives_the_account() {
     let query = "SELECT used, scans_used, welcome_left FROM tombstones WHERE used > 0";
     let expected = [json!({ "used": 7, "scans_used": 1, "welcome_left": 3 })];
     assert_eq!(service.edge.sql(query, &[]).await, expected, "registering again renews nothing");
-    // The next scheduled run removes it from the directory.
+    // The next scheduled run removes the account from the directory.
     service.edge.run_scheduled().await;
     let entry_rows = format!("addresses WHERE account_id = '{id}'");
     assert_eq!(service.edge.count(&entry_rows).await, 0);
     let tombstones = "tombstones WHERE account_id IS NOT NULL";
     assert_eq!(service.edge.count(tombstones).await, 0);
-    // Nothing names the address any more.
+    // No table contains the address any more.
     for (table, rows) in service.edge.dump(&[]).await {
         assert!(!rows.to_string().contains(email), "{table}");
     }
@@ -112,7 +112,7 @@ async fn accounts_are_listed_by_use_and_found_by_a_part_of_their_address() {
     assert!(!wildcard.contains('@'), "no wildcards: {wildcard}");
     let secrets = service.output(&["secrets"]).await;
     assert!(secrets.contains("ADDRESS_SECRETS  dev1"), "{secrets}");
-    // Its owner has changed the password: an undo still opens the secret of before.
+    // After the password change, an undo still needs the former TOTP secret.
     let count = async || {
         let secrets = service.output(&["secrets"]).await;
         let line = secrets.lines().find(|line| line.starts_with("TOTP_SECRETS"));

@@ -49,7 +49,7 @@ impl Operation {
     }
 }
 
-/// Wrong texts of the right type; each is `right` changed in a way that isn't allowed, or out of bounds.
+/// Returns wrong texts of the right type: each is out of bounds, or `right` with a change that isn't allowed.
 fn wrong_texts(kind: Kind, right: &str) -> Vec<String> {
     let spoilt = [
         format!(" {right}"),
@@ -117,7 +117,7 @@ async fn world() -> World {
         edge.mailbox().wait_for_titled(&protected.email, "Set a new password", 1).await.unwrap();
     let [confirmation, reset] =
         [&confirmation, &reset].map(|mail| mail.token().unwrap().to_owned());
-    // Codes that are used up: the operations reject an earlier member.
+    // These codes are already used: operations reject an earlier member before they check the code.
     let code = |authenticator: &Authenticator| authenticator.code();
     let operations = operations(
         &plain,

@@ -1,7 +1,7 @@
 //! One abuser beside another account's twenty checks a second: no check of the others fails, and D1 gets few statements
 //! (docs/trust.md, B2). In `make proof`, which has the machine to itself, the abuser sends `ABUSE_PER_SECOND` requests
-//! (500), and the others' times are compared with those beside as many junk keys, in alternating rounds.
-//! `ABUSE=rotations` measures only the kinds with this in their name.
+//! (500), and the others' times are compared with their times beside as many requests with junk keys, in alternating
+//! rounds. `ABUSE=rotations` measures only kinds of abuse whose names contain `rotations`.
 
 use std::{env, sync::Arc, time::Duration};
 
@@ -24,14 +24,14 @@ const CHECKS: Duration = Duration::from_millis(50);
 /// Rounds with each kind of abuse, and with junk keys. Their medians are compared.
 const ROUNDS: usize = 3;
 
-/// Time between two requests of the abuser.
+/// Returns the time between two requests of the abuser.
 fn pause() -> Duration {
     let per_second = env::var("ABUSE_PER_SECOND");
     Duration::from_secs(1)
         / per_second.map_or(500, |value| value.parse().expect("ABUSE_PER_SECOND"))
 }
 
-/// Concurrent requests of the abuser, limited so that a busy machine isn't simply flooded.
+/// Returns the abuser's concurrent requests, limited so that a busy machine isn't simply flooded.
 fn at_once() -> usize {
     proof::count(8, 200)
 }
@@ -48,7 +48,7 @@ struct World {
     other: Account,
 }
 
-/// Measurements of the others during one abuse.
+/// Measurements of the others' checks during one abuse.
 struct Met {
     p99: f64,
     statements: u64,
@@ -64,7 +64,7 @@ impl World {
         Self { edge, _origin: origin, other }
     }
 
-    /// Requests from one network, or each from its own network within one site.
+    /// Returns requests from one network, or each from its own network within one site.
     fn anonymous(
         &self,
         path: &'static str,
@@ -189,7 +189,7 @@ async fn beside_an_abuser_the_others_fail_in_nothing_and_d1_hears_little() {
         for round in 0..proof::count(1, ROUNDS) {
             let junk = world.beside(&format!("junk before {name} {round}"), &junk, seconds).await;
             let met = world.beside(&format!("{name} {round}"), abuse, seconds).await;
-            // The number of the others' checks is the same, so the rest is the abuser's.
+            // The others send as many checks in both runs, so the difference is the abuser's.
             caused += met.statements.saturating_sub(junk.statements);
             alone.push(junk.p99);
             beside.push(met.p99);
@@ -226,7 +226,7 @@ async fn checks_go_on_between_the_passwords_of_a_site_and_its_neighbours_sign_in
         let request = other.anonymous.request(Method::POST, "/auth/login").json(&body);
         request.header("cf-connecting-ip", network)
     };
-    // Each comes from its own network, so that neither a shield nor a network's wait applies.
+    // Each sign-in comes from its own network, so that neither a shield nor a network's wait applies.
     let from_a_site = |n: usize| sign_in("nobody@abuse.example", format!("2001:db8:8:{n:x}::1"));
     let burst: Vec<_> = (0..100).map(from_a_site).collect();
     let abuse = tokio::spawn(send_all(burst, 100));
@@ -249,6 +249,6 @@ async fn checks_go_on_between_the_passwords_of_a_site_and_its_neighbours_sign_in
     assert_eq!(neighbour.unwrap().await.unwrap().status, 200, "another site has its turn");
     println!("{} hashed, {} refused, {checks} checks beside", hashed.len(), refused.len());
     assert!(hashed.len() >= 10 && refused.len() >= 50, "{} hashed", hashed.len());
-    // This also holds if a hash takes longer than the time between two of them.
+    // A factor of two, in case a hash takes longer than the pause between two hashes.
     assert!(checks * 2 >= hashed.len(), "{checks} checks beside {} hashes", hashed.len());
 }

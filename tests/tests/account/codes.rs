@@ -158,7 +158,7 @@ async fn what_follows_a_reset_does_not_undo_it() {
     anonymous.forgot_password(&ann.email).await;
     let mail = edge.mailbox().wait_for_titled(&ann.email, RESET, 1).await.unwrap();
     edge.wait_for_reset_mails().await;
-    // Giving the code's attempt back fails.
+    // The refund of the code's attempt fails.
     let fault = Fault {
         part: "d1",
         statements: &["update throttles"],

@@ -78,7 +78,7 @@ async fn a_link_is_valid_for_24_hours() {
                FROM mailed_tokens t JOIN accounts a ON a.id = t.account_id WHERE a.email = ?";
     let rows = edge.sql(sql, &[email.as_str().into()]).await;
     assert_eq!(rows, [json!({ "lifetime": 86_400 })]);
-    // It still works a minute before it expires.
+    // The link still works a minute before it expires.
     let almost = "UPDATE mailed_tokens SET expires_at = expires_at - 86340
                   WHERE account_id = (SELECT id FROM accounts WHERE email = ?)";
     edge.sql(almost, &[email.as_str().into()]).await;

@@ -106,8 +106,8 @@ async fn one_database_down_is_its_accounts_trouble_only() {
     }
     edge.fail(&[]).await;
     for account in &accounts {
-        // One was charged before, one for each kind while another database was down, and none while
-        // its own was.
+        // One check was charged before, and two during the failure of each other database. None was charged while the
+        // own database was down.
         assert_eq!(account.email_checks().await.used_today, 5);
     }
 }
@@ -137,8 +137,8 @@ async fn an_unknown_address_asks_as_many_databases_as_a_member_s() {
     edge.trips().await;
     let anonymous = edge.anonymous();
     let mut databases_seen = [false; 3];
-    // The key of their hashes is random, so each database is chosen sooner or later (within 100
-    // attempts with a probability of all but 1e-17).
+    // The key of the address hashes is random, so each database is chosen sooner or later (in 100 attempts, except with
+    // a probability of 1e-17).
     for n in 0.. {
         let unknown = format!("unknown-{n}@rcpt-tests.net");
         let mut each = Vec::new();
@@ -149,7 +149,7 @@ async fn an_unknown_address_asks_as_many_databases_as_a_member_s() {
             each.push(trips);
         }
         assert_eq!(each[0], each[1], "always the same one");
-        // Registered from afar, but not confirmed: nothing changes.
+        // A registration from another continent changes nothing until it is confirmed.
         assert_eq!(register_from(&edge, "EU", &unknown).await, 201);
         let trips = edge.trips().await;
         assert_eq!((trips.iter().sum::<u64>(), trips[0] >= 3), (5, true), "{trips:?}");
@@ -251,7 +251,7 @@ async fn a_confirmation_cut_off_anywhere_is_made_good_by_the_link_or_a_new_one()
         assert_reachable_once(&edge, &email, what).await;
     })
     .await;
-    // Cut off between directory and account, its link is lost: registering again gives another one.
+    // After a cut between directory and account, the link is lost: registering again sends another one.
     let (email, token) = registered().await;
     edge.fail(&[Fault { skip: 2, ..down(None) }]).await;
     assert_eq!(edge.anonymous().verify_email(&token).await.status, 503);
@@ -273,7 +273,7 @@ async fn a_deletion_cut_off_anywhere_is_made_good_and_no_id_is_used_again() {
     let delete = async |account: &Account| {
         account.delete("/me", &json!({ "password": PASSWORD })).await.status
     };
-    // Alternates whether the scheduled run comes before the next registration.
+    // In every other case, the scheduled run precedes the next registration.
     let turn = std::cell::Cell::new(false);
     cut_off(&edge, used, delete, async |account, status, what| {
         assert!([503, 204].contains(&status), "{what}: {status}");
@@ -320,8 +320,8 @@ async fn an_account_that_the_directory_has_lost_is_found_where_its_address_is_re
 async fn a_database_is_added_to_a_running_service() {
     let mut edge = Edge::builder().databases(2).var("HOMES", "*:0,1").start().await.unwrap();
     let before = [edge.account().await, edge.account().await, edge.account().await];
-    // A new database is first bound and then takes accounts, so that every Worker knows it while
-    // the second deployment spreads.
+    // A new database is bound first, and gets accounts only in a second deployment, when every Worker knows the
+    // database.
     let bound = |builder: rcpt_tests::service::edge::EdgeBuilder| {
         builder.databases(3).variant(&[("HOMES", "*:2".to_owned())])
     };
@@ -361,7 +361,7 @@ async fn exchanged_databases_answer_for_nobody_until_they_are_mended() {
     for continent in CONTINENTS {
         accounts.push(account_from(&edge, continent).await);
     }
-    // The second time they have lost their numbers, but not their accounts.
+    // In the second round, the databases have lost their numbers, but not their accounts.
     for forgotten in [false, true] {
         if forgotten {
             edge.sql("DELETE FROM this_database", &[]).await;

@@ -73,7 +73,7 @@ async fn deleting_removes_every_row_of_the_account() {
     let mailbox = mailbox[0]["mailbox_hash"].as_str().unwrap().to_owned();
     let marks = [id, address, email.to_owned(), mailbox];
 
-    // A row in every table that has any for an account.
+    // Creates a row in every table that can have rows of an account.
     let (_, codes) = account.enable_two_factor().await;
     let lease = "INSERT INTO leases (id, account_id, day, source, expires_at)
         VALUES ('a-lease', ?, 1, 'daily', 4000000000)";
@@ -136,7 +136,7 @@ async fn deleting_removes_every_row_of_the_account() {
     let body = json!({ "password": PASSWORD, "totp_code": codes[0] });
     let reply = account.delete("/me", &body).await;
     assert_eq!(reply.parts(), (204, &Value::String(String::new())));
-    // Usage and guesses stay under a hash (tombstones.rs); the address and the id are gone.
+    // Usage and guesses stay under a hash (tombstones.rs); address and id are removed.
     assert_eq!(tables_with(&marks).await, ["throttles", "tombstones"]);
     assert_eq!(tables_with(&[marks[0].clone(), marks[2].clone()]).await, [] as [String; 0]);
     account.get("/me").await.assert_error(401, "invalid_session", "the session");

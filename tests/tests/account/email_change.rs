@@ -44,7 +44,7 @@ pub(super) async fn sign_in(edge: &Edge, email: &str, password: &str) -> u16 {
     edge.anonymous().login(email, password).await.status
 }
 
-/// Changes the address; returns the new one and the token of the link at the old one.
+/// Changes the address; returns the new address, and the token of the link sent to the old one.
 pub(super) async fn changed(edge: &Edge, account: &Account) -> (String, String) {
     let new = edge.new_email();
     assert_eq!(ask(account, &new, PASSWORD).await.status, 202);
@@ -93,7 +93,7 @@ async fn the_link_at_the_new_address_makes_it_the_account_s_and_everything_else_
     let reply = account.anonymous.reset_password(&reset, NEW).await;
     reply.assert_error(400, "invalid_token", "a reset link of the old address");
 
-    // For a week nobody can register the old address, and a stranger doesn't notice.
+    // For a week nobody can register the old address, and the response doesn't reveal this.
     let registered = account.anonymous.register(&account.email, NEW).await;
     assert_eq!(registered.status, 201);
     edge.mailbox()
@@ -167,7 +167,7 @@ async fn a_link_works_for_one_change_and_an_address_goes_to_one_account() {
     let edge = Edge::builder().databases(3).start().await.unwrap();
     let [one, other] = [edge.account().await, edge.account().await];
     let new = edge.new_email();
-    // A stranger's registration of the address is replaced by the reader of the mailbox.
+    // The reader of the mailbox replaces a stranger's registration of the address.
     assert_eq!(edge.anonymous().register(&new, THIEF).await.status, 201);
     assert_eq!(ask(&one, &new, PASSWORD).await.status, 202);
     let first = link(&edge, &new, ASKED, 1).await;
@@ -184,7 +184,7 @@ async fn a_link_works_for_one_change_and_an_address_goes_to_one_account() {
         edge.id(other.get("/me").await.body["email"].as_str().unwrap()).await
     );
 
-    // Two accounts with a link each for one address: the first wins, and the other stays as it was.
+    // Two accounts each have a link for the same address: the first use wins, and the other account is unchanged.
     let [one, other] = [edge.account().await, edge.account().await];
     let new = edge.new_email();
     let mut links = Vec::new();
@@ -307,7 +307,7 @@ async fn an_undo_asks_for_the_authenticator_that_was_on_before() {
     let edge = edge().await;
     let account = edge.account().await;
     let (authenticator, codes) = account.enable_two_factor().await;
-    // The change was more than a week ago: within a week, the earlier state is accepted too.
+    // The change is now more than a week old: within a week, the earlier state would be accepted too.
     edge.sql("DELETE FROM former_credentials", &[]).await;
     let new = edge.new_email();
     let body = json!({ "email": new, "password": PASSWORD, "totp_code": codes[0] });
@@ -393,7 +393,7 @@ async fn a_change_and_an_undo_that_are_cut_off_anywhere_end_in_one_address() {
                     }
                 }
                 assert_eq!(open.len(), 1, "{what}: {open:?}");
-                // The account agrees, and the directory has no other address for it.
+                // The account has this address, and the directory has no other address for the account.
                 let id = "SELECT id FROM accounts WHERE email = ?1 AND state = 'confirmed'";
                 let rows: Vec<Value> = edge.sql(id, &[json!(open[0])]).await;
                 assert_eq!(rows.len(), 1, "{what}");
@@ -414,7 +414,7 @@ async fn a_change_and_an_undo_that_are_cut_off_anywhere_end_in_one_address() {
             }
         }
     }
-    // The trip that begins the change, those of the directory and the move, and those after the answer.
+    // A change that has begun is completed: cuts at its start, the directory, the move and after the response count.
     assert!(moved >= 8, "{moved}");
 }
 

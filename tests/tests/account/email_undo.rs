@@ -17,7 +17,7 @@ async fn with_password(account: &Account, password: &str) -> Account {
     Account::from_credentials(&account.anonymous, password, &reply)
 }
 
-/// Moves the account to a new address, and returns that with the token of the link at the old one.
+/// Moves the account to a new address; returns the account there, and the token of the link sent to the old address.
 async fn moved(edge: &Edge, account: &Account) -> (String, String) {
     let new = edge.new_email();
     assert_eq!(ask(account, &new, &account.password).await.status, 202);
@@ -60,7 +60,7 @@ async fn a_link_that_cannot_be_mailed_is_tried_until_it_ends_and_holds_up_no_oth
     let (new, token) = changed(&edge, &account).await;
     let id = edge.id(&new).await;
     edge.wait_for_count("email_changes WHERE settled = 0", 0).await;
-    // More than a run handles, before it in the order of the ids.
+    // More changes than a run handles, with ids that sort before the undone change.
     let stuck = "INSERT INTO email_changes
           (id, account_id, state, new_email, token_hash, asked_at, expires_at, old_email, settled)
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120)
@@ -91,7 +91,8 @@ async fn an_email_that_hangs_is_given_up_before_the_runtime_ends_its_work() {
     assert_eq!((reply.status, &reply.body["code"]), (503, &json!("unavailable")));
 }
 
-/// The owner's own change is a week old between a thief's change of the password and that of the address.
+/// The owner's earlier password change becomes a week old after the thief has changed the password, and before the
+/// thief changes the address.
 #[tokio::test]
 async fn an_undo_accepts_each_password_of_the_week_before_though_an_older_one_ends() {
     let edge = Edge::builder().databases(3).start().await.unwrap();
@@ -111,7 +112,7 @@ async fn an_undo_accepts_each_password_of_the_week_before_though_an_older_one_en
     assert_eq!(sign_in(&edge, &owner.email, NEW).await, 200);
 }
 
-/// A thief fills the places with changes to the same password, and waits until they end.
+/// The thief changes the password repeatedly to the same one, and waits until those former passwords expire.
 #[tokio::test]
 async fn a_thief_s_many_changes_push_out_no_password_of_the_owner_s() {
     let edge = Edge::builder().databases(3).start().await.unwrap();
@@ -156,7 +157,8 @@ async fn an_undo_with_a_code_keeps_the_authenticator_that_the_owner_has_turned_o
     login.assert_error(401, "totp_required", "still on");
 }
 
-/// A thief adds a passkey an hour before the move, and the owner undoes that half an hour before the link ends.
+/// A thief adds a passkey an hour before moving the account. The owner undoes the move half an hour before the link
+/// expires.
 #[tokio::test]
 async fn an_undo_suspends_what_was_made_in_the_week_before_the_change_was_asked_for() {
     let edge = Edge::builder().databases(3).start().await.unwrap();
@@ -177,11 +179,11 @@ async fn an_undo_suspends_what_was_made_in_the_week_before_the_change_was_asked_
     edge.mailbox().wait_for_titled(&account.email, title, 1).await.unwrap();
 }
 
-/// The password was compared before the owner's reset, and the address is moved after it.
+/// The thief's request has its password compared before the owner's reset, and moves the address after it.
 #[tokio::test]
 async fn a_confirmation_in_flight_loses_against_a_reset() {
     let edge = Edge::builder().shimmed().start().await.unwrap();
-    // The trips: the account, the count, the count back, the beginning, the directory, the move.
+    // The trips: account, attempt, its refund, start of the change, directory, move.
     for trip in 1..=5 {
         let account = edge.account().await;
         let email = account.email.as_str();

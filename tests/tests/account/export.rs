@@ -86,7 +86,7 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
     }
 }
 
-/// Every table must be exported, or listed here with the reason.
+/// Looks at tables with a column `account_id`; `left_out` gives the reasons.
 #[tokio::test]
 async fn every_table_about_accounts_is_exported_or_has_a_reason_not_to_be() {
     let tables = edge().await.sql("SELECT name, sql FROM sqlite_master WHERE type = 'table'", &[]);
@@ -118,13 +118,13 @@ async fn every_table_about_accounts_is_exported_or_has_a_reason_not_to_be() {
         "idempotency_keys",
         "mailed_tokens",
         "recovery_codes",
-        // A check that is under way.
+        // A check in progress.
         "leases",
-        // Due and recent emails: each is a security event too.
+        // Due and recent emails: each of their events is in `security_events` too.
         "notices",
-        // The account's own response says when it takes effect.
+        // The account's own response shows when the recovery takes effect.
         "recoveries",
-        // Progress of the removal.
+        // Progress of the removal of expired keys.
         "expired_keys_cursor",
     ];
     let expected: BTreeSet<_> = exported.into_iter().chain(left_out).map(str::to_owned).collect();

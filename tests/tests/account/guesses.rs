@@ -11,9 +11,9 @@ use reqwest::Method;
 use serde_json::json;
 use tokio::time::Instant;
 
-/// Wrong passwords of one mailbox, and wrong codes of one account, that are free.
+/// Wrong passwords of one mailbox, or wrong codes of one account, before the first wait.
 const FREE: usize = 20;
-/// Seconds until one more is evaluated.
+/// Seconds until one more attempt is evaluated.
 const INTERVAL: u64 = 15 * 60;
 const STEPS: usize = 24;
 const RESET: &str = "Set a new password";
@@ -156,7 +156,7 @@ impl<'e> History<'e> {
                 let code = self.recovery_codes.pop().unwrap();
                 let replies = self.sign_ins(1, &email, &password, &code).await;
                 if replies[0].status != 200 {
-                    // A rejected attempt doesn't consume it.
+                    // A rejected attempt doesn't consume the code.
                     self.recovery_codes.push(code);
                 }
             }

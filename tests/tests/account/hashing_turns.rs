@@ -35,7 +35,7 @@ async fn networks_that_have_to_wait_take_no_turn_from_a_sign_in_elsewhere() {
     let replies = send_all(registrations, 20).await;
     let refused = replies.iter().filter(|reply| reply.status == 429);
     let refused = refused.inspect(|reply| reply.assert_error(429, "throttled", "a network"));
-    // More requests than can wait for a hash: 50.
+    // The others are more than the 50 requests that can wait for a hash.
     assert_eq!(refused.count(), replies.len() - 5);
     for n in 0..5 {
         let from = format!("198.51.100.{n}");
@@ -48,7 +48,7 @@ async fn networks_that_have_to_wait_take_no_turn_from_a_sign_in_elsewhere() {
 async fn a_password_that_is_hashed_twice_takes_two_turns() {
     let mut edge = Edge::builder().with_waits().start().await.unwrap();
     for (password, status) in [("cafe-meadow-58", 401), ("cafe\u{301}-meadow-58", 503)] {
-        // An isolate that hasn't hashed yet, and may hash once a minute.
+        // Starts an isolate that may hash once a minute, and hasn't hashed yet.
         edge.restart_with(|b| b.var("PASSWORD_HASHES_PER_MINUTE", "1")).await.unwrap();
         let reply = edge.anonymous().login("nobody@rcpt-tests.net", password).await;
         assert_eq!(reply.status, status, "{password:?}: {}", reply.body);
@@ -61,7 +61,7 @@ async fn an_attempt_that_gets_no_turn_is_not_counted() {
     let owner = edge.account().await;
     edge.restart_with(|b| b.var("PASSWORD_HASHES_PER_MINUTE", "1")).await.unwrap();
     let anonymous = edge.anonymous();
-    // Another request uses the minute's hash.
+    // Another request uses the only hash of this minute.
     send(post(&anonymous, "/auth/login", "203.0.113.1", "nobody@rcpt-tests.net")).await;
     for n in 0..30 {
         let from = format!("198.51.100.{n}");

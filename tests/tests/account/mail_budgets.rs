@@ -51,7 +51,7 @@ async fn one_network_or_site_that_forgets_and_registers_without_end_stops_nobody
             let replies = send_all(attack, 8).await;
             let refused = replies.iter().filter(|reply| ![200, 201].contains(&reply.status));
             let refused = refused.inspect(|reply| reply.assert_error(429, "throttled", "too many"));
-            // One attempt may have drained in the meantime.
+            // Up to two attempts may have drained in the meantime.
             assert!((38..=40).contains(&refused.count()));
         }
     }
@@ -81,15 +81,14 @@ async fn sixty_people_behind_one_address_register_within_an_hour() {
 async fn a_third_of_a_budget_is_for_networks_that_have_taken_nothing_today() {
     let edge = Edge::builder().with_waits().start().await.unwrap();
     let anonymous = edge.anonymous();
-    // The state after a flood from 300 networks: two thirds are used, and a first email for each
-    // network.
+    // The state after a flood from 300 networks: two thirds of the budget are used, and one first email per network.
     leave(&edge, "all-registration-mails", 333 - 300).await;
     let (first, second) = (edge.new_email(), edge.new_email());
     assert_eq!(send(register(&anonymous, "198.51.100.1", &first)).await.status, 201);
     edge.mailbox().wait_for_mail(&first).await.unwrap();
     let reply = send(register(&anonymous, "198.51.100.1", &second)).await;
     reply.assert_error(503, "unavailable", "its second one");
-    // A /48 is one party, with any number of networks.
+    // A /48 is one party, however many of its networks are used.
     assert_eq!(send(register(&anonymous, "2001:db8:1:1::1", &second)).await.status, 201);
     let reply = send(register(&anonymous, "2001:db8:1:2::1", &edge.new_email())).await;
     reply.assert_error(503, "unavailable", "another network of the same site");
@@ -102,9 +101,8 @@ async fn a_third_of_a_budget_is_for_networks_that_have_taken_nothing_today() {
     assert_eq!(send(register(&anonymous, "198.51.100.2", &late)).await.status, 201);
 }
 
-/// With `PROOF`, as many networks as in the claim and the shipped budget; otherwise a tenth of
-/// both. They act in the worst order: some use up the unreserved part, and then each of the others
-/// uses its first.
+/// With `PROOF`, as many networks as in the claim and the shipped budget; otherwise a tenth of both. They act in the
+/// worst order: some use up the unreserved part, and then each other network uses its first email.
 #[tokio::test]
 async fn networks_that_take_what_they_can_leave_a_place_for_a_fresh_one_and_members_their_links() {
     const OF_NETWORK: usize = 60;
@@ -128,7 +126,7 @@ async fn networks_that_take_what_they_can_leave_a_place_for_a_fresh_one_and_memb
     }
     let checks = replies.iter().filter(|reply| reply.status == 200).count();
     println!("{networks} networks: {checks} emails of {} places", per_day / 2);
-    // An attempt may have drained in the meantime.
+    // Up to four attempts may have drained in the meantime.
     let firsts = networks - fillers;
     assert!((unreserved + firsts..=unreserved + firsts + 4).contains(&checks), "{checks}");
 
@@ -156,7 +154,7 @@ async fn a_member_s_first_link_of_the_day_is_sent_though_the_budget_is_used_up()
         assert_eq!(reply.status, 200, "{}", reply.body);
     }
     edge.wait_for_reset_mails().await;
-    // Once a day, and not beyond the ceiling.
+    // This exception applies once a day per member, and up to a ceiling for all members.
     let drained = "UPDATE throttles SET drained_at = 0 WHERE key LIKE 'reset-mail:%'";
     edge.sql_in(0, drained, &[]).await;
     send(forgot(&anonymous, "198.51.100.1", &ann.email)).await.assert_error(429, "throttled", "");
@@ -170,7 +168,7 @@ async fn a_member_s_first_link_of_the_day_is_sent_though_the_budget_is_used_up()
     assert_eq!((titled(&edge, &ann.email, RESET), titled(&edge, &carol.email, RESET)), (1, 0));
 }
 
-/// Everything in a response that a stranger sees, except the seconds to wait.
+/// Returns everything in a response that a stranger sees, except the seconds to wait.
 fn shown(reply: &Reply, email: &str) -> (u16, String) {
     let body = reply.body.to_string().replace(email, "(address)");
     (reply.status, body.chars().filter(|letter| !letter.is_ascii_digit()).collect())
@@ -188,7 +186,7 @@ async fn with_any_budget_nearly_used_up_members_and_strangers_are_answered_alike
             let mut answers = Vec::new();
             for email in [&member, &edge.new_email()] {
                 leave(&edge, budget, remaining).await;
-                // The member's own registration mustn't count.
+                // Removes the count of the member's own registration.
                 edge.sql_in(0, "DELETE FROM throttles WHERE key LIKE '%-mail:%'", &[]).await;
                 network += 1;
                 let from = format!("198.51.100.{network}");

@@ -16,7 +16,7 @@ const MX: &str =
     r#"{"Status":0,"Answer":[{"name":"a.example","type":15,"TTL":9,"data":"10 mx.a.example."}]}"#;
 const NO_MX: &str = r#"{"Status":0}"#;
 
-/// Answers by the name in the question; unknown names have an MX record.
+/// Returns a resolver whose answer depends on the name; unknown names have an MX record.
 fn resolver() -> FakeDns {
     FakeDns::start(|target| {
         let name = target.split(['=', '&']).nth(1).unwrap_or_default();
@@ -108,6 +108,6 @@ async fn a_client_that_is_shielded_asks_no_resolver() {
         let body = json!({ "email": format!("ann{n}@gone.example") });
         send(edge.anonymous().request(Method::POST, "/auth/forgot-password").json(&body)).await;
     }
-    // 60 a minute, and the minute may have turned.
+    // 60 a minute; a new minute may have begun.
     assert!((1..=120).contains(&resolver.targets().len()), "{}", resolver.targets().len());
 }

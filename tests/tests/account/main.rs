@@ -63,7 +63,7 @@ mod walk;
 use rcpt_tests::Edge;
 use tokio::sync::OnceCell;
 
-/// The edge that most of these tests share; each makes accounts of its own.
+/// Returns the edge shared by most of these tests; each test creates its own accounts.
 async fn edge() -> &'static Edge {
     static EDGE: OnceCell<Edge> = OnceCell::const_new();
     EDGE.get_or_init(async || Edge::builder().start().await.unwrap()).await

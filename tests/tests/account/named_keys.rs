@@ -247,7 +247,7 @@ async fn a_key_ends_itself_from_anywhere_and_its_owner_is_told_without_a_word_of
     assert_eq!(check(&account, &again.api_key).await.status, 200);
 }
 
-/// A freeze protects against a thief. The finder of a leaked key has it already, and helps its owner by ending it.
+/// A freeze protects against a thief. The finder of a leaked key has the key already, and helps the owner by ending it.
 #[tokio::test]
 async fn a_leaked_key_ends_itself_while_its_account_is_frozen() {
     let edge = edge().await;

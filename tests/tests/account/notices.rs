@@ -49,7 +49,7 @@ async fn every_security_action_works_without_mail_and_is_told_of_later() {
     assert_eq!(protected.post("/auth/totp/disable", &off).await.status, 204);
     edge.run_scheduled().await;
 
-    // The log starts again, and the mailbox with it.
+    // The log and the mailbox start empty.
     edge.restart_with(|builder| builder.mailless(false)).await.unwrap();
     run_scheduled_later(&edge).await;
     edge.mailbox().wait_for_nth_mail(&protected.email, 2).await.unwrap();
@@ -114,7 +114,7 @@ async fn a_new_webhook_is_told_of_right_away_and_a_late_notice_has_the_time_of_i
     edge.wait_for_count("notices WHERE told = deeds", 1).await;
     let reply = account.put("/notifications", &set("https://hooks.example.org/b")).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
-    // 7 May 2026, 08:05 UTC; then another event happens, and causes an email.
+    // Dates the event 7 May 2026, 08:05 UTC; then another event happens, and causes an email.
     edge.sql("UPDATE notices SET happened_at = 1778141100, noted = 0", &[]).await;
     assert_eq!(account.rotate_api_key().await.status, 200);
     edge.mailbox().wait_for_titled(&account.email, KEY, 1).await.unwrap();
@@ -227,7 +227,7 @@ async fn a_reset_link_goes_to_the_account_s_own_address() {
     assert_eq!(anonymous.register(&email, PASSWORD).await.status, 201);
     let mail = edge.mailbox().wait_for_mail(&email).await.unwrap();
     assert_eq!(anonymous.verify_email(mail.token().unwrap()).await.status, 200);
-    // The Kelvin sign is `k` in lower case, and another mailbox.
+    // The Kelvin sign becomes `k` in lower case, but belongs to another mailbox.
     let similar = email.replace('k', "\u{212a}");
     assert_eq!(anonymous.forgot_password(&similar).await.status, 200);
     assert_eq!(anonymous.register(&similar, PASSWORD).await.status, 201);

@@ -32,7 +32,7 @@ pub(super) async fn start(edge: &Edge, email: &str) {
     assert_eq!(pending(edge, email).await, 1);
 }
 
-/// Makes hours pass for the recovery, the due emails and the passkeys of one account.
+/// Makes the recovery, the due emails and the passkeys of one account this many hours older.
 async fn pass_hours(edge: &Edge, email: &str, hours: u32) {
     let id = edge.id(email).await;
     for (table, times) in [
@@ -40,7 +40,7 @@ async fn pass_hours(edge: &Edge, email: &str, hours: u32) {
         ("notices", &["due_at"]),
         ("passkeys", &["created_at"]),
     ] {
-        // A recovery whose owner hasn't been mailed yet has no time of that.
+        // `max` keeps 0, which means that the owner hasn't been mailed yet.
         let earlier: Vec<_> =
             times.iter().map(|time| format!("{time} = max({time} - {hours} * 3600, 0)")).collect();
         let sql = format!("UPDATE {table} SET {} WHERE account_id = ?1", earlier.join(", "));
@@ -52,7 +52,7 @@ async fn pass(edge: &Edge, email: &str, days: u32) {
     pass_hours(edge, email, days * 24).await;
 }
 
-/// Makes the three days of a recovery pass, with an email on each: it takes effect with the next run.
+/// Makes the three days of a recovery pass, with an email each day: the next run puts it into effect.
 pub(super) async fn pass_three_days(edge: &Edge, email: &str) {
     for _ in 0..3 {
         edge.run_scheduled().await;
@@ -272,7 +272,7 @@ async fn an_account_that_may_have_been_taken_over_is_not_recovered() {
     reply.assert_error(401, "invalid_credentials", "the password is void");
 }
 
-/// The three days of the recovery aren't among the seven.
+/// The seven days end at the start of the recovery, not three days later when it takes effect.
 #[tokio::test]
 async fn what_was_made_in_the_week_before_a_recovery_was_started_waits_for_the_owner() {
     let edge = &Edge::builder().databases(3).start().await.unwrap();
@@ -305,7 +305,7 @@ async fn a_recovery_waits_until_its_owner_has_been_mailed_for_three_days() {
     let (young, _) = account.add_passkey("young").await;
     pass(&edge, email, 5).await;
     account.enable_two_factor().await;
-    // What was mailed about an earlier recovery doesn't count.
+    // Emails about an earlier recovery don't count.
     start(&edge, email).await;
     edge.run_scheduled().await;
     edge.mailbox().wait_for_titled(email, PENDING, 1).await.unwrap();
@@ -321,7 +321,7 @@ async fn a_recovery_waits_until_its_owner_has_been_mailed_for_three_days() {
             assert!(has_two_factor(&edge, email).await);
         }
     }
-    // No email can reach this owner, so neither could the link that a recovered account is entered with.
+    // No email reaches this owner, so the link for signing in to a recovered account wouldn't either.
     pass(&edge, &unreachable.email, 11).await;
     edge.run_scheduled().await;
     assert_eq!(pending(&edge, &unreachable.email).await, 0, "given up");
@@ -353,7 +353,7 @@ async fn a_late_email_of_a_recovery_leaves_half_a_day() {
     }
     edge.run_scheduled().await;
     edge.mailbox().wait_for_titled(&forgotten.email, PENDING, 1).await.unwrap();
-    // Of one of them no email leaves after the first, and for the other the schedule stands still.
+    // No email is sent to `cut_off` after the first one, and no scheduled run handles `forgotten`.
     edge.restart_with(|builder| builder.mailless(true)).await.unwrap();
     for _ in 0..4 {
         pass(&edge, &cut_off.email, 1).await;
@@ -381,7 +381,7 @@ async fn a_late_email_of_a_recovery_leaves_half_a_day() {
     }
 }
 
-// A trigger refuses each change of a frozen account, which would fail the whole run.
+// A trigger rejects every change of a frozen account: a recovery that tried one would fail the whole run.
 #[tokio::test]
 async fn a_frozen_account_waits_and_holds_up_no_other() {
     let edge = &Edge::builder().start().await.unwrap();
@@ -406,7 +406,7 @@ async fn a_frozen_account_waits_and_holds_up_no_other() {
     frozen.get("/me").await.assert_error(401, "invalid_session", "recovered after the freeze");
 }
 
-/// If the sign-in comes first, nothing changes; if the recovery does, the session doesn't start.
+/// If the sign-in is first, the recovery changes nothing; if the recovery is first, the session doesn't start.
 #[tokio::test]
 async fn a_sign_in_beside_the_end_of_a_recovery_wins_or_loses_whole() {
     let edge = &Edge::builder().start().await.unwrap();

@@ -12,7 +12,7 @@ async fn stop_emails(anonymous: &Anonymous, token: &str) -> Reply {
     anonymous.post("/auth/stop-emails", &json!({ "token": token })).await
 }
 
-/// The token in the link `{PORTAL_URL}/stop-emails?token=…` of an email.
+/// Returns the token in the link `{PORTAL_URL}/stop-emails?token=…` of an email.
 fn opt_out_token(text: &str) -> &str {
     let link = text.split_whitespace().find(|word| word.contains("/stop-emails?token="));
     link.and_then(|link| link.split_once('=')).expect("a way to opt out").1
@@ -47,7 +47,7 @@ async fn for_thirty_days_a_mailbox_gets_what_its_reader_asks_for_and_nothing_tha
     edge.wait_for_reset_mails().await;
     assert_eq!(subjects(&edge, &email).await, [""; 0], "no note");
 
-    // Its reader signs up after all.
+    // The reader of the mailbox registers after all.
     assert_eq!(anonymous.register(&email, PASSWORD).await.status, 201);
     let confirm = edge.mailbox().wait_for_titled(&email, CONFIRM, 1).await.unwrap();
     assert!(!confirm.text.contains("stop-emails"), "{}", confirm.text);
@@ -88,7 +88,7 @@ async fn a_token_stops_the_emails_of_its_own_mailbox_only_and_none_can_be_made_u
     assert_eq!(subjects(&edge, &bob).await, [NO_ACCOUNT]);
 }
 
-// The response has already left, so the registration can't be refused any more: it is undone.
+// The response has already been sent, so the registration can't be rejected any more: it is undone.
 #[tokio::test]
 async fn a_confirmation_that_follows_the_answer_and_fails_leaves_nothing() {
     let edge = Edge::builder().shimmed().start().await.unwrap();

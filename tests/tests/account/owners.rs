@@ -24,7 +24,7 @@ enum Step {
     Forgot,
     Verify,
     Reset,
-    /// Steps of the owner and the operator; for an address without an account they do nothing.
+    /// Steps of the owner and the operator; without an account they do nothing.
     OwnerSignsIn,
     OwnerResets,
     OwnerDeletes,

@@ -23,7 +23,7 @@ async fn whatever_is_wrong_gets_one_answer_after_the_same_work() {
     };
     let handle = |of: &Value| of["response"]["userHandle"].clone();
     let anns = device.sign(&challenge().await);
-    // Not looked up: the ceremony itself is wrong.
+    // Rejected without a look-up, because the ceremony itself is wrong.
     let mut unread = vec![
         ("no challenge of ours", device.sign(&json!({ "challenge": "AAAA" }))),
         ("a challenge of a registration", device.sign(&ann.passkey_options().await.body)),
@@ -47,7 +47,7 @@ async fn whatever_is_wrong_gets_one_answer_after_the_same_work() {
         reply.assert_error(401, "passkey_refused", what);
     }
 
-    // These are looked up.
+    // Rejected after the passkey was looked up.
     let unknown = json!("AP_u7u7u7u4");
     let mut wrong = vec![
         ("an unknown account", with(anns.clone(), "/response/userHandle", unknown)),
@@ -86,7 +86,7 @@ async fn whatever_is_wrong_gets_one_answer_after_the_same_work() {
     for (answer, (what, _)) in answers.iter().zip(&wrong) {
         assert_eq!(answer, &answers[0], "{what}");
     }
-    // The copied device's counter is behind.
+    // A copied device's counter is lower than the stored one.
     let before = AtomicU32::new(device.counter.as_ref().unwrap().load(Relaxed));
     assert_eq!(anonymous.sign_in_with(&device).await.status, 200);
     device.counter = Some(before);

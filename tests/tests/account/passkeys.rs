@@ -131,7 +131,7 @@ async fn a_stolen_session_or_key_adds_no_passkey_and_the_code_is_shown_once() {
     reply.assert_error(400, "invalid_passkey", "a challenge for anybody");
     assert_eq!(account.add_credential("mine", &credential).await.status, 201);
     assert_eq!(listed(&account).await.len(), 1);
-    // It was used: it adds no other passkey, nor the same one after its removal.
+    // A used challenge adds no other passkey, nor the same one after its removal.
     let (another, _) = PasskeyDevice::create(&options.body, &edge.anonymous().origin());
     let again = another.attest(&options.body["challenge"]);
     account.add_credential("thief", &again).await.assert_error(400, "invalid_passkey", "twice");
@@ -145,7 +145,7 @@ async fn a_stolen_session_or_key_adds_no_passkey_and_the_code_is_shown_once() {
     let (mut device, credential) = PasskeyDevice::create(&options, &edge.anonymous().origin());
     assert_eq!(account.add_credential("mine", &credential).await.status, 201);
     assert_eq!(account.anonymous.sign_in_with(&device).await.status, 200);
-    // Without that verification it needs a code, each time; with two-factor off it is rejected.
+    // Without verification of the owner, it needs a code each time; with two-factor off, it is rejected.
     device.verify_owner(false);
     let reply = account.anonymous.sign_in_with(&device).await;
     reply.assert_error(401, "totp_required", "unverified");
@@ -212,7 +212,7 @@ async fn one_signature_starts_one_session_however_often_it_is_sent() {
         let [won, lost]: [Vec<&Reply>; 2] = [200, 401]
             .map(|status| replies.iter().filter(|reply| reply.status == status).collect());
         assert_eq!((won.len(), lost.len()), (1, 7));
-        // It doesn't work after the session has ended either.
+        // The challenge doesn't work after the session has ended, either.
         let owner = signed_in(&account, won[0]);
         assert_eq!(owner.post("/auth/sign-out", &json!({})).await.status, 204);
         let reply = account.anonymous.send_assertion(&signed).await;
@@ -280,7 +280,7 @@ async fn adding_and_signing_in_that_are_cut_off_anywhere_can_be_tried_again() {
         for (cut, late) in (0..trips).flat_map(|cut| [(cut, false), (cut, true)]) {
             let what = format!("sign-in {is_sign_in}, cut off at {cut} of {trips}, {late}");
             edge.sql("DELETE FROM throttles", &[]).await;
-            // Below the limit of twenty.
+            // Deletes passkeys to get below the limit of twenty.
             edge.sql_of(&id, "DELETE FROM passkeys WHERE name <> 'first'", &[]).await;
             edge.sql_of(&id, "DELETE FROM sessions WHERE id <> ?1", std::slice::from_ref(&own))
                 .await;

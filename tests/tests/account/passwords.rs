@@ -20,7 +20,7 @@ async fn nth_mail(email: &str, nth: usize) -> Mail {
     edge().await.mailbox().wait_for_nth_mail(email, nth).await.unwrap()
 }
 
-/// Requests a reset link, the account's `nth`.
+/// Requests the account's `nth` reset link, and returns its token.
 async fn reset_token(account: &Account, nth: usize) -> String {
     let reply = account.anonymous.forgot_password(&account.email).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
@@ -204,7 +204,8 @@ async fn a_common_password_and_one_like_the_address_are_refused_with_the_reason(
     assert_eq!(account.get("/me").await.status, 200, "nothing has changed");
 }
 
-/// An e with a combining accent, as some systems send it, and the same letter as others do: one text in normal form.
+/// A password with a combining accent, as some systems send it. Other systems send the composed letter; the normal form
+/// is the same.
 const DECOMPOSED: &str = " cafe\u{301}-meadow-58 ";
 const COMPOSED: &str = " caf\u{e9}-meadow-58 ";
 

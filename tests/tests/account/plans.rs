@@ -39,7 +39,7 @@ impl Shop {
         account.get("/me/plan").await.text("reference").to_owned()
     }
 
-    /// A call as a library of Standard Webhooks would send it.
+    /// Sends a call as a library of Standard Webhooks would.
     async fn call(&self, id: &str, body: &Value) -> Reply {
         self.call_at(clock::now(), id, body).await
     }
@@ -159,7 +159,7 @@ async fn events_count_once_and_an_older_one_changes_nothing() {
     ];
     assert_eq!(shop.edge.sql(sql, &[]).await, expected);
 
-    // A call that arrives after the end it sets, and one for a plan with an end.
+    // A call that arrives after the end that it sets, and a call that gives the free plan an end.
     let ended = order(&reference, "unlimited", json!(from_now(-5)), &from_now(-10));
     assert!(applied("evt_5", &ended).await);
     assert_eq!(shop.plan(&ann).await, json!(["free", null]));
@@ -245,7 +245,7 @@ async fn a_call_of_the_wrong_time_account_plan_or_body_is_refused_by_name() {
         reply.assert_error(status, code, &body.to_string());
     }
     assert_eq!(shop.plan(&ann).await, json!(["free", null]));
-    // None of them has consumed the id.
+    // None of these calls has consumed the id.
     assert_eq!(shop.call("evt_1", &fine).await.body["applied"], true);
     assert_eq!(ann.delete("/me", &json!({ "password": ann.password })).await.status, 204);
     let gone = shop.call("evt_2", &fine).await;
@@ -320,7 +320,7 @@ async fn the_example_for_stripe_sets_the_plan_that_was_bought_and_takes_it_back(
     assert_eq!(shop.plan(&ann).await, json!(["free", null]));
     assert_eq!(post(completed, STRIPE_SECRET).await, 200);
     let plan = shop.plan(&ann).await;
-    // A month, plus three days for the renewal to arrive.
+    // The plan ends a month later, plus three days for the renewal to arrive.
     let end = chrono::DateTime::parse_from_rfc3339(plan[1].as_str().unwrap()).unwrap();
     let days = (end.timestamp() - i64::try_from(clock::now()).unwrap()) / 86_400;
     assert_eq!((&plan[0], days), (&json!("pro"), 32));

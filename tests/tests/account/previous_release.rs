@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 /// Name and text of each statement, a line each.
 const STATEMENTS: &str = include_str!("previous_release/0.2.0.tsv");
 
-/// Returns as many parameters as a statement names.
+/// Returns as many parameters as the statement names.
 fn params(sql: &str) -> Vec<Value> {
     let numbers = sql.split('?').skip(1).map(|rest| {
         let digits: String = rest.chars().take_while(char::is_ascii_digit).collect();

@@ -90,7 +90,7 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
         assert_eq!(works(&late).await, EVERYTHING);
 
         edge.process.kill();
-        // Only one database: that of the accounts, which contains the address in clear text.
+        // Unless `is_whole`, restores only the database with the accounts, which contains the address in clear text.
         copy(&copy_folder, &databases, (!is_whole).then_some(steady.email.as_str()));
         edge.restart().await.unwrap();
 
@@ -109,8 +109,7 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
         edge.set(&rotated.email, &format!("key_version = {}", noted["key_version"])).await;
         assert_eq!(checks().await, (401, 200));
         if is_whole {
-            // Each instance of the Worker remembers a dead key permanently; if that was a mistake,
-            // a deployment clears it.
+            // Each instance of the Worker remembers a dead key permanently; a deployment clears this memory.
             edge.set(&rotated.email, "key_version = key_version - 1").await;
             assert_eq!(checks().await, (401, 401));
             edge.restart().await.unwrap();
@@ -265,7 +264,7 @@ async fn what_was_revoked_after_the_restored_minute_is_revoked_again_by_the_guid
         }
         assert_eq!(edge.count("recoveries").await, 1);
 
-        // The guide.
+        // The steps of the guide.
         edge.sql_in(1, "DELETE FROM recoveries", &[]).await;
         revoke_again(&edge, &saved).await;
         edge.set(&new, &format!("key_version = {}", versions["key_version"])).await;

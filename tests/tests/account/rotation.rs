@@ -15,8 +15,8 @@ use tokio::{
     time::{Instant, interval},
 };
 
-/// 50 a second while no more than 50 are in flight: otherwise a busy machine would keep some waiting until workerd
-/// closes their connections unread.
+/// 50 requests a second, with at most 50 in flight: on a busy machine, more would wait until workerd closes their
+/// connections unread.
 const PACE: Duration = Duration::from_millis(20);
 const IN_FLIGHT: usize = 50;
 const ROTATIONS: usize = 10;
@@ -50,7 +50,7 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
                 let permit = Arc::clone(&permits).acquire_owned().await.unwrap();
                 let current = key.lock().clone();
                 let nth = count.fetch_add(1, Ordering::Relaxed);
-                // Both the key that is or was the last one, and the one before it.
+                // Alternates between the newest known key and the key before it.
                 let used =
                     if nth % 2 == 0 || old.is_empty() { current.clone() } else { old.clone() };
                 let request =

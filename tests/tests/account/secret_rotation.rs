@@ -1,6 +1,6 @@
 //! Every secret can be replaced without losing anything (docs/trust.md, B6). During a deployment,
 //! two versions of the configuration serve the same accounts; here each pair of neighbours runs at
-//! the same time, with all five secrets replaced together and with one of them.
+//! the same time, with all secrets replaced together and with one alone.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use tokio::time::interval;
 
 use super::admin::run_admin;
 
-/// 50 requests a second.
+/// Time between two requests: 50 a second.
 const PACE: Duration = Duration::from_millis(20);
 /// Returns the number of requests per step: two seconds of load, and six in `make proof`.
 fn requests() -> usize {
@@ -31,7 +31,7 @@ const STAGES: [&str; 4] = ["old", "old,new", "new,old", "new"];
 struct World {
     edge: Edge,
     origin: FakeOrigin,
-    /// Secrets of the origin during the rotation: both.
+    /// Ticket secrets of the origin during the rotation: the old and the new one.
     tickets: KeyRing,
     /// The names of the secrets that are replaced.
     replaced: &'static [&'static str],
@@ -77,8 +77,8 @@ impl World {
         Account::from_credentials(&anonymous, PASSWORD, &reply)
     }
 
-    /// 50 requests a second, each to one of the two stages and with the credentials of one of `people`.
-    /// None fails.
+    /// Sends 50 requests a second, alternately to the two stages, with the credentials of `people`. Asserts that none
+    /// fails.
     async fn load(&self, stages: [usize; 2], people: &[Account]) {
         let mut pace = interval(PACE);
         let mut tasks = Vec::new();
@@ -130,7 +130,7 @@ async fn every_secret_is_replaced_under_load_and_nothing_is_lost() {
     replace_under_load(&secret::EDGE).await;
 }
 
-/// Each secret alone; all six in `make proof`.
+/// One secret; in `make proof`, each of the six.
 #[tokio::test]
 async fn a_secret_is_replaced_alone_under_load_and_nothing_is_lost() {
     let each: [&'static [&'static str]; 6] = [
@@ -196,7 +196,7 @@ async fn replace_under_load(replaced: &'static [&'static str]) {
     }
     let reply = world.at(3).verify_email(confirmation.token().unwrap()).await;
     assert_eq!((reply.status, reply.text("email")), (200, unconfirmed.as_str()));
-    // It has an account by now: registering the same address makes no second one.
+    // The address has an account now: registering it again creates no second one.
     assert_eq!(world.at(3).register(&unconfirmed, PASSWORD).await.status, 201);
     assert_eq!(edge.count(&format!("accounts WHERE email = '{unconfirmed}'")).await, 1);
     let newest = world.newest("ADDRESS_SECRETS");
@@ -267,7 +267,7 @@ async fn a_changed_address_can_be_undone_after_both_secrets_were_replaced() {
     }
     let rows = "addresses WHERE address_hash LIKE 'old.%' AND reserved_until IS NULL";
     assert_eq!(edge.count(rows).await, 0);
-    // Once nothing depends on them, the old secrets go.
+    // Once nothing depends on the old secrets, they can be removed.
     let code = edge.fresh_code(&account, &authenticator).await;
     let reply = world.at(3).login_with_code(old, password, &code).await;
     assert_eq!(reply.status, 200, "{}", reply.body);

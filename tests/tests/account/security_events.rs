@@ -135,7 +135,7 @@ async fn a_reset_by_mail_is_a_change_of_password_and_a_sign_in() {
     assert_eq!(kinds(&events(&account).await), expected);
 }
 
-/// Inserts an account's rows by class, as many as a flood of each leaves.
+/// Inserts the rows that floods of every class leave in an account.
 #[tokio::test]
 async fn a_flood_of_one_class_pushes_out_nothing_of_another() {
     let edge = edge().await;

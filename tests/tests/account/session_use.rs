@@ -15,7 +15,7 @@ async fn shimmed() -> Edge {
     Edge::builder().shimmed().databases(3).start().await.unwrap()
 }
 
-/// Returns the account in an older session that was last used `seconds` ago.
+/// Creates an account with an older session that was last used `seconds` ago, and returns it.
 async fn unused_for(edge: &Edge, seconds: u64) -> Account {
     let account = edge.account().await;
     let id = edge.id(&account.email).await;
@@ -56,7 +56,7 @@ async fn a_session_that_was_not_used_for_two_hours_is_over_on_every_route() {
     account.rotate_api_key().await.assert_error(401, "invalid_session", "a deed");
     edge.counts().await;
     assert!(age(&edge, &account).await > 2 * 60 * 60, "nothing revives it");
-    // The isolate knows that it has ended, so nothing is queried.
+    // The isolate remembers that the session has ended, so nothing is queried.
     account.get("/me").await.assert_error(401, "invalid_session", "again");
     assert_eq!(edge.counts().await.d1_trips, 0);
     // The key isn't affected.

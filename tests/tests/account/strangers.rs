@@ -31,7 +31,7 @@ impl Call {
     }
 }
 
-/// Everything that could differ, without the address itself.
+/// Everything in a response that could differ between addresses, without the address itself.
 type Shown = (u16, BTreeMap<String, String>, String, u64, u64);
 
 fn shown(reply: &Reply, email: &str, cost: Counts) -> Shown {
@@ -54,7 +54,7 @@ async fn play(edge: &Edge, email: &str, sequence: &[Call]) -> Vec<Shown> {
     all
 }
 
-/// All sequences of `length` calls.
+/// Returns all sequences of `length` calls.
 fn sequences(length: usize) -> Vec<Vec<Call>> {
     (0..length).fold(vec![Vec::new()], |shorter, _| {
         let longer =

@@ -16,8 +16,8 @@ const TRIES: usize = 200;
 const OWNER: &str = "198.51.100.7";
 const STRANGER: &str = "203.0.113.9";
 
-/// The Worker's own waits have their defaults; the approximate limits before them are off, because
-/// they would hide them.
+/// Starts an edge with the default waits. The approximate rate limits before them are off, because they would hide the
+/// waits.
 async fn edge_with_waits() -> Edge {
     Edge::builder().with_waits().start().await.unwrap()
 }
@@ -47,7 +47,7 @@ fn evaluated(replies: &[Reply], code: &str) -> usize {
     evaluated.len()
 }
 
-/// The owner requests a link from a network of their own, and signs in with it immediately.
+/// Requests a link from the owner's own network, and signs in with it immediately.
 async fn gets_in_by_mail(edge: &Edge, account: &Account, code: Option<&str>) {
     let ask = account.anonymous.request(Method::POST, "/auth/forgot-password");
     let ask = ask.header("cf-connecting-ip", OWNER).json(&json!({ "email": account.email }));
@@ -132,7 +132,7 @@ async fn wrong_codes_and_passwords_within_a_session_are_throttled_too() {
     for (paths, body, code) in [
         (["/auth/rotate-api-key"; 2], json!({ "totp_code": wrong }), "totp_invalid"),
         (
-            // Both count in one bucket.
+            // Wrong passwords at both paths count in one bucket.
             ["/auth/totp/disable", "/auth/show-api-key"],
             json!({ "password": "wrong-one", "totp_code": wrong }),
             "wrong_password",
@@ -187,7 +187,7 @@ async fn whoever_guesses_at_many_accounts_is_stopped_by_network() {
     // 100 attempts are free for an office behind one address; then waits begin.
     let evaluated = replies.iter().filter(|reply| reply.status == 401).count();
     println!("{TRIES} accounts tried from one network: {evaluated} evaluated");
-    // One more every six seconds.
+    // Then one more every six seconds.
     assert!((100..=150).contains(&evaluated), "{evaluated}");
     assert_eq!(send(sign_in(&account, OWNER, PASSWORD, "")).await.status, 200, "another network");
 }
@@ -217,7 +217,7 @@ async fn the_shield_turns_a_flood_away_before_any_hashing() {
     let shielded = replies.iter().filter(|reply| reply.header("retry-after") == "60").count();
     let statements = edge.counts().await.d1_statements;
     println!("{TRIES} tries at once: {shielded} turned away by the shield");
-    // 60 a minute, and the minute may have turned once.
+    // 60 a minute; a new minute may have begun once.
     assert!(shielded >= TRIES - 120, "{shielded}");
     assert!(statements <= 5 * (TRIES - shielded) as u64, "what is turned away costs nothing");
 }
@@ -239,7 +239,7 @@ async fn asking_again_and_again_for_a_reset_link_mails_once_an_hour_and_that_one
     }
     assert!(bodies.iter().all(|body| *body == bodies[0]));
     let mailbox = edge.mailbox();
-    // An email sent to another address afterwards arrives after all of them.
+    // An email sent to another address now arrives after all of the account's emails.
     edge.registered().await;
     let title = "Set a new password";
     let reset = mailbox.wait_for_titled(&account.email, title, 1).await.unwrap();
@@ -254,8 +254,8 @@ async fn asking_again_and_again_for_a_reset_link_mails_once_an_hour_and_that_one
     assert_eq!(reply.status, 200, "{}", reply.body);
 }
 
-/// A stranger's view of an address's bucket depends only on strangers: neither a sign-in of its
-/// owner nor a reset empties it (docs/trust.md, B1).
+/// The waits that a stranger gets at an address depend only on strangers: neither its owner's sign-in nor a reset
+/// empties their bucket (docs/trust.md, B1).
 #[tokio::test]
 async fn a_stranger_does_not_see_that_the_owner_has_signed_in_or_reset() {
     let edge = edge_with_waits().await;

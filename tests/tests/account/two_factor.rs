@@ -321,7 +321,7 @@ async fn a_sealed_secret_that_is_copied_from_another_account_does_not_open() {
     assert!(!log.contains(sealed) && !log.contains(&authenticator.secret));
 }
 
-/// pyotp stands for real authenticators.
+/// pyotp represents real authenticator apps.
 #[tokio::test]
 async fn codes_of_pyotp_are_accepted() {
     let edge = edge().await;

@@ -57,7 +57,7 @@ struct Story<'a> {
     anonymous: Anonymous,
     id: String,
     email: String,
-    /// The password before the owner's own change of it, which is the first in the story.
+    /// Hash of the password before the owner's own change, the first event of the story.
     older_hash: String,
     owners_key: (String, String),
     owners_passkey: PasskeyDevice,
@@ -167,7 +167,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// Records what the thief gains from the answer to such a request.
+    /// Records what the thief gains from the answer to a request of this step.
     fn note(&mut self, step: Step, reply: &Reply) {
         assert!(reply.status < 500, "{step:?}: {} {}", reply.status, reply.body);
         if !matches!(reply.status, 200 | 201) {
@@ -219,7 +219,7 @@ impl<'a> Story<'a> {
                 assert_eq!(self.anonymous.forgot_password(address).await.status, 200);
             }
             Step::WeekPasses => {
-                // Since the owner's own change of the password.
+                // The password from before the owner's own change isn't accepted any more.
                 let sql =
                     "DELETE FROM former_credentials WHERE account_id = ?1 AND password_hash = ?2";
                 let params = [json!(self.id), json!(self.older_hash)];
@@ -310,9 +310,9 @@ impl<'a> Story<'a> {
         mails.iter().filter(|mail| mail.subject == subject).count()
     }
 
-    /// Recovers the account beside two of the thief's requests, and checks what the thief has left.
+    /// Recovers the account during two of the thief's requests, and checks that the thief keeps no access.
     async fn end(mut self, random: &mut StdRng) {
-        // An account that is frozen for a day can be recovered after that.
+        // A frozen account can be recovered after a day.
         let sql = "UPDATE accounts SET frozen_until = 0 WHERE id = ?1";
         self.edge.sql_of(&self.id, sql, &[json!(self.id)]).await;
         let late =
@@ -323,7 +323,7 @@ impl<'a> Story<'a> {
         let mut requests: Vec<_> = vec![(None, owners)];
         requests
             .extend(thiefs.into_iter().filter_map(|(step, request)| Some((Some(step), request?))));
-        // Alternates which party is first.
+        // Chooses at random which request is sent first.
         let first = random.random_range(0..requests.len());
         requests.rotate_left(first);
         let sent_requests =

@@ -5,7 +5,7 @@ use serde_json::json;
 
 use super::edge;
 
-/// The checks of the last 30 days, today's first.
+/// Returns the checks of the last 30 days, today's first.
 async fn counts(account: &Account) -> Vec<i64> {
     let reply = account.get("/me/usage").await;
     assert_eq!(reply.status, 200, "{}", reply.body);
@@ -69,7 +69,7 @@ async fn rows_from_before_the_chart_go_and_a_deleted_account_leaves_none() {
     for _ in 0..4 {
         check(&account, 1).await;
         edge.set(&account.email, "day = day - 1").await;
-        // Makes the rows that old.
+        // Makes the rows 40 days older.
         let age = "UPDATE usage_days SET day = day - 40 WHERE day > 0 AND account_id = ?1";
         edge.sql(age, &[edge.id(&account.email).await.into()]).await;
     }
