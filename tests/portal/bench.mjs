@@ -9,7 +9,7 @@ import { ROOT, startStack } from "./stack.mjs";
 
 const VISITS = 15;
 const DIST = path.join(ROOT, "edge/portal/dist");
-/** Bytes of JavaScript, gzipped, as in suites/first-page.mjs. */
+/** Maximum of gzipped JavaScript in bytes, as in suites/first-page.mjs. */
 const LIMIT = 30_000;
 /** "Slow 4G" of Chromium's developer tools: 150 ms and 1.6 Mbit/s. */
 const SLOW = { offline: false, latency: 150, downloadThroughput: 200_000, uploadThroughput: 93_750 };
@@ -52,7 +52,7 @@ mkdirSync(path.join(ROOT, "target/bench"), { recursive: true });
 writeFileSync(path.join(ROOT, "target/bench/portal.json"), JSON.stringify(figures, null, 2));
 if (script > LIMIT) throw new Error(`the first page has ${script} bytes of JavaScript, more than ${LIMIT}`);
 
-/** Each with an empty cache: from the start of the navigation to a link that can be used. */
+/** Measures visits with an empty cache, each from the start of the navigation to a usable link. */
 async function visits(network) {
   const measured = [];
   for (let visit = 0; visit < VISITS; visit += 1) {

@@ -1,6 +1,6 @@
 // Debian's Chromium, with windows that record events that mustn't happen in any of them.
 //
-// Its headless shell: the same engine without a window, whose drawing took half of the time.
+// It uses the headless shell: the same engine without drawing, which took half of the time.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -12,8 +12,7 @@ const EXECUTABLE = process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell";
 export function launch() {
   return chromium.launch({
     executablePath: EXECUTABLE,
-    // Chromium's own services mustn't use the network; as root, which containers use, it has no
-    // sandbox.
+    // Chromium's own services mustn't use the network. Its sandbox doesn't work as root, which containers use.
     args: [
       "--no-sandbox",
       "--disable-gpu",
@@ -74,13 +73,13 @@ export async function openWindow(browser, stack, { foreign = [], ...options } = 
   return { context, page, wrongs, refused };
 }
 
-/** Asserts that the rules of these names, or all rules, find nothing in the current view. */
+/** Asserts that the named accessibility rules, or all, find nothing in the current view. */
 export async function assertAccessible(page, state, rules) {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);
   const violations = await page.evaluate(async (rules) => {
     const { violations } = await globalThis.axe.run(document, {
       runOnly: rules ?? ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-      // Size of touch targets; off by default.
+      // The rule for the size of touch targets is off by default.
       rules: rules === undefined ? { "target-size": { enabled: true } } : {},
     });
     return violations.flatMap(({ id, help, nodes }) =>

@@ -1,5 +1,5 @@
-// The portal in a real browser, against the running service. `npm run test:portal`; needs `make build` and
-// Debian's chromium-headless-shell (CHROMIUM=/usr/bin/chromium takes a whole browser).
+// The portal in a real browser, against the running service. `npm run test:portal`; needs `make build` and Debian's
+// chromium-headless-shell (CHROMIUM=/usr/bin/chromium uses a whole browser).
 import { after, before, describe } from "node:test";
 import * as apiKey from "./suites/api-key.mjs";
 import * as description from "./suites/description.mjs";
@@ -31,10 +31,10 @@ describe("the portal", () => {
   before(() => world.start());
   after(() => world.stop());
 
-  // Most of a test's time is waiting for the browser or the service: more of them at once than there are cores.
+  // Tests mostly wait for the browser or the service, so more of them run concurrently than there are cores.
   describe("side by side", { concurrency: 3 }, () => {
     for (const { suite } of [
-      // First, because these tests take the longest, and the run shouldn't end waiting for one of them.
+      // These tests take the longest. They run first, so that the run doesn't end waiting for one of them.
       docs,
       mails,
       pages,

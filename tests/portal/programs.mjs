@@ -24,7 +24,7 @@ export function programs() {
     curl: (text) => run("sh", ["-ec", text], options),
     rcpt: (text) => run("sh", ["-c", `${text}; test $? -le 3`], options),
     TypeScript: (text) => {
-      // Tests run in parallel, each with its own examples.
+      // Each example has its own file, because tests run in parallel.
       const example = `example-${(examples += 1)}.mjs`;
       writeFileSync(path.join(folder, example), text);
       return run("node", [example], options);
@@ -33,7 +33,9 @@ export function programs() {
   };
 }
 
-/** The packages, installed in a folder that goes when the tests end. What they depend on is found above it. */
+/**
+ * Installs the packages in a folder that is removed when the tests end. Their dependencies are found in parent folders.
+ */
 function install() {
   const folder = mkdtempSync(path.join(ROOT, "target/examples-"));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));

@@ -13,7 +13,7 @@ const FOLDER = path.join(ROOT, "target/screenshots");
 const WIDTHS = { 360: 740, 768: 1024, 1280: 800 };
 const SCHEMES = ["light", "dark"];
 
-/** Each brings the window to a state; `account` is confirmed, `secured` has two-factor on. */
+/** Functions that bring the window to a state; `account` is confirmed, `secured` has two-factor on. */
 const PICTURES = {
   home: (reader) => reader.open("/"),
   register: async (reader) => {
@@ -145,7 +145,7 @@ const PICTURES = {
   },
 };
 
-/** Pictures in the README. */
+/** Names in docs/ of the pictures for the README. */
 const IN_DOCS = {
   "home-1280-light": "portal-home",
   "overview-several-1280-light": "portal-overview",
@@ -158,7 +158,7 @@ async function check(reader, email, verdict) {
   await reader.sees(verdict);
 }
 
-/** A scan of this account, with the verdicts that are final at once; its id. */
+/** Starts a scan of this account whose verdicts are final immediately; returns its id. */
 async function startScan(stack, { apiKey }) {
   const kinds = ["accepts", "accepts", "accepts", "rejects", "full", "blocked"];
   const addresses = Array.from({ length: 40 }, (_, n) => `${kinds[n % kinds.length]}+${n}@sandbox.test`);
@@ -171,7 +171,7 @@ async function startScan(stack, { apiKey }) {
   return scan.id;
 }
 
-/** Adds a month of an account that is used on working days. */
+/** Inserts a month of usage, mostly on working days. */
 async function useForAMonth(stack, { email }) {
   const today = Math.floor(Date.now() / 86_400_000);
   for (let ago = 29; ago > 0; ago -= 1) {
@@ -211,7 +211,7 @@ try {
       await PICTURES[name](new Reader(world, page, context), people);
       for (const [width, height] of Object.entries(WIDTHS)) {
         await page.setViewportSize({ width: Number(width), height });
-        // The reference is as long as a book, and a dialog is as high as the window.
+        // The reference is too long for one picture, and a dialog is only as high as the window.
         const fullPage =
           !["docs", "docs-check", "home"].includes(name) && (await page.locator("dialog").count()) === 0;
         const picture = `${name}-${width}-${colorScheme}`;

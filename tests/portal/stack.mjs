@@ -19,7 +19,7 @@ export async function startStack() {
   const child = spawn(SERVE, { cwd: ROOT, stdio: ["pipe", "pipe", "inherit"] });
   const lines = createInterface({ input: child.stdout });
   const ended = once(child, "exit").then(() => Promise.reject(new Error("serve has ended")));
-  // Only commands that wait for a response see the error.
+  // Only commands that wait for a response report the error.
   ended.catch(() => {});
   const [first] = await Promise.race([once(lines, "line"), ended]);
   return new Stack(child, lines, ended, JSON.parse(first).url);
@@ -42,7 +42,7 @@ class Stack {
     });
   }
 
-  /** Gives the harness a command. */
+  /** Sends a command to the harness, and returns its result. */
   async tell(command, words = {}) {
     const id = (this.#commands += 1);
     const answered = new Promise((resolve) => this.#waiting.set(id, resolve));
@@ -57,12 +57,12 @@ class Stack {
     return this.tell("sql", { sql, params });
   }
 
-  /** The `nth` mail to an address, from 1, once it is there. */
+  /** Waits for the `nth` email to an address, from 1, and returns it. */
   mail(to, nth = 1) {
     return this.tell("mail", { to, nth });
   }
 
-  /** An authenticator app: each code works once. */
+  /** Returns an authenticator app for the secret; each code works once. */
   authenticator(secret) {
     return {
       code: () => this.tell("code", { secret }),
@@ -95,7 +95,7 @@ class Stack {
   }
 }
 
-/** Asks again and again until there is an answer that is neither false nor undefined. */
+/** Repeats `probe` until its result is neither false nor undefined, and returns the result. */
 export async function eventually(what, probe, seconds = 40) {
   const deadline = Date.now() + seconds * 1000;
   for (;;) {

@@ -26,13 +26,13 @@ export class World {
     return `reader${this.#people}@portal-tests.net`;
   }
 
-  /** A confirmed account, as the harness makes it. */
+  /** Creates a confirmed account through the harness. */
   async account(email = this.newEmail()) {
     const { token, api_key: apiKey } = await this.stack.tell("account", { email });
     return { email, apiKey, token };
   }
 
-  /** A confirmed account with two-factor authentication on. */
+  /** Creates a confirmed account with two-factor authentication on. */
   async securedAccount(email = this.newEmail()) {
     const made = await this.stack.tell("account", { email, two_factor: true });
     const { token, api_key: apiKey, secret, recovery_codes: recoveryCodes } = made;
@@ -62,7 +62,7 @@ export class World {
       await run(new Reader(this, page, context));
       assert.deepEqual(wrongs, []);
     } catch (error) {
-      // The page's own message comes first, because the report may be shortened.
+      // The page's own message precedes the report, which may be cut off.
       const shown = await page
         .locator("main")
         .innerText({ timeout: 1000 })
@@ -75,7 +75,7 @@ export class World {
   }
 }
 
-/** Somebody at a window. */
+/** A user with a browser window. */
 export class Reader {
   constructor(world, page, context) {
     this.world = world;
@@ -121,7 +121,10 @@ export class Reader {
     return assertAccessible(this.page, state, rules);
   }
 
-  /** Usable and no wider than the window, in light and in dark colours, which are all that differs then. */
+  /**
+   * Asserts that the page is accessible in light and dark colours, and no wider than the window. In dark colours, only
+   * the colour rules are checked again.
+   */
   async inBothSchemes(state) {
     await this.page.emulateMedia({ colorScheme: "light" });
     await this.accessible(`${state} light`);
@@ -139,9 +142,9 @@ export class Reader {
     await this.press("Sign in");
   }
 
-  /** Signed in as after a reload, without the API key, on a page of theirs that has all it loads. */
+  /** Restores a session as a reload does (without the API key), opens `path` and waits until it has loaded. */
   async enter({ email, token }, path = "/overview") {
-    // Storage belongs to an origin, so any of its pages will do.
+    // Storage belongs to an origin, so any page of this origin can set it.
     const empty = `${this.stack.url}/empty`;
     await this.page.route(empty, (route) => route.fulfill({ contentType: "text/html", body: "" }));
     await this.open(empty);
@@ -153,14 +156,14 @@ export class Reader {
     await this.settles();
   }
 
-  /** Signed in as people do, in a session of this browser's own. */
+  /** Signs in through the form, which starts its own session. */
   async enterBySigningIn(account, path = "/overview") {
     await this.signIn(account, `/sign-in?next=${path}`);
     await this.arrivesAt(path);
     await this.settles();
   }
 
-  /** Everything that the page loads is there. */
+  /** Waits until the page has loaded. */
   async settles() {
     await this.page.locator("h1").waitFor();
     const bones = this.page.locator(".skeleton");

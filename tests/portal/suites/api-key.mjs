@@ -54,7 +54,7 @@ export function suite(world) {
       assert.equal(await reader.page.locator("[data-part=key]").innerText(), account.apiKey);
       assert.doesNotMatch(await stored(), /rcpt_live_/);
       const sessions = "SELECT s.id FROM sessions s JOIN accounts a ON a.id = s.account_id WHERE a.email = ?";
-      // The session from registration, and this browser's.
+      // The session of the registration, and the session of this browser.
       assert.equal((await reader.stack.sql(sessions, account.email)).length, 2, "it starts no session");
     },
   );

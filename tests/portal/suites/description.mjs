@@ -1,4 +1,4 @@
-// The API's own description: nothing for a linter to find, and sentences that people can read.
+// The API's own description: a linter finds nothing, and its sentences are short and plain.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";

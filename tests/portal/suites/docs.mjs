@@ -116,7 +116,7 @@ export function suite(world) {
     const { exampleOf, nameOf } = await sourceOf("pages/docs/document.ts");
     const newScan = async (body) =>
       (await stack.api("POST", "/v1/scans", { headers: { "X-API-Key": apiKey }, body })).body.id;
-    // The scan that is read has ended; the one that receives a part waits for it.
+    // A scan of two addresses ends by itself. For `putScanPart`, the scan still waits for its addresses.
     const addresses = ["accepts@sandbox.test", "rejects@sandbox.test"];
     const scanOf = async (operation) =>
       operation === "putScanPart" ? newScan({ total: 2 }) : newScan({ addresses });
@@ -128,8 +128,7 @@ export function suite(world) {
       )) {
         const schemes = security.flatMap(Object.keys);
         const byKey = schemes.includes("ApiKey");
-        // Of the account's operations, only reads are run: some others would end the account or the
-        // session, and with it the test.
+        // Of the operations with a session, only GET is run: some others would end the account or the session.
         if (!byKey && method !== "get") continue;
         const example = {
           operation,
@@ -153,7 +152,7 @@ export function suite(world) {
           const told = `${operation} in ${language}: ${stdout}${stderr}`;
           // The description itself speaks of errors.
           if (operation === "openapi") assert.match(stdout, /["']?openapi["']?: ?["']3\.1\.0/, told);
-          // Its response has no body.
+          // The response of `deleteScan` has no body.
           else if (operation === "deleteScan") assert.match(stdout, /^(undefined|None)?\s*$/, told);
           else assert.doesNotMatch(stdout, /"detail"|Error|undefined/, told);
           if (operation === "createScan" || operation === "putScanPart")
@@ -277,7 +276,7 @@ export function suite(world) {
       (await rowsOf("Statuses")).sort(),
       [true, false, ...words].map((status) => JSON.stringify(status)).sort(),
     );
-    // Lists to which a later version may add.
+    // Extension that marks lists to which a later version may add.
     const OPEN = "x-extensible-enum";
     const { Details, PlainError, LimitError } = body.components.schemas;
     const { reason, stage } = Details.properties;

@@ -130,7 +130,7 @@ export function suite(world) {
   });
 }
 
-/** Failures that affect all users of the service at that time. */
+/** Defines tests whose failures affect all users of the service, so they run alone. */
 export function alone(world) {
   world.test(
     "an origin that is down is told as not counted, and the next check works once it is back",
@@ -152,7 +152,7 @@ export function alone(world) {
   );
 }
 
-/** Keeps requests waiting until they are released. */
+/** Keeps requests for `url` waiting until `release` is called. */
 async function hold(page, url) {
   let requests = 0;
   let release;

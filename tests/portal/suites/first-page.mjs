@@ -1,6 +1,6 @@
 // The start page: complete without JavaScript, correct, and small.
 //
-// With WRITE_RECORDED=1 it writes the responses shown by its try-it instead of comparing them.
+// With WRITE_RECORDED=1, this suite writes the recorded responses of the try-it field instead of comparing them.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -12,12 +12,12 @@ import { sourceOf } from "./source.mjs";
 const DIST = fileURLToPath(new URL("../../../edge/portal/dist", import.meta.url));
 const RECORDED = fileURLToPath(new URL("../../../edge/portal/src/pages/home/recorded.ts", import.meta.url));
 
-/** Addresses of the try-it, in its order. */
+/** Addresses of the try-it field, in its order. */
 const ADDRESSES = [
   "accepts@sandbox.test",
   "rejects@sandbox.test",
   "full@sandbox.test",
-  // The tags keep the words of the reply from being taken for the name of the recipient.
+  // Without the tag, words of the reply could be mistaken for the recipient's name.
   "blocked+demo@sandbox.test",
   "greylisted+demo@sandbox.test",
   "anyone@catchall.sandbox.test",
@@ -38,7 +38,7 @@ export function suite(world) {
         body: { email: email.replace("@", "+recorded@"), details: true },
       });
       assert.equal(status, 200, email);
-      // The sandbox's place and speed differ from one machine to the next.
+      // The sandbox's address and speed differ between machines.
       answers.push({ ...body, email, details: { ...body.details, duration_ms: 0, mx_host: null } });
     }
     if (process.env.WRITE_RECORDED !== undefined) return record(answers);

@@ -62,7 +62,7 @@ export function suite(world) {
   });
 }
 
-/** Presses Tab until the thing with this name has the focus, which must then be visible. */
+/** Presses Tab until the element with this name has the focus; asserts that the focus is visible. */
 async function tabTo(page, name) {
   const seen = [];
   for (let presses = 0; presses < 60; presses += 1) {

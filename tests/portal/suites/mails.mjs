@@ -80,7 +80,7 @@ export function suite(world) {
   );
 }
 
-/** Shows the HTML of an email where its links and its policy do nothing. */
+/** Shows the HTML of an email at a URL of the service, without the portal's policy. */
 export async function showMail(page, stack, html) {
   const url = `${stack.url}/shown-mail`;
   await page.unroute(url);
@@ -88,7 +88,7 @@ export async function showMail(page, stack, html) {
   await page.goto(url);
 }
 
-/** One of each that an account can get without waiting. */
+/** Returns one email of each kind that doesn't require waiting for hours or days. */
 export async function allMails(world) {
   const { stack } = world;
   const email = world.newEmail();

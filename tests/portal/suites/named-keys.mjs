@@ -9,7 +9,7 @@ const check = (stack, key) =>
     body: { email: "accepts@sandbox.test" },
   });
 
-/** The text of the one new key. */
+/** Returns the text of the only new key. */
 async function shownKey(reader, name) {
   await reader.press(`Show key ${name}`);
   return reader.page.locator("[data-part=key]").last().innerText();
@@ -103,7 +103,7 @@ export function suite(world) {
     await dialog.dismiss();
     await reloading;
     assert.equal(await keys(), 2, "not reloaded");
-    // Neither leaves the page.
+    // Neither of these links leaves the page.
     await page.getByRole("navigation").getByRole("link", { name: "API key" }).click();
     await page.getByRole("link", { name: "Skip to the content" }).press("Enter");
     assert.equal(await page.evaluate(() => document.activeElement.id), "content");

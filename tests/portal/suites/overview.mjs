@@ -8,7 +8,7 @@ const run = promisify(execFile);
 
 const source = (file) => readFileSync(new URL(`../../../${file}`, import.meta.url), "utf8");
 
-/** Text and tone for each verdict. */
+/** Shown text and tone of each verdict. */
 const VERDICTS = [
   [
     "accepts@sandbox.test",

@@ -4,7 +4,7 @@ import { PASSWORD } from "../world.mjs";
 
 const PHONE = { viewport: { width: 360, height: 740 } };
 
-/** A device with a fingerprint reader, as far as this window is concerned. */
+/** Adds a virtual authenticator (fingerprint reader) to this window. */
 async function withDevice({ context, page }, options = {}) {
   const session = await context.newCDPSession(page);
   await session.send("WebAuthn.enable");
@@ -24,7 +24,7 @@ async function withDevice({ context, page }, options = {}) {
   };
 }
 
-/** Fills fields of the open dialog: the page below has others of the same names. */
+/** Fills fields of the open dialog, because the page below has fields of the same names. */
 async function fillDialog(reader, fields) {
   const dialog = reader.page.getByRole("dialog");
   for (const [label, value] of Object.entries(fields))
@@ -84,7 +84,7 @@ export function suite(world) {
         const [{ id }] = await reader.stack.sql("SELECT id FROM accounts WHERE email = ?1", account.email);
         assert.equal(Buffer.from(made.userHandle, "base64").toString("hex"), id);
 
-        // A second time on the same device, which already has a passkey for the account.
+        // Adds a passkey on a device that already has one for the account.
         await reader.press("Add a passkey…");
         await fillDialog(reader, { "Passkey name": "again", Password: PASSWORD });
         await reader.press("Add passkey");
@@ -126,7 +126,8 @@ export function suite(world) {
       // A verified passkey counts as two factors: no code is required.
       await signsIn(reader);
       await signOut(reader);
-      // Chromium's virtual device always or never verifies its owner (the server's side: `T account passkeys`).
+      // Chromium's virtual device always or never verifies its owner, so the response is simulated (server: `T account
+      // passkeys`).
       const unverified = { code: "totp_required", detail: "A code is required." };
       await reader.page.route(
         "**/v1/auth/passkeys/sign-in",

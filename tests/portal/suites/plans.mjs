@@ -9,11 +9,11 @@ const OFFER = {
   checkouts: [{ plan: "pro", url: "https://buy.example/pro?client_reference_id=acct_0123456789abcdef" }],
 };
 
-/** The operator's configuration, whatever this service's is. */
+/** Replaces the service's offer of plans, which its operator configures. */
 const offers = (reader, offer) =>
   reader.page.route("**/v1/me/plan", (route) => route.fulfill({ json: offer }));
 
-/** The scans are used up too. */
+/** Uses up all checks and scans. */
 async function useUpAll(stack, email) {
   await useUp(stack, email);
   await stack.sql(

@@ -6,7 +6,7 @@ import { sourceOf } from "./source.mjs";
 
 const ARCHITECTURE = new URL("../../../docs/architecture.md", import.meta.url);
 
-/** The first column of "Where data lives". */
+/** Returns the first column of the table "Where data lives" in docs/architecture.md. */
 function rowsForEngineers() {
   const [, section] = readFileSync(ARCHITECTURE, "utf8").split("## Where data lives");
   const [table] = section.split("\n## ");

@@ -7,7 +7,10 @@ import { sourceOf } from "./source.mjs";
 
 const KINDS = ["accepts", "rejects"];
 
-/** A customer's file: a header, the addresses in the second column, one that is none, one that is repeated. */
+/**
+ * Returns a customer's file with a header and the addresses in the second column, of which one is malformed and one
+ * repeated.
+ */
 function csv(rows) {
   const lines = Array.from({ length: rows }, (_, n) => `"Person, ${n}",${KINDS[n % 2]}+${n}@sandbox.test,x`);
   lines[2] = 'Nobody,"not an address",x';
@@ -21,7 +24,7 @@ const file = (content, name = "customers.csv") => ({
   buffer: Buffer.from(content),
 });
 
-/** Measures the longest time without a response of the page, in milliseconds. */
+/** Starts measuring the page's longest task; returns a function that returns it in milliseconds. */
 async function watchTasks(page) {
   await page.evaluate(() => {
     window.longest = 0;
@@ -155,14 +158,14 @@ export function suite(world) {
         assert.equal(await results(reader).getByText("@sandbox.test").count(), 0, what);
       }
       await reader.accessible("another list than the one that was scanned");
-      // Identified by row number, as on the page.
+      // Rows are identified by number, as on the page.
       const { bytes } = await downloads(reader, "Download CSV");
       const lines = bytes.toString().split("\r\n");
       assert.match(lines[0], /^row,rcpt_verdict,/);
       assert.match(lines[1], /^1,deliverable,/);
       assert.match(lines[12], /^12,undeliverable,/);
 
-      // Another column is selected, and equal rows may change places.
+      // Selects another column; equal rows may be swapped.
       const elsewhere = ["Other,Mail", ...addresses.map((row, n) => `o${n}@sandbox.test,${row}`)].join("\n");
       await chooses(reader, file(elsewhere, "renamed.csv"));
       await joined.waitFor();
@@ -170,7 +173,7 @@ export function suite(world) {
       await chooses(reader, file(table(addresses)));
       await joined.waitFor();
 
-      // The stored data isn't the addresses.
+      // The browser stores data of the scan, but no address.
       const kept = await reader.page.evaluate(() => JSON.stringify({ ...localStorage }));
       assert.doesNotMatch(kept, /sandbox\.test/);
 
@@ -286,7 +289,7 @@ export function suite(world) {
     const headers = { "X-API-Key": apiKey };
     const { body: scan } = await reader.stack.api("POST", "/v1/scans", { headers, body: { total: 6_000 } });
     const send = async (part) => {
-      // They need no server and get their verdicts immediately.
+      // These addresses need no mail server, and get their verdicts immediately.
       const body = { addresses: Array.from({ length: 1_000 }, (_, n) => `no address ${part} ${n}`) };
       const { status } = await reader.stack.api("PUT", `/v1/scans/${scan.id}/parts/${part}`, {
         headers,
@@ -489,7 +492,7 @@ export function suite(world) {
   );
 }
 
-/** The bytes of a small workbook; `padding` bytes of nothing are in one of its parts. */
+/** Returns the bytes of a small workbook; one of its parts has `padding` further bytes. */
 function spreadsheet(rows, padding = 0) {
   const cell = (value, at, row) => {
     const where = `r="${String.fromCharCode(65 + at)}${row + 1}"`;

@@ -184,7 +184,7 @@ export function suite(world) {
   });
 }
 
-/** The code in the form of authenticator apps. */
+/** Returns the code as authenticator apps show it. */
 const asShown = (code) => `${code.slice(0, 3)} ${code.slice(3)}`;
 
 async function resetMail(stack, email) {

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 
 const SOURCES = fileURLToPath(new URL("../../../edge/portal/src", import.meta.url));
 
-/** A module without drawing, by its path in `edge/portal/src`. */
+/** Imports a module that draws nothing, by its path in `edge/portal/src`. */
 export function sourceOf(file) {
   const { outputFiles } = buildSync({
     absWorkingDir: SOURCES,

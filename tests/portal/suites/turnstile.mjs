@@ -12,7 +12,7 @@ import { PASSWORD } from "../world.mjs";
 const run = promisify(execFile);
 const CLOUDFLARE = "https://challenges.cloudflare.com";
 
-/** Stands in for Cloudflare's script: gives each widget a token of its own. */
+/** Replacement of Cloudflare's script: gives each widget its own token. */
 const SCRIPT = `
   let widgets = 0;
   globalThis.given = [];
@@ -31,7 +31,7 @@ const SCRIPT = `
 
 const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css" };
 
-/** Shows the pages of a folder under the service's address, with the policy of that folder. */
+/** Serves the pages of a folder at the service's origin, with the folder's policy. */
 async function serve(page, stack, folder) {
   const policy = /Content-Security-Policy: (.*)/.exec(readFileSync(path.join(folder, "_headers"), "utf8"))[1];
   await page.route(
@@ -70,7 +70,7 @@ export function suite(world) {
             : route.fulfill({ status: 201, json: {} });
         });
         const arrived = (count) => eventually("the form is sent", () => sent.length === count);
-        // A token that no form has used.
+        // Returns whether the form has an unused token.
         const hasToken = () =>
           page.waitForFunction(() => globalThis.given?.length > globalThis.removed.length);
 

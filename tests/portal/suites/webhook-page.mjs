@@ -17,7 +17,7 @@ function signed(body, { secret = SECRET, age = 0 } = {}) {
   return { "webhook-id": "evt_1", "webhook-timestamp": timestamp, "webhook-signature": `v1,${mac}` };
 }
 
-/** Headers, and whether they make the body genuine. */
+/** Returns pairs of headers and whether a receiver must accept the body with them. */
 function casesOf(body) {
   const right = signed(body);
   const other = signed(body, { secret: secretOf("another secret") });

@@ -1,5 +1,5 @@
-// The portal's sentences: short ones, in the words of docs/words.md. They are read from its sources, so
-// that no state of any page is missed.
+// Asserts that the portal's sentences are short, in the words of docs/words.md. They are read from its sources, so that
+// no state of a page is missed.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
@@ -12,12 +12,12 @@ const SOURCES = fileURLToPath(new URL("../../../edge/portal/src", import.meta.ur
 const WORDS = readFileSync(new URL("../../../docs/words.md", import.meta.url), "utf8");
 
 const LONGEST = 25;
-/** They stand within a sentence; all other elements end it. */
+/** Elements within a sentence; all other elements end it. */
 const INLINE = ["a", "b", "code", "em", "span", "strong", "time", "Button"];
-/** Strings with fewer words are names and codes, not sentences. */
+/** Minimum number of words of a sentence: shorter strings are names and codes. */
 const FEWEST = 3;
 
-/** Lines from which on a text is a program. */
+/** Minimum number of lines of a program. */
 const PROGRAM = 8;
 
 const AVOIDED = [...WORDS.split("## Instead of")[1].matchAll(/^\| `([^`]+)` \|/gm)].map(([, word]) => word);
@@ -61,7 +61,7 @@ export function overlong(texts) {
   return texts.filter((text) => text.split(" ").length > LONGEST);
 }
 
-/** The words of a text that docs/words.md has others for. A mail server keeps its name. */
+/** Returns the words of a text that docs/words.md replaces. `mail server` is allowed. */
 export function avoidedIn(text) {
   const plain = text.toLowerCase().replaceAll("’", "'");
   return AVOIDED.filter((word) => new RegExp(`\\b${word}\\b(?! servers?\\b)`).test(plain));
@@ -86,7 +86,7 @@ function sentencesOf(source) {
       if (!isInline(node) || !isInline(node.parent)) texts.push(...runsOf(node));
     } else if (ts.isStringLiteral(node)) texts.push(node.text);
     else if (ts.isNoSubstitutionTemplateLiteral(node)) {
-      // A text of many lines is a program.
+      // A text of many lines is a program and isn't read.
       if (node.text.split("\n").length < PROGRAM) texts.push(node.text);
     } else if (ts.isTemplateExpression(node))
       texts.push(node.head.text + node.templateSpans.map((span) => `it${span.literal.text}`).join(""));
@@ -100,7 +100,7 @@ function sentencesOf(source) {
     .filter((text) => /^[A-Z“"{(]|[.?!]$/.test(text));
 }
 
-/** The text of an element, cut where another block begins. */
+/** Returns the texts of an element, split at each inner block. */
 function runsOf(element) {
   const runs = [""];
   const read = (node) => {

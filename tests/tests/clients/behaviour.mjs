@@ -1,5 +1,5 @@
-// The TypeScript client against services that are hostile, slow or newer: behaviour.mjs PACKAGE
-// URLS, with the URLs as JSON, by behaviour.
+// Tests the TypeScript client against services that are hostile, slow or newer. Arguments: the package, and the URLs by
+// behaviour, as JSON.
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { pathToFileURL } from "node:url";
@@ -10,7 +10,7 @@ const { Rcpt, RcptError, WebhookError, verifyWebhook } = await import(
 const urls = JSON.parse(process.argv[3]);
 const at = (name, timeout = 4) => new Rcpt({ url: urls[name], apiKey: "key", timeout });
 
-/** The error of a call, and how many seconds it took. */
+/** Returns the error of a call, and the seconds until it was thrown. */
 async function failed(call) {
   const start = performance.now();
   const error = await call.then(
@@ -46,7 +46,7 @@ assert.equal((await failed(at("page").quota())).error.status, 404);
 const answer = await at("newer").check("a@b.example", { details: true });
 assert.deepEqual([answer.details.reason, answer.news], ["a_new_reason", [1]]);
 
-// A list is joined only with its own results.
+// A list is matched only with its own results.
 const list = ["a@b.example", "c@d.example"];
 for (const name of ["scan", "older_scan"]) {
   const rows = await at(name).joinScan("scan_1", list);

@@ -77,7 +77,7 @@ with Rcpt(URLS["quota"], "key") as rcpt:
     for report in [answer(quota.sync_detailed, client=rcpt.client), answer(quota.sync_detailed(client=rcpt.client))]:
         assert report.plan == "free", report
 
-# A list is joined only with its own results.
+# A list is matched only with its own results.
 LIST = ["a@b.example", "c@d.example"]
 for name in ["scan", "older_scan"]:
     with Rcpt(URLS[name], "key") as rcpt:

@@ -71,8 +71,7 @@ fn nothing() -> Value {
     json!({})
 }
 
-/// Returns the cases with `{client}` replaced, so that no client's result comes from another's
-/// cache.
+/// Returns the cases with `{client}` replaced, so that no client gets another client's cached result.
 fn cases(client: &str) -> Vec<Case> {
     let text = include_str!("cases.json").replace("{client}", client);
     serde_json::from_str(&text).expect("cases")
@@ -209,7 +208,7 @@ async fn the_command_passes_the_table() {
         let ran = command.run(&arguments, "").await;
         assert_eq!(ran.code, case.exit, "{}: {ran:?}", case.it);
         let lines = ran.lines();
-        // A list has a line for each of its results.
+        // A list has one line for each result.
         let results = case.body["results"].as_array().cloned();
         let expected = results.unwrap_or_else(|| vec![case.body.clone()]);
         for (index, expected) in expected.iter().enumerate() {

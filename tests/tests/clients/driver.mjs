@@ -1,5 +1,5 @@
-// The TypeScript client as installed by its users. A case is a line of JSON on standard input, its result a line on
-// standard output. The first argument is the folder of the installed package.
+// Runs cases with the TypeScript client as installed by its users. It reads each case as a line of JSON, and writes the
+// result as a line. The first argument is the folder of the installed package.
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 

@@ -10,7 +10,7 @@ use crate::{
     stack,
 };
 
-/// Adapts an example as a reader would: the service's URL, and mailboxes that exist there.
+/// Replaces the service's URL, and mailboxes by ones that exist there, as a reader would.
 fn at(url: &str, example: &str) -> String {
     let example = example.replace("https://rcpt.example.net", url);
     example
@@ -29,7 +29,7 @@ async fn runs(mut program: Command, file: &Path, account: &Account) -> String {
 async fn every_example_of_a_readme_runs() {
     let Installed { project, interpreter, .. } = installed().await;
     let edge = &stack().await.edge;
-    // An account that may have concurrent scans.
+    // The account's plan allows concurrent scans.
     let account = edge.account().await;
     edge.set(&account.email, "plan = 'unlimited'").await;
     let adapted = |readme: &str, language: &str| -> Vec<String> {

@@ -8,7 +8,10 @@ import { pathToFileURL } from "node:url";
 
 const [examples, folder] = process.argv.slice(2);
 
-/** From the sample of Auth0's documents: an event with the user and the secrets, an api that denies with two texts. */
+/**
+ * Runs the Auth0 example as Auth0's documented sample does: an event with the user and the secrets, and an `api` that
+ * denies with two texts.
+ */
 async function auth0(email) {
   const { onExecutePreUserRegistration } = createRequire(import.meta.url)(
     join(examples, "auth0/sign-up-guard.js"),
@@ -25,7 +28,10 @@ async function auth0(email) {
   return denied[0]?.[1] ?? null;
 }
 
-/** From the sample of Better Auth's documents: what the example imports, and a call of its hook before each endpoint. */
+/**
+ * Installs stand-ins for the modules that the Better Auth example imports, as its documented sample does, and returns
+ * the example's `before` hook.
+ */
 async function installBetterAuth() {
   const installed = join(folder, "node_modules/better-auth");
   await mkdir(installed, { recursive: true });

@@ -34,7 +34,7 @@ async fn the_examples_refuse_what_the_policy_refuses_and_let_the_others_sign_up(
         messages,
         [json!([null, null]), json!([disposable, disposable]), json!([misspelt, misspelt])]
     );
-    // A sign-in isn't a sign-up: two examples, three addresses, one check each.
+    // Two examples check three addresses each; sign-ins aren't checked.
     assert_eq!(ann.email_checks().await.used_today, 6);
 }
 

@@ -17,7 +17,7 @@ use tokio::{process::Command, time::Instant};
 
 use crate::packages::{Installed, installed};
 
-/// Starts a service that passes each connection to `serve`, with the number of previous ones.
+/// Starts a service that passes each connection to `serve`, with the number of earlier connections.
 fn service(serve: impl Fn(usize, TcpStream) + Send + Sync + Copy + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -53,8 +53,8 @@ fn in_use(stream: TcpStream) {
     answer(stream, "409 Conflict", "retry-after: 1\r\n", &body.to_string());
 }
 
-/// A service with one scan, of `a@b.example` and `c@d.example` in this order. An older one compares
-/// no list.
+/// Serves one scan, of `a@b.example` and `c@d.example` in this order. Without `compares` it behaves like an older
+/// service.
 fn scan(mut stream: TcpStream, compares: bool) {
     let mut request = [0; 8192];
     let read = stream.read(&mut request).unwrap_or_default();
@@ -178,9 +178,9 @@ async fn the_command_keeps_its_time_and_never_tells_of_its_own_repetition() {
     let services = services();
     for (name, code) in [("silent", 6), ("drip", 6), ("busy", 7), ("in_use", 6), ("closed", 6)] {
         let command = CommandLine::new(services[name].as_str().unwrap()).with_key("key");
-        // Uses the former name of the option, which still works.
+        // For `drip`, uses the former name of the option, which still works.
         let option = if name == "drip" { "--patience" } else { "--timeout" };
-        // Built before the time is measured.
+        // Builds the command before the time is measured.
         command.run(&["--version"], "").await;
         let start = Instant::now();
         let ran = command.run(&[option, "4", "check", "a@b.example"], "").await;

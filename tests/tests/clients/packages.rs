@@ -39,17 +39,17 @@ fn all_clients_have_the_version_of_the_workspace() {
     assert!(project.contains(&version), "{project}");
 }
 
-/// The packages as a user has them, and a folder that contains both.
+/// The packages as installed by a user, and a folder that contains both.
 pub struct Installed {
     pub typescript: PathBuf,
     pub python: PathBuf,
-    /// Finds `rcpt_client`.
+    /// Python interpreter that can import `rcpt_client`.
     pub interpreter: PathBuf,
-    /// Has `node_modules/rcpt-client`.
+    /// Folder with `node_modules/rcpt-client`.
     pub project: PathBuf,
 }
 
-/// Packs both and installs them, once for all tests.
+/// Packs both packages and installs them, once for all tests.
 pub async fn installed() -> &'static Installed {
     static INSTALLED: OnceCell<Installed> = OnceCell::const_new();
     INSTALLED
@@ -67,7 +67,7 @@ fn install() -> Installed {
         assert_eq!(names.next(), None, "one package");
         name
     };
-    // Its dependencies are found in the repository, a parent folder.
+    // Node finds the package's dependencies in the repository, a parent folder.
     let typescript = project.join("node_modules/rcpt-client");
     fs::create_dir_all(&typescript).unwrap();
     let unpacked = typescript.to_str().unwrap();
@@ -75,7 +75,7 @@ fn install() -> Installed {
     run(tools_python(), &["-m", "venv", "--without-pip", "venv"], &project);
     let interpreter = project.join("venv/bin/python");
     let python = modules_of(&interpreter);
-    // Its dependencies are among the tools.
+    // The client's dependencies are installed with the tools.
     let tools = modules_of(&tools_python());
     fs::write(python.join("tools.pth"), tools.to_str().unwrap()).unwrap();
     let pip = ["-m", "pip", "install", "--quiet", "--no-deps", "--no-index", "--target"];
@@ -84,7 +84,7 @@ fn install() -> Installed {
     Installed { typescript, python, interpreter, project }
 }
 
-/// The folder in which an interpreter finds packages.
+/// Returns the folder in which an interpreter finds packages.
 fn modules_of(interpreter: &Path) -> PathBuf {
     let script = "import sysconfig; print(sysconfig.get_path('purelib'), end='')";
     let printed = output(interpreter, &["-c", script], Path::new("/"));
@@ -197,7 +197,7 @@ async fn the_examples_fit_the_types_of_the_packages_and_a_mistake_does_not() {
     let Installed { project, interpreter, .. } = installed().await;
     let folder = project.join("typed");
     write_examples(&folder, &examples(TYPESCRIPT, "ts"), &examples(PYTHON, "python"));
-    // Node's own types are not among the packages of the repository.
+    // The repository has no package with Node's own types.
     let node = "declare module 'node:http';\n\
                 declare const process: { env: Record<string, string | undefined> };\n\
                 declare const Buffer: { concat(chunks: Uint8Array[]): Uint8Array };\n";

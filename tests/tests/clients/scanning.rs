@@ -11,7 +11,7 @@ use tokio::{
 
 use crate::{hostile, stack};
 
-/// Longer than any step of a test takes.
+/// Time limit of a step of a test.
 const LIMIT: Duration = Duration::from_secs(400);
 
 /// Returns the address of row `n`, and the expected text after it.
@@ -21,7 +21,7 @@ fn row(n: usize) -> (String, &'static str) {
         1 => (format!("rejects+{n}@sandbox.test"), "false,undeliverable,high,no_such_mailbox"),
         2 => (format!("blocked+{n}@sandbox.test"), "blocked_by_provider,unknown,none,blocked"),
         3 => (format!("full+{n}@sandbox.test"), "false,undeliverable,"),
-        // Repeats an earlier row.
+        // Repeats the address of an earlier row.
         4 => (format!("accepts+{}@sandbox.test", n - 4), "true,deliverable,high,accepted"),
         5 => ("nobody at all".to_owned(), "invalid_format,undeliverable,high,"),
         6 => (format!("x{n}@nomx.sandbox.test"), "no_mx_records,undeliverable,"),

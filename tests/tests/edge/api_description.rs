@@ -50,11 +50,11 @@ async fn run(stack: &Stack, account: &Account, name: &str, checks: &str, argumen
     let mut process = Process::spawn(name, &command, &folder).unwrap();
     let status = process.wait_for_end(LIMIT).await.unwrap();
     assert_eq!(Process::code(status), 0, "{}", process.log());
-    // `N generated, N passed`: it did try.
+    // Proves that schemathesis has sent requests: it prints `N generated, N passed`.
     assert!(process.log().contains(" generated, "), "{}", process.log());
 }
 
-/// The checks of every operation.
+/// Schemathesis' checks that every operation must pass.
 const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_conformance,\
     response_headers_conformance,response_schema_conformance,negative_data_rejection,\
     missing_required_header,unsupported_method,allow_header_conformance,ignored_auth";
@@ -62,13 +62,13 @@ const CHECKS: &str = "not_a_server_error,status_code_conformance,content_type_co
 #[tokio::test]
 async fn every_answer_is_as_the_openapi_document_says() {
     let _turn = turn().await;
-    // Webhooks are sent to it instead of out of the machine.
+    // Receives the webhooks, so that none leaves this machine.
     let webhooks = FakeWebhook::start();
     let stack = Stack::builder().webhooks(webhooks.port).start().await;
     let account = stack.edge.account().await;
-    // An allowance that runs out would hide everything behind 429.
+    // With a used-up allowance, every response would be 429.
     stack.edge.set(&account.email, "plan = 'unlimited'").await;
-    // Runs first, because other operations end the session.
+    // These operations run first, because others end the session.
     let all_said = ALL_SAID.map(|operation| ["--include-operation-id", operation]);
     let all_said = all_said.as_flattened();
     run(&stack, &account, "schemathesis-accepted", "positive_data_acceptance", all_said).await;

@@ -15,7 +15,7 @@ impl Connection {
         Self(BufReader::new(stream))
     }
 
-    /// Returns status and body. The request is written completely before the response is read.
+    /// Sends the whole request before it reads the response; returns status and body.
     async fn exchange(&mut self, request: &[u8]) -> (u16, String) {
         self.0.get_mut().write_all(request).await.expect("the connection is open");
         let (mut head, mut length) = (Vec::new(), 0);
@@ -70,7 +70,7 @@ async fn a_connection_can_be_used_again_after_any_body_that_was_refused() {
         (405, "method_not_allowed", with_length("PATCH", "/auth/login", "", 3_000_000)),
         (400, "invalid_body", chunked("/auth/login", 1)),
     ];
-    // The Worker's own socket, and the one behind miniflare's router.
+    // Tests the Worker's own socket, and the socket behind miniflare's router.
     for url in [&edge.direct, &edge.url] {
         for (status, code, request) in &requests {
             let mut connection = Connection::to(url).await;

@@ -40,7 +40,7 @@ async fn a_verdict_is_served_again_for_the_time_of_its_kind() {
         ),
     ];
     let origin = origin();
-    // Each time one kind is cached and the two others aren't.
+    // In each round, one kind is cached and the two others aren't.
     for (kept, _) in KINDS {
         let mut edge = Edge::builder().origins(&[&origin.url]);
         for (var, _) in KINDS {
@@ -67,8 +67,7 @@ async fn a_verdict_whose_time_is_over_is_asked_for_again() {
     const LIFETIME: Duration = Duration::from_secs(2);
     let origin = origin();
     let edge = Edge::builder().origins(&[&origin.url]);
-    let edge =
-        edge.var("CACHE_DECIDED_SECONDS", LIFETIME.as_secs().to_string()).start().await.unwrap();
+    let edge = edge.var("CACHE_DECIDED_SECONDS", LIFETIME.as_secs().to_string()).start().await.unwrap();
     let account = edge.account().await;
     let address = "old@example.org";
     let started = Instant::now();
@@ -77,7 +76,7 @@ async fn a_verdict_whose_time_is_over_is_asked_for_again() {
         assert!(started.elapsed() < LIFETIME * 5, "still cached");
         sleep(Duration::from_millis(50)).await;
     }
-    // It was served from the cache until then; its lifetime ends at a whole second of the clock.
+    // Until then, the verdict was served from the cache; its lifetime ends at a whole second of the clock.
     assert!(started.elapsed() > LIFETIME - Duration::from_secs(1), "{:?}", started.elapsed());
     assert_eq!(origin.probes_of(address), 2);
 }
@@ -85,7 +84,7 @@ async fn a_verdict_whose_time_is_over_is_asked_for_again() {
 #[tokio::test]
 async fn a_verdict_is_found_in_kv_by_a_data_centre_that_has_not_seen_it_and_in_its_own_cache_first()
 {
-    // On the second request it still remembers the first.
+    // The origin reports its second verdict as remembered.
     let request_count = AtomicUsize::new(0);
     let origin = FakeOrigin::start(move |_| match request_count.fetch_add(1, Relaxed) {
         1 => Conduct::Seen(Status::Accepted),
@@ -102,7 +101,7 @@ async fn a_verdict_is_found_in_kv_by_a_data_centre_that_has_not_seen_it_and_in_i
     assert!(is_cached(&account, address).await, "the origin was asked again, and knew");
     assert_eq!(origin.probes_of(address), 2);
     let state = edge.state().join("v3");
-    // Both copies, then each without the other: the KV copy is written after the response.
+    // Waits for both copies, since the KV copy is written after the response. Then tests each copy alone.
     let blobs = |kind: &str| {
         let folder = state.join(kind);
         let files = walk(&folder);

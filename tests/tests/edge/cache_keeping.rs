@@ -19,7 +19,7 @@ async fn a_cache_that_is_slow_to_keep_a_verdict_does_not_hold_the_answer() {
     assert_eq!(account.check("warm@example.org").await.status, 200);
     let keeping = Fault {
         part: "cache",
-        // The preceding look-up.
+        // Lets the preceding look-up through.
         skip: 1,
         times: 1,
         delay_ms: u64::try_from(SLOW.as_millis()).unwrap(),

@@ -90,7 +90,7 @@ async fn a_replaced_key_is_looked_up_once_and_then_known_to_be_dead() {
     let account = edge.account().await;
     assert_eq!(account.rotate_api_key().await.status, 200);
     assert_eq!(account.check("no address").await.status, 401);
-    // The notice of the rotation is mailed after its answer.
+    // The email about the rotation is sent after the response.
     let deadline = Instant::now() + Duration::from_secs(20);
     while edge.sql("SELECT kind FROM notices WHERE told = deeds", &[]).await.is_empty() {
         assert!(Instant::now() < deadline, "never mailed");
@@ -135,7 +135,7 @@ async fn a_used_up_allowance_does_not_answer_for_another_credential_of_the_accou
         .await;
     assert_eq!(account.check("no address").await.status, 429);
     assert_eq!(account.rotate_api_key().await.status, 200);
-    // Remembered as used up for some seconds, then as dead.
+    // For some seconds, the isolate remembers that the key's account is used up, and only then that the key is dead.
     let deadline = Instant::now() + Duration::from_secs(20);
     while account.check("no address").await.status != 401 {
         assert!(Instant::now() < deadline, "the replaced key is never refused");
@@ -180,8 +180,7 @@ async fn when_the_client_leaves_or_the_worker_dies_the_units_come_back_with_the_
     edge.restart().await.unwrap();
     assert_eq!(edge.row(&account.email, "daily_charged").await, json!({ "daily_charged": 0 }));
 
-    // On a busy machine, a start takes longer than the lease: the time of the request counts, not
-    // that of its arrival.
+    // On a busy machine, a start can take longer than the lease, so the time before the request is compared.
     loop {
         let asked_at = clock::now();
         if account.email_checks().await.used_today == 0 {

@@ -19,7 +19,7 @@ use tokio::sync::OnceCell;
 static API_KEYS: LazyLock<String> = LazyLock::new(|| secret::key_ring().unwrap());
 static SESSIONS: LazyLock<String> = LazyLock::new(|| secret::key_ring().unwrap());
 
-/// In the cache before the first test.
+/// An address whose verdict is cached before the first test.
 const CACHED: &str = "cached@example.org";
 
 struct World {
@@ -98,7 +98,7 @@ async fn assert_refused(headers: &[(&str, &str)], error: &str, why: &str) {
     assert_eq!(world().await.origin.probes_of(&fresh), 0, "{why}");
 }
 
-/// Asserts a rejection on every path, before the body is read: the edge needs no storage for it.
+/// Asserts a rejection on every path, before the body is read and without storage.
 async fn assert_refused_at_once(headers: &[(&str, &str)], error: &str, why: &str) {
     assert_refused(headers, error, why).await;
     let reply = check(headers, "").await;

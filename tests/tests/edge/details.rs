@@ -12,7 +12,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-/// No server can be reached at 10.0.0.1; the server at 127.0.0.31 refuses us after a while.
+/// No server can be reached at 10.0.0.1; the server at 127.0.0.31 refuses further sessions after some time.
 const ZONE: &str = "
 null            MX 0  .
 bare            TXT \"neither mail nor addresses\"
@@ -28,7 +28,7 @@ const YAHOO_ZONE: &str = "mta5.am0 A 127.0.0.32";
 
 const WEARY: &str = "mx.weary.rcpt-tests.net";
 
-/// The service, with everything around it that causes a reason.
+/// The service, and the servers that cause each reason.
 struct World {
     stack: Stack,
     _nsd: Nsd,
@@ -109,10 +109,10 @@ async fn check(account: &Account, email: &str, details: &Value) -> Reply {
     post(account, &json!({ "email": email, "details": details })).await
 }
 
-/// The expected `details` besides the status: members that differ from [`silence`].
+/// Members of the expected `details` that differ from [`silence`].
 type ExpectedDetails = Value;
 
-/// Returns the members without evidence.
+/// Returns the values of the members when there is no evidence.
 fn silence() -> Value {
     json!({
         "mx_host": null, "smtp_code": null, "enhanced_code": null, "smtp_text": null,
@@ -159,7 +159,7 @@ fn domain_and_mailbox(email: &str, reason: &Value, verdict: &Value) -> (Value, V
     (json!({ "name": name, "accepts_mail": accepts_mail }), json!(mailbox))
 }
 
-/// A reply to RCPT, without TLS, of a server found by a route.
+/// Returns the details of a reply to RCPT, without TLS, from a server found by a route.
 fn replied(reason: &str, code: u16, enhanced: &str, text: &str) -> ExpectedDetails {
     json!({
         "reason": reason, "stage": "rcpt", "mx_host": "127.0.0.1", "smtp_code": code,
@@ -167,12 +167,12 @@ fn replied(reason: &str, code: u16, enhanced: &str, text: &str) -> ExpectedDetai
     })
 }
 
-/// A reply to RCPT about a recipient, which also shows if the server accepts every name.
+/// Returns the details of a reply about a recipient, from which it is known whether the server accepts every name.
 fn spoken(reason: &str, code: u16, enhanced: &str, text: &str, catch_all: &str) -> ExpectedDetails {
     with(replied(reason, code, enhanced, text), "catch_all", json!(catch_all))
 }
 
-/// The case without a reply.
+/// Returns the details of a check without a reply.
 fn unanswered(
     reason: &str,
     stage: &str,
@@ -187,7 +187,7 @@ fn with(mut expected_details: ExpectedDetails, member: &str, value: Value) -> Ex
     expected_details
 }
 
-/// A refusal without an enhanced code.
+/// Returns the details of a refusal without an enhanced code.
 fn unenhanced(reason: &str, code: u16, text: &str) -> ExpectedDetails {
     with(replied(reason, code, "", text), "enhanced_code", Value::Null)
 }
@@ -316,7 +316,7 @@ async fn whether_a_domain_takes_everything_is_yes_no_or_unknown() {
     for (email, catch_all) in [
         ("somebody@catchall.sandbox.test", "yes"),
         ("accepts+catch-all@sandbox.test", "no"),
-        // A single refused name proves nothing, but the reply to the control recipient does.
+        // One refused name proves nothing about the server, but the reply to the control recipient does.
         ("rejects+catch-all@sandbox.test", "no"),
         ("greylisted@opensmtpd.test", "unknown"),
         ("nobody@down.sandbox.test", "unknown"),
@@ -340,7 +340,7 @@ async fn an_address_that_is_disposable_a_role_free_or_misspelt_is_called_so() {
         ("ann@mailinator.com", json!([true, false, false, null])),
         ("ann@duck.com", json!([false, false, false, null])),
         ("Ann@gmial.com", json!([false, false, false, "Ann@gmail.com"])),
-        // No nameserver answers for it, so it may exist.
+        // No nameserver answers for this domain, so it may exist.
         ("Ann@gmail.con", json!([false, false, false, null])),
     ] {
         let reply = check(&account, email, &json!(true)).await;

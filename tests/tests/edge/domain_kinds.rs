@@ -34,12 +34,12 @@ async fn a_domain_counts_as_a_check_and_once_under_its_key() {
     }
     let other = ask(&ann, "provider.sandbox.test", Some(key)).await;
     assert_eq!((other.status, &other.body["code"]), (422, &json!("idempotency_key_reused")));
-    // The same key with a check is another request.
+    // A check under the same key is a different request.
     assert_eq!(ann.check_under(key, "a@relay.sandbox.test").await.status, 422);
     assert_eq!(ask(&ann, "ann@sandbox.test", None).await.status, 400);
     assert_eq!(ann.email_checks().await.used_today, 2);
 
-    // It is listed, and DNS has no answer for it here.
+    // The domain is listed; DNS has no answer for it here.
     let listed = ask(&ann, "mailinator.com", None).await;
     assert_eq!((listed.status, &listed.body["kind"]), (200, &json!("disposable")));
     assert_eq!(ann.email_checks().await.used_today, 3);

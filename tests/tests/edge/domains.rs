@@ -13,7 +13,7 @@ use rcpt_shared::{Address, Status};
 use rcpt_tests::{Conduct, Edge, FakeOrigin, proof};
 use tokio::task::JoinSet;
 
-/// Names that are mapped, rejected, or A-labels already; and names that a URL would read differently.
+/// Names that are mapped, rejected, or already A-labels; and names that a URL parser would read differently.
 const CURIOUS: [&str; 44] = [
     "BÜCHER.example",
     "xn--bcher-kva.example",
@@ -62,8 +62,8 @@ const CURIOUS: [&str; 44] = [
 ];
 /// Pattern of names that look more or less like domains.
 const RANDOM: &str = r"(xn--)?[a-zA-Zéßñ。.\-_0-9אبД你ก]{1,10}(\.xn--([a-z0-9-]{1,9}|bcher-kva|e1afmkfd))?(\.é|\.example)?";
-/// Either the platform's tables or ours may have a year's new characters first; of the 13,007 of Unicode 18, all but 29
-/// are from here on (docs/decisions/0007-domains-read-by-the-platform.md).
+/// First code point that A-labels of random names avoid: the platform's and our tables get new characters at different
+/// times. Of Unicode 18's 13,007, all but 29 are from here on (docs/decisions/0007-domains-read-by-the-platform.md).
 const MAY_BE_NEW: char = '\u{10000}';
 const COUNT: usize = 400;
 const AT_ONCE: usize = 20;

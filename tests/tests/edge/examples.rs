@@ -20,7 +20,7 @@ use fixed::Fixed;
 /// The recorded calls by operation, in order.
 type Recorded = BTreeMap<String, Vec<Value>>;
 
-/// The service recognises this as Firefox on Linux.
+/// A user agent that the service recognises as Firefox on Linux.
 const BROWSER: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
 
 struct Recorder {

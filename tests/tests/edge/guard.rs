@@ -70,7 +70,7 @@ impl Hook {
     }
 }
 
-/// The members of the call that Supabase documents for *Before User Created*.
+/// Returns the body that Supabase documents for *Before User Created*.
 fn supabase_call(email: &str) -> String {
     json!({
         "metadata": {
@@ -207,7 +207,7 @@ async fn decisions_follow_the_policy_and_refusals_are_counted_without_addresses(
     assert_eq!(bob.get("/guard").await.body["refusals"], json!([]));
 }
 
-/// A service with a hook, whose bindings and origin fail on command.
+/// A service with a hook; its bindings and its origin fail on command.
 struct World {
     edge: Edge,
     origin: FakeOrigin,
@@ -358,7 +358,7 @@ async fn a_call_that_is_sent_again_is_counted_once_and_so_many_calls_a_day_are_l
     }
     assert_eq!(ann.email_checks().await.used_today, 1);
     assert_eq!(origin.probes_of("bad-1@guard.example"), 1);
-    // Three calls were checked today; the fourth is the last.
+    // Three calls of today count already, so only a fourth is checked.
     assert_eq!(set(ann, &json!({ "daily": 4 })).await.status, 200);
     assert!(refused(&hook.call(edge, "msg_fourth", "bad-2@guard.example").await));
     assert!(!refused(&hook.call(edge, "msg_fifth", "bad-3@guard.example").await));

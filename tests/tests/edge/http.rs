@@ -17,7 +17,7 @@ struct World {
     _origin: FakeOrigin,
 }
 
-/// Addresses at `broken.example` make the origin fail.
+/// Returns the shared edge, whose origin fails for addresses at `broken.example`.
 async fn edge() -> &'static Edge {
     static WORLD: OnceCell<World> = OnceCell::const_new();
     let world = WORLD
@@ -36,7 +36,7 @@ async fn edge() -> &'static Edge {
     &world.edge
 }
 
-/// Every operation: method, path below `/v1`, `Allow` of its path.
+/// Method, path below `/v1`, and `Allow` header of every operation.
 const OPERATIONS: [(&str, &str, &str); 68] = [
     ("POST", "/validate_email", "POST"),
     ("POST", "/validate_emails", "POST"),
@@ -202,7 +202,7 @@ async fn an_unknown_path_is_404() {
         "/v1/Health",
         "/v1/validate_email/x",
         "/v1/%76alidate_email%2f",
-        // An asset that only the Worker reads.
+        // Only the Worker may read this asset.
         "/v1/common-passwords.bloom",
     ] {
         for method in [Method::GET, Method::POST] {
@@ -213,7 +213,7 @@ async fn an_unknown_path_is_404() {
     }
 }
 
-/// Outside `/v1` the portal answers; tests/portal looks at its pages.
+/// Outside `/v1` the portal answers; tests/portal tests its pages.
 #[tokio::test]
 async fn an_unknown_page_is_404_too() {
     let edge = edge().await;
@@ -256,7 +256,7 @@ async fn a_request_outside_the_api_that_no_page_answers_is_told_the_right_path()
             assert_headers(&reply, &what);
         }
     }
-    // The next requests are served: nothing of the bodies is left.
+    // The next requests are served: no rest of a body is read as a request.
     for _ in 0..20 {
         assert_eq!(edge.anonymous().get("/health").await.status, 200);
     }
@@ -454,7 +454,7 @@ async fn the_api_description_is_openapi_3_1_and_lists_every_operation_and_no_oth
     assert_eq!(listed, expected);
     let file = std::fs::read_to_string(folder::repository().join("edge/openapi.json")).unwrap();
     let mut expected: Value = serde_json::from_str(&file).unwrap();
-    // A deployed service has its own URL here.
+    // This member contains the deployed service's own URL.
     expected["servers"][0]["url"] = document["servers"][0]["url"].clone();
     assert_eq!(*document, expected);
     assert!(document["servers"][0]["url"].as_str().unwrap().starts_with("http"));

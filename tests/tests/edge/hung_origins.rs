@@ -10,7 +10,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// Two seconds without a verdict, plus one of silence at `/health`.
+/// Time until a hung origin is abandoned: two seconds without a verdict, plus one of silence at `/health`.
 const LEFT_AFTER: Duration = Duration::from_secs(3);
 /// Tolerance for a machine that compiles at the same time, far below the budget of 12 s.
 const SLACK: Duration = Duration::from_secs(4);
@@ -25,7 +25,7 @@ fn fine() -> FakeOrigin {
     FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted))
 }
 
-/// Enough domains for each of two origins to come first for some, regardless of their ports.
+/// Number of domains: enough that each of two origins is the first choice for some, regardless of the ports.
 const DOMAINS: usize = 24;
 
 async fn edge(origins: &[&FakeOrigin]) -> (Edge, Account) {
@@ -35,7 +35,7 @@ async fn edge(origins: &[&FakeOrigin]) -> (Edge, Account) {
     (edge, account)
 }
 
-/// An account whose plan allows this many concurrent checks.
+/// Creates an account whose plan allows this many concurrent checks.
 async fn account(edge: &Edge) -> Account {
     let account = edge.account().await;
     edge.set(&account.email, "plan = 'unlimited'").await;
@@ -91,7 +91,7 @@ async fn a_slow_mail_server_does_not_make_an_origin_look_hung() {
         let (account, slow) = (account.clone(), slow.clone());
         async move { check_all(&account, slow).await }
     });
-    // Long enough for two health checks, each of which is answered: the first at the tarpit by its second question.
+    // Waits for two answered health checks at each; the first one at the tarpit is lost and repeated.
     while tarpit.health_checks() < 3 || other.health_checks() < 2 {
         assert!(!checks.is_finished(), "the checks ended without a verdict");
         sleep(Duration::from_millis(50)).await;
@@ -131,7 +131,7 @@ async fn a_busy_worker_s_own_delay_is_not_an_origin_s_silence() {
             sleep(Duration::from_millis(10)).await;
         }
     }
-    // Spans the time when both get a health check, and answer immediately.
+    // Keeps the isolate busy while both origins get a health check and answer it immediately.
     for _ in 0..3 {
         edge.keep_busy(STALL).await;
     }
@@ -174,7 +174,7 @@ async fn an_origin_that_never_gives_its_verdict_leaves_time_for_the_next() {
     let stuck = FakeOrigin::start(|_| Conduct::Silence);
     let other = fine();
     let edge = Edge::builder().origins(&[&stuck.url, &other.url]);
-    // The eighth that is left for the next is 2.5 s: enough on a busy machine too.
+    // An eighth of the budget, 2.5 s, is left for the next origin: enough on a busy machine, too.
     let edge = edge.var("UPSTREAM_BUDGET_MS", "20000").var("LEASE_TTL_SECONDS", "40");
     let edge = edge.start().await.unwrap();
     let account = account(&edge).await;

@@ -1,7 +1,7 @@
 //! Junk keys cost nothing (docs/trust.md, A7): neither a D1 statement nor a KV call.
 //!
-//! `shim.mjs` runs before the Worker in its isolate and counts the Worker's calls of bindings. A
-//! good key proves that a call would be counted.
+//! `shim.mjs` runs before the Worker in its isolate and counts the Worker's calls of bindings. A valid key proves that
+//! calls are counted.
 
 use rcpt_shared::KeyRing;
 use rcpt_shared::Status;
@@ -30,7 +30,7 @@ fn junk(nth: usize, genuine: &str, strangers: &KeyRing) -> Vec<u8> {
         6 => stranger.replacen("live", "test", 1),
         7 => "k".repeat(nth % 4000 + 1),
         8 => format!("rcpt_live_{}", "z".repeat(45)),
-        // A good key with one bit changed.
+        // A valid key with one bit changed.
         _ => {
             let mut bytes = genuine.as_bytes().to_vec();
             bytes[at] ^= 1 << bit;
@@ -54,7 +54,7 @@ async fn junk_keys_are_401_and_touch_neither_d1_nor_kv() {
         .await
         .unwrap();
     let account = edge.account().await;
-    // The kid is the same and the secret isn't, so checksum and form are valid.
+    // These keys have the right kid but another secret, so only their MAC is wrong.
     let strangers = KeyRing::parse(&secret::key_ring().unwrap()).unwrap();
     edge.counts().await;
     assert_eq!(account.check("someone@example.org").await.status, 200);

@@ -18,8 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(60);
 async fn edge(answers_after: Duration) -> (Edge, FakeOrigin) {
     let origin = FakeOrigin::start(move |_| Conduct::Late(Status::Accepted, answers_after));
     let edge = Edge::builder().origins(&[&origin.url]);
-    // An abandoned check is free. On a busy machine a thousand of them take longer than in
-    // production.
+    // The budget is raised, because a check that exceeds it is free: on a busy machine, a thousand checks take longer
+    // than in production.
     let edge = edge.var("UPSTREAM_BUDGET_MS", "40000").var("LEASE_TTL_SECONDS", "90");
     (edge.start().await.unwrap(), origin)
 }
@@ -50,7 +50,7 @@ async fn wait_until_settled(edge: &Edge) {
     let deadline = Instant::now() + PATIENCE;
     let live = "SELECT id FROM leases WHERE expires_at > unixepoch() LIMIT 1";
     loop {
-        // The last clients may not have their leases yet.
+        // The last checks may not have their leases yet.
         sleep(Duration::from_millis(500)).await;
         if edge.sql(live, &[]).await.is_empty() {
             return;
@@ -84,8 +84,8 @@ async fn every_probe_that_reached_an_origin_is_charged_once_whenever_its_client_
         let of = n % accounts.len();
         (accounts[of].clone(), format!("left-{n}@of-{of}.example"), after)
     });
-    // A hundred a second, held for seconds: hundreds of concurrent requests, without a flood of connections, which
-    // would really silence the origin.
+    // A hundred checks a second, each held for seconds, give hundreds of concurrent requests. A flood of new
+    // connections would really silence the origin.
     leave(&edge, Duration::from_millis(10), checks.collect()).await;
     wait_until_settled(&edge).await;
     let mut probes = 0;
@@ -152,6 +152,6 @@ async fn clients_that_leave_leave_nothing_in_memory() {
     }
     let after = wasm_bytes(&edge).unwrap();
     println!("{} leavers: {before} bytes before, {after} after", waves * AT_ONCE);
-    // It grows in pages of 64 KiB.
+    // Memory grows in pages of 64 KiB.
     assert_eq!(after, before);
 }

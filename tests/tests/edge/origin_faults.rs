@@ -19,7 +19,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// The budget is shortened from 12 s.
+/// The time budget of a check, shortened from 12 s.
 const BUDGET: Duration = Duration::from_millis(1_500);
 
 const HTTP_GARBAGE: &str = "220 mail.example ESMTP\r\n";
@@ -65,7 +65,7 @@ struct World {
     tickets: KeyRing,
 }
 
-/// An origin with the faults above.
+/// Returns the edge, with an origin that has the faults above.
 async fn world() -> &'static World {
     static WORLD: OnceCell<World> = OnceCell::const_new();
     WORLD
@@ -220,7 +220,7 @@ async fn of_several_origins_a_domain_keeps_one_and_the_next_takes_over_when_it_f
     let account = edge.account().await;
     today().await;
 
-    // Two of three live: every domain is answered, and its addresses all by the same origin.
+    // Two of three origins run: each domain gets answers, all of them from one origin.
     for n in 0..DOMAINS {
         for local in ["a", "b", "c"] {
             let address = format!("{local}@domain-{n}.example");
@@ -251,7 +251,7 @@ async fn of_several_origins_a_domain_keeps_one_and_the_next_takes_over_when_it_f
     let used = i64::try_from(3 * DOMAINS).unwrap();
     assert_eq!(account.email_checks().await.used_today, used, "the failures are not counted");
 
-    // The first origin of a domain ends; from then on the other one gets its requests.
+    // The first origin ends, and the other one gets the requests for its domains.
     let [one, other] = origins;
     let moved: Vec<_> = probe_counts.iter().filter(|(_, counts)| **counts == [3, 0]).collect();
     drop(one);
@@ -280,7 +280,7 @@ async fn an_origin_at_capacity_is_not_the_last_word_while_another_answers() {
     assert!((1..16).contains(&busy.probes().len()), "{}", busy.probes().len());
 }
 
-/// docs/trust.md, Q3. The target is a second; the bound leaves room for other compilations on this machine.
+/// Time limit of the 502 after a kill (docs/trust.md, Q3). The target is a second; this machine may be compiling.
 const SOON: Duration = Duration::from_secs(3);
 
 #[tokio::test]
@@ -291,7 +291,7 @@ async fn origin_killed_in_the_middle_of_a_check_is_502_soon_after_and_the_next_c
     today().await;
     let mut times = Vec::new();
     for n in 1..=KILLS {
-        // The reply takes three seconds, longer than killing the process.
+        // The mail server's reply takes three seconds, longer than killing the process.
         let address = format!("slow+kill-{n}@sandbox.test");
         let mut check = JoinSet::new();
         {

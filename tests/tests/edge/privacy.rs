@@ -21,7 +21,7 @@ const WRONG_PASSWORD: &str = "pelican-wrong-42-lantern";
 const OLD_PASSWORD: &str = "pelican-replaced-43-lantern";
 const NAME: &str = "marker-zebra";
 
-/// Local parts, each with a word that mustn't occur anywhere.
+/// Local parts of checked addresses, each with a word that mustn't occur anywhere.
 const CHECKED: [&str; 8] = [
     "accepts+marker-zebra-1@sandbox.test",
     "rejects+marker-zebra-2@sandbox.test",
@@ -33,7 +33,7 @@ const CHECKED: [&str; 8] = [
     "marker-zebra-8 is not an address",
 ];
 
-/// Everything that mustn't occur anywhere, by name.
+/// Texts that mustn't occur anywhere, each after its name.
 type Secrets = Vec<(String, String)>;
 
 fn secrets_of(credentials: &Value, whose: &str, secrets: &mut Secrets) {
@@ -44,8 +44,8 @@ fn secrets_of(credentials: &Value, whose: &str, secrets: &mut Secrets) {
     }
 }
 
-/// Runs everything that could leave a trace. Returns the forbidden texts, and the ids of the checks
-/// that reached the origin.
+/// Runs every operation that could leave a trace. Returns the forbidden texts, and the ids of the checks that reached
+/// the origin.
 async fn run(stack: &Stack) -> (Secrets, Vec<String>) {
     let anonymous = stack.edge.anonymous();
     let mut secrets: Secrets = [PASSWORD, WRONG_PASSWORD, OLD_PASSWORD, NAME]
@@ -65,7 +65,7 @@ async fn run(stack: &Stack) -> (Secrets, Vec<String>) {
     assert_eq!(anonymous.verify_email(token).await.status, 400);
     secrets_of(&confirmed.body, "confirmation", &mut secrets);
     secrets.extend(tokens.into_iter().map(|token| ("mailed token".to_owned(), token)));
-    // A link whose hash is still in the database.
+    // The hash of this link is still in the database.
     let (_, waiting) = stack.edge.registered().await;
     secrets.push(("waiting token".to_owned(), waiting.token().unwrap().to_owned()));
 
@@ -182,7 +182,7 @@ fn spellings(name: &str, authenticator: &Authenticator) -> Vec<(String, String)>
     .into()
 }
 
-/// RFC 4648 §6, unpadded.
+/// Decodes base32 (RFC 4648 §6) without padding.
 fn base32(text: &str) -> Vec<u8> {
     let value = |letter: u8| match letter {
         b'A'..=b'Z' => letter - b'A',
@@ -195,7 +195,7 @@ fn base32(text: &str) -> Vec<u8> {
     bits.chunks_exact(8).map(|byte| byte.iter().fold(0, |byte, bit| byte << 1 | bit)).collect()
 }
 
-/// Asserts that `text` contains no secret, in any case.
+/// Asserts that `text` contains no secret, in upper or lower case.
 fn assert_clean(where_found: &str, text: &[u8], secrets: &Secrets) {
     let text = String::from_utf8_lossy(text).to_ascii_lowercase();
     for (name, secret) in secrets {
@@ -222,7 +222,7 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
 
 /// Returns the Worker's own log lines. The other lines are miniflare's, which stands in for Cloudflare: one for each
 /// request with its path, and the envelopes of emails that it doesn't send. The texts of the emails are files beside
-/// its state; they are the emails themselves.
+/// its state.
 fn lines_of_the_worker(log: &str) -> String {
     let envelope = ["From: ", "To: ", "Subject: ", "Text: ", "HTML: ", "[mf:"];
     let lines = log.lines().filter(|line| !envelope.iter().any(|start| line.starts_with(start)));
@@ -234,8 +234,7 @@ async fn neither_storage_nor_logs_hold_an_address_that_was_checked_or_a_secret()
     let mut stack = Stack::builder().origin_env("RCPT_LOG_LEVEL", "trace").start().await;
     let (secrets, ids) = run(&stack).await;
 
-    // The database, as its owner could dump it. It contains the account's own address and display
-    // name.
+    // Dumps the database as the operator could. It contains the account's own address and display name.
     let dump = dump(&stack).await;
     let tables: Vec<_> = dump.keys().map(String::as_str).collect();
     for table in ["accounts", "leases", "mailed_tokens", "plans", "recovery_codes", "throttles"] {

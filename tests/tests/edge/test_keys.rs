@@ -37,9 +37,9 @@ async fn a_test_key_checks_the_sandbox_in_one_trip_and_leaves_nothing_behind() {
     let edge = Edge::builder().origins(&[&origin.url]).shimmed().start().await.unwrap();
     let account = edge.account().await;
     let key = test_key(&account).await;
-    // Its owner gets an email after the response.
+    // The account's owner gets an email after the response.
     edge.wait_for_count("notices WHERE told = deeds", 1).await;
-    // The live key has nothing left, and that doesn't change.
+    // The account's allowance is used up, and stays so.
     edge.set(&account.email, "plan = 'free', day = 999999, daily_charged = 100, welcome_left = 0")
         .await;
     let before = edge.dump(&[]).await;
@@ -147,7 +147,7 @@ async fn a_list_of_which_nothing_is_found_out_is_502_and_each_address_is_asked_b
     let emails = ["accepts@sandbox.test", "rejects@sandbox.test", "accepts@SANDBOX.test"];
     let reply = ask(&account, "/validate_emails", &key, json!({ "emails": emails })).await;
     reply.assert_error(502, "upstream", "nobody answers");
-    // Batches, which all free accounts share, aren't probes of this kind.
+    // Each address is probed once: batches, which all free accounts share, aren't used.
     assert_eq!(origin.probes().len(), 2, "no batch, and none of them twice");
     let reply = ask(&account, "/validate_emails", &key, json!({ "emails": ["", "x"] })).await;
     assert_eq!((reply.status, &reply.body["counted"]), (200, &json!(0)), "{}", reply.body);

@@ -1,5 +1,5 @@
 //! `POST /v1/validate_email` (docs/interface.md): verdicts, the cache, and malformed addresses. Callers are tested in
-//! `edge_credentials.rs`, a failing origin in `edge_origin_faults.rs`.
+//! `credentials.rs`, a failing origin in `origin_faults.rs`.
 
 use rcpt_shared::{
     Status,
@@ -14,11 +14,11 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::{sync::OnceCell, task::JoinSet};
 
-/// The most bytes that a request body may have.
+/// Maximum size of a request body in bytes.
 const LIMIT: usize = 16 * 1024;
 
-/// Shared by the tests of this file, and so is its cache: each test has accounts and addresses of its
-/// own. The mail servers get four seconds instead of ten, one more than `slow@` takes.
+/// Returns the stack shared by the tests of this file, with its cache: each test uses its own accounts and addresses.
+/// Mail servers have four seconds instead of ten to reply, one more than `slow@` takes.
 async fn stack() -> &'static Stack {
     static STACK: OnceCell<Stack> = OnceCell::const_new();
     let start = async || Stack::builder().origin_env("RCPT_BUDGET_MS", "4000").start().await;

@@ -8,7 +8,7 @@ use std::{
 
 use rcpt_tests::process::folder;
 
-/// Path of a file: the names of its folders and its own.
+/// Path of a file: the names of its folders, then its own.
 type Place = Vec<String>;
 
 fn first_name(text: &str) -> String {
@@ -83,8 +83,8 @@ fn expand<'a>(text: &'a str, base: &Place, paths: &mut Vec<Place>) -> &'a str {
     }
 }
 
-/// Returns the dependencies between the entries of one folder. A file counts as the folder of its name, so references
-/// between the two are ignored.
+/// Returns the dependencies between the entries of one folder. `a.rs` and the folder `a` are one entry: references
+/// between them are ignored.
 fn arrows(files: &BTreeMap<Place, String>) -> BTreeMap<Place, BTreeSet<Place>> {
     let mut arrows: BTreeMap<Place, BTreeSet<Place>> = BTreeMap::new();
     for (own, source) in files {

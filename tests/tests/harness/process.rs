@@ -15,7 +15,7 @@ fn shell(script: &str) -> Process {
 
 fn alive(id: &str) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{id}/stat"));
-    // A zombie has ended, even if nobody has read its status.
+    // A zombie has ended, although its parent hasn't read its status yet.
     status.is_ok_and(|line| !line.contains(") Z "))
 }
 

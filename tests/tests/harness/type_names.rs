@@ -14,7 +14,7 @@ fn defined(line: &str) -> Option<&str> {
     };
     let kinds = ["struct ", "enum ", "trait ", "union ", "type "];
     let name = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
-    // `type Rejection = Error;` within an implementation.
+    // Indented aliases such as `type Rejection = Error;` belong to an implementation.
     let is_associated = line.starts_with("type ");
     let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
     (!is_associated).then_some(&name[..end])

@@ -9,7 +9,7 @@ use rcpt_tests::{
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-/// Waits until nothing more is written after the response. The number of rows read isn't compared.
+/// Waits for the writes after the response, and compares the counts, except rows read.
 async fn settled(edge: &Edge, expected: Counts, what: &str) {
     let deadline = Instant::now() + Duration::from_secs(10);
     let mut counts = edge.counts().await;

@@ -50,7 +50,7 @@ impl World {
         self.edge.row(&self.account.email, "daily_charged").await["daily_charged"].clone()
     }
 
-    /// Runs a check whose verdict isn't there by its deadline.
+    /// Runs a check whose verdict isn't known by its deadline.
     async fn pending(&self, key: Option<&str>, address: &str) {
         let reply = self.check(key, address, 300).await;
         assert_pending(&reply, address);
@@ -159,7 +159,7 @@ async fn a_repeat_takes_the_place_of_a_first_one_that_fails_while_it_waits() {
         world.origin.release(address, ACCEPTED);
     };
     let (reply, ()) = tokio::join!(repeat, fail);
-    // A request between the two releases fails like the first one.
+    // A request between the two releases fails like the first request.
     assert!([200, 502].contains(&reply.status), "{}", reply.body);
     assert!(world.origin.probes_of(address) <= 2);
     let charged = u64::from(reply.status == 200);

@@ -37,7 +37,7 @@ async fn charged(edge: &Edge, account: &Account) -> u64 {
     row["daily_charged"].as_u64().unwrap()
 }
 
-/// The ledger's operations in D1, each in one round trip.
+/// Statements of the ledger's operations in D1, each in one round trip.
 const CHARGE: &[&str] = &["update accounts"];
 const LEASE: &[&str] = &["insert leases"];
 const SETTLE: &[&str] = &["update accounts", "delete leases"];
@@ -158,7 +158,7 @@ async fn a_database_that_takes_five_seconds_delays_one_check_and_no_other() {
             let (account, address) = (account.clone(), format!("ok-slow-{n}@faults.example"));
             tokio::spawn(async move { account.check(&address).await })
         };
-        // The fault strikes the first check; this one is sent after that.
+        // The fault applies to the first check only, so the second is sent later.
         sleep(Duration::from_secs(1)).await;
         let beside = account.check(&format!("ok-beside-{n}@faults.example")).await;
         assert_eq!(beside.status, 200);
@@ -194,7 +194,7 @@ async fn a_cache_that_fails_or_is_slow_has_missed_and_costs_a_probe_and_nothing_
         assert_eq!(charged(&edge, &account).await, expected, "{name}");
         assert_eq!(origin.probes_of(&address), 1, "{name}");
     }
-    // A verdict that can't be cached is returned all the same.
+    // A verdict that can't be cached is still returned.
     let address = "ok-unwritten@faults.example";
     let unwritten = |part| Fault { part, skip: 1, times: 1, error: "injected", ..Fault::default() };
     edge.fail(&[unwritten("cache"), unwritten("kv")]).await;

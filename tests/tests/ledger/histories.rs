@@ -1,10 +1,9 @@
 //! Random histories of an account with the real Worker and D1, compared with a model of the
 //! expected results; the invariants are checked after every step (docs/trust.md, Q2).
 //!
-//! The Worker's clock can't be changed, so time passes in the database instead: a lease's end is
-//! moved back, and at midnight all records of the account become a day older. Both look to every
-//! statement exactly as if the clock had moved: they compare these columns with the clock, and with
-//! nothing else.
+//! The Worker's clock can't be changed, so time passes in the database instead: a lease's end is moved back, and at
+//! midnight all records of the account become a day older. This looks to every statement as if the clock had moved,
+//! because statements compare these columns only with the clock.
 
 mod compare;
 mod keys;
@@ -27,16 +26,16 @@ use tokio::{sync::Semaphore, task::JoinSet, time::Instant};
 use step::{Step, step};
 use world::World;
 
-/// Most steps of one account: enough for about twenty midnights and as many plans.
+/// Maximum number of steps of one account: enough for about twenty midnights and as many plans.
 const LENGTH: usize = 200;
-/// Concurrent accounts.
+/// Number of concurrent accounts.
 const AT_ONCE: usize = 12;
-/// Attempts to shorten a failing history.
+/// Maximum number of attempts to shorten a failing history.
 const ATTEMPTS: usize = 200;
 
 type History = dyn ValueTree<Value = Vec<Step>>;
 
-/// `LEDGER_STEPS`, if it is set.
+/// Returns the number in `LEDGER_STEPS`, if it is set.
 fn steps_wanted() -> Option<usize> {
     let steps = env::var("LEDGER_STEPS").ok()?;
     Some(steps.parse().unwrap_or_else(|_| panic!("LEDGER_STEPS={steps}")))
@@ -51,12 +50,12 @@ fn history(seed: u64, length: usize) -> Box<History> {
     Box::new(vec(step(), 0..=length).new_tree(&mut runner).expect("no step is ever rejected"))
 }
 
-/// Returns the fault of this history, if any, with the Worker's latest log lines.
+/// Plays the history, and returns its error, if any, with the Worker's latest log lines.
 async fn fault(world: &World, steps: &[Step]) -> Option<String> {
     loop {
         let day = clock::today().await;
         let error = world.play(steps).await.err()?;
-        // A real midnight during the history isn't a fault.
+        // An error during a real midnight isn't reported.
         if clock::today().await == day {
             return Some(format!("{error:#}\n{}", world.edge.process.last_lines()));
         }
@@ -83,7 +82,7 @@ async fn shortest(world: &World, mut history: Box<History>, first: String) -> (V
     shortest
 }
 
-/// Plays the histories of these seeds, and finds no fault.
+/// Plays the histories of these seeds, and asserts that none fails.
 async fn assert_none_fails(world: &Arc<World>, seeds: Range<u64>) {
     let permits = Arc::new(Semaphore::new(AT_ONCE));
     let mut histories = JoinSet::new();
@@ -121,7 +120,7 @@ async fn assert_whole(world: World, total: usize) {
         end += 1;
     }
     assert_none_fails(&world, first_seed..end).await;
-    // A few accounts can all be in one database, which is chosen at random for each.
+    // The database of each account is chosen at random, so a few accounts can all be in one.
     while inhabited(&world).await < 2 {
         assert!(end < first_seed + 100, "the accounts are in one database");
         planned += history(end, LENGTH).current().len();

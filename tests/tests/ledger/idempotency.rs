@@ -22,7 +22,7 @@ struct World {
     origin: FakeOrigin,
 }
 
-/// An edge whose bindings can fail. Used by one test at a time, since faults strike any request.
+/// Returns the shared edge, whose bindings can fail. One test at a time uses it, since a fault can affect any request.
 async fn world() -> (&'static World, MutexGuard<'static, ()>) {
     static WORLD: OnceCell<World> = OnceCell::const_new();
     static TURN: Mutex<()> = Mutex::const_new(());
@@ -49,7 +49,7 @@ impl World {
         self.edge.sql_of(&id, sql, &[id.as_str().into()]).await.len()
     }
 
-    /// Changes all leases of the account.
+    /// Changes all leases of the account: `change` is SQL.
     async fn leases(&self, account: &Account, change: &str) {
         let id = self.edge.id(&account.email).await;
         let sql = format!("UPDATE leases SET {change} WHERE account_id = ?");
@@ -83,7 +83,7 @@ fn verdict(address: &str, cached: bool) -> Value {
     json!({ "email": address, "status": true, "cached": cached })
 }
 
-/// Sends the request until no other one with the same key is in flight.
+/// Repeats the request while another request with the same key is in flight.
 async fn patiently(account: &Account, key: &str, address: &str) -> Reply {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -105,7 +105,7 @@ async fn each_key_is_charged_once_though_all_are_sent_three_times_at_once() {
     world.edge.sql("UPDATE plans SET max_in_flight = 10000", &[]).await;
     world.edge.set(&account.email, "plan = 'unlimited'").await;
     let popular = "popular@keys.example";
-    // Before the first check, which would count on the day before.
+    // Waits for midnight before the first check, which would otherwise count on the previous day.
     today().await;
     assert_eq!(account.check(popular).await.status, 200);
     let before = world.charged(&account).await;
@@ -170,7 +170,7 @@ async fn a_repeat_is_the_first_answer_and_another_request_is_422() {
         let reply = send(request(address, details).header("idempotency-key", key)).await;
         reply.assert_error(422, "idempotency_key_reused", address);
     }
-    // With details, from the cache and without it.
+    // Requests with details, one with the cache and one without.
     let detailed = |n: u8| {
         request("ok-why@keys.example", true)
             .header("idempotency-key", format!("why-it-is-so-{n:04}"))
@@ -191,7 +191,7 @@ async fn a_repeat_is_the_first_answer_and_another_request_is_422() {
     let account = Account { api_key: rotated.text("api_key").to_owned(), ..account };
     assert_eq!(account.check_under(key, address).await.status, 200);
 
-    // After midnight, without remaining units, and until the key is removed.
+    // The key stays valid after midnight and without remaining units, until it is removed.
     let yesterday = format!("day = {}, daily_charged = 1", day - 1);
     world.edge.set(&account.email, &yesterday).await;
     assert_eq!(account.check_under(key, address).await.parts(), (200, &verdict(address, true)));
@@ -282,7 +282,7 @@ async fn a_lease_that_dies_frees_its_key_and_of_two_that_live_one_is_charged() {
     let (world, _turn) = world().await;
     let account = world.edge.account().await;
     today().await;
-    // The first request's Worker has ended or is too late: its lease has expired.
+    // The first request's Worker has ended or is too late, so its lease has expired.
     for (n, (key, revived)) in
         [("order-of-the-dead-01", false), ("order-of-two-clocks", true)].into_iter().enumerate()
     {
@@ -291,7 +291,7 @@ async fn a_lease_that_dies_frees_its_key_and_of_two_that_live_one_is_charged() {
         world.leases(&account, "expires_at = 1").await;
         let second = world.hold(&account, key, &address).await;
         if revived {
-            // From the view of a slow clock, both leases are alive.
+            // For a slow clock, both leases are alive.
             world.leases(&account, "expires_at = unixepoch() + 300").await;
             assert_eq!(world.edge.leases(&account.email).await.len(), 2);
         }

@@ -53,8 +53,8 @@ const UPSTREAM: &str =
 
 // --- Q1: never over, never under
 
-/// A stack that accepts as many concurrent requests as the test sends, and gives each check enough
-/// time: the speed of a thousand checks isn't tested here.
+/// Returns a stack that accepts all concurrent requests of a test, and gives each check enough time: speed isn't tested
+/// here.
 ///
 /// Used by one test at a time, because so many concurrent checks keep two cores busy.
 async fn stack() -> (&'static Stack, MutexGuard<'static, ()>) {
@@ -237,7 +237,7 @@ async fn a_lease_lives_for_thirty_seconds_and_says_what_it_holds() {
     assert_eq!(world.ledger(&account).await, ledger(day, 1, 0, 0, 50));
 }
 
-/// Asserts the response to a check whose lease has ended: another check may have its unit.
+/// Asserts the response to a check whose lease has ended, since another check may have got its unit.
 async fn assert_too_late(change: &str, address: &'static str) {
     let world = world().await;
     let account = world.edge.account().await;
@@ -334,7 +334,7 @@ async fn a_check_leased_before_midnight_on_an_otherwise_idle_day_is_charged_to_t
     let day = today().await;
     let address = "held-idle@leases.example";
     let check = world.origin.hold(&account, address).await;
-    // The first charge of the next day found nothing charged on ours, only on an earlier one.
+    // The first charge of the next day has recorded an earlier day with charges, because this day has none yet.
     let next_day = format!(
         "day = {}, daily_charged = 1, previous_day = {}, previous_charged = 5",
         day + 1,

@@ -46,7 +46,7 @@ impl World {
         send(self.request(body).header("idempotency-key", key)).await
     }
 
-    /// Sends a list with a held_email address, and waits until its probe has begun.
+    /// Sends a list with the address `held_email`, and waits until its probe has begun.
     async fn begin(&self, emails: &[String], held_email: &str) -> JoinHandle<Reply> {
         let request = self.request(&json!({ "emails": emails }));
         let list = tokio::spawn(send(request));
@@ -132,7 +132,7 @@ async fn a_hundred_fresh_addresses_with_a_key_and_details_cost_six_rows_at_most(
     let id = world.edge.id(&world.account.email).await;
     let rows = world.edge.sql_of(&id, stored, &[]).await;
     assert!(rows.len() == 1 && !rows[0].to_string().contains("lists.example"), "one sealed row");
-    // The repeat gets everything from that row: nothing is probed, charged or written.
+    // The repeat gets everything from the stored row: nothing is probed, charged or written.
     let probes = world.origin.probes().len();
     let again = world.under("a-hundred-in-one-call", &body).await;
     assert_eq!(statuses(&again), statuses(&reply));
@@ -168,8 +168,7 @@ async fn where_fewer_checks_are_left_than_addresses_nothing_is_asked_or_counted(
     assert_eq!((reply.status, &reply.body["code"]), (429, &json!("used_up")));
 }
 
-/// Q1 with lists: the allowance is never exceeded, and no unit is left that a list of one could
-/// have used.
+/// Q1 with lists: the allowance is never exceeded, and no unit is left that a single check could have used.
 #[tokio::test]
 async fn of_many_lists_and_checks_at_once_exactly_a_hundred_units_are_charged() {
     let world = World::start().await;
@@ -245,7 +244,7 @@ async fn at_the_deadline_what_is_there_is_given_and_the_rest_under_the_key_count
     assert_eq!(world.origin.probes_of(held), 1);
 }
 
-/// Q4: another check may have the units by then.
+/// Q4: another check may have used the units in the meantime.
 #[tokio::test]
 async fn a_list_whose_lease_expired_is_502_and_charges_and_caches_nothing() {
     let world = World::start().await;

@@ -32,7 +32,7 @@ async fn of_three_hundred_checks_at_once_a_key_with_a_limit_of_thirty_makes_thir
     let account = edge.account().await;
     edge.set(&account.email, "plan = 'pro'").await;
     let (key, _) = limited(&account, 30).await;
-    // Fresh, cached and malformed ones: leases and charges.
+    // Fresh, cached and malformed addresses: the limit counts leases and charges.
     let address = |n: usize| match n % 3 {
         0 => format!("fresh{n}@limit.example"),
         1 => "cached@limit.example".to_owned(),

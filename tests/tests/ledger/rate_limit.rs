@@ -7,7 +7,7 @@ use crate::world;
 
 const POLICY: &str = r#""daily";q=100;w=86400, "welcome";q=50"#;
 
-/// Returns both headers, with the seconds to the reset removed after a check.
+/// Returns both headers; checks and removes the seconds to the reset.
 fn headers_of(reply: &Reply) -> (String, String) {
     let limit = reply.header("ratelimit");
     let mut limits = Vec::new();

@@ -22,7 +22,7 @@ async fn world(
     (sandbox, origin.start().await.expect("origin"))
 }
 
-/// Status and body; the body must be `{detail: string}`.
+/// Returns the status, and asserts that the body is `{detail: string}`.
 async fn refusal(response: reqwest::Response) -> u16 {
     let status = response.status().as_u16();
     let body: Value = response.json().await.expect("a JSON body");

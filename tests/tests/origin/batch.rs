@@ -8,7 +8,7 @@ use reqwest::Response;
 use serde_json::{Value, json};
 use tokio::time::{sleep, timeout};
 
-/// Longer than any test here takes.
+/// Time limit of a test.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 async fn post(origin: &Origin, body: &Value) -> Response {
@@ -108,7 +108,7 @@ async fn five_hundred_addresses_of_a_real_server_each_get_their_own_verdict() {
 
 #[tokio::test]
 async fn no_session_refuses_so_many_recipients_that_the_server_would_slow_down() {
-    // Postfix' smtpd_soft_error_limit: a pause of a second after ten of them in one session.
+    // Postfix' smtpd_soft_error_limit: a pause of a second after ten unknown recipients in one session.
     let mut postfix = Postfix::start(Duration::from_secs(2)).await.expect("Postfix");
     let origin = Origin::builder().routes(&postfix.routes()).start().await.expect("origin");
     let addresses: Vec<_> = (0..50).map(|n| format!("nobody-{n}@postfix.test")).collect();
@@ -169,7 +169,7 @@ async fn a_hundred_addresses_of_one_mail_host_take_two_connections_at_most() {
     assert!((1..=2).contains(&sessions.len()), "{} connections", sessions.len());
     let lines = || sessions.iter().flatten().filter(|line| line.starts_with("RCPT TO:"));
     let request_count = lines().filter(|line| line.contains("<someone-")).count();
-    // Each domain also has a control recipient.
+    // Each of the two domains also has a control recipient.
     assert_eq!((request_count, lines().count()), (100, 102));
 }
 
@@ -252,7 +252,7 @@ async fn when_the_client_leaves_what_is_left_of_its_batch_is_not_asked() {
     let mut addresses = vec!["x@nomx.sandbox.test".to_owned()];
     addresses.extend((1..100).map(|n| format!("timeout+{n}@sandbox.test")));
     let mut lines = Lines::of(&origin, &addresses, false).await;
-    // The order is arbitrary: the address without a mail host may wait behind two that time out.
+    // The order is arbitrary: the address without a mail host may have to wait for two probes that time out.
     lines.next().await.expect("an answer");
     assert!(in_flight(&origin).await <= 2);
     drop(lines);
@@ -264,6 +264,6 @@ async fn when_the_client_leaves_what_is_left_of_its_batch_is_not_asked() {
     timeout(PATIENCE, gone).await.expect("nothing in progress");
     let server_lines = sandbox.server().sessions().concat();
     let rcpt_count = server_lines.iter().filter(|line| line.starts_with("RCPT TO:")).count();
-    // Two at a time, ten seconds each: the whole batch would take more than eight minutes.
+    // With two at a time for ten seconds each, the whole batch would take more than eight minutes.
     assert!(rcpt_count < 20, "{rcpt_count} were asked about");
 }

@@ -11,7 +11,7 @@ use rcpt_shared::{
 use rcpt_tests::{Answer, Nsd, Origin, SmtpServer, process::port, service::origin};
 use tokio::sync::OnceCell;
 
-/// Mail servers listen on the addresses named in `SERVERS`; no server listens on 127.0.0.9x.
+/// Zone of the tests. Mail servers listen on the addresses in `SERVERS`, but not on 127.0.0.9x.
 const ZONE: &str = "
 order           MX 10 first.order
 order           MX 20 second.order
@@ -142,7 +142,7 @@ fn many_mx() -> String {
 
 fn resolving(nsd: &Nsd, smtp_port: u16) -> origin::OriginBuilder {
     let origin = Origin::builder().env("RCPT_SMTP_PORT", smtp_port.to_string());
-    // A session for each check, because these tests count connections.
+    // Each check has its own session, because these tests count connections.
     let origin = origin.env("RCPT_SESSION_RECIPIENTS", "1");
     origin.env("RCPT_NAMESERVERS", nsd.address().to_string())
 }
@@ -330,7 +330,7 @@ async fn no_query_is_sent_for_names_of_special_use() {
         }
     }
 
-    // Proves that the socket would have received a packet.
+    // Proves that the socket would have received a query.
     let verdict = origin.probe("someone@ordinary.rcpt-tests.net").await;
     assert_eq!((verdict.status, verdict.reason), (FatalException, DnsFailure));
     assert!(nameserver.recv(&mut query).is_ok(), "no query was sent");

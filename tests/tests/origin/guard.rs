@@ -61,12 +61,12 @@ fn zone() -> (String, BTreeMap<String, Reason>) {
     (zone, cases)
 }
 
-/// Accepts every connection to this machine on `port`, at any of its addresses.
+/// Starts a mail server that accepts connections on `port` at any address of this machine.
 fn everywhere(port: u16) -> SmtpServer {
     let listen = |any: &str| {
         SmtpServer::start(format!("{any}:{port}").parse().unwrap(), |_| Answer::accept())
     };
-    // Listens on both families, except on a machine without IPv6.
+    // `[::]` listens on both families; a machine without IPv6 has only the second address.
     listen("[::]").or_else(|_| listen("0.0.0.0")).expect("a mail server")
 }
 
@@ -75,7 +75,7 @@ async fn origin(nameserver: SocketAddr, smtp_port: u16, allowed: &str) -> Arc<Or
         .env("RCPT_NAMESERVERS", nameserver.to_string())
         .env("RCPT_SMTP_PORT", smtp_port.to_string())
         .env("RCPT_ALLOW_NETWORKS", allowed)
-        // A separate session for each probe: names of one machine would share one.
+        // Each probe has its own session: otherwise names of one machine would share a session.
         .env("RCPT_SESSION_RECIPIENTS", "1");
     Arc::new(origin.start().await.expect("origin"))
 }
@@ -117,7 +117,7 @@ async fn of_more_than_two_hundred_ways_to_name_an_address_of_special_use_none_is
     println!("{} cases, {} connections", cases.len(), inside.sessions().len());
     assert_eq!(inside.sessions().len(), 0);
 
-    // The server would have received a connection:
+    // Proves that the server would have received a connection.
     let unguarded = origin(nsd.address(), smtp_port, "127.0.0.0/8").await;
     let loopback = SPECIAL.iter().position(|address| *address == "127.0.0.1").expect("loopback");
     let verdict = unguarded.probe(&format!("someone@mx{loopback}.rcpt-tests.net")).await;
@@ -169,7 +169,7 @@ fn rebinding_nameserver() -> SocketAddr {
                 let times = queries.entry(question.to_vec()).or_default();
                 *times += 1;
                 let last = if *times == 1 { 40 } else { 41 };
-                // The question's name, type A, class IN, TTL 0, four octets.
+                // The record: the question's name, type A, class IN, TTL 0, four octets.
                 answer.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4, 127, 0, 0, last]);
             }
             let _ = socket.send_to(&answer, client);

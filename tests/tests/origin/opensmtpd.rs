@@ -36,7 +36,7 @@ async fn a_mailbox_that_exists_is_true() {
 
 #[tokio::test]
 async fn a_mailbox_that_does_not_exist_is_false() {
-    // "Mailing list expansion problem" is its text for an address missing in its table.
+    // "Mailing list expansion problem" is OpenSMTPD's text for an address that is missing in its table.
     let verdict = origin().await.probe("nobody@opensmtpd.test").await;
     let expected = (Refused, NoSuchMailbox, Stage::Rcpt, Some(524), Some("5.2.4"));
     assert_eq!(gist(&verdict), expected);
@@ -44,7 +44,7 @@ async fn a_mailbox_that_does_not_exist_is_false() {
 
 #[tokio::test]
 async fn a_domain_that_it_takes_no_mail_for_is_false_since_it_calls_the_recipient_invalid() {
-    // No other server uses this text; a system mailbox that doesn't exist gets the same text here.
+    // Only OpenSMTPD uses this text. It also uses it for a system mailbox that doesn't exist.
     let verdict = origin().await.probe("known@elsewhere.test").await;
     assert_eq!(gist(&verdict), (Refused, NoSuchMailbox, Stage::Rcpt, Some(550), None));
 }

@@ -12,7 +12,7 @@ async fn world() -> (Sandbox, Origin) {
     (sandbox, origin)
 }
 
-/// Checks every address of the sandbox concurrently, with details.
+/// Checks all addresses of the sandbox concurrently, and asserts their verdicts and details.
 async fn assert_verdicts(origin: Origin) {
     let origin = std::sync::Arc::new(origin);
     let mut probes = JoinSet::new();

@@ -35,7 +35,7 @@ async fn scans(account: &Account) -> Value {
 #[tokio::test]
 async fn of_a_hundred_at_once_with_three_left_three_are_made() {
     let day = today().await;
-    // Eighteen of twenty a day are used, and there is one credit. At most three run in parallel.
+    // Eighteen of twenty daily scans are used, and one credit is left. At most three scans run in parallel.
     let used = format!("plan = 'pro', scans_day = {day}, scans_charged = 18, scan_credits = 1");
     let account = account(&used).await;
     let body = json!({ "total": 10 });
@@ -48,7 +48,7 @@ async fn of_a_hundred_at_once_with_three_left_three_are_made() {
     let allowance = scans(&account).await;
     assert_eq!((&allowance["used_today"], &allowance["credits"]), (&json!(20), &json!(0)));
 
-    // Scans may run, so it is the allowance that rejects.
+    // More scans could run, so the allowance is the reason for the rejections.
     let id = replies.iter().find(|reply| reply.status == 201).unwrap().text("id").to_owned();
     edge().await.sql("UPDATE scans SET handed = 1 WHERE id = ?", &[json!(id)]).await;
     assert_eq!(account.post(&format!("/scans/{id}/cancel"), &json!({})).await.status, 200);
@@ -135,7 +135,7 @@ async fn a_key_makes_one_scan_and_a_repeat_finishes_what_was_cut_off() {
         let request = account.request(Method::POST, "/scans").json(body);
         request.header("idempotency-key", key)
     };
-    // The scan is created, but queueing its addresses fails.
+    // Creates the scan, but fails to queue its addresses.
     let lost = Fault { part: "queue", times: 1, error: "injected", ..Fault::default() };
     edge.fail(&[lost]).await;
     let key = "the-customers-of-may";
@@ -154,7 +154,7 @@ async fn a_key_makes_one_scan_and_a_repeat_finishes_what_was_cut_off() {
     check.assert_error(422, "idempotency_key_reused", "a check is another request");
     send(request("short", &other)).await.assert_error(400, "invalid_idempotency_key", "short");
 
-    // Five keys in parallel, each three times, with three units left and room for one running scan.
+    // Sends five keys in parallel, each three times, with three units left.
     edge.sql("UPDATE plans SET max_scans = 10", &[]).await;
     let total = json!({ "total": 2 });
     let keys = (0..15).map(|n| request(&format!("one-of-five-keys-{}", n % 5), &total));
@@ -194,7 +194,7 @@ async fn ten_units_a_day_are_given_back_to_an_owner_and_what_we_failed_always_is
     cycle(false).await;
     assert_eq!(scans_left().await, (1, 29), "so is every later one");
 
-    // This one expires without a result: the failure is ours.
+    // This scan expires without a result: the failure is ours.
     let made = account.post("/scans", &json!({ "total": 1 })).await;
     assert_eq!(scans_left().await, (1, 28));
     let aged = "UPDATE scans SET created_at = created_at - 86400 WHERE id = ?";

@@ -87,7 +87,7 @@ async fn results_are_removed_a_week_after_the_end() {
 async fn nobody_is_asked_about_a_scan_that_was_cancelled_or_is_too_old() {
     let stack = Stack::builder().shimmed().start().await;
     let ann = stack.edge.account().await;
-    // The messages are held back: the queue seems to accept them, and the test delivers them.
+    // The queue pretends to accept the messages, and the test delivers them later.
     stack.edge.counts().await;
     let swallow = Fault { part: "queue", times: 1, swallow: true, ..Fault::default() };
     stack.edge.fail(&[swallow]).await;
@@ -107,7 +107,7 @@ async fn nobody_is_asked_about_a_scan_that_was_cancelled_or_is_too_old() {
     old["place"]["since"] = json!(since - DAY);
     stack.edge.deliver(&[json!(old.to_string())]).await;
     assert_eq!(request_count(), 0, "too old");
-    // Moved to another position, it can't be decrypted.
+    // A message that was moved to another position can't be decrypted.
     let mut moved: Value = serde_json::from_str(text).unwrap();
     moved["place"]["part"] = json!(1);
     stack.edge.deliver(&[json!(moved.to_string()), json!("junk"), json!({ "no": "text" })]).await;

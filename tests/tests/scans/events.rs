@@ -19,10 +19,10 @@ async fn a_listener_gets_each_end_once_and_those_of_a_day_only() {
     assert_eq!(page(&ann, "").await, json!({ "events": [], "next": "0." }));
     let mut ids = Vec::new();
     for _ in 0..103 {
-        // It ends as soon as it is received.
+        // A scan of a malformed address ends as soon as it is received.
         ids.push(start(&ann, &["no address".to_owned()], false).await);
     }
-    // All within one second except the last two: one a day ago, one without a time yet.
+    // All scans end in one second, except two: one ended a day ago, and one has no time yet.
     let ended = "UPDATE scans SET ended_at = unixepoch() - 2";
     edge.sql(ended, &[]).await;
     let (old, new) = (ids.remove(0), ids.pop().unwrap());

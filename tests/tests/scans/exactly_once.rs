@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::{assert_adds_up, ended, put, results, show, start, wait_for};
 
-/// Addresses of every kind with an immediate final verdict, and their statuses.
+/// Returns addresses of every kind that has an immediate final verdict, and their statuses.
 fn mixed(count: usize) -> (Vec<String>, Vec<Value>) {
     let kinds: [(&str, &str, Value); 6] = [
         ("accepts+", "@sandbox.test", json!(true)),
@@ -31,7 +31,7 @@ fn assert_right(statuses: &[Value], results: &[Value]) {
     }
 }
 
-/// An account of the plan `pro`, which may have scans of this size.
+/// Creates an account of the plan `pro`, which allows scans of this size.
 async fn account_of(stack: &Stack) -> Account {
     let account = stack.edge.account().await;
     stack.edge.set(&account.email, "plan = 'pro'").await;
@@ -129,7 +129,7 @@ async fn a_thousand_addresses_cost_few_rows_few_statements_and_few_messages() {
     let list: Vec<_> = (0..1_000).map(|n| format!("accepts+{n}@sandbox.test")).collect();
     stack.edge.counts().await;
     let id = start(&ann, &list, true).await;
-    // Reading the scan with a session isn't part of its cost: it is read once, when it has ended.
+    // Polling with a session isn't part of the cost, so the scan is read only once, after its end.
     let process = &stack.edge.process;
     let is_over = || process.log().matches("\"outcome\":\"asked\"").count() >= 4;
     while !is_over() {

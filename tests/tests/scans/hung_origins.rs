@@ -7,12 +7,12 @@ use tokio::time::Instant;
 
 use super::{ended, results, start};
 
-/// Far below the 75 seconds that a batch may take.
+/// Time limit of the scan: far below the 75 seconds that a batch may take.
 const LIMIT: Duration = Duration::from_secs(50);
 
 #[tokio::test]
 async fn two_origins_that_hang_hold_up_a_scan_for_seconds() {
-    // The system accepts connections to them, but nothing responds.
+    // The system accepts connections to these ports, but nothing responds.
     let hung = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     let stack = hung.iter().fold(Stack::builder(), |stack, hung| {
         stack.beside_origin(format!("http://{}", hung.local_addr().unwrap()))

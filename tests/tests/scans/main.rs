@@ -21,7 +21,7 @@ use rcpt_tests::{Account, people::Reply};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-/// Longer than any step of a test takes.
+/// Time limit of a step of a test.
 const LIMIT: Duration = Duration::from_secs(240);
 const LOOK: Duration = Duration::from_millis(200);
 
@@ -54,7 +54,7 @@ async fn show(account: &Account, id: &str) -> Value {
     reply.body
 }
 
-/// Waits until `is_there` is true for the scan.
+/// Waits until `is_there` is true for the scan, and returns the scan.
 async fn wait_for(account: &Account, id: &str, is_there: impl Fn(&Value) -> bool) -> Value {
     let deadline = Instant::now() + LIMIT;
     loop {
@@ -67,7 +67,7 @@ async fn wait_for(account: &Account, id: &str, is_there: impl Fn(&Value) -> bool
     }
 }
 
-/// Waits until the scan has ended.
+/// Waits until the scan has ended, and returns it.
 async fn ended(account: &Account, id: &str) -> Value {
     wait_for(account, id, |scan| !scan["completed_at"].is_null()).await
 }

@@ -89,7 +89,7 @@ async fn twenty_guesses_are_answered_and_no_more_whichever_way_they_come() {
         let of = |status| replies.iter().filter(|reply| reply.status == status).count();
         (of(200), of(409))
     };
-    // Comparisons, all in parallel.
+    // Makes all comparisons in parallel.
     let id = scan(&ann, &LIST).await;
     let path = format!("/scans/{id}/parts/0/match");
     let guesses = (0..60).map(|n| {

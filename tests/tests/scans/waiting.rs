@@ -44,7 +44,7 @@ async fn the_time_left_follows_what_is_due() {
     let id = start(&ann, &list, false).await;
     let scan = wait_for(&ann, &id, |scan| scan["waiting"] == 1).await;
     let now = i64::try_from(clock::now()).unwrap();
-    // Its server defers it for five minutes, and it is retried after 5, 20 and 60.
+    // The server defers `greylisted` for five minutes; retries are due after 5, 20 and 60 minutes.
     let near = |member: &str, seconds: i64| {
         let off = at(&scan, member) - now - seconds;
         assert!((-60..=1).contains(&off), "{member} is {off} s off: {scan}");
@@ -89,7 +89,7 @@ async fn up_to_three_scans_wait_beside_one_that_runs_and_a_retry_takes_its_place
     edge.set(&ann.email, "scan_credits = 9").await;
     let rounds =
         async || edge.sql("SELECT round FROM scan_results WHERE round > 0", &[]).await.len();
-    // It is retried after ten seconds.
+    // This scan is retried after ten seconds.
     let first = waiting_scan(&ann, "ratelimited@later.test").await;
 
     // This scan counts as running because addresses are missing, so the retry is queued and no
@@ -101,14 +101,14 @@ async fn up_to_three_scans_wait_beside_one_that_runs_and_a_retry_takes_its_place
     logged(edge, "no place").await;
     assert_eq!((rounds().await, &show(&ann, &first).await["waiting"]), (0, &json!(1)));
 
-    // When that scan has ended, the queued message is delivered and takes its place.
+    // Once that scan has ended, the queued message is processed.
     let id = running.text("id");
     assert_eq!(ann.post(&format!("/scans/{id}/cancel"), &json!({})).await.status, 200);
     let message = edge.queue_messages().await.pop().unwrap();
     edge.deliver(&[message]).await;
     assert_eq!((rounds().await, &show(&ann, &first).await["waiting"]), (1, &json!(1)));
 
-    // Three more wait, and a fifth scan isn't accepted.
+    // Three more scans wait, so a fifth isn't accepted.
     for tag in 1..4 {
         waiting_scan(&ann, &format!("greylisted+{tag}@later.test")).await;
     }

@@ -16,7 +16,7 @@ async fn account(edge: &Edge, host: &str, scans: usize) -> Account {
     edge.set(&account.email, "plan = 'unlimited'").await;
     set(&account, &format!("https://{host}/")).await;
     for _ in 0..scans {
-        // It ends as soon as it is received.
+        // A scan of a malformed address ends as soon as it is received.
         start(&account, &["no address".to_owned()], false).await;
     }
     account
@@ -54,7 +54,7 @@ async fn what_fails_is_sent_again_later_and_delays_nobody_else() {
     let first: Vec<_> = attempts.iter().filter(|event| event.id == attempts[0].id).collect();
     assert!(first.iter().all(|event| event.text == first[0].text), "each attempt says the same");
 
-    // Another URL is tried no sooner than five minutes later.
+    // After a change of the URL, the next attempt still waits for five minutes.
     set(&flaky, &format!("https://{FLAKY}/other")).await;
     edge.run_scheduled().await;
     assert_eq!(server.events(FLAKY).len(), 10);
@@ -162,7 +162,7 @@ async fn databases_that_hang_keep_no_other_from_its_deliveries() {
     edge.run_scheduled().await;
     edge.fail(&[]).await;
     assert_eq!(server.events(FINE).len(), 4);
-    // Each of the two is waited for once.
+    // The run waits once for each of the two.
     let counts = edge.counts().await;
     assert!(counts.d1_statements < 1_000, "{counts:?}");
     let log = edge.process.log();

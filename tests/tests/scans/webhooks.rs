@@ -26,7 +26,7 @@ pub async fn settings(account: &Account) -> Value {
     reply.body
 }
 
-/// Returns the newest delivery, once it was attempted.
+/// Waits until the newest delivery has been attempted, and returns it.
 async fn tried(account: &Account) -> Value {
     let deadline = Instant::now() + LIMIT;
     loop {
@@ -113,7 +113,7 @@ async fn the_end_of_a_scan_is_told_by_email_and_by_a_signed_webhook_without_an_a
         .await
         .unwrap();
 
-    // It is stored after the server's response.
+    // The delivery is stored after the server's response.
     let delivered = tried(&ann).await;
     assert_eq!(
         (&delivered["event"], &delivered["state"], &delivered["status"], &delivered["attempts"]),
@@ -149,7 +149,7 @@ async fn the_end_of_a_scan_is_told_by_email_and_by_a_signed_webhook_without_an_a
     assert_eq!(ends.count(), 1);
 }
 
-/// While a secret is being replaced, both sign, as a test delivery shows.
+/// Replaces the secret, and asserts that both secrets sign a test delivery.
 async fn secrets_are_replaced(edge: &Edge, ann: &Account, server: &FakeWebhook, old: &str) {
     let replaced = ann.post("/notifications/secret", &json!({})).await;
     assert_eq!(replaced.status, 200, "{}", replaced.body);

@@ -2,8 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Members with a time, and their fixed values. They tell one story: a scan at half past nine that
-/// took four seconds.
+/// Members with a time, and their fixed values. They are consistent: a scan at half past nine that took four seconds.
 const TIMES: [(&str, &str); 13] = [
     ("at", "2026-01-31T09:30:00Z"),
     ("attempted_at", "2026-01-31T09:30:05Z"),
@@ -20,7 +19,7 @@ const TIMES: [(&str, &str); 13] = [
     ("timestamp", "2026-01-31T09:30:04Z"),
 ];
 
-/// Members with a measured number.
+/// Members with a measured number, and their fixed values.
 const MEASURED: [(&str, u64); 1] = [("duration_ms", 38)];
 
 #[derive(Default)]

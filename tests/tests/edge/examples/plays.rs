@@ -44,7 +44,7 @@ impl Recorder {
     }
 }
 
-/// Registration, confirmation and sign-in; returns the account that the other plays use.
+/// Records registration, confirmation and sign-in; returns the account for the other plays.
 pub async fn signing_up(recorder: &mut Recorder) -> Account {
     let email = EMAIL;
     let register = |recorder: &Recorder| recorder.request(By::Nobody, POST, "/auth/register");
@@ -72,7 +72,7 @@ pub async fn signing_up(recorder: &mut Recorder) -> Account {
     account
 }
 
-/// The service's own description.
+/// Records the operations about the service itself.
 pub async fn service(recorder: &mut Recorder) {
     for (operation, title, path) in [
         ("site", "Contact and plans", "/site"),
@@ -84,10 +84,10 @@ pub async fn service(recorder: &mut Recorder) {
     }
 }
 
-/// Checks, and their effect on the allowances.
+/// Records checks, and their effect on the allowances.
 pub async fn checks(recorder: &mut Recorder, account: &Account) {
     let (operation, path) = ("validateEmail", "/validate_email");
-    // The sandbox on this machine.
+    // 127.0.0.1 is the sandbox.
     recorder.fixed.replace("127.0.0.1", "mx.sandbox.test");
     for (title, body) in [
         ("Rejected, in short", json!({ "email": "rejects@sandbox.test" })),
@@ -156,7 +156,7 @@ pub async fn checks(recorder: &mut Recorder, account: &Account) {
     guard(recorder, account).await;
     let request = recorder.request(By::Key(account), GET, "/me/quota");
     let reply = recorder.play("quota", "The free plan", request, None, 200).await;
-    // Messages contain it too.
+    // Messages contain this time too.
     recorder.fixed.replace(reply.text("resets_at"), "2026-02-01T00:00:00Z");
     for (operation, title, path) in [
         ("me", "The account", "/me"),
@@ -183,7 +183,7 @@ pub async fn checks(recorder: &mut Recorder, account: &Account) {
     recorder.play(operation, "Today's checks are used up", request, Some(body), 429).await;
 }
 
-/// The guard's policy, its decisions, and a call as Supabase sends it.
+/// Records the guard's policy, its decisions, and a call as Supabase sends it.
 async fn guard(recorder: &mut Recorder, account: &Account) {
     let request = recorder.request(By::Session(account), PUT, "/guard");
     let body = json!({
@@ -231,7 +231,7 @@ async fn guard(recorder: &mut Recorder, account: &Account) {
         .replace(text("secret"), "v1,whsec_YW5vdGhlciBleGFtcGxlLCBhbmQgbm90IGEgc2VjcmV0ISE=");
     recorder.fixed.replace(text("previous_until"), "2026-02-01T09:30:00Z");
     for member in ["updateGuard", "rotateGuardSecret"] {
-        // The number of rejections counted by then differs.
+        // The number of rejections counted so far differs between runs.
         for call in recorder.recorded.get_mut(member).unwrap() {
             if let Some(refusals) = call["body"].get_mut("refusals") {
                 *refusals = json!([]);
@@ -244,7 +244,7 @@ async fn guard(recorder: &mut Recorder, account: &Account) {
         json!([{ "date": "2026-01-31", "reason": "disposable", "count": 2 }]);
 }
 
-/// Signs as Supabase does.
+/// Returns a signature as Supabase makes it.
 fn signature(secret: &str, (id, at): (&str, u64), body: &str) -> String {
     let key = STANDARD.decode(secret.strip_prefix("v1,whsec_").unwrap()).unwrap();
     let mut mac = <Hmac<Sha256>>::new_from_slice(&key).unwrap();
@@ -260,7 +260,7 @@ async fn ended(recorder: &Recorder, account: &Account, id: &str) {
     }
 }
 
-/// A scan from its list to its results, and one that is cancelled.
+/// Records a scan from its list to its results, and a cancelled scan.
 pub async fn scans(recorder: &mut Recorder, account: &Account) {
     let by = By::Key(account);
     let list = json!(["accepts@sandbox.test", "rejects@sandbox.test"]);
@@ -269,7 +269,7 @@ pub async fn scans(recorder: &mut Recorder, account: &Account) {
     let reply = recorder.play("createScan", "A list", request, Some(body), 201).await;
     let id = reply.text("id").to_owned();
     recorder.fixed.replace(&id, SCAN);
-    // Its progress at the time of the response differs.
+    // The scan's progress at the time of the response differs between runs.
     ended(recorder, account, &id).await;
     let (request, body) = (create(recorder), json!({ "addresses": list }));
     let title = "Today's scans are used up";
@@ -284,7 +284,7 @@ pub async fn scans(recorder: &mut Recorder, account: &Account) {
     ] {
         let request = recorder.request(by, GET, &path);
         let mut reply = recorder.play(operation, title, request, None, 200).await;
-        // The end is listed after its second has passed.
+        // The end of a scan is listed once its second has passed.
         while operation == "events" && reply.body["events"] == json!([]) {
             sleep(LOOK).await;
             recorder.recorded.remove(operation);
@@ -333,7 +333,7 @@ async fn in_parts(recorder: &mut Recorder, account: &Account, by: By<'_>, list: 
     recorder.play("cancelScan", "A scan that was stopped", request, None, 200).await;
 }
 
-/// The webhook and its deliveries.
+/// Records the webhook and its deliveries.
 pub async fn webhooks(recorder: &mut Recorder, account: &Account) {
     let by = By::Session(account);
     let request = recorder.request(by, PUT, "/notifications");
@@ -353,7 +353,7 @@ pub async fn webhooks(recorder: &mut Recorder, account: &Account) {
     recorder.fixed.replace(completed.text("id"), SCAN);
     recorder.fixed.replace(expired.text("id"), SCAN);
     for (event, age) in events.iter().zip([30, 20, 10]) {
-        // Sessions of the same second would be listed in any order.
+        // Deliveries of the same second would be listed in any order.
         let older = "UPDATE webhook_deliveries SET created_at = created_at - ? WHERE id = ?";
         recorder.stack.edge.sql(older, &[json!(age), json!(event.id)]).await;
         recorder.fixed.replace(&event.id, MESSAGE);
@@ -370,7 +370,7 @@ pub async fn webhooks(recorder: &mut Recorder, account: &Account) {
     recorder.fixed.replace(reply.text("webhook_secret"), shown);
 }
 
-/// The operations of the account: sessions, key, password, second factor and deletion.
+/// Records the operations of the account: sessions, key, password, second factor and deletion.
 pub async fn account(recorder: &mut Recorder, account: Account) {
     let account = sessions_and_key(recorder, account).await;
     let (account, authenticator) = second_factor(recorder, account).await;
@@ -421,7 +421,7 @@ pub async fn account(recorder: &mut Recorder, account: Account) {
         .await;
 }
 
-/// The order of two events within a second differs between runs.
+/// Sorts events, because the order of two events within a second differs between runs.
 fn in_order(events: &mut Value) {
     let events = events.as_array_mut().unwrap();
     events.sort_by_key(|event| (event["kind"].to_string(), event["count"].as_u64()));
@@ -445,7 +445,7 @@ async fn sessions_and_key(recorder: &mut Recorder, account: Account) -> Account 
     let export = &mut recorder.recorded.get_mut("exportData").unwrap()[0]["body"];
     export["guard"]["refusals"] = json!([]);
     in_order(&mut export["security_events"]["events"]);
-    // The number of checks that have ended behind pending responses differs.
+    // The number of checks that have ended after pending responses differs between runs.
     export["usage"]["days"].as_array_mut().unwrap().last_mut().unwrap()["email_checks"] =
         json!(153);
     export["usage"]["days"].as_array_mut().unwrap().drain(..28);
@@ -499,7 +499,7 @@ async fn sessions_and_key(recorder: &mut Recorder, account: Account) -> Account 
     recorder.signed_in(NEW_PASSWORD, &reply)
 }
 
-/// Named keys.
+/// Records the operations of named keys.
 async fn named_keys(recorder: &mut Recorder, by: By<'_>) {
     let request = recorder.request(by, POST, "/keys");
     let body = json!({
@@ -531,15 +531,15 @@ async fn named_keys(recorder: &mut Recorder, by: By<'_>) {
     recorder.play("selfRevokeKey", "Whatever was sent", request, None, 204).await;
 }
 
-/// The members of a browser's credential that the description lists. Others are ignored, but an example with them would
-/// have members that its schema lacks.
+/// Returns the members of a browser's credential that the description lists. The service ignores others, but the
+/// example must fit its schema.
 fn listed(credential: &Value) -> Value {
     let mut response = credential["response"].clone();
     response.as_object_mut().unwrap().remove("transports");
     json!({ "id": credential["id"], "response": response })
 }
 
-/// A passkey, from its creation options to its removal.
+/// Records a passkey, from its creation options to its removal.
 async fn passkeys(recorder: &mut Recorder, account: &Account) {
     let by = By::Session(account);
     let request = recorder.request(by, POST, "/auth/passkeys/options");
@@ -608,7 +608,7 @@ async fn second_factor(recorder: &mut Recorder, account: Account) -> (Account, A
     (account, authenticator)
 }
 
-/// Ten different ones, from the letters of such codes.
+/// Replaces the ten recovery codes by different fixed codes with allowed letters.
 fn show_codes(recorder: &mut Recorder, codes: &Value) {
     for (code, letter) in codes.as_array().unwrap().iter().zip("abcdefghij".chars()) {
         let shown = ["exam", "ple2", "only", "here", "once", "aaa"].join("-");

@@ -58,8 +58,7 @@ impl Player<'_> {
         let day_of = |offset: i64| self.first_day + offset;
         let (today, model) = (day_of(self.model.today), &self.model);
 
-        // 1: the allowance is never exceeded. Only after a downgrade may more be used than the
-        // allowance.
+        // 1: the allowance is never exceeded. Only after a downgrade may the use exceed it.
         let (used, welcome) = (ledger.used(today)?, ledger.welcome_leased()?);
         let allowed = if ledger.unlimited == 1 { u64::MAX } else { ledger.daily_checks };
         // After a midnight, the day in `before` is the previous day.
@@ -75,7 +74,7 @@ impl Player<'_> {
         let leases = ledger.leases()?;
         ensure!(leases == expected, "(2) {leases:?} instead of {expected:?}");
 
-        // 3 and 5: each chargeable response, and nothing else, was charged once, on its own day.
+        // 3 and 5: each chargeable response was charged once, on its own day; nothing else was charged.
         for (day, charged) in
             [(ledger.day, ledger.daily_charged), (ledger.previous_day, ledger.previous_charged)]
         {

@@ -22,13 +22,13 @@ impl Player<'_> {
         self.named_keys += 1;
         self.model.key =
             Some(LimitedKey { number: self.named_keys, limit, charged: BTreeMap::new() });
-        // No rejection is remembered for this key.
+        // The Worker remembers no rejection of this new key.
         self.refused = false;
         Ok(())
     }
 
-    /// Ends the named key, whose checks in flight are charged to the account all the same. The
-    /// caller has another key for later requests.
+    /// Ends the named key; its checks in flight are still charged to the account. The caller uses another key for later
+    /// requests.
     pub async fn end_named_key(&mut self) -> Result<()> {
         self.model.key = None;
         let Some(id) = self.named_key.take() else { return Ok(()) };

@@ -11,7 +11,7 @@ use super::{
 };
 
 impl Player<'_> {
-    /// A list that is answered completely.
+    /// Sends a list that is answered completely.
     pub async fn list(&mut self, fresh: u8, broken: u8) -> Result<()> {
         let mut emails = vec![POPULAR.to_owned(), "no address".to_owned()];
         for _ in 0..fresh {
@@ -42,7 +42,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// A list with one address that stays in progress until a later step.
+    /// Sends a list with one address that stays in progress until a later step.
     pub async fn begin_list(&mut self, units: u8, is_pending: bool) -> Result<()> {
         if self.checks_in_flight.len() == MOST_HELD {
             self.finish(0, End::Verdict).await?;
@@ -96,7 +96,7 @@ impl Player<'_> {
         Ok(())
     }
 
-    /// Fewer units are left than the list has addresses, so none is checked.
+    /// Expects a rejection without any probe, because fewer units are left than the list has addresses.
     fn expect_refused(&mut self, status: u16, body: &Value, emails: &[String]) -> Result<()> {
         ensure!(status == 429 && body["code"] == "used_up", "{status} {body} instead of 429");
         let was_asked =

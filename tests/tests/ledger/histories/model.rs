@@ -15,13 +15,13 @@ pub enum Source {
 pub struct Lease {
     /// The day of the lease, counted from the history's first.
     pub day: i64,
-    /// Units of that day's allowance, and welcome checks.
+    /// Leased units of that day's allowance, and leased welcome checks.
     pub daily: u64,
     pub welcome: u64,
     pub is_live: bool,
-    /// The check that holds it.
+    /// Number of the check that holds the lease.
     pub check: u64,
-    /// Named key that took it; 0 for the first key or a session.
+    /// Number of the named key of the request; 0 for the first key or a session.
     pub key: u64,
 }
 
@@ -35,17 +35,17 @@ pub struct LimitedKey {
     pub charged: BTreeMap<i64, u64>,
 }
 
-/// The account as the rules see it.
+/// The account's state under the rules.
 #[derive(Debug, Clone)]
 pub struct Model {
     pub today: i64,
-    /// `None` means unlimited.
+    /// Daily checks; `None` means unlimited.
     pub allowance: Option<u64>,
     /// Charges to the daily allowance by day.
     pub charged: BTreeMap<i64, u64>,
     pub welcome_left: u64,
     pub leases: Vec<Lease>,
-    /// `None` for the first key.
+    /// The named key in use; `None` for the first key.
     pub key: Option<LimitedKey>,
 }
 
@@ -99,7 +99,7 @@ impl Model {
         }
     }
 
-    /// Returns the source of the next unit; `None` means 429.
+    /// Returns the source of the next unit, or `None` if the response must be 429.
     pub fn next_source(&self) -> Option<Source> {
         if self.free_of_key() == 0 {
             return None;
@@ -111,7 +111,7 @@ impl Model {
         }
     }
 
-    /// Charges a response, if a unit is left. Returns whether there was one.
+    /// Charges a response if a unit is left. Returns whether it was charged.
     pub fn answer(&mut self) -> bool {
         let source = self.next_source();
         if let Some(source) = source {
@@ -122,7 +122,7 @@ impl Model {
         source.is_some()
     }
 
-    /// Starts a check of this many addresses, if enough units are left. Returns whether there were.
+    /// Starts a check of this many addresses if enough units are left. Returns whether it was started.
     pub fn begin(&mut self, check: u64, units: u64) -> bool {
         let daily = units.min(self.daily_free());
         let welcome = units - daily;
@@ -135,8 +135,8 @@ impl Model {
         has_room
     }
 
-    /// Ends a check with this many verdicts. Returns whether its lease was still alive: then they
-    /// are charged to the lease's day, and the other units are free again.
+    /// Ends a check with this many verdicts. Returns whether its lease was still alive: if so, the verdicts are charged
+    /// to the lease's day, and the other units are free again.
     pub fn settle(&mut self, check: u64, units: u64) -> bool {
         let lease = self.release(check).filter(|lease| lease.is_live);
         if let Some(lease) = lease {

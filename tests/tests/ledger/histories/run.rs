@@ -17,12 +17,12 @@ use super::{
     world::{PLANS, POPULAR, World},
 };
 
-/// Most checks in flight per account: a history starts more than it ends.
+/// Maximum number of checks in flight per account, because a history starts more than it ends.
 pub(super) const MOST_HELD: usize = 4;
-/// A check is ended after this time, in case a slow machine has delayed the history: the Worker
-/// itself waits three times as long.
+/// Time after which a check is ended, in case a slow machine has delayed the history. The Worker itself waits three
+/// times as long.
 const LONGEST_HELD: Duration = Duration::from_secs(20);
-/// Name prefix of the leases of dead Workers.
+/// Prefix of the ids of dead Workers' leases.
 const LOST_PREFIX: &str = "lost-";
 
 /// The account of one history.
@@ -31,12 +31,12 @@ pub struct Player<'a> {
     pub account: Account,
     id: String,
     pub model: Model,
-    /// The current day of the history's day 0.
+    /// The real day of the history's day 0.
     pub first_day: i64,
     /// Chargeable responses received, and welcome checks ever granted.
     pub counted: u64,
     pub granted: u64,
-    /// Highest charge of each day reported by the database.
+    /// Highest number of charges that the database has reported for each day.
     pub highest_charges: BTreeMap<i64, u64>,
     /// Checks in flight, oldest first.
     pub(super) checks_in_flight: VecDeque<CheckInFlight>,
@@ -58,16 +58,16 @@ pub(super) struct CheckInFlight {
     pub address: String,
     /// Number of its addresses.
     pub units: u64,
-    /// The id of its lease.
+    /// Id of its lease.
     pub lease: String,
     pub since: Instant,
     pub client: Waiting,
 }
 
-/// Callers that wait for a check in flight.
+/// The caller that waits for a check in flight.
 pub(super) enum Waiting {
     ForItsAnswer(JoinHandle<Answer>),
-    /// The response was pending; the same request with its key will get another.
+    /// The response was pending; the same request under its key will get the verdict.
     Under(KeyedRequest),
 }
 
@@ -209,7 +209,7 @@ impl<'a> Player<'a> {
             let request = self.request(&address, false);
             checks.spawn(async move { answer(request).await });
         }
-        // Which of them gets the last unit is open, but the number of successes isn't.
+        // Any request may get the last unit, but the number of successes is certain.
         let mut statuses = Vec::new();
         while let Some(reply) = checks.join_next().await {
             statuses.push(reply??.0);
@@ -292,8 +292,7 @@ impl<'a> Player<'a> {
         post.header("x-api-key", &self.account.api_key)
     }
 
-    /// Ends the probe behind a pending response: its verdict is charged while its lease lives, and
-    /// returned under its key.
+    /// Ends the probe of a pending response. If the lease is alive, the verdict is charged and returned under its key.
     async fn finish_pending(
         &mut self,
         number: u64,
@@ -323,7 +322,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Returns the id of the lease that no earlier check holds.
+    /// Returns the id of the new lease: the one that no earlier check holds.
     pub(super) async fn new_lease(&self) -> Result<String> {
         let sql = "SELECT id FROM leases WHERE account_id = ?";
         let rows = self.world.edge.sql_of(&self.id, sql, &[self.id_value()]).await;
@@ -347,8 +346,8 @@ impl<'a> Player<'a> {
                 if let Waiting::ForItsAnswer(answer) = client {
                     answer.abort();
                 }
-                // The Worker in this test isn't stopped, and would end its lease as soon as its
-                // time has passed.
+                // The Worker isn't really stopped, and would end its lease when its time has passed, so the lease is
+                // renamed.
                 let lost = "UPDATE leases SET id = ? || id WHERE account_id = ? AND id = ?";
                 let params = [LOST_PREFIX.into(), self.id_value(), lease.into()];
                 self.world.edge.sql_of(&self.id, lost, &params).await;
@@ -465,12 +464,11 @@ impl<'a> Player<'a> {
     }
 }
 
-/// A request on a closed connection wasn't read: workerd closes connections that a busy machine
-/// keeps waiting.
+/// Number of attempts per request: workerd closes connections unread if a busy machine keeps them waiting.
 const TRIES: usize = 5;
 
-/// Sends a request; returns status and body. If it was read after all, sending it again counts it
-/// twice, which is detected.
+/// Sends a request; returns status and body. If workerd has read it after all, the repeat is charged twice, which is
+/// detected.
 pub async fn answer(request: reqwest::RequestBuilder) -> Answer {
     let mut tries = 1;
     let response = loop {

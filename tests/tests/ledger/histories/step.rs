@@ -26,43 +26,42 @@ pub enum Step {
         in_session: bool,
     },
     InvalidFormat,
-    /// A list of this many new addresses, with a cached one, a repeated one and a malformed one,
-    /// and some that no origin can check.
+    /// A list of this many new addresses, and some that no origin can check. It also has a cached, a repeated and a
+    /// malformed address.
     List {
         fresh: u8,
         broken: u8,
     },
-    /// A list of this many addresses, one of which is in progress during the next steps; the
-    /// response is then pending, or hasn't arrived.
+    /// A list of this many addresses, of which one stays in progress during the next steps. Its response is pending or
+    /// outstanding.
     BeginList {
         units: u8,
         is_pending: bool,
     },
-    /// A check whose origin answers 500: 502.
+    /// A check whose origin answers 500, so that the response is 502.
     OriginFailure,
     FatalException,
     /// A check in progress during the next steps.
     Begin,
     /// A check with a pending response during the next steps.
     BeginPending,
-    /// Ends a held check, if there is one: its index, modulo their number.
+    /// Ends a held check, if there is any: index of the check, modulo the number of held checks.
     Finish(u8, End),
     /// All leases expire.
     LeasesExpire,
-    /// The day ends. Leases of the day before that have long ended, because they live for minutes
-    /// at most.
+    /// The day ends. Leases of the previous day have already ended, because a lease lives for minutes at most.
     Midnight,
-    /// The operator changes the account's plan: its index, modulo their number.
+    /// The operator changes the account's plan: index of the plan, modulo the number of plans.
     PlanChange(u8),
     /// Grants this many welcome checks.
     Grant(u8),
-    /// The key is replaced, and the old one tried once more.
+    /// Replaces the key, and tries the old one once more.
     Rotate,
     /// Continues with a new named key with this many checks a day, and ends the previous one.
     NamedKey(u8),
 }
 
-/// A step; the weights are percentages.
+/// Returns the distribution of steps; the weights are percentages.
 pub fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => Just(Step::Check),

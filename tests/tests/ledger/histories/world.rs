@@ -15,9 +15,9 @@ use super::{run::Player, step::Step};
 /// Plans with few checks, so that a short history reaches every limit, and one without a limit.
 pub const PLANS: [(&str, Option<u64>); 4] =
     [("three", Some(3)), ("eight", Some(8)), ("none", Some(0)), ("unlimited", None)];
-/// Longer than any check takes.
+/// Time limit of a request: longer than any check.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// A step sends a few requests; a longer one never ends, and mustn't block the search.
+/// Time limit of a step, which sends a few requests: one that never ends mustn't block the search.
 const PATIENCE_WITH_A_STEP: Duration = Duration::from_secs(120);
 pub const POPULAR: &str = "popular@histories.example";
 
