@@ -29,11 +29,10 @@ PORTAL_SOURCES := $(shell find edge/portal \( -path edge/portal/dist -o -name sc
 # `shipped` is the deployed Worker; `quick` compiles in seconds. `make dev` accepts either.
 export RCPT_WORKER ?= shipped
 
-# Cargo gets none of make's flags: as part of other targets it would warn of a job server whose pipes make hasn't passed
-# on.
+# Cargo gets none of make's flags: otherwise it would warn about a job server whose pipes make hasn't passed on.
 CARGO := MAKEFLAGS= cargo
 
-# Always the whole workspace: a single package needs its dependencies with other features, and would compile them again.
+# Builds always name the whole workspace: a single package would compile its dependencies again, with other features.
 CARGO_BUILD := $(CARGO) build --locked --workspace
 
 # With this variable, macros use `js_sys::futures`, as `worker` requires.
@@ -63,7 +62,7 @@ worker: setup-rust-target
 	@[ $(RCPT_WORKER) = quick ] || { size=$$(cat edge/build/*.wasm | gzip --best --stdout | wc --bytes); \
 		echo "wasm: $$size bytes gzipped (limit $(WASM_LIMIT))"; [ $$size -le $(WASM_LIMIT) ]; }
 
-# In parallel: each leaves a core idle for long, because it waits for the network or compiles its last crate.
+# Built in parallel: each build leaves a core idle while it waits for the network or compiles its last crate.
 .PHONY: dev dev-wasm dev-programs
 dev: ## the whole service on this machine (EDGE_PORT, ORIGIN_PORT); Ctrl-C stops it
 	@$(MAKE) --no-print-directory --jobs=3 edge/portal/dist/index.html dev-wasm dev-programs
@@ -76,7 +75,7 @@ dev-wasm: setup-rust-target
 dev-programs:
 	$(CARGO_BUILD) --bin rcpt-worker --bin origin --bin dev
 
-# Most end-to-end tests spend most of their time waiting, so more of them run than there are cores. Those that keep the
+# Most end-to-end tests spend most of their time waiting, so more of them run than there are cores. Tests that keep the
 # cores busy take turns (`process::turn`).
 export RUST_TEST_THREADS ?= 4
 export RCPT_ORIGIN_BIN ?= $(CURDIR)/target/debug/origin
@@ -96,15 +95,15 @@ PROGRAMS := $(notdir $(patsubst %.rs,%,$(patsubst %/main.rs,%,$(wildcard */tests
 # Tests that need no Worker, mail server or browser.
 UNIT := --lib --bins $(patsubst %,--test %,$(filter-out load $(PARTS),$(PROGRAMS)))
 
-# `make test` runs two at a time, because they spend most of their time waiting: first those without a browser, and at
-# the end the browser's next to those that wait for leases and queues. `account` and `edge` run alone, because they test
-# who waits for whom and for how long. `load` and `programs`, which send requests without pause, don't run in parallel.
+# `make test` runs two at a time, because they spend most of their time waiting: first those without a browser, then the
+# browser's beside those that wait for leases and queues. `account` and `edge` run alone, because they measure waits.
+# `load` and `programs`, which send requests without pause, don't run in parallel.
 FIRST := load unit origin clients harness programs doc
 LAST := portal ledger scans
 test-account: | $(FIRST:%=test-%)
 test-edge: | test-account
 $(LAST:%=test-%): | test-edge
-# The failed parts; the others run all the same.
+# File with the names of failed parts; the other parts still run.
 FAILED := target/failed-tests
 NOTED = || echo $* >> $(FAILED)
 
@@ -119,7 +118,8 @@ test: setup ## every test; ONLY=unit, account, edge, ledger, scans, origin, clie
 	@# Last, because it reads the logs of all of them.
 	target/debug/scan
 
-# In parallel with the Worker, whose last step uses one core. Its builder comes first: cargo locks the folder.
+# Runs in parallel with the Worker's build, whose last step uses one core. The builder is compiled first, because cargo
+# locks the folder.
 .PHONY: test-build
 test-build: | worker-builder
 	$(CARGO_TEST) --no-run

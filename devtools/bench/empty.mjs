@@ -1,4 +1,4 @@
-// Measures the cost of the runtime itself, the floor under every other figure.
+// An empty Worker, with which the cost of the runtime itself is measured.
 export default {
   fetch() {
     return new Response("{}", { headers: { "content-type": "application/json" } });

@@ -66,7 +66,7 @@ const count = (text) => {
   return Number(text);
 };
 
-/** When the plan that is being set ends, in Unix time, or null. */
+/** Returns the end of the plan in Unix time, or null. */
 function planEnd() {
   if (until === undefined) return null;
   const seconds = Math.floor(Date.parse(until) / 1000);
@@ -88,11 +88,11 @@ const SHOW = `SELECT a.id, a.email, a.display_name, a.state,
   a.welcome_left, a.scan_credits
   FROM accounts a`;
 
-// Change of the account's row for each action, with its parameters from ?2; null: none.
+// Assignments to the account's row by action, with their parameters from ?2; null: none.
 const CHANGES = {
   show: () => null,
   tenant: () => null,
-  // What a payment provider has told of earlier changes nothing any more.
+  // `plan_set_at` makes earlier events of a payment provider ineffective.
   "set-plan": (plan) => [
     "plan = (SELECT name FROM plans WHERE name = ?2), plan_until = ?3, plan_set_at = ?4",
     plan ?? "",
@@ -104,7 +104,7 @@ const CHANGES = {
   "deactivate-key": () => ["key_active = 0"],
   "reactivate-key": () => ["key_active = 1"],
   deactivate: () => ["state = 'deactivated'"],
-  // Only what was deactivated: an unconfirmed account is confirmed by its email alone.
+  // Restores the state before the deactivation: only the mailed link can confirm an account.
   reactivate: () => [
     "state = CASE WHEN state <> 'deactivated' THEN state WHEN confirmed_at IS NULL THEN 'unconfirmed' ELSE 'confirmed' END",
   ],
@@ -127,7 +127,7 @@ const OVERVIEW = `SELECT email, CASE WHEN plan_until <= unixepoch() THEN 'free' 
   CASE WHEN day = unixepoch() / 86400 THEN daily_charged ELSE 0 END AS used_today, welcome_left
   FROM accounts`;
 
-// Sizes of plans, by the names that operators give them. Each database has the table of plans whole.
+// Columns of the sizes of plans, by the names that operators use. Each database has the whole table of plans.
 const SIZES = {
   "daily-checks": "daily_checks",
   "daily-scans": "daily_scans",
@@ -140,15 +140,15 @@ const PLANS = `SELECT name, unlimited, ${Object.entries(SIZES).map(([size, colum
 
 const kid = (column) => `substr(${column}, 1, instr(${column}, '.') - 1)`;
 
-// The text behind the last at-sign.
+// SQL of an email's domain: the text after the last at-sign.
 const DOMAIN = "lower(substr(email, length(rtrim(email, replace(email, '@', ''))) + 1))";
 
-/** Actions on no single account: their rows, as a table. */
+/** Statements of the actions that list rows. */
 const TABLES = {
   list: () => [`${OVERVIEW} ORDER BY used_today DESC, email LIMIT 50`],
   search: (text) => {
     if (!text) fail("expected search TEXT");
-    // No wildcards of LIKE's own.
+    // `instr` instead of LIKE, which has wildcards.
     return [`${OVERVIEW} WHERE instr(lower(email), lower(?1)) > 0 ORDER BY email LIMIT 50`, text];
   },
   plans: () => [PLANS],
@@ -176,11 +176,11 @@ const TABLES = {
 
 const descending = (name) => (a, b) => (a[name] < b[name] ? 1 : a[name] > b[name] ? -1 : 0);
 
-/** The rows of all databases as those of one. */
+/** Functions that merge the rows of all databases, by action. */
 const MERGED = {
   list: (rows) => rows.sort(descending("used_today")).slice(0, 50),
   search: (rows) => rows.sort(descending("email")).reverse().slice(0, 50),
-  // The same in all of them, unless a change was cut off: then each row that differs is shown.
+  // All databases have the same plans unless a change was cut off. Then each different row is shown.
   plans: (rows) => {
     const shown = new Map(rows.map(({ database, ...row }) => [JSON.stringify(row), row]));
     return [...shown.values()];
@@ -205,11 +205,11 @@ function fail(message) {
   process.exit(2);
 }
 
-// A local database is one file, which a running Worker may be writing to. A statement that finds it
-// locked was not carried out: statements sent together are one transaction. The runtime says so in its own
-// words, or where the database had just been opened, of no more than an internal error.
+// Errors of a locked local database: a running Worker may be writing to its file. Nothing was executed then, because
+// statements sent together are one transaction. For a database that was just opened, the runtime only reports an
+// internal error.
 const LOCKED = /SQLITE_BUSY|database is locked|internal error/;
-// Half a minute.
+// Number of attempts: half a minute in total.
 const TRIES = 60;
 const PAUSE_MS = 500;
 
@@ -227,13 +227,13 @@ async function run(database, statements, tries = TRIES) {
 
 const query = (database, sql, ...params) => run(database, [statement(sql, ...params)]);
 
-/** The rows of every database, each with the name of its own. */
+/** Returns the rows of all databases, each with its database's name. */
 async function everywhere(...statements) {
   const found = await Promise.all(databases.names.map((database) => run(database, statements)));
   return found.flatMap((rows, index) => rows.map((row) => ({ ...row, database: databases.names[index] })));
 }
 
-/** The values of ADDRESS_SECRETS: the environment's or, locally, those of `make dev`. */
+/** Returns the values of ADDRESS_SECRETS from the environment or, locally, those of `make dev`. */
 function addressSecrets() {
   let ring = process.env.ADDRESS_SECRETS;
   if (!ring && !isRemote) {
@@ -247,15 +247,15 @@ function addressSecrets() {
   });
 }
 
-/** A keyed hash in hexadecimal (edge/src/credentials/address_hash.rs). */
+/** Returns a keyed hash in hexadecimal (edge/src/credentials/address_hash.rs). */
 const keyed = (secret, purpose, text) => createHmac("sha256", secret).update(`${purpose}\0${text}`).digest("hex");
 
-// A page of ids is a megabyte.
+// Number of rows per query: that many ids take a megabyte.
 const PAGE = 20_000;
-// They are one parameter, which may have two megabytes.
+// Number of rows that one statement enters: they are one parameter, which may have two megabytes.
 const MENDED_AT_ONCE = 500;
 
-/** The email of the account that is this tenant (edge/src/credentials/address_hash.rs). */
+/** Returns the email of the account with this tenant name (edge/src/credentials/address_hash.rs). */
 async function emailOfTenant(name) {
   if (!/^[0-9a-f]{32}$/.test(name ?? "")) fail("a tenant is 32 hexadecimal digits");
   const secrets = addressSecrets();
@@ -279,7 +279,7 @@ if (words.includes("--help") || words.length === 0) {
   process.exit(words.length === 0 ? 2 : 0);
 }
 
-/** The word after an option, which are both taken out. */
+/** Removes an option and its value from the words, and returns the value. */
 function option(name) {
   const index = words.indexOf(name);
   if (index < 0) return undefined;
@@ -302,20 +302,20 @@ const subject =
     ? ((await emailOfTenant(given)) ?? fail(`no account is the tenant ${given}: it is deleted, or its name is of another secret`))
     : given;
 
-// Of an account: 64 bits. Its reference has a MAC behind it, which is not needed here.
+// An account's id of 64 bits, or its reference: the id with a MAC, which isn't needed here.
 const ID = /^(?:acct_)?([0-9a-f]{16})(?:[0-9a-f]{32})?$/;
 
-// An operator types the address as the person wrote it; accounts do not differ by case.
+// Operators type an address as the person wrote it; case doesn't distinguish accounts.
 const BY_EMAIL = "lower(email) = lower(?1)";
 
-/** The row that the action leaves. */
+/** Returns the statement that records an action without an account. */
 const record = (words = value ?? "") =>
   statement(
     "INSERT INTO operator_actions (at, operator, action, value, reason) SELECT unixepoch(), ?1, ?2, ?3, ?4",
     ...[operator, action, words, reason],
   );
 
-/** The same of an action on an account, made of the account's row. */
+/** Returns the statement that records an action on an account, if the account's row exists. */
 const recordOf = (id) =>
   statement(
     `INSERT INTO operator_actions (at, operator, action, account_id, value, reason)
@@ -349,13 +349,13 @@ if (action === "directory") {
 }
 await databases.close();
 
-/** The account of an address, and its database. */
+/** Returns the account of an address, with its database. */
 async function find(email) {
   const id = ID.exec(email)?.[1];
   const sql = `SELECT id, state, email FROM accounts WHERE ${id ? "id = ?1" : BY_EMAIL} AND deleted_at IS NULL`;
   const found = await everywhere(statement(sql, id ?? email));
   if (found.length < 2) return found[0];
-  // A registration that was cut off may have left a second one, until housekeeping removes it.
+  // A registration that was cut off may have left a second account, until housekeeping removes it.
   const ids = JSON.stringify(found.map(({ id }) => id));
   const named = await query(first, "SELECT account_id FROM addresses WHERE account_id IN (SELECT value FROM json_each(?1))", ids);
   return found.find(({ id }) => id === named[0]?.account_id) ?? found[0];
@@ -371,14 +371,14 @@ async function setSize() {
   print(MERGED.plans(await everywhere(update, statement(PLANS))));
 }
 
-/** Admits an address whose mailbox has an account under another spelling. */
+/** Allows the registration of an address whose mailbox has an account under another spelling. */
 async function allow() {
-  // Addresses of the providers whose spellings are known are of this kind, and need no library to be read.
+  // Only providers with ASCII addresses have known spellings, and these need no library to parse.
   if (!/^[!-?A-~]+@[a-z0-9.-]+$/i.test(given ?? "") || value) fail("expected allow EMAIL, in plain ASCII");
   if (!reason) fail("allow needs --reason TEXT");
   const [{ kid, secret }] = addressSecrets();
   const hash = `${kid}.${keyed(secret, "account", given.toLowerCase())}`;
-  // The record names no address: there is no account yet.
+  // The record contains no address and no account, because there is no account yet.
   const allowed = await run(first, [
     record(),
     statement("INSERT OR IGNORE INTO allowed_addresses (address_hash, allowed_at) VALUES (?1, unixepoch())", hash),
@@ -409,24 +409,24 @@ async function change() {
     const plans = await query(database, "SELECT name FROM plans WHERE name = ?1", value ?? "");
     if (plans.length === 0) fail(`there is no plan ${value}`);
   }
-  // One transaction. The record comes first: it is made of the account's row.
+  // One transaction. The record is first, because it is made from the account's row.
   const statements = [recordOf(id)];
   if (action === "set-plan") statements.push(own("plan_changed", id, value));
   if (changes) {
     const [assignments, ...params] = changes;
     statements.push(statement(`UPDATE accounts SET ${assignments} WHERE id = ?1`, id, ...params));
   }
-  // The Worker's next scheduled run mails the owner: somebody else may have talked the operator into it.
+  // The Worker's next scheduled run emails the owner, since an impostor may have persuaded the operator.
   if (action === "recover") statements.push(own("recovery_pending", id), own("recover", id));
   if (action === "stop-recovery") {
     statements.push(own("recovery_stopped", id), statement("DELETE FROM recoveries WHERE account_id = ?1", id));
   }
   if (END_SESSIONS.includes(action)) statements.push(statement("DELETE FROM sessions WHERE account_id = ?1", id));
   if (action === "delete") {
-    // What it has used is kept, as when its owner deletes it. The next scheduled run makes the directory forget it.
+    // The account's usage is kept, as when its owner deletes it. The next scheduled run removes it from the directory.
     const now = Math.floor(Date.now() / 1000);
     statements.push(own("tombstone", id, "", Math.floor(now / 86400), now));
-    // Its rows in other tables follow with the scheduled runs, in steps.
+    // Scheduled runs remove its rows in other tables, in steps.
     statements.push(own("erase", id, "", "", now), own("delete_notices", id));
     statements.push(statement("SELECT ?1 AS deleted", found.email));
   } else {
@@ -441,14 +441,14 @@ async function change() {
   }
 }
 
-/** Why an account can't be recovered. */
+/** Returns why an account can't be recovered. */
 function unrecoverable(row) {
   if (row.confirmed_at === null) return "its address hasn't been confirmed";
   if (!row.two_factor) return "two-factor authentication is off";
   return "it's frozen, or its password or address has changed within 14 days";
 }
 
-/** All rows of a table in one database by its key, a page at a time. */
+/** Yields all rows of a table in one database in the order of its key, a page at a time. */
 async function* pages(database, key, columns, from) {
   for (let after = "", rows; rows === undefined || rows.length === PAGE; after = rows.at(-1)?.[key]) {
     rows = await query(database, `SELECT ${columns} FROM ${from} AND ${key} > ?1 ORDER BY ${key} LIMIT ${PAGE}`, after);
@@ -456,17 +456,17 @@ async function* pages(database, key, columns, from) {
   }
 }
 
-/** Whether two hashes are of two addresses. While a secret is being replaced, one address has two hashes. */
+/** Returns whether two hashes belong to different addresses. Hashes under different secrets can't be compared. */
 function differs(one, other) {
   const [[kid], [otherKid]] = [one.split("."), other.split(".")];
   return kid === otherKid && one !== other;
 }
 
-/** Compares the directory with the accounts, and enters those that are missing where that is asked for. */
+/** Compares the directory with the accounts; with --mend, enters missing ones. */
 async function directory() {
   const [named, places] = [new Map(), new Map()];
   for await (const row of pages(first, "address_hash", "address_hash, account_id", "addresses WHERE confirmed = 1 AND reserved_until IS NULL")) {
-    // Two while the address is being changed.
+    // An account has two rows while its address is being changed.
     named.set(row.account_id, [row.address_hash, ...(named.get(row.account_id) ?? [])]);
     places.set(row.address_hash, row.account_id);
   }
@@ -485,11 +485,11 @@ async function directory() {
       wrong.push({ id, database, email, directory: other ? `names ${other}` : isMending ? "entered" : "has lost it" });
     }
   }
-  // One whose account has just been deleted is removed by the next scheduled run.
+  // These rows name no account. If one was just deleted, the next scheduled run removes its row.
   for (const id of named.keys()) wrong.push({ id, database: "-", email: "-", directory: "names no account" });
   for (let from = 0; isMending && from < lost.length; from += MENDED_AT_ONCE) {
     const rows = lost.slice(from, from + MENDED_AT_ONCE).map(({ address_hash, id }) => [address_hash, id]);
-    // Where somebody has registered the address meanwhile and not confirmed it, the account that is there wins.
+    // If somebody else has registered the address but not confirmed it, the existing account wins.
     const sql = `INSERT INTO addresses (address_hash, account_id, confirmed, claimed_at)
       SELECT value ->> 0, value ->> 1, 1, unixepoch() FROM json_each(?1) WHERE true
       ON CONFLICT (address_hash) DO UPDATE
@@ -500,7 +500,7 @@ async function directory() {
   process.stdout.write("every account is in the directory\n");
 }
 
-/** Rows below each other, their columns aligned. */
+/** Prints rows as a table with aligned columns. */
 function print(rows) {
   const names = Object.keys(rows[0] ?? {});
   const table = [names, ...rows.map((row) => names.map((name) => String(row[name] ?? "-")))];

@@ -1,5 +1,5 @@
-// The databases of wrangler.toml: those of `make dev`, in a runtime of their own, and the account's, through the platform's
-// API. A statement is {sql, params}; several are one transaction.
+// The databases of wrangler.toml: the local ones of `make dev`, in a separate runtime, and the deployed ones, through
+// Cloudflare's API. A statement is {sql, params}; a list of them runs as one transaction.
 import { createRequire } from "node:module";
 import path from "node:path";
 import { Platform } from "./platform.mjs";
@@ -17,10 +17,10 @@ const WORKER = `export default {
   },
 };`;
 
-// By `import`, Node would first read all of the package for the names that it exports: half a second.
+// A plain `import` would first read the whole package for the names that it exports: half a second.
 const require = createRequire(import.meta.url);
 
-/** A statement; each of its parameters is a text or a number. */
+/** Returns a statement; each parameter is a text or a number. */
 export const statement = (sql, ...params) => ({ sql, params });
 
 /** Databases on this machine. Wrangler isn't used, because it takes seconds to load. */
@@ -29,14 +29,14 @@ export class LocalDatabases {
   #folder;
   #runtime;
 
-  /** `folder` has the state, as wrangler's --persist-to. */
+  /** `folder` contains the state, as wrangler's --persist-to. */
   constructor(folder = ".wrangler/state", settings = new Settings()) {
     // Locally, the id names the file.
     this.#ids = Object.fromEntries(settings.toml.d1_databases.map(({ binding, database_id }) => [binding, database_id]));
     this.#folder = folder;
   }
 
-  /** Bindings; the first is that of the directory. */
+  /** Returns the bindings; the first database contains the directory. */
   get names() {
     return Object.keys(this.#ids);
   }
@@ -61,13 +61,13 @@ export class LocalDatabases {
     return reply.json();
   }
 
-  /** Ends the runtime, if it was needed. */
+  /** Ends the runtime, if it was started. */
   async close() {
     await this.#runtime?.dispose();
   }
 }
 
-/** Databases of the account. */
+/** Deployed databases of the Cloudflare account. */
 export class RemoteDatabases {
   #ids;
   #account;

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
-// Brings the service into a Cloudflare account, or up to date there: deploy [--config FILE] [--dry-run]. Five values at most
-// are asked for or read from the environment, and kept in wrangler.toml. Run again it goes on where it was; with nothing to
-// do it changes nothing. docs/operating.md, "Deploy the edge", leads through a first run.
-// --dry-run needs no account: it lists what wrangler.toml still has as it came, and which secrets the Worker needs, and exits
-// with 1 while a value is missing.
+// Deploys or updates the service in a Cloudflare account: deploy [--config FILE] [--dry-run]. It reads at most five
+// values from the environment or the terminal, and writes them to wrangler.toml. Another run continues where the last
+// one ended, and changes nothing if everything is up to date. docs/operating.md, "Deploy the edge", describes a first run.
+// --dry-run needs no account: it lists the example values left in wrangler.toml and the secrets that the Worker needs,
+// and exits with 1 while a value is missing.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync, readdirSync } from "node:fs";
@@ -40,7 +40,7 @@ async function deploy() {
   for (const name of await settings.complete()) did(`${name} is written to ${settings.file}`);
   const platform = await Platform.open(settings.account);
 
-  // Everything is looked at before anything changes.
+  // Reads the whole state of the account before it changes anything.
   const account = await look(platform, settings);
   const file = new SecretsFile(settings.name, platform.account);
   const secrets = settleSecrets(account, file);
@@ -57,7 +57,7 @@ async function deploy() {
   tellTheRest(settings, file);
 }
 
-/** Lists what is missing. */
+/** Lists the missing values and the needed secrets. */
 function rehearse({ missing }) {
   for (const line of missing) say(`missing  ${line}`);
   say(`needed   secrets: ${neededSecrets().join(", ")}`);
@@ -66,7 +66,7 @@ function rehearse({ missing }) {
   process.exitCode = 1;
 }
 
-/** Looks up everything that wrangler.toml names. Stops where a name belongs to something else. */
+/** Looks up everything that wrangler.toml names. Stops if a name is already used by something else. */
 async function look(platform, settings) {
   const databases = [];
   const listed = await platform.databases();
@@ -89,13 +89,13 @@ async function look(platform, settings) {
   const worker = await platform.worker(settings.name);
   const ids = databases.map(({ id }) => id);
   const bound = worker?.bindings.filter(({ type }) => type === "d1").map(({ id, database_id }) => database_id ?? id);
-  // A binding without an id says nothing, and is no reason to stop.
+  // Stops only if every binding has an id: one without an id proves nothing.
   if (bound?.every((id) => id && !ids.includes(id)))
     throw new Stop(`the name ${settings.name} is taken: the account has a Worker of this name with other databases. Change \`name\` in wrangler.toml`);
   const domain = await platform.domain(settings.host);
   if (domain && domain.service !== settings.name)
     throw new Stop(`${settings.host} is taken: it leads to the Worker ${domain.service}. Choose another PORTAL_URL, or remove it there`);
-  // wrangler would take over such a record without a word where its output is no terminal.
+  // Unless its output is a terminal, wrangler would replace such a record without a message.
   if (!domain && settings.customDomain && (await platform.records(settings.host)).length > 0)
     throw new Stop(`${settings.host} is taken: it has a DNS record. Remove it first, or choose another PORTAL_URL`);
   return { databases, jurisdiction, stores, queue: queues[0], worker, domain };
@@ -110,7 +110,7 @@ async function contents(platform, { uuid, name }) {
   if (tables.some((table) => table !== "d1_migrations") && !applied.includes("0001_accounts.sql"))
     throw new Stop(`the name ${name} is taken: the database has tables of something else. Change \`database_name\` in wrangler.toml`);
   let isInUse = false;
-  // A tombstone is what is left of a deleted account: it is found by its secret, too.
+  // A deleted account leaves a tombstone, which is also found by a secret.
   for (const table of ["accounts", "tombstones"].filter((each) => tables.includes(each)))
     isInUse ||= (await query(`SELECT 1 AS found FROM ${table} LIMIT 1`)).length > 0;
   return { applied, isInUse };
@@ -126,7 +126,10 @@ function settleJurisdiction(databases, settings) {
   return wanted;
 }
 
-/** Names the secrets that the Worker lacks, and finds or makes them. New ones over a live service would end every key and session. */
+/**
+ * Returns the secrets that the Worker lacks, from the file or newly generated. Stops if new secrets would end all keys
+ * and sessions of a live service.
+ */
 function settleSecrets({ databases, worker }, file) {
   const present = new Set(worker?.bindings.filter(({ type }) => type === "secret_text").map(({ name }) => name));
   const missing = neededSecrets().filter((name) => !present.has(name));
@@ -172,7 +175,7 @@ function migrate(settings, { databases }) {
   }
 }
 
-/** Deploys unless this very build is live with all that leads to it. */
+/** Deploys, unless this build is already live with its domain, queue consumer and schedule. */
 async function publish(platform, settings, { queue, worker, domain }, secrets) {
   const tag = `rcpt-${fingerprint(settings)}`;
   const isComplete =
@@ -184,14 +187,14 @@ async function publish(platform, settings, { queue, worker, domain }, secrets) {
     (await platform.tag(settings.name)) === tag;
   if (isComplete) return;
   const words = ["deploy", "--tag", tag];
-  // Through a pipe: no argument, no second file.
+  // Secrets go through a pipe, not into an argument or a second file.
   const isSetting = Object.keys(secrets).length > 0;
   if (isSetting) words.push("--secrets-file", "/dev/stdin");
   wrangler(settings, words, isSetting ? JSON.stringify(secrets) : "");
   did(`the Worker ${settings.name} is deployed${isSetting ? ` with ${Object.keys(secrets).join(", ")}` : ""}`);
 }
 
-/** Of everything that a deployment consists of. */
+/** Returns a hash of everything that a deployment consists of. */
 function fingerprint(settings) {
   const hash = createHash("sha256").update(readFileSync(settings.file));
   for (const [folder, pattern] of [[path.dirname(settings.main), /\.(js|mjs|wasm)$/], [settings.assets, /./]]) {
@@ -219,7 +222,7 @@ async function ready(settings) {
       const reply = await fetch(url, { signal: AbortSignal.timeout(10_000) });
       last = `${reply.status} ${(await reply.text()).slice(0, 1000)}`;
       if (reply.ok) return say(`${url} answers: ${last}`);
-      // It runs, and says itself what it lacks.
+      // The Worker runs, and its response says what is missing.
       if (reply.status === 503) break;
     } catch (error) {
       last = error.cause?.code ?? error.message;

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
-// Brings every local database of wrangler.toml up to date: migrate [--persist-to DIR]. Those of the account are `deploy`'s.
-// A database that fails ends it; run again, it goes on where it was.
-// --forget-throttles: resets all throttles, so that nobody has to wait after too many attempts.
+// Migrates every local database of wrangler.toml: migrate [--persist-to DIR]. `deploy` migrates the deployed databases.
+// The run ends at the first failure, and the next run continues there.
+// --forget-throttles resets all throttles, so that nobody has to wait after too many attempts.
 import { readFileSync, readdirSync } from "node:fs";
 import { createRequire } from "node:module";
 import { parseArgs } from "node:util";
@@ -10,7 +10,7 @@ import { LocalDatabases, statement } from "./databases.mjs";
 const require = createRequire(import.meta.url);
 const FOLDER = new URL("../../edge/migrations/", import.meta.url);
 
-/** Like wrangler, recorded in the same table. */
+/** Applies the pending migrations of a database, and records them in the same table as wrangler. */
 async function migrate(databases, database) {
   const run = (sql) => databases.run(database, [statement(sql)]);
   await run(`CREATE TABLE IF NOT EXISTS d1_migrations (

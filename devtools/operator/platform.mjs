@@ -7,10 +7,10 @@ import { fileURLToPath } from "node:url";
 export const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 export const WRANGLER = `${ROOT}node_modules/.bin/wrangler`;
 
-/** A reason to end the run that the operator can do something about. */
+/** An error that the operator can fix. */
 export class Stop extends Error {}
 
-/** The permission that a token needs, by the beginning of the path below the account or the API. */
+/** The permission that a token needs, by a pattern of the path. */
 const RIGHTS = [
   [/\/d1\//, "Account, D1, Edit"],
   [/\/storage\/kv\//, "Account, Workers KV Storage, Edit"],
@@ -21,11 +21,11 @@ const RIGHTS = [
   [/^\/accounts\?/, "Account, Account Settings, Read; or set CLOUDFLARE_ACCOUNT_ID"],
 ];
 const PAGE = 100;
-/** Messages of scans wait for a day at most. */
+/** Retention of the queue: messages of scans wait for a day at most. */
 const RETENTION_SECONDS = 86_400;
 
 export class Platform {
-  /** With the account that is configured, else the only one that the token leads to. */
+  /** Returns a platform for the configured account, or the only one that the token can access. */
   static async open(account) {
     const token = process.env.CLOUDFLARE_API_TOKEN;
     const platform = new Platform(token ? { Authorization: `Bearer ${token}` } : authorise());
@@ -55,7 +55,7 @@ export class Platform {
     return (await this.call("POST", `/accounts/${this.account}/d1/database`, body)).uuid;
   }
 
-  /** The rows of the last of these statements, {sql, params} each, which are one transaction. */
+  /** Runs statements, {sql, params} each, as one transaction; returns the rows of the last. */
   async query(id, statements) {
     const body = statements.length === 1 ? statements[0] : { batch: statements };
     return (await this.call("POST", `/accounts/${this.account}/d1/database/${id}/query`, body)).at(-1).results;
@@ -78,7 +78,7 @@ export class Platform {
     return this.call("POST", `/accounts/${this.account}/queues`, { queue_name, settings });
   }
 
-  /** The deployed Worker's bindings, or nothing where there is none. */
+  /** Returns the deployed Worker's settings, or undefined if there is no Worker. */
   worker(name) {
     return this.call("GET", `/accounts/${this.account}/workers/scripts/${name}/settings`, undefined, [404]);
   }
@@ -88,7 +88,7 @@ export class Platform {
     return reply.schedules.map(({ cron }) => cron);
   }
 
-  /** The tag of the version that all requests go to. */
+  /** Returns the tag of the version that gets all requests, if there is one. */
   async tag(name) {
     const script = `/accounts/${this.account}/workers/scripts/${name}`;
     const versions = (await this.call("GET", `${script}/deployments`)).deployments[0]?.versions ?? [];
@@ -96,13 +96,13 @@ export class Platform {
     return (await this.call("GET", `${script}/versions/${versions[0].version_id}`)).annotations?.["workers/tag"];
   }
 
-  /** The custom domain of this name, with the Worker that it leads to. */
+  /** Returns the custom domain of this name, with its Worker. */
   async domain(host) {
     const domains = await this.call("GET", `/accounts/${this.account}/workers/domains?hostname=${host}`);
     return domains.find(({ hostname }) => hostname === host);
   }
 
-  /** The DNS records of this name. */
+  /** Returns the DNS records of this name. */
   async records(host) {
     const labels = host.split(".");
     for (let index = 0; index < labels.length - 1; index += 1) {
@@ -121,7 +121,7 @@ export class Platform {
     }
   }
 
-  /** The reply's `result`; nothing for a status that is expected. */
+  /** Calls the API; returns the reply's `result`, or undefined for a status in `expected`. */
   async call(method, path, body, expected = [], isAgain = false) {
     let reply, text;
     try {
@@ -133,7 +133,7 @@ export class Platform {
       });
       text = await reply.text();
     } catch (error) {
-      // While wrangler ran, our own connections were closed unnoticed.
+      // Retries, because our idle connections may have been closed while wrangler ran.
       if (method === "GET" && !isAgain) return this.call(method, path, body, expected, true);
       throw new Stop(`${method} ${path}: no answer (${error.cause?.code ?? error.message}). Run this again`);
     }
@@ -149,7 +149,7 @@ export class Platform {
   }
 }
 
-/** The credentials that wrangler uses: a token of the environment, else those of `wrangler login`. */
+/** Returns headers with wrangler's credentials: those of the environment, or of `wrangler login`. */
 function authorise() {
   const { status, stdout } = spawnSync(WRANGLER, ["auth", "token", "--json"], { cwd: ROOT, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
   if (status !== 0) throw new Stop("there is no token: set CLOUDFLARE_API_TOKEN, or run npx wrangler login");

@@ -5,14 +5,14 @@ import { homedir } from "node:os";
 import path from "node:path";
 import { ROOT, Stop } from "./platform.mjs";
 
-/** Names of the secrets without which the Worker refuses every request. */
+/** Returns the names of the secrets without which the Worker rejects every request. */
 export function neededSecrets() {
   const configuration = fs.readFileSync(path.join(ROOT, "edge/src/config.rs"), "utf8");
   return [...configuration.matchAll(/read\.keys\("(\w+)"\)/g)].map(([, name]) => name);
 }
 
 export class SecretsFile {
-  /** `SECRETS_FILE`, or one for this Worker in this account. */
+  /** The file is `SECRETS_FILE`, or one for this Worker and account. */
   constructor(worker, account) {
     const folder = process.env.XDG_CONFIG_HOME || path.join(homedir(), ".config");
     this.path = path.resolve(process.env.SECRETS_FILE || path.join(folder, "rcpt", `${worker}-${account.slice(0, 8)}.secrets`));
@@ -35,7 +35,7 @@ export class SecretsFile {
     return Object.fromEntries(lines.map((line) => line.split(/=(.*)/s).slice(0, 2)));
   }
 
-  /** Whole or not at all, and on the disk before this returns. */
+  /** Writes the file atomically, and returns once it is on the disk. */
   write(secrets) {
     const folder = path.dirname(this.path);
     const text = Object.entries(secrets).map(([name, value]) => `${name}=${value}\n`).join("");

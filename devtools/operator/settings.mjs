@@ -9,7 +9,7 @@ export const JURISDICTIONS = ["", "eu", "fedramp"];
 const ADDRESS = /^[^\s@,"]+@[^\s@,"]+\.[^\s@,"]+$/;
 const isUrl = (text, protocols) => URL.canParse(text) && protocols.includes(new URL(text).protocol);
 
-/** The values that have no default: what they are, and whether a text is one. */
+/** Values without a default, each with a description and a check of its format. */
 const VALUES = {
   PORTAL_URL: ["address of the portal and the API, https://rcpt.acme.com", (text) => isUrl(text, ["https:"]) && new URL(text).origin === text],
   MAIL_FROM: ["sender of the service's emails, rcpt@acme.com", (text) => ADDRESS.test(text)],
@@ -30,7 +30,7 @@ export class Settings {
     this.toml = parse(this.text);
   }
 
-  /** Writes values that are still the example's, from the environment or the terminal; returns their names. */
+  /** Replaces the example's values by those of the environment or the terminal; returns their names. */
   async complete() {
     const { vars } = this.toml;
     const missing = Object.keys(VALUES).filter((name) => EXAMPLE.test(vars[name] ?? ((name === "CONTACT_EMAIL" && vars.CONTACT_URL) || "example.net")));
@@ -130,7 +130,7 @@ export class Settings {
     return path.resolve(path.dirname(this.file), relative);
   }
 
-  /** Bindings and names; ids only where they aren't the example's. */
+  /** Returns bindings, names and ids; the example's ids are undefined. */
   get databases() {
     return this.toml.d1_databases.map(({ binding, database_name: name, database_id: id }) => ({ binding, name, id: EXAMPLE_ID.test(id) ? undefined : id }));
   }
@@ -143,7 +143,7 @@ export class Settings {
     }));
   }
 
-  /** Returns whether the file had another id. */
+  /** Sets a database's id; returns whether the file had another id. */
   setDatabase(binding, id) {
     if (this.databases.find((each) => each.binding === binding).id === id) return false;
     this.replace(new RegExp(`(^binding = "${binding}"\\n(?:[^\\n[]+\\n)*?database_id = )"[^"]*"$`, "m"), (_, before) => `${before}"${id}"`);
@@ -156,7 +156,7 @@ export class Settings {
     return true;
   }
 
-  /** Edits made meanwhile stay. */
+  /** Replaces a line in the file, and keeps edits made in the meantime. */
   replace(pattern, replacement) {
     this.read();
     if (!pattern.test(this.text)) throw new Stop(`${this.file}: there is no line ${pattern.source} to complete`);

@@ -25,7 +25,7 @@ use tokio::time::Instant;
 
 use crate::drive::quantile;
 
-/// Enough for a meaningful median and 99th percentile within a minute.
+/// Number of checks: enough for a meaningful median and 99th percentile within a minute.
 const CHECKS: usize = 300;
 
 /// Measures the cost of checks and the effect of more databases, and prints each figure.
@@ -149,7 +149,7 @@ async fn checks(account: &Account, address: impl Fn(usize) -> String) -> Vec<(u1
     time(CHECKS, async |n| account.check(&address(n)).await.status).await
 }
 
-/// Measures `count` sequential calls, each with its status code.
+/// Makes `count` sequential calls; returns the status code and time of each.
 async fn time(count: usize, mut one: impl AsyncFnMut(usize) -> u16) -> Vec<(u16, Duration)> {
     let mut times = Vec::with_capacity(count);
     for n in 0..count {

@@ -15,11 +15,11 @@ use tokio::{
     time::{Instant, interval, sleep},
 };
 
-/// Number of domains: the edge distributes them over origins by name, and this many give each
-/// origin its third.
+/// Number of domains. The edge distributes them over origins by name: with this many, each of three origins gets about
+/// a third.
 const DOMAINS: usize = 120;
 const MAILBOXES: [&str; 4] = ["accepts", "accepts", "rejects", "full"];
-/// Time from SIGTERM to exit: the grace period, and some reserve.
+/// Time limit from SIGTERM to exit: the grace period, and some reserve.
 const END: Duration = Duration::from_secs(30);
 /// Time limit of a response, longer than the edge's own.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -39,8 +39,7 @@ pub struct Row {
     pub is_orderly: bool,
     /// Number of responses by status; 0 means no response.
     pub statuses: BTreeMap<u16, u64>,
-    /// Number of verdicts that are charged according to docs/interface.md, and the account's
-    /// charges.
+    /// Number of verdicts that must be charged according to docs/interface.md, and the account's charges.
     pub counted: i64,
     pub charged: i64,
     /// Response times in milliseconds, sorted.
@@ -110,7 +109,7 @@ pub async fn in_short(plan: DrillPlan) -> Result<Row> {
 
 /// The edge, the origins and the account.
 struct Service {
-    /// Runs until it is dropped.
+    /// Mail server of the origins; it runs until it is dropped.
     _sandbox: Sandbox,
     tickets: String,
     origins: Vec<Origin>,
@@ -155,7 +154,7 @@ async fn charged(account: &Account, before: i64, due: i64) -> i64 {
     loop {
         let charged = account.email_checks().await.used_today - before;
         if charged == due || Instant::now() > deadline {
-            // A late extra charge would be wrong too, so it waits for one.
+            // An extra charge would be wrong too, so this waits a second for one.
             sleep(Duration::from_secs(1)).await;
             return account.email_checks().await.used_today - before;
         }

@@ -91,7 +91,7 @@ impl Subject {
     }
 }
 
-/// Returns the CPU time of all living threads; workerd's threads live as long as the process.
+/// Returns the CPU time of all living threads in milliseconds; workerd's threads live as long as the process.
 pub(crate) fn cpu_milliseconds(process: u32) -> Result<f64> {
     let mut nanoseconds = 0.0;
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {

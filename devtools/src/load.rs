@@ -28,7 +28,7 @@ pub struct LoadPlan {
     /// Cached checks before the measurement, in rounds of [`ROUND`]: V8 optimises wasm only after
     /// some thousand calls of a function.
     pub warm_up: usize,
-    /// Seconds of fresh checks at the run's rate before it, which fill origin's table of hosts.
+    /// Seconds of fresh checks at the run's rate before the measurement, which fill origin's table of hosts.
     pub settle: u64,
     pub seconds: u64,
     /// Average checks per second of a Poisson process.
@@ -174,7 +174,7 @@ async fn warm_up(plan: &LoadPlan, stack: &Stack, account: &Account) -> Result<()
     Ok(())
 }
 
-/// Sends each check at its time, and returns when all have got their responses.
+/// Sends each check at its scheduled time, and returns all responses.
 async fn send(
     arrivals: Vec<Arrival>,
     start: Instant,

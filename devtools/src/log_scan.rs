@@ -41,7 +41,7 @@ pub fn scan(folder: &Path) -> Result<Scan> {
     for run in fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))? {
         for (name, ids) in [("edge.log", &mut edge_ids), ("origin.log", &mut origin_ids)] {
             let file = run.as_ref().map(|run| run.path().join(name)).unwrap_or_default();
-            // Some runs have only one of the two.
+            // Some runs have only one of the two logs.
             let Ok(bytes) = fs::read(&file) else { continue };
             scan.files += 1;
             scan.read(&file, &String::from_utf8_lossy(&bytes), ids);

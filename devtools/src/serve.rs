@@ -57,7 +57,7 @@ enum Command {
 }
 
 struct World {
-    /// Write-locked while one of its parts starts or ends.
+    /// The service: write-locked while one of its parts starts or ends.
     stack: RwLock<Stack>,
     webhooks: FakeWebhook,
     /// Authenticators by secret; each remembers the codes it has returned.
@@ -91,7 +91,7 @@ pub async fn run() -> Result<()> {
                 let Some(line) = line? else { return Ok(()) };
                 let (world, done) = (Rc::clone(&world), done.clone());
                 spawn_local(async move {
-                    // The receiver only ends together with everything else.
+                    // The receiver only ends together with the whole program.
                     let _ = done.send(answer(&line, world).await);
                 });
             }
@@ -104,7 +104,7 @@ async fn answer(line: &str, world: Rc<World>) -> Value {
     let mut request: Value = serde_json::from_str(line).unwrap_or_default();
     let id = request.as_object_mut().and_then(|request| request.remove("id"));
     let line = line.to_owned();
-    // A separate task, since the harness panics on undocumented behaviour.
+    // Runs in a separate task, since the harness panics on undocumented behaviour.
     let obeyed =
         spawn_local(
             async move { world.obey(serde_json::from_value(request).context(line)?).await },

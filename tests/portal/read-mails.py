@@ -1,7 +1,7 @@
-"""Reads emails as a mail program does: JSON of them on standard input, what was found in each on standard output.
+"""Reads emails as a mail program does: JSON on standard input, and what it found in each on standard output.
 
-The platform writes the MIME of what we hand to it. Here Python's own composer does, strictly: a header that is none, or
-a text that cannot be encoded, ends it. What is read is read from the bytes.
+In production, the platform writes the MIME of our emails. Here Python's own composer does, strictly: it fails on an
+invalid header, or a text that can't be encoded. The parts are then read from the composed bytes.
 """
 
 import email

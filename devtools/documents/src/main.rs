@@ -30,7 +30,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
 
-/// More is not read before a first try.
+/// Maximum number of lines of README.md: few people read more before their first try.
 const README_LINES_MAX: usize = 130;
 /// Endings of files with comments or prose; files without an ending are scripts.
 const ENDINGS: [&str; 15] = [
@@ -41,12 +41,12 @@ const SKIPPED_FILES: [&str; 5] = [
     "Cargo.lock",
     "package-lock.json",
     "edge/data/common-passwords.txt",
-    // These contain the patterns that the checks look for.
+    // Files that contain the patterns that the checks look for.
     "devtools/documents/src/patterns.rs",
     "devtools/documents/src/tests.rs",
 ];
 
-/// A repository's folder, with its files' paths from there.
+/// A repository's folder, and its files' paths relative to it.
 struct Repository {
     root: PathBuf,
     files: BTreeSet<String>,
@@ -59,7 +59,7 @@ struct Findings {
 }
 
 impl Repository {
-    /// Lists the files that git has or would add.
+    /// Lists the files that git tracks or would add.
     fn open(root: PathBuf) -> Result<Self> {
         let listed = Command::new("git")
             .args(["ls-files", "--cached", "--others", "--exclude-standard"])
@@ -107,7 +107,7 @@ impl Repository {
         Ok(Findings { offenders, figures: figures.to_string() })
     }
 
-    /// Compares the headings of docs/interface.md with the operations of the API.
+    /// Returns the differences between the headings of docs/interface.md and the operations of the API.
     fn operations(&self) -> Result<Vec<String>> {
         let description: Value = serde_json::from_str(&self.read("edge/openapi.json")?)?;
         let paths = description["paths"].as_object().context("paths of edge/openapi.json")?;

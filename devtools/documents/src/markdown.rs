@@ -4,10 +4,10 @@ use std::{collections::BTreeSet, fs, path::Path};
 
 use crate::patterns::{HEADING, LINK, LINK_TEXT, NAMED_FILE, NAMED_TEST, OUTER_LINK};
 
-/// Folders of built files, which aren't in the repository.
+/// Folders of build output, which isn't in the repository.
 const BUILT: [&str; 2] = ["edge/build/", "edge/portal/dist/"];
 
-/// Columns of a line of prose; rows of tables may be wider.
+/// Maximum columns of a line of prose; rows of tables may be wider.
 const COLUMNS_MAX: usize = 120;
 
 /// Returns the links that lead nowhere, the names of files and tests that don't exist, and the lines that are too long.
@@ -80,7 +80,7 @@ fn links(root: &Path, name: &str, text: &str) -> Vec<String> {
     offenders
 }
 
-/// A path starts at the root, at the page, or in one of the folders of programs.
+/// Returns the named files that don't exist. A path is relative to the root, the page, or a folder with programs.
 fn named_files(root: &Path, name: &str, text: &str) -> Vec<String> {
     let page = root.join(name);
     let starts = [root, page.parent().unwrap_or(root), &root.join("tests"), &root.join("devtools")];
@@ -96,7 +96,7 @@ fn named_tests(root: &Path, name: &str, text: &str) -> Vec<String> {
     let tests: BTreeSet<(String, String)> = NAMED_TEST
         .captures_iter(text)
         .map(|test| (test[1].to_owned(), test[2].to_owned()))
-        // How the page says what such a name means.
+        // The page's explanation of such names uses `T room name`.
         .filter(|(room, test)| (room.as_str(), test.as_str()) != ("room", "name"))
         .collect();
     let exists = |(room, test): &(String, String)| {

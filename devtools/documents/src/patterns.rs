@@ -21,7 +21,7 @@ patterns! {
     /// The path of a page, in the first group. `src/docs/…` and `pages/docs/…` are other folders.
     CITED_PAGE = r"(?:^|[^A-Za-z0-9_./-])(docs/[A-Za-z0-9_./-]*[A-Za-z0-9_])";
     BARE_CLAIM = r"(?-u:\b)trust [A-Z][0-9]";
-    /// Claims behind the name of their page, in the first group.
+    /// Claims after the name of their page, in the first group.
     CITED_CLAIM = r"(?-u:\b)(?:trust|evidence)(?:\.md`?\)?,)?,? +([A-Z][0-9]+(?:(?:, | and |–|-)[A-Z][0-9]+)*)";
     CLAIM = r"([A-Z])([0-9]+)";
     CLAIM_ROW = r"(?m)^\| ([A-Z][0-9]+) \|";
@@ -37,15 +37,15 @@ patterns! {
     /// Links to other hosts, and to other schemes.
     OUTER_LINK = r"^(?:[a-z]+:|//)";
     NAMED_FILE = r"`((?:edge|origin|shared|tests|devtools|tools|dist|docs)/[A-Za-z0-9_./-]+)`";
-    /// The room and the file of a test in docs/evidence.md.
+    /// The test program and the file of a test in docs/evidence.md.
     NAMED_TEST = r"`T ([A-Za-z0-9_]+) ([A-Za-z0-9_]+)`";
     OPERATION = r"(?m)^## ((?:GET|POST|PUT|DELETE|PATCH) /\S+)$";
 
-    /// As docs/words.md lists them.
+    /// Phrases that docs/words.md lists under "In code and documents".
     PHRASE = r"(?i)(?-u:\b)(?:whoever|(?:is|are) told|of ours|comes to|so many (?:times|seconds|days)|one who|who asks)(?-u:\b)";
     COMMENT = r"^\s*(?://[/!]?|\*|/\*\*?|#)\s+(.*)";
     DOC_COMMENT = r"^\s*//[/!] (\S+)";
     PARTICIPLE = r"(?-u:\b)(?:fn|let|let mut|struct|enum|mod|const|static) (?:mut )?(?:told|asked|kept|found|said|named|held|taken|left|seen|known|sent|meant)(?-u:\b)";
-    /// A field, a parameter or a member of a literal.
+    /// A bare participle as a field, a parameter or a member of a literal.
     FIELD_PARTICIPLE = r"(?:^\s*|[(,{]\s*|(?-u:\b)pub(?:\([a-z]+\))? |(?-u:\b)mut )(?:told|asked|kept|found|said|named|held|taken|left|seen|known|sent|meant): [&A-Z(a-z'\[]";
 }

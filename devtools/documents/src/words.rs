@@ -4,16 +4,16 @@ use std::{collections::HashMap, fmt, path::Path};
 
 use crate::patterns::{COMMENT, DOC_COMMENT, FIELD_PARTICIPLE, PARTICIPLE, PHRASE};
 
-/// First words of a doc comment that are counted.
+/// First words of doc comments that are counted.
 const OPENINGS: [&str; 6] = ["What", "Whose", "Who", "Whether", "How", "One"];
 /// First words with which no doc comment begins.
 const REFUSED_OPENINGS: [&str; 3] = ["What", "Whose", "Who"];
 /// Endings of files whose comments are read.
 const ENDINGS: [&str; 5] = ["rs", "ts", "tsx", "mjs", "py"];
-/// The list of the phrases, and texts of earlier releases.
+/// Pages that aren't checked: the list of the phrases, and texts of earlier releases.
 const SKIPPED_PAGES: [&str; 2] = ["docs/words.md", "CHANGELOG.md"];
 
-/// Returns the first words of doc comments, each with its line; a comment may have several lines.
+/// Returns the first word of each doc comment, with its line.
 fn openings(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut follows = false;
     text.lines().enumerate().filter_map(move |(index, line)| {
@@ -45,7 +45,7 @@ pub fn offenders(name: &str, text: &str) -> Vec<String> {
     offenders
 }
 
-/// First words of doc comments, and names that are bare participles.
+/// Counts of first words of doc comments, and of names that are bare participles.
 #[derive(Debug, Default)]
 pub struct Figures {
     comments: u32,
@@ -56,7 +56,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Adds a Rust file.
+    /// Adds the counts of a Rust file.
     pub fn count(&mut self, text: &str) {
         for (_, word) in openings(text) {
             self.comments += 1;

@@ -6,7 +6,7 @@ use serde_json::Value;
 /// Removes the builder's folder and the serial number, which is random, and sorts the members.
 ///
 /// # Errors
-/// If the text isn't JSON, or names the folder in another way than as a package's.
+/// If the text isn't JSON, or still names the folder after the removal.
 pub fn tidy(text: &str, folder: &str) -> Result<String> {
     let text = text.replace(&format!("path+file://{folder}"), "path+file:///rcpt");
     ensure!(!text.contains(folder), "names {folder}");

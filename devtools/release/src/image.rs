@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use tar::{Builder, EntryType, Header};
 
 pub const LAYER_BYTES_MAX: usize = 15_000_000;
-/// No distribution creates a user of this number; the package's service has one by name.
+/// Id of the user and group: no distribution assigns this number. The package's service uses a named user instead.
 const USER: u32 = 61184;
 const FOLDER: u32 = 0o755;
 const FILE: u32 = 0o644;
@@ -21,11 +21,11 @@ const DOCUMENTS: &str = "usr/share/doc/rcpt-origin/";
 /// The content of an image.
 pub struct Image {
     pub binary: Vec<u8>,
-    /// Names and texts.
+    /// Names and texts of the licences.
     pub licences: Vec<(&'static str, Vec<u8>)>,
     pub architecture: &'static str,
     pub version: String,
-    /// Unix time of everything in it.
+    /// Unix time of all files in it.
     pub epoch: i64,
 }
 
@@ -37,7 +37,7 @@ pub struct ImageArchive {
     pub digest: String,
 }
 
-/// Returns the architecture's name in images for a target of Rust.
+/// Returns the name in images of a Rust target's architecture.
 ///
 /// # Errors
 /// If origin isn't released for it.
@@ -167,7 +167,7 @@ impl Image {
         Ok(ImageArchive { archive: archive.finish()?, layer_bytes, digest })
     }
 
-    /// Returns the root of its file system, as an archive.
+    /// Returns the root file system as an archive.
     fn layer(&self) -> Result<Vec<u8>> {
         let mut archive = Archive::new(self.epoch)?;
         archive.add("etc/", &[], FOLDER)?;

@@ -12,9 +12,9 @@ pub struct Sources {
     pub wire_format: String,
     changelog: String,
     debian_changelog: String,
-    /// edge/openapi.json
+    /// Content of edge/openapi.json.
     description: Value,
-    /// edge/data/released-answers.json: the members of each answer's first release.
+    /// Content of edge/data/released-answers.json: the members of each answer in its first release.
     released: Value,
 }
 
@@ -29,7 +29,7 @@ pub fn version(manifest: &str) -> Result<String> {
     Ok(version.context("no version in Cargo.toml")?.to_owned())
 }
 
-/// Returns what the changelog says under this heading.
+/// Returns the changelog's lines under this heading.
 fn section<'a>(changelog: &'a str, name: &str) -> Vec<&'a str> {
     let is_heading = |line: &str| {
         line.split_whitespace().nth(1).is_some_and(|word| word.trim_matches(['[', ']']) == name)
@@ -94,7 +94,8 @@ impl Sources {
         mistakes
     }
 
-    /// Returns the answers with required members that no release had. Schemas of request bodies are none.
+    /// Returns the answers that have required members, but no entry in `released`. Schemas of request bodies aren't
+    /// answers.
     fn new_answers(&self) -> BTreeSet<&str> {
         let paths = self.description["paths"].as_object().into_iter().flatten();
         let operations = paths.filter_map(|(_, path)| path.as_object()).flatten();

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::{Figure, expect, time};
 use crate::drive::{cpu_milliseconds, quantile};
 
-/// Interleaved calls of each kind (docs/trust.md, A1), and sign-ins.
+/// Number of interleaved calls of each kind (docs/trust.md, A1), and of sign-ins.
 const CALLS: usize = 200;
 
 /// Measures on an edge of its own.
@@ -95,7 +95,7 @@ async fn enumeration(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
         let mut of = [Vec::new(), Vec::new()];
         for n in 0..CALLS {
             let emails = [account.email.clone(), unknown(n)];
-            // Alternates which of the two comes first.
+            // Alternates which of the two calls is first.
             for which in [n % 2, 1 - n % 2] {
                 let (Some(email), Some(times)) = (emails.get(which), of.get_mut(which)) else {
                     continue;

@@ -19,7 +19,7 @@ const TARPITS: usize = 500;
 const DEADLINE_MS: u32 = 1_000;
 /// Checks per second, each sent at its scheduled time.
 const RATE: u32 = 20;
-/// Duration; with the deadline, shorter than the ten seconds for which a tarpit is held.
+/// Duration in seconds: with the deadline, shorter than the ten seconds for which a tarpit holds a session.
 const SECONDS: u32 = 6;
 
 /// Returns the delay of pending responses after their deadline in milliseconds, 99th percentile: as

@@ -96,7 +96,7 @@ pub async fn comparison() -> Result<Vec<Figure>> {
         cpu.push(ours.cpu() / empty.cpu());
         n += ours.count();
     }
-    // Uses the middle one of the three levels.
+    // Each figure is the median of the three levels' ratios.
     let figure = |name, mut ratios: Vec<f64>| {
         ratios.sort_by(f64::total_cmp);
         Figure { name, value: quantile(&ratios, 0.5), unit: "ratio", n }

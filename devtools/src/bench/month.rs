@@ -22,7 +22,7 @@ const VOLUMES: [(&str, f64); 3] =
 /// repeats, and KV is written as often as measured; otherwise each address is checked again later,
 /// and written once.
 const FRESH_SHARES: [f64; 2] = [0.2, 1.0];
-/// Most rows read by a cached and a fresh check; at this price the exact number hardly matters.
+/// Maximum rows read by a cached and a fresh check; at this price the exact number hardly matters.
 const ROWS_READ: [f64; 2] = [2.0, 8.0];
 /// Our log line is 300 bytes; Cloudflare's additions aren't documented, so this is a high estimate.
 const LOG_BYTES: f64 = 1_500.0;
@@ -139,7 +139,7 @@ impl Measured {
     }
 }
 
-/// Prints the table.
+/// Prints the table of monthly prices.
 ///
 /// # Errors
 /// If the figures of `make bench` are missing.

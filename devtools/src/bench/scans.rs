@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use super::{Figure, checks, expect};
 use crate::drive::quantile;
 
-/// Addresses in the measured scan, and in a part.
+/// Number of addresses in the measured scan, and in a part.
 const ADDRESSES: usize = 5_000;
 const PART: usize = 1_000;
 const LIMIT: Duration = Duration::from_secs(600);
@@ -62,8 +62,7 @@ async fn cost() -> Result<Vec<Figure>> {
     ])
 }
 
-/// Measures single checks at one mail server while a scan uses another, which is so slow that the
-/// scan outlasts them.
+/// Measures single checks at one mail server during a scan of another, so slow that the scan outlasts the checks.
 async fn beside() -> Result<Figure> {
     let slow = |machine, milliseconds| {
         let any = SocketAddr::from(([127, 0, 0, machine], 0));
@@ -121,7 +120,7 @@ async fn greylisting() -> Result<Figure> {
     Ok(Figure { name: "greylisted_left", value, unit: "addresses", n: list.len() })
 }
 
-/// Starts a scan and sends all of it.
+/// Starts a scan and sends its whole list; returns its id.
 async fn begin(account: &Account, list: &[String]) -> Result<String> {
     let made = account.post("/scans", &json!({ "total": list.len(), "details": true })).await;
     ensure!(made.status == 201, "{}", made.body);

@@ -16,7 +16,7 @@ use crate::drive::quantile;
 const TARPITS: usize = 500;
 /// Probes per second, each sent at its scheduled time regardless of earlier ones.
 const GOOD: u32 = 50;
-/// Duration, shorter than the ten seconds for which a tarpit is held.
+/// Duration in seconds: shorter than the ten seconds for which a tarpit holds a session.
 const SECONDS: u32 = 7;
 
 /// Number of rounds, since a single one depends on the machine's other load.

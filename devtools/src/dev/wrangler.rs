@@ -8,19 +8,19 @@ use reqwest::Client;
 
 use super::{Settings, say};
 
-/// `wrangler dev` first tries to reach the network, and continues without it.
+/// Time limit of a start: `wrangler dev` first tries to reach the network, and continues without it.
 const START: Duration = Duration::from_secs(120);
 const MIGRATE: Duration = Duration::from_secs(120);
 
 /// Migrates the local databases, then serves the Worker.
 pub(super) async fn start(settings: &Settings) -> Result<Process> {
-    // Emails and other files of workerd while it runs.
+    // Folder of emails and other files of workerd while it runs.
     let temporary = settings.folder.join("tmp");
     fs::create_dir_all(&temporary)?;
 
     say("migrating the local databases");
     let mut migrate = node("devtools/operator/migrate.mjs", &temporary);
-    // Resets the throttles: it is the developer's own machine.
+    // Resets the throttles, because this is the developer's own machine.
     migrate.args(["--forget-throttles", "--persist-to"]).arg(&settings.state);
     let mut migrating = Process::spawn("migrations", &migrate, &settings.folder)?;
     let status = migrating.wait_for_end(MIGRATE).await?;

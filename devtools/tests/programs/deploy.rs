@@ -8,15 +8,15 @@ use serde_json::{Value, json};
 
 const SECRETS: [&str; 6] = ["SESSION", "API_KEY", "TICKET", "ADDRESS", "TOTP", "SCAN"];
 
-/// Values of the secrets' file.
+/// Returns the names and values in the secrets' file.
 fn secrets_on_disk(platform: &Platform) -> BTreeMap<String, String> {
     let text = fs::read_to_string(platform.secrets_file()).unwrap();
     let lines = text.lines().filter_map(|line| line.split_once('='));
     lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Asserts that the account is complete: everything exists once and is bound correctly, with the
-/// secrets of the file and no others ever.
+/// Asserts that the account is complete: everything exists once and is bound correctly, and no secret ever had another
+/// value than in the file.
 async fn assert_whole(platform: &Platform, databases: usize) {
     let state = platform.state().await.unwrap();
     let count = |member: &str| state[member].as_array().map_or(0, Vec::len);
@@ -42,7 +42,7 @@ async fn assert_whole(platform: &Platform, databases: usize) {
     assert_eq!(secrets.len(), SECRETS.len(), "{:?}", secrets.keys());
     for name in SECRETS {
         let name = format!("{name}_SECRETS");
-        // Whichever call was lost, a second value was never sent.
+        // Deploy never sends a second value, even after a lost call.
         let sent_secrets = worker["secrets"][&name].as_array().unwrap();
         assert!(
             !sent_secrets.is_empty() && sent_secrets.iter().all(|value| *value == secrets[&name]),
@@ -98,8 +98,8 @@ async fn an_empty_account_has_the_service_after_one_command_and_a_second_changes
     assert_whole(&platform, 3).await;
 }
 
-/// Cuts off the run at two of the changes in the short form and at each in the full one: its reply
-/// and everything after it is lost, with and without its effect.
+/// Cuts off the run at each change, or at two of them in the short form. The change takes effect or not; its reply and
+/// everything later is lost.
 #[tokio::test]
 async fn a_run_that_is_cut_off_anywhere_goes_on_where_it_was() {
     let whole = Platform::small().await.unwrap();
@@ -162,7 +162,7 @@ async fn a_secret_is_never_made_anew_where_there_are_accounts() {
     assert_whole(&platform, 1).await;
 }
 
-/// Wrangler may run longer than the platform keeps our own connections open.
+/// Wrangler may run for longer than the platform keeps our own idle connections open.
 #[tokio::test]
 async fn a_version_with_a_further_migration_is_deployed_in_one_run() {
     let platform = Platform::small().await.unwrap();

@@ -22,7 +22,7 @@ const STOP: Duration = Duration::from_secs(20);
 struct World {
     folder: PathBuf,
     command: Command,
-    /// Environment variable set in every process that it starts.
+    /// Environment variable of every process of this environment.
     marker: String,
 }
 
@@ -44,7 +44,7 @@ impl World {
     }
 
     async fn start(&self) -> Process {
-        // Longer than the ten seconds that origin may take to finish.
+        // Grace period: longer than the ten seconds that origin may take to finish.
         let grace = Duration::from_secs(18);
         let started = Process::spawn_with_grace("dev", &self.command, &self.folder, grace);
         let mut process = started.unwrap();
@@ -69,7 +69,7 @@ impl World {
 }
 
 impl World {
-    /// Returns the processes that still run after a while; ending them takes a moment.
+    /// Returns the processes that still run after some time, since ending takes a moment.
     async fn left_behind(&self) -> Vec<(u32, String)> {
         let deadline = Instant::now() + STOP;
         while !self.processes().is_empty() && Instant::now() < deadline {

@@ -5,7 +5,7 @@ use rcpt_tests::Platform;
 use serde_json::json;
 
 const EMAIL: &str = "ann@example.org";
-/// As part of a statement, this text would end it.
+/// A text that would end the statement if it weren't a parameter.
 const REASON: &str = "it's \"the\" 2nd'); DELETE FROM accounts; --";
 
 async fn output(platform: &Platform, words: &[&str]) -> String {
@@ -23,7 +23,7 @@ async fn an_operator_acts_on_the_deployed_databases_and_mistakes_change_nothing(
     let run = platform.deploy(&[]).await.unwrap();
     assert!(run.succeeded, "{}", run.output);
     let state = platform.state().await.unwrap();
-    // Not the directory's database: accounts are looked for everywhere.
+    // This isn't the directory's database: the command searches all databases for accounts.
     let database = state["databases"][1]["uuid"].as_str().unwrap();
     platform.insert_account(database).await.unwrap();
 

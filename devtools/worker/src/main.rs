@@ -1,5 +1,5 @@
 //! Builds the Worker in `edge/build/` from the wasm that cargo has compiled, with wasm-bindgen,
-//! wasm-opt, esbuild and the entry in `edge/entry.mjs`. The Makefile runs both.
+//! wasm-opt, esbuild and the entry in `edge/entry.mjs`. The Makefile runs cargo and this program.
 //!
 //! `rcpt-worker shipped` optimises for size and takes a minute; `rcpt-worker quick` takes seconds,
 //! for `make dev` and for tests of a change. A stamp file in the folder names the kind that was
@@ -20,8 +20,8 @@ use std::{
 use anyhow::{Context as _, Result, bail, ensure};
 use wasm_bindgen_cli_support::Bindgen;
 
-/// WebAssembly features that both rustc emits and workerd reads. `--all-features` isn't used:
-/// binaryen would use compact imports, which workerd can't read.
+/// WebAssembly features that rustc emits and workerd supports. With `--all-features`, binaryen would use compact
+/// imports, which workerd can't read.
 const FEATURES: [&str; 7] = [
     "--enable-mutable-globals",
     "--enable-sign-ext",
@@ -32,7 +32,7 @@ const FEATURES: [&str; 7] = [
     "--enable-exception-handling",
 ];
 
-/// The shipped wasm with the names of its functions.
+/// Path of the shipped wasm with the names of its functions.
 const NAMED: &str = "target/edge-with-names.wasm";
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::{
 use anyhow::{Context as _, Result};
 use wasmparser::{KnownCustom, Name, Parser, Payload, TypeRef};
 
-/// Bytes; smaller rows are summed in one.
+/// Minimum bytes of a row; smaller rows are summed in one.
 const LEAST: usize = 1_000;
 
 /// Number of functions listed for a crate.

@@ -67,7 +67,7 @@ export function suite(world) {
         );
       const row = (name) => shown.find((text) => text.startsWith(`${name} `));
       assert.equal(row("interim"), "interim boolean, optional");
-      // Given by this release, but optional in the description because earlier releases lack it.
+      // Shown as in this release; the description says optional, because earlier releases lack it.
       assert.equal(row("final"), "final boolean");
       assert.match(row("confidence"), /may be absent$/);
       await reader.accessible("an endpoint with parameters");
@@ -150,7 +150,7 @@ export function suite(world) {
           const id = path.includes("{id}") ? await scanOf(operation) : "";
           const { stdout, stderr } = await runs[language](text.replaceAll("SCAN_ID", id));
           const told = `${operation} in ${language}: ${stdout}${stderr}`;
-          // The description itself speaks of errors.
+          // The description contains words that the last check forbids.
           if (operation === "openapi") assert.match(stdout, /["']?openapi["']?: ?["']3\.1\.0/, told);
           // The response of `deleteScan` has no body.
           else if (operation === "deleteScan") assert.match(stdout, /^(undefined|None)?\s*$/, told);
@@ -248,7 +248,8 @@ export function suite(world) {
       // Tagged, so that no cached result, which lacks the server's text, is returned.
       body: { email: shown.email.replace("@", "+example@"), details: true },
     });
-    // `catch_all` is "no" only after another check: a server that has refused one recipient doesn't accept them all.
+    // Leaves out `catch_all`, which is "no" only after another check: a server that has refused one recipient doesn't
+    // accept all.
     const told = ({ status, details: { reason, smtp_code, enhanced_code, smtp_text, stage } }) => ({
       status,
       reason,

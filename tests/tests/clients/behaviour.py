@@ -1,5 +1,5 @@
-"""The Python client at services that are hostile, slow or newer than it: behaviour.py URLS, with the URLs as JSON, by
-what the service at each does."""
+"""Tests the Python client against services that are hostile, slow or newer: behaviour.py URLS, with the URLs by
+behaviour, as JSON."""
 
 import asyncio
 import json

@@ -1,5 +1,5 @@
-"""The Python client as its users have it: a case is a line of JSON on standard input, what came of it a line on
-standard output. The interpreter has the package."""
+"""Runs cases with the Python client as installed by its users. It reads each case as a line of JSON, and writes the
+result as a line. The interpreter has the package."""
 
 import json
 import sys

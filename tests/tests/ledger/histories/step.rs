@@ -61,7 +61,7 @@ pub enum Step {
     NamedKey(u8),
 }
 
-/// Returns the distribution of steps; the weights are percentages.
+/// Returns a random step; the numbers are relative weights.
 pub fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         12 => Just(Step::Check),
