@@ -95,9 +95,9 @@ PROGRAMS := $(notdir $(patsubst %.rs,%,$(patsubst %/main.rs,%,$(wildcard */tests
 # Tests that need no Worker, mail server or browser.
 UNIT := --lib --bins $(patsubst %,--test %,$(filter-out load $(PARTS),$(PROGRAMS)))
 
-# `make test` runs two at a time, because they spend most of their time waiting: first those without a browser, then the
-# browser's beside those that wait for leases and queues. `account` and `edge` run alone, because they measure waits.
-# `load` and `programs`, which send requests without pause, don't run in parallel.
+# `make test` runs two at a time, because they spend most of their time waiting. Parts without a browser run first, then
+# the browser's beside those that wait for leases and queues. `account` and `edge` run alone, because they measure
+# waits. `load` and `programs`, which send requests without pause, don't run in parallel.
 FIRST := load unit origin clients harness programs doc
 LAST := portal ledger scans
 test-account: | $(FIRST:%=test-%)

@@ -1,6 +1,5 @@
-// Measures the start time of an isolate by the size of its Worker: the CPU time of workerd from its
-// start to its first response, with zero, one, two and four copies of the Worker's wasm module.
-// Usage: node devtools/bench/cold-start.mjs [FILE]
+// Measures the start time of an isolate by the size of its Worker: the CPU time of workerd until its first response.
+// The Worker has zero, one, two or four copies of the wasm module. Usage: node devtools/bench/cold-start.mjs [FILE]
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";

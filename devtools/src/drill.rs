@@ -1,5 +1,5 @@
-//! Measures the cost of a restart, a crash, a hang and a blocked port of an origin, with several
-//! origins behind a real edge under load.
+//! Measures the cost of a restart, a crash, a hang and a blocked port of an origin. Several
+//! origins run behind a real edge under load.
 
 use std::{collections::BTreeMap, fmt::Write as _, process::Command, sync::Arc, time::Duration};
 

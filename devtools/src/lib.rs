@@ -1,6 +1,6 @@
 //! Programs for developers besides tests: the local environment of `make dev`, `make bench`, `make
-//! load`, the log scan after `make test`, and `serve`, through which the portal's tests use the
-//! harness.
+//! load`, the log scan after `make test`, and `serve`. The portal's tests use the harness through
+//! `serve`.
 
 pub mod bench;
 pub mod dev;

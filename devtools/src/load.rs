@@ -1,6 +1,6 @@
 //! An open-model load test of edge and origin. The time of each check is chosen before the run, so
-//! that a slow service doesn't slow down its callers, and the time that a check waits to be sent is
-//! included.
+//! that a slow service doesn't slow down its callers. Response times include the wait before a
+//! check is sent.
 
 mod report;
 

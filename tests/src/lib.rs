@@ -1,8 +1,8 @@
 //! The harness of the end-to-end tests and of `devtools`: the real origin, the real Worker in workerd, real mail and
 //! name servers, each on free ports of the loopback interface. None of them outlives the process that started it.
 //!
-//! Four modules: [`process`] holds programs and their resources on the machine, [`servers`] the mail, name and origin
-//! servers that the service talks to, [`service`] the service itself, and [`people`] its callers.
+//! [`process`] contains programs and their resources on the machine, [`servers`] the servers that the service talks to,
+//! [`service`] the service itself, and [`people`] its callers.
 
 pub mod people;
 pub mod process;

@@ -14,8 +14,8 @@ pub fn count(short: usize, long: usize) -> usize {
     if is_long() { long } else { short }
 }
 
-/// Returns the seed of a random test: `SEED` if it is set, a new number in each long proof, and always the same one in
-/// `make test`, where no draw may cause a failure. Prints the seed.
+/// Returns the seed of a random test: `SEED` if it is set, and otherwise a new number in each long proof. In `make
+/// test`, the seed is constant, so that no draw causes a failure. Prints the seed.
 ///
 /// # Panics
 /// If `SEED` isn't a number.

@@ -1,5 +1,5 @@
 //! Measures conversations on one core, with and without TLS: from 100 to 2,000 concurrent ones,
-//! each with a mail server that replies after four seconds (docs/trust.md, L3).
+//! each with a mail server that takes four seconds (docs/trust.md, L3).
 
 use std::{fs, process::Command, sync::Arc, time::Duration};
 

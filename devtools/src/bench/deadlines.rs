@@ -22,8 +22,8 @@ const RATE: u32 = 20;
 /// Duration in seconds: with the deadline, shorter than the ten seconds for which a tarpit holds a session.
 const SECONDS: u32 = 6;
 
-/// Returns the delay of pending responses after their deadline in milliseconds, 99th percentile: as
-/// the caller measures it, and without the time of the database's trips.
+/// Returns the 99th percentile of pending responses' delay after their deadline, in milliseconds: measured by the
+/// caller, and without the database's round trips.
 ///
 /// # Errors
 /// If a part doesn't start, or a response isn't pending.

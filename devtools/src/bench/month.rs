@@ -18,9 +18,8 @@ const PLAN: f64 = 5.00;
 const MILLION: f64 = 1_000_000.0;
 const VOLUMES: [(&str, f64); 3] =
     [("100 thousand", 100_000.0), ("1 million", MILLION), ("100 million", 100.0 * MILLION)];
-/// Share of checks of addresses that weren't checked recently. If all are fresh, the list has no
-/// repeats, and KV is written as often as measured; otherwise each address is checked again later,
-/// and written once.
+/// Share of checks of addresses that weren't checked recently. If all are fresh, the list has no repeats, and KV is
+/// written as often as measured. Otherwise each address is checked again later, and written once.
 const FRESH_SHARES: [f64; 2] = [0.2, 1.0];
 /// Maximum rows read by a cached and a fresh check; at this price the exact number hardly matters.
 const ROWS_READ: [f64; 2] = [2.0, 8.0];

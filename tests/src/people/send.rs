@@ -9,8 +9,8 @@ use tokio::{sync::Semaphore, task::JoinSet};
 use super::Reply;
 
 /// Limit of concurrent requests over all tests of a binary; further ones wait for a permit. workerd closes a connection
-/// whose request it has not read within 15 s (kj's `headerTimeout`). Behind miniflare's own Workers it reads 170 a
-/// second on an idle machine of two cores, a third of that on a busy one: 500 leave room for both.
+/// whose request it hasn't read within 15 s (kj's `headerTimeout`). Behind miniflare's own Workers, it reads 170 a
+/// second on two idle cores, and a third of that on busy ones: 500 suit both.
 static IN_FLIGHT: Semaphore = Semaphore::const_new(500);
 
 /// Sends a request. A body that isn't JSON becomes a JSON string.
@@ -68,8 +68,8 @@ pub async fn send_at_once(requests: impl IntoIterator<Item = RequestBuilder>) ->
     replies.join_all().await.into_iter().map(|reply| reply.expect("the edge answers")).collect()
 }
 
-/// Sends a request, and repeats it if workerd has closed its connection without reading it: an idle connection, or one
-/// that a busy machine kept waiting for longer than `headerTimeout`.
+/// Sends a request, and repeats it if workerd has closed the connection without reading it. workerd closes idle
+/// connections, and those that wait longer than `headerTimeout` on a busy machine.
 ///
 /// # Panics
 /// If five attempts get no answer.

@@ -1,8 +1,8 @@
 //! Child processes that can't outlive this process.
 //!
 //! Every child runs under `leash.sh` in a process group of its own. The leash holds the reading end of a pipe, and this
-//! process the writing end. However this process ends (a panic, Ctrl-C, `kill -9`, or a test binary whose statics are
-//! never dropped), the kernel closes the writing end, and the leash then ends the group.
+//! process the writing end. If this process ends in any way (a panic, Ctrl-C, `kill -9`, statics that are never
+//! dropped), the kernel closes the writing end. The leash then ends the group.
 
 use std::{
     fs::File,

@@ -7,8 +7,8 @@ use tokio::{
     task::JoinHandle,
 };
 
-/// Spawns a task on a runtime that lives as long as the process. A server shared by several tests must not run on the
-/// runtime of the test that happened to start it, because each `#[tokio::test]` has its own.
+/// Spawns a task on a runtime that lives as long as the process. A server shared by several tests mustn't run on the
+/// runtime of the test that started it: each `#[tokio::test]` has its own.
 pub fn spawn(task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
         let mut builder = Builder::new_multi_thread();

@@ -127,8 +127,8 @@ impl FakeOrigin {
         self.health.requests.load(Relaxed)
     }
 
-    /// Starts an origin whose behaviour depends on an address's first word: `held` waits for its release, `broken`
-    /// gives 500, `fatal` stays unknown, `seen` is a repeated verdict, and everything else is accepted.
+    /// Starts an origin whose behaviour depends on an address's first word. `held` waits for its release, `broken`
+    /// gives 500, `fatal` stays unknown, `seen` is a repeated verdict, and all others are accepted.
     ///
     /// # Panics
     /// If it can't listen on the port.

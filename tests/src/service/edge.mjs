@@ -145,8 +145,8 @@ export default {
     };
   }
 
-  // A socket of the Worker itself would lead through miniflare's router of static assets, which
-  // also costs JavaScript time and which the other Workers don't have.
+  // A socket of the Worker itself would lead through miniflare's router of static assets. The router costs JavaScript
+  // time, and the other Workers have none.
   #direct() {
     const { name, options } = this.#config;
     return {

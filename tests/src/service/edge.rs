@@ -140,8 +140,7 @@ impl EdgeBuilder {
         self
     }
 
-    /// Adds a further Worker in the same runtime, with the path of its script, its own port and further vars; it shares
-    /// the bindings and the storage.
+    /// Adds a further Worker in the same runtime, with the same bindings and storage; `vars` are further vars.
     pub fn beside(mut self, script: PathBuf, port: u16, vars: &[(&str, &str)]) -> Self {
         let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         self.beside.push((script, port, vars.collect()));

@@ -27,8 +27,8 @@ pub fn api_key(keys: &KeyRing, account: &str, version: u32) -> String {
     with_checksum(&format!("rcpt_live_{}{}", base62(subject, 17), base62(tag, 22)))
 }
 
-/// Returns the named key of this account and id (16 hexadecimal digits each), with these bits of rights, expiry in Unix
-/// seconds (0: none) and version, under the ring's first secret.
+/// Returns the named key of this account and id (16 hexadecimal digits each) under the ring's first secret. The expiry
+/// is in Unix seconds (0: none).
 ///
 /// # Panics
 /// If one of the ids isn't valid.

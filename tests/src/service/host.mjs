@@ -1,8 +1,8 @@
 // The Node process for all edges of a test program; each edge has its own miniflare and workerd. A separate Node for
 // each would spend most of a second of CPU time on loading and compiling miniflare.
 //
-// node host.mjs prints `listening PORT`. A POST to / with an edge's settings (edge.mjs) answers with the process id of
-// its workerd once it is ready, or with 500 and the reason. An edge ends with its workerd.
+// node host.mjs prints `listening PORT`. A POST to / with an edge's settings (edge.mjs) starts the edge. The response
+// is the process id of its workerd, or 500 with the reason. An edge ends with its workerd.
 import childProcess from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, writeSync } from "node:fs";
@@ -15,7 +15,7 @@ import { Edge, Log, LogLevel } from "./edge.mjs";
 const starting = new Map();
 
 // Miniflare doesn't reveal the process that it has started, so the runtime's starter is replaced. workerd then writes
-// directly to the log, which is complete at any time, however busy this program is.
+// directly to the log, which is complete even if this program is busy.
 const { spawn } = childProcess;
 childProcess.spawn = (command, args, options) => {
   const address = args

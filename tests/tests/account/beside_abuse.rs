@@ -1,7 +1,7 @@
 //! One abuser beside another account's twenty checks a second: no check of the others fails, and D1 gets few statements
 //! (docs/trust.md, B2). In `make proof`, which has the machine to itself, the abuser sends `ABUSE_PER_SECOND` requests
-//! (500), and the others' times are compared with their times beside as many requests with junk keys, in alternating
-//! rounds. `ABUSE=rotations` measures only kinds of abuse whose names contain `rotations`.
+//! (500). The others' times are compared, in alternating rounds, with their times beside as many requests with junk
+//! keys. `ABUSE=rotations` measures only kinds of abuse whose names contain `rotations`.
 
 use std::{env, sync::Arc, time::Duration};
 

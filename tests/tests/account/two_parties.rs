@@ -1,5 +1,5 @@
 //! Random histories of an owner and a thief in one account: requests one after the other, pairs of concurrent requests,
-//! and a recovery beside the thief's last requests. Afterwards nothing that the thief has created, knows or has in
+//! and a recovery during others. Afterwards nothing that the thief has created, knows or has in
 //! progress opens the account (docs/trust.md, A15).
 
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};

@@ -16,9 +16,8 @@ const ROTATE: &str = "/v1/auth/rotate-api-key";
 const SIGN_OUT: &str = "/v1/auth/sign-out";
 const SIGN_OUT_EVERYWHERE: &str = "/v1/auth/sign-out-everywhere";
 
-/// Operations whose schema describes all checks: any input that fits it is accepted. For the
-/// others, a schema can't express that a token was emailed, that an address has a domain, or that
-/// an `Idempotency-Key` has no other body.
+/// Operations whose schema describes all checks: any input that fits it is accepted. Schemas of other operations can't
+/// express, for example, that a token was emailed, or that an `Idempotency-Key` is new.
 const ALL_SAID: [&str; 14] = [
     "cancelScan",
     "deleteScan",

@@ -1,5 +1,5 @@
 //! No free probes and no hoarding: a check whose client leaves is charged, an account holds no more
-//! checks than its share, and a caller who is rejected repeatedly costs D1 nothing.
+//! checks than its share, and repeated rejections cost D1 nothing.
 
 use std::time::Duration;
 

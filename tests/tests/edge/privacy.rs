@@ -220,9 +220,8 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns the Worker's own log lines. The other lines are miniflare's, which stands in for Cloudflare: one for each
-/// request with its path, and the envelopes of emails that it doesn't send. The texts of the emails are files beside
-/// its state.
+/// Returns the Worker's own log lines. The other lines are miniflare's, in place of Cloudflare: one with the path of
+/// each request, and the envelopes of unsent emails. The texts of the emails are files beside its state.
 fn lines_of_the_worker(log: &str) -> String {
     let envelope = ["From: ", "To: ", "Subject: ", "Text: ", "HTML: ", "[mf:"];
     let lines = log.lines().filter(|line| !envelope.iter().any(|start| line.starts_with(start)));

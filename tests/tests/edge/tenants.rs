@@ -1,5 +1,5 @@
 //! The ticket names the account: an origin can tell accounts apart by it but learns nothing else
-//! about them, and an account that floods an origin gives way to others.
+//! about them. An account that floods an origin has to wait for others.
 
 use std::time::Duration;
 

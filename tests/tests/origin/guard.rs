@@ -31,13 +31,12 @@ const SPECIAL: [&str; 72] = [
     "fec0::1", "ff02::1", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
 ];
 
-/// Mail hosts that a domain may name by address.
+/// Mail hosts that are addresses or internal names.
 const TARGETS: [&str; 6] =
     ["localhost.", "127.0.0.1.", "10.0.0.1.", "2130706433.", "0x7f000001.", "metadata.internal."];
 
-/// Creates for each special address: a mail host that has it, a domain that has it itself, a mail host that is an alias
-/// of such a host, and a domain that is an alias of one with such a mail host. Returns the zone and the domains, with
-/// the expected reason of each.
+/// Creates four cases for each special address: a mail host and a domain that have it, and aliases of such a mail host
+/// and of a domain with such a mail host. Returns the zone and the domains, with the expected reason of each.
 fn zone() -> (String, BTreeMap<String, Reason>) {
     let (mut zone, mut cases) = (String::new(), BTreeMap::new());
     for (n, address) in SPECIAL.iter().enumerate() {
