@@ -242,7 +242,7 @@ drill: worker ## three origins behind the edge under load, restarted, killed, hu
 	$(CARGO_BUILD) --bin drill
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin target/debug/drill
 
-# From the results of the last `make bench`.
+# Uses the results of the last `make bench`.
 .PHONY: cost
 cost: ## what a month costs, from the figures of make bench and list prices
 	@$(CARGO_BUILD) --quiet --bin bench

@@ -373,7 +373,7 @@ async function setSize() {
 
 /** Allows the registration of an address whose mailbox has an account under another spelling. */
 async function allow() {
-  // Only providers with ASCII addresses have known spellings, and these need no library to parse.
+  // All providers with known spellings have ASCII addresses, which need no library to parse.
   if (!/^[!-?A-~]+@[a-z0-9.-]+$/i.test(given ?? "") || value) fail("expected allow EMAIL, in plain ASCII");
   if (!reason) fail("allow needs --reason TEXT");
   const [{ kid, secret }] = addressSecrets();
@@ -485,7 +485,7 @@ async function directory() {
       wrong.push({ id, database, email, directory: other ? `names ${other}` : isMending ? "entered" : "has lost it" });
     }
   }
-  // These rows name no account. If one was just deleted, the next scheduled run removes its row.
+  // No account has these ids. If an account was just deleted, the next scheduled run removes its row.
   for (const id of named.keys()) wrong.push({ id, database: "-", email: "-", directory: "names no account" });
   for (let from = 0; isMending && from < lost.length; from += MENDED_AT_ONCE) {
     const rows = lost.slice(from, from + MENDED_AT_ONCE).map(({ address_hash, id }) => [address_hash, id]);

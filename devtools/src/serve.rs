@@ -66,7 +66,7 @@ struct World {
 
 /// Starts the service and executes commands until standard input ends.
 ///
-/// It must be called within a [`tokio::task::LocalSet`].
+/// Call this within a [`tokio::task::LocalSet`].
 ///
 /// # Errors
 /// If a part doesn't start, or standard output is closed.

@@ -9,7 +9,7 @@ import { ROOT } from "./stack.mjs";
 
 const run = promisify(execFile);
 const TARGET = process.env.CARGO_TARGET_DIR ?? path.join(ROOT, "target");
-// The same folder as in tools/versions.
+// Parent folder of the tools, by the same rule as in tools/versions.
 const CACHE = process.env.XDG_CACHE_HOME || path.join(homedir(), ".cache");
 const TOOLS = process.env.RCPT_TOOLS || path.join(CACHE, "rcpt/tools");
 

@@ -47,7 +47,7 @@ def read(octets):
         "recipients": [address.addr_spec for address in message["To"].addresses],
         "subject": str(message["Subject"]),
         "text": text.replace("\r\n", "\n").rstrip("\n"),
-        # The contact is a link in one part, and an address in the other.
+        # The contact is an address in the text, but a link in the HTML.
         "text_links": sorted(
             set(re.findall(r"https?://\S+", text))
             | {f"mailto:{found}" for found in re.findall(r"^Questions\? (\S+@\S+)", text, re.MULTILINE)}

@@ -63,7 +63,7 @@ pub async fn comparison() -> Result<Vec<Figure>> {
     let workerd = edge.process.pid();
     let [mut p50, mut rate, mut cpu] = [const { Vec::new() }; 3];
     let mut n = 0;
-    // Both bypass miniflare's own Workers.
+    // Both subjects bypass miniflare's own Workers.
     let mut subjects = [
         Subject::new(check(&account, &edge.direct)?, workerd)?,
         Subject::new(check(&account, &format!("http://127.0.0.1:{port}"))?, workerd)?,

@@ -184,7 +184,7 @@ export function suite(world) {
       await reader.fill({ Password: PASSWORD, "Password again": PASSWORD });
       await reader.press("Confirm my address");
       await reader.reads("Overview");
-      // Stays within the portal: the key isn't stored, so it is lost with the document.
+      // Navigates within the portal: the key isn't stored, so a reload would lose it.
       await reader.page.getByRole("contentinfo").getByRole("link", { name: "Start", exact: true }).click();
       const example = reader.page.getByRole("tabpanel");
       await example.waitFor();
@@ -245,7 +245,7 @@ export function suite(world) {
     const shown = JSON.parse(await example.innerText());
     const { body } = await reader.stack.api("POST", "/v1/validate_email", {
       headers: { "X-API-Key": apiKey },
-      // Tagged, so that no cached result, which lacks the server's text, is returned.
+      // The tag avoids a cached result, which would lack the server's text.
       body: { email: shown.email.replace("@", "+example@"), details: true },
     });
     // Leaves out `catch_all`, which is "no" only after another check: a server that has refused one recipient doesn't

@@ -34,7 +34,7 @@ export function suite(world) {
     for (const email of ADDRESSES) {
       const { status, body } = await stack.api("POST", "/v1/validate_email", {
         headers: { "X-API-Key": apiKey },
-        // Tagged, so that no cached result, which lacks the server's text, is returned.
+        // The tag avoids a cached result, which would lack the server's text.
         body: { email: email.replace("@", "+recorded@"), details: true },
       });
       assert.equal(status, 200, email);

@@ -222,7 +222,7 @@ export function suite(world) {
       for (const width of WIDTHS) {
         await reader.page.setViewportSize({ width, height: 800 });
         await reader.open(path);
-        // Without a token their links are incomplete, and the pages say so.
+        // Links to these pages are incomplete without a token, and the pages say so.
         await reader.reads(
           ["/verify", "/reset", "/stop-emails", "/confirm-address", "/address-changed"].includes(path)
             ? "This link is incomplete"

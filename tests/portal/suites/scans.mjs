@@ -177,7 +177,7 @@ export function suite(world) {
       const kept = await reader.page.evaluate(() => JSON.stringify({ ...localStorage }));
       assert.doesNotMatch(kept, /sandbox\.test/);
 
-      // In another tab of this browser, too.
+      // The results are also found in another tab of this browser.
       const second = await reader.context.newPage();
       await second.goto(reader.page.url());
       await second.getByLabel("CSV, Excel or text file").setInputFiles(file(table(addresses)));

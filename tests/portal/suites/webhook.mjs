@@ -18,7 +18,7 @@ export function suite(world) {
     assert.match(await reader.description("URL"), /public internet/);
     await reader.accessible("a refused webhook");
 
-    // By keyboard.
+    // Submits the form by keyboard.
     await reader.fill({ URL });
     await reader.page.keyboard.press("Enter");
     await card.getByText("Saved.").waitFor();

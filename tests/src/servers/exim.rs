@@ -72,7 +72,7 @@ impl Exim {
         Ok(Self { process, _postgrey: postgrey, plain, tls_only })
     }
 
-    /// Returns its routes for origin's `RCPT_ROUTES`; it accepts no mail for `elsewhere.test`. The port of
+    /// Returns the routes for origin's `RCPT_ROUTES`; it accepts no mail for `elsewhere.test`. The port of
     /// `tls-only.exim.test` answers 530 to MAIL until STARTTLS.
     pub fn routes(&self) -> String {
         let (plain, tls_only) = (self.plain, self.tls_only);

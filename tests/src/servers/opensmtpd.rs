@@ -34,7 +34,7 @@ pub struct OpenSmtpd {
 }
 
 impl OpenSmtpd {
-    /// Starts it; needs root or `sudo`.
+    /// Starts OpenSMTPD; needs root or `sudo`.
     ///
     /// # Errors
     /// If it is missing or doesn't start; the error shows its log.
@@ -65,7 +65,7 @@ impl OpenSmtpd {
         Ok(Self { process, plain, tls_only })
     }
 
-    /// Returns its routes for origin's `RCPT_ROUTES`; it accepts no mail for `elsewhere.test`. The port of
+    /// Returns the routes for origin's `RCPT_ROUTES`; it accepts no mail for `elsewhere.test`. The port of
     /// `tls-only.opensmtpd.test` answers 530 to MAIL until STARTTLS.
     pub fn routes(&self) -> String {
         let (plain, tls_only) = (self.plain, self.tls_only);

@@ -67,7 +67,7 @@ impl Platform {
         Ok(Self { process, folder, home: tempfile::tempdir()?, url })
     }
 
-    /// Starts it with one database and two migrations, for fewer calls.
+    /// Starts the stand-in with one database and two migrations, for fewer calls.
     ///
     /// # Errors
     /// When the stand-in doesn't start.

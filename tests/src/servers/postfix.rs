@@ -55,8 +55,8 @@ impl Postfix {
     pub async fn start(greylist_delay: Duration) -> Result<Self> {
         let postgrey = Postgrey::start(greylist_delay).await?;
         let logs = folder::scratch("postfix")?;
-        // Not under target/: the user `postfix` must have access to it, and none to the repository. `RUN` removes it as
-        // root, because root owns most of its content.
+        // The folder isn't under target/, because the user `postfix` needs access to it, but not to the repository.
+        // `RUN` removes it as root, which owns most of its content.
         let folder = TempDir::with_prefix("rcpt-postfix-").context("creating a folder")?.keep();
         let [plain, tls_only] =
             [(); 2].map(|()| SocketAddr::from((Ipv4Addr::LOCALHOST, port::free())));
@@ -84,7 +84,7 @@ impl Postfix {
         self.plain
     }
 
-    /// Returns its routes for origin's `RCPT_ROUTES`; it accepts no mail for `elsewhere.test`.
+    /// Returns the routes for origin's `RCPT_ROUTES`; it accepts no mail for `elsewhere.test`.
     pub fn routes(&self) -> String {
         let (plain, tls_only) = (self.plain, self.tls_only);
         format!("postfix.test={plain},elsewhere.test={plain},tls-only.test={tls_only}")

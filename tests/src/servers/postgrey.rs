@@ -22,14 +22,14 @@ pub struct Postgrey {
 }
 
 impl Postgrey {
-    /// Starts it as root, as Debian does. A sender and recipient are accepted once `delay` has passed since their first
-    /// attempt.
+    /// Starts postgrey as root, as Debian does. A sender and recipient are accepted once `delay` has passed since their
+    /// first attempt.
     ///
     /// # Errors
     /// If it isn't installed or doesn't start; the error shows its log.
     pub async fn start(delay: Duration) -> Result<Self> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port::free()));
-        // Removed by `RUN`, because root owns its content.
+        // `RUN` removes the folder, because root owns its content.
         let database = TempDir::with_prefix("rcpt-postgrey-").context("creating a folder")?.keep();
         let mut command = Command::new("sh");
         command.args(["-c", RUN]).arg(database).arg(address.to_string());

@@ -20,10 +20,10 @@ const PACKAGE: &str = "sendmail-bin";
 pub const STRANGER: &str = "127.0.0.2";
 /// Clients at this address must use encryption: `503 5.7.0` to MAIL until they do.
 pub const TLS_ONLY: &str = "127.0.0.3";
-/// Like the previous address, but temporarily: `454 4.7.0`.
+/// Like [`TLS_ONLY`], but with a temporary refusal: `454 4.7.0`.
 pub const TLS_ONLY_FOR_NOW: &str = "127.0.0.4";
 
-/// Its access database.
+/// Sendmail's access database.
 const ACCESS: &str = "\
 To:full@sendmail.test|ERROR:5.2.2:552 Mailbox full
 To:retired@sendmail.test|ERROR:5.2.1:550 Mailbox disabled
@@ -40,7 +40,7 @@ pub struct Sendmail {
 }
 
 impl Sendmail {
-    /// Starts it; needs root or `sudo`.
+    /// Starts Sendmail; needs root or `sudo`.
     ///
     /// # Errors
     /// If it is missing or doesn't start; the error shows its log.
@@ -48,7 +48,7 @@ impl Sendmail {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port::free()));
         let chroot = Chroot {
             package: PACKAGE,
-            // Its mailboxes are those of the system's users.
+            // Sendmail's mailboxes are those of the system's users.
             users: &[("smmta", 101), ("smmsp", 102), ("mail", 8), ("known", 1001)],
             files: &[
                 ("etc/mail/sendmail.cf", configuration(address.port())?),
@@ -70,7 +70,7 @@ impl Sendmail {
         Ok(Self { process, address })
     }
 
-    /// Returns its routes for origin's `RCPT_ROUTES`; it accepts no mail for `elsewhere.test`.
+    /// Returns the routes for origin's `RCPT_ROUTES`; it accepts no mail for `elsewhere.test`.
     pub fn routes(&self) -> String {
         format!("sendmail.test={0},elsewhere.test={0}", self.address)
     }

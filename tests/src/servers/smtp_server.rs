@@ -97,8 +97,7 @@ impl SmtpServer {
         let listener = std::net::TcpListener::bind(address)
             .with_context(|| format!("a test mail server cannot listen on {address}"))?;
         listener.set_nonblocking(true)?;
-        // More than the standard library's 128, because more clients may connect at the same time: the others would
-        // retry after a second.
+        // The standard library's backlog of 128 is too small: further concurrent clients would retry after a second.
         rustix::net::listen(&listener, 4_096)?;
         let address = listener.local_addr()?;
         let record = Record::default();

@@ -244,7 +244,7 @@ export default {
     return Response.json(await worker.queue(queue, messages));
   }
 
-  // Like `wrangler d1 migrations apply`: files in order, each once, recorded in `d1_migrations`.
+  // Applies missing migrations like `wrangler d1 migrations apply`: in order, recorded in `d1_migrations`.
   async #migrate(database) {
     await this.#sql(database, { sql: "CREATE TABLE IF NOT EXISTS d1_migrations (name TEXT PRIMARY KEY)" });
     const rows = await this.#sql(database, { sql: "SELECT name FROM d1_migrations" });

@@ -179,7 +179,7 @@ impl EdgeBuilder {
         self
     }
 
-    /// Starts it and waits until it answers.
+    /// Starts the Worker and waits until it answers.
     ///
     /// # Errors
     /// If it isn't built, ends, or doesn't answer in time; the error shows its log.

@@ -97,7 +97,7 @@ impl OriginBuilder {
         Ok(command)
     }
 
-    /// Starts it and waits until it answers.
+    /// Starts origin and waits until it answers.
     ///
     /// # Errors
     /// If it ends, or doesn't answer in time; the error shows its log.
@@ -106,7 +106,7 @@ impl OriginBuilder {
         self.start_in(&folder).await
     }
 
-    /// Starts it with its log in `folder`, and waits until it listens.
+    /// Starts origin with its log in `folder`, and waits until it listens.
     ///
     /// # Errors
     /// As [`OriginBuilder::start`].
@@ -253,17 +253,17 @@ impl Origin {
         self.client.get(format!("{}{path}", self.url)).send().await
     }
 
-    /// Returns its process id.
+    /// Returns the process id.
     pub fn pid(&self) -> Option<u32> {
         self.process.member("origin")
     }
 
-    /// Kills it with SIGKILL.
+    /// Kills origin with SIGKILL.
     pub fn kill(&mut self) {
         self.process.kill();
     }
 
-    /// Starts it again with the same settings, on the same port.
+    /// Kills origin, and starts it with the same settings on the same port.
     ///
     /// # Errors
     /// As [`OriginBuilder::start`].

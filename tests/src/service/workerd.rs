@@ -47,7 +47,7 @@ impl Workerd {
         Ok(Self { pid, started: stat.started, log })
     }
 
-    /// Returns its process id.
+    /// Returns the process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }
@@ -77,7 +77,7 @@ impl Workerd {
         self.log.wait_until(&what, limit, async || self.log.line_with(needle), ended).await
     }
 
-    /// Kills it with SIGKILL, and waits until it has ended.
+    /// Kills workerd with SIGKILL, and waits until it has ended.
     pub fn kill(&self) {
         if self.has_ended() {
             return;

@@ -69,7 +69,7 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
     // Accepts any body. It ends the key, so the test restores the account's row.
     ("POST",   "/v1/keys/self-revoke",         [204, 204, 204,     204, 204,   204,   204, 204,    204]),
     ("POST",   "/v1/auth/passkeys/options",    [401, 401, 401,     401, 200,   403,   401, 401,    401]),
-    // Not a passkey.
+    // The body contains no passkey.
     ("POST",   "/v1/auth/passkeys",            [401, 401, 401,     401, 400,   400,   401, 401,    401]),
     ("GET",    "/v1/auth/passkeys",            [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("DELETE", "/v1/auth/passkeys/{id}",       [401, 401, 401,     401, 404,   404,   401, 401,    401]),

@@ -350,7 +350,7 @@ async fn every_wrong_text_gets_its_documented_answer_and_changes_nothing() {
         }
     }
     println!("{tries} wrong texts");
-    // Wrong codes and passwords are counted, and the owner gets an email about many.
+    // The wrong codes above were counted: this resets the count, and notices and throttles are left out.
     edge.sql("UPDATE accounts SET wrong_codes = 0", &[]).await;
     assert_eq!(
         edge.dump(&["notices", "security_events", "this_database", "throttles"]).await,

@@ -244,7 +244,7 @@ async fn a_confirmation_cut_off_anywhere_is_made_good_by_the_link_or_a_new_one()
     cut_off(&edge, registered, verify, async |(email, token), status, what| {
         assert_eq!(status, 503, "{what}");
         let anonymous = edge.anonymous();
-        // Once confirmed, the link is used up, and its owner signs in.
+        // If the account was confirmed, the link is used up, and the owner signs in.
         let status = anonymous.verify_email(&token).await.status;
         assert!([200, 400].contains(&status), "{what}: {status}");
         assert_eq!(anonymous.login(&email, PASSWORD).await.status, 200, "{what}");
@@ -273,7 +273,7 @@ async fn a_deletion_cut_off_anywhere_is_made_good_and_no_id_is_used_again() {
     let delete = async |account: &Account| {
         account.delete("/me", &json!({ "password": PASSWORD })).await.status
     };
-    // In every other case, the scheduled run precedes the next registration.
+    // In every second case, the scheduled run precedes the next registration.
     let turn = std::cell::Cell::new(false);
     cut_off(&edge, used, delete, async |account, status, what| {
         assert!([503, 204].contains(&status), "{what}: {status}");

@@ -276,7 +276,7 @@ async fn a_deletion_that_is_cut_off_anywhere_is_finished_by_the_scheduled_run() 
         let reply = account.delete("/me", &json!({ "password": PASSWORD })).await;
         assert_eq!(reply.status, 204, "{cut:?}: {}", reply.body);
         assert_eq!(account.get("/me").await.status, 401, "{cut:?}");
-        // The same holds while the directory still names the account: neither its password nor a link lets anybody in.
+        // While the directory still names the account, neither its password nor a link signs anybody in, either.
         let anonymous = &account.anonymous;
         let reply = anonymous.login(&account.email, PASSWORD).await;
         reply.assert_error(401, "invalid_credentials", "sign-in");

@@ -314,7 +314,7 @@ async fn an_undo_asks_for_the_authenticator_that_was_on_before() {
     assert_eq!(account.post("/auth/change-email", &body).await.status, 202);
     assert_eq!(confirm(edge, &link(edge, &new, ASKED, 1).await).await.status, 200);
     let token = link(edge, &account.email, AWAY, 1).await;
-    // The thief turns it off and on again with an authenticator of their own.
+    // The thief turns two-factor off, and on again with another authenticator.
     let off = json!({ "password": PASSWORD, "totp_code": codes[1] });
     assert_eq!(account.post("/auth/totp/disable", &off).await.status, 204);
     undo(edge, &token, PASSWORD, "").await.assert_error(403, "totp_required", "no code");

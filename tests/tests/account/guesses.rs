@@ -11,7 +11,7 @@ use reqwest::Method;
 use serde_json::json;
 use tokio::time::Instant;
 
-/// Wrong passwords of one mailbox, or wrong codes of one account, before the first wait.
+/// Number of wrong passwords of one mailbox, or wrong codes of one account, before the first wait.
 const FREE: usize = 20;
 /// Seconds until one more attempt is evaluated.
 const INTERVAL: u64 = 15 * 60;
@@ -20,9 +20,9 @@ const RESET: &str = "Set a new password";
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// Parallel wrong passwords, each from its own network.
+    /// This many parallel wrong passwords, each from its own network.
     Passwords(usize),
-    /// Wrong codes with the correct password.
+    /// This many wrong codes with the correct password.
     Codes(usize),
     /// The guesser signs in to an account of their own.
     GuesserSignsIn,

@@ -51,7 +51,7 @@ async fn with_two_factor_it_takes_a_code_that_is_used_up() {
     assert_eq!(shown(&code).await.parts(), (200, &json!({ "api_key": account.api_key })));
     shown(&code).await.assert_error(403, "totp_invalid", "the same code again");
 
-    // Sent in parallel, so that each has read the code as unused.
+    // Sends the requests in parallel, so that each reads the code as unused.
     let body = json!({ "password": PASSWORD, "totp_code": recovery_codes[0] });
     let requests = (0..5).map(|_| account.request(Method::POST, PATH).json(&body));
     let replies = send_all(requests, 5).await;

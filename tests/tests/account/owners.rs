@@ -13,7 +13,7 @@ use reqwest::Method;
 use serde_json::json;
 
 const GUESS: &str = "copper-meadow-58-lattice";
-/// Wrong passwords of one mailbox before the next must wait.
+/// Number of wrong passwords of one mailbox before the first wait.
 const SIGN_INS: usize = 20;
 const STEPS: usize = 9;
 

@@ -59,7 +59,7 @@ async fn a_passkey_signs_in_without_the_password_until_it_is_removed() {
     let phone = PasskeyDevice::create_rsa(&options, &origin).0.synced();
     let reply = account.add_credential("phone", &phone.attest(&options["challenge"])).await;
     assert_eq!((reply.status, &reply.body["syncable"]), (201, &json!(true)), "{}", reply.body);
-    // Ordered by creation time; both may be of the same second.
+    // Makes the order definite: passkeys are sorted by creation time, and both may have the same second.
     let older = "UPDATE passkeys SET created_at = created_at - 1 WHERE id = ?1";
     let id = added["id"].as_str().unwrap().strip_prefix("pk_").unwrap();
     edge.sql_of(&edge.id(&account.email).await, older, &[json!(id)]).await;

@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 const TRIES: usize = 200;
-/// Another client network. Locally a client may name its own address, which Cloudflare overwrites.
+/// The owner's network address. Locally, clients may set it in a header, which Cloudflare would overwrite.
 const OWNER: &str = "198.51.100.7";
 const STRANGER: &str = "203.0.113.9";
 

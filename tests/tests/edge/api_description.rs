@@ -11,7 +11,7 @@ use rcpt_tests::{
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// These end other credentials, so they are tested last and separately.
+/// Operations that end other credentials: they are tested last, and separately.
 const ROTATE: &str = "/v1/auth/rotate-api-key";
 const SIGN_OUT: &str = "/v1/auth/sign-out";
 const SIGN_OUT_EVERYWHERE: &str = "/v1/auth/sign-out-everywhere";

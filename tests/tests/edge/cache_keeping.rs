@@ -82,7 +82,7 @@ async fn the_checked_domain_is_not_stored_where_it_is_its_own_mail_host() {
         ("x@quince-implicit.example", "quince-implicit.example"),
         ("x@quince-inside.example", "mx1.quince-inside.example"),
     ] {
-        // First from the origin's memory, then from our cache.
+        // The first response comes from the origin's memory, the second from our cache.
         for _ in 0..2 {
             let body = details(&account, address).await;
             assert_eq!(

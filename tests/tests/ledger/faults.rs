@@ -65,7 +65,7 @@ async fn one_failed_statement_is_one_503_and_no_other_request_suffers() {
     ];
     for (round, (name, fault, failures)) in faults.into_iter().enumerate() {
         let before = charged(&edge, &account).await;
-        // For the settlement to fail twice in one check, no other check may be settling.
+        // The settlement must fail twice in one check, so no other check may settle at that time.
         let beside = if name.starts_with("settle") { 1 } else { BESIDE };
         edge.fail(&[fault]).await;
         let mut checks = JoinSet::new();

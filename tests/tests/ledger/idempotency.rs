@@ -120,7 +120,7 @@ async fn each_key_is_charged_once_though_all_are_sent_three_times_at_once() {
         let request = direct.check_request(&account.api_key, &address(n));
         request.header("idempotency-key", key(n))
     };
-    // As many concurrent requests as workerd reads before it closes their connections.
+    // Sends as many concurrent requests as workerd can read before it closes their connections.
     let mut replies = Vec::new();
     for keys in (0..count).collect::<Vec<_>>().chunks(120) {
         let thrice = (0..3).flat_map(|_| keys.iter().map(|n| request(*n)));

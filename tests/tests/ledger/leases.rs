@@ -56,7 +56,7 @@ const UPSTREAM: &str =
 /// Returns a stack that accepts all concurrent requests of a test, and gives each check enough time: speed isn't tested
 /// here.
 ///
-/// Used by one test at a time, because so many concurrent checks keep two cores busy.
+/// One test at a time uses the stack, because so many concurrent checks keep two cores busy.
 async fn stack() -> (&'static Stack, MutexGuard<'static, ()>) {
     static STACK: OnceCell<Stack> = OnceCell::const_new();
     let turn = turn().await;
