@@ -98,7 +98,7 @@ fn popular(n: u32) -> String {
     format!("accepts+popular-{n}@sandbox.test")
 }
 
-/// Runs the plan against a stack of its own, and writes the report to `file`.
+/// Runs the plan against a separate stack, and writes the report to `file`.
 ///
 /// # Errors
 /// If the stack doesn't start, or the file can't be written. Failures of the service are part

@@ -13,13 +13,13 @@ use crate::drive::{cpu_milliseconds, quantile};
 /// Number of interleaved calls of each kind (docs/trust.md, A1), and of sign-ins.
 const CALLS: usize = 200;
 
-/// Measures on an edge of its own.
+/// Measures all account operations on a separate edge.
 ///
 /// # Errors
 /// If it does not start, an answer is not the documented one, or there is no `/proc`.
 pub async fn run() -> Result<Vec<Figure>> {
     let edge = Edge::builder().start().await?;
-    // Sign-ins end an account's least recently used session, so they have an account of their own.
+    // Sign-ins end an account's least recently used session, so they use a separate account.
     let (account, signing_in) = (edge.account().await, edge.account().await);
     let mut figures = sign_ins(&edge, &signing_in).await?;
     figures.extend(beside_sign_ins(&account, signing_in).await?);

@@ -17,7 +17,7 @@ const PART: usize = 1_000;
 const LIMIT: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Measures each figure on a stack of its own.
+/// Measures each figure on a separate stack.
 ///
 /// # Errors
 /// If a scan doesn't start, or doesn't complete. If the scan ended too soon to measure checks

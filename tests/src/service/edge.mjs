@@ -35,8 +35,8 @@ const miniflare = createRequire(import.meta.url)("miniflare");
 const { Miniflare, Response } = miniflare;
 export const { Log, LogLevel } = miniflare;
 
-// The runtime passes emails to a server of miniflare's over persistent connections. Node would close them after five
-// idle seconds, and lose an email sent at that moment: the Worker would then respond 503. So they are kept open.
+// The runtime passes emails to a server in miniflare over persistent connections. Node would close them after five idle
+// seconds, and lose an email sent at that moment: the Worker would then respond 503. So they are kept open.
 const { createServer } = http;
 http.createServer = (...handed) => Object.assign(createServer(...handed), { keepAliveTimeout: 0 });
 

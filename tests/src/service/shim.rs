@@ -63,7 +63,7 @@ impl Edge {
         ["0", "1", "2"].map(|number| trips[number].as_u64().unwrap_or_default())
     }
 
-    /// Returns how often a database was asked for its number since the last [`Self::counts`].
+    /// Returns the number of queries for a database's own number since the last [`Self::counts`].
     pub async fn identifications(&self) -> u64 {
         let counts = self.shim(&json!({})).await;
         counts["d1_identifications"].as_u64().unwrap_or_default()

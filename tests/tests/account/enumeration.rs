@@ -28,7 +28,7 @@ async fn addresses() -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Returns the number of emails with this subject; others may still be on their way.
+/// Returns the number of emails with this subject; other emails may still be arriving.
 fn titled(edge: &Edge, email: &str, subject: &str) -> usize {
     let mails = edge.mailbox().mails_to(email);
     mails.iter().filter(|mail| mail.subject == subject).count()

@@ -113,7 +113,7 @@ async fn a_reset_link_is_valid_for_an_hour_and_only_the_newest_is() {
 #[tokio::test]
 async fn of_a_hundred_uses_of_a_reset_link_at_once_exactly_one_succeeds() {
     let _turn = turn().await;
-    // An edge of its own, since so much hashing would delay the other tests.
+    // Uses its own edge, because so much hashing would delay the other tests.
     let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
     let reply = account.anonymous.forgot_password(&account.email).await;

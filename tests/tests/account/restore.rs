@@ -126,7 +126,7 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
         edge.set(&secured.email, &noted).await;
         let sign_in = secured.anonymous.login(&secured.email, PASSWORD).await;
         sign_in.assert_error(401, "totp_required", "on again");
-        // An account that was registered later is gone, and is registered again.
+        // An account that was registered after the restored minute is lost, and is registered again.
         assert_eq!(works(&late).await, NOTHING);
         let late = again(&edge, &late).await;
         // A deleted account is back, although nobody can sign in to it if the directory has

@@ -141,7 +141,7 @@ async fn a_flood_of_one_class_pushes_out_nothing_of_another() {
     let edge = edge().await;
     let account = edge.account().await;
     let id = edge.id(&account.email).await;
-    // The thief's sign-in and what they did, months of guesses by strangers, and a session that does one thing after another.
+    // The thief's sign-in and actions, months of guesses by strangers, and a session with many actions.
     let row = "INSERT INTO security_events (account_id, class, kind, name, at) VALUES (?1, ?2, ?3, ?4, unixepoch() - ?5)";
     let insert = async |class: &str, kind: &str, name: String, age: u64| {
         edge.sql_of(&id, row, &[json!(id), json!(class), json!(kind), json!(name), json!(age)])

@@ -136,7 +136,7 @@ async fn signing_in_asks_for_the_code_only_after_the_right_password() {
 #[tokio::test]
 async fn of_a_hundred_uses_of_one_code_at_once_exactly_one_is_accepted() {
     let _turn = turn().await;
-    // An edge of its own, since so much hashing would delay the other tests.
+    // Uses its own edge, because so much hashing would delay the other tests.
     let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
     let (authenticator, _) = account.enable_two_factor().await;
@@ -196,7 +196,7 @@ async fn a_step_is_not_accepted_again_nor_after_a_later_one() {
 #[tokio::test]
 async fn of_a_hundred_uses_of_one_recovery_code_at_once_exactly_one_is_accepted() {
     let _turn = turn().await;
-    // An edge of its own, since so much hashing would delay the other tests.
+    // Uses its own edge, because so much hashing would delay the other tests.
     let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
     let (_, codes) = account.enable_two_factor().await;

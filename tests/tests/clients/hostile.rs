@@ -63,7 +63,7 @@ fn scan(mut stream: TcpStream, compares: bool) {
         respond(stream, "404 Not Found", "", r#"{"detail":"No such path."}"#);
         return;
     } else if request.contains("/match ") {
-        // The body may be in a packet of its own.
+        // The body may arrive in a separate packet.
         let mut more = [0; 8192];
         let rest = if request.contains("@b.example") {
             0

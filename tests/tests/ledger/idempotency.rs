@@ -206,7 +206,7 @@ async fn a_repeat_is_the_first_answer_and_another_request_is_422() {
     assert_eq!(account.check(address).await.status, 429, "without a key it is another check");
     world.edge.set(&account.email, "daily_charged = 50").await;
     world.edge.sql("UPDATE idempotency_keys SET expires_at = 1", &[]).await;
-    // The isolate remembers for ten seconds that nothing is left, but still looks for a key.
+    // The isolate remembers for ten seconds that no unit is left, but still looks up stored responses.
     assert_eq!(account.check_under(key, "ok-later@keys.example").await.status, 200);
     assert_eq!(world.charged(&account).await, 51, "a forgotten key is a new one");
 }
