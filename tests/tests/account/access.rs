@@ -156,10 +156,15 @@ async fn with_password(edge: &Edge, password: &str) -> Account {
     Account::from_credentials(&anonymous, password, &reply)
 }
 
-async fn forged(edge: &Edge, email: &str) -> (Proof, Proof) {
+/// Returns a key and a session that are right but for the state of their account.
+async fn credentials(edge: &Edge, email: &str) -> (Proof, Proof) {
     let [keys, sessions] = ["API_KEY_SECRETS", "SESSION_SECRETS"].map(|var| edge.key_ring(var));
     let id = edge.id(email).await;
-    let session = forgery::session(&sessions, &session_claims(&id, &"0".repeat(32)));
+    let session_id = format!("{:0>32}", &id[..16.min(id.len())]);
+    let row = "INSERT INTO sessions (id, account_id, created_at, seen_at, expires_at, browser, country) \
+               VALUES (?1, ?2, unixepoch(), unixepoch(), unixepoch() + 3600, 'a test', 'DE')";
+    edge.sql_of(&id, row, &[json!(session_id), json!(id)]).await;
+    let session = forgery::session(&sessions, &session_claims(&id, &session_id));
     (Proof::Key(forgery::api_key(&keys, &id, 1)), Proof::Session(session))
 }
 
@@ -168,12 +173,26 @@ async fn edge_with_callers() -> (Edge, Account, [Proof; CALLERS.len()]) {
     let account = edge.account().await;
     let rotated = account.rotate_api_key().await;
     let (unconfirmed, _) = edge.registered().await;
+    let confirmed = edge.account().await;
+    let (Proof::Key(key), Proof::Session(session)) = credentials(&edge, &confirmed.email).await
+    else {
+        unreachable!("a key and a session")
+    };
+    let replies = [
+        send(confirmed.anonymous.request(Method::GET, "/me").bearer_auth(session)).await,
+        send(confirmed.anonymous.request(Method::GET, "/quota").header("x-api-key", key)).await,
+    ];
+    assert_eq!(
+        replies.map(|reply| reply.status),
+        [200, 200],
+        "the state alone makes the difference"
+    );
     let deactivated = edge.account().await.email;
-    let (deactivated_key, deactivated_session) = forged(&edge, &deactivated).await;
+    let (deactivated_key, deactivated_session) = credentials(&edge, &deactivated).await;
     // Only the state changes: the key's version is still the account's own.
     edge.set(&deactivated, "state = 'deactivated'").await;
     let other = with_password(&edge, "another-quarry-66-anchor").await;
-    let (unconfirmed_key, unconfirmed_session) = forged(&edge, &unconfirmed).await;
+    let (unconfirmed_key, unconfirmed_session) = credentials(&edge, &unconfirmed).await;
     let callers = [
         Proof::None,
         unconfirmed_key,

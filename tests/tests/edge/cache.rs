@@ -67,7 +67,8 @@ async fn a_verdict_whose_time_is_over_is_asked_for_again() {
     const LIFETIME: Duration = Duration::from_secs(2);
     let origin = origin();
     let edge = Edge::builder().origins(&[&origin.url]);
-    let edge = edge.var("CACHE_DECIDED_SECONDS", LIFETIME.as_secs().to_string()).start().await.unwrap();
+    let edge =
+        edge.var("CACHE_DECIDED_SECONDS", LIFETIME.as_secs().to_string()).start().await.unwrap();
     let account = edge.account().await;
     let address = "old@example.org";
     let started = Instant::now();
