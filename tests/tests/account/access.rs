@@ -180,7 +180,7 @@ async fn edge_with_callers() -> (Edge, Account, [Proof; CALLERS.len()]) {
     };
     let replies = [
         send(confirmed.anonymous.request(Method::GET, "/me").bearer_auth(session)).await,
-        send(confirmed.anonymous.request(Method::GET, "/quota").header("x-api-key", key)).await,
+        send(confirmed.anonymous.request(Method::GET, "/me/quota").header("x-api-key", key)).await,
     ];
     assert_eq!(
         replies.map(|reply| reply.status),
