@@ -76,7 +76,8 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
     ("POST",   "/v1/auth/passkeys/{id}/confirm", [401, 401, 401,   401, 404,   403,   401, 401,    401]),
     ("POST",   "/v1/auth/passkeys/sign-in/options", [200, 200, 200, 200, 200,  200,   200, 200,    200]),
     ("POST",   "/v1/auth/passkeys/sign-in",    [401, 401, 401,     401, 401,   401,   401, 401,    401]),
-    ("POST",   "/v1/auth/sign-out",            [401, 401, 401,     401, 204,   204,   401, 401,    401]),
+    // Ends a live session whatever its account's state.
+    ("POST",   "/v1/auth/sign-out",            [401, 401, 204,     401, 204,   204,   401, 204,    401]),
     ("POST",   "/v1/auth/sign-out-everywhere", [401, 401, 401,     401, 204,   204,   401, 401,    401]),
     ("GET",    "/v1/me/usage",                 [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("GET",    "/v1/me/plan",                  [401, 401, 401,     401, 200,   200,   401, 401,    401]),
@@ -231,7 +232,7 @@ async fn every_route_answers_every_caller_as_the_table_says() {
             if reply.status != expected {
                 wrong.push(format!("{method} {path}, {caller}: {} {}", reply.status, reply.body));
             }
-            if expected >= 400 && expected != 503 {
+            if reply.status == expected && expected >= 400 && expected != 503 {
                 assert!(reply.body.get("detail").is_some(), "{method} {path}: {}", reply.body);
             }
             if !["the key", "the session"].contains(&caller) && path != "/v1/auth/forgot-password" {
