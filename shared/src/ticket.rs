@@ -12,8 +12,8 @@ use crate::{
     jwt::{self, InvalidToken, Purpose, Timed},
 };
 
-/// Lifetime of a ticket in seconds: the 10 s budget of a probe, with room for a failover and two
-/// clocks.
+/// Lifetime of a ticket in seconds: a probe's budget of 10 s, and room for a failover and clock
+/// skew.
 pub const TTL: u64 = 60;
 
 const PURPOSE: Purpose = Purpose { issuer: "rcpt-edge", audience: "origin" };

@@ -1,4 +1,4 @@
-//! The Worker's log.
+//! Log lines of the Worker, as JSON.
 
 use serde::Serialize;
 

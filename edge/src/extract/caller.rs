@@ -32,8 +32,8 @@ use crate::{
     },
 };
 
-/// Header of API keys. A constant is resolved at link time. A look-up at run time would need a
-/// table of all header names, 12 KB of the Worker.
+/// A constant is resolved at link time. A look-up at run time would need a table of all header
+/// names, 12 KB of the Worker.
 pub const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 
 /// Returns the request's session; `None` if no session token was sent.

@@ -57,7 +57,7 @@ pub(super) struct Meter {
     pub debts: Debts,
     pub totals: Totals,
     is_limited: bool,
-    /// Time of the next new session (a token bucket as large as the number of sessions).
+    /// Earliest time of the next new session; it's in the past while a burst is left.
     next_new: Option<Instant>,
 }
 

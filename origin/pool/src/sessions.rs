@@ -87,7 +87,7 @@ pub(super) struct Ended {
 }
 
 pub(super) struct Sessions<S> {
-    /// Limits of each machine that is new here.
+    /// Limits of every meter of the site.
     limits: Limits,
     /// Maximum number of concurrent sessions with all machines.
     most: usize,

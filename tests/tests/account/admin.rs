@@ -49,7 +49,7 @@ pub async fn run_admin(
 }
 
 impl Operated {
-    /// Exit code, standard output, standard error.
+    /// Returns exit code, standard output and standard error.
     pub async fn admin(&self, words: &[&str]) -> (i32, String, String) {
         self.admin_with(&[], words).await
     }

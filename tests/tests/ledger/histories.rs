@@ -1,8 +1,8 @@
 //! Random histories of an account with the real Worker and D1, compared with a model of the
 //! expected results; the invariants are checked after every step (docs/trust.md, Q2).
 //!
-//! The Worker's clock can't be changed, so time passes in the database instead. A lease's end is moved back, and at
-//! midnight all records of the account become a day older. This looks to every statement as if the clock had moved,
+//! The Worker's clock can't be changed, so time passes in the database instead. A lease's end is set to the past, and at
+//! midnight all records of the account age by a day. This looks to every statement as if the clock had moved,
 //! because statements compare these columns only with the clock.
 
 mod compare;

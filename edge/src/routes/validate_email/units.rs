@@ -49,7 +49,7 @@ pub async fn lease_of(
     same_request(lease.map_err(|refusal| refused(app, refusal, caller, now))?, once)
 }
 
-/// Rejects a stored response that isn't there yet or belongs to another request.
+/// Fails if the stored response is pending or belongs to another request.
 fn same_request<T>(charged: Charged<T>, once: Option<&Idempotent>) -> Result<Charged<T>, Error> {
     match charged {
         Charged::Before(stored) if stored.request.is_empty() => {

@@ -15,8 +15,8 @@ use crate::{
 };
 
 /// Limits the account's remaining units to those of the key, counting the daily allowance first. A
-/// key without a limit has two billion left, more than any account has. It follows the account's
-/// own limit, `of_account`, in the statement.
+/// key without a limit has two billion left, more than any account has. In the
+/// statement, it's placed after the account's limit, `of_account`.
 const WITH_KEY_ROOM: &str = concat!(
     ", of_key AS (
        SELECT k.daily_limit, coalesce(k.daily_limit <= CASE WHEN k.day < ?4 THEN 0 ELSE k.charged END, 0) AS full,

@@ -204,7 +204,7 @@ pub async fn batch(origin: &Router, addresses: &[String], tenant: Option<&str>) 
     lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
 }
 
-/// Checks `address` with `details`, and expects a verdict with them.
+/// Checks `address` with `details`, and returns the verdict.
 pub async fn detailed(origin: &Router, address: &str) -> Verdict {
     let response = send(origin, probe_request(detailed_body(address))).await;
     assert_eq!(response.status(), StatusCode::OK);
