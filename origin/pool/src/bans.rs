@@ -9,9 +9,9 @@ use tokio::time::Instant;
 
 use super::{Key, giving_way::give_way, hash_key::ByKey, remembered::Clocks};
 
-/// A ban counts once in this time: while it lasts, each further session is refused too.
+/// Time in which a ban counts once: until it ends, all further sessions are refused.
 const LASTS: Duration = Duration::from_secs(3_600);
-/// Lifetime of a ban's record. It is short, because a busy server's words look the same.
+/// Lifetime of a ban's record. A week at most, because a busy server's words look the same.
 const MEMORY: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// Minimum number of refused recipients in ten minutes that can cause a ban: cPanel's rule against dictionary attacks
 /// has four. With fewer, the ban has another cause.

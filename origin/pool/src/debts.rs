@@ -1,7 +1,6 @@
-//! Sessions that servers closed on us at RCPT, and sessions that were held for long while others
-//! waited, by account. Both harm other accounts. An account may have many such domains, so while it
-//! is in debt, its domains without a recent answer are asked one at a time; other domains aren't
-//! affected. Elsewhere, free accounts are one tenant; here each has its own debts, because
+//! Sessions that servers closed on us at RCPT, and sessions that were held for long while others waited, by account.
+//! Such sessions harm other accounts. While an account is in debt, its domains without a recent answer are asked one at
+//! a time; other domains aren't affected. Elsewhere, free accounts are one tenant; here each has its own debts, because
 //! otherwise one would delay all.
 
 use std::time::Duration;
@@ -12,12 +11,11 @@ use super::{Key, hash_key::ByKey};
 
 /// Time between two checks of unproven domains of an account in debt.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Lifetime of a debt after the account's last closed session.
+/// Lifetime of a debt after the end of the account's wait.
 const LASTS: Duration = Duration::from_secs(60);
 /// Number of closed or held sessions without consequences, because they may be chance.
 const CHANCE: u32 = 1;
-/// An account waits as long as it held a session, and twice as long after each further one, up to
-/// this factor.
+/// Greatest factor of the wait for a held session; the factor doubles with each further session.
 const TIMES_MAX: u32 = 32;
 const MAX_DEBTORS: usize = 256;
 
@@ -49,9 +47,8 @@ impl Debts {
         self.cost(account, Duration::ZERO, now);
     }
 
-    /// Records a session that the account held while others waited. The account owes that time, and
-    /// more for each further one. Otherwise each new domain, whose first cut is free, could hold a
-    /// session as long again.
+    /// Records a session that the account held while others waited. The account owes that time, and more for each
+    /// further session. Without a debt, each new domain could hold a session until its first cut.
     pub(super) fn held(&mut self, account: Key, took: Duration, now: Instant) {
         self.cost(account, took, now);
     }

@@ -28,7 +28,7 @@ pub(super) struct Gates<K> {
 
 struct Gate {
     strikes: u32,
-    /// Time of the next passage; `None` while there were only single strikes.
+    /// Time of the next passage; `None` while there are fewer than [`STRIKES`] strikes.
     next: Option<Instant>,
     /// Reservation of the next passage.
     place: Option<Place>,
@@ -36,12 +36,12 @@ struct Gate {
     passed: Vec<(Key, Instant)>,
     /// Time until which strikes count and sessions are limited.
     narrow_until: Instant,
-    /// Time until which batches stay away, which may be later.
+    /// Time until which batches stay away; may be after `narrow_until`.
     hint: Instant,
 }
 
-/// Reservation of a gate's next passage. It goes to the group that hasn't passed for longest, so
-/// that frequent requests don't help.
+/// Reservation of a gate's next passage. The place goes to the group that hasn't passed for longest, so that frequent
+/// requests don't help.
 struct Place {
     group: Key,
     ticket: u64,

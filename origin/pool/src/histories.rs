@@ -23,7 +23,7 @@ const MAX_ACCOUNTS: usize = 20_000;
 /// The history of an account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum History {
-    /// Nearly all of its recipients exist.
+    /// At most a fifth of its recipients were refused.
     Good,
     #[default]
     Unknown,
@@ -161,7 +161,7 @@ mod tests {
         assert!(histories.len() <= MAX_ACCOUNTS);
     }
 
-    /// Free accounts are one group. They fill the memory with answers, or with a single one each.
+    /// Free accounts are one group. Its accounts fill the memory with many answers, or a single one each.
     #[tokio::test(start_paused = true)]
     async fn accounts_that_fill_the_memory_push_out_nobodys_history() {
         for answers in [1, MIN_ANSWERS] {

@@ -1,10 +1,9 @@
-//! Recipients refused in the last ten minutes by a machine of no known operator. Such machines
-//! often host hundreds of domains, and ban a client for an hour after 20 refusals in ten minutes.
+//! Recipients refused in the last ten minutes by a machine of no known operator. A shared host often serves hundreds of
+//! domains, and bans a client for an hour after 20 refusals in ten minutes.
 //!
-//! The number is divided by [`History`]: an account that guesses may use half of it, like control
-//! recipients. So it can't get our address banned, and the other half is left to lists and forms.
-//! Batches may use the whole number. Single checks of an account with a good history have a few
-//! more, which nobody else can use up.
+//! The number allowed depends on [`History`]: accounts that guess and control recipients may use half of it, which
+//! can't get our address banned. Batches may use the whole number. Single checks of an account with a good history have
+//! a few more, which nobody else can use up.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -16,9 +15,8 @@ const SPAN: Duration = Duration::from_secs(600);
 /// Additional refusals for single checks of an account without history, so that lists don't keep
 /// newcomers out.
 const NEWCOMER_EXTRA: usize = 1;
-/// Additional refusals for single checks of an account with a good history. Two more may be in
-/// flight. Not reduced at a machine that has banned us: the newcomers' one and two in flight would
-/// use them up.
+/// Additional refusals for single checks of an account with a good history. The number also allows for a newcomer's
+/// refusal and two refusals in flight, so a ban doesn't reduce it.
 const GOOD_EXTRA: usize = 3;
 
 /// Refused recipients of the last ten minutes.

@@ -1,15 +1,14 @@
 //! The pool of sessions with mail servers, shared by all probes: their number, their rate, and the
 //! order of waiting checks (docs/architecture.md, "Neighbours").
 //!
-//! The shared resource is session time. A check is admitted once ([`admission`]): all conditions
-//! are evaluated together, and reserved together or not at all. It then queues at its [`site`],
-//! ordered by session time ([`shares`]), and a reserve keeps sessions from parties that hold them
-//! for long ([`standing`]). No reply about one recipient's domain, one customer or one machine
-//! blocks others: rates fall on evidence from many parties ([`rate`]), and gates limit single
-//! domains and addresses ([`gates`]).
+//! The shared resource is session time. A check is admitted once ([`admission`]): all conditions are evaluated
+//! together, and reserved together or not at all. An admitted check queues at its [`site`], ordered by session time
+//! ([`shares`]), and a reserve keeps sessions from parties that hold them for long ([`standing`]). No reply about one
+//! recipient's domain, one customer or one machine blocks others: rates fall on evidence from many parties ([`rate`]),
+//! and gates limit single domains and addresses ([`gates`]).
 //!
-//! Invariant: everything is decided under one lock, which is held for a few microseconds and never across
-//! an await; [`Pool::session`] takes it once, and once more if it had to wait before it could queue.
+//! Invariant: everything is decided under one lock, held for microseconds and never across an await. [`Pool::session`]
+//! takes the lock once, and again after a wait for admission.
 #![warn(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -133,7 +132,7 @@ struct Behind {
     operator: OperatorId,
     /// Hash of the first name.
     name: Key,
-    /// True if a second name resolves to it too.
+    /// True if a second name also resolves to the address.
     is_shared: bool,
     /// Expiry by tokio's clock: the cache's own clock doesn't follow virtual time.
     until: Instant,

@@ -40,7 +40,7 @@ pub struct Totals {
     pub recipients: u64,
     /// Refused recipients.
     pub refused: u64,
-    /// Refusals of us.
+    /// Replies that refused us instead of a recipient.
     pub refusals_of_us: u64,
     /// Sessions that were ended because they were held for long while others waited.
     pub cut: u64,

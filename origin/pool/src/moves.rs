@@ -64,8 +64,8 @@ impl<S> State<S> {
         if since.is_none_or(|since| now.saturating_duration_since(since) < MOVE_AFTER) {
             return identity;
         }
-        // Only one address rests at a time, so at least half of them are left, and domains never
-        // move to an address that is equally unwelcome.
+        // Only one address rests at a time, so domains never move to an equally unwelcome address, and at least half of
+        // the addresses are left.
         if self.moves.iter().any(|((of, _), rest)| *of == operator && rest.is_kept(now)) {
             return identity;
         }

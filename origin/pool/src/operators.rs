@@ -1,5 +1,5 @@
-//! The table of operators: mail hosts, their operators, and the limits there. The rows are in
-//! `data/operators.toml` and in the configured `operators_file`.
+//! The table of operators: mail hosts, their operators, and their limits. The rows are in `data/operators.toml` and in
+//! the configured `operators_file`.
 
 mod parse;
 

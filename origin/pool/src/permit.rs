@@ -64,7 +64,7 @@ pub struct Permit<S: Send + 'static> {
     cut: Arc<Cut>,
     /// True if the server has replied about the recipient.
     answered: AtomicBool,
-    /// True while all replies in the session were about recipients.
+    /// True while no server has refused us in the session.
     is_blameless: AtomicBool,
     is_released: bool,
 }
@@ -102,8 +102,8 @@ impl<S: Send + 'static> Permit<S> {
         self.pool.note(self, signal, !was_answered);
     }
 
-    /// Completes when the session has been held for long and others wait for it: the caller must
-    /// close it, and the check ends with our own limit as its reason.
+    /// Completes when the session has been held for long and others wait for it. The caller must close it; the check
+    /// ends with our own limit as its reason.
     pub fn cut(&self) -> impl Future<Output = ()> + Send + 'static {
         let (cut, pool) = (Arc::clone(&self.cut), Arc::clone(&self.pool));
         let is_other = self.want.site.is_network();
@@ -173,7 +173,7 @@ pub(super) struct Queued<S: Send + 'static> {
 
 impl<S: Send + 'static> Queued<S> {
     pub(super) async fn wait(mut self) -> Result<Acquired<S>, Refused> {
-        // The sender lives in the site, which isn't removed while a request waits there.
+        // The sender lives in the site, which isn't removed while it has waiting requests.
         let (want, grant) = (&mut self.answer).await.unwrap_or(Err(Refused::GONE))?;
         Ok(Acquired::of(&self.pool, want, grant))
     }

@@ -7,8 +7,8 @@ use tokio::time::Instant;
 
 use super::SourceClass;
 
-/// A check: the address, the asker, and how long to wait for a verdict. It is built once from the
-/// ticket and the body, and borrowed by all lower layers.
+/// A check: the address, the asker, and how long to wait for a verdict. Built once from the ticket and the body, and
+/// borrowed by all lower layers.
 #[derive(Debug, Clone)]
 pub struct Question {
     pub address: Address,

@@ -1,6 +1,5 @@
-//! The rate of new sessions at one operator from one source address. It falls on evidence from many
-//! independent parties that our address isn't welcome, rises with each answer, and has a minimum at
-//! which single checks still pass.
+//! The rate of new sessions at one operator from one source address. The rate falls when many independent parties see
+//! our address refused, and rises with each answer. At its minimum, single checks still pass.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -162,8 +161,8 @@ impl Rate {
         Some(Change::Raised)
     }
 
-    /// Records a refusal of our address at RCPT. It may be the domain's own rule, so it counts once
-    /// per domain, and only together with others.
+    /// Records a refusal of our address at RCPT. A single refusal may be the domain's own rule: a domain counts once,
+    /// and only together with others.
     pub(super) fn refused_at_rcpt(
         &mut self,
         tenant: Key,

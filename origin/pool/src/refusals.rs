@@ -79,11 +79,10 @@ impl Refusals {
 
     /// Returns how long the party must wait, if it must.
     ///
-    /// A group may continue while it has fewer refusals than its share, and fewer than are left in
-    /// total: the first group can use half, the next half of the rest. Above the hour's number,
-    /// each group may have a few more, until the total is twice that number; a group without any
-    /// may always have its first. An account with few refusals may continue until its group has
-    /// used the whole hour's number. Batches stop at the hour's number.
+    /// A group may continue while it has fewer refusals than its share and than are left in total. The first group can
+    /// use half, the next half of the rest. Above the hour's number, each group may have a few more, until the total is
+    /// twice that number. A group without refusals may always have its first. An account with few refusals may continue
+    /// until its group has used the whole hour's number. Batches stop at the hour's number.
     pub(super) fn must_wait(
         &self,
         party: Party,
@@ -123,8 +122,8 @@ impl Refusals {
         }
     }
 
-    /// Returns whether a control recipient may be checked: only while less than half of the hour's
-    /// number is used, because it is probably refused and nobody waits for it.
+    /// Returns whether a control recipient may be checked: only while less than half of the hour's number is used,
+    /// because its refusal is likely.
     pub(super) fn spares_one(&self, now: Instant) -> bool {
         self.total(now) < self.per_hour.div_ceil(2)
     }

@@ -35,7 +35,7 @@ pub(super) struct Idle<S> {
     pub meter: MeterKey,
     pub address: Option<IpAddr>,
     pub group: Key,
-    /// True if it may serve other names of its machine too.
+    /// True if it may also serve other names of its machine.
     pub is_shared: bool,
     pub since: Instant,
     pub session: S,
@@ -54,7 +54,7 @@ pub(super) struct Grant<S> {
 /// Room for another session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Room {
-    /// This idle session can be used.
+    /// An idle session that can be used, by index.
     Idle(usize),
     New,
     NotBefore(Instant),
@@ -96,11 +96,11 @@ pub(super) struct Sessions<S> {
     in_use: usize,
     uses: BTreeMap<u64, InUse>,
     next_use: u64,
-    /// The most recently used is last, and is used again first.
+    /// Idle sessions in order of last use; the last one is used again first.
     idle: Vec<Idle<S>>,
     /// Number of idle sessions with all sites.
     all_idle: Arc<AtomicUsize>,
-    /// There are few, so lookups need no hash.
+    /// A site has few meters, so lookups need no hash.
     meters: BTreeMap<MeterKey, Meter>,
     standings: Standings,
     pub last_used: Instant,
@@ -174,8 +174,8 @@ impl<S> Sessions<S> {
         own.map(|it| now.saturating_duration_since(it.used.since).as_secs_f64()).sum()
     }
 
-    /// Returns `Some` if no waiting check has room: until this time, or until a session is
-    /// returned. This saves examining hundreds of checks.
+    /// Returns `Some` if no waiting check has room: until this time, or until a session is returned. The result saves
+    /// examining hundreds of checks.
     pub(super) fn closed(&self, now: Instant) -> Option<Option<Instant>> {
         if self.in_use >= self.most {
             return Some(None);
@@ -232,8 +232,8 @@ impl<S> Sessions<S> {
         meter.session_not_before(want.class, now).map_or(Room::New, Room::NotBefore)
     }
 
-    /// Checks the reserve for proven parties, at the machine and in its network; the error is the
-    /// time until which the session is refused, unless one is returned before.
+    /// Checks the reserve for proven parties, at the machine and in its network. The error is the time until which the
+    /// session is refused, unless another is returned before.
     fn reserve(&self, want: &Want, meter: &Meter, now: Instant) -> Result<(), Option<Instant>> {
         let all = self.uses.values();
         // While less than half is in use, there is enough for all and the reserve isn't checked.
@@ -410,8 +410,8 @@ impl<S> Sessions<S> {
         self.idle.iter()
     }
 
-    /// Removes and returns the idle sessions that must end. Each counts as in use until it is
-    /// closed, so that none is opened in its place too early.
+    /// Removes and returns the idle sessions that must end. A session counts as in use until it is closed, so that no
+    /// other is opened too early.
     pub(super) fn take_idle(&mut self, ends: impl Fn(&Idle<S>) -> bool) -> Vec<(MeterKey, S)> {
         let ending: Vec<_> = self.idle.extract_if(.., |idle| ends(idle)).collect();
         self.all_idle.fetch_sub(ending.len(), Ordering::Relaxed);

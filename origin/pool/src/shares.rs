@@ -1,9 +1,8 @@
-//! Waiting requests, served by start-time fair queueing over session time: the next session goes to
-//! the group that has used the least of the site's time, within it to the account, and within that
-//! to the domain.
+//! Waiting requests, served by start-time fair queueing over session time. The next session goes to the group that has
+//! used the least of the site's time; in the group, to such an account; in the account, to such a domain.
 //!
-//! Sessions in use count with their age. A party that starts to wait begins at the time of the last
-//! one served, so that it gains no credit while idle; a lead over that time halves every minute.
+//! Sessions in use count with their age. A party that starts to wait begins at the virtual time of the last one served,
+//! so that it gains no credit while idle. A lead over that time halves every minute.
 
 use std::{
     collections::{BTreeMap, VecDeque},

@@ -1,5 +1,5 @@
-//! A unit of shared limits: the sessions with one operator from one source address, with the
-//! machines of one network, or with one route; and the checks that wait for them.
+//! A unit of shared limits: the sessions with one operator from one source address, with the machines of one network,
+//! or with one route. A site includes the waiting checks.
 
 use std::{
     net::IpAddr,

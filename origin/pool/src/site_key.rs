@@ -16,8 +16,8 @@ pub(super) enum SiteKey {
     Route(Arc<str>),
 }
 
-/// Key of the meter that counts a session: a machine in a network, or `None` for the whole site,
-/// which in a network counts the machines beyond the first ones.
+/// Key of the meter that counts a session: a machine in a network, or `None` for the whole site. In a network, `None`
+/// counts the machines beyond the first ones.
 pub(super) type MeterKey = Option<IpAddr>;
 
 impl SiteKey {

@@ -1,4 +1,4 @@
-//! All sites. They are swept a part at a time, so that a sweep doesn't block others for long.
+//! All sites. Each sweep covers a part, so that it doesn't block others for long.
 
 use std::{
     collections::BTreeMap,

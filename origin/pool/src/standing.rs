@@ -1,8 +1,8 @@
 //! Recent behaviour of each party at one site: a quick answer makes a party proven, and a session
 //! held for long makes it slow.
 //!
-//! Parties that hold sessions for long make others wait. So if others have had answers recently,
-//! unproven parties share all sessions except a reserve ([`Standings::may_take`]).
+//! Parties that hold sessions for long make others wait. If others have had answers recently, unproven parties share
+//! all sessions except a reserve ([`Standings::may_take`]).
 
 use std::time::Duration;
 
@@ -31,16 +31,16 @@ const MAX_PARTIES: usize = 20_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Standing {
-    /// It had a quick answer within ten minutes, and isn't slow.
+    /// Had a quick answer within ten minutes, and isn't slow.
     Proven,
-    /// Nothing is known about it.
+    /// Neither quick nor slow within ten minutes.
     New,
     Slow,
 }
 
 #[derive(Default, Clone, Copy)]
 struct Record {
-    /// Group of the party last recorded here.
+    /// Group of the latest party in this record.
     group: Key,
     quick_at: Option<Instant>,
     slow_at: Option<Instant>,
@@ -266,7 +266,7 @@ impl Standings {
     }
 
     /// Records that the holder's session was cut; `cut_for` is a waiting party that isn't known to be slow. Before the
-    /// first answer there is no reserve, and another slow party would take the freed session. So for a while, slow
+    /// first answer there is no reserve, and another slow party would take the freed session. For some seconds, slow
     /// parties leave the last session to others.
     pub(super) fn cut(&mut self, holder: Party, cut_for: Option<Party>, now: Instant) {
         self.cut_for = cut_for.map(|party| (party, now + CUT)).or(self.cut_for);

@@ -54,7 +54,7 @@ pub struct Entries {
     pub trials: usize,
     /// Groups and accounts with refused recipients in the last hour.
     pub refusals: usize,
-    /// Accounts that owe session time.
+    /// Accounts with sessions that were closed on us or held for long.
     pub debts: usize,
     /// Groups, accounts and domains that were quick or slow recently.
     pub standings: usize,
@@ -66,8 +66,7 @@ pub struct Entries {
     pub bans: usize,
 }
 
-/// The state of one operator seen from one source address; `other` stands for all machines without a
-/// known operator.
+/// The state of one operator seen from one source address; `other` combines all machines without a known operator.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SiteStatus {
     pub operator: String,
@@ -93,7 +92,7 @@ pub struct SiteStatus {
     /// Unix time at which the address's rest ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rests_until: Option<u64>,
-    /// Source address that serves its domains until then.
+    /// Source address that serves its domains until the rest ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stand_in: Option<String>,
     /// Unix time since which batches use the address gradually more at this operator.

@@ -86,7 +86,7 @@ impl<S> Waiting<S> {
     ) {
         let group = want.party.group;
         let own = self.interactive.of_group(group) + self.batch.of_group(group);
-        // Here and below, this fails if the check was abandoned.
+        // `send` fails if the check was abandoned.
         if own >= most_of_group {
             let _ = answer.send(Err(CROWDED));
             return;

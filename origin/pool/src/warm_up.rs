@@ -1,6 +1,6 @@
-//! A new source address is used gradually more at each operator, because sudden volume looks like
-//! an attack. Only batches wait for it; single checks are few. An address on a blocklist, or one
-//! that returns from a rest, is introduced again.
+//! A new source address is used gradually more at each operator, because sudden volume looks like an attack. Only
+//! batches wait for the warm-up; single checks are few. An address on a blocklist, or one that returns from a rest, is
+//! introduced again.
 
 use std::{collections::HashMap, time::Duration};
 

@@ -264,8 +264,8 @@ async fn a_refusal_of_us_that_no_refused_recipients_precede_changes_no_number() 
     assert_eq!(pool.status().entries.bans, 0);
     sleep(SPAN).await;
     assert_eq!(lists_at(&pool, "198.51.100.7", 20).await, (15, false));
-    // Neither is a ban, despite enough refusals: a domain's own rule at RCPT, or a connection limit beside another
-    // session.
+    // Neither is a ban, despite enough refusals: a domain's own rule at RCPT, or a connection limit while another
+    // session is open.
     sleep(SPAN).await;
     for n in 0..6 {
         assert!(asks(&pool, &batch(&format!("other{n}")), true).await);
