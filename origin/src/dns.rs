@@ -98,9 +98,8 @@ impl Dns {
         }
     }
 
-    /// Returns the key that sorts hosts of equal preference: always the same order for one domain,
-    /// so that its checks share sessions, and different orders for different domains, so that all
-    /// hosts are used (RFC 5321 §5.1).
+    /// Returns the key that sorts hosts of equal preference: one order per domain, so that its checks share sessions.
+    /// Orders differ between domains, so that all hosts are used (RFC 5321 §5.1).
     pub const fn order(&self) -> HashKey {
         self.order
     }
@@ -113,10 +112,9 @@ impl Dns {
         self.mx.about(domain, || self.question(domain, RecordType::MX, mx)).await
     }
 
-    /// Returns the addresses of a host (lower case), with families alternating, IPv4 first, where
-    /// reverse DNS and reputation are more often in order. If we connect over one family only,
-    /// addresses of the other are returned only if there are no others: an unreachable host isn't a
-    /// host without addresses.
+    /// Returns the addresses of a host (lower case), with families alternating, IPv4 first, where reverse DNS and
+    /// reputation are more often in order. If we connect over one family only, the other's addresses are only returned
+    /// for a host without any of ours: unreachable isn't unknown.
     ///
     /// # Errors
     /// [`NoAnswer`] if the host has no address.

@@ -1,5 +1,5 @@
-//! The surroundings of an origin: the network, DNS, the wall clock and randomness. They are passed as values, so that a
-//! simulation can supply its own.
+//! The surroundings of an origin: the network, DNS, the wall clock and randomness. A simulation supplies its own
+//! values.
 
 pub mod clock;
 
@@ -16,7 +16,7 @@ use crate::{Config, dns::Dns};
 /// Reads the wall clock, in Unix seconds.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
-/// Surroundings of an origin.
+/// Connections, DNS, wall clock and randomness of an origin.
 pub struct Surroundings {
     pub dialer: Dialer,
     pub dns: Dns,

@@ -40,7 +40,7 @@ struct Report {
     /// Results of rules and reader on replies of unseen sources, and in the fold that isn't used
     /// for tuning.
     out_of_fold: Vec<Interval>,
-    /// The same for whole replies only, without classifiers' patterns, which are parts of replies.
+    /// Results on whole replies, without classifiers' patterns, which are parts of replies.
     whole: Vec<Interval>,
     apart: Vec<Interval>,
 }

@@ -91,10 +91,8 @@ struct Server<'a> {
     domain: &'static str,
 }
 
-/// Returns the CPU time of this process for one probe, including the kernel's work on its behalf.
-/// The server is another process, but on the loopback interface our system call carries each
-/// segment to its socket, so the kernel's work of receiving it is in our figure: over a quarter of
-/// it.
+/// Returns the CPU time of this process for one probe, including the kernel's work on its behalf. The server is another
+/// process, but on the loopback our system call also does the kernel's work of receiving: over a quarter of the figure.
 fn per_probe(server: Server<'_>, settings: &[(&str, &str)]) -> Result<Spent> {
     let nameserver = Nameserver::start()?;
     let Server { address, status, asker, domain } = server;

@@ -18,9 +18,8 @@ use anyhow::Result;
 pub const DELAY: Duration = Duration::from_millis(20);
 const STACK: usize = 64 * 1_024;
 
-/// A mail server that accepts everybody, behind a delay line: input arrives 20 ms later, and so
-/// does output, regardless of the load. It uses threads instead of timers, whose resolution is a
-/// millisecond, so that the line adds exactly its delay.
+/// A mail server that accepts everybody, behind a delay line: input arrives 20 ms later, and so does output, regardless
+/// of the load. Threads add the exact delay; timers have a resolution of a millisecond.
 pub struct Delayed {
     pub address: SocketAddr,
     pub connections: Arc<AtomicUsize>,

@@ -33,7 +33,7 @@ impl Figure {
     }
 }
 
-/// Prints the table.
+/// Prints the figures with their limits as a table.
 pub fn print(figures: &[Figure]) {
     println!("{:<42} {:>12} {:<14} {:>6}  at most", "figure", "value", "unit", "n");
     for Figure { name, value, unit, n, limit } in figures {
@@ -50,7 +50,7 @@ pub fn hold_to_limits(figures: &[Figure]) -> Result<()> {
     Ok(())
 }
 
-/// Writes the file.
+/// Writes the figures to `target/bench/probe.json`.
 pub fn write(figures: &[Figure]) -> Result<()> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/bench");
     fs::create_dir_all(&folder)?;

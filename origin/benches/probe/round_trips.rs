@@ -48,8 +48,8 @@ async fn sequence(settings: &[(&str, &str)], count: usize) -> Result<f64> {
     Ok(quantile(&mut times, 0.5))
 }
 
-/// Checks a hundred addresses of one domain at once with default limits and cold caches. Returns
-/// the numbers of connections and DNS queries.
+/// Checks a hundred addresses of one domain concurrently, with default limits and cold caches. Returns the numbers of
+/// connections and DNS queries.
 async fn hundred_of_one_domain() -> Result<(f64, f64)> {
     let (server, nameserver) = (Delayed::start()?, Nameserver::start()?);
     let settings = [("RCPT_MACHINE_SESSIONS", "2"), ("RCPT_SESSION_INTERVAL_MS", "500")];

@@ -39,8 +39,8 @@ impl<'a> Command<'a> {
     }
 }
 
-/// The line would contain CR, LF or NUL, or more than 512 bytes. It isn't shown, because it may
-/// contain an address.
+/// The line would contain CR, LF or NUL, or more than 512 bytes. The line isn't shown, because it may contain an
+/// address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a command line")]
 pub struct Unencodable;
@@ -48,7 +48,7 @@ pub struct Unencodable;
 impl Command<'_> {
     /// Appends the line and its CRLF to `flight`.
     ///
-    /// This is the last check before sending: whatever the arguments, one command is one line.
+    /// Last check before sending: whatever the arguments, one command is one line.
     ///
     /// # Errors
     /// [`Unencodable`]; `flight` is then unchanged.

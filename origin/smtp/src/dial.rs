@@ -39,9 +39,8 @@ pub enum Unconnected {
 /// Reason why connecting to an address failed; of several failures, the greatest is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConnectFailure {
-    /// The address is unreachable from here: no route, or blocked or switched off on this machine.
-    /// This may affect one family only, so it doesn't excuse a server that the other family found
-    /// closed.
+    /// The address is unreachable from here: no route, or blocked or switched off on this machine. The cause may affect
+    /// one family only, and doesn't excuse a server that refuses over the other.
     NoWay,
     Theirs,
     NoSocket,

@@ -24,9 +24,8 @@ pub struct Families {
 impl Families {
     pub const BOTH: Self = Self { ipv4: true, ipv6: true };
 
-    /// Returns the families of `sources`, or both if there are none and the system chooses the
-    /// address. If an address is configured, the system may not choose one for the other family:
-    /// that address would have no reverse record with the HELO name.
+    /// Returns the families of `sources`, or both if there are none and the system chooses the address. If one family
+    /// has an address, the system may not choose one for the other: its reverse record wouldn't contain the HELO name.
     pub fn of<'a>(sources: impl IntoIterator<Item = &'a SourceAddress>) -> Self {
         let mut families = Self { ipv4: false, ipv6: false };
         for source in sources {

@@ -11,9 +11,8 @@ const MAX_LINES: usize = 100;
 /// Maximum number of bytes received per recipient, including the start of the session. A normal
 /// conversation needs about 1 KiB.
 const SESSION_BYTES_MAX: usize = 64 * 1_024;
-/// Maximum number of bytes of text stored per reply. Capabilities and reasons are within the first
-/// 1 KiB; the rest would stay in memory while the server is silent afterwards, and triple if each
-/// byte is replaced by U+FFFD.
+/// Maximum number of bytes of text stored per reply. Capabilities and reasons are within the first 1 KiB; the rest
+/// would stay in memory during a later silence, tripled if each byte becomes U+FFFD.
 const TEXT_BYTES_MAX: usize = 8 * 1_024;
 /// Bytes of text that are interpreted. Real replies are shorter; folding 8 KiB of letters such as
 /// U+FDFA (which becomes 18) took milliseconds.
@@ -28,8 +27,8 @@ pub struct Reply {
     /// Reply code, 200–599.
     pub code: u16,
     pub enhanced: Option<EnhancedCode>,
-    /// Text of the lines without their codes, joined by `\n`; at most [`TEXT_BYTES_MAX`] bytes. It may
-    /// quote the address, so never log it.
+    /// Text of the lines without their codes, joined by `\n`; at most [`TEXT_BYTES_MAX`] bytes. The text may quote the
+    /// address: never log it.
     text: String,
 }
 
@@ -86,7 +85,7 @@ pub enum ReplyError {
     LongSession,
 }
 
-/// Splits a byte stream into replies. It does no I/O, and never holds more than its limits.
+/// Splits a byte stream into replies. The parser does no I/O, and never holds more than its limits.
 #[derive(Debug, Default)]
 pub struct ReplyParser {
     buffer: Vec<u8>,

@@ -244,8 +244,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ok(session)
     }
 
-    /// Asks whether the server accepts mail for the recipient: sends MAIL and RCPT, in one flight
-    /// if PIPELINING is offered (RFC 2920 §3.1), preceded by RSET if the session was used before.
+    /// Asks whether the server accepts mail for the recipient: sends MAIL and RCPT, in a reused session after RSET.
+    /// With PIPELINING, one flight contains all (RFC 2920 §3.1).
     ///
     /// # Errors
     /// [`Failure::Broken`] at MAIL or RCPT; [`Failure::Stale`] if the server has closed
@@ -373,8 +373,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if is_farewell && self.parser.is_empty() { Ok(()) } else { Err(SURPLUS) }
     }
 
-    /// Returns whether the session can be used for a further recipient if it may serve `limit` in
-    /// total: every command has had its reply, and only recipients were refused.
+    /// Returns whether the session can serve a further recipient, with `limit` in total: every command has had its
+    /// reply, and only recipients were refused.
     pub fn is_reusable(&self, limit: usize) -> bool {
         let limit = limit.min(self.recipients_max);
         self.is_settled()

@@ -1,5 +1,5 @@
-//! `origin ask`: prints verdicts with their evidence on the terminal, without an edge. If a verdict
-//! stays undecided, this machine's defects are printed too.
+//! `origin ask`: prints verdicts with their evidence on the terminal, without an edge. If a verdict stays undecided,
+//! also prints this machine's defects.
 
 use std::{fmt, io::Write as _, sync::Arc};
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A wrong value: its name, and the expected form. It never contains a secret.
+/// A wrong value: its name, and the expected form, without any secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SettingMistake {
     pub name: String,

@@ -120,7 +120,7 @@ fn the_example_shows_every_value_with_its_default() {
             assert_eq!(text, Some(default), "{}", setting.name);
         }
     }
-    // The example's certificate doesn't exist here.
+    // The example's certificate doesn't exist in tests.
     let mut environment = REQUIRED.to_vec();
     environment.extend([("RCPT_TLS_CERT", ""), ("RCPT_TLS_KEY", "")]);
     parse(&uncommented, &environment).unwrap();

@@ -18,8 +18,8 @@ use crate::dns::single_flight::{Flight, SingleFlight};
 /// 50 MB.
 const MAX_WEIGHT: u64 = 50_000;
 
-/// Time for which an abandoned query continues for the next caller, such as an AAAA query slower
-/// than the A query. Each keeps a socket open.
+/// Time for which an abandoned query continues for the next caller, such as an AAAA query slower than the A query. A
+/// query keeps a socket open.
 const LINGER: Duration = Duration::from_millis(500);
 
 pub(super) type Records<T> = Result<Arc<[T]>, NoAnswer>;

@@ -126,8 +126,8 @@ impl Nameservers {
     }
 }
 
-/// Demotes the nameserver to second place. It becomes first again as soon as it responds for the root, which every
-/// recursor knows: then it was silent about one name only, which that name's owner can cause.
+/// Demotes the nameserver to second place. A response for the root, which every recursor knows, makes it first again:
+/// its silence about one name may be that name's owner's doing.
 fn pass_over(nameserver: &Arc<Nameserver>) {
     nameserver.pass_over();
     if nameserver.verifying.swap(true, Ordering::Relaxed) {
@@ -165,8 +165,7 @@ struct Nameserver {
     /// Position in the configuration, from 1.
     position: usize,
     metrics: DnsMetrics,
-    /// Time at which it is tried first again, after another nameserver could answer a query that it
-    /// couldn't.
+    /// Time from which the nameserver is tried first again; set if another had to answer in its place.
     due: Mutex<Option<Instant>>,
     /// True while the root is being queried.
     verifying: AtomicBool,
@@ -215,8 +214,8 @@ impl Nameserver {
         answer
     }
 
-    /// Returns whether it is tried in its configured position. Of many concurrent queries, only one
-    /// tests if it responds again.
+    /// Returns whether the nameserver is tried in its configured position. Of many concurrent queries, only one tests
+    /// if it responds again.
     fn is_due(&self) -> bool {
         let mut due = self.due();
         match *due {

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer, ser::SerializeStruct as _};
 #[serde(rename_all = "snake_case")]
 pub enum Health {
     Fine,
-    /// It couldn't be determined, or isn't configured.
+    /// Not configured, or not determined.
     Unknown,
     /// Probes work, but some servers will refuse them.
     Warning,

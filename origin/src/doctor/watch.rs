@@ -35,7 +35,7 @@ struct FindingState {
 }
 
 impl Watch {
-    /// Examines the source addresses every ten minutes, forever.
+    /// Examines the source addresses every ten minutes, and never returns.
     pub async fn keep(state: Arc<State>) {
         // A random delay, so that origins started together query at different times. In the first minutes, operators
         // can run `origin doctor`.

@@ -138,8 +138,8 @@ fn unreadable(rejection: &BytesRejection) -> Error {
     }
 }
 
-/// Writes the log line and updates the counters. Neither contains the address, its domain or the
-/// host's name.
+/// Writes the log line and updates the counters. Log and counters never contain the address, its domain or the host's
+/// name.
 pub(super) fn record(
     state: &State,
     id: &RequestId,

@@ -12,8 +12,8 @@ pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-i
 /// Greatest length of an accepted id.
 const ID_CHARS_MAX: usize = 64;
 
-/// The request id shared by the logs of edge and origin. It comes from outside and is logged, so
-/// only letters, digits, hyphens and underscores are allowed, which excludes addresses.
+/// The request id shared by the logs of edge and origin. The id comes from outside and is logged: only letters, digits,
+/// hyphens and underscores are allowed, which excludes addresses.
 #[derive(Debug, Clone)]
 pub struct RequestId(String);
 

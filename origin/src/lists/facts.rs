@@ -72,8 +72,7 @@ impl Lists {
         is_listed(host, &self.parked_servers) || is_listed(host, &self.disposable_servers)
     }
 
-    /// Returns whether any host belongs to a throw-away service: such a service receives mail only
-    /// for its own domains.
+    /// Returns whether any host belongs to a disposable service, which receives mail only for its own domains.
     fn is_suspected(&self, domain: &str, route: &MailRoute) -> bool {
         let is_known = |host: &str| is_listed(host, &self.disposable_servers);
         !self.is_acquitted(domain) && route.hosts.iter().any(|host| is_known(host))

@@ -7,8 +7,8 @@ use super::{Bundle, Header, Lists};
 /// Greatest size of a lists file in bytes; ours has 210,000.
 pub const MAX_OCTETS: u64 = 8 << 20;
 
-/// Returns the lists in the file at `path`, or the built-in ones with the reason. There is no
-/// reason if the path is empty or the file doesn't exist yet.
+/// Returns the lists in the file at `path`, or the built-in ones with the reason. Without a path, or before the file
+/// exists, no reason is returned.
 #[must_use]
 pub fn in_force(path: &str) -> (Arc<Lists>, Option<String>) {
     let built_in = Lists::built_in();

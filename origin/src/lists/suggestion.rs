@@ -15,8 +15,8 @@ const MIN_TWO_SLIPS: usize = 10;
 const ROWS: [&str; 4] = ["1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm"];
 
 impl Lists {
-    /// Returns the domain that was probably meant by `domain`: from the list of look-alikes, or if
-    /// the facts say that it accepts no mail or is parked.
+    /// Returns the domain that was probably meant by `domain`, if `domain` is a listed look-alike, accepts no mail or
+    /// is parked.
     #[must_use]
     pub fn suggestion(&self, domain: &str, facts: &DomainFacts) -> Option<&str> {
         if matches!(facts.kind, DomainKind::Provider | DomainKind::Relay) {

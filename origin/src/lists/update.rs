@@ -45,7 +45,7 @@ type Reason = String;
 /// the file at `into`.
 ///
 /// # Errors
-/// The reason; nothing has changed then.
+/// The reason; the file is unchanged.
 pub fn update(source: &str, key: &Path, into: &Path) -> Result<Updated, Reason> {
     let key = read_key(key)?;
     let bundle = fetch(source, file::MAX_OCTETS)?;

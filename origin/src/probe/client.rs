@@ -143,8 +143,8 @@ impl Client {
     }
 }
 
-/// Ends an unneeded session before another is opened in its place. It doesn't wait: QUIT's six bytes fit into the
-/// socket's buffer.
+/// Ends an unneeded session before another is opened in its place. Doesn't wait: QUIT's six bytes fit into the socket's
+/// buffer.
 #[expect(clippy::boxed_local, reason = "the pool's sessions are boxed")]
 pub(super) fn quit_now(session: HostSession) {
     session.quit(());

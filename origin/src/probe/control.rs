@@ -1,5 +1,5 @@
-//! The control recipient: one that does not exist, asked about once a day for a domain at a host, to
-//! learn whether everything is accepted there.
+//! The control recipient, which doesn't exist: asked about once a day per domain and host, to learn whether the host
+//! accepts everything.
 
 use std::{sync::Arc, time::Duration};
 
@@ -68,7 +68,7 @@ async fn catch_all(
     let control_reply = tokio::select! {
         biased;
         told = timeout(PATIENCE, session.ask(envelope, &mut stage)) => told,
-        // Others wait for the session.
+        // Other checks wait for the session.
         () = cut => return CatchAll::Unknown,
     };
     let Ok(Ok(Answer::Rcpt(reply))) = control_reply else { return CatchAll::Unknown };

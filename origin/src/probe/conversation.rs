@@ -206,8 +206,8 @@ impl HostProbe<'_> {
         with_catch_all(verdict, self.client.memory.catch_all(&key).unwrap_or(CatchAll::Unknown))
     }
 
-    /// Adds whether the host accepts everything for the domain. If unknown, the control recipient is asked in the
-    /// background; a caller with details waits for the result, and so does every caller at a backup host.
+    /// Adds whether the host accepts everything for the domain. If unknown, asks about the control recipient in the
+    /// background. Callers with details, and all callers at a backup host, wait for the result.
     async fn accepted(
         &self,
         verdict: Verdict,

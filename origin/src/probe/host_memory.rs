@@ -31,9 +31,9 @@ const HABIT_KEPT: Duration = Duration::from_secs(2 * 24 * 3_600);
 /// Capabilities that a host has shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Offers {
-    /// It has refused MAIL or RCPT until the session was encrypted.
+    /// True if it has refused MAIL or RCPT until the session was encrypted.
     pub demands_tls: bool,
-    /// It rejects UTF-8 local parts.
+    /// True if it rejects UTF-8 local parts.
     pub lacks_smtputf8: bool,
     /// The greeting that it accepts.
     pub greeting: Greeting,
@@ -201,8 +201,8 @@ impl HostMemory {
         }
     }
 
-    /// Returns whether a recipient was refused by name within the last day: the server knows some
-    /// names, but one refusal doesn't prove that it refuses others.
+    /// Returns whether a recipient was refused by name within the last day: the server knows some names, but may accept
+    /// others.
     pub(super) fn refuses_by_name(&self, key: &str) -> bool {
         self.refuses_by_name.get(key).is_some()
     }

@@ -24,7 +24,7 @@ pub(super) struct Identities {
 struct Numbered {
     identity: Arc<HeloIdentity>,
     label: Arc<str>,
-    /// False after a reload has removed it: open sessions end, and no others start.
+    /// False after a reload has removed the address: open sessions end, and no others start.
     is_in_use: bool,
 }
 
@@ -88,9 +88,9 @@ impl Identities {
         numbered.chain([&self.unbound]).map(|identity| identity.helo_name.as_str())
     }
 
-    /// Returns the number of the address for `domain` and accounts of this class. It is always the
-    /// same, because a server that defers a request expects the retry from the same address. If no
-    /// address is reserved for the class, it shares those of the others.
+    /// Returns the number of the address for `domain` and accounts of this class. The number never changes, because a
+    /// server that defers a request expects the retry from the same address. A class without reserved addresses shares
+    /// those of the others.
     ///
     /// Rendezvous hashing: an additional address takes over some domains and moves no others.
     pub(super) fn of(&self, domain: &str, class: SourceClass) -> usize {

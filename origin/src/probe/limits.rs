@@ -8,8 +8,8 @@ use super::client::Client;
 
 use crate::config::Config;
 
-/// Longest idle time of a session: long enough for a list's next address, and short enough not to
-/// bother servers (RFC 5321 §4.5.3.2.7 lets them wait five minutes).
+/// Longest idle time of a session: enough for a list's next address, and a tenth of what servers should wait (RFC 5321
+/// §4.5.3.2.7).
 const MAX_IDLE: Duration = Duration::from_secs(30);
 
 pub(super) fn pool_settings(config: &Config, client: &Client) -> Settings {

@@ -1,8 +1,7 @@
 //! Prepared inputs of a probe: a domain's mail hosts in order, and the addresses of the first.
 //!
-//! A plan is made from cached answers of DNS that have passed the configuration's checks (routes,
-//! opt-outs, the address guard). It saves the lookups of a probe. It expires with the first of its
-//! answers, and with every reload.
+//! A plan is made from cached answers of DNS that have passed the configuration's checks (routes, opt-outs, the address
+//! guard). A plan saves a probe its lookups, and expires with the first of its answers and with every reload.
 
 use std::{
     net::SocketAddr,

@@ -22,7 +22,7 @@ pub(super) struct Progress {
     pub mx_host: Option<Arc<str>>,
     /// The verdict, while only the control recipient's result is missing.
     pub settled: Option<Box<Verdict>>,
-    /// The domain's mail hosts, once they are known.
+    /// The domain's mail hosts; `None` until they are known.
     pub route: Option<MailRoute>,
     /// True if the probe has been admitted by the limits of its domain.
     pub admitted: bool,

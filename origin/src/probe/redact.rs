@@ -10,9 +10,8 @@ const MAX_LOG_CHARS: usize = 200;
 const ADDRESS: &str = "[address]";
 const IP: &str = "[ip]";
 
-/// Returns `text` as one line of at most 512 characters, without identifying parts: email
-/// addresses, the checked local part, each of our HELO names and every IP address. Behind a NAT we
-/// don't know which IP address is ours, and the server's own is of no use to the customer.
+/// Returns `text` as one line of at most 512 characters, without email and IP addresses, the checked local part and our
+/// HELO names. Behind a NAT we don't know which IP address is ours, and the server's own is of no use to the customer.
 pub(super) fn redact<'a>(
     text: &str,
     recipient: &Address,
@@ -69,9 +68,8 @@ pub(super) fn redact_for_log<'a>(
     shown
 }
 
-/// Returns whether `word` is the checked mailbox: the local part in quotes, in brackets or before
-/// an encoded `@`, or alone unless it is a word of some language. `Mailbox is full` could also name
-/// the mailbox `full`.
+/// Returns whether `word` is the checked local part, in quotes, in brackets or before an encoded `@`; alone only if no
+/// language has such a word. `Mailbox is full` could also name the mailbox `full`.
 fn names_local_part(word: &str, local_part: &str) -> bool {
     word.match_indices(local_part).any(|(start, _)| {
         let (before, from) = word.split_at(start);

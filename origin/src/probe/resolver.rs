@@ -13,8 +13,8 @@ use crate::{
     },
 };
 
-/// Maximum number of addresses tried per host: two of each family, so that no domain can make us
-/// connect to more than ten hosts × four addresses.
+/// Maximum number of addresses tried per host, two of each family: a domain can make us connect to forty addresses at
+/// most.
 const MAX_ADDRESSES: usize = 4;
 
 /// Source of a host's addresses.

@@ -28,9 +28,9 @@ pub(super) fn dns_failure() -> Verdict {
     Verdict::new(Status::FatalException, Reason::DnsFailure, Stage::Dns)
 }
 
-/// Returns whether a mail server would take the address for a search for open relays, which leads
-/// to blocklisting: `user%other@`, `other!user@` and `"user@other"@` ask it to relay mail (RFC 5321
-/// §3.6.1 and appendix C let no server require them).
+/// Returns whether a mail server would take the address for a search for open relays, which leads to blocklisting.
+/// `user%other@`, `other!user@` and `"user@other"@` ask it to relay mail (RFC 5321 §3.6.1 and appendix C let no server
+/// require them).
 pub(super) fn looks_like_relaying(address: &Address) -> bool {
     address.local_part().contains(['%', '!', '@'])
 }

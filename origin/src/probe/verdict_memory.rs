@@ -1,7 +1,7 @@
 //! Recent verdicts: if an address is checked again within its cache time, the mail server isn't contacted again. All
 //! checks of a domain go to one origin, which therefore has its verdicts.
 //!
-//! They are stored in memory only, under a MAC with a key of this process, and limited in number and time.
+//! Verdicts are stored in memory only, under a MAC with a key of this process, and limited in number and time.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ struct StoredVerdict {
     ttl: Duration,
 }
 
-/// Each entry expires with its verdict's cache time.
+/// Expiry of an entry, after its verdict's cache time.
 struct Ending;
 
 impl Expiry<Key, StoredVerdict> for Ending {

@@ -16,14 +16,14 @@ type Party = (Option<Arc<str>>, Option<Arc<str>>);
 
 /// Counts work in progress by group.
 ///
-/// A group may start one more unit while it holds less than what is free. So one group alone gets half, k greedy groups
-/// leave 1/(k + 1) to all others together, and the first unit of each group always passes. The same rule shares a
-/// group's remainder among its accounts.
+/// A group may start one more unit while it holds less than what is free. One group alone gets half, and k greedy
+/// groups leave 1/(k + 1) to all others. A group's first unit always passes. Accounts share their group's remainder by
+/// the same rule.
 pub struct FairShares {
     counts: Arc<Mutex<Counts>>,
-    /// Limit of one group. It doesn't apply to requests without a group.
+    /// Limit of one group; none for requests without a group.
     share: AtomicUsize,
-    /// Limit of all groups together, not counting the first unit of each.
+    /// Limit of all groups together, without the first unit of each.
     most: usize,
 }
 

@@ -1,6 +1,5 @@
-//! Memory that survives a restart: the service manager keeps it in its file descriptor store
-//! (`FDSTORE`, sd_notify(3)), and in no file. It contains operators' counters and domains' habits,
-//! by hashes under a secret of this origin.
+//! Memory that survives a restart: the service manager keeps it in its file descriptor store (`FDSTORE`, sd_notify(3)),
+//! and in no file. A copy contains operators' counters and domains' habits, by hashes under a secret of this origin.
 
 use std::{
     fs::File,
@@ -24,9 +23,8 @@ use crate::{
     telemetry::status::KeepingStatus,
 };
 
-/// Time from the start to the first copy. The pauses then double, so that a crash loses at most
-/// half of what a young process has learnt: a process that crashes every minute would otherwise
-/// never store a copy.
+/// Time from the start to the first copy. The pauses double, so that a crash loses at most half of what a young process
+/// has learnt. Otherwise a process that crashes every minute would never store a copy.
 const FIRST: Duration = Duration::from_secs(1);
 /// Longest pause between two copies.
 const EVERY: Duration = Duration::from_secs(60);

@@ -129,7 +129,7 @@ impl PassedSockets {
         files
     }
 
-    /// Returns the names of sockets without a listener: connections to them wait forever.
+    /// Returns the names of sockets without a listener: nobody accepts connections to them.
     pub fn unused_names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str).filter(|name| !name.is_empty())
     }

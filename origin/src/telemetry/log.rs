@@ -33,15 +33,15 @@ pub fn dropped_lines() -> u64 {
 
 /// Installs the logger. When dropped, the guard writes the waiting lines, for at most a second.
 ///
-/// Only our own lines are logged, at any level: the resolver and the TLS library log names, and the
-/// domain of a checked address mustn't be stored.
+/// Lines of libraries are dropped at any level: the resolver and the TLS library log names, but a checked address's
+/// domain mustn't be stored.
 pub fn install(level: LevelFilter) -> (Level, WorkerGuard) {
     let (writer, guard) = NonBlockingBuilder::default()
         .buffered_lines_limit(MAX_WAITING)
         .lossy(true)
         .thread_name("log")
         .finish(std::io::stderr());
-    // Fails if a logger was installed before, whose lines are counted then.
+    // Fails if a logger was installed before; that logger's lines are counted.
     let _ = DROPPED_LINES.set(writer.error_counter());
     let (filter, handle) = reload::Layer::new(ours(level));
     let lines = tracing_subscriber::fmt::layer()
@@ -51,7 +51,7 @@ pub fn install(level: LevelFilter) -> (Level, WorkerGuard) {
         .with_current_span(false)
         .with_span_list(false)
         .with_writer(writer);
-    // Fails if a logger was installed before, which receives the lines then.
+    // Fails if a logger was installed before; that logger receives the lines.
     let _ = tracing_subscriber::registry().with(filter).with(lines).try_init();
     (Level(handle), guard)
 }

@@ -1,5 +1,5 @@
 //! Watches whether outbound port 25 is open. Most clouds block it by default, and a blocked port looks like the
-//! recipient's fault. It must raise an operator's alarm and never decide a user's verdict.
+//! recipient's fault. A blocked port must raise an operator's alarm and never decide a user's verdict.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -99,7 +99,7 @@ impl PortCheck {
         open
     }
 
-    /// Keeps the state fresh, forever.
+    /// Checks the port whenever the known state is too old; never returns.
     pub async fn watch(self: Arc<Self>) {
         loop {
             self.is_open().await;

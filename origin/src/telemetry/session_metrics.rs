@@ -36,9 +36,9 @@ pub struct SessionMetrics {
     waited: Family<WaitLabels, Histogram>,
     requests: Family<ResultLabels, Counter>,
     refusals: Family<CauseLabels, Counter>,
-    /// Waiting times of single checks and of batches; the series are looked up once.
+    /// Waiting times of single checks and of batches, so that no check looks up the series.
     waited_by_class: [Histogram; 2],
-    /// Requests by result, in the order of [`RESULTS`]; the series are looked up once.
+    /// Requests by result, in the order of [`RESULTS`], so that no check looks up the series.
     requests_by_result: [Counter; 4],
 }
 

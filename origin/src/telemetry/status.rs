@@ -80,8 +80,8 @@ pub async fn fetch(address: SocketAddr) -> io::Result<String> {
     Ok(table(&status, unix_now()))
 }
 
-/// Formats a line per operator and source address, with the words that lowered its rate; a line per
-/// source address and cause that limits it; and the state of the memory that survives restarts.
+/// Formats the lines of operators, with the words that lowered their rates, then those of source addresses. Ends with
+/// the state of the memory that survives restarts.
 pub fn table(status: &OriginStatus, now: u64) -> String {
     let operators = operator_table(&status.pool, now);
     let sources = source_table(&status.sources, now);

@@ -70,7 +70,7 @@ async fn a_server_that_was_not_ready_is_asked_once_more() {
         async move {
             let mut stream = BufReader::new(stream);
             let _ = stream.write_all(b"220 mx\r\n").await;
-            // The control recipient would be accepted too.
+            // The server would also accept the control recipient.
             let _ = obey(&mut stream, "", "250 ok", rcpt).await;
         }
     })

@@ -70,7 +70,7 @@ fn assert_untouched(verdicts: &[Verdict], attack: &str) {
     assert!(verdicts.len() >= 100);
 }
 
-/// N1, the attack as a sequence of checks of one domain.
+/// Attacks N1 by a sequence of checks of one domain.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_domain_shuts_nothing_for_its_neighbours() {
     for refusal in EVIL {
@@ -86,7 +86,7 @@ async fn one_domain_shuts_nothing_for_its_neighbours() {
     }
 }
 
-/// N1, many domains of one tenant, and one domain each of many tenants.
+/// Attacks N1 by many domains of one tenant, and by one domain each of many tenants.
 #[tokio::test(flavor = "multi_thread")]
 async fn many_domains_and_many_tenants_shut_nothing_either() {
     let of_one = |n: usize| ("attacker".to_owned(), format!("evil{n}.org"));
@@ -109,7 +109,7 @@ async fn operators(origin: &Router) -> Value {
     crate::harness::json_of(send(origin, request).await).await
 }
 
-/// docs/trust.md, N2.
+/// Tests docs/trust.md, N2.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ban_of_our_address_is_noticed_shown_and_made_good() {
     const BAN: &str = "550 5.7.1 Service unavailable; client host blocked using zen.spamhaus.org";
@@ -146,7 +146,7 @@ async fn a_ban_of_our_address_is_noticed_shown_and_made_good() {
     assert!(took < Duration::from_secs(60), "{took:?}");
 }
 
-/// docs/trust.md, N3.
+/// Tests docs/trust.md, N3.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_machine_with_five_hundred_names_sees_two_sessions() {
     let (delay, watches_open) = (Duration::from_millis(5), true);
@@ -169,7 +169,7 @@ async fn one_machine_with_five_hundred_names_sees_two_sessions() {
     assert!(world.open() <= 2, "idle ones included");
 }
 
-/// docs/trust.md, N4.
+/// Tests docs/trust.md, N4.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_address_of_a_batch_has_its_line_and_single_checks_do_not_wait_for_it() {
     let delay = Duration::from_millis(100);
@@ -224,7 +224,7 @@ async fn every_address_of_a_batch_has_its_line_and_single_checks_do_not_wait_for
     );
 }
 
-/// docs/trust.md, N5.
+/// Tests docs/trust.md, N5.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_of_dead_addresses_is_no_dictionary_attack() {
     let dir = std::env::temp_dir().join(format!("rcpt-neighbours-{}.toml", std::process::id()));

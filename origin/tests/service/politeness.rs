@@ -86,8 +86,8 @@ async fn a_thousand_addresses_of_many_domains_at_one_host_share_two_sessions() {
     let statuses = all.join_all().await;
     let answered = statuses.iter().filter(|status| **status == Status::Accepted).count();
     assert!(most.load(Ordering::Relaxed) <= 2, "{}", most.load(Ordering::Relaxed));
-    // The rate is twenty a second after the first two hundred, and half of a thousand may wait; on
-    // a busy machine some find no session within the budget, which is reported as our limit.
+    // The rate is twenty a second after the first two hundred, and half of a thousand may wait. On a busy machine some
+    // find no session within the budget, and report our limit.
     assert!(answered >= 200, "{answered}");
     let ours = statuses.iter().filter(|status| **status == Status::FatalException).count();
     assert_eq!(answered + ours, 1_000);

@@ -108,9 +108,8 @@ async fn accounts_with_a_slow_domain_do_not_hold_up_others_at_its_operator_or_ma
             let origin = internet.origin(&[]);
             let _attack = attack(&origin, accounts, 4);
             sleep(Duration::from_millis(500)).await;
-            // They wait for the first cut, after 6.5 seconds; from then on they are served as if
-            // alone. Alone a check takes 52 ms in an idle session, and it took 4.9 s beside such
-            // domains before cuts and the reserve existed.
+            // The first checks wait for a cut after 6.5 seconds; later ones are served as if alone, in 52 ms. Before
+            // cuts and the reserve existed, a check took 4.9 s.
             let first = others(&origin, 4).await;
             let later = others(&origin, 100).await;
             for (_, verdict) in first.iter().chain(&later) {
@@ -248,7 +247,7 @@ async fn equal_hosts_of_one_domain_share_its_sessions() {
     assert!(connections.load(Ordering::Relaxed) <= 2);
 }
 
-/// N8, without TLS.
+/// Tests N8 without TLS.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_names_of_one_machine_share_its_sessions() {
     let (open, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));

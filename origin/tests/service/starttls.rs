@@ -202,7 +202,7 @@ async fn knows(
     }
 }
 
-/// docs/trust.md, N8, with TLS.
+/// Tests docs/trust.md, N8, with TLS.
 #[tokio::test(flavor = "multi_thread")]
 async fn names_of_one_machine_share_no_session_under_tls() {
     const NAMES: usize = 12;

@@ -7,8 +7,8 @@ pub mod interval;
 pub mod measure;
 pub mod regression;
 
-/// Returns the SHA-256 of the training inputs: labels and features, so that a change in folding
-/// letters changes it too.
+/// Returns the SHA-256 of the training inputs: labels and features, so that a change in folding letters also changes
+/// the hash.
 #[must_use]
 pub fn inputs(rows: &[corpus::Row]) -> [u8; 32] {
     use sha2::{Digest as _, Sha256};

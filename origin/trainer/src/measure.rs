@@ -139,7 +139,7 @@ pub fn threshold_for(rows: &[Judged]) -> u8 {
 pub enum Scope {
     /// Replies from which the rules weren't derived.
     Collected,
-    /// The same without fragments.
+    /// Collected replies without fragments.
     Whole,
     /// Rows in the held-out fold.
     Apart,

@@ -1,6 +1,5 @@
-//! Logistic regression with AdaGrad in a fixed order. It uses only additions, multiplications,
-//! divisions and roots, which IEEE 754 rounds alike everywhere: the same rows give the same bytes
-//! on every processor.
+//! Logistic regression with AdaGrad in a fixed order. Only additions, multiplications, divisions and roots are used,
+//! which IEEE 754 rounds alike everywhere: the same rows give the same bytes on every processor.
 
 use rcpt_verdict::reader::{BUCKETS, Features, Model, chance};
 

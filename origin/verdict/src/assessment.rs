@@ -12,9 +12,9 @@ pub struct Assessment {
     pub mailbox: Mailbox,
 }
 
-/// Assesses `verdict`. `catch_all` is the knowledge about the domain at its host: any value but
-/// unknown comes from a control recipient, or from a refusal within the last day. `informative`
-/// says if the operator is known to refuse unknown recipients at RCPT, or known not to.
+/// Assesses `verdict`. `catch_all` is the knowledge about the domain at its host, from a control recipient or a refusal
+/// within the last day. `informative` says if the operator is known to refuse unknown recipients at RCPT, or known not
+/// to.
 #[must_use]
 pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>) -> Assessment {
     use {

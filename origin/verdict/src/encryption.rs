@@ -7,15 +7,14 @@ use super::{Reading, phrases::Meaning};
 /// Enhanced code x.7.10, "encryption needed" (RFC 5248).
 const ENCRYPTION_NEEDED: (u16, u16) = (7, 10);
 
-/// Returns whether `reply`, received without TLS, demands it: by its code, or by any word about
-/// encryption, which Sendmail (`encryption too weak`), Exchange, Mimecast and Gmail use with codes
-/// of their own.
+/// Returns whether `reply`, received without TLS, demands TLS, by its code or by any word about encryption. Sendmail
+/// (`encryption too weak`), Exchange, Mimecast and Gmail use other codes.
 pub(super) fn is_demanded(reply: &Reply, reading: &Reading<'_>) -> bool {
     if reply.is_positive() {
         return false;
     }
-    // `530 Must issue a STARTTLS command first` (RFC 3207 §4) may use any words. The same code can
-    // demand a password (RFC 4954 §6), and then encryption doesn't help.
+    // `530 Must issue a STARTTLS command first` (RFC 3207 §4) may use any words. 530 can also demand a password (RFC
+    // 4954 §6), which encryption doesn't replace.
     let unnamed = reply.code == 530 && !reading.speaks_of(Meaning::Policy);
     reading.enhanced == Some(ENCRYPTION_NEEDED) || reading.speaks_of(Meaning::Encryption) || unnamed
 }

@@ -1,5 +1,5 @@
-//! Words of servers in their users' languages, one file in `data/languages/` per language; a new
-//! file needs a line here.
+//! Words of servers in their users' languages, one file in `data/languages/` per language; a new file needs a line in
+//! this module.
 //!
 //! A refusal is about the recipient if a word for a mailbox stands near a word for its absence, and
 //! not near one for a machine. Neither word suffices alone: `not found` may be about our PTR
@@ -39,11 +39,11 @@ pub(super) struct Language {
     pub us: Vec<String>,
     /// Other words for TLS.
     pub encryption: Vec<String>,
-    /// Words for the sender, whose mailbox may be unknown too.
+    /// Words for the sender, whose mailbox may be the unknown one.
     pub sender: Vec<String>,
     /// Words for a policy or a denial: about us, unless a code says otherwise.
     pub refusal: Vec<String>,
-    /// Words about our side of the conversation. They weaken a verdict but never decide it alone.
+    /// Words about our side of the conversation. Such words weaken a verdict but never decide alone.
     pub sending: Vec<String>,
     /// Words that ask for a later retry.
     pub later: Vec<String>,

@@ -1,5 +1,5 @@
-//! Phrases of servers in lower case, each row with the provider or software that uses it:
-//! `data/phrases.toml`, and `data/idioms.toml` for phrases whose single words would mislead.
+//! Phrases of servers in lower case, each with the provider or software that uses it. `data/idioms.toml` has phrases
+//! whose single words would mislead, `data/phrases.toml` all others.
 //!
 //! A phrase is searched in the text that `reading.rs` prepares: words separated and surrounded by single spaces,
 //! without quoted addresses. Sisimai is a library that parses bounces and lists observed wordings.

@@ -1,8 +1,8 @@
 //! A statistical second reader for refusals that match no rule: estimates the probability that the
 //! reply reports a dead mailbox.
 //!
-//! It is a linear model over hashed words and letters. It decides nothing: its result is evidence
-//! next to the verdict (`docs/verdicts.md`). `origin/trainer` computes its weights.
+//! The reader is a linear model over hashed words and letters. Its result decides nothing, and is evidence next to the
+//! verdict (`docs/verdicts.md`). `origin/trainer` computes its weights.
 
 mod features;
 mod model;

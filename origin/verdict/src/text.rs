@@ -19,8 +19,7 @@ pub(super) const STOP: char = '|';
 
 /// Marks a colon in [`Said::words`]: a single word before or after it belongs to the other side.
 pub(super) const COLON: char = ':';
-/// Stands for `Recipient address rejected` in [`Said::words`]: words directly after it are about
-/// the recipient.
+/// Replaces `Recipient address rejected` in [`Said::words`]: words directly after it are about the recipient.
 pub(super) const REJECTED: char = '§';
 const REJECTIONS: [&str; 2] = [" recipient address rejected ", " recipient rejected "];
 
@@ -50,7 +49,7 @@ const UNSPACED: char = '\u{2e80}';
 pub(super) struct Said {
     /// Folded words with punctuation, separated and surrounded by single spaces.
     pub text: String,
-    /// The same without punctuation; IP addresses and ends of sentences are marked.
+    /// Folded words without punctuation; IP addresses and ends of sentences are marked.
     pub words: String,
     /// The text named a blocklist's site, as a host or in a URL.
     pub names_blocklist: bool,
@@ -61,8 +60,7 @@ impl Said {
         let text = unquoted(text);
         let mut parsed = Self::default();
         let mut rest = &*text;
-        // No bracket is closed after this. It is searched once, because a text of open brackets
-        // would otherwise be searched for each of them.
+        // Position of the last closing bracket, searched once: a search for each open bracket would be quadratic.
         let last_closing = text.rfind('>').unwrap_or_default();
         while let Some((before, quoted)) = rest.split_once('<') {
             parsed.push(before);

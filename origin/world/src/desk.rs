@@ -1,5 +1,5 @@
-//! The desk: a model of the Worker. It sends each question to its domain's origin, or to another while that one
-//! restarts, and repeats the unanswered addresses of a list's batch. It isn't the shipped code.
+//! The desk: a model of the Worker. The desk sends each question to its domain's origin, or to another while that one
+//! restarts. It repeats the unanswered addresses of a list's batch, and isn't the shipped code.
 
 use std::{
     collections::BTreeMap,

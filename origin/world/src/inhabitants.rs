@@ -1,5 +1,5 @@
-//! Kinds of mail servers, each with its parameters and their sources. They follow public pages; the real operators may
-//! differ.
+//! Kinds of mail servers, each with its parameters and their sources. The parameters follow public pages; the real
+//! operators may differ.
 
 pub mod broken;
 pub mod gateway;

@@ -1,6 +1,6 @@
-//! The world: a simulation of origin in virtual time, with hundreds of mail servers that behave and ban like real ones,
-//! and customers of every kind. Connections, nameservers, the clock and randomness are simulated; the rest of origin is
-//! the shipped code.
+//! The world: a simulation of origin in virtual time, with customers of every kind, and hundreds of mail servers that
+//! behave like real ones. Connections, nameservers, the clock and randomness are simulated; the rest of origin is the
+//! shipped code.
 //!
 //! A seed determines the run: it always has the same trace for one binary on one machine.
 

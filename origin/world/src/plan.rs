@@ -6,8 +6,7 @@ use rcpt_pool::Pace;
 
 use crate::clock::{DAY, HOUR};
 
-/// Time without customers at the end. It's longer than the pool's records of slow or refused
-/// parties, which live for an hour.
+/// Time without customers at the end. The pool's records of slow or refused parties live for an hour at most.
 const QUIET: Duration = Duration::from_secs(2 * 3_600);
 
 /// Usual time from one list to the next.

@@ -27,9 +27,9 @@ pub enum Ending {
     Stays,
     /// The server closes the connection after its reply.
     Closes,
-    /// It closes the connection without a reply.
+    /// The server closes the connection without a reply.
     Resets,
-    /// It never sends anything again.
+    /// The server never sends anything again.
     Hangs,
 }
 

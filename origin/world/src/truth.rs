@@ -27,8 +27,7 @@ pub fn domain(recipient: &str) -> &str {
     recipient.rsplit('@').next().unwrap_or_default()
 }
 
-/// Returns a word that stands for the recipient in replies about it: letters only, like a queue id,
-/// in brackets.
+/// Returns a word that identifies the recipient in replies about it: letters only, like a queue id, in brackets.
 pub fn tag(recipient: &str) -> String {
     let mut hasher = DefaultHasher::new();
     recipient.to_lowercase().hash(&mut hasher);

@@ -109,9 +109,8 @@ impl World {
         (world, environment)
     }
 
-    /// Returns the number of connections that origin holds open, from the kernel's view of origin's ends: a closed one
-    /// isn't counted, even before the server reads the end. The table is read a page at a time, and a changing entry
-    /// may occur twice.
+    /// Returns the number of connections that origin holds open, from the kernel's view of origin's ends: connections
+    /// closed by origin don't count. The table is read a page at a time, and a changing entry may occur twice.
     pub fn open(&self) -> usize {
         [(); 3].map(|()| self.open_in_table()).into_iter().min().unwrap_or_default()
     }

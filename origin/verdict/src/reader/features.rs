@@ -79,7 +79,7 @@ pub struct Features {
     pub words: Vec<u16>,
     /// The text names a machine, a service or a fault, which may be missing instead of the mailbox.
     pub names_thing: bool,
-    /// The text continues beyond the used words, and its subject may be there.
+    /// The text continues beyond the used words, and the rest may name its subject.
     pub is_cut: bool,
 }
 

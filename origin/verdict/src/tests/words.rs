@@ -184,8 +184,8 @@ fn no_word_for_a_mailbox_or_for_absence_alone_is_a_no() {
             !nouns.iter().any(|noun| *noun != *word && holds(noun))
         };
         for word in columns.into_iter().flatten().filter(alone) {
-            // 552 is about storage, as is a quota without other words, and `Recipient address
-            // rejected: not found` names the mailbox.
+            // 552 and a quota without other words are about storage, and `Recipient address rejected: not found` names
+            // the mailbox.
             let around = |reply: &str| ["kielletty", "odepřen"].iter().any(|it| reply.contains(it));
             let says_whose = |reply: &String| {
                 let quota_alone = language.full.contains(word) && !around(reply);

@@ -5,8 +5,7 @@ use std::borrow::Cow;
 
 use unicode_normalization::{UnicodeNormalization as _, char::is_combining_mark};
 
-/// Stands for a lost letter: a byte that isn't UTF-8, or the `?` of a server that writes ASCII
-/// only.
+/// Replaces a lost letter: a byte that isn't UTF-8, or the `?` of a server that writes ASCII only.
 pub(crate) const LOST: char = char::REPLACEMENT_CHARACTER;
 
 /// Maximum number of letters into which one word may fold.

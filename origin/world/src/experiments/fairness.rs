@@ -1,5 +1,4 @@
-//! W3: a form's p99 beside the attacker, the slow domains and all lists, compared with forms alone; and Jain's index of
-//! list owners.
+//! W3: a form's p99 with and without the attacker, the slow domains and all lists; and Jain's index of list owners.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Gateways in front of their customers' servers, like Mimecast and Proofpoint.
 //!
 //! Documented: Mimecast's SMTP error codes (`csi.mimecast.org Poor Reputation Sender` at the banner, few concurrent
-//! connections), Proofpoint's `Too many concurrent connections`. They ask the customer's own server about a recipient
-//! (Mimecast: recipient validation by call-ahead); that server may never reply.
+//! connections), Proofpoint's `Too many concurrent connections`. Gateways ask the customer's own server about a
+//! recipient (Mimecast: recipient validation by call-ahead); that server may never reply.
 
 use std::{collections::HashSet, net::IpAddr, sync::Arc, time::Duration};
 
