@@ -1,15 +1,14 @@
-//! Cost of a probe for us and for the servers: memory while five hundred servers are hostile or ten
-//! thousand silent, round trips and throughput behind a delay line, concurrent sessions, CPU
-//! against Postfix's `smtp-sink`; and the accuracy of the verdicts.
+//! Cost of a probe for us and for the servers, and accuracy of the verdicts. Measures memory while 500 servers are
+//! hostile or 10,000 silent, round trips and throughput behind a delay line, concurrent sessions, and CPU against
+//! Postfix's `smtp-sink`.
 //!
 //! The figures are printed as a table and written to `target/bench/probe.json`, those of the verdicts to
 //! `target/bench/verdicts.json`. The delay line holds bytes back for 20 ms in each direction and doesn't serialise
 //! replies. TCP's own handshake isn't delayed on the loopback: add one round trip to `cold_rtt` for it.
 //!
-//! `cargo bench --locked --package rcpt-origin -- cpu held` measures those groups alone. Some
-//! figures have a limit, above which the program fails: those of CPU are compared with a bare
-//! exchange of the same run, so that they are comparable between machines. Other work on the
-//! machine may raise any of them above its limit.
+//! `cargo bench --locked --package rcpt-origin -- cpu held` measures those groups alone. Some figures have a limit,
+//! above which the program fails. Those of CPU are relative to a bare exchange of the same run, and comparable between
+//! machines. Other work on the machine may raise any of them above its limit.
 #![expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
 mod bare;

@@ -59,8 +59,8 @@ async fn hundred_of_one_domain() -> Result<(f64, f64)> {
     Ok((count(&server.connections), count(&nameserver.questions)))
 }
 
-/// Measures probes per second. Cold ones take two and a half round trips of 40 ms, so 50 in flight
-/// reach at most 500; warm ones take one round trip, so at most 1,250.
+/// Measures probes per second. A cold probe takes two and a half round trips of 40 ms, a warm one takes one: 50 in
+/// flight reach at most 500 or 1,250.
 async fn throughput(name: &'static str, settings: &[(&str, &str)], count: usize) -> Result<Figure> {
     let (server, nameserver) = (Delayed::start()?, Nameserver::start()?);
     let state = origin::start(server.address, &nameserver, settings).await?;

@@ -1,5 +1,5 @@
-//! Conditions before a check may queue for a session: the gates of its domain and of an address, the debts of its
-//! account, and for a batch the warm-up of our own address.
+//! Conditions for queueing: the gates of the check's domain and of an address, the debts of its account, and for a
+//! batch our own address's warm-up.
 //!
 //! All conditions are evaluated together, and the latest time counts. If it is within the deadline,
 //! a [`Ticket`] reserves all of them; otherwise none is reserved. An unused ticket releases its

@@ -4,7 +4,7 @@
 //! The shared resource is session time. A check is admitted once ([`admission`]): all conditions are evaluated
 //! together, and reserved together or not at all. An admitted check queues at its [`site`], ordered by session time
 //! ([`shares`]), and a reserve keeps sessions from parties that hold them for long ([`standing`]). No reply about one
-//! recipient's domain, one customer or one machine blocks others: rates fall on evidence from many parties ([`rate`]),
+//! recipient's domain, one customer or one machine blocks others. Rates fall on evidence from many parties ([`rate`]),
 //! and gates limit single domains and addresses ([`gates`]).
 //!
 //! Invariant: everything is decided under one lock, held for microseconds and never across an await. [`Pool::session`]

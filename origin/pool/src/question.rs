@@ -101,7 +101,7 @@ pub struct Refused {
 pub enum Cause {
     /// The recipient's domain has refused us recently.
     Domain,
-    /// This address of the host has refused us recently; another may not have.
+    /// The host's address has refused us recently; its other addresses may accept us.
     Address,
     /// The hour's refused recipients are used up.
     Refusals,

@@ -40,7 +40,7 @@ const MAX_TRIALS: usize = 1_024;
 const MACHINE_COUNTS: Duration = Duration::from_secs(60);
 const MAX_MACHINES: usize = 64;
 
-/// A domain that a tenant has checked, and whether our address was refused there.
+/// A tenant's last check of a domain; `refused` is true if our address was refused.
 #[derive(Clone, Copy)]
 struct Trial {
     at: Instant,

@@ -1,5 +1,5 @@
 //! Waiting requests, served by start-time fair queueing over session time. The next session goes to the group that has
-//! used the least of the site's time; in the group, to such an account; in the account, to such a domain.
+//! used least of the site's time, and is shared likewise among its accounts and their domains.
 //!
 //! Sessions in use count with their age. A party that starts to wait begins at the virtual time of the last one served,
 //! so that it gains no credit while idle. A lead over that time halves every minute.

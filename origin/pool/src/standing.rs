@@ -60,7 +60,7 @@ impl Record {
         }
     }
 
-    /// Returns the time of the last event.
+    /// Returns the time of the last quick, slow or cut session.
     fn last(&self) -> Option<Instant> {
         self.quick_at.max(self.slow_at).max(self.cut_at)
     }
@@ -343,7 +343,7 @@ mod tests {
         assert_eq!(standings.may_take(waiting, limit, [&used].into_iter(), now), Ok(()));
     }
 
-    /// 20,000 free accounts that are answered quickly, within ten minutes.
+    /// Fills the memory with 20,000 free accounts that get quick answers within ten minutes.
     #[tokio::test(start_paused = true)]
     async fn accounts_that_fill_the_memory_make_nobody_else_new() {
         let mut standings = Standings::default();

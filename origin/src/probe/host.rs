@@ -77,7 +77,7 @@ impl HostProbe<'_> {
             addresses.to_mut().retain(reached);
         }
         if addresses.is_empty() {
-            // All its addresses are of a family that isn't used here.
+            // All its addresses are of a family over which we don't connect.
             return Outcome::NextHost(with_host(not_connected(Unconnected::Ours)));
         }
         progress.stage = Stage::Connect;
@@ -241,8 +241,8 @@ impl HostProbe<'_> {
         }
     }
 
-    /// Returns the time limit of this host's replies; `None` if no other host or address is left. After its greeting it
-    /// may use all the time except for another host's share.
+    /// Returns the time limit of this host's replies; `None` if no other host or address is left. After the greeting,
+    /// the host may use all the time except for another host's share.
     fn patience_of(&self, addresses: usize) -> Option<Patience> {
         if self.more_hosts == 0 && addresses <= 1 {
             return None;

@@ -31,13 +31,13 @@ const HABIT_KEPT: Duration = Duration::from_secs(2 * 24 * 3_600);
 /// Capabilities that a host has shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Offers {
-    /// True if it has refused MAIL or RCPT until the session was encrypted.
+    /// True if the host has refused MAIL or RCPT until the session was encrypted.
     pub demands_tls: bool,
-    /// True if it rejects UTF-8 local parts.
+    /// True if the host rejects UTF-8 local parts.
     pub lacks_smtputf8: bool,
-    /// The greeting that it accepts.
+    /// The greeting that the host accepts.
     pub greeting: Greeting,
-    /// Maximum number of recipients per session, if it has closed a session for more.
+    /// Maximum number of recipients per session, if the host has closed a session for more.
     pub recipients_max: Option<usize>,
 }
 

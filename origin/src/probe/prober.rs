@@ -138,8 +138,8 @@ impl Prober {
     pub async fn probe(self: &Arc<Self>, question: &Question) -> Verdict {
         let started = Instant::now();
         let Question { address, details, asker, wait } = question;
-        // Separate flights: a request with details needs a probe with them, a single check mustn't share a batch's
-        // probe, and another account may have used up its share.
+        // Separate flights: details need a probe of their own, a single check mustn't wait for a batch's, and another
+        // account may have used up its share.
         let account = asker.account.as_deref().unwrap_or_default();
         let kind = match (details, wait.class()) {
             (false, Class::Interactive) => "single ",

@@ -365,8 +365,8 @@ async fn a_domain_is_looked_up_once_for_many_addresses() {
     assert!(*internet.questions.lock() <= 3, "MX, A, AAAA");
 }
 
-/// Repeated, and on several threads: without a lock, a second query occasionally slips through between "not cached" and
-/// "not in progress".
+/// Runs repeatedly on several threads: without a lock, a second query occasionally slips through between "not cached"
+/// and "not in progress".
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hundred_probes_of_one_domain_at_once_ask_three_questions() {
     let internet = Internet::start().await;

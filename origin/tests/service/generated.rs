@@ -103,8 +103,7 @@ fn stream(random: &mut StdRng) -> Vec<Vec<u8>> {
     turns
 }
 
-/// The pure half of docs/trust.md, P1: the dialogue and the policy over any output of a server. Tests with real servers
-/// cover time.
+/// Tests docs/trust.md, P1, without time limits: the dialogue and the policy over any output of a server.
 #[test]
 fn a_hundred_thousand_reply_streams_end_in_an_allowed_status() {
     const STREAMS: usize = 100_000;
@@ -154,7 +153,7 @@ fn a_hundred_thousand_reply_streams_end_in_an_allowed_status() {
     assert!(answered > STREAMS / 10, "the generator has lost its way: {answered}");
 }
 
-/// docs/trust.md, P5: any parsed address is one line on the wire.
+/// Tests docs/trust.md, P5: any parsed address is one line on the wire.
 #[test]
 fn a_million_addresses_inject_nothing() {
     const EACH: usize = 500_000;
@@ -197,7 +196,8 @@ fn a_million_addresses_inject_nothing() {
     assert!(parsed > EACH / 10, "{parsed}");
 }
 
-/// docs/trust.md, P4: the first, the last and some other addresses of every special range, in each form they may take.
+/// Tests docs/trust.md, P4: the first, the last and some other addresses of every special range, in each form they may
+/// take.
 #[test]
 fn no_special_address_is_dialled_in_any_form() {
     const RANGES: [(&str, u32); 16] = [

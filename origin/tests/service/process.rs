@@ -326,7 +326,7 @@ async fn checks_go_on_while_nobody_reads_the_log_and_what_is_dropped_is_counted(
 
 #[tokio::test]
 async fn sigterm_lets_a_probe_in_progress_finish_and_takes_no_new_one() {
-    // The server answers RCPT when the test says so.
+    // The server answers RCPT on the test's signal.
     let (rcpt_arrived, was_asked) = oneshot::channel();
     let (release, released) = oneshot::channel::<()>();
     let hold = parking_lot::Mutex::new(Some((rcpt_arrived, released)));

@@ -153,8 +153,8 @@ async fn the_next_session_with_a_host_resumes_its_encryption() {
     assert_eq!(*handshakes.lock(), [Some(Full), Some(Resumed), Some(Resumed)]);
 }
 
-/// Serves a machine with many names: a proxy passes an encrypted session to the server named in its handshake, which
-/// knows the recipients of its own domain only. An unencrypted session knows none.
+/// Serves a machine with many names. A proxy passes a TLS session to the server named in its handshake, which knows its
+/// own domain's recipients only. A session in the clear knows none.
 async fn of_its_name(stream: TcpStream, acceptor: TlsAcceptor) {
     let mut stream = BufReader::new(stream);
     stream.write_all(b"220 mx\r\n").await.unwrap();

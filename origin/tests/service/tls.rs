@@ -232,7 +232,7 @@ async fn a_certificate_that_is_wrong_changes_nothing_until_its_files_are_right()
     authority.put(&second);
     origin.line("configuration reloaded").await;
     assert_eq!(served(&authority, &origin.address).await, rustls_pem(&second.0));
-    // A missing file is named in the message too.
+    // The message also names a missing file.
     std::fs::remove_file(authority.file("cert.pem")).unwrap();
     origin.hang_up().await;
     let line = origin.line("configuration not reloaded").await;

@@ -196,8 +196,8 @@ async fn a_refusal_by_name_is_worth_a_medium_where_the_control_recipient_tells_n
     }
 }
 
-/// The server closes the session at the sixth recipient, whichever accounts asked for the others;
-/// control recipients count too.
+/// The server closes the session at the sixth recipient, whichever accounts asked for the others; control recipients
+/// also count.
 #[tokio::test]
 async fn a_session_that_others_used_up_is_nobodys_refusal() {
     let connections = Arc::new(AtomicUsize::new(0));

@@ -13,8 +13,8 @@ pub(super) fn is_demanded(reply: &Reply, reading: &Reading<'_>) -> bool {
     if reply.is_positive() {
         return false;
     }
-    // `530 Must issue a STARTTLS command first` (RFC 3207 §4) may use any words. 530 can also demand a password (RFC
-    // 4954 §6), which encryption doesn't replace.
+    // `530 Must issue a STARTTLS command first` (RFC 3207 §4) may use any words. The code can also demand a password
+    // (RFC 4954 §6), which encryption doesn't replace.
     let unnamed = reply.code == 530 && !reading.speaks_of(Meaning::Policy);
     reading.enhanced == Some(ENCRYPTION_NEEDED) || reading.speaks_of(Meaning::Encryption) || unnamed
 }

@@ -1,9 +1,8 @@
 //! Words of servers in their users' languages, one file in `data/languages/` per language; a new file needs a line in
 //! this module.
 //!
-//! A refusal is about the recipient if a word for a mailbox stands near a word for its absence, and
-//! not near one for a machine. Neither word suffices alone: `not found` may be about our PTR
-//! record.
+//! A refusal is about the recipient if a word for a mailbox is near a word for its absence, and not near one for a
+//! machine. One of these words isn't enough: `not found` may be about our PTR record.
 
 pub(super) mod things;
 

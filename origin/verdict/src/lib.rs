@@ -37,8 +37,8 @@ use reading::Reading;
 pub use reception::{Reception, Scope};
 use rules::Rule;
 
-/// Codes for a failed lookup of the name: 5.1.1 and 5.1.10 (RFC 3463; Exchange uses RFC 7505's
-/// code) and Exchange's 5.4.1. 5.1.3 and 5.1.6 mean its form, or one mailbox only.
+/// Codes for a failed lookup of the name: 5.1.1 (RFC 3463), and Exchange's 5.1.10 and 5.4.1. Not 5.1.3 and 5.1.6, which
+/// mean its form, or one mailbox only.
 const BY_NAME: [(u16, u16); 3] = [(1, 1), (1, 10), (4, 1)];
 
 /// Meaning of a server's behaviour.
@@ -122,8 +122,8 @@ pub fn judge(stage: Stage, reply: &Reply) -> Finding {
     })
 }
 
-/// Loads the word lists and the reader's weights, so that a mistake in them is found at startup and
-/// the first check doesn't wait for them.
+/// Loads the word lists and the reader's weights, so that startup finds mistakes in them and the first check doesn't
+/// wait for them.
 pub fn load() {
     LazyLock::force(&reader::MODEL);
     // The reply contains a mailbox, a state and a host name, so that each list is used.

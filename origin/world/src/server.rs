@@ -92,7 +92,7 @@ pub trait Behaviour: Send {
 pub struct Server {
     /// Kind of server, for figures.
     pub kind: &'static str,
-    /// Name in the pool's table of operators, if it is listed there.
+    /// Name in the pool's table of operators; `None` if unlisted.
     pub operator: Option<&'static str>,
     /// Time of a round trip.
     pub round_trip: Duration,

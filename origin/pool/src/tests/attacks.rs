@@ -144,7 +144,7 @@ fn machine() -> Wanted {
     at("mx.shared-hosting.net", "198.51.100.9")
 }
 
-/// A27: a domain behind a gateway whose own server never replies.
+/// Covers A27: a domain behind a gateway whose own server never replies.
 #[tokio::test(start_paused = true)]
 async fn a_slow_domain_takes_no_more_than_a_share_of_its_operators_and_machines_sessions() {
     for (sessions, in_flight, want) in
@@ -168,7 +168,7 @@ async fn a_slow_domain_takes_no_more_than_a_share_of_its_operators_and_machines_
     }
 }
 
-/// A77: the same for several paying accounts, while others' servers take 0.4 s.
+/// Covers A77: several paying accounts with slow domains, while others' servers take 0.4 s.
 #[tokio::test(start_paused = true)]
 async fn several_accounts_with_slow_domains_take_no_more_either() {
     for accounts in 1..=5 {
@@ -207,9 +207,8 @@ async fn ever_new_slow_domains_of_one_account_take_no_more() {
     noticed.assert_good(OPENING + 50 * MS, "new domains");
 }
 
-/// One or several accounts whose checks are all of unresponsive domains, while others wait for the
-/// only session. A cut is free, and so is a check that has waited for long: neither may be
-/// unlimited.
+/// Accounts check unresponsive domains only, while others wait for the only session. Neither free cuts nor checks after
+/// a long wait may be unlimited.
 #[tokio::test(start_paused = true)]
 async fn slow_domains_do_not_hold_the_only_session_for_ever() {
     for (accounts, domains) in [(1, "new"), (3, "new"), (5, "new"), (1, "one"), (3, "one")] {
@@ -264,7 +263,7 @@ async fn quick_answers_in_between_do_not_help_a_slow_account() {
     noticed.assert_good(OPENING + 50 * MS, "a liar");
 }
 
-/// A28: tarpits in the victim's /24.
+/// Covers A28: tarpits in the victim's /24.
 #[tokio::test(start_paused = true)]
 async fn tarpits_do_not_starve_another_machine_of_their_network() {
     for (tarpits, in_flight) in [(4, 8), (4, 16), (16, 32)] {
@@ -420,7 +419,7 @@ async fn a_thousand_idle_sessions_of_one_account_leave_room_to_others() {
     assert!(started.elapsed() <= SECOND, "they share idle sessions: {:?}", started.elapsed());
 }
 
-/// A13: the narrow gate of a domain, and one account with ten requests a second.
+/// Covers A13: the narrow gate of a domain, and one account with ten requests a second.
 #[tokio::test(start_paused = true)]
 async fn whoever_asks_more_often_passes_a_gate_no_more_often() {
     let pool = pool();
@@ -454,7 +453,7 @@ async fn whoever_asks_more_often_passes_a_gate_no_more_often() {
     assert!(passed >= 12, "{passed}: half of what there is");
 }
 
-/// A23: a batch waits at the minimum rate, and therefore longer than a single check must.
+/// Covers A23: a batch waits at the minimum rate, and therefore longer than a single check must.
 #[tokio::test(start_paused = true)]
 async fn a_single_check_does_not_wait_for_the_timer_of_a_batch() {
     let mut waits = Vec::new();
@@ -495,7 +494,7 @@ async fn many_accounts_together_have_less_than_twice_the_refused_recipients_of_a
     }
 }
 
-/// A11: addresses of one /64, all of which may belong to one machine.
+/// Covers A11: addresses of one /64, all of which may belong to one machine.
 #[tokio::test(start_paused = true)]
 async fn the_addresses_of_one_network_have_few_meters() {
     let pool = pool();

@@ -1,4 +1,4 @@
-//! Refused recipients when many are checked concurrently: waiting ones must count too.
+//! Refused recipients when many are checked concurrently: waiting ones must also count.
 
 use super::*;
 use crate::Cause;
@@ -57,7 +57,7 @@ async fn a_dead_list_that_is_asked_about_at_once_has_no_more_than_its_share() {
     for class in [Class::Interactive, Class::Batch] {
         let pool = pool();
         let asked_count = dead_list(&pool, &of("lister".to_owned(), class), 400).await;
-        // Recipients in flight when the last one is counted may be refused too.
+        // Recipients in flight when the last one is counted may also be refused.
         assert!((50..50 + LIMITS.sessions).contains(&asked_count), "{class:?}: {asked_count}");
     }
 }

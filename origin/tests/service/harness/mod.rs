@@ -160,7 +160,7 @@ pub async fn json_of(response: Response<Body>) -> Value {
     serde_json::from_slice(&to_bytes(response.into_body(), 65_536).await.unwrap()).unwrap()
 }
 
-/// Checks `address` and expects a verdict.
+/// Checks `address`, and returns the verdict.
 pub async fn verdict(origin: &Router, address: &str) -> Verdict {
     let response = send(origin, probe_request(body(address))).await;
     assert_eq!(response.status(), StatusCode::OK);
@@ -181,7 +181,7 @@ fn request_of(path: &str, tenant: Option<&str>, body: String) -> Request<Body> {
         .unwrap()
 }
 
-/// Checks `address` on behalf of a paying tenant, and expects a verdict.
+/// Checks `address` on behalf of a paying tenant, and returns the verdict.
 pub async fn verdict_for(origin: &Router, tenant: &str, address: &str) -> Verdict {
     let response = send(origin, request_of("/v1/probe", Some(tenant), body(address))).await;
     assert_eq!(response.status(), StatusCode::OK);

@@ -48,7 +48,7 @@ fn the_model_was_trained() {
     assert!((50..=100).contains(&MODEL.threshold) && MODEL.words_min > 0);
 }
 
-/// Each was read as a dead mailbox, or would be if the reader guessed the missing subject.
+/// Replies that were once read as a dead mailbox, or would be if the reader guessed the subject.
 #[test]
 fn what_names_no_mailbox_or_an_unknown_subject_is_not_read() {
     for raw in [

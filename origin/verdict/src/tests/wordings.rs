@@ -21,7 +21,7 @@ fn the_name_of_a_condition_is_read_like_its_words() {
     }
 }
 
-/// RFC 821 §3.3 and RFC 3463 §3.2 (5.1.4): the mailbox can't be told from another.
+/// RFC 821 §3.3 and RFC 3463 §3.2 (5.1.4): the name fits several mailboxes.
 #[test]
 fn an_ambiguous_recipient_is_no_mailbox() {
     for raw in [
@@ -118,8 +118,7 @@ fn a_host_that_sendmail_s_name_server_does_not_know_is_the_recipient_s() {
     }
 }
 
-/// An account's limit on the size of a message, or trouble of the server, under a code that is used
-/// for mailboxes.
+/// Codes for mailboxes are also used for an account's limit on message size, and for trouble of the server.
 #[test]
 fn a_size_or_trouble_is_not_the_mailbox_under_its_code() {
     for raw in [

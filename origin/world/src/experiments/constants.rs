@@ -18,7 +18,7 @@ use crate::{
     svg::{Chart, Line},
 };
 
-/// Lists with 30 % dead addresses, beside forms and a dictionary.
+/// Lists with 30 % dead addresses, with forms and a dictionary.
 const HUNGRY: Population = Population {
     forms: 5,
     checks_per_form: 400,

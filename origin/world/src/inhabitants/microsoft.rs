@@ -3,7 +3,7 @@
 //! Documented:
 //! <https://learn.microsoft.com/en-us/exchange/mail-flow-best-practices/non-delivery-reports-in-exchange-online/non-delivery-reports-in-exchange-online>
 //! has 4.7.500 to 4.7.699 (server busy, for a source with a change in its traffic) and 5.7.606 to 5.7.649 (banned
-//! source); its limits against harvesting aren't published, so they are varied here. Refusals of unknown recipients are
+//! source). Its limits against harvesting aren't published, so runs vary ours. Refusals of unknown recipients are
 //! delayed by five seconds, as Exchange's connectors do (`TarpitInterval`).
 
 use std::time::Duration;
