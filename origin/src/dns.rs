@@ -114,7 +114,7 @@ impl Dns {
 
     /// Returns the addresses of a host (lower case), with families alternating, IPv4 first, where reverse DNS and
     /// reputation are more often in order. If we connect over one family only, the other's addresses are only returned
-    /// for a host without any of ours: unreachable isn't unknown.
+    /// for a host without others: an unreachable host isn't an unknown one.
     ///
     /// # Errors
     /// [`NoAnswer`] if the host has no address.

@@ -1,5 +1,5 @@
-//! Accuracy of the verdicts: a table of given and correct statuses for every reply of the corpus, and figures of rules
-//! and reader on replies of unseen sources. The results are printed and written to `target/bench/verdicts.json`.
+//! Accuracy of the verdicts: a table of given and correct statuses for all replies of the corpus, and figures on
+//! replies of unseen sources. The results are printed and written to `target/bench/verdicts.json`.
 
 use std::{collections::BTreeMap, fs, hint::black_box, path::Path, time::Instant};
 

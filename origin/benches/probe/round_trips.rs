@@ -59,7 +59,7 @@ async fn hundred_of_one_domain() -> Result<(f64, f64)> {
     Ok((count(&server.connections), count(&nameserver.questions)))
 }
 
-/// Measures probes per second. A cold probe takes two and a half round trips of 40 ms, a warm one takes one: 50 in
+/// Measures probes per second. A cold probe takes two and a half round trips of 40 ms, a warm one takes one. 50 in
 /// flight reach at most 500 or 1,250.
 async fn throughput(name: &'static str, settings: &[(&str, &str)], count: usize) -> Result<Figure> {
     let (server, nameserver) = (Delayed::start()?, Nameserver::start()?);

@@ -1,5 +1,5 @@
-//! Conditions for queueing: the gates of the check's domain and of an address, the debts of its account, and for a
-//! batch our own address's warm-up.
+//! Conditions for queueing: the gates of the check's domain and of an address, its account's debts, and for a batch our
+//! address's warm-up.
 //!
 //! All conditions are evaluated together, and the latest time counts. If it is within the deadline,
 //! a [`Ticket`] reserves all of them; otherwise none is reserved. An unused ticket releases its

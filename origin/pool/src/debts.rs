@@ -1,7 +1,7 @@
 //! Sessions that servers closed on us at RCPT, and sessions that were held for long while others waited, by account.
-//! Such sessions harm other accounts. While an account is in debt, its domains without a recent answer are asked one at
-//! a time; other domains aren't affected. Elsewhere, free accounts are one tenant; here each has its own debts, because
-//! otherwise one would delay all.
+//! While an account is in debt, its domains without a recent answer are asked one at a time; other domains aren't
+//! affected. Elsewhere, free accounts are one tenant; here each has its own debts, because otherwise one would delay
+//! all.
 
 use std::time::Duration;
 

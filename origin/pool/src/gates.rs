@@ -135,7 +135,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
                 gate.pass(place.group, self.interval, now);
                 true
             }
-            // Another refusal has arrived in the meantime.
+            // A further refusal has arrived in the meantime.
             _ => false,
         }
     }

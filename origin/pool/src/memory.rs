@@ -14,8 +14,8 @@ use super::{
     site_key::SiteKey,
 };
 
-/// Maximum number of groups and accounts whose refused recipients are stored, those with most
-/// refusals first. Each takes about 22 bytes.
+/// Maximum number of groups and accounts whose refused recipients are stored, those with most refusals first. A party
+/// takes about 22 bytes.
 const MAX_PARTIES: usize = 512;
 /// Maximum number of operators per source address; each takes about 60 bytes.
 const MAX_SITES: usize = 256;

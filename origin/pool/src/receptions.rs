@@ -133,7 +133,7 @@ impl Reception<'_> {
             && closing
             && let Some(address) = self.address
         {
-            // This gate limits single sessions; no batch waits for it.
+            // An address's gate limits single sessions; no batch waits for it.
             self.addresses.refused(address, None, self.now);
         }
         match (is_consumer, before_rcpt || closing) {

@@ -320,8 +320,7 @@ fn ready_after(reply: &Reply) -> Option<Retry> {
     }
 }
 
-/// Returns whether this host's mail system is failing, 4.3.x (RFC 3463 §3.4). Another host may
-/// work.
+/// Returns whether this host's mail system is failing, 4.3.x (RFC 3463 §3.4). Other hosts may work.
 fn is_out_of_order(reply: &Reply) -> bool {
     let subject = reply.enhanced.map(|code| code.subject);
     reply.is_transient() && reply.code != 421 && subject == Some(3)

@@ -138,7 +138,7 @@ impl Prober {
     pub async fn probe(self: &Arc<Self>, question: &Question) -> Verdict {
         let started = Instant::now();
         let Question { address, details, asker, wait } = question;
-        // Separate flights: details need a probe of their own, a single check mustn't wait for a batch's, and another
+        // Separate flights: details need their own probe, a single check mustn't wait for a batch's, and another
         // account may have used up its share.
         let account = asker.account.as_deref().unwrap_or_default();
         let kind = match (details, wait.class()) {

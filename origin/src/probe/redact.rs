@@ -68,8 +68,8 @@ pub(super) fn redact_for_log<'a>(
     shown
 }
 
-/// Returns whether `word` is the checked local part, in quotes, in brackets or before an encoded `@`; alone, only
-/// unless it's a word of some language. `Mailbox is full` could also name the mailbox `full`.
+/// Returns whether `word` is the checked local part, in quotes, in brackets, before an encoded `@`, or alone unless
+/// it's a word of some language. `Mailbox is full` could also name the mailbox `full`.
 fn names_local_part(word: &str, local_part: &str) -> bool {
     word.match_indices(local_part).any(|(start, _)| {
         let (before, from) = word.split_at(start);

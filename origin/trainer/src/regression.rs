@@ -18,7 +18,7 @@ pub const WORDS_MIN: u8 = 3;
 
 /// A text in the trainer's form.
 struct Example {
-    /// Each bucket once, with its count divided by the norm.
+    /// Buckets without duplicates, each with its count divided by the norm.
     values: Vec<(usize, f64)>,
     target: f64,
 }

@@ -1,5 +1,5 @@
 //! The desk: a model of the Worker. The desk sends each question to its domain's origin, or to another while that one
-//! restarts. It repeats the unanswered addresses of a list's batch, and isn't the shipped code.
+//! restarts. Unanswered addresses of a list's batch are repeated. The shipped code isn't used.
 
 use std::{
     collections::BTreeMap,

@@ -57,7 +57,7 @@ impl Drop for World {
 pub struct Settings {
     pub own_hosts: bool,
     pub delay: Duration,
-    /// Reads [`World::open`] when a connection is accepted. This takes twenty milliseconds, in which no other
+    /// Reads [`World::open`] when a connection is accepted. Reading takes twenty milliseconds, in which no other
     /// connection is accepted.
     pub watches_open: bool,
 }

@@ -37,7 +37,7 @@ pub(crate) const BEFORE_RCPT: &[Rule] = &[
     rule("early.smtputf8").enhanced(&[Exactly(6, 7)]).unanswered(Smtputf8Unsupported),
     // At MAIL, an address status (RFC 3463 §3.2) is about the sender's address.
     rule("early.sender-code").stage(Mail).enhanced(&[Subject(1)]).blocked(),
-    // These codes are about our syntax, whatever the words.
+    // Codes about our syntax, whatever the words.
     rule("early.syntax").codes(&[500, 501, 502, 503, 504]).unanswered(ServerUnavailable),
     // At MAIL, words about a missing address mean the sender's.
     rule("early.sender-words")

@@ -1,7 +1,7 @@
 //! Broken and hostile servers.
 //!
-//! Documented: Postfix' `smtpd_error_sleep_time` and OpenBSD's spamd(8) for tarpits, RFC 5321 §4.5.3.1.10 for a limit of
-//! recipients that is answered with 421, RFC 2920 §3.1 for servers that answer a flight in the wrong order.
+//! Documented: Postfix' `smtpd_error_sleep_time` and OpenBSD's spamd(8) for tarpits. RFC 5321 §4.5.3.1.10 has a limit
+//! of recipients answered with 421, and RFC 2920 §3.1 servers that answer a flight in the wrong order.
 
 use std::time::Duration;
 

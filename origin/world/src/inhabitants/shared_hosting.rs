@@ -2,7 +2,7 @@
 //!
 //! Documented: cPanel's Exim with `smtp_accept_max_per_host`, and its dictionary attack ACL (four unknown recipients in
 //! a connection). csf/lfd and fail2ban's `postfix` and `exim` jails ban an address after some refusals within ten
-//! minutes, for ten minutes to an hour. Each hoster chooses its own numbers; this one is among the strictest.
+//! minutes, for ten minutes to an hour. Hosters choose their own numbers; the simulated one is among the strictest.
 
 use std::time::Duration;
 
