@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{PasskeyDevice, Reply, send};
 
-/// Time limit of a request: a test that waits longer would wait forever.
+/// Time limit of a request; a response that takes longer never arrives.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A caller without credentials.

@@ -36,7 +36,7 @@ const FREE_ATTEMPTS: [&str; 8] = [
 /// Vars for the rate of password hashes, and of one account's requests.
 const RATES: [&str; 2] = ["PASSWORD_HASHES_PER_MINUTE", "ACCOUNT_REQUESTS_PER_SECOND"];
 
-/// Time limit of a request: a test that waits longer would wait forever.
+/// Time limit of a request; a response that takes longer never arrives.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Builds the Worker unless it is up to date.

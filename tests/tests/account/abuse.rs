@@ -32,7 +32,7 @@ async fn a_flood_of_junk_tokens_is_turned_away_before_the_database() {
         reply.assert_error(429, "throttled", "turned away");
         assert_eq!(reply.header("retry-after"), "60");
     }
-    // 60 a minute; a new minute may have begun.
+    // The limit is 60 a minute; a new minute may have begun.
     assert!((1..=120).contains(&evaluated), "{evaluated}");
     assert!(edge.counts().await.d1_trips <= evaluated as u64);
     assert_eq!(send(junk_token(&edge, "198.51.100.7")).await.status, 400, "another network");
@@ -47,7 +47,7 @@ async fn the_networks_of_one_site_are_shielded_together() {
     let replies = send_all(flood, 20).await;
     let evaluated = replies.iter().filter(|reply| reply.status == 400).count();
     println!("{TRIES} networks of one site: {evaluated} requests let through");
-    // 240 a minute; a new minute may have begun.
+    // The limit is 240 a minute; a new minute may have begun.
     assert!((1..=480).contains(&evaluated), "{evaluated}");
     assert_eq!(send(junk_token(&edge, "2001:db8:8::1")).await.status, 400, "another site");
 }
@@ -57,7 +57,7 @@ async fn an_account_that_asks_without_end_is_turned_away_before_the_database() {
     const TRIES: usize = 400;
     let edge = Edge::builder().throttled().shimmed().start().await.unwrap();
     let (busy, other) = (edge.account().await, edge.account().await);
-    // The shield's minute may end during one flood, but then not during the next.
+    // The shield's minute may end during a flood, but not during two in a row.
     let mut quota = 200;
     for _ in 0..2 {
         edge.counts().await;
@@ -251,7 +251,7 @@ async fn a_victim_gets_three_mails_an_hour_however_they_are_caused() {
         // An email sent to somebody else now arrives after all emails to the victim.
         edge.registered().await;
         edge.mailbox().wait_for_nth_mail(&victim, 3).await.unwrap();
-        // The member's own registration has caused one of the three.
+        // One of the three emails is about the member's own registration.
         assert_eq!(edge.mailbox().mails_to(&victim).len(), 3);
     }
 }

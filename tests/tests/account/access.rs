@@ -76,7 +76,7 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
     ("POST",   "/v1/auth/passkeys/{id}/confirm", [401, 401, 401,   401, 404,   403,   401, 401,    401]),
     ("POST",   "/v1/auth/passkeys/sign-in/options", [200, 200, 200, 200, 200,  200,   200, 200,    200]),
     ("POST",   "/v1/auth/passkeys/sign-in",    [401, 401, 401,     401, 401,   401,   401, 401,    401]),
-    // Ends a live session whatever its account's state.
+    // Ends a live session, whatever the state of its account.
     ("POST",   "/v1/auth/sign-out",            [401, 401, 204,     401, 204,   204,   401, 204,    401]),
     ("POST",   "/v1/auth/sign-out-everywhere", [401, 401, 401,     401, 204,   204,   401, 401,    401]),
     ("GET",    "/v1/me/usage",                 [401, 401, 401,     401, 200,   200,   401, 401,    401]),
@@ -127,7 +127,7 @@ const ALL_RIGHTS: [&str; 6] = ["checks", "scans", "scans:read", "quota", "guard"
 const NOBODY: usize = 0;
 const FIRST_KEY: usize = 3;
 
-/// Every member that any operation accepts.
+/// Returns a body with every member that an operation may accept.
 fn body(path: &str, account: &Account) -> Value {
     let email = if path == "/v1/validate_email" { "no address" } else { &account.email };
     if path.starts_with("/v1/scans/") {

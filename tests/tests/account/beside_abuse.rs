@@ -31,7 +31,7 @@ fn pause() -> Duration {
         / per_second.map_or(500, |value| value.parse().expect("ABUSE_PER_SECOND"))
 }
 
-/// Returns the abuser's concurrent requests, limited so that a busy machine isn't simply flooded.
+/// Returns the abuser's maximum of concurrent requests: more would overload a busy machine.
 fn at_once() -> usize {
     proof::count(8, 200)
 }
@@ -210,7 +210,7 @@ async fn beside_an_abuser_the_others_fail_in_nothing_and_d1_hears_little() {
     assert!(proof::count(0, 1) == 0 || slow.is_empty(), "{slow:?}");
 }
 
-/// A hash blocks the Worker for as long as many checks take: a hundred in sequence would block it for seconds.
+/// A hash takes as long as many checks: a hundred hashes in sequence would block the Worker for seconds.
 #[tokio::test]
 async fn checks_go_on_between_the_passwords_of_a_site_and_its_neighbours_sign_in() {
     let _turn = turn().await;
@@ -249,6 +249,6 @@ async fn checks_go_on_between_the_passwords_of_a_site_and_its_neighbours_sign_in
     assert_eq!(neighbour.unwrap().await.unwrap().status, 200, "another site has its turn");
     println!("{} hashed, {} refused, {checks} checks beside", hashed.len(), refused.len());
     assert!(hashed.len() >= 10 && refused.len() >= 50, "{} hashed", hashed.len());
-    // A factor of two, in case a hash takes longer than the pause between two hashes.
+    // Half as many checks suffice: a hash may take longer than the pause between two hashes.
     assert!(checks * 2 >= hashed.len(), "{checks} checks beside {} hashes", hashed.len());
 }

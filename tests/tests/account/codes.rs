@@ -49,7 +49,7 @@ async fn sign_ins_under_way_while_two_factor_is_turned_on_are_asked_for_a_code()
             tokio::spawn(async move { anonymous.login(&email, PASSWORD).await })
         })
         .collect();
-    // Five trips each: the count, two look-ups, the uncount, and the trip that the fault holds.
+    // Each makes five trips: the count, two look-ups, the refund, and the trip that the fault delays.
     wait_for_trips(&edge, u64::from(SIGN_INS) * 5).await;
     assert_eq!(owner.enable_with(&authenticator.code()).await.status, 200);
     for attack in attacks {

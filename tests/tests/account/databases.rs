@@ -90,7 +90,7 @@ async fn one_database_down_is_its_accounts_trouble_only() {
             let fresh = format!("fresh-{broken}-{number}@databases.example");
             assert_eq!(account.check(&fresh).await.status, expected, "{what}");
             assert_eq!(account.get("/me").await.status, expected, "{what}");
-            // Signing in needs the directory too.
+            // Signing in also needs the directory.
             let reply = account.anonymous.login(&account.email, PASSWORD).await;
             let expected = if own || broken == 0 { 503 } else { 200 };
             assert_eq!(reply.status, expected, "{what}: {}", reply.body);

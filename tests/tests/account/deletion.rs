@@ -1,4 +1,4 @@
-//! The account itself: its owner's view, and its end.
+//! An account as its owner sees it, and its deletion.
 
 use rcpt_tests::{Account, Edge, people::PASSWORD, service::shim::Fault};
 use serde_json::{Value, json};
@@ -8,12 +8,12 @@ use crate::tombstones::again;
 
 async fn edge() -> &'static Edge {
     static EDGE: OnceCell<Edge> = OnceCell::const_new();
-    // With waits, so that attempts are counted in D1.
+    // Waits are on, so that attempts are counted in D1.
     let edge = Edge::builder().with_waits().var("REGISTRATION_MAILS_FREE", "100");
     EDGE.get_or_init(async || edge.start().await.unwrap()).await
 }
 
-/// Names of the tables that hold any of these texts.
+/// Returns the names of the tables that hold any of these texts.
 async fn tables_with(texts: &[String]) -> Vec<String> {
     let dump = edge().await.dump(&[]).await;
     let holds = |rows: &Value| texts.iter().any(|text| rows.to_string().contains(text.as_str()));
@@ -234,7 +234,7 @@ async fn an_account_with_a_hundred_thousand_rows_is_ended_by_one_statement_and_i
     assert_eq!(fresh.get("/me").await.status, 200);
     assert_ne!(edge.id(&account.email).await, id);
 
-    // Every other step is cut off, and none takes long.
+    // Each run is cut off at its second step.
     let mut runs = 0;
     while rows_left(&edge, &id).await > 0 {
         runs += 1;
@@ -276,7 +276,7 @@ async fn a_deletion_that_is_cut_off_anywhere_is_finished_by_the_scheduled_run() 
         let reply = account.delete("/me", &json!({ "password": PASSWORD })).await;
         assert_eq!(reply.status, 204, "{cut:?}: {}", reply.body);
         assert_eq!(account.get("/me").await.status, 401, "{cut:?}");
-        // While the directory still names the account, neither its password nor a link signs anybody in, either.
+        // While the directory still names the account, neither its password nor a link signs anybody in.
         let anonymous = &account.anonymous;
         let reply = anonymous.login(&account.email, PASSWORD).await;
         reply.assert_error(401, "invalid_credentials", "sign-in");

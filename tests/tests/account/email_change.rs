@@ -343,7 +343,7 @@ async fn a_change_and_an_undo_that_are_cut_off_anywhere_end_in_one_address() {
         let token = link(&edge, &new, ASKED, 1).await;
         (account, new, token)
     };
-    // A complete run counts the round trips.
+    // Counts the round trips of a complete run.
     let (account, _, token) = prepare().await;
     edge.counts().await;
     assert_eq!(confirm(&edge, &token).await.status, 200);
@@ -414,7 +414,8 @@ async fn a_change_and_an_undo_that_are_cut_off_anywhere_end_in_one_address() {
             }
         }
     }
-    // A change that has begun is completed: cuts at its start, the directory, the move and after the response count.
+    // Counts the cuts at the start, at the directory, at the move and after the response: a change that has begun is
+    // completed.
     assert!(moved >= 8, "{moved}");
 }
 

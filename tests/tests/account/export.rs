@@ -48,7 +48,7 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
         "usage",
     ];
     assert_eq!(members, expected);
-    // Each operation returns the same data.
+    // Each of these members equals the response of its operation.
     for (member, path) in [
         ("account", "/me"),
         ("plan", "/me/plan"),

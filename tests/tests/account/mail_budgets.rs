@@ -81,7 +81,8 @@ async fn sixty_people_behind_one_address_register_within_an_hour() {
 async fn a_third_of_a_budget_is_for_networks_that_have_taken_nothing_today() {
     let edge = Edge::builder().with_waits().start().await.unwrap();
     let anonymous = edge.anonymous();
-    // The state after a flood from 300 networks: two thirds of the budget are used, and one first email per network.
+    // Sets the state after a flood from 300 networks: two thirds of the budget are used, and one first email per
+    // network.
     leave(&edge, "all-registration-mails", 333 - 300).await;
     let (first, second) = (edge.new_email(), edge.new_email());
     assert_eq!(send(register(&anonymous, "198.51.100.1", &first)).await.status, 201);
@@ -101,8 +102,8 @@ async fn a_third_of_a_budget_is_for_networks_that_have_taken_nothing_today() {
     assert_eq!(send(register(&anonymous, "198.51.100.2", &late)).await.status, 201);
 }
 
-/// With `PROOF`, as many networks as in the claim and the shipped budget; otherwise a tenth of both. They act in the
-/// worst order: some use up the unreserved part, and then each other network uses its first email.
+/// With `PROOF`, the test uses the claim's number of networks and the shipped budget, otherwise a tenth of both. The
+/// networks act in the worst order: some use up the unreserved part, and then each other network uses its first email.
 #[tokio::test]
 async fn networks_that_take_what_they_can_leave_a_place_for_a_fresh_one_and_members_their_links() {
     const OF_NETWORK: usize = 60;
@@ -154,7 +155,7 @@ async fn a_member_s_first_link_of_the_day_is_sent_though_the_budget_is_used_up()
         assert_eq!(reply.status, 200, "{}", reply.body);
     }
     edge.wait_for_reset_mails().await;
-    // This exception applies once a day per member, and up to a ceiling for all members.
+    // A reset link beyond the budget is sent once a day per member, up to a ceiling for all members.
     let drained = "UPDATE throttles SET drained_at = 0 WHERE key LIKE 'reset-mail:%'";
     edge.sql_in(0, drained, &[]).await;
     send(forgot(&anonymous, "198.51.100.1", &ann.email)).await.assert_error(429, "throttled", "");

@@ -108,6 +108,6 @@ async fn a_client_that_is_shielded_asks_no_resolver() {
         let body = json!({ "email": format!("ann{n}@gone.example") });
         send(edge.anonymous().request(Method::POST, "/auth/forgot-password").json(&body)).await;
     }
-    // 60 a minute; a new minute may have begun.
+    // The limit is 60 a minute; a new minute may have begun.
     assert!((1..=120).contains(&resolver.targets().len()), "{}", resolver.targets().len());
 }

@@ -1,5 +1,5 @@
-//! A confirmation link that can't be emailed is a 503 and leaves nothing half-done; a reset link is emailed later, and
-//! the previous one works until then. `notices.rs` tests other emails.
+//! A confirmation link that can't be emailed is a 503 and leaves nothing half-done. A reset link is emailed later;
+//! meanwhile the previous one works. `notices.rs` tests other emails.
 
 use rcpt_tests::{Edge, Reply, people::PASSWORD, service::shim::Fault};
 use serde_json::{Value, json};

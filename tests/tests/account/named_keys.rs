@@ -1,6 +1,5 @@
-//! Named keys: created with a password, ended with a session or by themselves, limited by rights,
-//! end and networks, suspended by a recovery, and stored in no database (docs/trust.md, A14 and
-//! A15).
+//! Named keys: created with a password, ended with a session or by themselves, and limited by rights, expiry and
+//! networks. A recovery suspends them, and no database stores their texts (docs/trust.md, A14 and A15).
 
 use rcpt_tests::{
     Account, Edge,

@@ -321,7 +321,7 @@ async fn a_recovery_waits_until_its_owner_has_been_mailed_for_three_days() {
             assert!(has_two_factor(&edge, email).await);
         }
     }
-    // No email reaches this owner, so the link for signing in to a recovered account wouldn't either.
+    // No email reaches this owner, so the link for signing in to a recovered account wouldn't arrive.
     pass(&edge, &unreachable.email, 11).await;
     edge.run_scheduled().await;
     assert_eq!(pending(&edge, &unreachable.email).await, 0, "given up");
@@ -381,7 +381,7 @@ async fn a_late_email_of_a_recovery_leaves_half_a_day() {
     }
 }
 
-// A trigger rejects every change of a frozen account: a recovery that tried one would fail the whole run.
+// A trigger rejects every change of a frozen account: a recovery of such an account would fail the whole run.
 #[tokio::test]
 async fn a_frozen_account_waits_and_holds_up_no_other() {
     let edge = &Edge::builder().start().await.unwrap();

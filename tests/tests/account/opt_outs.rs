@@ -103,7 +103,7 @@ async fn a_confirmation_that_follows_the_answer_and_fails_leaves_nothing() {
     assert_eq!(anonymous.register(&email, PASSWORD).await.status, 201);
     assert_eq!(subjects(&edge, &email).await, [CONFIRM], "tried");
     assert_eq!(edge.dump(&["throttles", "this_database"]).await, before);
-    // The response time doesn't reveal if an email was due either.
+    // The response time doesn't reveal if an email was due.
     edge.fail(&[Fault { part: "mail", times: 1, delay_ms: 5_000, ..Fault::default() }]).await;
     assert_eq!(anonymous.register(&email, PASSWORD).await.status, 201);
     let confirmations =

@@ -1,5 +1,5 @@
-//! A stranger's view of an address while its owner and an operator act in between: the same as of an address without an
-//! account (docs/trust.md, B1).
+//! Whatever owner and operator do in between, a stranger sees no difference between an account's address and an unused
+//! one (docs/trust.md, B1).
 
 use std::collections::BTreeMap;
 

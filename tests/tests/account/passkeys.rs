@@ -145,7 +145,7 @@ async fn a_stolen_session_or_key_adds_no_passkey_and_the_code_is_shown_once() {
     let (mut device, credential) = PasskeyDevice::create(&options, &edge.anonymous().origin());
     assert_eq!(account.add_credential("mine", &credential).await.status, 201);
     assert_eq!(account.anonymous.sign_in_with(&device).await.status, 200);
-    // Without verification of the owner, it needs a code each time; with two-factor off, it is rejected.
+    // A passkey that doesn't verify its owner needs a code each time; with two-factor off, it is rejected.
     device.verify_owner(false);
     let reply = account.anonymous.sign_in_with(&device).await;
     reply.assert_error(401, "totp_required", "unverified");
@@ -212,7 +212,7 @@ async fn one_signature_starts_one_session_however_often_it_is_sent() {
         let [won, lost]: [Vec<&Reply>; 2] = [200, 401]
             .map(|status| replies.iter().filter(|reply| reply.status == status).collect());
         assert_eq!((won.len(), lost.len()), (1, 7));
-        // The challenge doesn't work after the session has ended, either.
+        // The challenge doesn't work after the session has ended.
         let owner = signed_in(&account, won[0]);
         assert_eq!(owner.post("/auth/sign-out", &json!({})).await.status, 204);
         let reply = account.anonymous.send_assertion(&signed).await;
@@ -304,7 +304,7 @@ async fn adding_and_signing_in_that_are_cut_off_anywhere_can_be_tried_again() {
             }
             edge.fail(&[]).await;
             if is_sign_in {
-                // Sending it again starts no second session.
+                // Sending the assertion again starts no second session.
                 let reply = anonymous.send_assertion(&signed).await;
                 assert!([200, 401].contains(&reply.status), "{what}: {}", reply.body);
                 let after = edge.count(&sessions).await;

@@ -31,8 +31,8 @@ async fn a_session_that_ends_meanwhile_does_not_replace_the_recovery_codes() {
         let account = account.clone();
         async move { account.post("/auth/totp/recovery-codes", &body).await }
     });
-    // The session, the password's attempt and its end, the code's attempt, and the batch that is
-    // held back.
+    // Five trips: the session, the password's attempt and its refund, the code's attempt, and the batch that the fault
+    // delays.
     let mut trips = 0;
     while trips < 5 {
         assert!(!replacing.is_finished(), "nothing was held");

@@ -129,8 +129,7 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
         // An account that was registered after the restored minute is lost, and is registered again.
         assert_eq!(works(&late).await, NOTHING);
         let late = again(&edge, &late).await;
-        // A deleted account is back, although nobody can sign in to it if the directory has
-        // forgotten it, and is deleted again.
+        // A deleted account is back, and is deleted again. Nobody can sign in to it if the directory has lost it.
         let sign_in = if is_whole { 200 } else { 401 };
         assert_eq!(works(&deleted).await, (200, 200, sign_in));
         assert_eq!(deleted.delete("/me", &body).await.status, 204);
@@ -145,7 +144,7 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
     }
 }
 
-/// Tables that the guide saves before the restore, and how it reads them.
+/// Tables that the guide saves before the restore, and the statements that read them.
 const SAVED: [(&str, &str); 5] = [
     (
         "accounts",

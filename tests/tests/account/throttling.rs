@@ -16,8 +16,7 @@ const TRIES: usize = 200;
 const OWNER: &str = "198.51.100.7";
 const STRANGER: &str = "203.0.113.9";
 
-/// Starts an edge with the default waits. The approximate rate limits before them are off, because they would hide the
-/// waits.
+/// Starts an edge with the default waits. The approximate rate limits are off, because they would hide the waits.
 async fn edge_with_waits() -> Edge {
     Edge::builder().with_waits().start().await.unwrap()
 }
@@ -187,7 +186,7 @@ async fn whoever_guesses_at_many_accounts_is_stopped_by_network() {
     // 100 attempts are free for an office behind one address; then waits begin.
     let evaluated = replies.iter().filter(|reply| reply.status == 401).count();
     println!("{TRIES} accounts tried from one network: {evaluated} evaluated");
-    // Then one more every six seconds.
+    // After these 100, one attempt is evaluated every six seconds.
     assert!((100..=150).contains(&evaluated), "{evaluated}");
     assert_eq!(send(sign_in(&account, OWNER, PASSWORD, "")).await.status, 200, "another network");
 }
@@ -217,7 +216,7 @@ async fn the_shield_turns_a_flood_away_before_any_hashing() {
     let shielded = replies.iter().filter(|reply| reply.header("retry-after") == "60").count();
     let statements = edge.counts().await.d1_statements;
     println!("{TRIES} tries at once: {shielded} turned away by the shield");
-    // 60 a minute; a new minute may have begun once.
+    // The limit is 60 a minute; one new minute may have begun.
     assert!(shielded >= TRIES - 120, "{shielded}");
     assert!(statements <= 5 * (TRIES - shielded) as u64, "what is turned away costs nothing");
 }

@@ -122,7 +122,7 @@ async fn nobody_is_worse_off_with_a_token_than_without() {
     assert!(!edge.process.log().contains(FakeTurnstile::SECRET));
     assert!(!edge.process.log().contains("vouched-"));
 
-    // If it isn't configured, a token has no effect.
+    // If Turnstile isn't configured, a token has no effect.
     edge.restart_with(|edge| edge.var("TURNSTILE_SECRET", "")).await.unwrap();
     let email = edge.new_email();
     assert_eq!(register(&edge, "198.51.100.9", &email, Some("vouched-9")).await.status, 201);

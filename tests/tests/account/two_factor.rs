@@ -19,7 +19,7 @@ async fn two_factor(account: &Account) -> (bool, u64) {
     (reply.body["two_factor"] == true, reply.body["recovery_codes_left"].as_u64().unwrap())
 }
 
-/// Rotates with the code of a step at `offset` from the current one, which doesn't end in the meantime.
+/// Rotates with the code of the step at `offset` from the current one, again if a step ends meanwhile.
 async fn rotate_at(account: &Account, authenticator: &Authenticator, offset: i64) -> Reply {
     loop {
         edge().await.forget_steps(account).await;

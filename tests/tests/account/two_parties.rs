@@ -92,7 +92,7 @@ impl<'a> Story<'a> {
         } else {
             (None, Vec::new())
         };
-        // The owner has changed the password, and everything else was more than a week ago.
+        // Only the password was changed within the last week, by the owner.
         let mut account = account;
         for password in [OLDER, PASSWORD] {
             let sql = "DELETE FROM former_credentials WHERE account_id = ?1";
@@ -138,7 +138,7 @@ impl<'a> Story<'a> {
         rows[0]["email"].as_str().unwrap().to_owned()
     }
 
-    /// Returns the thief's request that creates or takes something in one step; `None` if it takes several.
+    /// Returns the thief's request that creates or takes something, or `None` if that needs several requests.
     fn request(&mut self, step: Step) -> Option<RequestBuilder> {
         let proof = self.proof();
         let session = self.sessions.last()?.clone();

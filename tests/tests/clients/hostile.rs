@@ -1,4 +1,4 @@
-//! All clients against services that accept and stay silent, drip, always fail, or are newer.
+//! All clients against services that are silent, send byte by byte, always fail, or are newer.
 
 use std::{
     io::{Read as _, Write as _},

@@ -11,7 +11,7 @@ use rcpt_tests::{Account, Conduct, Edge, FakeOrigin};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-/// An origin that returns the status named in the local part.
+/// Returns an origin that answers with the status named in the local part.
 fn origin() -> FakeOrigin {
     FakeOrigin::start(|address| {
         let local = address.split('@').next().unwrap_or_default();
@@ -77,7 +77,7 @@ async fn a_verdict_whose_time_is_over_is_asked_for_again() {
         assert!(started.elapsed() < LIFETIME * 5, "still cached");
         sleep(Duration::from_millis(50)).await;
     }
-    // Until then, the verdict was served from the cache; its lifetime ends at a whole second of the clock.
+    // The cache served the verdict for its lifetime, which ends at a whole second of the clock.
     assert!(started.elapsed() > LIFETIME - Duration::from_secs(1), "{:?}", started.elapsed());
     assert_eq!(origin.probes_of(address), 2);
 }

@@ -39,7 +39,7 @@ async fn a_domain_counts_as_a_check_and_once_under_its_key() {
     assert_eq!(ask(&ann, "ann@sandbox.test", None).await.status, 400);
     assert_eq!(ann.email_checks().await.used_today, 2);
 
-    // The domain is listed; DNS has no answer for it here.
+    // The domain is listed, and the test's DNS has no answer for it.
     let listed = ask(&ann, "mailinator.com", None).await;
     assert_eq!((listed.status, &listed.body["kind"]), (200, &json!("disposable")));
     assert_eq!(ann.email_checks().await.used_today, 3);

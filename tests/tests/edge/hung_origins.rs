@@ -174,7 +174,7 @@ async fn an_origin_that_never_gives_its_verdict_leaves_time_for_the_next() {
     let stuck = FakeOrigin::start(|_| Conduct::Silence);
     let other = fine();
     let edge = Edge::builder().origins(&[&stuck.url, &other.url]);
-    // An eighth of the budget, 2.5 s, is left for the next origin: enough on a busy machine, too.
+    // An eighth of the budget, 2.5 s, is left for the next origin, which suffices on a busy machine.
     let edge = edge.var("UPSTREAM_BUDGET_MS", "20000").var("LEASE_TTL_SECONDS", "40");
     let edge = edge.start().await.unwrap();
     let account = account(&edge).await;

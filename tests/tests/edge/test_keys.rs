@@ -39,7 +39,7 @@ async fn a_test_key_checks_the_sandbox_in_one_trip_and_leaves_nothing_behind() {
     let key = test_key(&account).await;
     // The account's owner gets an email after the response.
     edge.wait_for_count("notices WHERE told = deeds", 1).await;
-    // The account's allowance is used up, and stays so.
+    // Uses up the account's allowance: test keys work without it.
     edge.set(&account.email, "plan = 'free', day = 999999, daily_charged = 100, welcome_left = 0")
         .await;
     let before = edge.dump(&[]).await;

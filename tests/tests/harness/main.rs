@@ -1,4 +1,4 @@
-//! The harness's own promises.
+//! Tests of the harness itself.
 
 mod circles;
 mod process;

@@ -1,4 +1,4 @@
-//! A process that the harness has started ends when it should.
+//! A process that the harness has started ends with all its children.
 
 use std::{process::Command, time::Duration};
 

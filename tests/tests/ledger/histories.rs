@@ -2,8 +2,8 @@
 //! expected results; the invariants are checked after every step (docs/trust.md, Q2).
 //!
 //! The Worker's clock can't be changed, so time passes in the database instead. A lease's end is set to the past, and at
-//! midnight all records of the account age by a day. This looks to every statement as if the clock had moved,
-//! because statements compare these columns only with the clock.
+//! midnight all records of the account age by a day. Every statement behaves as if the clock had moved, because these
+//! columns are compared only with the clock.
 
 mod compare;
 mod keys;

@@ -291,7 +291,7 @@ async fn a_lease_that_dies_frees_its_key_and_of_two_that_live_one_is_charged() {
         world.leases(&account, "expires_at = 1").await;
         let second = world.hold(&account, key, &address).await;
         if revived {
-            // For a slow clock, both leases are alive.
+            // By a slow clock, both leases are still alive.
             world.leases(&account, "expires_at = unixepoch() + 300").await;
             assert_eq!(world.edge.leases(&account.email).await.len(), 2);
         }

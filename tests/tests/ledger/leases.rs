@@ -53,8 +53,8 @@ const UPSTREAM: &str =
 
 // --- Q1: never over, never under
 
-/// Returns a stack that accepts all concurrent requests of a test, and gives each check enough time: speed isn't tested
-/// here.
+/// Returns a stack that accepts all concurrent requests of a test, and gives each check enough time, because speed
+/// isn't tested.
 ///
 /// One test at a time uses the stack, because so many concurrent checks keep two cores busy.
 async fn stack() -> (&'static Stack, MutexGuard<'static, ()>) {
@@ -64,7 +64,7 @@ async fn stack() -> (&'static Stack, MutexGuard<'static, ()>) {
         let stack = Stack::builder().origin_env("RCPT_MAX_PROBES", "2000");
         let stack = stack.edge_var("UPSTREAM_BUDGET_MS", "60000");
         let stack = stack.edge_var("LEASE_TTL_SECONDS", "300").start().await;
-        // The limit of checks in flight isn't tested here.
+        // Other tests cover the limit of checks in flight.
         stack.edge.sql("UPDATE plans SET max_in_flight = 10000", &[]).await;
         stack
     };
@@ -334,7 +334,7 @@ async fn a_check_leased_before_midnight_on_an_otherwise_idle_day_is_charged_to_t
     let day = today().await;
     let address = "held-idle@leases.example";
     let check = world.origin.hold(&account, address).await;
-    // The first charge of the next day has recorded an earlier day with charges, because this day has none yet.
+    // The next day's first charge has recorded an earlier day: the lease's own day has no charges yet.
     let next_day = format!(
         "day = {}, daily_charged = 1, previous_day = {}, previous_charged = 5",
         day + 1,

@@ -25,7 +25,7 @@ fn accepted(address: &str, cached: bool) -> Value {
     json!({ "email": address, "status": true, "cached": cached })
 }
 
-/// Waits until this many checks of the account hold a lease: by then they have looked into the cache.
+/// Waits until this many checks of the account hold a lease, which they get after the look-up in the cache.
 async fn wait_for_leases(edge: &Edge, account: &Account, count: usize) {
     let deadline = Instant::now() + SOON;
     loop {

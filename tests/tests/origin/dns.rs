@@ -126,9 +126,8 @@ impl World {
     }
 }
 
-/// `ten`: ten hosts that are down, then one that is up. `thousand`: a thousand hosts, whose
-/// response of 50 KB doesn't fit into UDP, and of which only the one with the lowest preference is
-/// up.
+/// Returns the records of two domains. `ten` has ten hosts that are down, and a last one that is up. `thousand` has a
+/// thousand hosts, whose response of 50 KB doesn't fit into UDP; only the most preferred is up.
 fn many_mx() -> String {
     let ten = (1..=10).map(|n| format!("ten MX {n} h{n}.ten\nh{n}.ten A 127.0.0.95\n"));
     let eleventh = "ten MX 11 up.ten\nup.ten A 127.0.0.24\n".to_owned();

@@ -35,8 +35,8 @@ const SPECIAL: [&str; 72] = [
 const TARGETS: [&str; 6] =
     ["localhost.", "127.0.0.1.", "10.0.0.1.", "2130706433.", "0x7f000001.", "metadata.internal."];
 
-/// Creates four cases for each special address: a mail host and a domain that have it, and aliases of such a mail host
-/// and of a domain with such a mail host. Returns the zone and the domains, with the expected reason of each.
+/// Creates a domain for each target, and four for each special address: one that has it, one with such a mail host, one
+/// with an alias of that host, and an alias of the second. Returns the zone, and the expected reason by domain.
 fn zone() -> (String, BTreeMap<String, Reason>) {
     let (mut zone, mut cases) = (String::new(), BTreeMap::new());
     for (n, address) in SPECIAL.iter().enumerate() {
@@ -148,8 +148,7 @@ outer  A    127.0.0.40
     assert_eq!((outside.sessions().is_empty(), inside.sessions().len()), (false, 0));
 }
 
-/// A nameserver that returns 127.0.0.40 for a name's first query and 127.0.0.41 afterwards, with a TTL of 0: DNS
-/// rebinding.
+/// Starts a nameserver for DNS rebinding: a name's first query gets 127.0.0.40, later ones 127.0.0.41, with a TTL of 0.
 fn rebinding_nameserver() -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = socket.local_addr().expect("an address");

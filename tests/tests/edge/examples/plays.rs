@@ -32,7 +32,7 @@ const SECRET: &str = "whsec_bm90IGEgc2VjcmV0LCBvbmx5IGFuIGV4YW1wbGUgISE=";
 const MESSAGE: &str = "msg_0000000000000000000000000000cafe";
 const SCAN: &str = "scan_01a2b3c4d5e6f708192a3b4c5d6e";
 const HOST: &str = "hooks.example.com";
-/// Time limit of a request: a test that waits longer would wait forever.
+/// Time limit of a request; a response that takes longer never arrives.
 const LIMIT: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(100);
 

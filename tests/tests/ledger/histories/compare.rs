@@ -58,7 +58,7 @@ impl Player<'_> {
         let day_of = |offset: i64| self.first_day + offset;
         let (today, model) = (day_of(self.model.today), &self.model);
 
-        // 1: the allowance is never exceeded. Only after a downgrade may the use exceed it.
+        // 1: the allowance is never exceeded, except by usage from before a downgrade.
         let (used, welcome) = (ledger.used(today)?, ledger.welcome_leased()?);
         let allowed = if ledger.unlimited == 1 { u64::MAX } else { ledger.daily_checks };
         // After a midnight, the day in `before` is the previous day.

@@ -346,8 +346,7 @@ impl<'a> Player<'a> {
                 if let Waiting::ForItsAnswer(answer) = client {
                     answer.abort();
                 }
-                // The Worker isn't really stopped, and would end its lease when its time has passed, so the lease is
-                // renamed.
+                // The Worker still runs, and would end the lease after its time limit, so the lease is renamed.
                 let lost = "UPDATE leases SET id = ? || id WHERE account_id = ? AND id = ?";
                 let params = [LOST_PREFIX.into(), self.id_value(), lease.into()];
                 self.world.edge.sql_of(&self.id, lost, &params).await;
@@ -467,8 +466,8 @@ impl<'a> Player<'a> {
 /// Number of attempts per request: workerd closes connections unread if a busy machine keeps them waiting.
 const TRIES: usize = 5;
 
-/// Sends a request; returns status and body. If workerd has read it after all, the repeat is charged twice, which is
-/// detected.
+/// Sends a request; returns status and body. If workerd has read the first request after all, both are charged, and the
+/// comparison fails.
 pub async fn answer(request: reqwest::RequestBuilder) -> Answer {
     let mut tries = 1;
     let response = loop {

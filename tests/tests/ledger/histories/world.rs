@@ -58,7 +58,7 @@ impl World {
             .var("LEASE_TTL_SECONDS", "300")
             .var("UPSTREAM_BUDGET_MS", "60000");
         let edge = change(edge).start().await?;
-        // The limit of checks in flight isn't tested here.
+        // Other tests cover the limit of checks in flight.
         for (name, daily) in PLANS {
             let sql =
                 "INSERT OR IGNORE INTO plans (name, daily_checks, daily_scans, welcome_checks, max_in_flight)
