@@ -1,4 +1,4 @@
-# The index of commands. `make help` lists them.
+# All commands; `make help` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 

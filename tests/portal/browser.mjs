@@ -1,6 +1,6 @@
-// Debian's Chromium, with windows that record events that mustn't happen in any of them.
+// Debian's Chromium, with windows that record forbidden events.
 //
-// The headless shell is used: the same engine without drawing, which took half of the time.
+// The headless shell is the same engine without drawing, which would take half of the time.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

@@ -1,5 +1,5 @@
-//! `rcpt-documents [FOLDER]` checks what documents and comments promise each other. It prints every offender, and exits
-//! with 1 if there is one.
+//! `rcpt-documents [FOLDER]` checks documents and comments, and their citations of each other; prints every offender,
+//! and exits with 1 if there is one.
 //!
 //! - A page cited as docs/... exists, and so does the file of every relative link in a *.md, and its #heading.
 //! - A claim cited as "docs/trust.md, A5" or "docs/evidence.md, A5" is a row of docs/trust.md.

@@ -1,4 +1,4 @@
-//! Phrases that a native reader stumbles over, in comments and prose, and figures of comments and names.
+//! Phrases that native readers find hard to understand, in comments and prose; figures of comments and names.
 
 use std::{collections::HashMap, fmt, path::Path};
 

@@ -1,4 +1,4 @@
-//! Whether a version can be released: the changelogs and the released answers speak of it.
+//! Checks that a version can be released: the changelogs and the released answers mention it.
 
 use std::{collections::BTreeSet, fs, path::Path};
 

@@ -22,8 +22,8 @@ const SECONDS: u32 = 7;
 /// Number of rounds, since a single one depends on the machine's other load.
 const ROUNDS: usize = 3;
 
-/// Returns the 99th percentile of good probes during 500 held ones, divided by the same without
-/// them: the median of three rounds.
+/// Returns the 99th percentile of good probes during 500 held ones, divided by that without held ones: the median of
+/// three rounds.
 ///
 /// # Errors
 /// If origin doesn't start, or a good probe fails.

@@ -98,8 +98,8 @@ async fn an_empty_account_has_the_service_after_one_command_and_a_second_changes
     assert_whole(&platform, 3).await;
 }
 
-/// Cuts off the run at each change, or at two of them in the short form. The change takes effect or not; its reply and
-/// everything later is lost.
+/// Cuts off the run at each change, or at two of them in the short form. The change takes effect in one of two runs;
+/// its reply and all later calls are lost.
 #[tokio::test]
 async fn a_run_that_is_cut_off_anywhere_goes_on_where_it_was() {
     let whole = Platform::small().await.unwrap();
@@ -149,7 +149,7 @@ async fn a_secret_is_never_made_anew_where_there_are_accounts() {
     assert_eq!(platform.changes().await.unwrap(), changes);
     assert!(!platform.secrets_file().exists());
 
-    // The same holds if the whole Worker is lost.
+    // No new secrets are made if the whole Worker is lost, either.
     platform.order(&json!({"state": {"workers": {}, "domains": []}})).await.unwrap();
     let run = platform.deploy(&[]).await.unwrap();
     assert!(!run.succeeded && run.output.contains("the Worker lacks them"), "{}", run.output);

@@ -140,7 +140,7 @@ async fn the_printed_line_gives_a_verdict_and_nothing_is_left_behind() {
     let mut again = world.start().await;
     assert_eq!(printed(&again.log(), "API key"), printed(&log, "API key"));
 
-    // `kill -9` leaves nothing behind either.
+    // `kill -9` leaves no process behind.
     again.kill();
     assert_eq!(world.left_behind().await, []);
 }

@@ -1,5 +1,5 @@
-//! `rcpt-worker table`: composition of the Worker's wasm before compression: bytes of code by
-//! crate, and data.
+//! `rcpt-worker table` prints the composition of the Worker's wasm: bytes of code by crate and of data, before
+//! compression.
 
 use std::{
     collections::BTreeMap,

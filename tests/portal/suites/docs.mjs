@@ -67,7 +67,7 @@ export function suite(world) {
         );
       const row = (name) => shown.find((text) => text.startsWith(`${name} `));
       assert.equal(row("interim"), "interim boolean, optional");
-      // Shown as in this release; the description says optional, because earlier releases lack it.
+      // The page shows the member as required; the description says optional, because earlier releases lack it.
       assert.equal(row("final"), "final boolean");
       assert.match(row("confidence"), /may be absent$/);
       await reader.accessible("an endpoint with parameters");

@@ -300,7 +300,7 @@ export function suite(world) {
       try {
         document.body.innerHTML = "<p>";
       } catch {
-        // Rejected, as it should be.
+        // The browser must reject the assignment.
       }
     });
     await notices(

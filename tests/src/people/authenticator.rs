@@ -37,7 +37,7 @@ impl Authenticator {
         self.totp.generate(step * STEP).to_string()
     }
 
-    /// Returns the code of the current step. The service still accepts it if the step ends before it arrives.
+    /// Returns the code of the current step. The service still accepts the code if the step ends meanwhile.
     pub fn code(&self) -> String {
         let now = step();
         self.last_step.fetch_max(now, Relaxed);
@@ -45,7 +45,7 @@ impl Authenticator {
     }
 
     /// Returns a code that wasn't returned before, since each is accepted once. The service also accepts the next
-    /// step's code; beyond that, this waits.
+    /// step's code; for a later one, the function waits.
     pub async fn unused_code(&self) -> String {
         loop {
             let now = step();

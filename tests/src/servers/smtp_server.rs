@@ -41,17 +41,17 @@ pub enum Answer {
 }
 
 impl Answer {
-    /// The reply 250.
+    /// Returns the reply 250.
     pub fn accept() -> Self {
         Self::reply("250 2.1.5 Ok")
     }
 
-    /// The reply 550 5.1.1.
+    /// Returns the reply 550 5.1.1.
     pub fn unknown() -> Self {
         Self::reply("550 5.1.1 No such user here")
     }
 
-    /// The reply of one line, given without its CRLF.
+    /// Returns a reply of this line, without its CRLF.
     pub fn reply(line: &str) -> Self {
         Self::Reply(line.to_owned())
     }

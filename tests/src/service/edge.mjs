@@ -35,8 +35,8 @@ const miniflare = createRequire(import.meta.url)("miniflare");
 const { Miniflare, Response } = miniflare;
 export const { Log, LogLevel } = miniflare;
 
-// The runtime passes emails to a server in miniflare over persistent connections. Node would close them after five idle
-// seconds, and lose an email sent at that moment: the Worker would then respond 503. So they are kept open.
+// Keeps open the persistent connections over which the runtime passes emails to a server in miniflare. Node would close
+// them after five idle seconds; an email sent at that moment would be lost, and the Worker would respond 503.
 const { createServer } = http;
 http.createServer = (...handed) => Object.assign(createServer(...handed), { keepAliveTimeout: 0 });
 
@@ -171,7 +171,7 @@ export default {
 
   #variant({ port, vars }, index) {
     const { main, options } = this.#config;
-    // With assets, its socket would lead through their router. A queue has only one consumer, the Worker itself.
+    // With assets, the variant's socket would lead through their router. A queue has only one consumer, the Worker.
     const { assets, queueConsumers: _, ...rest } = options;
     return {
       ...rest,

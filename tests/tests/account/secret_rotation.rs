@@ -66,7 +66,7 @@ impl World {
         stage.checked_sub(1).map_or_else(|| self.edge.anonymous(), variant)
     }
 
-    /// Marks all sessions as used: a sign-in ends the least recently used session, so the load's own end first.
+    /// Marks all sessions as used: a sign-in beyond the limit first ends unused sessions, such as the load's own.
     async fn use_sessions(&self) {
         self.edge.sql("UPDATE sessions SET seen_at = created_at + 1", &[]).await;
     }
