@@ -180,7 +180,7 @@ const descending = (name) => (a, b) => (a[name] < b[name] ? 1 : a[name] > b[name
 const MERGED = {
   list: (rows) => rows.sort(descending("used_today")).slice(0, 50),
   search: (rows) => rows.sort(descending("email")).reverse().slice(0, 50),
-  // All databases have the same plans unless a change was cut off. Then each different row is shown.
+  // All databases have the same plans, unless a change was cut off; all different rows are shown.
   plans: (rows) => {
     const shown = new Map(rows.map(({ database, ...row }) => [JSON.stringify(row), row]));
     return [...shown.values()];

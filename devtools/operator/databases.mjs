@@ -51,8 +51,7 @@ export class LocalDatabases {
       d1Databases: this.#ids,
       defaultPersistRoot: path.join(this.#folder, "v3"),
       cf: false,
-      // The runtime's long message about a locked database is suppressed, since the same is reported
-      // here.
+      // The runtime's long message about a locked database is suppressed, since the error is reported anyway.
       handleRuntimeStdio: (...streams) => streams.forEach((stream) => stream.resume()),
     });
     const body = JSON.stringify({ database, statements });

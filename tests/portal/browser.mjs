@@ -57,7 +57,7 @@ export async function openWindow(browser, stack, { foreign = [], ...options } = 
     wrongs.push(`an uncaught error: ${error.error().stack ?? error.error()}`),
   );
   context.on("console", (message) => {
-    // Chromium reports every status of 400 and above as an error, and aborted requests too.
+    // Chromium reports every status of 400 and above, and aborted requests, as errors.
     const answered = message.text().startsWith("Failed to load resource");
     if (["error", "warning"].includes(message.type()) && !answered)
       wrongs.push(`on the console: ${message.text()}`);

@@ -34,7 +34,7 @@ describe("the portal", () => {
   // Tests mostly wait for the browser or the service, so more of them run concurrently than there are cores.
   describe("side by side", { concurrency: 3 }, () => {
     for (const { suite } of [
-      // These tests take the longest. They run first, so that the run doesn't end waiting for one of them.
+      // The longest tests run first, so that the run doesn't end waiting for one of them.
       docs,
       mails,
       pages,

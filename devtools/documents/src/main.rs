@@ -11,7 +11,7 @@
 //! - Lines of a *.md have at most 120 columns, but for tables and code.
 //! - No comment or document has a phrase that docs/words.md lists under "In code and documents".
 //!
-//! It also prints how comments begin, and how many names are bare participles: figures without a limit.
+//! Other figures, without a limit, are how comments begin, and how many names are bare participles.
 
 mod citations;
 mod markdown;

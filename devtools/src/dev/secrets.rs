@@ -16,7 +16,7 @@ use super::say;
 const PLAIN: [(&str, &str); 2] =
     [("ORIGINS", "http://127.0.0.1:8788"), ("PORTAL_URL", "http://127.0.0.1:8787")];
 
-/// Values of `.dev.vars` that other programs need too.
+/// Values of `.dev.vars` that other programs also need.
 #[derive(Debug)]
 pub(super) struct Secrets {
     pub tickets: String,

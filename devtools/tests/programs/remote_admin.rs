@@ -23,7 +23,7 @@ async fn an_operator_acts_on_the_deployed_databases_and_mistakes_change_nothing(
     let run = platform.deploy(&[]).await.unwrap();
     assert!(run.succeeded, "{}", run.output);
     let state = platform.state().await.unwrap();
-    // This isn't the directory's database: the command searches all databases for accounts.
+    // The account isn't in the directory's database: the command searches all databases for accounts.
     let database = state["databases"][1]["uuid"].as_str().unwrap();
     platform.insert_account(database).await.unwrap();
 

@@ -142,7 +142,7 @@ fn publish(kind: Kind, staging: &Path) -> Result<()> {
     }
     File::create(build.join(".quick"))?;
     if kind == Kind::Shipped {
-        // `make dev` can use the shipped Worker too.
+        // `make dev` can also use the shipped Worker.
         File::create(build.join(".shipped"))?;
     }
     Ok(())

@@ -112,7 +112,7 @@ export function suite(world) {
       const headers = { "X-API-Key": account.apiKey };
       const body = { email: "accepts@sandbox.test" };
       assert.equal((await reader.stack.api("POST", "/v1/validate_email", { headers, body })).status, 200);
-      // 2025-12-31 both here and in UTC, whatever the time zone of the window.
+      // The page must show this UTC day in every time zone.
       await reader.stack.sql(
         "UPDATE accounts SET key_day = unixepoch('2025-12-31') / 86400 WHERE email = ? AND key_day > 0",
         account.email,

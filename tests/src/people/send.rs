@@ -8,9 +8,9 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::Reply;
 
-/// Limit of concurrent requests over all tests of a binary; further ones wait for a permit. workerd closes a connection
-/// whose request it hasn't read within 15 s (kj's `headerTimeout`). Behind miniflare's own Workers, it reads 170 a
-/// second on two idle cores, and a third of that on busy ones: 500 suit both.
+/// Limit of concurrent requests over all tests of a binary; further ones wait for a permit. The runtime closes a
+/// connection whose request it hasn't read within 15 s (kj's `headerTimeout`). Behind miniflare's own Workers, it reads
+/// 170 a second on two idle cores, and a third of that on busy ones: 500 suit both.
 static IN_FLIGHT: Semaphore = Semaphore::const_new(500);
 
 /// Sends a request. A body that isn't JSON becomes a JSON string.

@@ -1,6 +1,6 @@
 //! Child processes that can't outlive this process.
 //!
-//! Every child runs under `leash.sh` in a process group of its own. The leash holds the reading end of a pipe, and this
+//! Every child runs under `leash.sh` in a separate process group. The leash holds the reading end of a pipe, and this
 //! process the writing end. If this process ends in any way (a panic, Ctrl-C, `kill -9`, statics that are never
 //! dropped), the kernel closes the writing end. The leash then ends the group.
 

@@ -1,5 +1,5 @@
 //! Mail servers that Debian doesn't let us install beside Postfix. `tools/install` unpacks each with its libraries.
-//! Here it runs in a root of its own (chroot(2)), with the paths and users of the package, which the machine itself
+//! The server runs in a separate root (chroot(2)), with the paths and users of the package, which the machine itself
 //! doesn't have.
 
 use std::{

@@ -1,5 +1,5 @@
-//! An origin that fails on command, for faults that the real one shows only when broken. It is bare TCP, so that it can
-//! also break below HTTP.
+//! An origin that fails on command, for faults that the real one shows only when broken. Over bare TCP, some faults are
+//! below HTTP.
 
 use std::{
     collections::BTreeMap,

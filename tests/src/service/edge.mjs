@@ -111,7 +111,7 @@ export class Edge {
     };
   }
 
-  // The control channel is a Worker too. Miniflare's own access to D1 from Node makes a synchronous call for each
+  // The control channel is also a Worker. Miniflare's own access to D1 from Node makes a synchronous call for each
   // `prepare` and `bind`. It occasionally mistakes the late end of one call for the end of the next.
   #control() {
     const script = `const DATABASES = ${JSON.stringify(this.#databases)};

@@ -14,8 +14,8 @@ import { Edge, Log, LogLevel } from "./edge.mjs";
 /** Edges that are being started, by the address of their workerd. */
 const starting = new Map();
 
-// Miniflare doesn't reveal the process that it has started, so the runtime's starter is replaced. workerd then writes
-// directly to the log, which is complete even if this program is busy.
+// Miniflare doesn't reveal the process that it has started, so the runtime's starter is replaced. The log is complete
+// even if this program is busy, because workerd writes directly to it.
 const { spawn } = childProcess;
 childProcess.spawn = (command, args, options) => {
   const address = args

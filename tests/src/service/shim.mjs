@@ -12,7 +12,7 @@
 //   late        true: the call fails after it has taken effect, like a lost reply
 //   swallow     true: the call reports success without any effect
 // `statementsPerSecond` limits each database, as if it were far busier. `reset` clears the counts. `reset` and `quiet`
-// first wait, for two seconds at most, for background work (`waitUntil`) of earlier responses, which counts too.
+// first wait, for two seconds at most, for background work (`waitUntil`) of earlier responses, which also counts.
 // `busyMs` blocks the isolate. The header `continent` of a request replaces Cloudflare's data about its client.
 import { WorkerEntrypoint } from "cloudflare:workers";
 import Worker from "./index.js";

@@ -1,5 +1,5 @@
-//! One abuser doesn't affect everybody: shields before D1 by network, site and account, throttles that drain, and a
-//! bounded number of emails (docs/trust.md, B2, B3 and B5).
+//! One abuser doesn't affect everybody: shields before D1 by network, site and account, draining throttles, and few
+//! emails (docs/trust.md, B2, B3 and B5).
 
 use rcpt_tests::{
     Account, Edge,

@@ -66,7 +66,7 @@ const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
     ("DELETE", "/v1/keys/{id}",                [401, 401, 401,     401, 404,   404,   401, 401,    401]),
     ("POST",   "/v1/keys/{id}/confirm",        [401, 401, 401,     401, 404,   403,   401, 401,    401]),
     ("POST",   "/v1/keys/replace-all",         [401, 401, 401,     401, 200,   403,   401, 401,    401]),
-    // Accepts any body. It ends the key, so the test restores the account's row.
+    // Accepts any body. The call ends the key, so the test restores the account's row.
     ("POST",   "/v1/keys/self-revoke",         [204, 204, 204,     204, 204,   204,   204, 204,    204]),
     ("POST",   "/v1/auth/passkeys/options",    [401, 401, 401,     401, 200,   403,   401, 401,    401]),
     // The body contains no passkey.
@@ -212,7 +212,7 @@ async fn edge_with_callers() -> (Edge, Account, [Proof; CALLERS.len()]) {
 async fn every_route_answers_every_caller_as_the_table_says() {
     let (edge, account, callers) = edge_with_callers().await;
     edge.sql("CREATE TABLE saved AS SELECT * FROM accounts", &[]).await;
-    // Replacing an account's row removes its sessions too.
+    // Replacing an account's row also removes its sessions.
     edge.sql("CREATE TABLE saved_sessions AS SELECT * FROM sessions", &[]).await;
     edge.sql("CREATE TABLE saved_addresses AS SELECT * FROM addresses", &[]).await;
     let before = edge.row(&account.email, "*").await;

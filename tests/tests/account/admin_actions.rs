@@ -41,7 +41,7 @@ async fn every_action_leaves_a_record_that_outlives_the_account() {
     assert_eq!(records(&service.edge, &id).await, expected);
     let audit = service.output(&["--as", "ann", "audit"]).await;
     assert!(audit.contains("asked for") && audit.contains(&id), "{audit}");
-    // Other tests delete accounts of this service, too.
+    // Other tests also delete accounts of this service.
     let query = "SELECT used, scans_used, welcome_left FROM tombstones WHERE used > 0";
     let expected = [json!({ "used": 7, "scans_used": 1, "welcome_left": 3 })];
     assert_eq!(service.edge.sql(query, &[]).await, expected, "registering again renews nothing");

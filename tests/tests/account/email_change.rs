@@ -307,7 +307,7 @@ async fn an_undo_asks_for_the_authenticator_that_was_on_before() {
     let edge = edge().await;
     let account = edge.account().await;
     let (authenticator, codes) = account.enable_two_factor().await;
-    // The change is now more than a week old: within a week, the earlier state would be accepted too.
+    // The change is now more than a week old: within a week, the earlier state would also be accepted.
     edge.sql("DELETE FROM former_credentials", &[]).await;
     let new = edge.new_email();
     let body = json!({ "email": new, "password": PASSWORD, "totp_code": codes[0] });

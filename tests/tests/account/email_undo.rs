@@ -1,5 +1,5 @@
-//! The link at the old mailbox of a changed address reaches it, accepts the owner's password however a thief has timed the
-//! change, and suspends what a thief has made (docs/trust.md, A13, A15).
+//! The link sent to the old mailbox accepts the owner's password, however a thief has timed the change of address. An
+//! undo suspends the thief's keys and passkeys (docs/trust.md, A13, A15).
 
 use std::time::Duration;
 

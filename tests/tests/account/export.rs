@@ -120,7 +120,7 @@ async fn every_table_about_accounts_is_exported_or_has_a_reason_not_to_be() {
         "recovery_codes",
         // A check in progress.
         "leases",
-        // Due and recent emails: each of their events is in `security_events` too.
+        // Due and recent emails: `security_events` has each of their events.
         "notices",
         // The account's own response shows when the recovery takes effect.
         "recoveries",

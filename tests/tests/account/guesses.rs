@@ -1,5 +1,5 @@
-//! Guessing from many networks while the owner and an operator act in between: their actions give a guesser nothing
-//! back, and the owner can still sign in by email (docs/trust.md, A3).
+//! Guessing from many networks. Actions of owner and operator in between give a guesser no attempts back, and the owner
+//! can still sign in by email (docs/trust.md, A3).
 
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use rcpt_tests::{
@@ -20,11 +20,11 @@ const RESET: &str = "Set a new password";
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// This many parallel wrong passwords, each from its own network.
+    /// Tries this many wrong passwords in parallel, each from its own network.
     Passwords(usize),
-    /// This many wrong codes with the correct password.
+    /// Tries this many wrong codes with the correct password.
     Codes(usize),
-    /// The guesser signs in to an account of their own.
+    /// The guesser signs in to the guesser's own account.
     GuesserSignsIn,
     OwnerSignsIn,
     OwnerMistypes,

@@ -1,5 +1,5 @@
-//! Before emailing a link, the domain is looked up: everybody gets the same error for a domain that
-//! can't receive mail, and a failing or slow resolver rejects nobody.
+//! The service looks up a domain before it emails a link. A domain without mail is the same error for everybody, and a
+//! failing or slow resolver rejects nobody.
 
 use rcpt_tests::{
     Dns, Edge, FakeDns, Reply,

@@ -108,7 +108,7 @@ impl Owned {
                 self.is_deleted = true;
             }
             Step::OwnerResets => {
-                // Uses the newest link; strangers request links for both addresses too.
+                // Uses the newest link; strangers also request links for both addresses.
                 edge.wait_for_reset_mails().await;
                 let mails = edge.mailbox().mails_to(&self.email);
                 let link = mails.iter().rev().find_map(|mail| mail.token());

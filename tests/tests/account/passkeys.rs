@@ -193,7 +193,7 @@ async fn an_account_has_at_most_twenty_passkeys_however_many_are_added_at_once()
 
 #[tokio::test]
 async fn one_signature_starts_one_session_however_often_it_is_sent() {
-    // A separate edge: other tests' challenges would be counted too.
+    // A separate edge: other tests' challenges would also be counted.
     let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
     for device in [account.add_passkey("counts").await.0, account.add_passkey("b").await.0.synced()]

@@ -1,6 +1,6 @@
 //! Every secret can be replaced without losing anything (docs/trust.md, B6). During a deployment,
-//! two versions of the configuration serve the same accounts. Here each pair of successive versions
-//! runs at the same time, with all secrets replaced together and with one alone.
+//! two versions of the configuration serve the same accounts. The tests run each pair of successive versions at the
+//! same time, with all secrets replaced together and with one alone.
 
 use std::time::Duration;
 

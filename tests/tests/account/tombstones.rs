@@ -32,7 +32,7 @@ async fn what_was_used_today_stays_used_and_welcome_checks_are_granted_once() {
     let checks = account.email_checks().await;
     assert_eq!((checks.used_today, checks.left_today, checks.welcome_left), (100, 0, 3));
     assert_eq!(account.check("no address").await.status, 200);
-    // The checks of the second registration count too.
+    // The checks of the second registration also count.
     delete(&account).await;
     let account = again(&edge, &account).await;
     let checks = account.email_checks().await;

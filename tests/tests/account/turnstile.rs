@@ -107,7 +107,7 @@ async fn a_token_takes_no_limit_of_a_network_or_an_address_away() {
 async fn nobody_is_worse_off_with_a_token_than_without() {
     let turnstile = FakeTurnstile::start();
     let mut edge = configured(&turnstile).start().await.unwrap();
-    // Solvers can be bought, so the budget of verified requests can be used up too.
+    // Solvers can be bought, so the budget of verified requests can also be used up.
     exhaust(&edge, "verified-").await;
     for (n, is_down) in [false, true].into_iter().enumerate() {
         turnstile.set_down(is_down);

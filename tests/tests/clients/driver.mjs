@@ -1,4 +1,4 @@
-// Runs cases with the TypeScript client as installed by its users. It reads each case as a line of JSON, and writes the
+// Runs cases with the TypeScript client as installed by its users. Reads each case as a line of JSON, and writes the
 // result as a line. The first argument is the folder of the installed package.
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";

@@ -1,5 +1,5 @@
-//! No free probes and no hoarding: a check whose client leaves is charged, an account holds no more
-//! checks than its share, and repeated rejections cost D1 nothing.
+//! No free probes and no hoarding: an abandoned check is charged, no account exceeds its share of checks, and repeated
+//! rejections cost D1 nothing.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Clients that leave during a check: a check that has reached an origin is charged once, leaving causes no additional
-//! work at an origin, and nothing stays in memory (docs/trust.md, B4 and B7).
+//! Clients that leave during a check: the check is charged once if it has reached an origin, causes no additional work,
+//! and leaves nothing in memory (docs/trust.md, B4 and B7).
 
 use std::time::Duration;
 

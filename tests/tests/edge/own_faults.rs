@@ -1,4 +1,4 @@
-//! Failures in a part of the edge itself: a clean 503 for that request, the cause in the log only, and nothing counted
+//! Failures in a part of the edge: the request gets a clean 503 and counts nothing, and only the log has the cause
 //! (docs/trust.md, Q4 and L2).
 
 use std::time::Duration;

@@ -1,5 +1,5 @@
-//! Leaks in storage and logs (docs/trust.md, A9 and A10): after a run with conspicuous addresses and secrets, none of
-//! them is found in the database, in the files of the runtime's state, or in the logs.
+//! Leaks in storage and logs (docs/trust.md, A9 and A10). A run uses conspicuous addresses and secrets, none of which
+//! the database, the files of the runtime's state or the logs contain.
 
 use std::{
     collections::BTreeMap,
@@ -233,7 +233,7 @@ async fn neither_storage_nor_logs_hold_an_address_that_was_checked_or_a_secret()
     let mut stack = Stack::builder().origin_env("RCPT_LOG_LEVEL", "trace").start().await;
     let (secrets, ids) = run(&stack).await;
 
-    // Dumps the database as the operator could. It contains the account's own address and display name.
+    // Dumps the database, which contains the account's own address and display name, as the operator could.
     let dump = dump(&stack).await;
     let tables: Vec<_> = dump.keys().map(String::as_str).collect();
     for table in ["accounts", "leases", "mailed_tokens", "plans", "recovery_codes", "throttles"] {

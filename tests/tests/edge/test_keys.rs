@@ -1,4 +1,5 @@
-//! Keys of mode `test`: sandbox addresses only, never counted, cached or stored, behind a shield of their own.
+//! Keys of mode `test` check sandbox addresses only, with a separate shield; their checks are never counted, cached or
+//! stored.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

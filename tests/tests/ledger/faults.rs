@@ -1,6 +1,5 @@
-//! Storage that fails, loses its replies or is slow, clients that leave, and Workers that end: a
-//! clean error for the affected check, none for any other, and an exact ledger (docs/trust.md, Q4
-//! and L2).
+//! Failing or slow storage, lost replies, clients that leave, and Workers that end: only the affected check gets an
+//! error, and the ledger is exact (docs/trust.md, Q4 and L2).
 
 use std::{collections::BTreeMap, time::Duration};
 

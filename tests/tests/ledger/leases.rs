@@ -280,8 +280,8 @@ async fn a_key_replaced_during_a_check_does_not_make_the_check_free() {
     assert_eq!(world.ledger(&account).await, ledger(day, 1, 0, 0, 50));
 }
 
-// --- Q5: midnight. The test changes the account's day instead of the clock: it holds a check and
-// makes the account look as it does once checks of the next day have been charged.
+// --- Q5: midnight. The test changes the account's day instead of the clock: while a check is held, the row gets the
+// state after the next day's first charges.
 
 #[tokio::test]
 async fn a_check_leased_before_midnight_is_charged_to_the_day_before() {

@@ -35,8 +35,8 @@ const SPECIAL: [&str; 72] = [
 const TARGETS: [&str; 6] =
     ["localhost.", "127.0.0.1.", "10.0.0.1.", "2130706433.", "0x7f000001.", "metadata.internal."];
 
-/// Creates a domain for each target, and four for each special address: one that has it, one with such a mail host, one
-/// with an alias of that host, and an alias of the second. Returns the zone, and the expected reason by domain.
+/// Creates a domain for each target, and four for each special address: the address itself, a mail host with it, an
+/// alias of that host, and an alias of the domain. Returns the zone, and the expected reason by domain.
 fn zone() -> (String, BTreeMap<String, Reason>) {
     let (mut zone, mut cases) = (String::new(), BTreeMap::new());
     for (n, address) in SPECIAL.iter().enumerate() {

@@ -44,7 +44,7 @@ async fn a_mailbox_that_does_not_exist_is_false() {
 
 #[tokio::test]
 async fn a_domain_that_it_takes_no_mail_for_is_false_since_it_calls_the_recipient_invalid() {
-    // Only OpenSMTPD uses this text. It also uses it for a system mailbox that doesn't exist.
+    // Only OpenSMTPD uses this text, also for a system mailbox that doesn't exist.
     let verdict = origin().await.probe("known@elsewhere.test").await;
     assert_eq!(gist(&verdict), (Refused, NoSuchMailbox, Stage::Rcpt, Some(550), None));
 }

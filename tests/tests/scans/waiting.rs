@@ -89,11 +89,10 @@ async fn up_to_three_scans_wait_beside_one_that_runs_and_a_retry_takes_its_place
     edge.set(&ann.email, "scan_credits = 9").await;
     let rounds =
         async || edge.sql("SELECT round FROM scan_results WHERE round > 0", &[]).await.len();
-    // This scan is retried after ten seconds.
+    // The first scan is retried after ten seconds.
     let first = waiting_scan(&ann, "ratelimited@later.test").await;
 
-    // This scan counts as running because addresses are missing, so the retry is queued and no
-    // server is contacted.
+    // A second scan counts as running because addresses are missing, so the retry is queued and no server is contacted.
     let running = ann.post("/scans", &json!({ "total": 2 })).await;
     assert_eq!(running.status, 201, "{}", running.body);
     let again = ann.post("/scans", &json!({ "total": 2 })).await;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Members with a time, and their fixed values. They are consistent: a scan at half past nine that took four seconds.
+/// Members with a time, and their fixed values, which are consistent: a scan at half past nine took four seconds.
 const TIMES: [(&str, &str); 13] = [
     ("at", "2026-01-31T09:30:00Z"),
     ("attempted_at", "2026-01-31T09:30:05Z"),

@@ -156,7 +156,7 @@ pub async fn checks(recorder: &mut Recorder, account: &Account) {
     guard(recorder, account).await;
     let request = recorder.request(By::Key(account), GET, "/me/quota");
     let reply = recorder.play("quota", "The free plan", request, None, 200).await;
-    // Messages contain this time too.
+    // Messages also contain this time.
     recorder.fixed.replace(reply.text("resets_at"), "2026-02-01T00:00:00Z");
     for (operation, title, path) in [
         ("me", "The account", "/me"),

@@ -10,7 +10,7 @@ pub enum Source {
     Welcome,
 }
 
-/// Units held for a check or a list. They have a row in the database until they end.
+/// Units held for a check or a list, with a row in the database until they end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Lease {
     /// The day of the lease, counted from the history's first.

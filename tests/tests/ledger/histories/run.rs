@@ -140,7 +140,7 @@ impl<'a> Player<'a> {
 
     async fn cached(&mut self, in_session: bool) -> Result<()> {
         let reply = answer(self.request(POPULAR, in_session)).await?;
-        // A session has no limit of its own.
+        // A session itself has no limit.
         let key = self.model.key.take_if(|_| in_session);
         let checked = self.expect_counted(reply, json!(true));
         self.model.key = self.model.key.take().or(key);

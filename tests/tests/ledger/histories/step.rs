@@ -19,15 +19,15 @@ pub enum End {
 pub enum Step {
     /// A fresh check.
     Check,
-    /// This many concurrent fresh checks.
+    /// Sends this many fresh checks in parallel.
     Burst(u8),
     /// A check answered from the cache, with the session or the key.
     Cached {
         in_session: bool,
     },
     InvalidFormat,
-    /// A list of this many new addresses, and some that no origin can check. It also has a cached, a repeated and a
-    /// malformed address.
+    /// A list of this many new addresses and some that no origin can check, with a cached, a repeated and a malformed
+    /// one.
     List {
         fresh: u8,
         broken: u8,
