@@ -56,7 +56,7 @@ pub async fn costs() -> Result<Vec<Figure>> {
 }
 
 /// Returns the total counts of these checks, and the runtime's CPU time per check in milliseconds. Cloudflare bills
-/// less, since D1, KV and the cache run in the same process here.
+/// less: locally, D1, KV and the cache run in the same process.
 async fn measured(
     edge: &Edge,
     account: &Account,

@@ -38,8 +38,8 @@ async fn exchange(request: RequestBuilder) -> reqwest::Result<Reply> {
     Ok(Reply { status, headers, body })
 }
 
-/// Every error of the API has a code for programs, and a link to its place in the reference. Both are removed here, so
-/// that tests name only what differs between errors.
+/// Removes an error's link to the reference, so that tests name only what differs between errors. Asserts that the
+/// link belongs to the error's code.
 fn take_link(body: &mut Value, path: &str) {
     let shown = body.to_string();
     let Some(error) = body.as_object_mut().filter(|body| body.contains_key("detail")) else {

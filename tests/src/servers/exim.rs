@@ -80,9 +80,9 @@ impl Exim {
     }
 }
 
-/// The recipients' ACL follows Debian's own `acl_check_rcpt`, including its texts. `verify = recipient/quota` asks the
-/// transport, which runs as its own user, whether there is room; its texts come from Exim's log. Postgrey is queried
-/// with Postfix' protocol.
+/// Returns exim4.conf, whose ACL for recipients follows Debian's own `acl_check_rcpt`, including its texts.
+/// `verify = recipient/quota` asks the transport, which runs as another user, whether the mailbox has room; its texts
+/// are those in Exim's log. Postgrey is queried with Postfix' protocol.
 fn configuration(plain: SocketAddr, tls_only: SocketAddr, postgrey: SocketAddr) -> String {
     const TEXT: &str = r"
 primary_hostname = mx.exim.test

@@ -73,8 +73,7 @@ impl OpenSmtpd {
     }
 }
 
-/// OpenSMTPD's own filters (smtpd.conf(5), MAIL FILTERING) give the replies for which it has no
-/// settings.
+/// Returns smtpd.conf, whose filters (smtpd.conf(5), MAIL FILTERING) give the replies that no setting can cause.
 fn configuration(plain: SocketAddr, tls_only: SocketAddr) -> String {
     let [plain, tls_only] = [plain, tls_only].map(|address| address.port());
     format!(

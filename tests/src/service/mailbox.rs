@@ -114,8 +114,8 @@ impl Mailbox {
     }
 }
 
-/// An envelope is logged as `From: …`, `To: …`, `Subject: …`, an empty line, `Text: <path>` and `HTML: <path>`. An
-/// entry with unreadable files is left for later; files of emails to other recipients aren't read.
+/// Parses envelopes, which are logged as `From: …`, `To: …`, `Subject: …`, an empty line, `Text: <path>` and
+/// `HTML: <path>`. An entry with unreadable files is left for later; files of emails to other recipients aren't read.
 fn parse(
     log: &str,
     is_wanted: impl Fn(&str) -> bool,

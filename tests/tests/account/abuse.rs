@@ -289,7 +289,7 @@ async fn the_budget_of_registrations_is_shared_and_leaves_resets_alone() {
     assert_eq!(mail.subject, "Set a new password");
 }
 
-// --- somebody else's password
+// --- passwords of others
 
 #[tokio::test]
 async fn the_password_sent_with_the_confirmation_becomes_the_account_s() {

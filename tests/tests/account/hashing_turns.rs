@@ -35,7 +35,7 @@ async fn networks_that_have_to_wait_take_no_turn_from_a_sign_in_elsewhere() {
     let replies = send_all(registrations, 20).await;
     let refused = replies.iter().filter(|reply| reply.status == 429);
     let refused = refused.inspect(|reply| reply.assert_error(429, "throttled", "a network"));
-    // The others are more than the 50 requests that can wait for a hash.
+    // The rejected requests outnumber the 50 that can wait for a hash.
     assert_eq!(refused.count(), replies.len() - 5);
     for n in 0..5 {
         let from = format!("198.51.100.{n}");

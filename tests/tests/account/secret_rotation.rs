@@ -130,7 +130,7 @@ async fn every_secret_is_replaced_under_load_and_nothing_is_lost() {
     replace_under_load(&secret::EDGE).await;
 }
 
-/// One secret; in `make proof`, each of the six.
+/// Replaces one secret, in `make proof` each of the six.
 #[tokio::test]
 async fn a_secret_is_replaced_alone_under_load_and_nothing_is_lost() {
     let each: [&'static [&'static str]; 6] = [

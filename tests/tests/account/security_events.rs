@@ -110,7 +110,7 @@ async fn the_list_has_each_sign_in_and_each_step_that_takes_an_account_over() {
         |event: &&Value| event["browser"] == "Firefox on Linux" && event["country"] == "DE";
     assert_eq!(kinds(&all.iter().filter(from_firefox).cloned().collect::<Vec<_>>()).len(), 2);
 
-    // The place of an action is recorded after its response.
+    // Browser and country of an action are recorded after its response.
     let changed =
         wait_for(&account, "password_changed", |event| event["browser"] != json!(null)).await;
     assert!(changed.iter().all(|event| event["browser"] != json!(null)), "{changed:?}");

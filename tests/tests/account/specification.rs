@@ -67,7 +67,7 @@ impl Client {
         status.clone()
     }
 
-    /// "Quota report"
+    /// Returns the "Quota report".
     async fn quota(&self, auth: Auth<'_>) -> Value {
         let Response { status, body, .. } = self.call(Method::GET, "/me/quota", auth, None).await;
         assert_eq!(status, 200, "{body}");
@@ -107,12 +107,12 @@ const STATUSES: [&str; 7] = [
     "fatal_exception",
 ];
 
-/// "`{detail: string}`"
+/// Returns whether the response is an error of the form "`{detail: string}`".
 fn is_plain(reply: &Response) -> bool {
     reply.status.is_client_error() && reply.body["detail"].is_string()
 }
 
-/// "`{detail: {error: string}}`", email validation, statuses 400 and 401
+/// Returns whether the error has the form "`{detail: {error: string}}`" ("email validation, statuses 400 and 401").
 fn is_nested(reply: &Response, status: u16) -> bool {
     reply.status == status && reply.body["detail"]["error"].is_string()
 }

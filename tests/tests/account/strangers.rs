@@ -63,7 +63,7 @@ fn sequences(length: usize) -> Vec<Vec<Call>> {
     })
 }
 
-/// With `PROOF`, all sequences of up to three calls, otherwise up to two.
+/// Plays all sequences of up to two calls, with `PROOF` of up to three.
 #[tokio::test]
 async fn every_sequence_is_answered_alike_for_members_and_strangers() {
     let edge = Edge::builder().shimmed().start().await.unwrap();

@@ -23,7 +23,7 @@ mx.weary        A  127.0.0.31
 everybody       MX 10 mta5.am0.yahoodns.net.
 ";
 
-/// An operator that accepts every recipient.
+/// Zone of an operator that accepts every recipient.
 const YAHOO_ZONE: &str = "mta5.am0 A 127.0.0.32";
 
 const WEARY: &str = "mx.weary.rcpt-tests.net";

@@ -87,7 +87,7 @@ async fn results_are_removed_a_week_after_the_end() {
 async fn nobody_is_asked_about_a_scan_that_was_cancelled_or_is_too_old() {
     let stack = Stack::builder().shimmed().start().await;
     let ann = stack.edge.account().await;
-    // The queue pretends to accept the messages, and the test delivers them later.
+    // The queue reports success without the messages, which the test delivers later.
     stack.edge.counts().await;
     let swallow = Fault { part: "queue", times: 1, swallow: true, ..Fault::default() };
     stack.edge.fail(&[swallow]).await;

@@ -100,7 +100,7 @@ async fn twenty_guesses_are_answered_and_no_more_whichever_way_they_come() {
     assert_eq!(statuses(&replies), (20, 40), "{:?}", replies.last());
     compare(&ann, &id, &LIST).await.assert_error(409, "matches_used_up", "the right one neither");
 
-    // Sending the part again: right and wrong guesses get the same response.
+    // Sends the part again: right and wrong guesses get the same response.
     let list = LIST.map(str::to_owned);
     put(&ann, &id, 0, &list).await.assert_error(409, "matches_used_up", "the right one");
     let other = ["guess@one.example", LIST[1], LIST[2]].map(str::to_owned);

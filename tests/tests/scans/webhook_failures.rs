@@ -76,7 +76,7 @@ async fn what_fails_is_sent_again_later_and_delays_nobody_else() {
         .sum();
     assert!(request_count <= 3, "one attempt at each");
 
-    // The endpoint works again: after a successful test, all waiting deliveries are sent.
+    // The endpoint works again: a successful test releases all waiting deliveries.
     server.answer(FLAKY, 200);
     assert_eq!(flaky.post("/notifications/test", &json!({})).await.body["state"], "delivered");
     edge.run_scheduled().await;
@@ -162,7 +162,7 @@ async fn databases_that_hang_keep_no_other_from_its_deliveries() {
     edge.run_scheduled().await;
     edge.fail(&[]).await;
     assert_eq!(server.events(FINE).len(), 4);
-    // The run waits once for each of the two.
+    // The run waits once for each of the two databases.
     let counts = edge.counts().await;
     assert!(counts.d1_statements < 1_000, "{counts:?}");
     let log = edge.process.log();
