@@ -205,7 +205,7 @@ function fail(message) {
   process.exit(2);
 }
 
-// Errors of a locked local database: a running Worker may be writing to its file. Nothing was executed then, because
+// Errors of a locked local database: a running Worker may be writing to its file. Nothing was executed, because
 // statements sent together are one transaction. For a database that was just opened, the runtime only reports an
 // internal error.
 const LOCKED = /SQLITE_BUSY|database is locked|internal error/;

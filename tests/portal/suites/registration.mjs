@@ -34,7 +34,7 @@ export function suite(world) {
     await reader.reads("Confirm your email address");
     assert.equal(reader.page.url(), `${reader.stack.url}/verify`, "the token has left the address bar");
     await reader.accessible("confirm");
-    // A slip doesn't become the password, and the link still works.
+    // A mistyped password is rejected, and the link still works.
     await reader.fill({ Password: PASSWORD, "Password again": PASSWORD.slice(1) });
     await reader.press("Confirm my address");
     assert.match(await reader.description("Password again"), /The two passwords differ/);

@@ -1,4 +1,4 @@
-//! Accounts end to end: from registration to deletion, with everything that guards them.
+//! Accounts end to end, from registration to deletion, and their protection against abuse.
 
 mod abuse;
 mod access;

@@ -1,4 +1,4 @@
-//! The whole life of an account in one walk, as a person goes through it.
+//! The whole life of an account in one test, in the order of a person's steps.
 
 use rcpt_tests::{Account, Stack, people::PASSWORD};
 use serde_json::{Value, json};

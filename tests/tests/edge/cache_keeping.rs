@@ -1,4 +1,4 @@
-//! Storing a verdict in the cache: its URL, its share of the response time, and without the name of the checked domain.
+//! Storing a verdict in the cache: its share of the response time, and its URL, which doesn't name the checked domain.
 
 use std::{fs, path::Path, time::Duration};
 

@@ -1,4 +1,4 @@
-//! A check is answered alike whether a browser sends it or a program, and under its own path only.
+//! A check gets the same response in a browser and in a program, and only under its own path.
 
 use rcpt_tests::{Edge, FakeOrigin, people::send};
 use reqwest::{Method, header::HeaderMap};
