@@ -44,7 +44,7 @@ async fn the_time_left_follows_what_is_due() {
     let id = start(&ann, &list, false).await;
     let scan = wait_for(&ann, &id, |scan| scan["waiting"] == 1).await;
     let now = i64::try_from(clock::now()).unwrap();
-    // The server defers `greylisted` for five minutes; retries are due after 5, 20 and 60 minutes.
+    // The server defers `greylisted` for five minutes; the waits before the three retries are 5, 20 and 60 minutes.
     let near = |member: &str, seconds: i64| {
         let off = at(&scan, member) - now - seconds;
         assert!((-60..=1).contains(&off), "{member} is {off} s off: {scan}");
