@@ -202,7 +202,7 @@ async fn readiness_is_looked_at_once_however_often_it_is_asked_for() {
     }
     let looks = edge.counts().await.d1_trips;
     let periods = started.elapsed().as_secs() / 2 + 1;
-    // One look-up per database.
+    // Each of the three databases is looked up at most once in two seconds.
     assert!(looks <= 3 * periods, "{looks} looks in {:?}", started.elapsed());
 }
 

@@ -77,7 +77,7 @@ async fn a_verdict_whose_time_is_over_is_asked_for_again() {
         assert!(started.elapsed() < LIFETIME * 5, "still cached");
         sleep(Duration::from_millis(50)).await;
     }
-    // The cache served the verdict for its lifetime, which ends at a whole second of the clock.
+    // The verdict was cached for its lifetime, which ends at a whole second of the clock.
     assert!(started.elapsed() > LIFETIME - Duration::from_secs(1), "{:?}", started.elapsed());
     assert_eq!(origin.probes_of(address), 2);
 }

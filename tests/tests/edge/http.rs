@@ -116,7 +116,7 @@ async fn request(method: Method, url: &str) -> Reply {
     send(Client::new().request(method, url)).await
 }
 
-/// Checks the headers of every API response; a cache may store the plans, and nothing else.
+/// Checks the headers of every API response; a cache may store `/site`, and nothing else.
 fn assert_headers(reply: &Reply, what: &str) {
     let is_json = reply.header("content-type") == "application/json";
     let may_be_kept = what == "/site" && reply.status == 200 && is_json;
