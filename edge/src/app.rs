@@ -34,7 +34,7 @@ pub struct App {
     pub scan_queue: ScanQueue,
     pub mailer: Mailer,
     pub shield: Shield,
-    /// Whether all databases, and any origin, answered recently.
+    /// Recent readiness of all databases, and of at least one origin.
     pub readiness: Recent<(bool, bool)>,
     /// The plans shown to visitors who haven't signed in.
     pub plans: Recent<Arc<[PlanSizes]>>,

@@ -204,7 +204,7 @@ pub mod tests {
         Config::read(|name| values.get(name).cloned(), 1)
     }
 
-    /// A configuration for tests of other files.
+    /// Returns a configuration for tests of other files.
     pub fn config() -> Config {
         read(&values()).unwrap()
     }

@@ -144,9 +144,8 @@ pub fn already_registered(recipient: &str, portal_url: &str, opt_out_token: &str
         .with_opt_out(opt_out_token)
 }
 
-/// Like [`already_registered`], if another spelling of the mailbox has an account. It doesn't name
-/// that spelling: if the provider's rule is right, its owner reads this; if not, the reader learns
-/// nothing about the other account.
+/// Like [`already_registered`], if another spelling of the mailbox has an account. The email doesn't name that
+/// spelling: the account's owner knows it, and a reader who isn't the owner learns nothing about the account.
 pub fn another_spelling(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
     Mail::new("You already have an account", portal_url, "")
         .text(format!(

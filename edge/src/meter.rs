@@ -2,8 +2,8 @@
 //!
 //! Many requests interleave in one isolate, but only at awaits: while one request's future is being
 //! polled, no other is. [`metered`] sets the current meter exactly for the duration of a poll, and
-//! timers keep the meter that was current when they started. So functions that use the database
-//! need no parameter for the meter, and no request is charged for another's work.
+//! timers keep the meter that was current when they started. Functions that use the database therefore need no
+//! parameter for the meter, and no request is charged for another's work.
 
 use std::{
     cell::RefCell,
@@ -97,7 +97,7 @@ impl RunLimits {
     }
 
     fn hung(&self) -> MutexGuard<'_, BTreeSet<u8>> {
-        // Only locked between two awaits of a single-threaded isolate, so never contended.
+        // Never contended: an isolate has one thread and holds no lock across an await.
         self.hung.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

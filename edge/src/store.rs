@@ -1,6 +1,6 @@
 //! SQL statements, with one file per family of tables. An account's rows are in its own database,
 //! which each function gets as an argument; `databases.rs` chooses it. Unless documented otherwise,
-//! each function makes one round trip to D1. It decides within the statement, because a value read
+//! each function makes one round trip to D1. Decisions are made within the statement, because a value read
 //! by one statement may be outdated in the next. Functions fail with
 //! [`Error::unavailable`](crate::error::Error::unavailable) when the database fails; then nothing
 //! has changed.

@@ -29,8 +29,7 @@ async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<R
     http::response(isolate::serve(request, &env, context).await).await
 }
 
-/// Runs every five minutes. Failures are logged, because the runtime ignores an error returned
-/// here.
+/// Runs every five minutes. Failures are logged, because the runtime ignores a returned error.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
     let Ok(isolate) = isolate::of(&env) else { return };
@@ -38,8 +37,8 @@ async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) 
 }
 
 /// Processes the messages of a batch concurrently, since most of the time is spent waiting for mail
-/// servers. While the configuration has a mistake, all messages are retried later. An error
-/// returned here would redeliver the whole batch.
+/// servers. While the configuration has a mistake, all messages are retried later. A returned error would redeliver the
+/// whole batch.
 #[event(queue)]
 async fn queue(batch: MessageBatch<String>, env: Env, _context: Context) -> worker::Result<()> {
     let isolate = isolate::of(&env);

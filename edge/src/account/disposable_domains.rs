@@ -1,4 +1,4 @@
-//! Domains of throw-away mailboxes, with which nobody can register.
+//! Domains of disposable mailboxes: no account can be registered with them.
 
 /// The list in `origin/data/lists/disposable.toml`, converted by the portal's build: the list's
 /// date, then one domain per line. It contains no mailbox provider or relay service, nor any parent

@@ -1,4 +1,4 @@
-//! A value that the requests of an isolate share for a while.
+//! A cached value that the requests of an isolate share.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 pub struct Recent<T>(Mutex<Option<(u64, T)>>);
 
 impl<T: Clone> Recent<T> {
-    /// Returns the value while it is younger than `age_ms`. After that, one caller gets `None` and is expected to
-    /// refresh it; the others keep using the old value until then.
+    /// Returns the value while it is younger than `age_ms`. Afterwards, one caller per `age_ms` gets `None` and is
+    /// expected to store a new value; the others get the old one.
     pub fn get(&self, now_ms: u64, age_ms: u64) -> Option<T> {
         let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (since, value) = cache.as_mut()?;

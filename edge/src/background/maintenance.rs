@@ -50,7 +50,7 @@ async fn all(app: &App, limits: &RunLimits) {
         log::failure("hashes of mailboxes", &error);
     }
     limits.share(0, 0);
-    // Last, because it waits for customers' servers.
+    // Webhooks come last, because they wait for customers' servers.
     webhooks::run(app, turn).await;
 }
 
@@ -58,8 +58,8 @@ async fn of_database(app: &App, number: u8, database: &Database, mails: &mut u64
     let failed = |what: &str, error: Error| {
         log::failure(&format!("{what} in database {number}"), &error);
     };
-    // These two come first, so that their notices are sent in the same run. A recovery takes effect a run after its
-    // last email, at the earliest.
+    // Plans and recoveries come first, so that their notices are sent in the same run. A recovery takes effect a run
+    // after its last email, at the earliest.
     if let Err(error) = store::plans::end(database, clock::now()).await {
         failed("ended plans", error);
     }

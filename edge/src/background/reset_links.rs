@@ -1,8 +1,8 @@
 //! Sends the emails of forgotten passwords: right after the response, or else in the five-minute
 //! runs of the next hour.
 //!
-//! The token is created only now, and the account's previous link works until the mail with the new
-//! one has been accepted.
+//! The token is created just before its mail is sent; the account's previous link works until that mail has been
+//! accepted.
 
 use std::sync::Arc;
 
@@ -45,8 +45,8 @@ pub fn soon(app: &Arc<App>, deferred: &Deferred, attempt: Attempt, due: DueMail)
     });
 }
 
-/// Sends a confirmed account its first link of the day even if the email budget is used up. This happens after the
-/// response, which is the same as for a stranger.
+/// Sends a confirmed account its first link of the day even if the email budget is used up. The link is sent after the
+/// response, which is the same for a stranger.
 pub fn exempt_soon(app: &Arc<App>, deferred: &Deferred, before: Attempt, address: AccountAddress) {
     let app = Arc::clone(app);
     deferred.after_response(async move {

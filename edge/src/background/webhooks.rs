@@ -20,8 +20,8 @@ const CONNECTIONS_MAX: u32 = 6;
 /// Duration of a run in seconds. A round lasts up to seven seconds if servers don't respond.
 const RUN_S: u64 = 15;
 
-/// Delivers to endpoints that last succeeded, a few from each database in turn, until none is due
-/// or the time has passed. Endpoints that failed last time are tried after them.
+/// Delivers to endpoints whose last delivery succeeded, a few from each database in turn, until none is due or the time
+/// has passed. The other endpoints follow.
 pub async fn run(app: &App, turn: u64) {
     let until = clock::now().saturating_add(RUN_S);
     for failing in [false, true] {
@@ -49,8 +49,7 @@ async fn round(app: &App, database: &Database, failing: bool) -> Result<usize, E
     Ok(due.len())
 }
 
-/// Delivers one webhook of an account, unless its endpoint failed last time: then it waits for the
-/// next run.
+/// Delivers one webhook of an account, unless its endpoint failed last time: such a webhook waits for the next run.
 ///
 /// # Errors
 /// [`Error::unavailable`] when the database fails.

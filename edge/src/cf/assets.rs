@@ -1,4 +1,4 @@
-//! Files deployed beside the Worker, which reads them on demand instead of carrying them. Their
+//! Files deployed beside the Worker, which reads them on demand instead of including them. Their
 //! paths start with `/v1`, where only the Worker responds.
 
 use std::sync::OnceLock;

@@ -204,7 +204,7 @@ impl Database {
     }
 
     fn prepared(&self, sql: &'static str) -> Result<JsValue, Error> {
-        // Only locked between two awaits of a single-threaded isolate, so never contended.
+        // Never contended: an isolate has one thread and holds no lock across an await.
         let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         let constant = (sql.as_ptr().addr(), sql.len());
         if let Some(statement) = prepared.get(&constant) {

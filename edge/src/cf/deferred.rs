@@ -23,8 +23,8 @@ impl Deferred {
     /// Starts work that continues if the client disconnects, and waits for its result. Its costs
     /// are attributed to the request. Returns `None` if the runtime has stopped it.
     ///
-    /// The work is boxed immediately: by value it would be copied at each step. A check within a
-    /// check would then overflow the stack of 1 MiB, which shows as a hanging request.
+    /// The work is boxed immediately: by value it would be copied at each step. The copies of a check within a check
+    /// would overflow the stack of 1 MiB, and the request would hang.
     pub fn outliving<T: 'static>(
         &self,
         work: impl Future<Output = T> + 'static,

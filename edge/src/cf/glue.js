@@ -1,4 +1,4 @@
-//! Steps that would be many crossings each, done from wasm. A crossing costs the same whatever it carries.
+//! Steps that would each take many calls from wasm to JavaScript. A call costs the same for any content.
 
 // Returns the method, the URL and some headers of a request. The names of the headers are separated by commas.
 export function headOf({ method, url, headers }, names) {

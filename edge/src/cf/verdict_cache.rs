@@ -1,4 +1,4 @@
-//! Recent verdicts: the Cache API of this data centre, then KV everywhere.
+//! Recent verdicts, in the Cache API of this data centre and in KV worldwide.
 //!
 //! Keys are keyed hashes of addresses; the value is a status, its expiry, and the evidence if it
 //! was requested. A failing cache counts as a miss, which costs one probe.

@@ -149,21 +149,20 @@ impl<'a> Reader<'a> {
             burst: self.number(attempts, burst, 1, 1_000_000_000),
             interval: self.number(seconds, interval, 1, DAY_S),
         };
-        // NIST SP 800-63B §3.2.2 allows at most 100 consecutive failures. These twenty, then one
-        // every 15 minutes, make 116 on the first day and 96 on each further day.
+        // NIST SP 800-63B §3.2.2 allows at most 100 consecutive failures. Twenty attempts, then one every 15 minutes,
+        // make 116 on the first day and 96 on each further day.
         let account =
             rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20, "THROTTLE_ACCOUNT_SECONDS", 15 * 60);
         // Allows for an office behind one address; successful attempts don't count.
         let network = rule("THROTTLE_NETWORK_FREE_ATTEMPTS", 100, "THROTTLE_NETWORK_SECONDS", 6);
-        // With resets, at most three emails an hour to one address; registrations can't use the
-        // third.
+        // One address gets at most three emails an hour, resets included; registrations can't use the third.
         let registration_mail =
             rule("REGISTRATION_MAILS_FREE", 2, "REGISTRATION_MAILS_SECONDS", HOUR_S);
         let reset_mail = rule("RESET_MAILS_FREE", 1, "RESET_MAILS_SECONDS", HOUR_S);
         // Lets 60 people behind one address register within an hour (docs/trust.md, B5).
         let mails_of_network = rule("MAILS_NETWORK_FREE", 60, "MAILS_NETWORK_SECONDS", 10 * 60);
         let mails_of_site = rule("MAILS_SITE_FREE", 120, "MAILS_SITE_SECONDS", 3 * 60);
-        // A hash takes about 40 ms, so this is a fifth of the isolate's time.
+        // A hash takes about 40 ms, so 300 of them take a fifth of the isolate's time.
         let hashes_per_minute = self.number("PASSWORD_HASHES_PER_MINUTE", 300, 1, 1_000_000_000);
         let account_requests_per_second =
             self.number("ACCOUNT_REQUESTS_PER_SECOND", 10, 1, 1_000_000_000);

@@ -47,8 +47,8 @@ impl AccountHash {
         self.other.as_deref()
     }
 
-    /// Returns the hash of the mailbox, shared by all spellings of the address. Limits of emails
-    /// and sign-ins use it: a limit per spelling could be multiplied by anyone.
+    /// Returns the hash of the mailbox, shared by all spellings of the address. Limits of emails and sign-ins use this
+    /// hash: a limit per spelling could be multiplied by anyone.
     pub fn mailbox(&self) -> &str {
         &self.mailbox
     }

@@ -76,8 +76,7 @@ impl Turn {
     }
 }
 
-/// Returns whether `password` is allowed for the account of `address`. Nothing is trimmed, neither
-/// here nor at sign-in.
+/// Checks a new password for the account of `address`. No space is trimmed, as at sign-in.
 ///
 /// # Errors
 /// The broken rule, as a text for the owner.
@@ -133,8 +132,8 @@ fn hash_text(text: &SecretString, salt: [u8; SALT_BYTES]) -> Result<String, Erro
         .map_err(unhashable)
 }
 
-/// Returns a hash that no known password has, to replace a void one. Comparing a password with it takes as long as with
-/// any other.
+/// Returns a hash that no known password has, which makes the current password void. Comparing with it takes as long as
+/// with any other hash.
 pub fn void_hash(salt: [u8; SALT_BYTES], tag: [u8; 32]) -> String {
     let [salt, tag] = [&salt[..], &tag].map(|bytes| STANDARD_NO_PAD.encode(bytes));
     format!("{}{salt}${tag}", parameters())
@@ -152,7 +151,7 @@ pub fn verify(_turn: Turn, password: &Password, stored: &str) -> Result<Password
         argon2id.verify_password(text.expose_secret().as_bytes(), &parsed).is_ok()
     };
     let is_normal = is_right(&password.normal);
-    // Regardless of the first result: the duration must depend on the typed text only.
+    // Compares regardless of the first result: the duration must depend on the typed text only.
     let is_as_typed = password.typed.as_ref().is_some_and(is_right);
     Ok(match (is_normal, is_as_typed) {
         (true, _) if !is_outdated(stored) => PasswordCheck::Right,

@@ -8,7 +8,7 @@ pub const LIMIT: HeaderName = HeaderName::from_static("ratelimit");
 
 const DAY_S: u64 = 24 * 60 * 60;
 
-/// Both headers of a response. They don't cover concurrency limits and shields.
+/// Both headers of a response, for allowances only: concurrency limits and shields have none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RateLimit {
     policy: String,

@@ -126,7 +126,7 @@ errors! {
     // --- the account
 
     invalid_email(detail: impl Display) => S::BAD_REQUEST, "invalid_email", "{detail}";
-    /// The domain doesn't exist in DNS; everybody gets this error, before any look-up of accounts.
+    /// The domain doesn't exist in DNS; no account is looked up before this error.
     no_such_domain(domain: &str) => S::BAD_REQUEST, "undeliverable_email",
         "The domain {domain} doesn't exist. Check the spelling of your email.";
     /// The domain declares in DNS that it receives no email.
@@ -189,7 +189,7 @@ errors! {
     /// The part can't be compared: it doesn't exist, or has fewer than two different addresses.
     nothing_to_match() => S::CONFLICT, "nothing_to_match",
         "This part can't be compared: it isn't in yet, or has fewer than two different addresses.";
-    /// The part's comparisons are used up: it is neither compared nor accepted again.
+    /// The part's comparisons are used up: the part is neither compared nor accepted again.
     matches_used_up() => S::CONFLICT, "matches_used_up",
         "This part was compared twenty times. It can't be compared any more.";
     scan_ended() => S::CONFLICT, "scan_ended",

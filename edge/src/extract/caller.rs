@@ -126,7 +126,7 @@ pub async fn shield(app: &App, caller: Caller) -> Result<(), Error> {
 }
 
 /// Marks automatic requests, such as the portal's while it waits for a scan: they don't keep a
-/// session alive. Its value doesn't matter.
+/// session alive. The header's value doesn't matter.
 pub const UNATTENDED: HeaderName = HeaderName::from_static("x-unattended");
 
 /// Stores the request's session for [`follow_up`], unless the request is automatic.

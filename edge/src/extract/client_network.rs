@@ -100,8 +100,8 @@ impl ClientNetwork {
         self.site.as_ref().unwrap_or(&self.network)
     }
 
-    /// Waits for permission to hash a password for this client. If it isn't granted, the attempt is
-    /// uncounted because it was never evaluated.
+    /// Waits for permission to hash a password for this client. Without permission, the attempt is uncounted because it
+    /// was never evaluated.
     ///
     /// # Errors
     /// Those of `HashingTurns::turn`.

@@ -29,7 +29,7 @@ impl Continent {
     /// Returns an id for a new account with this address, in one of the continent's databases.
     ///
     /// # Errors
-    /// [`Error::internal`] when there is no randomness.
+    /// [`Error::internal`] without random bytes.
     pub fn new_account(&self, app: &Arc<App>, hash: &AccountHash) -> Result<AccountId, Error> {
         let home = chosen(app.config.homes.of(&self.0), hash);
         Ok(AccountId::new(home, random::bytes()?))

@@ -1,5 +1,5 @@
 //! Permissions to hash passwords, given one after another. A hash blocks the isolate and all its
-//! requests for tens of milliseconds. So hashes run one at a time with pauses, and one site gets at
+//! requests for tens of milliseconds. Hashes run one at a time with pauses, and one site gets at
 //! most half of them.
 
 use std::sync::{
@@ -54,8 +54,7 @@ impl HashingTurns {
                 break;
             }
             // Other passwords were hashed in the meantime. On a slow machine a hash takes longer
-            // than the interval, and all waiting requests would wake together: so each pauses once
-            // more.
+            // than the interval, and all waiting requests would wake together; each pauses once more.
             wait = self.every / 2;
             if clock::now_ms().saturating_sub(started_at) > 2 * PATIENCE_MS {
                 return Err(refused());

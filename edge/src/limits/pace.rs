@@ -1,6 +1,6 @@
 //! Pace of one party's requests in an isolate: a burst passes immediately, and later requests are
-//! spread out. A shield counts requests per minute and admits them together, so that without a pace
-//! everybody else would wait for a burst.
+//! spread out. A shield counts requests per minute and admits them together; without a pace, all other parties would
+//! wait for a burst.
 
 use std::{
     collections::HashMap,

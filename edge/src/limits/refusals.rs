@@ -75,7 +75,7 @@ impl Refusals {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Caller, (Refusal, u64)>> {
-        // Only locked between two awaits of a single-threaded isolate, so never contended.
+        // Never contended: an isolate has one thread and holds no lock across an await.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -146,7 +146,7 @@ impl Key {
         Self::of("exempt-reset-mail", address_hash)
     }
 
-    /// Returns the key for all such links together.
+    /// Returns the key for all exempt reset links together.
     pub fn all_exempt_reset_mails() -> Self {
         Self("all-exempt-reset-mails".to_owned())
     }

@@ -40,13 +40,13 @@ impl SeenSessions {
         true
     }
 
-    /// Makes the next use due, because this one couldn't be recorded.
+    /// Makes the session's next use due, after a record has failed.
     pub fn forget(&self, session: SessionId) {
         self.lock().remove(&session);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, u64>> {
-        // Only locked between two awaits of a single-threaded isolate, so never contended.
+        // Never contended: an isolate has one thread and holds no lock across an await.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

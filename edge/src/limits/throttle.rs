@@ -180,7 +180,7 @@ impl Attempt {
     /// Creates an attempt that isn't counted yet.
     ///
     /// # Errors
-    /// [`Error::internal`] when there is no randomness.
+    /// [`Error::internal`] without random bytes.
     pub fn new(gates: Vec<Gate>) -> Result<Self, Error> {
         Ok(Self { name: random::identifier()?, gates })
     }

@@ -61,8 +61,8 @@ impl Notice {
         }
     }
 
-    /// Builds the notice's email to the account's owner, called `name`. It may be an hour late and cover several events
-    /// of one kind; `last` is the latest, if known.
+    /// Builds the notice's email to the account's owner, called `name`. The email may be an hour late and cover several
+    /// events of one kind; `last` is the latest, if known.
     pub fn mail(self, portal_url: &str, name: &str, last: Option<&AccountEvent>) -> Mail {
         let (subject, text) = match self {
             Self::PasswordChanged => (
@@ -178,7 +178,7 @@ impl Notice {
             None => mail,
         };
         match self {
-            // No advice to set a new password: that would end no key.
+            // The advice to set a new password is left out: a new password ends no key.
             Self::KeyEndedItself => mail.button("See your keys", format!("{portal_url}/api-key")),
             _ => mail.unless_you(),
         }

@@ -1,11 +1,11 @@
 //! Concurrent identical checks: one of them sends a request to an origin, and the others wait for
 //! its verdict.
 //!
-//! A future started by one request mustn't be awaited by another. So the shared state is plain
-//! data, which waiting requests poll with their own timers. Each check continues when its client
-//! disconnects (`Deferred::outliving`), so the active request always ends within the budget.
+//! A future started by one request mustn't be awaited by another. The shared state is therefore plain data, which
+//! waiting requests poll with their own timers. Each check continues when its client disconnects
+//! (`Deferred::outliving`), so the active request always ends within the budget.
 //!
-//! This works within an isolate. Identical checks in different isolates or data centres are joined
+//! Checks are joined within an isolate. Identical checks in different isolates or data centres are joined
 //! by the origin, where all checks of a domain arrive.
 
 use std::{
@@ -120,7 +120,7 @@ impl InFlight {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Asking>> {
-        // Only locked between two awaits of a single-threaded isolate, so never contended.
+        // Never contended: an isolate has one thread and holds no lock across an await.
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

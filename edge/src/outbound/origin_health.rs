@@ -1,7 +1,8 @@
 //! Tracks which origins respond. A slow origin may be healthy, because a mail server can use up the
-//! whole budget. So it gets a request to `/health`, and only silence there counts as hanging.
+//! whole budget. A slow origin therefore gets a request to `/health`; only silence after this request counts as
+//! hanging.
 //!
-//! All requests of an isolate share the results. They share plain data, because a future started by
+//! All requests of an isolate share the results. The results are plain data, because a future started by
 //! one request mustn't be awaited by another. If a request ends during its health check, there is
 //! no result; after [`LOST_MS`] another request starts a new one.
 //!
@@ -23,7 +24,7 @@ const SKIPPED_MS: u64 = 30_000;
 const LOST_MS: u64 = 1_500;
 
 /// Batches that may wait for one origin's first byte at the same time. The platform lets an
-/// invocation wait for six responses: two hanging origins leave room for a third, and for health
+/// invocation wait for six responses: two hanging origins leave two responses, for a third origin and for health
 /// checks.
 const SILENT_BATCHES_MAX: u32 = 2;
 
@@ -136,7 +137,7 @@ impl OriginHealth {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
-        // Only locked between two awaits of a single-threaded isolate, so never contended.
+        // Never contended: an isolate has one thread and holds no lock across an await.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,7 +1,7 @@
 //! A delivery attempt for a webhook: a POST to a customer's server. Only the response's status is
 //! read.
 //!
-//! The runtime doesn't reveal the address it connects to. So the name is first resolved, to check
+//! The runtime doesn't reveal the address it connects to. The name is therefore resolved first, to check
 //! that it leads to the public Internet. The runtime is configured to fetch from nowhere else
 //! (wrangler.toml, `global_fetch_strictly_public`).
 
@@ -18,7 +18,7 @@ const PATIENCE_MS: u32 = 5_000;
 #[derive(Debug)]
 pub struct DeliveryAttempt<'a> {
     pub url: &'a str,
-    /// The same for all attempts of one delivery.
+    /// The `webhook-id`, equal in all attempts of one delivery.
     pub id: &'a str,
     /// Time of the event in Unix seconds.
     pub timestamp: u64,

@@ -164,7 +164,7 @@ fn retry_after() -> Header {
 fn document() -> Value {
     let mut document = serde_json::to_value(described()).unwrap();
     document["components"]["schemas"]["WebhookEvent"] = webhooks::schema();
-    // Not used: the webhook's own schema also allows the empty data of a test.
+    // Nothing refers to this schema: the webhook's own one also allows the empty data of a test.
     document["components"]["schemas"].as_object_mut().unwrap().remove("EndedScanData");
     document["webhooks"] = webhooks::described();
     completion::complete(&mut document);

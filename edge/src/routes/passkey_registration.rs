@@ -1,5 +1,5 @@
-//! Adding a passkey: the password buys options for the browser, and the credential that the browser creates from them
-//! is stored.
+//! Adding a passkey: the password is required for the options for the browser, and the credential that the browser
+//! creates from them is stored.
 
 use std::sync::Arc;
 

@@ -152,7 +152,7 @@ pub struct Reset {
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
-// Strangers' attempts never keep a mailbox's owner from signing in here (docs/trust.md, A3): only
+// Strangers' attempts never keep a mailbox's owner from using a reset link (docs/trust.md, A3): only
 // the codes entered with this one link are limited. The link is consumed last.
 pub async fn reset(
     State(app): State<Arc<App>>,

@@ -132,10 +132,9 @@ pub async fn refuse_disposable(app: &App, address: &AccountAddress) -> Result<()
     }
 }
 
-/// Counts a registration. Returns `false` if the address has had its emails for this hour. The
-/// response is then the same, and neither the password nor the link changes. If the budget of
-/// verified requests is used up, a verified request uses the total budget, so that a token is never
-/// a disadvantage.
+/// Counts a registration. Returns `false` if the address has had its emails for this hour. The response stays the same;
+/// neither the password nor the link changes. If the budget of verified requests is used up, a verified request uses
+/// the total budget, so that a token is never a disadvantage.
 async fn count(
     app: &App,
     client: &ClientNetwork,
@@ -161,7 +160,7 @@ async fn count(
             }
         }
     };
-    // No email is sent, so none is counted. The hash is counted, if there is one.
+    // No email is sent, so none is counted. The password hash stays counted, if there is one.
     if index > all {
         let (hash, mail) = before.split_first();
         mail.give_back(app.databases.directory()).await;

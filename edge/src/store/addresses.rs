@@ -139,8 +139,8 @@ struct ClaimRow {
     reserved: u8,
 }
 
-// Selects whether the operator has allowed this exact address (`?1`). The mailbox's hash then belongs to another
-// address, so this row is marked as in `mailbox_hashes.rs`.
+// Selects whether the operator has allowed this exact address (`?1`). The mailbox's hash belongs to another address, so
+// this row is marked as in `mailbox_hashes.rs`.
 const IS_ALLOWED: &str = "EXISTS (SELECT 1 FROM allowed_addresses WHERE address_hash = ?1)";
 const OWN_MAILBOX: &str = concat!("CASE WHEN ", IS_ALLOWED, " THEN '- ' || ?1 ELSE ?4 END");
 

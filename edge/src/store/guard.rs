@@ -1,5 +1,4 @@
-//! The guard's policies, one per account, and the number of sign-ups they rejected. They contain no
-//! address.
+//! The guard's policies, one per account, and the number of sign-ups they rejected. Neither contains an address.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -148,7 +147,7 @@ pub struct PolicyChange {
 pub enum OwnerAction {
     Read,
     Change(PolicyChange, AccountEvent),
-    /// Moves to the hook's next version; the previous one works `until` then, in Unix seconds.
+    /// Moves to the hook's next version; the previous one works until `until` (Unix seconds).
     Rotate {
         until: u64,
         event: AccountEvent,

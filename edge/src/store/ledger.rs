@@ -220,8 +220,8 @@ pub async fn lease(
     let rows = match database.batch(&batch).await {
         Ok(rows) => rows,
         Err(error) => {
-            // The lease may exist, with only the reply lost. Its unit mustn't be reserved until the
-            // lease expires.
+            // The lease may exist, with only the reply lost: without this deletion, its unit would stay reserved until
+            // it expires.
             let _ = database.run((DELETE_LEASE, vec![(&texts.account).into(), (&id).into()])).await;
             return Err(error);
         }

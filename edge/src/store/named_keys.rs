@@ -41,7 +41,7 @@ pub(super) const KEY_UNITS_HELD: &str =
     "(SELECT coalesce(sum(coalesce(l.n_daily + l.n_welcome, 1)), 0) FROM leases l
       WHERE l.account_id = k.account_id AND l.key_id = k.id AND l.day = ?4 AND l.expires_at > ?5)";
 
-/// The same branch for the first key.
+/// A branch of `CASE ?3`: true if the first key of account `a` is valid.
 pub(super) const FIRST_KEY_HOLDS: &str = "WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2";
 
 const SELECT_VALID: &str = concat!(

@@ -22,12 +22,12 @@ const DAY_S: u64 = 24 * HOUR_S;
 
 const fn budget(kind: Notice) -> Budget {
     match kind {
-        // These events aren't caused by the owner and may recur for weeks.
+        // Wrong codes aren't caused by the owner and may recur for weeks.
         Notice::WrongCodes => Budget { pause: DAY_S, per_day: 1 },
         Notice::KeyReplaced | Notice::WebhookChanged | Notice::ScanEnded => {
             Budget { pause: HOUR_S, per_day: 10 }
         }
-        // Each of these may be a step of an account takeover, so none waits for another.
+        // Each other event may be a step of an account takeover, so none waits for another.
         _ => Budget { pause: 0, per_day: 5 },
     }
 }

@@ -94,7 +94,7 @@ pub async fn reset(
     database.batch(&statements).await?.any(1)
 }
 
-// Only if the password has not been changed in the meantime.
+// Changes nothing if the password was changed in the meantime.
 const UPDATE_HASH: &str =
     "UPDATE accounts SET password_hash = ?3 WHERE id = ?1 AND password_hash = ?2";
 

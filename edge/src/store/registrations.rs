@@ -121,7 +121,7 @@ pub async fn register(
         }
         let account = claim.account;
         let tombstone = newer(buried.take(), claim.tombstone);
-        // The response time mustn't reveal anything. So two databases are queried in parallel:
+        // The response time mustn't reveal anything: two databases are queried in parallel,
         // where the account is (or would be), and where it would be created.
         let other = if account == registration.id {
             databases.pretended(hash)
@@ -131,7 +131,7 @@ pub async fn register(
         let there = store(databases, registration, account, &tombstone, !claim.confirmed, now);
         let (found, ()) = join(there, look(other, hash)).await;
         if found.is_err() && !claim.confirmed {
-            // That database may be down for long, and the next attempt may choose another one.
+            // The chosen database may be down for long, and the next attempt may choose another one.
             let _ = addresses::forget_claim(directory, hash, account).await;
         }
         let (account_there, taken) = match found? {
@@ -239,7 +239,7 @@ async fn store(
     })
 }
 
-// Only applies while the account is as this registration left it.
+// Deletes the account only if it is unchanged since this registration.
 const DELETE_NEW: &str = "DELETE FROM accounts
     WHERE id = ?1 AND state = 'unconfirmed' AND password_hash = ?2 RETURNING id";
 const RESTORE_ACCOUNT: &str = "

@@ -1,6 +1,5 @@
-//! Renews everything that was hashed or sealed under a retiring secret. Sign-in and similar
-//! operations do this for the accounts they use; this run does it for all others, so that the old
-//! secret can be removed.
+//! Renews everything that was hashed or sealed under a retiring secret. Sign-in and similar operations renew the
+//! accounts they use; this run renews all others, so that the old secret can be removed.
 
 use rcpt_shared::KeyRing;
 use serde::{Deserialize, Serialize};

@@ -40,7 +40,7 @@ const INSERT_SESSION: &str = concat!(
     "RETURNING id"
 );
 
-/// The same for session `?1`, started with passkey `?10`.
+/// Like [`INSERT_SESSION`], for a session started with passkey `?10`.
 const INSERT_SESSION_BY_PASSKEY: &str = concat!(
     "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country, seen_at)
      SELECT ?1, id, ?3, ?4, ?5, ?6, ?3 FROM accounts

@@ -95,7 +95,7 @@ impl Code {
     }
 }
 
-// Only every tenth, so that a single typing mistake causes no notice.
+// Only every tenth wrong code stores a notice: a single typing mistake causes none.
 const INSERT_WRONG_CODES_NOTICE: &str = notice!("wrong_codes", "id = ?1 AND wrong_codes % 10 = 9");
 
 const UPDATE_WRONG_CODES: &str = "UPDATE accounts SET wrong_codes = wrong_codes + 1 WHERE id = ?1";
@@ -115,7 +115,7 @@ pub async fn count_wrong_code(
         .map(drop)
 }
 
-// Only if the secret has not been replaced in the meantime.
+// Changes nothing if the secret was replaced in the meantime.
 const UPDATE_SEAL: &str = "UPDATE accounts SET totp_secret = ?3 WHERE id = ?1 AND totp_secret = ?2";
 
 /// Replaces a seal made under a retiring secret.

@@ -1,6 +1,6 @@
 //! Webhooks that announce the end of a scan, and their deliveries, which a trigger on the table of
 //! scans writes. Each account has one delivery in progress at a time, and a failing endpoint is
-//! paused. So an endpoint's cost is bounded, and it can't delay other accounts' deliveries.
+//! paused. An endpoint's cost is therefore bounded, and no endpoint delays other accounts' deliveries.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -118,7 +118,7 @@ pub enum WebhookChange<'a> {
         secret: &'a str,
     },
     Remove,
-    /// The previous secret keeps signing `until` then, in Unix seconds.
+    /// The previous secret signs until `until` (Unix seconds).
     Rotate {
         secret: &'a str,
         until: u64,
@@ -227,7 +227,7 @@ const UPDATE_DELIVERY: &str =
 const UPDATE_WEBHOOK_WORKS: &str =
     "UPDATE webhooks SET failures = 0, free_at = ?2 WHERE account_id = ?1";
 /// `?1` account, `?2` now. Pauses the endpoint for 5 minutes, then twice as long each time, up to 4
-/// hours. So a broken endpoint gets about ten requests a day, however many deliveries are waiting.
+/// hours. A broken endpoint gets about ten requests a day, however many deliveries are waiting.
 const UPDATE_WEBHOOK_FAILS: &str = "
     UPDATE webhooks SET failures = failures + 1,
       free_at = ?2 + min(14400, 300 << min(failures, 6))

@@ -2,9 +2,9 @@
 //! every body into a stream, which costs several turns of the event loop for a hundred bytes. It
 //! also rejects a request with any header that isn't ASCII.
 //!
-//! A call between wasm and JavaScript costs the same for any size. So the head of a request or a
-//! response is passed as one JSON text. Cloudflare adds some twenty headers to a request; only
-//! those in `READ` are passed, so a header that an extractor needs must be added there.
+//! A call between wasm and JavaScript costs the same for any size. The head of a request or a response is therefore
+//! passed as one JSON text. Cloudflare adds some twenty headers to a request; only those in `READ` are passed, so a
+//! header that an extractor needs must be added there.
 
 use std::sync::LazyLock;
 
@@ -127,7 +127,7 @@ pub async fn response(from: Response<Body>) -> worker::Result<web_sys::Response>
         .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
         .collect();
     let init = serde_json::to_string(&Init { status: parts.status.as_u16(), headers })?;
-    // No limit is needed here: the body was built in memory.
+    // No limit is needed: the body was built in memory.
     let bytes = to_bytes(body, usize::MAX).await.unwrap_or_default();
     let text = std::str::from_utf8(&bytes).ok().filter(|text| !text.is_empty());
     Ok(glue::answer(text, &init)?)

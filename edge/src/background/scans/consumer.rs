@@ -251,7 +251,7 @@ async fn follow(
     let follower = ScanMessage::seal(&app.config.scan_secrets, position, 0, &next)?;
     let delay = round::delay(&next, now);
     send(app, &follower, delay, now).await?;
-    // Without this, a message delivered twice would start the next round twice.
+    // If unrecorded, a message delivered twice would start the next round twice.
     let account = message.position.account.to_string();
     scans::set_followed(
         app.databases.of(message.position.account)?,

@@ -7,11 +7,11 @@ use super::{LIFETIME, message::ScanMessage};
 /// drops a message after 100 attempts, which take more than twelve hours (docs/trust.md, B11).
 const DELAY_MIN_S: u64 = 30;
 const DELAY_MAX_S: u64 = 900;
-/// The delay is the message's age divided by this.
+/// The delay is the message's age divided by this number.
 const AGE_DIVISOR: u64 = 8;
 
-/// Returns the seconds until a message sent at `sent_at` (Unix seconds) is redelivered. That is at
-/// the latest the end of its scan, when it is dropped.
+/// Returns the seconds until a message sent at `sent_at` (Unix seconds) is redelivered. The delay ends no later than
+/// the scan, whose end drops the message.
 pub fn delay(text: Option<&str>, sent_at: u64, now: u64) -> u32 {
     let since = text.and_then(ScanMessage::parse).map(|message| message.position.since);
     let time_left = since.map_or(u64::MAX, |since| (since + LIFETIME).saturating_sub(now));

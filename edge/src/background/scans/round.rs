@@ -142,8 +142,8 @@ pub fn keep(
     (stored_results, gains)
 }
 
-/// Returns the addresses of the next round: those undecided or not checked yet. It depends only on
-/// the message and its row, so that a lost message can be rebuilt.
+/// Returns the addresses of the next round: those undecided or not checked yet. The result depends only on the message
+/// and its row, so that a lost message can be rebuilt.
 pub fn next(
     waiting: Vec<WaitingAddress>,
     results: &[StoredResult],

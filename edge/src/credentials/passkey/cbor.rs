@@ -23,7 +23,7 @@ impl<'a> CborReader<'a> {
         };
         let (bytes, rest) = rest.split_at_checked(length)?;
         let long = bytes.iter().fold(0, |value, byte| value << 8 | u64::from(*byte));
-        // The bits of a float aren't an integer.
+        // Major type 7 includes floats, whose bits can't be shortened.
         let is_shortest = long >= least || major == 7;
         self.0 = rest;
         is_shortest.then_some((major, if length == 0 { short.into() } else { long }))

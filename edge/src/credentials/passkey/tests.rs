@@ -107,7 +107,7 @@ fn every_vector_of_an_offered_algorithm_passes_and_no_other_one() {
         let client_data = bytes(&made.client_data);
         let challenge = challenge_of(&client_data, Ceremony::Create, "https://example.org");
         assert_eq!(challenge.map(hex::encode), Some(made.challenge), "{name}");
-        // In addition, only the verification of the owner is required.
+        // `registration` also requires that the authenticator has verified its owner.
         let is_verified = object
             .windows(33)
             .any(|part| part[..4] == [0xbf, 0xab, 0xc3, 0x74] && part[32] & 4 != 0);

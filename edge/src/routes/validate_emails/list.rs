@@ -235,7 +235,7 @@ impl Answers {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Option<ListAnswer>>> {
-        // Only locked between two awaits of a single-threaded isolate, so never contended.
+        // Never contended: an isolate has one thread and holds no lock across an await.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -49,7 +49,7 @@ pub(super) fn for_caller(caller: Caller, sql: &'static str) -> &'static str {
     if caller.proof.named_key().is_none() {
         return sql;
     }
-    // Only locked between two awaits of a single-threaded isolate, so never contended.
+    // Never contended: an isolate has one thread and holds no lock across an await.
     let mut texts = TEXTS.lock().unwrap_or_else(PoisonError::into_inner);
     let key = (sql.as_ptr().addr(), sql.len());
     texts.entry(key).or_insert_with(|| Box::leak(for_named_keys(sql).into_boxed_str()))
@@ -73,7 +73,7 @@ pub(super) const UPDATE_KEY_CHARGE: &str = "UPDATE named_keys SET
       AND (daily_limit IS NOT NULL OR day < ?4)
       AND EXISTS (SELECT 1 FROM accounts a WHERE a.id = ?1 AND a.last_charge = ?6)";
 
-/// The same after the settlement of a lease, under its conditions and before its end. `?1` account,
+/// Counts units for the key after a lease's settlement, under its conditions and before the lease's end. `?1` account,
 /// `?2` lease, `?3` now, `?5` units. A lease taken on the previous day isn't counted if the key
 /// already has a charge on a newer day.
 pub(super) const UPDATE_KEY_SETTLEMENT: &str = concat!(

@@ -1,6 +1,5 @@
 //! Parts of a scan as they arrive. A part is recorded before it is queued and marked when all of it
-//! is in the queue. If this is interrupted, the client sends the part again, which must be
-//! identical.
+//! is in the queue. If a request is interrupted, the client sends the identical part again.
 
 use constcat::concat;
 use rcpt_shared::{Deliverability, Status};
@@ -48,7 +47,7 @@ pub struct WrittenPart {
 }
 
 impl WrittenPart {
-    /// Returns whether the part's comparisons are used up. A repeated part isn't compared then either.
+    /// Returns whether the part's comparisons are used up: not even a repeated part is compared any more.
     pub const fn is_used_up(&self) -> bool {
         self.comparisons >= COMPARISONS_MAX
     }

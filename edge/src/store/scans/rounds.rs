@@ -65,8 +65,8 @@ pub async fn hand_over(database: &Database, scan: &str) -> Result<bool, Error> {
     database.any((UPDATE_HANDED, vec![scan.into()])).await
 }
 
-/// Seconds for which a round keeps its scan counted as running, unless it is recorded earlier: an
-/// origin ends a batch within 75.
+/// Seconds for which a round keeps its scan counted as running, unless it is recorded earlier: an origin ends a batch
+/// within 75 s.
 const ROUND_TTL_S: u64 = 90;
 
 /// `?1` scan, `?2` now, `?3` expiry.
@@ -100,7 +100,7 @@ pub struct Retry {
     /// Time at which all addresses have their final verdict if no server asks for more than our own
     /// delays.
     pub expected_at: u64,
-    /// The same time if every server asks for the longest accepted delay.
+    /// Time at which all addresses have their final verdict if every server asks for the longest accepted delay.
     pub latest_at: u64,
 }
 
