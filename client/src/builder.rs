@@ -45,7 +45,7 @@ impl Builder {
         self
     }
 
-    /// The same as [`Self::timeout`].
+    /// Earlier name of [`Self::timeout`].
     #[must_use]
     #[deprecated = "It's `timeout` now."]
     pub const fn patience(self, patience: Duration) -> Self {

@@ -156,8 +156,8 @@ impl Client {
     /// Checks an address and responds within `deadline` (0.3 to 10 seconds): with the verdict, or
     /// with [`Validation::pending`] and the details known by then. The check continues in the
     /// background. A repeat with the same key (16 to 255 printable characters) is counted once, and
-    /// returns the verdict when there is one. Without a key it is a new check. The client's own
-    /// timeout should be longer.
+    /// returns the verdict when there is one. Without a key, a repeat is a new check. The client's own timeout should
+    /// exceed `deadline`.
     ///
     /// # Errors
     /// If there is no response: see [`Error`].
@@ -195,7 +195,7 @@ impl Client {
         self.call(&Call { key: idempotency_key, ..Call::post("/validate_emails", body) })
     }
 
-    /// Returns the kind of a domain, without an address. It is charged as a check.
+    /// Returns the kind of a domain, without an address. The call is charged as a check.
     ///
     /// # Errors
     /// If there is no response: see [`Error`].
@@ -258,7 +258,7 @@ impl Client {
         })
     }
 
-    /// Makes the call, and retries it while that can help.
+    /// Makes the call, and retries it while a retry can succeed.
     pub(crate) fn reply(&self, call: &Call<'_>) -> Result<Reply, Error> {
         // All attempts share one key, so that the service recognises them as one request.
         let key = call.key.map(str::to_owned);
@@ -269,8 +269,7 @@ impl Client {
             let attempt = self.attempt(call, key.as_deref(), attempts.next(now()));
             let (error, requested_pause) = match attempt {
                 Ok(reply) if (200..300).contains(&reply.status) => return Ok(reply),
-                // An earlier attempt of this call is still in flight; the caller can't do anything
-                // about it.
+                // An earlier attempt of this call is still in flight: it had no answer.
                 Ok(reply) if is_in_progress(&reply) && (is_unanswered || call.key.is_none()) => {
                     (Error::Network { cause: NO_ANSWER.to_owned() }, reply.after)
                 }

@@ -26,7 +26,7 @@ pub enum Error {
     /// 5xx on every attempt.
     #[error("{message}")]
     Unavailable { status: u16, code: Option<String>, message: String, details: Box<ErrorDetails> },
-    /// Every attempt ended without a connection, with a broken one, or without a response in time.
+    /// Every attempt ended without a connection, with a broken connection, or without a response in time.
     #[error("{cause}")]
     Network { cause: String },
     /// The response isn't the service's: it came from a proxy, a network's sign-in page, or another version.

@@ -8,7 +8,7 @@ pub struct RateLimit {
     /// `daily` or `welcome` for checks, `scans` or `credits` for scans. New ones may be added.
     pub name: String,
     pub left: u64,
-    /// Seconds until it is renewed; `None` if it isn't renewed.
+    /// Seconds until the allowance is renewed; `None` if it never is.
     pub seconds: Option<u64>,
     /// Size of the allowance.
     pub allowance: Option<u64>,

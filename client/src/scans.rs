@@ -91,7 +91,7 @@ pub struct EventPage {
 #[derive(Debug, Clone)]
 pub struct Joined<'a> {
     pub address: &'a str,
-    /// `None` if the position has no result.
+    /// The position's result, if there is one.
     pub result: Option<ScanResult>,
 }
 

@@ -18,11 +18,11 @@ use sha2::Sha256;
 
 use crate::KeyRing;
 
-/// Greatest tolerated difference between two clocks, in seconds. If it is larger, new tokens are
-/// rejected as issued in the future.
+/// Greatest tolerated difference between two clocks, in seconds. With a larger difference, new tokens are rejected as
+/// issued in the future.
 pub const CLOCK_SKEW: u64 = 5;
 
-/// The token isn't valid here: from another issuer, for another audience, or outside its lifetime.
+/// The token isn't valid: from another issuer, for another audience, or outside its lifetime.
 /// The error has no details, so that an attacker learns nothing from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid token")]

@@ -14,7 +14,7 @@ const MIN_SECRET_BYTES: usize = 32;
 const MAX_SECRETS: usize = 2;
 
 /// Holds one or two named secrets that are valid together, so that a secret can be replaced without an outage. The
-/// first signs; all of them verify.
+/// first secret signs; both verify.
 ///
 /// Configured as `kid:secret[,kid:secret]`, with secrets in unpadded base64url.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ struct Entry {
     keyed: Hmac<Sha256>,
 }
 
-/// Mistake in a configured key ring. It contains no part of a secret.
+/// Mistake in a configured key ring, without any part of a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyRingError {
     #[error("expected one or two `kid:secret` pairs separated by a comma")]

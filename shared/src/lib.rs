@@ -1,7 +1,7 @@
 //! Contract between edge and origin: addresses, statuses and reasons, the probe's messages, and the
 //! signed ticket that authorises the edge.
 //!
-//! It does no I/O and uses neither clock nor random numbers, so it compiles for the Worker (wasm32)
+//! The crate does no I/O and uses neither clock nor random numbers, so it compiles for the Worker (wasm32)
 //! and for the VM.
 
 pub mod address;

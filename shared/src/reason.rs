@@ -45,8 +45,7 @@ pub enum Reason {
     // Failures on our side.
     DnsFailure,
     OurLimit,
-    /// The server's reply is neither about the recipient nor about us. An edge also reads an
-    /// unknown reason from a newer origin as this.
+    /// The server's reply is neither about the recipient nor about us, or a newer origin has sent an unknown reason.
     #[serde(other)]
     Unclear,
 }

@@ -1,5 +1,5 @@
-//! Local parts that name a function, such as `info`, instead of a person. The edge can report this
-//! before a probe ends.
+//! Local parts that name a function, such as `info`, instead of a person. The edge can report a role before a probe
+//! ends.
 
 /// Mailboxes for services, roles and functions: RFC 2142 §3–§6, and newer ones.
 const ROLES: &[&str] = &[

@@ -35,7 +35,7 @@ pub struct SandboxCase {
 pub enum Behaviour {
     /// The mail server's reply to RCPT.
     Reply(&'static str),
-    /// The same reply, [`SLOW_S`] seconds later.
+    /// The mail server's reply to RCPT, [`SLOW_S`] seconds late.
     SlowReply(&'static str),
     /// The mail server never replies.
     Silence,
@@ -214,7 +214,7 @@ pub fn find(address: &Address) -> Option<&'static SandboxCase> {
     find_parts(address.local_part(), address.domain())
 }
 
-/// Returns whether this domain, in lower case, belongs to the sandbox. It doesn't use the table, so that the Worker
+/// Returns whether this domain, in lower case, belongs to the sandbox. Works without the table, so that the Worker
 /// needn't contain it.
 #[must_use]
 pub fn is_domain(domain: &str) -> bool {

@@ -1,6 +1,6 @@
 //! The ticket, which only the edge can issue: it authorises one request to an origin.
 //!
-//! A short-lived HS256 JWT in `Authorization: Bearer`. It contains the SHA-256 of the request's
+//! A short-lived HS256 JWT in `Authorization: Bearer`, which contains the SHA-256 of the request's
 //! body, so that a captured ticket can only repeat the same probe, for a minute.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
@@ -29,8 +29,7 @@ pub struct Ticket {
     pub jti: String,
     /// SHA-256 of the body, unpadded base64url.
     body: String,
-    /// Opaque name of the account: at most [`MAX_TENANT`] characters. Absent if the edge doesn't
-    /// send one.
+    /// Opaque name of the account: at most [`MAX_TENANT`] characters. Absent if the edge sends no name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     tenant: Option<String>,
     /// True if the account pays. All accounts that don't pay are counted as one tenant.
@@ -136,7 +135,7 @@ impl Ticket {
     }
 }
 
-/// Returns whether this is a tenant's name. It is logged, so its format excludes addresses.
+/// Returns whether this is a tenant's name. The name is logged, so its format excludes addresses.
 fn is_name(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     (1..=MAX_TENANT).contains(&text.len()) && text.bytes().all(plain)

@@ -39,8 +39,7 @@ fn event(n: usize) -> Value {
     json!({ "id": format!("msg_{n}"), "event": event })
 }
 
-/// A service with one event before the first request, and two that happen later, one after the
-/// other.
+/// Starts a service with one event before the first request, and two later, one after the other.
 fn service() -> StandIn {
     StandIn::start(|before, request| {
         let cursor =

@@ -60,7 +60,7 @@ fn email(body: &str) -> String {
 
 const KEY: &str = "rcpt_live_secret";
 
-/// Runs `rcpt` against a service, with a key.
+/// Returns the command `rcpt` for this service, with a key.
 fn at(home: &TempDir, url: &str, arguments: &[&str]) -> Command {
     let mut command = command(home);
     command.env("RCPT_API_KEY", KEY).env("RCPT_URL", url).args(arguments);

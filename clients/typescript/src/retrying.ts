@@ -54,7 +54,7 @@ async function called(request: Request, seconds: number): Promise<Response> {
     const pause = Math.max(asked ?? doubled, FIRST) * (1 + Math.random() / 2) * 1000;
     if (performance.now() + pause + reserve > end) {
       if (outcome instanceof RcptError) throw outcome;
-      // An earlier attempt of this call is still in flight; the caller can't do anything about it.
+      // An earlier attempt of this call is still in flight: it had no answer.
       if (isInProgress && (unanswered || !hasKey))
         throw new RcptError(`The service didn't answer within ${seconds} s.`, 0);
       return outcome;

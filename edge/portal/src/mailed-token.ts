@@ -1,5 +1,5 @@
-// The token of a mailed link. It is removed from the address bar before anything is drawn, and so
-// from history, bookmarks and screenshots.
+// The token of a mailed link. Before anything is drawn, the token is removed from the address bar, and so from
+// history, bookmarks and screenshots.
 let token: string | undefined;
 
 export function takeFromAddressBar(): void {

@@ -1,4 +1,5 @@
-// The operator's settings of the build: contact and published pages. Each is absent unless set.
+// The operator's settings of the build: contact and published pages. Each setting is undefined unless the operator
+// sets it.
 /** Returns the operator's contact page, or else an address to write to. */
 export const contactUrl = () => set(CONTACT_URL) ?? set(CONTACT_EMAIL && `mailto:${CONTACT_EMAIL}`);
 export const termsUrl = () => set(TERMS_URL);

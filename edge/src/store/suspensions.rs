@@ -62,14 +62,14 @@ const DELETE_FORMER_CREDENTIALS: &str = "DELETE FROM former_credentials WHERE ac
 /// `?2` session.
 const UPDATE_BY_SESSION: [&str; 3] = suspend!(IN_SESSION, NOW);
 
-/// Returns the last statements of the transaction that sets a new password by a mailed link.
+/// Returns statements that must run after those that set a new password by a mailed link.
 pub(super) fn by_reset<'a>(account: &'a str, new_hash: &'a str) -> [Statement<'a>; 4] {
     let [notice, keys, passkeys] = UPDATE_BY_RESET;
     [notice, keys, passkeys, DELETE_FORMER_CREDENTIALS]
         .map(|sql| (sql, vec![account.into(), new_hash.into()]))
 }
 
-/// Returns the last statements of the transaction that undoes a change of the address.
+/// Returns statements that must run after those that undo a change of the address.
 pub(super) fn by_undo<'a>(
     account: &'a str,
     new_hash: &'a str,
@@ -81,7 +81,7 @@ pub(super) fn by_undo<'a>(
     [notice, keys, passkeys, (DELETE_FORMER_CREDENTIALS, params)]
 }
 
-/// Returns the first statements of the transaction that ends all sessions.
+/// Returns statements that must run before the one that ends all sessions.
 pub(super) fn by_session<'a>(account: &'a str, session: &'a str) -> [Statement<'a>; 3] {
     UPDATE_BY_SESSION.map(|sql| (sql, vec![account.into(), session.into()]))
 }

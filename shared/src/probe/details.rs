@@ -67,10 +67,10 @@ names! { Deliverability:
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mailbox {
-    /// It exists; it may be full, busy or disabled.
+    /// The mailbox exists; it may be full, busy or disabled.
     Exists,
     Absent,
-    /// It isn't known. An edge also reads an unknown word from a newer origin as this.
+    /// Nothing is known about the mailbox, or a newer origin has sent an unknown word.
     #[default]
     #[serde(other)]
     Unknown,
@@ -108,23 +108,23 @@ pub struct Details {
     pub tls: Option<bool>,
     /// Duration of the check in milliseconds.
     pub duration_ms: u64,
-    /// Origins from before November 2026 don't send it.
+    /// Absent from origins before November 2026.
     #[serde(default)]
     pub confidence: Confidence,
     /// Name of the operator of the mail host (`google`, `microsoft`, …), if it is a known one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<String>,
-    /// Origins from before November 2026 don't send it.
+    /// Absent from origins before November 2026.
     #[serde(default)]
     pub verdict: Deliverability,
-    /// Origins from before December 2026 don't send it.
+    /// Absent from origins before December 2026.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mailbox: Option<Mailbox>,
-    /// Origins from before December 2026 don't send it.
+    /// Absent from origins before December 2026.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<Box<DomainFacts>>,
     /// The second reader's probability in percent that the reply reports a dead mailbox, if it
-    /// matches no rule (docs/verdicts.md). It decides nothing.
+    /// matches no rule (docs/verdicts.md). The probability decides nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reader: Option<u8>,
     #[serde(flatten)]

@@ -11,7 +11,7 @@ use crate::names::names;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum DomainKind {
-    /// Anybody, or any customer of a network provider, can have a mailbox there.
+    /// Anybody, or any customer of a network provider, can have a mailbox at the domain.
     Provider,
     /// Forwards to a real mailbox.
     Relay,
@@ -21,7 +21,7 @@ pub enum DomainKind {
     Parked,
     /// Receives mail at its own servers, or at those of an operator for businesses.
     Organization,
-    /// None of these is known. An edge also reads an unknown kind from a newer origin as this.
+    /// None of these is known, or a newer origin has sent an unknown kind.
     #[default]
     #[serde(other)]
     Unknown,
@@ -73,7 +73,7 @@ pub struct DomainEvidence {
     pub as_of: Option<String>,
 }
 
-/// The facts about a domain. They don't contain its name.
+/// The facts about a domain, without its name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainFacts {
     pub kind: DomainKind,

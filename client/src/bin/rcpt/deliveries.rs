@@ -68,7 +68,7 @@ impl Receiver {
     }
 }
 
-/// Returns this machine's secret. It's created once, so that the receiver's setting stays valid.
+/// Returns this machine's secret, created once, so that the receiver's setting stays valid.
 fn secret() -> Result<String, Failure> {
     if let Some(secret) = env::var("RCPT_WEBHOOK_SECRET").ok().filter(|secret| !secret.is_empty()) {
         return Ok(secret);

@@ -219,7 +219,7 @@ fn wait(
 /// Returns the error for a scan that wasn't created. The journal is removed if a retry can't
 /// succeed.
 fn not_started(error: Error, list: &List, journal_path: Option<&Path>) -> Failure {
-    // When another scan ends, this one can start.
+    // The scan can start when another one ends.
     let is_momentary = error.is_transient() || error.code() == Some("too_many_scans");
     if is_momentary || !matches!(error, Error::Refused { .. }) {
         let failure = Failure::from(error);

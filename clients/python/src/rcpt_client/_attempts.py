@@ -63,7 +63,7 @@ class Attempts:
         """Returns the response that ends the call, unless it is an error."""
         if isinstance(outcome, RcptError):
             raise outcome
-        # An earlier attempt of this call is still in flight; the caller can't do anything about it.
+        # An earlier attempt of this call is still in flight: it had no answer.
         if _is_in_progress(outcome) and (self._unanswered or not self._has_key):
             raise RcptError(f"The service didn't answer within {self._timeout:g} s.")
         return outcome

@@ -1,4 +1,4 @@
-// Failed calls, and the reason.
+// Failed calls with their reasons.
 import type { components } from "./schema";
 
 /** `detail` of a 429 of the allowances. */
@@ -9,7 +9,7 @@ export type Cause =
   | { kind: "unreachable" }
   | { kind: "slow" }
   | { kind: "session-over" }
-  /** The browser or the person has cancelled it. */
+  /** The browser or the person has cancelled a prompt. */
   | { kind: "declined"; text: string }
   | { kind: "limit"; limit: Limit; code: string | undefined }
   | { kind: "refused"; status: number; code: string | undefined; detail: string };

@@ -1,5 +1,5 @@
-// The home page: the service, its advantages, its price, its privacy, and the first steps. All of it is in the
-// document, so it can be read without JavaScript.
+// The home page: the service, its advantages, its price, its privacy, and the first steps. The document
+// contains the whole page, which can be read without JavaScript.
 import { FREE } from "../plans";
 import { useSession } from "../session";
 import { Actions } from "../ui/actions";

@@ -1,4 +1,4 @@
-// Shown for every path that has no page.
+// The page for every path without a page of its own.
 import { Actions } from "../ui/actions";
 import { LinkButton } from "../ui/button";
 import { Page } from "../ui/page";

@@ -1,4 +1,4 @@
-// Which data is stored, for how long, and which never is.
+// The stored data with its retention times, and data that is never stored.
 import { contactUrl } from "../site";
 import { Page } from "../ui/page";
 import { KEPT } from "./privacy/data";

@@ -8,7 +8,7 @@ import css from "./key-box.module.css";
 const PREFIX = 10;
 const SUFFIX = 4;
 
-/** Placeholder for a key that isn't known here. */
+/** Placeholder for an unknown key. */
 export const NO_KEY = "rcpt_live_…";
 
 export function masked(key: string): string {

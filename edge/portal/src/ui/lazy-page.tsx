@@ -36,7 +36,7 @@ export function Waiting({ layout = "narrow" }: { layout?: "narrow" | "wide" }) {
   );
 }
 
-/** Shown without a network, or after a newer portal has replaced this one's files. */
+/** Shown without a network, or after a newer portal has replaced this portal's files. */
 function NotLoaded({ onRetry }: { onRetry: () => void }) {
   return (
     <Main layout="narrow">

@@ -60,7 +60,7 @@ export function useLeaving(guards: boolean): Leaving {
     const warn = (event: BeforeUnloadEvent) => {
       if (!decided.current) event.preventDefault();
     };
-    // A second history entry for this page, so that Back leads here and can be confirmed.
+    // A second history entry for this page, so that Back stays on this page and can be confirmed.
     const stayHere = () => history.pushState(GUARD, "", location.href);
     const askOnBack = () => {
       if (decided.current) return;

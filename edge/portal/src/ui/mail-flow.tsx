@@ -30,7 +30,7 @@ interface MailFlowProps {
   /** Message after the email was sent. */
   sent: (address: ComponentChildren) => ComponentChildren;
   validity: string;
-  /** A sentence about the limit of such emails to an address. */
+  /** A sentence about the limit of these emails per address. */
   limit: string;
   /** True if another email can be sent immediately. */
   resends: boolean;

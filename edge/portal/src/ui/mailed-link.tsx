@@ -38,7 +38,7 @@ export function useMailedLink(
 
 interface BrokenLinkProps {
   broken: "incomplete" | "useless";
-  /** Lifetime of such links, as "an hour". */
+  /** Lifetime of the link in words, such as "an hour". */
   validity: string;
   /** Next step, shown below the notice. */
   children: ComponentChildren;

@@ -65,7 +65,7 @@ export function Lead({ children }: { children: ComponentChildren }) {
   return <p class={css.lead}>{children}</p>;
 }
 
-/** A line below a form with a link to another page. */
+/** Draws a line below a form, with a link to another page. */
 export function Aside({ children }: { children: ComponentChildren }) {
   return <p class={css.aside}>{children}</p>;
 }

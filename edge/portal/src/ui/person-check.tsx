@@ -1,5 +1,5 @@
-// Cloudflare Turnstile, if the operator has configured it. Most readers don't notice it. Its token
-// is sent with the form; if it fails or isn't ready, the form is sent without one.
+// Cloudflare Turnstile, if the operator has configured it. Most readers don't notice Turnstile. Its token is
+// sent with the form; without a token in time, the form is sent without one.
 import { useEffect, useRef } from "preact/hooks";
 import { trustedScript } from "../trusted-script";
 

@@ -10,7 +10,7 @@ import { Unavailable } from "./unavailable";
 export interface Resource<T> {
   data: T | undefined;
   problem: Problem | undefined;
-  /** Loads the data again; the old data is shown until then. */
+  /** Loads the data again; the old data is shown until the new data arrives. */
   reload: () => Promise<void>;
   set: (data: T) => void;
 }

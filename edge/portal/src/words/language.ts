@@ -13,7 +13,7 @@ export function useLanguage(): [Language, (language: Language) => void] {
       try {
         localStorage.setItem(STORED, chosen);
       } catch {
-        // If storage is blocked, it is chosen again on the next visit.
+        // If storage is blocked, the reader chooses a language again on the next visit.
       }
     },
   ];

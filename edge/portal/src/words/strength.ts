@@ -1,6 +1,6 @@
 // Estimated strength of a password, as a hint; the service decides.
 export interface Strength {
-  /** 0 (too short) to 4. */
+  /** From 0 (too short) to 4 (strong). */
   level: 0 | 1 | 2 | 3 | 4;
   text: string;
 }

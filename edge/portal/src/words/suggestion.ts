@@ -1,4 +1,5 @@
-// The address that was probably meant, if a well-known domain is misspelt. It is only a hint and never stops anyone.
+// The address that was probably meant, if a well-known domain is misspelt. The suggestion is only a hint and never
+// stops anyone.
 import { POPULAR_DOMAINS, run } from "@zootools/email-spell-checker";
 import { trimmed } from "./addresses";
 

@@ -1,4 +1,4 @@
-// The address typed on one of the guests' pages, for the next one. It is kept in memory only.
+// The address typed on one of the guests' pages, kept in memory for the next page.
 import { useState } from "preact/hooks";
 import * as session from "../session";
 

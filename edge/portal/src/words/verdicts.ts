@@ -76,7 +76,7 @@ interface StatusMeaning {
   means: string;
   /** Advice for the caller, with code between backticks. */
   todo: string;
-  /** True if such a check is counted. */
+  /** True if a check with this verdict is counted. */
   counted: boolean;
 }
 

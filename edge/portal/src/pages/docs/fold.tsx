@@ -1,4 +1,4 @@
-// A section that folds. It opens when a link leads to it or into it.
+// A section that folds, and opens when a link leads to it or into it.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import css from "./fold.module.css";

@@ -29,7 +29,7 @@ const sentence = (words: string) => `${words.charAt(0).toUpperCase()}${words.sli
 
 interface LongTableProps {
   document: Document;
-  /** True if it starts unfolded. */
+  /** True if the table starts unfolded. */
   open: boolean;
 }
 

@@ -1,4 +1,4 @@
-// Checks made in this tab. They are in memory only: closing or reloading the tab, or signing out, loses them.
+// Checks made in this tab. The list is in memory only: closing or reloading the tab, or signing out, clears it.
 import { useEffect, useState } from "preact/hooks";
 import type { ValidationResult } from "../../api/details";
 import * as session from "../../session";

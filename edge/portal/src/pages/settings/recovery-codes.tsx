@@ -1,5 +1,4 @@
-// New recovery codes. They are shown once, so leaving the page before saving them needs a
-// confirmation.
+// New recovery codes. The codes are shown once, so leaving the page before saving them needs a confirmation.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Actions } from "../../ui/actions";
 import { Button } from "../../ui/button";
@@ -14,7 +13,7 @@ interface RecoveryCodesProps {
   codes: string[];
   email: string;
   /**
-   * True if they replace other codes; otherwise they are the last step of turning two-factor on.
+   * True if the codes replace other codes; otherwise they are the last step of turning two-factor on.
    */
   replaced: boolean;
   onKept: () => Promise<void>;

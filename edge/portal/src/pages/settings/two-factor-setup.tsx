@@ -1,5 +1,4 @@
-// Turns on two-factor authentication: password, QR code, and a first valid code. It is off until
-// that code.
+// Turns on two-factor authentication: password, QR code, and a first valid code, before which it stays off.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
 import { call, type Schemas } from "../../api/client";

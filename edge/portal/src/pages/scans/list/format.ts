@@ -38,7 +38,7 @@ export function isDomain(text: string): boolean {
   return asciiDomain(text.replace(/\.$/, ""))?.includes(".") ?? false;
 }
 
-/** Returns the host name as A-labels in lower case; undefined if it isn't one. */
+/** Returns the host name as A-labels in lower case; undefined if the text isn't a host name. */
 function asciiDomain(domain: string): string | undefined {
   if (/[\0-,/:-@[-`{-\x7f]/.test(domain)) return undefined;
   const plain = domain.toLowerCase();

@@ -1,5 +1,4 @@
-// Reads a list in the browser: a file or a pasted text, as a table or one address per line. It
-// sends nothing.
+// Reads a list in the browser: a file or a pasted text, as a table or one address per line. No address is sent.
 import { isAddress, reduced } from "./format";
 import { pause } from "./pause";
 import { isRecipients, recipientsOf } from "./recipients";

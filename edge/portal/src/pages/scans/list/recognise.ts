@@ -16,7 +16,7 @@ function* formsOf(list: List, columns: readonly number[]): Generator<List> {
 export async function recognise(scan: Scan, list: List): Promise<Recognition> {
   const remembered = recall(scan.id)?.parts;
   const complete = remembered?.length === Math.ceil(scan.total / PART);
-  // The service limits comparisons, so only the likeliest column is compared there.
+  // The service limits comparisons, so it compares only the likeliest column.
   const columns = complete ? likelyColumns(list) : [list.column];
   let refused: "size" | "differs" | "unsure" = "size";
   let last: readonly string[] | undefined;
