@@ -153,11 +153,10 @@ impl Client {
         self.call(&Call::post("/validate_email", body).under(idempotency_key))
     }
 
-    /// Checks an address and responds within `deadline` (0.3 to 10 seconds): with the verdict, or
-    /// with [`Validation::pending`] and the details known by then. The check continues in the
-    /// background. A repeat with the same key (16 to 255 printable characters) is counted once, and
-    /// returns the verdict when there is one. Without a key, a repeat is a new check. The client's own timeout should
-    /// exceed `deadline`.
+    /// Checks an address and responds within `deadline` (0.3 to 10 seconds): with the verdict, or with
+    /// [`Validation::pending`] and the details known so far. The check continues in the background. A repeat with the
+    /// same key (16 to 255 printable characters) is counted once, and returns the verdict when there is one. Without a
+    /// key, a repeat is a new check. The client's own timeout should exceed `deadline`.
     ///
     /// # Errors
     /// If there is no response: see [`Error`].

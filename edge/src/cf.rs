@@ -1,5 +1,5 @@
-//! The floor: the runtime's bindings behind plain types. Their futures are `Send`, so that the rooms
-//! above stay plain axum.
+//! The floor: the runtime's bindings behind plain types. The futures are `Send`, so that the rooms above stay plain
+//! axum.
 
 pub mod assets;
 pub mod clock;

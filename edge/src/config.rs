@@ -85,7 +85,7 @@ impl Config {
     /// or secret by name.
     ///
     /// # Errors
-    /// All mistakes, each with the name of its setting. They contain no part of a secret.
+    /// All mistakes, each with the name of its setting. No mistake contains a part of a secret.
     pub fn read(
         value: impl Fn(&str) -> Option<String>,
         databases: usize,
@@ -151,7 +151,8 @@ impl Config {
 pub struct RetryTimes(Vec<u64>);
 
 impl Default for RetryTimes {
-    /// Greylisting servers defer for five minutes; busy servers stay busy for minutes or an hour.
+    /// Returns delays for greylisting servers, which defer for five minutes, and for servers that are busy for up to an
+    /// hour.
     fn default() -> Self {
         Self(vec![5 * 60, 20 * 60, HOUR_S])
     }

@@ -123,7 +123,7 @@ impl Error {
 }
 
 impl IntoResponse for Error {
-    /// [`write_body`] adds the body later.
+    /// Builds the response without its body, which [`write_body`] adds.
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
         let headers = response.headers_mut();

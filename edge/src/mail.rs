@@ -173,8 +173,7 @@ pub fn confirm_change(recipient: &str, portal_url: &str, token: &MailedToken) ->
         )
 }
 
-/// Builds the email to the old address after a change. Its link freezes the account or undoes the
-/// change.
+/// Builds the email to the old address after a change. The link freezes the account or undoes the change.
 pub fn address_changed_away(
     name: &str,
     portal_url: &str,

@@ -1,5 +1,5 @@
-//! The top room: receives the runtime's events and returns responses. It builds the isolate's state
-//! and connects the rooms.
+//! The top room: receives the runtime's events and returns responses. Builds the isolate's state and connects the
+//! rooms.
 
 mod answer;
 mod http;

@@ -45,7 +45,7 @@ impl Address {
     /// # Errors
     /// [`FormatError`], which names the wrong part.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
-        // A quoted local part may contain an `@`, but a domain never does.
+        // A quoted local part may contain an `@`, a domain never.
         let (local, domain) = text.rsplit_once('@').ok_or(FormatError::NoAt)?;
         if local.is_empty() || local.len() > LOCAL_PART_BYTES_MAX || !is_local_part(local) {
             return Err(FormatError::LocalPart);
@@ -119,7 +119,7 @@ impl<'de> Deserialize<'de> for Address {
     }
 }
 
-/// `Dot-string / Quoted-string` of RFC 5321 §4.1.2, extended by RFC 6531 §3.3.
+/// Matches `Dot-string / Quoted-string` of RFC 5321 §4.1.2, extended by RFC 6531 §3.3.
 fn is_local_part(local: &str) -> bool {
     match local.strip_prefix('"') {
         Some(rest) => rest.strip_suffix('"').is_some_and(is_quoted_content),
@@ -147,7 +147,7 @@ fn is_quoted_content(content: &str) -> bool {
     true
 }
 
-/// `UTF8-non-ascii` of RFC 6532, without C1 controls and line-breaking separators.
+/// Matches `UTF8-non-ascii` of RFC 6532, without C1 controls and line-breaking separators.
 fn is_utf8_text(c: char) -> bool {
     !c.is_ascii() && !c.is_control() && !matches!(c, '\u{2028}' | '\u{2029}')
 }

@@ -144,7 +144,7 @@ pub struct SandboxDomain {
     pub does: &'static str,
 }
 
-/// A domain for each kind. Their addresses behave like those of [`DOMAIN`].
+/// A domain for each kind. Addresses of these domains behave like those of [`DOMAIN`].
 #[rustfmt::skip]
 pub const DOMAINS: [SandboxDomain; 9] = [
     domain("provider.sandbox.test", DomainKind::Provider, true, "a mailbox provider; `free_provider`"),

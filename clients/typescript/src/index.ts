@@ -103,7 +103,7 @@ export class Rcpt {
     return answer(await this.api.POST("/v1/validate_emails", init));
   }
 
-  /** Returns the kind of a domain, without an address. It is charged as a check. */
+  /** Returns the kind of a domain, without an address. The call is charged as a check. */
   async checkDomain(
     domain: string,
     { idempotencyKey, signal }: Omit<CheckOptions, "details" | "deadlineMs"> = {},

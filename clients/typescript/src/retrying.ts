@@ -27,7 +27,7 @@ const RESERVE = 1;
 /** Code of a 409: the first call with this `Idempotency-Key` is still in flight. */
 const IN_PROGRESS = "idempotency_key_in_use";
 
-/** `fetch` with retries when the service requests them, or when the connection breaks. */
+/** Returns a `fetch` that retries if the service requests it, or if the connection breaks. */
 export function retrying({ timeout, patience }: Retries): (request: Request) => Promise<Response> {
   const seconds = timeout ?? patience ?? 30;
   if (!(seconds > 0)) throw new RangeError("The timeout must be more than 0 seconds.");

@@ -16,7 +16,7 @@ export function mailedToken(): string | undefined {
   return token;
 }
 
-/** Called once the token has been used. */
+/** Forgets the token after its use. */
 export function forgetMailedToken(): void {
   token = undefined;
 }

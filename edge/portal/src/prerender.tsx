@@ -37,7 +37,7 @@ export async function readable(page: Page, site: string): Promise<string | null>
   }
 }
 
-/** Replacement for a page that needs JavaScript. */
+/** Draws the replacement for a page that needs JavaScript. */
 function Empty({ page }: { page: Page }) {
   return (
     <LocationProvider scope={OURS}>

@@ -1,4 +1,4 @@
-// The current session. Its token is in this tab's storage, the API key in memory only. Open tabs
+// The current session. The token is in this tab's storage, the API key in memory only. Open tabs
 // share the session: a link opened in a new tab is signed in, and signing out in one tab signs out
 // all of them.
 import { useEffect, useState } from "preact/hooks";

@@ -1,8 +1,8 @@
 //! Domains of disposable mailboxes: no account can be registered with them.
 
 /// The list in `origin/data/lists/disposable.toml`, converted by the portal's build: the list's
-/// date, then one domain per line. It contains no mailbox provider or relay service, nor any parent
-/// or subdomain of one.
+/// date, then one domain per line. The list contains no mailbox provider or relay service, nor any parent or subdomain
+/// of one.
 #[derive(Debug, Clone, Copy)]
 pub struct DisposableDomains<'a> {
     day: &'a str,

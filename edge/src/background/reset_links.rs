@@ -117,8 +117,8 @@ async fn deliver(app: &App, due: &DueMail) -> bool {
     delivery.is_ok()
 }
 
-/// Emails a reset link to the account of an address. An address without an account gets an email
-/// saying so, unless its reader has opted out. The same queries run in both cases.
+/// Emails a reset link to the account of an address. An address without an account gets an email saying so, unless its
+/// reader has opted out. The queries are equal with and without an account.
 async fn hand_over(app: &App, email: &str) -> Result<(), Error> {
     let address = AccountAddress::parse(email)
         .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;

@@ -1,5 +1,5 @@
-//! Files deployed beside the Worker, which reads them on demand instead of including them. Their
-//! paths start with `/v1`, where only the Worker responds.
+//! Files deployed beside the Worker, which reads them on demand instead of including them. The files' paths start with
+//! `/v1`, where only the Worker responds.
 
 use std::sync::OnceLock;
 

@@ -20,8 +20,8 @@ impl Deferred {
         self.0.wait_until(work);
     }
 
-    /// Starts work that continues if the client disconnects, and waits for its result. Its costs
-    /// are attributed to the request. Returns `None` if the runtime has stopped it.
+    /// Starts work that continues if the client disconnects, and waits for its result. The work's costs are attributed
+    /// to the request. Returns `None` if the runtime has stopped it.
     ///
     /// The work is boxed immediately: by value it would be copied at each step. The copies of a check within a check
     /// would overflow the stack of 1 MiB, and the request would hang.

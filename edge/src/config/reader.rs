@@ -19,7 +19,7 @@ fn is_loopback(rest: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Reads settings and collects mistakes. Its functions aren't inlined: each is called for many values,
+/// Reads settings and collects mistakes. The reader's functions aren't inlined: each is called for many values,
 /// and the Worker's size is limited.
 pub struct Reader<'a> {
     value: &'a dyn Fn(&str) -> Option<String>,

@@ -8,8 +8,8 @@ use sha2::Sha256;
 use super::mailed_token::{RANDOM_BYTES, TokenHash};
 use crate::account::{AccountAddress, AccountId, mailbox};
 
-/// Lookup hash of an account's address, under the signing secret and, during a replacement, under the other secret too.
-/// Each is `kid.` and 64 hexadecimal digits, so that a range of the index holds everything under one secret.
+/// Lookup hash of an account's address, under the signing secret and, during a replacement, also under the other
+/// secret. Each is `kid.` and 64 hexadecimal digits, so that a range of the index holds everything under one secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountHash {
     current: String,
@@ -74,7 +74,7 @@ pub fn of_network(secrets: &KeyRing, network: &str) -> String {
 const TENANT_DIGITS: usize = 32;
 
 /// Returns the name under which an origin counts an account's checks: it distinguishes accounts and
-/// reveals nothing about them. It changes once when a new secret becomes the first of the ring; the
+/// reveals nothing about them. The name changes once when a new secret becomes the first of the ring; the
 /// origins then count from zero.
 pub fn of_tenant(secrets: &KeyRing, account: AccountId) -> String {
     let mut name = keyed(secrets.signing_mac(), "tenant", &account.to_string());
@@ -82,8 +82,8 @@ pub fn of_tenant(secrets: &KeyRing, account: AccountId) -> String {
     name
 }
 
-/// Returns the random part of the token that undoes a change of an address. It's derived from the change's id, so that each
-/// attempt to mail it sends the same link.
+/// Returns the random part of the token that undoes a change of an address. The token is derived from the change's id,
+/// so that each attempt to mail it sends the same link.
 pub fn undo_token(secrets: &KeyRing, change: &str) -> [u8; RANDOM_BYTES] {
     let mac = mac_of(secrets.signing_mac(), "undo", change);
     let mut token = [0; RANDOM_BYTES];

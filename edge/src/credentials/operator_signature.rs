@@ -1,5 +1,5 @@
 //! Signatures of incoming calls, from the operator's own programs and from hooks of the guard.
-//! Their form is that of Standard Webhooks.
+//! The signatures have the form of Standard Webhooks.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, Mac as _};

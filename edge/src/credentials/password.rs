@@ -70,7 +70,7 @@ pub enum PasswordCheck {
 pub struct Turn(());
 
 impl Turn {
-    /// Only `limits::hashing`, which grants the permissions, may call this.
+    /// Grants a permission; only `limits::hashing` may call this function.
     pub const fn granted() -> Self {
         Self(())
     }

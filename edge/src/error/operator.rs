@@ -1,5 +1,4 @@
-//! Errors of the operator's programs. Their codes are in docs/operating.md and not in the
-//! customers' API description.
+//! Errors of the operator's programs. The codes are in docs/operating.md and not in the customers' API description.
 
 use axum::http::StatusCode;
 

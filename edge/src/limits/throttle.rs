@@ -2,8 +2,8 @@
 //!
 //! An attempt is counted *before* it is evaluated, in one transaction, so that a thousand
 //! concurrent attempts gain nothing over a thousand sequential ones. A bucket is one number: the
-//! time at which it will have drained. Each attempt moves it by the rule's interval, and is
-//! rejected if the time would be too far in the future.
+//! time at which it will have drained. Each attempt moves that time by the rule's interval, and is rejected if the time
+//! would be too far in the future.
 
 use serde::Deserialize;
 

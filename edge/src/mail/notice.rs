@@ -185,8 +185,8 @@ impl Notice {
     }
 }
 
-/// Builds the email for a recovery that an operator has started. It is sent at the start and then daily until the
-/// recovery takes effect at `due_at` (Unix seconds).
+/// Builds the email for a recovery that an operator has started. The email is sent at the start and then daily until
+/// the recovery takes effect at `due_at` (Unix seconds).
 pub fn recovery_pending(portal_url: &str, name: &str, due_at: i64) -> Mail {
     let due = shown(due_at).unwrap_or_default();
     Mail::new("Your account is being recovered", portal_url, name)

@@ -44,7 +44,7 @@ pub struct BatchCall<'a> {
     pub request_id: &'a str,
     /// The account on whose behalf the batch runs.
     pub tenant: Tenant<'a>,
-    /// True if origins without free capacity are skipped too.
+    /// True if even origins without free capacity are skipped.
     pub urgent: bool,
     /// Deadline in milliseconds of the Worker's clock. Results that arrive later are missing.
     pub deadline: u64,
@@ -63,8 +63,8 @@ enum BatchAnswer {
 }
 
 impl Origins {
-    /// Checks all addresses, each at the first origin for its domain that responds. There is a
-    /// result for every address, in the order of `addresses`.
+    /// Checks all addresses, each at the first origin for its domain that responds. Returns a result for every address,
+    /// in the order of `addresses`.
     ///
     /// # Errors
     /// [`Error::internal`] when a request cannot be made.

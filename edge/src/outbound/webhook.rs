@@ -10,8 +10,7 @@ use std::net::IpAddr;
 use super::{dns::resolve, webhook_url::host};
 use crate::cf::fetch::OutgoingRequest;
 
-/// Time limit in milliseconds; slower servers are retried later. The same signal aborts an unread
-/// body.
+/// Time limit in milliseconds; slower servers are retried later. At the limit, an unread body is aborted as well.
 const PATIENCE_MS: u32 = 5_000;
 
 /// Content of the request, in the form of Standard Webhooks.

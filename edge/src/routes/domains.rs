@@ -1,4 +1,4 @@
-//! The kind of a domain, for callers who don't want to send an address. It is charged as a check.
+//! The kind of a domain, for callers who don't want to send an address. Each call is charged as a check.
 
 use std::sync::Arc;
 

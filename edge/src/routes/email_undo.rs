@@ -133,8 +133,8 @@ pub async fn undo(
 }
 
 /// Returns the credentials that match the password and the code, and the step of the code; 0 without a second factor. A
-/// thief may have changed the credentials before the address, so those of the week before are accepted too. Credentials
-/// that match a code are preferred: an owner who had just turned on the second factor keeps it.
+/// thief may have changed the credentials before the address, so credentials of the week before are accepted as well.
+/// Credentials that match a code are preferred: an owner who had just turned on the second factor keeps it.
 ///
 /// # Errors
 /// [`Error::wrong_password`], or the error of the code.

@@ -68,7 +68,7 @@ impl Condition {
     get, path = "/v1/health", tag = "Health", operation_id = "health",
     responses((status = 200, description = "The service runs", body = Health)),
 )]
-// The Worker runs and is configured.
+// Answers whenever the Worker runs and is configured.
 pub async fn live() -> Json<Health> {
     Json(Health { status: Condition::Up })
 }
@@ -83,7 +83,7 @@ pub async fn live() -> Json<Health> {
         (status = 503, description = "Something is down", body = Readiness),
     ),
 )]
-// The Worker can do its job: every database and at least one origin answer.
+// Answers 200 if every database and at least one origin answer.
 pub async fn ready(State(app): State<Arc<App>>) -> (StatusCode, Json<Readiness>) {
     let last_readiness = app.readiness.get(clock::now_ms(), READINESS_MS);
     let (database, origins) = match last_readiness {

@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document, assembled from the handlers' descriptions. It exists only in tests:
+//! The OpenAPI 3.1 document, assembled from the handlers' descriptions. The document is assembled only in tests:
 //! `make openapi` writes `edge/openapi.json`, a test compares it, and the Worker serves it.
 
 mod completion;
@@ -40,7 +40,7 @@ const TAGS: [(&str, &str); 9] = [
     (HEALTH, "Whether the service works, and its description."),
 ];
 
-/// The operation whose handler reads the body itself. Its response is 200 to a body that is too long, and 401 to a
+/// The operation whose handler reads the body itself. The response is 200 to a body that is too long, and 401 to a
 /// wrong signature.
 const READS_ITS_BODY: &str = "supabaseHook";
 
@@ -138,7 +138,7 @@ fn plain_error(description: &str) -> Response {
     ResponseBuilder::new().description(description).content("application/json", content).build()
 }
 
-/// Headers with the remaining allowance. They are absent if nothing is limited, or the remainder isn't known.
+/// Headers with the remaining allowance. Both headers are absent if nothing is limited, or the remainder isn't known.
 const RATE_LIMIT: [(&str, &str); 2] = [
     (
         "RateLimit",

@@ -1,5 +1,5 @@
-//! Calls of the operator's own programs, signed as in Standard Webhooks. They are served only if
-//! `OPERATOR_SECRETS` is set, and aren't part of the customers' API.
+//! Calls of the operator's own programs, signed as in Standard Webhooks. The routes exist only if `OPERATOR_SECRETS` is
+//! set, and aren't part of the customers' API.
 
 use std::sync::Arc;
 
@@ -132,7 +132,7 @@ fn signed_id<'a>(
     if is_fine { Ok(id) } else { Err(Error::invalid_signature()) }
 }
 
-/// Converts to Unix seconds. A time before 1970 becomes 1, which has passed too.
+/// Converts to Unix seconds. A time before 1970 becomes 1, which is past as well.
 fn seconds(time: DateTime<Utc>) -> u64 {
     u64::try_from(time.timestamp()).unwrap_or_default().max(1)
 }

@@ -79,11 +79,11 @@ pub struct Sending<'a> {
 /// Receives a part:
 ///
 /// 1. The part is recorded with a MAC, unless it exists.
-/// 2. Its sealed addresses are put into the queue.
-/// 3. It is counted once, with the results of malformed addresses.
+/// 2. The part's sealed addresses are put into the queue.
+/// 3. The part is counted once, with the results of malformed addresses.
 ///
-/// If a request is interrupted before step 3, the client sends it again. Its messages are then the
-/// same, and each has one row of results even if delivered repeatedly.
+/// If a request is interrupted before step 3, the client sends it again. The repeated part's messages are the same, and
+/// each has one row of results even if delivered repeatedly.
 pub async fn receive(
     app: &App,
     caller: Caller,

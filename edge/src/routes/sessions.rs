@@ -163,8 +163,7 @@ pub async fn login(
     SessionCredentials::of(&app, &session, account.key_version, account.email)
 }
 
-/// Records a failed sign-in after the response. The same work is done if the address has no
-/// account.
+/// Records a failed sign-in after the response. An address without an account causes the same work.
 fn note_failure(
     app: &Arc<App>,
     context: &RequestContext,

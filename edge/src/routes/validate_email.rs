@@ -261,8 +261,8 @@ impl Check {
     }
 }
 
-/// Caches a verdict in the request's data centre. It is also cached globally, which costs money, if
-/// the address was checked before, perhaps from elsewhere. Both entries expire together.
+/// Caches a verdict in the request's data centre. If the address was checked before, perhaps from elsewhere, the
+/// verdict is also cached globally, which costs money. Both entries expire together.
 pub(super) async fn remember(
     app: &Arc<App>,
     deferred: &Deferred,

@@ -69,8 +69,8 @@ const UPDATE_ADDRESS_HASHES: [&str; 2] = [
     "UPDATE OR IGNORE tombstones SET address_hash = ?1 WHERE address_hash = ?2",
 ];
 
-/// While a secret is being replaced, returns the statements that renew an address's rows under the signing secret. They
-/// precede the lookup of the account, in the same transaction.
+/// While a secret is being replaced, returns the statements that renew an address's rows under the signing secret. The
+/// statements precede the lookup of the account, in the same transaction.
 pub(super) fn rekey(hash: &AccountHash) -> impl Iterator<Item = Statement<'_>> {
     let others = hash.other().into_iter();
     others.flat_map(|other| {

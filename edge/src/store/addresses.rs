@@ -1,5 +1,5 @@
-//! The directory: maps addresses to accounts, in the first database. It is queried only if nothing
-//! but the address is known, and never by a check.
+//! The directory: maps addresses to accounts, in the first database. The directory is queried only if nothing but the
+//! address is known, and never by a check.
 //!
 //! No transaction spans two databases, and none needs to. A registration writes the directory's row
 //! first and then the account; a deletion removes the account first and then the row. A crash in
@@ -30,7 +30,7 @@ const UPDATE_MAILBOX_HASHES: [&str; 2] = [
 ];
 
 /// While a secret is being replaced, returns the statements that renew the directory's rows of an address under the
-/// signing secret. They precede the lookup, in the same transaction.
+/// signing secret. The statements precede the lookup, in the same transaction.
 fn rekey<'a>(hash: &'a AccountHash) -> impl Iterator<Item = Statement<'a>> {
     let of = |statements: &'static [&'static str], fresh: &'a str, other: Option<&'a str>| {
         let pairs =
@@ -126,8 +126,7 @@ pub struct Claim {
     pub confirmed: bool,
     /// True if another spelling of the mailbox has a confirmed account; then nothing is registered.
     pub is_another_spelling: bool,
-    /// True if another account used the address until a few days ago; then nothing is registered
-    /// either.
+    /// True if another account used the address until a few days ago; nothing is registered.
     pub is_reserved: bool,
     pub tombstone: Option<Tombstone>,
 }

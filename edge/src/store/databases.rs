@@ -1,6 +1,5 @@
-//! The databases. Each account permanently belongs to one of them, whose number is the first part
-//! of its id. The first database also holds everything that is looked up by address: the directory
-//! and the throttles.
+//! The databases. Each account permanently belongs to one database, whose number is the first part of the account's id.
+//! The first database also holds everything that is looked up by address: the directory and the throttles.
 
 use sha2::{Digest as _, Sha256};
 
@@ -29,7 +28,7 @@ impl Databases {
     /// Returns the database of an account.
     ///
     /// # Errors
-    /// [`Error::unavailable`] if it is no longer bound.
+    /// [`Error::unavailable`] if that database is no longer bound.
     pub fn of(&self, account: AccountId) -> Result<&Database, Error> {
         let number = account.database();
         let database = self.numbered(number);
@@ -52,9 +51,9 @@ impl Databases {
         all().cycle().skip(first).take(count)
     }
 
-    /// Returns the database in which an address without an account is looked up. It is always the
-    /// same for one address, and distributed like accounts, so the duration of the lookup reveals
-    /// nothing. A new database takes over only its share of the addresses.
+    /// Returns the database in which an address without an account is looked up. One address always has the same
+    /// database, distributed like accounts, so the duration of the lookup reveals nothing. A new database takes over
+    /// only its share of the addresses.
     pub fn pretended(&self, hash: &AccountHash) -> &Database {
         let numbers: Vec<u8> = self.in_turn(0).map(|(number, _)| number).collect();
         self.numbered(chosen(&numbers, hash)).unwrap_or(&self.first)

@@ -3,7 +3,7 @@
 //! A check costs one unit: of the daily allowance first, then of the welcome checks. A cached
 //! response is charged immediately; a new check holds a lease while an origin works on it. A list's
 //! lease holds a unit per address; settling it charges the answered ones and returns the others.
-//! The daily usage is the sum of charges and live leases. Each statement decides alone, and D1 runs
+//! The daily usage is the sum of charges and live leases. Each statement decides about a unit by itself, and D1 runs
 //! statements one at a time, so the sum never exceeds the allowance at any concurrency.
 
 mod idempotent;
@@ -191,9 +191,8 @@ pub async fn charge(
     refusal(database, caller, params, 1).await.map(Err)
 }
 
-/// Authorises the caller and takes the lease `id` on this many units, all or none. It expires by
-/// itself after `ttl` seconds. No lease is taken if the request's `Idempotency-Key` was answered or
-/// already holds one.
+/// Authorises the caller and takes the lease `id` on this many units, all or none. The lease expires by itself after
+/// `ttl` seconds. No lease is taken if the request's `Idempotency-Key` was answered or already holds one.
 pub async fn lease(
     database: &Database,
     caller: Caller,

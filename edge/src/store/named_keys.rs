@@ -368,8 +368,8 @@ const INSERT_FIRST_KEY_ENDED_NOTICE: &str =
 const DELETE_PRESENTED_KEY: &str =
     "DELETE FROM named_keys WHERE account_id = ?1 AND id = substr(?2, 1, 16)
     AND printf('%04x', version) = substr(?2, 17, 4) RETURNING id";
-/// A freeze stops replacements of the key, but a finder may end a leaked one. So this statement hides the freeze from
-/// the trigger that rejects changes; the next one restores it.
+/// A freeze stops replacements of the key, but a finder may end a leaked one. This statement therefore hides the freeze
+/// from the trigger that rejects changes; the next statement restores the freeze.
 const UPDATE_PRESENTED_KEY: &str = concat!(
     "UPDATE accounts SET key_version = key_version + 1, key_day = 0, frozen_until = -frozen_until
      WHERE id = ?1 AND ",

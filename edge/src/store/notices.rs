@@ -37,8 +37,8 @@ const FIRST_RETRY_S: u64 = 5 * 60;
 /// Attempts span about two weeks: the platform stops sending to a mailbox that rejects for longer.
 const ATTEMPTS_MAX: u64 = 13;
 
-/// Adds a notice to the account that the condition selects. It precedes its event's statement in
-/// the batch, under the same condition.
+/// Adds a notice to the account that the condition selects. The statement precedes the event's in the batch, under the
+/// same condition.
 macro_rules! notice {
     ($kind:literal, $($condition:expr),+) => {
         constcat::concat!(
@@ -112,8 +112,8 @@ const CLAIM_NOTICES: &str = "
       (SELECT email FROM accounts WHERE id = account_id) AS email,
       (SELECT display_name FROM accounts WHERE id = account_id) AS display_name";
 
-/// Claims due notices, of one account or all, up to a limit. Each becomes due again by itself, with
-/// growing delays, until it is reported as sent.
+/// Claims due notices, of one account or all, up to a limit. Each notice becomes due again by itself, with growing
+/// delays, until it is reported as sent.
 pub async fn claim(
     database: &Database,
     account: Option<AccountId>,

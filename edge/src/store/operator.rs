@@ -1,5 +1,5 @@
 //! Statements of the Worker that the operator's command (`make admin`) also runs, under a
-//! condition of its own. It reads them from `devtools/operator/statements.json`, which a test
+//! condition of its own. The command reads the statements from `devtools/operator/statements.json`, which a test
 //! compares with this file.
 
 use std::collections::BTreeMap;

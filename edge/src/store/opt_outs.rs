@@ -1,5 +1,5 @@
 //! Mailboxes whose readers have opted out of emails caused by strangers, in the directory's
-//! database. Each is a throttle bucket that drains when the opt-out ends, so that housekeeping
+//! database. Each opt-out is a throttle bucket that drains when the opt-out ends, so that housekeeping
 //! removes it.
 
 use crate::{

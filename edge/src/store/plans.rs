@@ -31,7 +31,7 @@ pub struct PlanSizes {
 const SELECT_SIZES: &str = "SELECT name, unlimited, daily_checks, welcome_checks, max_in_flight,
     daily_scans, scan_size, max_scans FROM plans ORDER BY unlimited, daily_checks, name";
 
-/// Returns all plans, the smallest first. They are the same in every database.
+/// Returns all plans, the smallest first. Every database has the same plans.
 pub async fn all(database: &Database) -> Result<Vec<PlanSizes>, Error> {
     database.batch(&[(SELECT_SIZES, Vec::new())]).await?.all(0)
 }

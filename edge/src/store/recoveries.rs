@@ -12,8 +12,8 @@ use crate::{
 };
 
 /// Requires two-factor authentication and an account that isn't frozen, both when a recovery starts and when it takes
-/// effect. A deactivated account qualifies, so the operator can deactivate it first. Then a thief who has turned on
-/// two-factor authentication can't end the recovery by signing in.
+/// effect. A deactivated account qualifies, so the operator can deactivate it first. After a deactivation, a thief who
+/// has turned on two-factor authentication can't end the recovery by signing in.
 const HAS_SECOND_FACTOR: &str =
     "confirmed_at IS NOT NULL AND totp_secret IS NOT NULL AND frozen_until <= unixepoch()";
 
@@ -80,7 +80,7 @@ pub async fn due_at_after_mail(
     Ok(rows.first::<Pending>(0)?.map(|pending| pending.due_at))
 }
 
-/// Requires that every email of the recovery so far was handed over. Each start of a recovery adds an email, so those
+/// Requires that every email of the recovery so far was handed over. Each start of a recovery adds an email, so emails
 /// of an earlier recovery don't count.
 const IS_NOTICE_SENT: &str =
     "EXISTS (SELECT 1 FROM notices n WHERE n.account_id = recoveries.account_id
@@ -134,7 +134,7 @@ const UPDATE_DUE: &str = concat!(
 const OF_DUE: &str = "account_id IN (SELECT account_id FROM recoveries WHERE due_at < 0)";
 const IS_DUE: &str = "id IN (SELECT account_id FROM recoveries WHERE due_at < 0)";
 const INSERT_RECOVERED_NOTICE: &str = notice!("account_recovered", IS_DUE);
-/// Start of the recovery: keys that a thief has added shortly before it are suspended too.
+/// Start of the recovery: keys that a thief has added shortly before the start are also suspended.
 const STARTED_AT: &str = "(SELECT coalesce(nullif(r.started_at, 0), -r.due_at - 3 * 86400)
     FROM recoveries r WHERE r.account_id = k.account_id)";
 const UPDATE_SUSPENDED: [&str; 3] = suspend!(IS_DUE, STARTED_AT);

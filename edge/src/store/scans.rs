@@ -356,7 +356,7 @@ const UPDATE_CANCELLED: &str = concat!(
 );
 
 /// Units refunded per day for scans that their owner cancels or deletes. Units lost through the
-/// service's own failures are always refunded, and aren't counted here.
+/// service's own failures are always refunded, and don't count towards this maximum.
 const REFUNDS_MAX: u32 = 10;
 const WITHOUT_END: u32 = u32::MAX;
 

@@ -1,6 +1,6 @@
 //! Security events of an account, for its owner. Database triggers write sign-ins and events that
-//! are mailed to the owner (`0130_session_use_and_security_events.sql`), so that no statement can
-//! forget them; the other events are written here.
+//! are mailed to the owner (`0130_session_use_and_security_events.sql`), so that no statement can forget them. This
+//! file writes the other events.
 
 use constcat::concat;
 use serde::Deserialize;

@@ -1,5 +1,5 @@
-//! Recovery of an account suspends what a thief may have added to it: named keys and passkeys made, and keys replaced,
-//! since seven days before it began. Each works again once the owner confirms it.
+//! Recovery of an account suspends what a thief may have added: named keys and passkeys created, and keys replaced,
+//! since seven days before the recovery began. Each works again after the owner has confirmed it.
 
 use serde::Deserialize;
 

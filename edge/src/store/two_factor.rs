@@ -81,7 +81,7 @@ impl Code {
     }
 
     /// Consumes the code if this session is alive: the one that the action has started, or the
-    /// requesting one. These statements come last in the action's batch.
+    /// requesting one. The returned statements come last in the action's batch.
     pub(super) fn used_up<'a>(&'a self, account: &'a str, session: &'a str) -> Vec<Statement<'a>> {
         let params = |code: Param<'a>| vec![account.into(), session.into(), code];
         match self {

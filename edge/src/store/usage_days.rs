@@ -19,7 +19,7 @@ pub struct UsageDay {
 }
 
 /// The previous days, and the day that is still in the account's own row. `?3` is the first
-/// requested day; the day before it is returned too.
+/// requested day; the day before it is also returned.
 const SELECT_DAYS: &str = concat!(
     "SELECT day, checks, welcome_left FROM (
        SELECT day, checks, welcome_left FROM usage_days

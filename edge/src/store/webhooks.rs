@@ -73,8 +73,8 @@ const SELECT_DELIVERIES: &str = concat!(
 const UPDATE_SCAN_MAIL: &str = concat!("UPDATE accounts SET scan_mail = ?3 WHERE ", IN_SESSION);
 
 /// `?3` URL, `?4` name of a new webhook's secret. After a change of the URL, a failing endpoint's
-/// pause is shortened to at most five minutes. It isn't dropped, so that changing the URL
-/// repeatedly causes no additional requests.
+/// pause is shortened to at most five minutes. The pause isn't dropped, so that changing the URL repeatedly causes no
+/// additional requests.
 const UPSERT_WEBHOOK: &str = concat!(
     "INSERT INTO webhooks (account_id, url, secret) SELECT id, ?3, ?4 FROM accounts WHERE ",
     IN_SESSION,

@@ -1,10 +1,10 @@
 //! Converts the runtime's requests and responses to axum's. The library's own conversion turns
-//! every body into a stream, which costs several turns of the event loop for a hundred bytes. It
-//! also rejects a request with any header that isn't ASCII.
+//! every body into a stream, which costs several turns of the event loop for a hundred bytes. The library also rejects
+//! a request with any header that isn't ASCII.
 //!
 //! A call between wasm and JavaScript costs the same for any size. The head of a request or a response is therefore
 //! passed as one JSON text. Cloudflare adds some twenty headers to a request; only those in `READ` are passed, so a
-//! header that an extractor needs must be added there.
+//! header that an extractor needs must be added to `READ`.
 
 use std::sync::LazyLock;
 

@@ -49,7 +49,7 @@ static ISOLATE: OnceLock<Result<Isolate, Vec<String>>> = OnceLock::new();
 /// request mustn't be awaited by another.
 ///
 /// # Errors
-/// The configuration's mistakes. They last until the next deployment replaces the isolate.
+/// The configuration's mistakes. A mistake lasts until the next deployment replaces the isolate.
 pub fn of(env: &Env) -> Result<&'static Isolate, &'static [String]> {
     ISOLATE.get_or_init(|| build(env)).as_ref().map_err(Vec::as_slice)
 }
@@ -157,12 +157,12 @@ pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> R
     response
 }
 
-/// Response to every request until the configuration is corrected.
+/// Returns the response to every request until the configuration is corrected.
 fn misconfigured(mistakes: &[String]) -> Error {
     Error::unavailable(format!("configuration: {}", mistakes.join("; ")))
 }
 
-/// Linear memory of the instance, in bytes: it grows and never shrinks.
+/// Returns the linear memory of the instance in bytes, which never shrinks.
 #[cfg(target_arch = "wasm32")]
 fn memory_bytes() -> usize {
     // Memory is measured in pages of 64 KiB.

@@ -21,8 +21,8 @@ pub struct BatchRequest {
     pub details: bool,
 }
 
-/// A line of the response to a batch. There is one for each address, in order of completion, and
-/// then the closing line.
+/// A line of the response to a batch. The response has a line for each address, in order of completion, and then the
+/// closing line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum BatchLine {

@@ -5,8 +5,7 @@ use std::fmt;
 use crate::{Reason, Status};
 
 /// Header of `POST /v1/probe` with [`CacheTimes`]. Without it, the origin neither stores a verdict
-/// nor returns a stored one. It isn't a member of the body, because older origins reject unknown
-/// members.
+/// nor returns a stored one. The times aren't in the body, because older origins reject unknown members.
 pub const REMEMBER_HEADER: &str = "x-remember";
 
 /// Cache lifetimes of verdicts, in seconds.

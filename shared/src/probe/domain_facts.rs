@@ -61,7 +61,7 @@ names! { EvidenceSource:
     Other = "other",
 }
 
-/// A piece of evidence for the kind of a domain. It contains neither domain nor host.
+/// A piece of evidence for the kind of a domain, without the domain or a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainEvidence {
     pub source: EvidenceSource,

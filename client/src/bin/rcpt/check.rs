@@ -89,7 +89,7 @@ fn checked<W: io::Write>(
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let stop = &stop;
-        // This thread isn't scoped: it may be reading from a terminal, and isn't waited for.
+        // The reading thread isn't scoped: it may be reading from a terminal, and nothing waits for it.
         let addresses = args.addresses.clone();
         thread::spawn(move || read(&addresses, &questions));
         for _ in 0..args.at_once {

@@ -67,7 +67,7 @@ class AsyncRcpt(Service):
     async def check_domain(
         self, domain: str, *, idempotency_key: str | None = None
     ) -> DomainAnswer:
-        """Returns the kind of a domain, without an address. It is charged as a check."""
+        """Returns the kind of a domain, without an address. The call is charged as a check."""
         return await self._run(steps.check_domain(domain, idempotency_key))
 
     async def quota(self) -> QuotaReport:

@@ -65,7 +65,7 @@ class Rcpt(Service):
         return self._run(steps.check_list(emails, details, idempotency_key, deadline_ms))
 
     def check_domain(self, domain: str, *, idempotency_key: str | None = None) -> DomainAnswer:
-        """Returns the kind of a domain, without an address. It is charged as a check."""
+        """Returns the kind of a domain, without an address. The call is charged as a check."""
         return self._run(steps.check_domain(domain, idempotency_key))
 
     def quota(self) -> QuotaReport:

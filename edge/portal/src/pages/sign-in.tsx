@@ -48,7 +48,7 @@ export default function SignIn() {
     }
   });
 
-  // The passkey's signature. If the device didn't verify its owner, a code is required too.
+  // The passkey's signature. If the device didn't verify its owner, a code is also required.
   const [used, setUsed] = useState<passkeys.UsedCredential>();
   const byPasskey = useSubmission(async () => {
     const credential = used ?? (await passkeys.use());

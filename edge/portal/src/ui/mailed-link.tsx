@@ -16,7 +16,7 @@ interface MailedLink {
   submission: Submission;
 }
 
-/** `action` exchanges the token for credentials; it returns nothing if it needs more input first. */
+/** `action` exchanges the token for credentials, or returns nothing if more input is needed first. */
 export function useMailedLink(
   greeting: Greeting,
   action: (token: string) => Promise<Schemas["SessionCredentials"] | undefined>,

@@ -1,4 +1,4 @@
-// Cloudflare Turnstile, if the operator has configured it. Most readers don't notice Turnstile. Its token is
+// Cloudflare Turnstile, if the operator has configured it. Most readers don't notice Turnstile. The token is
 // sent with the form; without a token in time, the form is sent without one.
 import { useEffect, useRef } from "preact/hooks";
 import { trustedScript } from "../trusted-script";

@@ -5,8 +5,7 @@
 //! 2. One query finds out if the scan still exists and if this round has been done already.
 //! 3. If not, the origins check the addresses, and one transaction stores and counts the results.
 //! 4. The next round is computed from the message and the stored results, so that it can be sent
-//!    twice and is never lost. It is sent as a new message, since the platform retries a message
-//!    only a few times.
+//! twice and is never lost. The next round is a new message, since the platform retries a message only a few times.
 
 use std::sync::Arc;
 
@@ -180,7 +179,7 @@ async fn probe(
     let urgent = message.misses >= PATIENT_MISSES;
     let tenant = address_hash::of_tenant(&app.config.address_secrets, message.position.account);
     let tenant = Tenant { name: &tenant, paying: stored_round.paying != 0 };
-    // The one-word verdict is part of the evidence and is stored without details too.
+    // The one-word verdict is part of the evidence, and is stored even without details.
     let deadline = clock::now_ms().saturating_add(UNHURRIED_MS);
     let call =
         BatchCall { details: true, request_id: id, tenant, urgent, deadline, heard: &|_, _| {} };

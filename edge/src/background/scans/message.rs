@@ -47,7 +47,7 @@ fn as_text<S: serde::Serializer>(account: &AccountId, to: S) -> Result<S::Ok, S:
 }
 
 impl MessagePosition {
-    /// Associated data of the seal: the addresses decrypt only in this position.
+    /// Returns the associated data of the seal: the addresses decrypt only in this position.
     fn about(&self) -> String {
         let Self { account, scan, part, slot, round, since } = self;
         format!("{account}/{scan}/{part}/{slot}/{round}/{since}")

@@ -88,7 +88,7 @@ impl Clock<'_> {
         })
     }
 
-    /// Returns the waiting times of one address. Each further reply may defer it again: by at least our
+    /// Returns the waiting times of one address. Each further reply may defer the address again: by at least our
     /// own delay, and at most the longest accepted hint.
     fn forecast_of(&self, waiting: &WaitingAddress) -> Retry {
         let further = (waiting.tries.saturating_add(1)..)

@@ -51,7 +51,7 @@ fn evidence(evidence: Option<&ScanEvidence>) -> [String; 13] {
 }
 
 /// Formats a text as a field. A problem may begin with a character from the customer's list that a
-/// spreadsheet reads as the start of a formula. A leading apostrophe prevents that.
+/// spreadsheet reads as the start of a formula. A leading apostrophe makes the field a text.
 fn field(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = format!("{}{text}", if formula { "'" } else { "" });

@@ -1,4 +1,4 @@
-//! Responses by the caller's deadline: the verdict, or the evidence known by then.
+//! Responses by the caller's deadline: the verdict, or the evidence known at the deadline.
 //!
 //! After a pending response the check continues, as it does when a client disconnects: its lease is
 //! settled when the probe ends. A repeat of the request with the same `Idempotency-Key` finds the
@@ -162,7 +162,7 @@ async fn facts_about(
     app.origins.domain_report(domain, request_id, tenant, until).await.ok()
 }
 
-/// Returns the result of `work`, and that of `aside` if it is complete by then.
+/// Returns the result of `work`, and that of `aside` if `aside` has completed before `work`.
 async fn beside<T, U>(
     work: impl Future<Output = T>,
     aside: impl Future<Output = U>,

@@ -82,7 +82,7 @@ pub struct ReaderEvidence {
     pub reader: u8,
 }
 
-/// Schema of a string with one of these values.
+/// Returns the schema of a string with one of these values.
 fn one_of(names: &[&str], description: &str, example: &str) -> Schema {
     Object::builder()
         .schema_type(Type::String)

@@ -44,7 +44,7 @@ pub struct ValidationResult {
     pub rate_limit: Option<RateLimit>,
 }
 
-/// `true`, `false` or one of the seven strings.
+/// Returns the schema of `true`, `false` or one of the seven strings.
 pub fn status_schema() -> Schema {
     let strings =
         Status::ALL.into_iter().map(Status::as_str).filter(|s| !matches!(*s, "true" | "false"));
@@ -106,7 +106,7 @@ impl ValidationResult {
         Self::of(address, status, verdict, true)
     }
 
-    /// Returns the result of a check without a verdict by its deadline, with the facts known by then.
+    /// Returns the result of a check without a verdict by its deadline, with the facts known so far.
     pub fn pending(address: &Address, details: Option<Details>) -> Self {
         let pending = Self::of(address, Status::SmtpTimeout, None, false);
         Self { details, pending: Some(true), ..pending }

@@ -56,8 +56,8 @@ pub(super) async fn check(
     }
 }
 
-/// Admits a call of this many checks with a test key, which has a shield of its own. It needs one trip
-/// to the account's database, to verify the key.
+/// Admits a call of this many checks with a test key, which has a shield of its own. The key is verified by one trip to
+/// the account's database.
 ///
 /// # Errors
 /// The errors of a dead key, and [`Error::too_many_checks`].

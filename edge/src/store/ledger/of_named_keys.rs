@@ -1,5 +1,5 @@
-//! The ledger's statements for named keys: authorised by the key's own row, and limited by its
-//! daily limit too. The statements for first keys and sessions stay constants.
+//! The ledger's statements for named keys: authorised by the key's own row, and also limited by its daily limit. The
+//! statements for first keys and sessions stay constants.
 
 use std::{
     collections::BTreeMap,
@@ -40,8 +40,8 @@ const EXCHANGES: [[&str; 2]; 3] = [
     ["SELECT ?6, room.id,", "SELECT substr(?2, 1, 16), ?6, room.id,"],
 ];
 
-/// Statements for named keys, by address and length of the first key's statement. There is one
-/// for each statement of the ledger at most.
+/// Statements for named keys, by address and length of the first key's statement. Each statement of the ledger has at
+/// most one entry.
 static TEXTS: Mutex<BTreeMap<(usize, usize), &'static str>> = Mutex::new(BTreeMap::new());
 
 /// Returns the caller's version of a ledger statement.

@@ -53,8 +53,8 @@ impl WrittenPart {
     }
 }
 
-/// Maximum number of comparisons of a part with other addresses. Each reveals whether a guess of the whole part
-/// is right.
+/// Maximum number of comparisons of a part with other addresses. Each comparison reveals whether a guess of the whole
+/// part is right.
 const COMPARISONS_MAX: u32 = 20;
 
 /// `?4` scan, `?5` part, `?6` positions, `?7` MAC, `?8` earliest creation time.

@@ -1,4 +1,4 @@
-//! Progress of a scan, in a file that is written completely or not at all. It contains no address.
+//! Progress of a scan, in a file that is written completely or not at all. The journal contains no address.
 
 use std::{
     fs,
@@ -68,8 +68,7 @@ impl Journal {
         Err(Failure::new(Kind::Journal, message))
     }
 
-    /// Returns the scan's name. It ends with a part of its key, which distinguishes scans of the
-    /// same file.
+    /// Returns the scan's name. The name ends with a part of the key, which distinguishes scans of the same file.
     pub fn name(&self, name: &str) -> String {
         let short: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
         format!("{} #{}", short.trim(), self.key.get(..8).unwrap_or(&self.key))

@@ -9,7 +9,7 @@ import { UNREADABLE } from "./words";
 
 interface ListSourceProps {
   onList: (list: List) => void | Promise<void>;
-  /** True if a list can be pasted too. */
+  /** True if a list can also be pasted. */
   pastes?: boolean;
 }
 

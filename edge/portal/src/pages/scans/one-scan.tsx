@@ -96,7 +96,7 @@ function Progress({ scan }: { scan: Scan }) {
   );
 }
 
-/** Latest time of the retries. */
+/** Returns the latest time of the retries as a text. */
 function latest({ retries_until }: Scan): string {
   return retries_until == null ? " later" : `, until ${clock(retries_until)} at the latest`;
 }

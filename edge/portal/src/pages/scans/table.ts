@@ -54,7 +54,7 @@ export async function csvOf({ known, total, results, only }: Table): Promise<Blo
   return new Blob([bom ? "\ufeff" : "", lines.join(newline), newline], { type: "text/csv" });
 }
 
-/** Yields the rows' widths. They may differ, but our columns are aligned in all rows. */
+/** Yields the rows' widths. The widths may differ, but our columns are aligned in all rows. */
 function* widthsOf(known: KnownList | undefined): Generator<number> {
   let width = 0;
   for (const row of known?.list.rows ?? []) width = Math.max(width, row.length);

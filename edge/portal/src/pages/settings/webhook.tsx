@@ -83,7 +83,7 @@ export function Webhook({ settings, onChanged, onTested }: WebhookProps) {
   );
 }
 
-/** Returns the mistake in a URL that the service would reject, too. */
+/** Returns the mistake in a URL, for which the service would also reject it. */
 function mistakeOf(url: string): string | undefined {
   if (url === "") return "Enter the URL of your server.";
   return url.startsWith("https://") ? undefined : "The URL must begin with https://.";
