@@ -85,7 +85,7 @@ pub struct Domain {
     pub accepts_mail: Option<bool>,
     /// Operator of the forwarding service or of the mail server.
     pub operator: Option<String>,
-    /// `disposable` if its mail server belongs to a throw-away service.
+    /// `disposable` if its mail server belongs to a service for disposable mailboxes.
     pub suspected: Option<String>,
     pub evidence: Vec<DomainEvidence>,
     /// The domain that was probably meant.

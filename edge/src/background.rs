@@ -1,5 +1,5 @@
-//! Work without a request or after its response: notices, confirmation links requested by an operator, deletions in the
-//! directory, scans, and the webhooks for their end.
+//! Work without a request or after its response: notices, requested confirmation links, deletions in the directory,
+//! scans and their webhooks.
 
 pub mod deletions;
 pub mod email_changes;

@@ -41,7 +41,6 @@ pub struct Meter {
 /// with an API key have neither, so that no log shows when a customer checks.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Party {
-    /// The account's id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
     /// Keyed hash of the client's network, for requests without credentials.

@@ -148,7 +148,6 @@ operations! {
     site::site,
 }
 
-/// Builds the router.
 pub fn router(app: Arc<App>) -> Router {
     let mut router = operations();
     if app.config.operator_secrets.is_some() {

@@ -1,6 +1,5 @@
 // The current session. The token is in this tab's storage, the API key in memory only. Open tabs
-// share the session: a link opened in a new tab is signed in, and signing out in one tab signs out
-// all of them.
+// share the session: a link opened in a new tab is signed in, and signing out in one tab signs out all tabs.
 import { useEffect, useState } from "preact/hooks";
 import type { components } from "./api/schema";
 

@@ -59,7 +59,7 @@ impl Assets {
         Ok(self.common_passwords.get().map_or(&[], Vec::as_slice))
     }
 
-    /// Returns the list of throw-away domains for `DisposableDomains`; `None` if it can't be read.
+    /// Returns the list of disposable domains for `DisposableDomains`; `None` if it can't be read.
     pub async fn disposable_domains(&self) -> Option<&str> {
         if self.disposable_domains.get().is_none() {
             let read = self.read("disposable-domains.txt").await.ok()?;

@@ -1,6 +1,6 @@
 //! D1 behind typed parameters and rows.
 //!
-//! Uses the runtime's own objects instead of the library's, which prepare each statement again,
+//! Uses the runtime's own objects: the library's prepare each statement again,
 //! read the metadata field by field, and omit it for single rows. A call between wasm and
 //! JavaScript costs the same for any content, so parameters and rows are passed as one text each.
 

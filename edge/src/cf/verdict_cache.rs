@@ -56,7 +56,7 @@ pub struct CachedVerdict {
 }
 
 impl CachedVerdict {
-    /// Returns the cached part of a verdict, without the server's text, which may quote the address: neither a checked
+    /// Returns the cached part of a verdict, without the server's text, which may quote the address. Neither a checked
     /// address nor its domain is ever stored. A mail host inside the domain is stored relative to it, as in zone files:
     /// `mx1.@`.
     pub fn new(status: Status, expires_at: u64, evidence: Option<&Verdict>, domain: &str) -> Self {

@@ -14,11 +14,11 @@ use super::{base62, named_key::NamedKey};
 use crate::account::AccountId;
 
 const PREFIX: &str = "rcpt_live_";
-/// 96 bits: 62^17 > 2^96.
+/// Digits for 96 bits: 62^17 > 2^96.
 const SUBJECT_WIDTH: usize = 17;
-/// 128 bits: 62^22 > 2^128.
+/// Digits for 128 bits: 62^22 > 2^128.
 const MAC_WIDTH: usize = 22;
-/// 32 bits: 62^6 > 2^32.
+/// Digits for 32 bits: 62^6 > 2^32.
 const CHECKSUM_WIDTH: usize = 6;
 const MAC_BYTES: usize = 16;
 

@@ -8,9 +8,9 @@ use sha2::Sha256;
 use super::{base62, webhook_secret};
 use crate::account::AccountId;
 
-/// 96 bits: 62^17 > 2^96.
+/// Digits for 96 bits: 62^17 > 2^96.
 const SUBJECT_WIDTH: usize = 17;
-/// 128 bits: 62^22 > 2^128.
+/// Digits for 128 bits: 62^22 > 2^128.
 const MAC_WIDTH: usize = 22;
 const MAC_BYTES: usize = 16;
 

@@ -17,12 +17,12 @@ use crate::account::AccountId;
 
 const LIVE: &str = "rcpt_live_";
 const TEST: &str = "rcpt_test_";
-/// 128 bits: 62^22 > 2^128.
+/// Digits for 128 bits: 62^22 > 2^128.
 const SUBJECT_WIDTH: usize = 22;
-/// 64 bits: 62^11 > 2^64.
+/// Digits for 64 bits: 62^11 > 2^64.
 const TERMS_WIDTH: usize = 11;
 const MAC_WIDTH: usize = 22;
-/// 32 bits: 62^6 > 2^32.
+/// Digits for 32 bits: 62^6 > 2^32.
 const CHECKSUM_WIDTH: usize = 6;
 const MAC_BYTES: usize = 16;
 /// Bits of the end time, in Unix seconds: enough until the year 36812.

@@ -1,5 +1,5 @@
-//! Encrypts data that waits outside the database, so that only the Worker can read it; and detects
-//! a repeated part of a scan without storing its addresses.
+//! Encrypts data that waits outside the database, so that only the Worker can read it. Also detects a repeated part of
+//! a scan without storing its addresses.
 
 use aes_gcm::{
     Aes256Gcm, Nonce,

@@ -9,7 +9,6 @@ use utoipa::{
 
 use super::table;
 
-/// The body's shape.
 #[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub(super) enum Body {

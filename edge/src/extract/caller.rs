@@ -50,7 +50,7 @@ fn session(
     Some(session.map_err(|_| Error::invalid_session()))
 }
 
-/// Identifies the caller by the key or the session; the key wins if both are sent.
+/// Identifies the caller by the key or the session; the key takes precedence if both are sent.
 fn identify(
     config: &Config,
     headers: &HeaderMap,

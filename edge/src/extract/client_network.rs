@@ -49,7 +49,7 @@ impl FromRequestParts<Arc<App>> for ClientNetwork {
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
         let address = address(&parts.headers);
         let hash = |network: &str| address_hash::of_network(&app.config.address_secrets, network);
-        // Without the header, clients can't be told apart and share one key.
+        // Without the header, clients can't be distinguished, and share one key.
         let network = hash(&address.map(network_of).unwrap_or_default());
         meter::note(|party| party.network = Some(network.clone()));
         let site = address.and_then(site_of).map(|site| hash(&site));

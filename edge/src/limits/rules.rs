@@ -4,7 +4,6 @@ use std::net::IpAddr;
 
 use crate::account::AccountId;
 
-/// Seconds in a day.
 const DAY_S: u64 = 24 * 60 * 60;
 
 /// Limit on the attempts under one key, as a leaky bucket.

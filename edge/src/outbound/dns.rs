@@ -8,8 +8,7 @@ use serde::Deserialize;
 
 use crate::cf::{fetch::OutgoingRequest, log};
 
-/// Time limit in milliseconds. A registration spends about 40 on hashing, and a healthy resolver
-/// takes some tens.
+/// Time limit in milliseconds. A registration spends about 40 ms on hashing, and a healthy resolver takes tens of ms.
 const PATIENCE_MS: u32 = 1_000;
 /// Types of records and the code of NXDOMAIN, as numbers in the resolvers' JSON.
 const A: u16 = 1;

@@ -37,7 +37,6 @@ pub enum BatchItem {
     NotAsked(u32),
 }
 
-/// Parameters of a batch.
 #[derive(Clone, Copy)]
 pub struct BatchCall<'a> {
     pub details: bool,

@@ -103,7 +103,7 @@ impl Origins {
             if time_left == 0 {
                 break;
             }
-            // Each origin gets at least one share, however many follow it.
+            // Each origin gets at least one share, regardless of the number of further origins.
             let patience = time_left.saturating_sub(reserve).max(time_left.min(share));
             let patience = u32::try_from(patience).unwrap_or(u32::MAX);
             let query =

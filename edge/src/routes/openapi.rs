@@ -160,7 +160,6 @@ fn retry_after() -> Header {
     seconds
 }
 
-/// Returns the OpenAPI document.
 fn document() -> Value {
     let mut document = serde_json::to_value(described()).unwrap();
     document["components"]["schemas"]["WebhookEvent"] = webhooks::schema();

@@ -115,7 +115,7 @@ pub async fn register(
     Ok((StatusCode::CREATED, Json(result)))
 }
 
-/// Rejects an address at a listed throw-away domain. If the list can't be read, no address is
+/// Rejects an address at a listed disposable domain. If the list can't be read, no address is
 /// rejected.
 ///
 /// # Errors
@@ -176,8 +176,8 @@ async fn count(
 /// Stores a registration and sends its email. If that fails, the attempt and the registration are
 /// undone.
 ///
-/// A mailbox that has opted out gets only the necessary email, after the response, so that the
-/// response time doesn't reveal if it has an account.
+/// A mailbox that has opted out gets only the necessary email, after the response: the response time mustn't reveal if
+/// it has an account.
 async fn store_and_mail(
     app: &Arc<App>,
     context: &RequestContext,

@@ -4,8 +4,8 @@
 //! No transaction spans two databases, and none needs to. A registration writes the directory's row
 //! first and then the account; a deletion removes the account first and then the row. A crash in
 //! between leaves a row without an account: the next registration replaces its id. The id of a row
-//! marked as confirmed is never reused for a second account: a derived key that was issued for it
-//! would be valid again. Only the account named by this row can be confirmed and signed in to.
+//! marked as confirmed is never reused for a second account: a key derived for the first one would be valid again. Only
+//! the account named by this row can be confirmed and signed in to.
 
 use constcat::concat;
 use serde::{Deserialize, Serialize};

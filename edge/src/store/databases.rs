@@ -60,8 +60,8 @@ impl Databases {
     }
 }
 
-/// Picks one of these numbers for an address by rendezvous hashing: always the same one, and a new number takes over
-/// only its share of addresses. The hash is keyed, so an outsider can't tell which.
+/// Picks one of these numbers for an address by rendezvous hashing: always the same one. A new number gets only its
+/// share of addresses. The hash is keyed, so an outsider can't tell which.
 pub fn chosen(numbers: &[u8], hash: &AccountHash) -> u8 {
     let weight = |number: u8| Sha256::new().chain_update([number]).chain_update(hash.mailbox());
     let heaviest = numbers.iter().copied().max_by_key(|number| weight(*number).finalize());

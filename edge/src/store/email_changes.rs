@@ -32,7 +32,6 @@ use crate::{
 /// Seconds for which a change can be undone, and the old address can't be registered.
 pub const UNDOABLE: u64 = 7 * 24 * 60 * 60;
 
-/// A requested change.
 #[derive(Debug)]
 pub struct NewChange<'a> {
     pub id: &'a str,

@@ -142,7 +142,6 @@ pub struct PolicyChange {
     pub daily: Option<u32>,
 }
 
-/// An action of the owner on the policy.
 #[derive(Debug)]
 pub enum OwnerAction {
     Read,
@@ -209,7 +208,6 @@ pub async fn policy(database: &Database, caller: Caller) -> Result<Option<Stored
     database.first((SELECT_AUTHORISED, vec![account, shown, kind])).await
 }
 
-/// Result of a hook's call.
 #[derive(Debug)]
 pub enum HookCall {
     /// The call is checked by this policy.
@@ -238,7 +236,6 @@ pub async fn call(database: &Database, hook: GuardHook, now: u64) -> Result<Hook
     Ok(if lives { HookCall::NotCounted } else { HookCall::Replaced })
 }
 
-/// Counts a rejection.
 pub async fn count_refusal(
     database: &Database,
     account: AccountId,

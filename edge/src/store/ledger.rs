@@ -259,9 +259,9 @@ async fn refusal(
     Ok(why.map_or(Refusal::Dead, |why| why.refusal(units)))
 }
 
-/// Charges this many of the lease's units, stores the response under the request's key, and ends
-/// the lease, in one transaction; the other units become free. Returns `false` if the lease had
-/// expired: its units may belong to another check by then, so nothing is charged.
+/// Charges this many of the lease's units, stores the response under the request's key, and ends the lease, in one
+/// transaction. The other units become free. Returns `false` if the lease had expired: its units may belong to another
+/// check by then, so nothing is charged.
 ///
 /// A failed statement is repeated once. If only the reply was lost, the lease has ended before its
 /// expiry, which only a charge can do.

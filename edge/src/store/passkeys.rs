@@ -58,7 +58,7 @@ pub struct NewPasskey<'a> {
     pub challenge: &'a str,
 }
 
-/// Requires room for the passkey `?3` in account `?1` of session `?2`, and an unused challenge `?4`.
+/// Requires that account `?1` of session `?2` can have the further passkey `?3`, and that challenge `?4` is unused.
 const IS_ADDABLE: &str = concat!(
     "frozen_until <= unixepoch() AND (SELECT count(*) FROM passkeys WHERE account_id = ?1) < 20
        AND NOT EXISTS (SELECT 1 FROM passkeys WHERE account_id = ?1 AND id = ?3)
@@ -279,7 +279,7 @@ const UPDATE_USED: &str = "UPDATE passkeys SET counter = ?4, used_at = ?7, last_
       AND NOT EXISTS (SELECT 1 FROM used_challenges WHERE hash = ?5)";
 
 /// Starts a session by passkey, and consumes its challenge and the code. Returns `false` if the passkey was removed or
-/// suspended, the challenge or code was already used, a greater counter was seen, or the password has changed.
+/// suspended, the challenge or code was already used, a greater counter was seen, or the password changed.
 pub async fn sign_in(
     database: &Database,
     used: &PasskeyUse<'_>,

@@ -108,7 +108,7 @@ pub async fn register(
     for _ in 0..TRIES_MAX {
         let claim = addresses::claim(directory, hash, registration.id, now).await?;
         if claim.is_another_spelling || claim.is_reserved {
-            // A new id is prepared only to equalise the response time.
+            // The following statements only equalise the response time.
             let account = registration.id;
             let stored = store(databases, registration, account, &None, false, now);
             let (found, ()) = join(stored, look(databases.pretended(hash), hash)).await;

@@ -18,8 +18,8 @@ const ROUNDS_MAX: usize = 100;
 
 /// `?1` start of a secret's range in the index, `?2` its end, `?3` row limit.
 ///
-/// Selects all hashes except those under the signing secret: the address is known, so it can be
-/// hashed again even if the old secret is lost.
+/// Selects all hashes except those under the signing secret. The address is known, so it can be hashed again even if
+/// the old secret is lost.
 const SELECT_OTHER_HASHES: &str = "SELECT id, address_hash AS outdated, email AS text FROM accounts
     WHERE (address_hash < ?1 OR address_hash >= ?2) AND deleted_at IS NULL LIMIT CAST(?3 AS INTEGER)";
 /// Selects the seals under one secret; they can only be opened while that secret exists.

@@ -383,7 +383,6 @@ const DELETE_SCAN: &str = concat!(
     ")"
 );
 
-/// An action on a scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScanAction {
     Show,

@@ -91,7 +91,6 @@ pub async fn note_export(
     database.run((INSERT_EXPORTED_EVENT, params)).await
 }
 
-/// A failed attempt.
 #[derive(Debug, Clone, Copy)]
 pub enum FailedAttempt {
     SignIn,

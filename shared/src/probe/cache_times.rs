@@ -42,8 +42,8 @@ impl CacheTimes {
         times.next().is_none().then_some(times_read)
     }
 
-    /// Returns the cache lifetime of a verdict in seconds: by its status, but at most a day for a
-    /// full mailbox, since it may be emptied.
+    /// Returns the cache lifetime of a verdict in seconds: by its status; at most a day for a full mailbox, which may
+    /// be emptied.
     #[must_use]
     pub fn of_verdict(&self, status: Status, reason: Option<Reason>) -> Option<u64> {
         let seconds = self.of(status)?;

@@ -85,7 +85,7 @@ names! { Mailbox:
 /// Facts about an address that are known without a server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traits {
-    /// The domain provides throw-away addresses.
+    /// The domain provides disposable addresses.
     pub disposable: bool,
     /// The local part names a function (RFC 2142) instead of a person.
     pub role_account: bool,

@@ -15,7 +15,7 @@ pub enum DomainKind {
     Provider,
     /// Forwards to a real mailbox.
     Relay,
-    /// Provides throw-away mailboxes.
+    /// Provides disposable mailboxes.
     Disposable,
     /// Its mail servers belong to a parking service.
     Parked,

@@ -19,7 +19,6 @@ pub enum Outcome {
     },
 }
 
-/// A row of the output.
 #[derive(Debug)]
 pub struct Row {
     pub entry: Entry,

@@ -87,7 +87,7 @@ impl ScanMessage {
     /// Decrypts the waiting addresses.
     ///
     /// # Errors
-    /// [`SealError`] if the text was sealed for another position or its secret is gone.
+    /// [`SealError`] if the text was sealed for another position or its secret was removed.
     pub fn open(&self, keys: &KeyRing) -> Result<Vec<WaitingAddress>, SealError> {
         let text = sealed::open(keys, SCANS, &self.position.about(), &self.sealed)?;
         let text = std::str::from_utf8(&text).map_err(|_| SealError)?;

@@ -23,7 +23,7 @@ pub struct StoredResult {
     /// The one-word verdict, unless the evidence or the status implies it.
     #[serde(rename = "v", default, skip_serializing_if = "Option::is_none")]
     word: Option<Deliverability>,
-    /// Why the position holds no address; only with details. The text quotes at most one character of the address.
+    /// Why the position holds no address; only with details. The text quotes at most one character of the input.
     #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }

@@ -48,7 +48,6 @@ pub fn of(body: &Map<String, Value>) -> Result<Option<u64>, Error> {
     })
 }
 
-/// State at the deadline.
 enum AtDeadline {
     Answered(Box<ValidationResult>),
     /// The remaining allowance besides the lease, if known.
@@ -162,7 +161,7 @@ async fn facts_about(
     app.origins.domain_report(domain, request_id, tenant, until).await.ok()
 }
 
-/// Returns the result of `work`, and that of `aside` if `aside` has completed before `work`.
+/// Returns the result of `work`, and that of `aside` if `aside` completes no later.
 async fn beside<T, U>(
     work: impl Future<Output = T>,
     aside: impl Future<Output = U>,

@@ -24,7 +24,7 @@ use crate::{
 /// Answers a check with a test key: only for a sandbox address. Nothing is charged, cached or stored.
 ///
 /// # Errors
-/// [`Error::test_key`] for any other address; the errors of a dead key and of the sandbox.
+/// [`Error::test_key`] for any other address; the errors of an invalid key and of the sandbox.
 pub(super) async fn check(
     app: &Arc<App>,
     context: &RequestContext,
@@ -60,7 +60,7 @@ pub(super) async fn check(
 /// the account's database.
 ///
 /// # Errors
-/// The errors of a dead key, and [`Error::too_many_checks`].
+/// The errors of an invalid key, and [`Error::too_many_checks`].
 pub async fn admit(app: &App, caller: Caller, checks: u32) -> Result<(), Error> {
     still_good(app, caller).map_err(Error::of_validation)?;
     let account = caller.account.to_string();

@@ -98,8 +98,8 @@ const UPDATE_UNIT: &str = concat!(
      WHERE accounts.id = room.id AND room.daily + room.welcome > 0
        AND accounts.last_charge <> ?6"
 );
-// The row is read again by its id: within RETURNING, a day that was just set isn't an integer yet
-// and compares as less than itself.
+// The row is read again by its id: within RETURNING, a day that was just set isn't an integer and compares as less than
+// itself.
 const RETURNING_REMAINING: &str = concat!(
     " RETURNING (SELECT ",
     REMAINING,

@@ -16,7 +16,7 @@ pub struct Cursor {
 }
 
 /// `?4` and `?5` the cursor, `?6` earliest end, `?7` limit. The database sets the time of an end
-/// and writes one transaction at a time, so no end can be added to a second that has passed.
+/// and writes one transaction at a time, so no end is added to a past second.
 const SELECT_EVENTS: &str = concat!(
     "SELECT s.* FROM accounts a JOIN scans s ON s.account_id = a.id
      WHERE s.ended_at IS NOT NULL AND s.state IN ('completed', 'expired')

@@ -29,7 +29,6 @@ pub struct ScanPart<'a> {
     pub macs: &'a [String],
 }
 
-/// State of a part.
 #[derive(Debug)]
 pub struct PartState {
     pub scan: StoredScan,
