@@ -56,7 +56,7 @@ pub struct RunLimits {
     /// Statements reserved for later steps of the run.
     reserved: AtomicU32,
     hung: Mutex<BTreeSet<u8>>,
-    /// True after an email wasn't handed over in time: this run then sends no others.
+    /// True after an email wasn't sent in time: the run sends no further emails.
     pub mail_hung: AtomicBool,
 }
 

@@ -43,7 +43,7 @@ pub async fn advance(app: &App, change: EmailChange) -> Result<Option<EmailChang
     match change.state.as_str() {
         "moved" => {
             let old = hash(app, &change.old_email)?;
-            // If the hashes are equal, the account still has the old address: nothing is reserved.
+            // If the hashes are equal, the account has the old address: nothing is reserved.
             if old != current {
                 let tombstone = email_changes::tombstone(database, &old).await?;
                 let until = now.saturating_add(email_changes::UNDOABLE);

@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
         // Lets 60 people behind one address register within an hour (docs/trust.md, B5).
         let mails_of_network = rule("MAILS_NETWORK_FREE", 60, "MAILS_NETWORK_SECONDS", 10 * 60);
         let mails_of_site = rule("MAILS_SITE_FREE", 120, "MAILS_SITE_SECONDS", 3 * 60);
-        // A hash takes about 40 ms, so 300 of them take a fifth of the isolate's time.
+        // A hash takes about 40 ms, so 300 a minute take a fifth of the isolate's time.
         let hashes_per_minute = self.number("PASSWORD_HASHES_PER_MINUTE", 300, 1, 1_000_000_000);
         let account_requests_per_second =
             self.number("ACCOUNT_REQUESTS_PER_SECOND", 10, 1, 1_000_000_000);

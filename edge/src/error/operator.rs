@@ -5,14 +5,14 @@ use axum::http::StatusCode;
 use super::Error;
 
 impl Error {
-    /// The headers of Standard Webhooks are missing or don't belong to this call.
+    /// Returns the error if the headers of Standard Webhooks are missing or don't belong to this call.
     pub fn invalid_signature() -> Self {
         let detail = "The call isn't signed as Standard Webhooks describes it, or was signed more than five \
                       minutes ago.";
         Self::plain(StatusCode::FORBIDDEN, "invalid_signature", detail.to_owned())
     }
 
-    /// The reference's account doesn't exist or was deleted.
+    /// Returns the error if the reference's account doesn't exist or was deleted.
     pub fn no_such_account() -> Self {
         let detail = "There is no account of this reference.";
         Self::plain(StatusCode::NOT_FOUND, "no_such_account", detail.to_owned())

@@ -91,7 +91,7 @@ errors! {
     network_not_allowed() => S::FORBIDDEN, "network_not_allowed",
         "This API key can't be used from this network.";
     missing_right() => S::FORBIDDEN, "missing_right", "This API key doesn't have the right to do this.";
-    /// A key of mode `test` was used for something other than the sandbox.
+    /// A key of mode `test` was used outside the sandbox.
     test_key() => S::FORBIDDEN, "test_key",
         "This is a test key: it only checks addresses and domains of the sandbox, such as accepts@sandbox.test.";
     no_such_key() => S::NOT_FOUND, "no_such_key", "There is no such key. It may have been ended already.";

@@ -42,8 +42,7 @@ impl<'a> SecondFactor<'a> {
         Self { account, key, status }
     }
 
-    /// Requires a current code or an unused recovery code. Nothing is required while two-factor is
-    /// off.
+    /// Requires a current code or an unused recovery code. No code is required while two-factor is off.
     ///
     /// # Errors
     /// [`Error::totp_required`], [`Error::totp_invalid`] or [`Error::throttled`].

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::cf::{fetch::OutgoingRequest, log};
 
-/// Time limit in milliseconds. Every registration waits for it, whatever the address.
+/// Time limit in milliseconds. Every registration waits for Turnstile, regardless of its address.
 const PATIENCE_MS: u32 = 2_000;
 /// Greatest length of a token in characters, as the service documents it.
 const TOKEN_CHARS_MAX: usize = 2_048;

@@ -130,7 +130,7 @@ impl GuardPolicy {
 }
 
 impl GuardSettings {
-    /// Checks all members before anything is changed.
+    /// Checks all members before any change.
     fn change(self) -> Result<PolicyChange, Error> {
         if self.deadline_ms.is_some_and(|deadline| !DEADLINE_RANGE_MS.contains(&deadline)) {
             let detail = "The 'deadline_ms' field must be a whole number from 300 to 4000.";

@@ -1,5 +1,5 @@
-//! Calls of the operator's own programs, signed as in Standard Webhooks. The routes exist only if `OPERATOR_SECRETS` is
-//! set, and aren't part of the customers' API.
+//! Calls of the operator's own programs, signed as in Standard Webhooks. The calls are served only if
+//! `OPERATOR_SECRETS` is set, and aren't part of the customers' API.
 
 use std::sync::Arc;
 

@@ -94,7 +94,7 @@ pub(super) fn restore<'a>(token: &'a TokenHash, previous: &'a PreviousLink) -> S
     }
 }
 
-/// Stored next to the account's current link, which stays valid until the email with the new one
+/// Stores a link next to the account's current one, which stays valid until the email with the new one
 /// has been sent.
 const INSERT_NEXT_TOKEN: &str = "
     INSERT INTO mailed_tokens (hash, account_id, purpose, expires_at)

@@ -1,7 +1,7 @@
 //! Recovery of an account whose owner has lost the second factor. The operator's command starts it (`operator.rs`). The
 //! owner gets an email immediately and then daily. Three days after the first email was handed over, two-factor
 //! authentication is turned off. Until then, any sign-in ends the recovery (by a trigger), and any session can end it.
-//! While an email can't be handed over, the recovery waits.
+//! While an email can't be sent, the recovery waits.
 
 use constcat::concat;
 use serde::Deserialize;

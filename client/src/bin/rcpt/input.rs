@@ -74,7 +74,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Builds the error for a file in another encoding, with advice for Windows, the origin of most such files.
+/// Builds the error for a file in another encoding, with advice for Windows, the source of most such files.
 pub fn not_utf8(what: &str, line: usize, bytes: &[u8]) -> Failure {
     let is_wide =
         bytes.contains(&0) || bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");

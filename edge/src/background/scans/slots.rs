@@ -1,4 +1,4 @@
-//! Splits a part into messages by its content alone: a repeated part becomes the same messages,
+//! Splits a part into messages by its content alone: a repeated part results in the same messages,
 //! even if the configuration has changed.
 
 use std::collections::HashMap;

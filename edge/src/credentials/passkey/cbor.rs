@@ -18,7 +18,7 @@ impl<'a> CborReader<'a> {
             25 => (2, 1 << 8),
             26 => (4, 1 << 16),
             27 => (8, 1 << 32),
-            // Reserved, or of indefinite length.
+            // A reserved or an indefinite length.
             _ => return None,
         };
         let (bytes, rest) = rest.split_at_checked(length)?;

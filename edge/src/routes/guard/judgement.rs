@@ -78,8 +78,8 @@ impl Policy {
         }
     }
 
-    /// Returns the decision for the result of a check, by the kinds that the policy refuses. While
-    /// a result is pending, only the evidence of lists and DNS can lead to a rejection.
+    /// Returns the decision for the result of a check, by the kinds that the policy refuses. While a result is pending,
+    /// only evidence from lists and DNS can cause a rejection.
     pub fn by_result(&self, result: &ValidationResult) -> Decision {
         let is_pending = result.pending.is_some();
         let suggestion = || result.details.as_ref().and_then(|details| details.suggestion.clone());

@@ -1,4 +1,4 @@
-//! Overdue scans.
+//! Overdue scans, which end without all verdicts.
 
 use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::{
     error::Error,
 };
 
-/// A running scan that is too old.
+/// A running scan beyond its lifetime.
 #[derive(Debug, Deserialize)]
 pub struct Overdue {
     pub id: String,

@@ -83,7 +83,7 @@ export function Webhook({ settings, onChanged, onTested }: WebhookProps) {
   );
 }
 
-/** Returns the mistake in a URL, for which the service would also reject it. */
+/** Returns the mistake for which the service would also reject a URL. */
 function mistakeOf(url: string): string | undefined {
   if (url === "") return "Enter the URL of your server.";
   return url.startsWith("https://") ? undefined : "The URL must begin with https://.";
