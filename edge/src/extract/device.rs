@@ -40,7 +40,7 @@ impl Device {
     }
 }
 
-/// Returns the first name of each list that the header contains: browsers also name their
+/// Returns browser and system, each the first of its list that the header contains: browsers also name their
 /// predecessors.
 fn browser_of(agent: &str) -> String {
     let first = |names: &[(&str, &'static str)]| {

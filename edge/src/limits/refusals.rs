@@ -52,8 +52,8 @@ impl Refusals {
         remembered.find(|(_, until)| now < *until).map(|(refusal, _)| *refusal)
     }
 
-    /// Remembers lasting rejections: a dead key permanently, an exhausted allowance for some
-    /// seconds of the same day. Other reasons may have passed by the next request.
+    /// Remembers lasting rejections: a dead key permanently, a network or a fully charged allowance for ten seconds at
+    /// most. Other reasons may have passed by the next request.
     pub fn learn(&self, caller: Caller, refusal: Refusal, now: u64) {
         let until = match refusal {
             Refusal::Dead => u64::MAX,

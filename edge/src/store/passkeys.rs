@@ -95,7 +95,7 @@ pub enum AddOutcome {
     Refused,
 }
 
-/// Returns the time until which a used challenge is stored. After that the challenge itself has expired.
+/// Returns the time until which a used challenge is stored. The challenge itself expires earlier.
 const fn challenge_end(now: u64) -> u64 {
     now.saturating_add(2 * CHALLENGE_TTL_S)
 }

@@ -227,7 +227,7 @@ const UPDATE_DELIVERY: &str =
 const UPDATE_WEBHOOK_WORKS: &str =
     "UPDATE webhooks SET failures = 0, free_at = ?2 WHERE account_id = ?1";
 /// `?1` account, `?2` now. Pauses the endpoint for 5 minutes, then twice as long each time, up to 4
-/// hours. A broken endpoint gets about ten requests a day, however many deliveries are waiting.
+/// hours. A broken endpoint gets about ten requests a day, regardless of the number of waiting deliveries.
 const UPDATE_WEBHOOK_FAILS: &str = "
     UPDATE webhooks SET failures = failures + 1,
       free_at = ?2 + min(14400, 300 << min(failures, 6))
