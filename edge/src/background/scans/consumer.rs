@@ -5,7 +5,7 @@
 //! 2. One query finds out if the scan still exists and if this round has been done already.
 //! 3. If not, the origins check the addresses, and one transaction stores and counts the results.
 //! 4. The next round is computed from the message and the stored results, so that it can be sent
-//! twice and is never lost. The next round is a new message, since the platform retries a message only a few times.
+//!    twice and is never lost. It is a new message, since the platform retries a message only a few times.
 
 use std::sync::Arc;
 
