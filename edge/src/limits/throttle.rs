@@ -132,7 +132,7 @@ async fn give_back(database: &Database, gates: &[Gate], attempt: &str) -> Result
     database.batch(&statements).await.map(drop)
 }
 
-/// An admitted and counted attempt.
+/// A named attempt, with its gates.
 pub struct Attempt {
     name: String,
     gates: Vec<Gate>,

@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 
 use crate::{figure::Figure, nameserver::Nameserver, origin};
 
-/// The default limits of an operator.
+/// The default limits of a machine.
 const LIMITS: &[(&str, &str)] =
     &[("RCPT_MACHINE_SESSIONS", "2"), ("RCPT_SESSION_INTERVAL_MS", "500")];
 const ADDRESSES: usize = 1_000;

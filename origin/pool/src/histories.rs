@@ -15,7 +15,7 @@ const MAX_ANSWERS: u32 = 64;
 /// In a good history, at most one in this many recipients is refused. For sign-up forms it is about
 /// one in twenty.
 const GOOD_RATIO: u32 = 5;
-/// Lifetime of a history after its last answer: a small form has five checks an hour at one origin.
+/// Lifetime of a history after its last answer: even a small form (five checks an hour) renews it.
 const MEMORY: Duration = Duration::from_secs(24 * 3_600);
 /// Maximum number of accounts remembered; about 60 bytes each.
 const MAX_ACCOUNTS: usize = 20_000;

@@ -104,7 +104,7 @@ impl HeloIdentity {
         if self.is_for_free { "free" } else { "known" }
     }
 
-    /// Returns its label: its addresses, or its name.
+    /// Returns its addresses, or else its HELO name.
     pub fn label(&self) -> String {
         let addresses: Vec<_> = self.addresses().map(|ip| ip.to_string()).collect();
         if addresses.is_empty() { self.helo_name.clone() } else { addresses.join(" ") }

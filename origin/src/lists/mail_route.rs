@@ -1,4 +1,4 @@
-//! A domain's mail hosts, as far as they determine its kind.
+//! A domain's mail hosts, and whether it accepts mail.
 
 use std::sync::Arc;
 

@@ -300,7 +300,7 @@ fn with_catch_all(mut verdict: Verdict, found: CatchAll) -> Verdict {
     verdict
 }
 
-/// Returns whether a new session may get another reply: for 421, and for a limit that isn't the recipient's.
+/// Returns whether a new session may get a different reply: for 421, and for a limit not the recipient's.
 fn is_about_session(finding: Finding, reply: &Reply) -> bool {
     reply.code == 421 || (!is_about_recipient(finding) && finding.reception.scope == Scope::Rate)
 }

@@ -167,7 +167,7 @@ fn replied(reason: &str, code: u16, enhanced: &str, text: &str) -> ExpectedDetai
     })
 }
 
-/// Returns the details of a reply about a recipient, from which it is known whether the server accepts every name.
+/// Returns the details of a reply to RCPT from a server whose catch-all state is known.
 fn spoken(reason: &str, code: u16, enhanced: &str, text: &str, catch_all: &str) -> ExpectedDetails {
     with(replied(reason, code, enhanced, text), "catch_all", json!(catch_all))
 }
