@@ -41,6 +41,10 @@ export function suite(world) {
     assert.ok([200, 403].includes(quota.status), "a genuine key");
 
     await reader.press("I’ve copied it");
+    // The page asks before it is left until its listener is removed.
+    await reader.page.waitForFunction(() =>
+      window.dispatchEvent(new Event("beforeunload", { cancelable: true })),
+    );
     await reader.page.reload();
     await reader.sees("shop");
     assert.equal(await reader.page.locator("[data-part=key]").count(), 0, "not shown again");
