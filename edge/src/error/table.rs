@@ -85,7 +85,7 @@ errors! {
         S::FORBIDDEN, "key_deactivated", "The API key of this account has been deactivated.";
     /// A named key was used after its end.
     key_expired() => S::UNAUTHORIZED, "key_expired", "This API key has expired.", challenge Key;
-    /// A named key waits for its owner's confirmation after a recovery of the account.
+    /// A named key waits for its owner's confirmation after a reset, a recovery or an undone change of address.
     key_suspended() => S::UNAUTHORIZED, "key_suspended",
         "This API key is suspended until its owner confirms it on the API key page.", challenge Key;
     network_not_allowed() => S::FORBIDDEN, "network_not_allowed",

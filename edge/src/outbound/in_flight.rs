@@ -55,7 +55,7 @@ impl InFlight {
     /// request tries again, within its remaining time.
     ///
     /// # Errors
-    /// Those of `ask`, and [`Error::upstream`] when the time has run out.
+    /// The errors of `ask`, and [`Error::upstream`] when the time has run out.
     pub async fn join(
         &self,
         key: &str,

@@ -130,8 +130,8 @@ impl<S: Send + 'static> Permit<S> {
     }
 
     /// Keeps the session for the next recipient at its machine, under any of its names: without
-    /// TLS, a server doesn't learn which name we used. After a
-    /// refusal of us, the session serves its own host only.
+    /// TLS, a server doesn't learn which name we used. After a refusal of us, the session serves its
+    /// own host only.
     pub fn keep_for_machine(mut self, session: S) {
         let is_shared = *self.answered.get_mut() && *self.is_blameless.get_mut();
         self.lie_idle(session, is_shared);

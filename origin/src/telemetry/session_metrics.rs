@@ -88,7 +88,7 @@ impl SessionMetrics {
         registry.register_with_unit("session_wait", help, Unit::Seconds, waited);
         let help = "Requests for a session with a host: an idle one, leave to open one, or neither";
         registry.register("session_requests", help, self.requests.clone());
-        let help = "Refused requests for a session, by the limit of ours that refused it";
+        let help = "Requests for a session that one of our limits refused, by limit";
         registry.register("session_refusals", help, self.refusals.clone());
     }
 

@@ -63,7 +63,7 @@ enum SessionParty {
     Network(usize, [u8; 3]),
     /// From one source address, to an operator.
     Operator(IpAddr, &'static str),
-    /// As servers count: from one source address, to one kind of server or to one machine.
+    /// A server's own unit: one source address with one kind of server, or with one machine.
     Kind(IpAddr, &'static str),
     Pair(IpAddr, IpAddr),
 }

@@ -15,19 +15,19 @@ function rowsForEngineers() {
 
 export function suite(world) {
   test("every row of “Where data lives” is on the privacy page, and nothing else", async () => {
-    const { KEPT } = await sourceOf("pages/privacy/data.ts");
+    const { STORED_DATA } = await sourceOf("pages/privacy/data.ts");
     const rows = rowsForEngineers();
     assert.ok(rows.length > 10, rows.join());
-    assert.deepEqual(KEPT.map(({ row }) => row).sort(), rows.sort());
+    assert.deepEqual(STORED_DATA.map(({ row }) => row).sort(), rows.sort());
   });
 
   world.test(
     "without JavaScript the privacy page tells of scans, their emails and the copies of the databases",
     async (reader) => {
       await reader.open("/privacy");
-      const { KEPT } = await sourceOf("pages/privacy/data.ts");
+      const { STORED_DATA } = await sourceOf("pages/privacy/data.ts");
       const text = await reader.page.locator("main").innerText();
-      for (const { what, how } of KEPT) assert.ok(text.includes(what) && text.includes(how), what);
+      for (const { what, how } of STORED_DATA) assert.ok(text.includes(what) && text.includes(how), what);
       for (const said of [
         "for a day at most",
         "any minute of the last 30 days",

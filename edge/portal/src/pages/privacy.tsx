@@ -1,7 +1,7 @@
 // The stored data with its retention times, and data that is never stored.
 import { contactUrl } from "../site";
 import { Page } from "../ui/page";
-import { KEPT } from "./privacy/data";
+import { STORED_DATA } from "./privacy/data";
 import css from "./privacy.module.css";
 
 export default function Privacy() {
@@ -12,7 +12,7 @@ export default function Privacy() {
         <h2 id="kept">What we keep</h2>
         <p>Everything that we store is in this list.</p>
         <dl class={css.kept}>
-          {KEPT.map(({ what, how, until }) => (
+          {STORED_DATA.map(({ what, how, until }) => (
             <div>
               <dt>{what}</dt>
               <dd>{how}</dd>

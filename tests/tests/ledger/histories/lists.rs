@@ -2,10 +2,9 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
-use tokio::time::Instant;
 
 use super::{
-    run::{CheckInFlight, KeyedRequest, MOST_HELD, Player, Waiting, answer},
+    run::{KeyedRequest, MOST_HELD, Player, Waiting, answer},
     step::End,
     world::POPULAR,
 };
@@ -66,34 +65,14 @@ impl Player<'_> {
             }
             ensure!(status == 200 && body["pending"] == true, "{status} {body} isn't pending");
             self.world.origin.wait_for_probe(&address).await;
-            let (lease, since) = (self.new_lease().await?, Instant::now());
-            let client = Waiting::Under(keyed);
-            self.checks_in_flight.push_back(CheckInFlight {
-                number,
-                address,
-                units,
-                lease,
-                since,
-                client,
-            });
-            return Ok(());
+            return self.add_in_flight(number, address, units, Waiting::Under(keyed)).await;
         }
         let mut list = tokio::spawn(async move { answer(request).await });
         tokio::select! {
             () = self.world.origin.wait_for_probe(&address) => {}
             answer = &mut list => bail!("{:?} before the origin was asked", answer??),
         }
-        let (lease, since) = (self.new_lease().await?, Instant::now());
-        let client = Waiting::ForItsAnswer(list);
-        self.checks_in_flight.push_back(CheckInFlight {
-            number,
-            address,
-            units,
-            lease,
-            since,
-            client,
-        });
-        Ok(())
+        self.add_in_flight(number, address, units, Waiting::ForItsAnswer(list)).await
     }
 
     /// Expects a rejection without any probe, because fewer units are left than the list has addresses.

@@ -240,19 +240,7 @@ impl<'a> Player<'a> {
             () = self.world.origin.wait_for_probe(&address) => {}
             answer = &mut check => bail!("{:?} before the origin was asked", answer??),
         }
-        let lease = self.new_lease().await?;
-        let since = Instant::now();
-        let number = self.checks;
-        let client = Waiting::ForItsAnswer(check);
-        self.checks_in_flight.push_back(CheckInFlight {
-            number,
-            address,
-            units: 1,
-            lease,
-            since,
-            client,
-        });
-        Ok(())
+        self.add_in_flight(self.checks, address, 1, Waiting::ForItsAnswer(check)).await
     }
 
     async fn begin_pending(&mut self) -> Result<()> {
@@ -272,16 +260,20 @@ impl<'a> Player<'a> {
         let is_pending = reply.0 == 200 && reply.1["pending"] == true;
         ensure!(is_pending, "{reply:?} instead of a pending answer");
         self.world.origin.wait_for_probe(&address).await;
-        let lease = self.new_lease().await?;
-        let (number, since, client) = (self.checks, Instant::now(), Waiting::Under(request));
-        self.checks_in_flight.push_back(CheckInFlight {
-            number,
-            address,
-            units: 1,
-            lease,
-            since,
-            client,
-        });
+        self.add_in_flight(self.checks, address, 1, Waiting::Under(request)).await
+    }
+
+    /// Adds a check whose probe has begun, under the account's newest lease.
+    pub(super) async fn add_in_flight(
+        &mut self,
+        number: u64,
+        address: String,
+        units: u64,
+        client: Waiting,
+    ) -> Result<()> {
+        let (lease, since) = (self.new_lease().await?, Instant::now());
+        let check = CheckInFlight { number, address, units, lease, since, client };
+        self.checks_in_flight.push_back(check);
         Ok(())
     }
 
@@ -323,7 +315,7 @@ impl<'a> Player<'a> {
     }
 
     /// Returns the id of the new lease: the one that no earlier check holds.
-    pub(super) async fn new_lease(&self) -> Result<String> {
+    async fn new_lease(&self) -> Result<String> {
         let sql = "SELECT id FROM leases WHERE account_id = ?";
         let rows = self.world.edge.sql_of(&self.id, sql, &[self.id_value()]).await;
         let mut ids = rows.iter().filter_map(|row| row["id"].as_str());

@@ -1,6 +1,6 @@
 // Stored data, for the privacy page. Each entry belongs to a row of "Where data lives" in docs/architecture.md;
 // a test compares the two.
-interface Kept {
+interface StoredData {
   /** The row of the page for engineers. */
   row: string;
   what: string;
@@ -8,7 +8,7 @@ interface Kept {
   until: string;
 }
 
-export const KEPT: readonly Kept[] = [
+export const STORED_DATA: readonly StoredData[] = [
   {
     row: "accounts, plans and their ends",
     what: "Your account",
