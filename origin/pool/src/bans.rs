@@ -16,6 +16,9 @@ const MEMORY: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// Minimum number of refused recipients in ten minutes that can cause a ban: cPanel's rule against dictionary attacks
 /// has four. With fewer, the ban has another cause.
 const LEAST: usize = 4;
+/// Least number of refused recipients that batches may have after bans, a third of the usual one. A busy server sounds
+/// like one that bans, so with less, one account's few dead recipients would hold up the lists of all others.
+const MOST_MIN: usize = 5;
 /// Maximum number of machines remembered; about 40 bytes each.
 const MAX_MACHINES: usize = 10_000;
 /// Maximum number of machines in the copy for the next process; about 20 bytes each.
@@ -72,7 +75,7 @@ impl Bans {
                 give_way(&mut self.0, |ban| (0, ban.at));
             }
         }
-        let most = (refused / 2).min(last_ban.map_or(usize::MAX, |ban| ban.most));
+        let most = (refused / 2).min(last_ban.map_or(usize::MAX, |ban| ban.most)).max(MOST_MIN);
         self.0.insert(machine, Ban { most, at: now });
     }
 
@@ -121,18 +124,20 @@ mod tests {
             [1, 2].map(|machine| bans.most(machine, Instant::now()))
         };
         assert_eq!(banned(1, 3), [None, None], "three are no dictionary");
-        assert_eq!(banned(1, 11), [Some(5), None]);
+        assert_eq!(banned(1, 15), [Some(7), None]);
         // The same ban refuses further sessions while fewer and fewer refusals are recent.
         for refused in [9, 4, 0, 0] {
-            assert_eq!(banned(1, refused), [Some(5), None]);
+            assert_eq!(banned(1, refused), [Some(7), None]);
             advance(LASTS / 4).await;
         }
-        assert_eq!(banned(1, 0), [Some(5), None], "another cause");
-        assert_eq!(banned(1, 30), [Some(5), None], "no ban allows more than before");
+        assert_eq!(banned(1, 0), [Some(7), None], "another cause");
+        assert_eq!(banned(1, 30), [Some(7), None], "no ban allows more than before");
         advance(LASTS).await;
-        assert_eq!(banned(1, 6), [Some(3), None], "five were too many");
+        assert_eq!(banned(1, 12), [Some(6), None], "seven were too many");
+        advance(LASTS).await;
+        assert_eq!(banned(1, 4), [Some(5), None], "perhaps it was busy");
         advance(MEMORY - Duration::from_secs(1)).await;
-        assert_eq!(bans.most(1, Instant::now()), Some(3));
+        assert_eq!(bans.most(1, Instant::now()), Some(5));
         advance(Duration::from_secs(1)).await;
         assert_eq!(bans.most(1, Instant::now()), None);
     }

@@ -279,6 +279,18 @@ async fn a_refusal_of_us_that_no_refused_recipients_precede_changes_no_number() 
     assert_eq!(pool.status().entries.bans, 1);
 }
 
+/// A server that is busy sounds like one that bans. Otherwise, one account's few dead recipients would hold up the lists of
+/// all others for a week.
+#[tokio::test(start_paused = true)]
+async fn few_refused_recipients_before_a_busy_banner_leave_a_third_to_lists() {
+    let pool = pool();
+    for _ in 0..3 {
+        assert_eq!(lists_at(&pool, "198.51.100.7", 4).await, (4, true));
+        sleep(6 * SPAN).await;
+    }
+    assert_eq!(lists_at(&pool, "198.51.100.7", 20).await, (5, false));
+}
+
 /// DNS servers rotate the addresses of a host. Each session must count at its own machine, whatever the order.
 #[tokio::test(start_paused = true)]
 async fn the_machines_of_one_host_have_a_number_each_in_whichever_order_they_come() {
