@@ -4,7 +4,7 @@ use sha2::{Digest as _, Sha256};
 
 pub const FOLDS: u8 = 5;
 /// Held-out fold: words and settings are never chosen from its rows.
-pub const APART: u8 = 0;
+pub const HELD_OUT: u8 = 0;
 
 /// Returns the fold of `source`: the first byte of its SHA-256 modulo five.
 #[must_use]

@@ -33,8 +33,8 @@ mod tests {
             (0, 340, [0.0, 0.011_2]),
         ] {
             let interval = wilson(part, whole);
-            for (told, due) in interval.into_iter().zip(due) {
-                assert!((told - due).abs() < 5e-4, "{part} of {whole}: {interval:?}");
+            for (bound, due) in interval.into_iter().zip(due) {
+                assert!((bound - due).abs() < 5e-4, "{part} of {whole}: {interval:?}");
             }
         }
         assert!(wilson(0, 0).into_iter().eq([0.0, 1.0]));

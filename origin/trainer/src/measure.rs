@@ -5,14 +5,14 @@ use rcpt_verdict::{judge, reader};
 
 use crate::{
     corpus::{Label, Row},
-    folds::{APART, FOLDS, fold_of},
+    folds::{FOLDS, HELD_OUT, fold_of},
     interval::wilson,
     regression::train,
 };
 
 /// Lowest threshold considered, in percent: more likely than not.
-const LEAST: u8 = 50;
-const MOST: u8 = 95;
+const THRESHOLD_MIN: u8 = 50;
+const THRESHOLD_MAX: u8 = 95;
 
 /// Results for one row of a fold that the model hasn't been trained on.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ pub struct Judged {
     pub is_asked: bool,
     /// Result of the reader, even if a rule has decided; `None` if it abstains.
     pub percent: Option<u8>,
-    /// Number of its words seen in training.
+    /// Number of the reply's words seen in training.
     pub known_words: usize,
     /// Threshold chosen in the other folds.
     pub threshold: u8,
@@ -45,7 +45,7 @@ impl Judged {
     }
 }
 
-/// A share and its interval.
+/// Share of the counted rows, with its Wilson confidence interval.
 #[derive(Debug, Clone, Copy)]
 pub struct Share {
     pub part: usize,
@@ -118,20 +118,21 @@ fn scored(row: &Row, fold: u8, model: &reader::Model) -> Judged {
     }
 }
 
-/// Returns the lowest threshold at which no refusal that needs the reader, and at most one in two
-/// hundred of all others, counts as dead.
+/// Returns the lowest threshold at which the reader makes few errors, otherwise `THRESHOLD_MAX`.
+///
+/// Of the replies without the label `dead`, the reader may call at most one in two hundred dead, and
+/// none that the rules leave to it.
 #[must_use]
 pub fn threshold_for(rows: &[Judged]) -> u8 {
     let alive = |row: &&Judged| row.label != Label::Dead;
     let fits = |threshold: &u8| {
-        let is_read = |row: &&Judged| row.is_above(*threshold);
-        let request_count =
-            rows.iter().filter(alive).filter(|row| row.is_asked).filter(is_read).count();
-        let all = rows.iter().filter(alive).count();
-        let others = rows.iter().filter(alive).filter(is_read).count();
-        request_count == 0 && others * 200 <= all
+        let is_error = |row: &&Judged| row.is_above(*threshold);
+        let errors = rows.iter().filter(alive).filter(is_error).count();
+        let errors_of_asked =
+            rows.iter().filter(alive).filter(|row| row.is_asked).filter(is_error).count();
+        errors_of_asked == 0 && errors * 200 <= rows.iter().filter(alive).count()
     };
-    (LEAST..MOST).find(fits).unwrap_or(MOST)
+    (THRESHOLD_MIN..THRESHOLD_MAX).find(fits).unwrap_or(THRESHOLD_MAX)
 }
 
 /// Rows covered by a figure.
@@ -149,7 +150,7 @@ pub enum Scope {
 
 impl Scope {
     fn includes(self, row: &Judged) -> bool {
-        let is_apart = row.fold == APART;
+        let is_apart = row.fold == HELD_OUT;
         let is_in = match self {
             Self::Collected => true,
             Self::Whole => !row.is_fragment,

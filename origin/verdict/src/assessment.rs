@@ -4,7 +4,7 @@ use rcpt_shared::{CatchAll, Confidence, Deliverability, Mailbox, Reason, Stage, 
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assessment {
-    /// The verdict's reason, or a more precise one for an acceptance.
+    /// The verdict's reason, or a more precise reason for an acceptance.
     pub reason: Reason,
     pub confidence: Confidence,
     pub verdict: Deliverability,
@@ -13,8 +13,8 @@ pub struct Assessment {
 }
 
 /// Assesses `verdict`. `catch_all` is the knowledge about the domain at its host, from a control recipient or a refusal
-/// within the last day. `informative` says if the operator is known to refuse unknown recipients at RCPT, or known not
-/// to.
+/// within the last day. `informative` says whether the operator refuses unknown recipients at RCPT; `None` if that
+/// isn't known.
 #[must_use]
 pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>) -> Assessment {
     use {
@@ -38,9 +38,9 @@ pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>)
         Status::Refused | Status::InvalidFormat | Status::DomainNotFound => {
             (reason, High, Undeliverable)
         }
-        // Not at other stages: an unreachable implicit MX may be reachable tomorrow.
+        // Only at this stage: an implicit MX that is unreachable now may be reachable tomorrow.
         Status::NoMxRecords if verdict.stage == Stage::Dns => (reason, High, Undeliverable),
-        // The domain gets no mail as long as DNS or the server isn't changed.
+        // The domain gets no mail until its DNS or its server is changed.
         Status::SmtpConnectError
             if reason == Reason::NoUsableAddress && host_confidence == High =>
         {
@@ -61,8 +61,8 @@ pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>)
     Assessment { reason, confidence, verdict: told, mailbox }
 }
 
-/// Returns whether the mailbox exists: one that is full, busy or disabled does. An acceptance
-/// proves that it exists, unless the server accepts everything.
+/// Returns whether the mailbox exists: a full, busy or disabled mailbox does. An acceptance proves that the mailbox
+/// exists, unless the server may accept everything.
 fn mailbox(reason: Reason, verdict: Deliverability) -> Mailbox {
     match reason {
         Reason::Accepted if verdict == Deliverability::Deliverable => Mailbox::Exists,

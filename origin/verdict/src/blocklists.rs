@@ -1,4 +1,4 @@
-//! Sites of blocklists: a refusal that names one is about our address, whatever its other words
+//! Sites of blocklists: a refusal that names a site is about our address, whatever its other words
 //! are.
 
 use std::sync::LazyLock;

@@ -1,8 +1,8 @@
 //! Words of servers in their users' languages, one file in `data/languages/` per language; a new file needs a line in
 //! this module.
 //!
-//! A refusal is about the recipient if a word for a mailbox is near a word for its absence, and not near one for a
-//! machine. One of these words isn't enough: `not found` may be about our PTR record.
+//! A refusal is about the recipient if a word for a mailbox is near a word for its absence, but not near a word for a
+//! machine. A word for absence alone isn't enough: `not found` may be about our PTR record.
 
 pub(super) mod things;
 
@@ -25,8 +25,8 @@ use super::{
 pub(super) struct Language {
     /// Words for a mailbox or its owner.
     pub recipient: Vec<String>,
-    /// Words for an address, which may be ours: with one of `missing` alone, it means the
-    /// recipient's.
+    /// Words for an address. Near a word of `missing` or `unavailable`, the address is the recipient's, unless other
+    /// words concern us.
     pub address: Vec<String>,
     pub missing: Vec<String>,
     /// Words for missing or out of order: RFC 5321 uses `mailbox unavailable` for both, and for a
@@ -36,13 +36,13 @@ pub(super) struct Language {
     pub full: Vec<String>,
     /// Words that can only mean us: our address, host or domain.
     pub us: Vec<String>,
-    /// Other words for TLS.
+    /// Words for encryption, besides those in `data/phrases.toml`.
     pub encryption: Vec<String>,
-    /// Words for the sender, whose mailbox may be the unknown one.
+    /// Words for the sender: the unknown mailbox may be the sender's.
     pub sender: Vec<String>,
     /// Words for a policy or a denial: about us, unless a code says otherwise.
     pub refusal: Vec<String>,
-    /// Words about our side of the conversation. Such words weaken a verdict but never decide alone.
+    /// Words about our side of the conversation. Such words can withhold a `false`, but affect no later recipient.
     pub sending: Vec<String>,
     /// Words that ask for a later retry.
     pub later: Vec<String>,
@@ -65,6 +65,11 @@ pub(super) static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
         include_str!("../data/languages/japanese.toml"),
         include_str!("../data/languages/korean.toml"),
         include_str!("../data/languages/turkish.toml"),
+        include_str!("../data/languages/swedish.toml"),
+        include_str!("../data/languages/danish.toml"),
+        include_str!("../data/languages/norwegian.toml"),
+        include_str!("../data/languages/slovenian.toml"),
+        include_str!("../data/languages/ukrainian.toml"),
     ]
     .map(tables::read)
     .into()
@@ -96,9 +101,9 @@ impl Sense {
     }
 }
 
-/// Greatest distance, in characters, between a word for a mailbox and the word for its state, such
-/// as `user with that name is`.
-const NEAR: usize = 14;
+/// Greatest distance, in characters, between a word for a mailbox and the word for its state, as in
+/// `user with that name unknown`.
+const NEAR_CHARACTERS: usize = 14;
 /// Maximum number of words whose neighbours are examined; a refusal has about a dozen.
 const MAX_WORDS: usize = 256;
 
@@ -159,7 +164,11 @@ pub(super) fn meanings(words: &str) -> u32 {
         let alone = *state == Sense::Full && is_all(words, range);
         if alone || near(Sense::Recipient) || is_what_was_rejected(words, range) {
             meanings |= meaning.bit();
-        } else if matches!(state, Sense::Missing | Sense::Unavailable) && near(Sense::Address) {
+        } else if matches!(state, Sense::Missing | Sense::Unavailable)
+            && near(Sense::Address)
+            // `indirizzo del mittente non esiste`: the address is the sender's.
+            && meanings & Meaning::Sender.bit() == 0
+        {
             meanings |= Meaning::Address.bit();
         }
     }
@@ -173,24 +182,25 @@ fn is_what_was_rejected(words: &str, state: &Range<usize>) -> bool {
     before.trim_end_matches([' ', COLON]).ends_with(REJECTED)
 }
 
-/// Returns whether the state is the whole text, such as Exim's `Over quota`, which then means the
-/// mailbox. A single word may also be about the server.
+/// Returns whether the state is the whole text and has several words, such as Exim's `Over quota`: then
+/// it is the mailbox's state. A single word may also be about the server.
 fn is_all(words: &str, state: &Range<usize>) -> bool {
     let (before, after) = (words.get(..state.start), words.get(state.end..));
     let others = [before, after].into_iter().flatten().any(|it| it.contains(char::is_alphabetic));
     !others && words.get(state.clone()).is_some_and(|said| said.trim().contains(' '))
 }
 
-/// Returns whether both are in one sentence without an IP address between them: `address 192.0.2.1
-/// not found` is about ours.
+/// Returns whether both ranges are near each other in one sentence, without an IP address between them: `address
+/// 192.0.2.1 not found` is about our address.
 fn are_near(words: &str, one: &Range<usize>, other: &Range<usize>) -> bool {
     let (first, second) = if one.start <= other.start { (one, other) } else { (other, one) };
     let Some(between) = words.get(first.end..second.start) else { return first.end > second.start };
     let between = between.trim_start().strip_prefix(COLON).unwrap_or(between);
-    between.chars().take(NEAR + 1).count() <= NEAR && !between.contains([IP, STOP, COLON])
+    between.chars().take(NEAR_CHARACTERS + 1).count() <= NEAR_CHARACTERS
+        && !between.contains([IP, STOP, COLON])
 }
 
-/// Returns the forms of `word` in a text: intact, and with the non-ASCII bytes lost.
+/// Returns the forms of `word` in a text: intact, and with the non-ASCII letters lost.
 fn patterns_of(word: &str) -> Vec<String> {
     let (stem, open) = word.strip_suffix('*').map_or((word, false), |stem| (stem, true));
     let lossy = |c: char| if c.is_ascii() { c } else { LOST };

@@ -1,9 +1,9 @@
 //! Maps a mail server's behaviour to a status and a reason: the policy of `docs/verdicts.md`, as
 //! tables.
 //!
-//! The main rule: a refusal of *us* is never a statement about the mailbox. `false` requires that
-//! the server made a statement about the recipient, at RCPT. Evidence is ranked by stage, enhanced
-//! code, basic code, then text. But text that can only mean us outranks any code, because some
+//! The main rule: a refusal of *us* is never a statement about the mailbox. `false` requires a
+//! statement about the recipient at RCPT, or that no host of the domain accepts mail. Evidence is ranked by stage,
+//! enhanced code, basic code, then text. But text that can only mean us outranks any code, because some
 //! servers reuse `5.1.1` for a blocklist hit.
 #![warn(
     clippy::expect_used,
@@ -37,8 +37,8 @@ use reading::Reading;
 pub use reception::{Reception, Scope};
 use rules::Rule;
 
-/// Codes for a failed lookup of the name: 5.1.1 (RFC 3463), and Exchange's 5.1.10 and 5.4.1. Not 5.1.3 and 5.1.6, which
-/// mean its form, or one mailbox only.
+/// Codes for a failed lookup of the name: 5.1.1 (RFC 3463), and Exchange's 5.1.10 and 5.4.1. 5.1.3 (bad syntax) and
+/// 5.1.6 (one mailbox has moved) aren't such codes.
 const BY_NAME: [(u16, u16); 3] = [(1, 1), (1, 10), (4, 1)];
 
 /// Meaning of a server's behaviour.
@@ -54,8 +54,7 @@ pub struct Finding {
     pub rule: Option<&'static str>,
     /// The refusal demands TLS; meaningless unless STARTTLS was offered.
     pub demands_tls: bool,
-    /// A `false` that may be temporary (4yz), or one from a code with unknown words: lowers the
-    /// confidence.
+    /// A `false` that may be temporary (4yz), or that follows from a code with unknown words: lowers the confidence.
     pub is_doubtful: bool,
     /// The refusal has a code that servers use for a name missing in their list.
     pub by_name: bool,
@@ -122,8 +121,8 @@ pub fn judge(stage: Stage, reply: &Reply) -> Finding {
     })
 }
 
-/// Loads the word lists and the reader's weights, so that startup finds mistakes in them and the first check doesn't
-/// wait for them.
+/// Loads the word lists and the reader's weights, so that startup finds mistakes in them and the first check needn't
+/// load them.
 pub fn load() {
     LazyLock::force(&reader::MODEL);
     // The reply contains a mailbox, a state and a host name, so that each list is used.

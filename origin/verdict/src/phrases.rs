@@ -1,7 +1,7 @@
 //! Phrases of servers in lower case, each with the provider or software that uses it. `data/idioms.toml` has phrases
 //! whose single words would mislead, `data/phrases.toml` all others.
 //!
-//! A phrase is searched in the text that `reading.rs` prepares: words separated and surrounded by single spaces,
+//! A phrase is searched in the text that `text.rs` prepares: words separated and surrounded by single spaces,
 //! without quoted addresses. Sisimai is a library that parses bounces and lists observed wordings.
 
 use std::{borrow::Cow, cmp::Reverse, collections::HashMap, sync::LazyLock};
@@ -16,9 +16,9 @@ use super::{matcher::Matcher, tables};
 pub(super) enum Meaning {
     /// A rule of the recipient's domain for its senders.
     DomainRule,
-    /// Certainly about us: the name of our address.
+    /// Certainly about us: our address's name in reverse DNS.
     ReverseDns,
-    /// Certainly about us: we may not relay through the server.
+    /// Certainly about us: we aren't allowed to relay through the server.
     Relay,
     /// Certainly about us: too many messages or connections, or too fast.
     Rate,
@@ -39,9 +39,9 @@ pub(super) enum Meaning {
     Greylisting,
     /// A request to retry later: greylisting, unless a code says otherwise.
     TryLater,
-    /// The server's own failure, with any code.
+    /// The server's own failure, whatever the code.
     Trouble,
-    /// The server behind this one is unreachable.
+    /// The server behind this server is unreachable.
     Unreachable,
     /// The server fails temporarily, unless a code says otherwise.
     Outage,
@@ -58,13 +58,13 @@ pub(super) enum Meaning {
     Disabled,
     /// The recipient does not exist.
     Recipient,
-    /// An address doesn't exist: the recipient's, unless something concerns ours.
+    /// An address doesn't exist: the recipient's, unless other words concern ours.
     Address,
     /// The recipient doesn't exist, or is out of order.
     Unavailable,
     /// Exchange Online's words for an unknown recipient with 5.4.1, and Postfix's for a policy.
     RecipientDenied,
-    /// The server has no mail for the recipient's domain.
+    /// The server accepts no mail for the recipient's domain.
     Domain,
     /// An unknown domain or host, ours or the recipient's.
     NoDomain,
@@ -109,7 +109,7 @@ fn rows(file: &'static str) -> Vec<Phrase> {
 
 static ORDINARY: LazyLock<Vec<Phrase>> =
     LazyLock::new(|| rows(include_str!("../data/phrases.toml")));
-/// Idioms, the longest first: each is removed from the text before shorter ones are searched.
+/// Idioms, the longest first: each is removed from the text before shorter idioms are searched.
 static IDIOMS: LazyLock<Vec<Phrase>> = LazyLock::new(|| rows(include_str!("../data/idioms.toml")));
 
 /// Returns all phrases except idioms.
@@ -124,7 +124,7 @@ pub(super) fn idioms() -> impl Iterator<Item = &'static Phrase> {
 static PHRASES: LazyLock<Matcher<Meaning>> =
     LazyLock::new(|| Matcher::new(phrases().map(|row| (&row.text, row.meaning))));
 
-/// Finds all idioms in one pass; most replies contain none.
+/// Matcher for all idioms in one pass; most replies contain none.
 static IDIOM_TEXTS: LazyLock<Matcher<Meaning>> =
     LazyLock::new(|| Matcher::new(idioms().map(|row| (&row.text, row.meaning))));
 

@@ -37,7 +37,8 @@ pub struct Opinion {
 }
 
 /// Returns the probability in percent that `reply` reports a dead mailbox. `None` if a rule has
-/// decided or the reader abstains. `our_names` are our own names, as the server sees them.
+/// decided or the reader abstains. `our_names` are our HELO names, current and former: the reader abstains if the reply
+/// contains one of them.
 #[must_use]
 pub fn percent<'a>(
     stage: Stage,
@@ -68,9 +69,8 @@ pub fn opinion<'a>(
 ) -> Opinion {
     let features = Features::of(reply.beginning());
     let abstention = veto::of_text(reply, our_names).or_else(|| veto::of_words(&features, model));
-    let mut known_features = Features::named(reply.beginning());
-    let mut weighed: Vec<_> = known_features
-        .drain(..)
+    let mut weighed: Vec<_> = Features::named(reply.beginning())
+        .into_iter()
         .map(|feature| {
             let part = model.part(feature.bucket, features.norm());
             (feature, part)

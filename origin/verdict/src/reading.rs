@@ -10,8 +10,8 @@ use super::{
     text::Said,
 };
 
-/// The meaning of a reply. Its text is searched only when a rule needs it: most replies are judged
-/// by their codes alone.
+/// The meaning of a reply. The reply's text is searched only when a rule needs it: most replies are
+/// judged by their codes alone.
 pub(super) struct Reading<'a> {
     text: &'a str,
     meanings: OnceCell<u32>,
@@ -63,7 +63,7 @@ fn meanings(text: &str) -> u32 {
     if !plain_text.words.contains(char::is_alphabetic) {
         meanings |= Meaning::Wordless.bit();
     }
-    // Servers quote the client's IP address.
+    // An IP address that a server quotes is the client's.
     if plain_text.quotes_an_ip() {
         meanings |= Meaning::Sending.bit();
     }

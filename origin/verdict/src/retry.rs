@@ -1,17 +1,17 @@
 //! The delay that the text of a refusal requests.
 
 /// Postgrey's default delay, for texts without one.
-const DEFAULT_DELAY: u32 = 300;
-const MIN_DELAY: u32 = 60;
-const MAX_DELAY: u32 = 24 * 3_600;
+const DEFAULT_DELAY_S: u32 = 300;
+const MIN_DELAY_S: u32 = 60;
+const MAX_DELAY_S: u32 = 24 * 3_600;
 
 /// Returns the seconds to wait after greylisting: from the text (`try again in 5 minutes`,
 /// `Greylisted for 300 seconds`), otherwise five minutes.
 pub(super) fn seconds(text: &str) -> u32 {
-    hint(text).unwrap_or(DEFAULT_DELAY)
+    hint(text).unwrap_or(DEFAULT_DELAY_S)
 }
 
-/// Returns the delay that the text requests, in seconds.
+/// Returns the delay that the text requests, in seconds: at least a minute, and at most a day.
 pub(super) fn hint(text: &str) -> Option<u32> {
     let mut number = None;
     for word in text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
@@ -24,7 +24,7 @@ pub(super) fn hint(text: &str) -> Option<u32> {
                 _ => None,
             };
             if let Some(unit) = unit {
-                return Some(u32::saturating_mul(count, unit).clamp(MIN_DELAY, MAX_DELAY));
+                return Some(u32::saturating_mul(count, unit).clamp(MIN_DELAY_S, MAX_DELAY_S));
             }
         }
         number = word.parse().ok();

@@ -17,7 +17,7 @@ pub(super) const IP: char = '*';
 /// Marks the end of a sentence in [`Said::words`].
 pub(super) const STOP: char = '|';
 
-/// Marks a colon in [`Said::words`]: a single word before or after it belongs to the other side.
+/// Marks a colon in [`Said::words`]: only a word directly before it can belong to the words after it.
 pub(super) const COLON: char = ':';
 /// Replaces `Recipient address rejected` in [`Said::words`]: words directly after it are about the recipient.
 pub(super) const REJECTED: char = '§';
@@ -27,7 +27,7 @@ const REJECTIONS: [&str; 2] = [" recipient address rejected ", " recipient rejec
 /// which alone is interpreted. U+FDFA folds into 18 letters.
 const FOLDED_BYTES_MAX: usize = 4_096;
 
-/// Words that don't matter for who is rejected.
+/// Words that say nothing about who is rejected.
 const FILLERS: [&str; 9] = ["sorry", "the", "this", "that", "is", "was", "has", "been", "here"];
 
 /// Complete replies, without fillers, that only reject the recipient.
@@ -90,8 +90,8 @@ impl Said {
         self.words.contains(IP)
     }
 
-    /// Returns whether the recipient is rejected and no other subject is named: then the recipient
-    /// is the subject.
+    /// Returns whether the text says only that the recipient is rejected. Other words would decide
+    /// the subject of the reply.
     pub(super) fn merely_rejects_the_recipient(&self) -> bool {
         let spoken_words = self.words.split(' ').filter(|word| word.contains(char::is_alphabetic));
         let meaningful_words: Vec<_> =
@@ -105,7 +105,12 @@ impl Said {
             if is_ip_address(word) {
                 self.gap();
                 self.words.push(IP);
-            } else if let Some((_, domain)) = word.rsplit_once('@') {
+            } else if let Some((local, domain)) = word.rsplit_once('@') {
+                // `not found:a@example.org`: unless quoted, a local part contains no colon (RFC 5322 §3.2.3).
+                let label = local.rsplit_once(COLON).map_or("", |(label, _)| label);
+                if !label.is_empty() && label.chars().all(char::is_alphabetic) {
+                    self.push_word(&format!("{label}{COLON}"));
+                }
                 // Keeps text attached to an address: `a@example.org:user` and `用户a@example.org不存在`.
                 let before: String = word.chars().take_while(|c| *c >= UNSPACED).collect();
                 let part =
@@ -136,7 +141,7 @@ impl Said {
             let next = chars.peek().copied();
             let lost =
                 c == '?' && previous.is_alphabetic() && next.is_some_and(char::is_alphabetic);
-            // `l'adresse` and `dell'utente` are two words; `n'existe` and `doesn't` are one.
+            // `l'adresse` and `dell'utente` are two words each; `n'existe` and `doesn't` are one word each.
             let elided = c == '\'' && previous != 'n' && chars.clone().take(3).count() == 3;
             match c {
                 _ if elided => self.gap(),

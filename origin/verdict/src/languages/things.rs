@@ -16,7 +16,7 @@ use super::super::{
 struct Things<T: Default> {
     /// Words that follow the word for a mailbox, or the state.
     things: T,
-    /// Words that precede the mailbox, with one of `of` between them.
+    /// Words that precede the mailbox, with a word in `of` between them.
     with_of: T,
     of: T,
     /// Words that directly precede the mailbox.
@@ -62,7 +62,7 @@ pub(crate) fn are_named(words: &str) -> bool {
         || THINGS.unspaced.iter().any(|thing| words.contains(thing.as_str()))
 }
 
-/// Returns the word after the one that contains `place`.
+/// Returns the word after the word that contains `place`.
 fn word_behind<'a>(words: &'a str, place: &Range<usize>) -> Option<&'a str> {
     let rest = words.get(place.end..)?;
     let is_whole = words.get(..place.end)?.ends_with(' ');

@@ -62,7 +62,7 @@ const FAULTS: [&str; 41] = [
     "zone",
 ];
 
-/// A feature and its readable form.
+/// A feature of a text: its readable form, and the bucket of its weight.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Feature {
     /// One word, two words, or letters between `…`.

@@ -3,8 +3,8 @@
 use super::features::{BUCKETS, Features};
 
 const MAGIC: &[u8; 4] = b"RDR1";
-const HEADER: usize = 48;
-const KNOWN: usize = BUCKETS / 8;
+const HEADER_BYTES: usize = 48;
+const KNOWN_BYTES: usize = BUCKETS / 8;
 
 /// The weights of the reader.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,7 +33,7 @@ impl Model {
             words_min: 1,
             threshold: 100,
             inputs: [0; 32],
-            word_bits: vec![0; KNOWN],
+            word_bits: vec![0; KNOWN_BYTES],
             weights: vec![0; BUCKETS],
         }
     }
@@ -41,8 +41,8 @@ impl Model {
     /// Parses the output of [`Model::write`].
     #[must_use]
     pub fn read(octets: &[u8]) -> Option<Self> {
-        let (header, rest) = octets.split_at_checked(HEADER)?;
-        let (word_bits, weights) = rest.split_at_checked(KNOWN)?;
+        let (header, rest) = octets.split_at_checked(HEADER_BYTES)?;
+        let (word_bits, weights) = rest.split_at_checked(KNOWN_BYTES)?;
         let number = |at: usize| Some(f32::from_le_bytes(header.get(at..at + 4)?.try_into().ok()?));
         let is_whole = header.starts_with(MAGIC) && weights.len() == BUCKETS;
         Some(Self {
@@ -50,7 +50,7 @@ impl Model {
             bias: number(8)?,
             words_min: *header.get(12)?,
             threshold: *header.get(13)?,
-            inputs: header.get(16..HEADER)?.try_into().ok()?,
+            inputs: header.get(16..HEADER_BYTES)?.try_into().ok()?,
             word_bits: word_bits.to_vec(),
             weights: weights.iter().map(|weight| weight.cast_signed()).collect(),
         })
@@ -59,7 +59,7 @@ impl Model {
 
     #[must_use]
     pub fn write(&self) -> Vec<u8> {
-        let mut octets = Vec::with_capacity(HEADER + KNOWN + BUCKETS);
+        let mut octets = Vec::with_capacity(HEADER_BYTES + KNOWN_BYTES + BUCKETS);
         octets.extend_from_slice(MAGIC);
         octets.extend_from_slice(&self.step.to_le_bytes());
         octets.extend_from_slice(&self.bias.to_le_bytes());

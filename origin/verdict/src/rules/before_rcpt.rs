@@ -39,7 +39,7 @@ pub(crate) const BEFORE_RCPT: &[Rule] = &[
     rule("early.sender-code").stage(Mail).enhanced(&[Subject(1)]).blocked(),
     // Codes about our syntax, whatever the words.
     rule("early.syntax").codes(&[500, 501, 502, 503, 504]).unanswered(ServerUnavailable),
-    // At MAIL, words about a missing address mean the sender's.
+    // At MAIL, words about a missing address mean the sender's address.
     rule("early.sender-words")
         .stage(Mail)
         .classes(&[5])
@@ -61,7 +61,7 @@ pub(crate) const BEFORE_RCPT: &[Rule] = &[
         .silent_on(&[Outage, MessageSize])
         .perhaps_blocked(),
     // RFC 5321 §3.1: a client that is refused before it has sent anything is refused for its
-    // address, whatever the code or words.
+    // address, whatever the code, unless the words give another reason or there are no words.
     rule("early.refused-greeting")
         .stage(Banner)
         .classes(&[5])

@@ -1,5 +1,4 @@
-//! RCPT answered with 5yz: the only replies that may be about the mailbox, if code or words refer
-//! to it.
+//! RCPT answered with 5yz: these replies may be about the mailbox, if code or words refer to it.
 
 use rcpt_shared::Reason::{
     DomainRefusesMail, MailboxDisabled, MailboxFull as Full, NoSuchMailbox, ProtocolError,
@@ -45,7 +44,7 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
     // 5.1.7 and 5.1.8 are about the sender's address (RFC 3463 §3.2).
     rule("5yz.security-or-sender").enhanced(&[Subject(7), Exactly(1, 7), Exactly(1, 8)]).blocked(),
     // A code about the mailbox, with words about policy and not about a mailbox: AOL and others
-    // sent this.
+    // sent this combination.
     rule("5yz.mailbox-code-of-policy")
         .enhanced(&[Subject(1), Subject(2)])
         .says(&[Policy, RecipientDenied, Sender])
@@ -60,7 +59,7 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
         .enhanced(&[Exactly(1, 2)])
         .says(&[Recipient, Address])
         .refused(NoSuchMailbox),
-    // RFC 7505 §4.2 pairs 5.1.10 with 556; Exchange uses it for an unknown recipient.
+    // RFC 7505 §4.2 pairs 5.1.10 with 556; Exchange uses 5.1.10 for an unknown recipient.
     rule("5yz.556-null-mx").codes(&[556]).enhanced(&[Exactly(1, 10)]).refused(DomainRefusesMail),
     rule("5yz.556-domain")
         .codes(&[556])
@@ -79,6 +78,11 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
         .enhanced(&[Subject(1)])
         .says(&[MailboxFull, Quota])
         .refused(Full),
+    // The missing mailbox is the sender's: `5.1.1 sender address rejected: user unknown`.
+    rule("5yz.mailbox-code-of-sender")
+        .enhanced(&[Subject(1), Exactly(2, 1)])
+        .says(&[Sender])
+        .perhaps_blocked(),
     rule("5yz.address-code")
         .enhanced(&[Exactly(1, 1), Exactly(1, 3), Exactly(1, 4), Exactly(1, 6), Exactly(1, 10)])
         .refused(NoSuchMailbox),
@@ -103,12 +107,12 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
     rule("5yz.full-code").enhanced(&[Exactly(2, 2)]).refused(Full),
     rule("5yz.mailbox-code-of-quota").enhanced(&[Subject(2)]).says(&[Quota]).refused(Full),
     rule("5yz.smtputf8").enhanced(&[Exactly(6, 7)]).unanswered(Smtputf8Unsupported),
-    // By definition a mailing list that can't be expanded; OpenSMTPD sends it for every address
+    // 5.2.4 means a mailing list that can't be expanded, but OpenSMTPD sends it for every address
     // missing in its table.
     rule("5yz.opensmtpd").enhanced(&[Exactly(2, 4)]).refused(NoSuchMailbox),
-    // The message is too large for the mailbox or the system, but we sent none.
+    // The message is too large for the mailbox or the system, but we sent no message.
     rule("5yz.size-code").enhanced(&[Exactly(2, 3), Exactly(3, 4)]).unanswered(ProtocolError),
-    // Exchange Online's recipient lookup; otherwise a routing status.
+    // 5.4.1 is Exchange Online's recipient lookup; from other servers, it is a routing status.
     rule("5yz.exchange-lookup")
         .enhanced(&[Exactly(4, 1)])
         .says(&[RecipientDenied])
@@ -123,13 +127,24 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
         .says(&[Policy, RecipientDenied, Sender])
         .blocked(),
     rule("5yz.routing-code").enhanced(&[Subject(4)]).unanswered(ServerUnavailable),
-    // The enhanced code is absent, or doesn't say what the refusal is about.
+    // The enhanced code is absent, or doesn't say what the refusal is about. `500 No such user` isn't a syntax error.
+    rule("5yz.syntax-code-of-recipient")
+        .codes(&[500, 504])
+        .says(&[Recipient])
+        .silent_on(&[Policy, Sender, Sending, RecipientDenied, Domain, Outage, TryLater])
+        .refused(NoSuchMailbox),
+    rule("5yz.syntax-code-of-disabled")
+        .codes(&[500, 504])
+        .says(&[Disabled])
+        .silent_on(&[Policy, Sender, Sending, RecipientDenied, Domain, Outage, TryLater])
+        .refused(MailboxDisabled),
     rule("5yz.syntax").codes(&[500, 501, 502, 503, 504, 555]).unanswered(ProtocolError),
     rule("5yz.full").says(&[MailboxFull]).silent_on(&[Sender, MessageSize]).refused(Full),
     // About the size of a message, which we haven't sent.
     rule("5yz.size").says(&[MessageSize]).unanswered(ProtocolError),
     rule("5yz.policy").says(&[Policy, RecipientDenied, Sender]).blocked(),
-    // 552 is about storage (RFC 5321 §4.2.3). With another code, the quota may be one for sending.
+    // 552 is about storage (RFC 5321 §4.2.3). With another code, the quota may be a quota for
+    // sending.
     rule("5yz.quota").codes(&[552]).says(&[Quota]).silent_on(&[Sending]).refused(Full),
     rule("5yz.disabled").says(&[Disabled]).refused(MailboxDisabled),
     rule("5yz.outage").says(&[Outage]).unanswered(ServerUnavailable),

@@ -1,4 +1,4 @@
-//! RCPT answered with 4yz: rarely about the mailbox, and then about its storage.
+//! RCPT answered with 4yz: rarely about the mailbox, and then about its storage or its load.
 
 use rcpt_shared::Reason::{DomainRefusesMail, MailboxFull as Full, ServerUnavailable};
 

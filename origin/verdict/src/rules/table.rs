@@ -102,7 +102,7 @@ impl Rule {
         self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::DomainRule)
     }
 
-    /// Concludes a refusal of our address: other domains at the server reply the same.
+    /// Concludes a refusal of our address: other domains at the server give the same reply.
     pub(super) const fn our_address(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::OurAddress)
     }
@@ -133,7 +133,7 @@ impl Rule {
         self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::Nothing)
     }
 
-    /// Concludes that the reply doesn't name its subject; it affects no later recipient.
+    /// Concludes that the reply is about neither the recipient nor us. Later recipients are unaffected.
     pub(super) const fn unclear(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::Unclear, Scope::Nothing)
     }

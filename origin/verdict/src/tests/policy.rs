@@ -468,7 +468,7 @@ fn a_code_of_the_recipient_over_words_that_no_table_knows_is_doubtful() {
         ("550 5.1.1 <user@example.org>", false),
         ("550 5.1.1 Unknown", false),
         ("556 5.1.10 null MX", false),
-        ("550 5.1.1 Åtkomst nekad: din adress är svartlistad", true),
+        ("550 5.1.1 Hozzáférés megtagadva: az Ön címe feketelistán van", true),
         ("550 5.1.1 تم رفض الوصول", true),
         ("550 5.1.1 Η πρόσβαση απορρίφθηκε", true),
         ("452 4.2.2 Mailbox is full", true),

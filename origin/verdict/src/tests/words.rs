@@ -37,7 +37,7 @@ const UNMISTAKABLE: [Meaning; 7] = [
     Meaning::Client,
     Meaning::Encryption,
 ];
-const CODES: [u16; 8] = [521, 550, 551, 552, 553, 554, 556, 571];
+const CODES: [u16; 10] = [500, 504, 521, 550, 551, 552, 553, 554, 556, 571];
 
 #[test]
 fn words_about_us_and_no_mailbox_are_no_verdict_on_the_mailbox_under_any_code() {
@@ -124,6 +124,10 @@ fn wordings_that_stand_in_no_corpus_are_read_by_what_they_speak_of() {
         "550 message sending for this account is disabled",
         "551 Main account unavailable",
         "556 The number of RCPTs is over size",
+        "500 Unknown user command",
+        "500 user unknown or bad password",
+        "504 Your account is disabled",
+        "501 Bad recipient address syntax",
         "550 The user does not accept email in non-Western (non-Latin) character sets.",
         "550 5.5.0 Les emails envoyes vers la messagerie laposte.net ont ete bloques par nos services",
     ] {
@@ -145,6 +149,9 @@ fn wordings_that_stand_in_no_corpus_are_read_by_what_they_speak_of() {
         "550 Ann no longer works at Example",
         "550 No such ID",
         "550 recipient unrecognized",
+        "500 No such user",
+        "504 Mailbox is disabled",
+        "550 User not found:ann@example.org",
         "550 5.5.0 Le compte du destinataire est bloque. The recipient account is blocked. LPN007_426",
     ] {
         assert_eq!(status(refusal_of_the_recipient), Status::Refused, "{refusal_of_the_recipient}");
@@ -154,7 +161,8 @@ fn wordings_that_stand_in_no_corpus_are_read_by_what_they_speak_of() {
 /// Contexts for a phrase: words of no table, as in a reply in an unknown language.
 const UNKNOWN: [&str; 4] =
     ["{}", "kielletty {} tapahtuma", "Recipient address rejected: ei {}", "Přístup odepřen: {}!"];
-const BARE: [&str; 9] = ["521", "550", "551", "552", "553", "554", "571", "550 5.0.0", "550 5.1.0"];
+const BARE: [&str; 11] =
+    ["500", "504", "521", "550", "551", "552", "553", "554", "571", "550 5.0.0", "550 5.1.0"];
 
 fn each_reply(phrase: &str) -> impl Iterator<Item = String> {
     let phrase = phrase.trim_end_matches('*').to_owned();
@@ -244,7 +252,8 @@ fn a_word_about_us_outweighs_a_missing_mailbox_in_any_language() {
             .into_iter()
             .flatten()
         {
-            for code in ["521", "550", "551", "552", "553", "554", "571", "550 5.7.1"] {
+            for code in ["500", "504", "521", "550", "551", "552", "553", "554", "571", "550 5.7.1"]
+            {
                 let reply = format!("{code} {gone}, {}.", word.replace('*', ""));
                 assert_ne!(status(&reply), Status::Refused, "{reply}");
                 assert!(!is_read_as_dead(&reply), "{reply}");

@@ -31,7 +31,7 @@ pub(crate) fn fold(text: &str) -> String {
             'ø' => folded.push('o'),
             'ł' => folded.push('l'),
             'đ' => folded.push('d'),
-            // Turkish: servers without support for the language replace one by the other.
+            // Turkish: servers without support for the language write `i` for `ı`.
             'ı' => folded.push('i'),
             '\u{2018}' | '\u{2019}' | '\u{2bc}' | '`' | '\u{b4}' => folded.push('\''),
             // Removes combining marks, such as the rest of a lower-cased İ, and zero-width
@@ -54,7 +54,7 @@ pub(crate) fn unquoted(text: &str) -> Cow<'_, str> {
     while let Some((before, from)) = rest.split_once('=') {
         let (octets, after) = octets(from);
         decoded.push_str(before);
-        // A single byte isn't UTF-8, so `host=callback` contains no quoted byte.
+        // A single non-ASCII byte isn't UTF-8, so `host=callback` contains no quoted byte.
         match String::from_utf8(octets) {
             Ok(letters) if !letters.is_empty() => {
                 decoded.push_str(&letters);
@@ -73,7 +73,7 @@ pub(crate) fn unquoted(text: &str) -> Cow<'_, str> {
     Cow::Owned(decoded)
 }
 
-/// Decodes the bytes at the start of `text`, without the `=` of the first, and returns them with the rest.
+/// Decodes the bytes at the start of `text`, without the `=` of the first byte, and returns them with the rest.
 fn octets(text: &str) -> (Vec<u8>, &str) {
     let (mut octets, mut rest) = (Vec::new(), text);
     while let Some((octet, after)) = octet(rest) {

@@ -1,6 +1,7 @@
 //! Host names and URLs in a server's words: `callback.example.org` isn't about a callback.
 
-/// Top-level domains of names with a single dot; other words joined by a full stop aren't names.
+/// Top-level domains, besides those of two letters, of names with a single dot. Other words joined by a full stop
+/// aren't names.
 const COMMON: &[&str] =
     &["com", "net", "org", "info", "biz", "edu", "gov", "email", "cloud", "goog"];
 
