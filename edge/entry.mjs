@@ -28,7 +28,7 @@ function guarded(handler, what, env, context) {
   }
 }
 
-// Paths of the API, and the most used one without its prefix; no page has such a path.
+// Paths of the API, including `/validate_email` without `/v1`; no page has such a path.
 const API = /^[a-z]+:\/\/[^/?#]*\/(?:v1(?:[/?#]|$)|validate_email(?:[?#]|$))/;
 
 // Requests for pages and their files: GET or HEAD outside the API. Everything else gets a JSON response from the

@@ -1,12 +1,12 @@
-// Builds the portal into dist/: one HTML file for every page of src/pages.ts, so that each loads directly,
-// one script with a few groups of pages that are fetched when they are opened, and one style sheet.
+// Builds the portal into dist/: one HTML file for every page of src/pages.ts, so that each loads directly, one
+// script, and one style sheet. A few groups of pages are fetched when a page is opened.
 //
-// node build.mjs [FOLDER]     instead of dist/
+// node build.mjs [FOLDER]     FOLDER replaces dist/
 // PORTAL_API_URL  where the API is, when it is not on the portal's own origin
 // PORTAL_URL      where the portal is; else as in wrangler.toml
-// CONTACT_URL, CONTACT_EMAIL, TERMS_URL, STATUS_URL  what the footer leads to; else as in wrangler.toml, and absent
-//                 unless they are set
-// TURNSTILE_SITE_KEY  public key of Turnstile's widget at the forms that cause emails; likewise
+// CONTACT_URL, CONTACT_EMAIL, TERMS_URL, STATUS_URL  the footer's links; else as in wrangler.toml; unset ones are
+//                 absent
+// TURNSTILE_SITE_KEY  public key of Turnstile's widget; else as in wrangler.toml; unset, no widget
 import { build } from "esbuild";
 import { appendFile, cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -29,11 +29,11 @@ await rm(dist, { recursive: true, force: true });
 await mkdir(dist, { recursive: true });
 await cp(path.join(here, "static"), dist, { recursive: true });
 
-// Files that the Worker reads instead of carrying them.
+// Files that the Worker reads when it needs them.
 const beside = path.join(dist, "v1");
 await mkdir(beside);
 const description = JSON.parse(await readFile(path.join(here, "../openapi.json"), "utf8"));
-// In a description that was read from a file, `/` wouldn't lead to a server.
+// Absolute, so that a downloaded copy still names the server.
 description.servers[0].url = apiUrl || site;
 await writeFile(path.join(beside, "openapi.json"), JSON.stringify(description));
 const passwords = await readFile(path.join(here, "../data/common-passwords.txt"), "utf8");
@@ -47,8 +47,8 @@ await writeFile(
   `${[disposable.date, ...disposable.names].join("\n")}\n`,
 );
 
-// A separate script for a worker. Its library would start workers from texts, which the policy
-// forbids.
+// The script of the page's own worker. The Excel library would start workers from blobs, which
+// the policy forbids.
 const spreadsheets = await build({
   absWorkingDir: here,
   entryPoints: ["src/spreadsheet/worker.ts"],
@@ -75,7 +75,7 @@ const spreadsheets = await build({
 const [worker] = Object.keys(spreadsheets.metafile.outputs);
 
 const ENTRY = "src/main.tsx";
-// Part of the same build, so that both use the same names for style classes.
+// In the same build as the entry, so that both use the same names for style classes.
 const PRERENDER = "src/prerender.tsx";
 const { metafile } = await build({
   absWorkingDir: here,
@@ -119,7 +119,7 @@ for (const page of PAGES.filter(({ description, access }) => description !== nul
 await rm(manifest);
 await rm(at(outputOf(PRERENDER)));
 
-// The entry's sheet contains the styles of all pages; esbuild writes those of each group again.
+// The entry's sheet has the styles of all pages; esbuild also writes a sheet for each group.
 const style = outputs.find(({ file }) => file === outputOf(ENTRY).cssBundle);
 for (const sheet of outputs.filter((output) => output.url.endsWith(".css") && output !== style))
   await rm(at(sheet));
@@ -170,7 +170,7 @@ await writeFile(
   policy.replace(/\{\{(\w+)\}\}/g, (_, key) => allowed[key]),
 );
 
-/** Adds the API reference to its page, so that it is readable without JavaScript. */
+/** Adds the API reference to its page, for readers without JavaScript. */
 function withReference({ name }, content) {
   if (name !== "docs") return content;
   return content.replace(
@@ -203,7 +203,7 @@ function searchTags({ path: served, title, description }) {
 }
 
 /**
- * Returns the modules of a page besides the entry, so that the browser can fetch them in parallel.
+ * Returns tags that preload a page's modules, except the entry, in parallel.
  */
 function preloadsOf({ file }) {
   const wanted = new Set();

@@ -3,14 +3,14 @@
 import { createHash } from "node:crypto";
 
 /**
- * 30 bits for each of the 52,000 passwords with eight characters or more: about one in 100,000 other texts is mistaken
- * for one of them.
+ * Size of the filter: 30 bits for each of the 52,000 passwords. About one in 100,000 other texts is mistaken for one
+ * of them.
  */
 const BYTES = 196_608;
 
 /**
- * Returns a Bloom filter of the lines of a text: eight bits for each, given by the words of its
- * SHA-256.
+ * Returns a Bloom filter of a text's lines. Each line sets eight bits, one for each 32-bit word
+ * of its SHA-256.
  */
 export function filterOf(text) {
   const filter = Buffer.alloc(BYTES);

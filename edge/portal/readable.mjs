@@ -1,12 +1,12 @@
-// Texts for programs and for people without JavaScript: every public page as Markdown (`/start.md`), an index of
-// them for language models (`/llms.txt`), the API reference as plain HTML, and `/.well-known/security.txt`.
+// Writes texts for programs: every public page, including the API reference, as Markdown (such as `/start.md`). Also
+// writes an index for language models (`/llms.txt`), and `/.well-known/security.txt`.
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import TurndownService from "turndown";
 import { tables } from "turndown-plugin-gfm";
 import { referenceHtml } from "./reference.mjs";
 
-/** `site` is the portal's URL, `contact` a URL or email, `pages` have `path`, `title`, `description` and `html`. */
+/** Writes all texts to `dist`; `contact` is a URL or email, `pages` have `path`, `title`, `description` and `html`. */
 export async function writeReadable(dist, { site, contact, pages, description }) {
   const markdown = converter();
   const listed = [];

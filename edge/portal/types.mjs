@@ -1,11 +1,11 @@
-// Generates the types of the API from its description, so that the portal can't diverge from it unnoticed: `npm run
-// check:portal` fails if they don't match.
+// Generates the API's types from its description. `npm run check:portal` fails if the portal doesn't match these
+// types.
 import { readFile, writeFile } from "node:fs/promises";
 import openapiTS, { astToString } from "openapi-typescript";
 
 const file = (name) => new URL(name, import.meta.url);
 const description = JSON.parse(await readFile(file("../openapi.json"), "utf8"));
-// The description leaves lists open to which later versions may add values. The portal is deployed with the Worker, so
+// In the API description, lists that later versions may extend are open. The portal is deployed with the Worker, so
 // it knows all values, and its texts are checked against them.
 for (const schema of Object.values(description.components.schemas))
   for (const member of Object.values(schema.properties ?? {}))

@@ -8,8 +8,8 @@ use std::fmt;
 use rcpt_shared::{Address, FormatError};
 use serde::{Deserialize, Deserializer, de};
 
-/// Identifies an account: 8 bits for the number of its database, and 56 random bits, so that ids neither count accounts
-/// nor can be guessed. Written as 16 hexadecimal digits, since D1 accepts no integer above 2^53.
+/// Identifies an account: 8 bits for the number of its database, and 56 random bits, so that an id can't be guessed
+/// and reveals no count. Written as 16 hexadecimal digits, since D1 accepts no integer above 2^53.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct AccountId(u64);
 
@@ -33,7 +33,7 @@ impl AccountId {
         self.0
     }
 
-    /// Parses the 16 hexadecimal digits.
+    /// Parses an id's 16 hexadecimal digits; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         let plain = text.len() == 16 && text.bytes().all(|b| b.is_ascii_hexdigit());
         plain.then(|| u64::from_str_radix(text, 16).ok().map(Self))?
@@ -71,7 +71,7 @@ pub struct AccountAddress(Address);
 impl AccountAddress {
     /// # Errors
     /// [`FormatError`] when the text is not an RFC 5321 mailbox. The text is neither
-    /// trimmed nor normalised: people type their own address into a form.
+    /// trimmed nor normalised: its owner typed it, and can correct it.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         Address::parse(text).map(Self)
     }
@@ -96,7 +96,7 @@ impl AccountAddress {
         self.0.normal().to_lowercase()
     }
 
-    /// Returns the canonical mailbox, the same for all spellings of it.
+    /// Returns the canonical mailbox, the same for all spellings that the provider treats alike.
     pub fn mailbox(&self) -> String {
         mailbox::canonical(&self.folded())
     }

@@ -1,4 +1,4 @@
-//! The configuration and the bindings of one isolate, shared by all rooms above.
+//! The configuration and the bindings of one isolate, shared by its requests.
 
 pub mod recent;
 

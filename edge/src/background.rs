@@ -1,5 +1,5 @@
-//! Work without a request or after its response: notices, requested confirmation links, deletions in the directory,
-//! scans and their webhooks.
+//! Work without a request or after its response: notices, requested confirmation and reset links, changes of address,
+//! deletions in the directory, scans and their webhooks.
 
 pub mod deletions;
 pub mod email_changes;

@@ -1,5 +1,4 @@
-//! The floor: the runtime's bindings behind plain types. The futures are `Send`, so that the rooms above stay plain
-//! axum.
+//! The runtime's bindings behind plain types. The futures are `Send`, as axum requires.
 
 pub mod assets;
 pub mod clock;

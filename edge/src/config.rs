@@ -20,8 +20,8 @@ pub struct Config {
     pub origins: Vec<String>,
     /// URL of the portal without a trailing slash; confirmation links start with it.
     pub portal_url: String,
-    /// Resolver for the mail hosts of an account's domain; with `None`, emails are sent without a
-    /// lookup.
+    /// Resolver for the mail hosts of accounts' domains and for the hosts of webhooks; with `None`,
+    /// nothing is looked up.
     pub dns_url: Option<String>,
     /// Sender of every email.
     pub mail_from: String,
@@ -29,11 +29,11 @@ pub struct Config {
     pub session_secrets: KeyRing,
     pub api_key_secrets: KeyRing,
     pub ticket_secrets: KeyRing,
-    /// Keys of the hashes of accounts' addresses, and of checked addresses in the cache.
+    /// Keys of the hashes of addresses, networks and accounts, and of undo and opt-out tokens.
     pub address_secrets: KeyRing,
     /// Keys that encrypt the secrets of authenticators.
     pub totp_secrets: KeyRing,
-    /// Keys that encrypt the addresses of scans while they wait.
+    /// Keys that encrypt the addresses of scans while they wait, and detect repeated parts of a scan.
     pub scan_secrets: KeyRing,
     /// Delays before a scan retries an undecided address.
     pub scan_retries: RetryTimes,
@@ -41,7 +41,7 @@ pub struct Config {
     pub session_ttl: u64,
     /// Seconds until an unsettled lease on the allowance expires.
     pub lease_ttl: u64,
-    /// Milliseconds to wait for a verdict, over all origins together.
+    /// Total milliseconds to wait for a verdict, over all origins.
     pub upstream_budget_ms: u64,
     /// Lifetimes of cached verdicts, in the edge's cache and at origins.
     pub cache: CacheTimes,
@@ -54,7 +54,7 @@ pub struct Config {
     pub turnstile: Option<Turnstile>,
 }
 
-/// Limits of attempts.
+/// Limits of attempts, emails, password hashes and requests.
 #[derive(Debug)]
 pub struct Throttle {
     /// Limit of attempts on one account or address.
@@ -65,18 +65,18 @@ pub struct Throttle {
     pub registration_mail: Rule,
     /// Limit of reset links mailed to one address.
     pub reset_mail: Rule,
-    /// Limits of emails caused by one network and by one site (/48), each for registrations and for reset links.
+    /// Limits of emails caused by one network and by one site (/48), counted separately for registrations and resets.
     pub mails_of_network: Rule,
     pub mails_of_site: Rule,
     /// Limit of emails caused by all registrations.
     pub all_registration_mails: Rule,
     /// Limit of emails caused by all password resets, whether or not the account exists.
     pub all_reset_mails: Rule,
-    /// Limit of reset links that are sent although the total or the network's budget is used up.
+    /// Limit of reset links sent although the budget of all resets or of the network is used up.
     pub all_exempt_reset_mails: Rule,
-    /// Passwords that an isolate hashes per minute.
+    /// Maximum number of passwords that an isolate hashes per minute.
     pub hashes_per_minute: u64,
-    /// Requests of one account, except checks, that an isolate serves per second; not 0.
+    /// Requests of one account, except checks, that an isolate serves per second after a burst; at least 1.
     pub account_requests_per_second: u64,
 }
 
@@ -167,7 +167,7 @@ impl RetryTimes {
         self.0.get(usize::from(tries).checked_sub(1)?).copied()
     }
 
-    /// Returns the shortest delay.
+    /// Returns the shortest delay; an hour if there are no retries.
     pub fn least(&self) -> u64 {
         self.0.iter().min().copied().unwrap_or(HOUR_S)
     }

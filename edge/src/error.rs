@@ -1,5 +1,5 @@
-//! The only error type: the response to the caller, and the cause for the log. `table.rs` lists the
-//! errors.
+//! The error type of handlers: the response to the caller, and the cause for the log. `table.rs`
+//! lists most errors.
 
 mod body;
 mod challenge;
@@ -18,15 +18,15 @@ pub use body::{LimitError, PlainError, ValidationError};
 use challenge::Challenge;
 use rate_limit::RateLimit;
 
-/// An error response. Details of internal failures go to the log where they occur, never into this type.
+/// An error response and, for failures on our side, their cause for the log.
 #[derive(Debug)]
 pub struct Error {
     status: StatusCode,
-    /// Boxed because every `Result` has the size of its error.
+    /// Boxed because a `Result` is at least as large as its error.
     body: Box<Body>,
-    /// Size of the exhausted allowance, for `RateLimit`; 0 for other errors.
+    /// Size of the allowance that is too small for the request, for `RateLimit`; 0 for other errors.
     allowance: u32,
-    /// Remaining part of the allowance.
+    /// Remaining units of the allowance.
     remaining: u32,
     /// Seconds for `Retry-After`.
     retry_after: Option<u64>,
@@ -40,8 +40,8 @@ pub struct Error {
 #[derive(Debug, Clone)]
 struct Cause(String);
 
-/// Outcome of a request, passed to its log line in the response's extensions: the status of a
-/// verdict, or the code of an error.
+/// Outcome of a request, passed to its log line in the response's extensions. For example, the
+/// status of a verdict or the code of an error.
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome(pub &'static str);
 
@@ -55,7 +55,7 @@ pub fn cause(response: &Response) -> Option<&str> {
     response.extensions().get::<Cause>().map(|cause| cause.0.as_str())
 }
 
-/// Replaces the response of an error with another error's, in the same shape.
+/// Returns the response for `error`, in the shape of another error's response.
 pub fn instead_of(response: &Response, error: Error) -> Response {
     let shape = response.extensions().get::<Body>();
     let error =
@@ -112,8 +112,7 @@ impl Error {
             && !matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::CONFLICT)
     }
 
-    /// Gives the error the shape of email validation's 400 and 401: `{detail: {error}}`, and `code`
-    /// beside it.
+    /// Gives a 400 or 401 the shape of email validation's: `{detail: {error}, code}`.
     pub fn of_validation(mut self) -> Self {
         if matches!(self.status, StatusCode::BAD_REQUEST | StatusCode::UNAUTHORIZED) {
             self.body = Box::new(self.body.of_validation());

@@ -3,9 +3,9 @@
 //!
 //! The rooms from top to bottom; each may use only those below it (`rooms.rs` checks it): `worker`
 //! (the runtime's events), `routes` (the operations), `extract` (the handlers' inputs),
-//! `background` (work without a request), `app` (shared state), `store` (SQL), `limits` (rates and
-//! allowances) and the other rules, `credentials`, `outbound` (outgoing requests), and `cf` (the
-//! runtime's bindings).
+//! `background` (work without a request), `app` (shared state), `store` (SQL), `config` (settings),
+//! `limits` (rates and allowances) and `mail`, `credentials`, `account` and `outbound` (outgoing
+//! requests), `cf` (the runtime's bindings), and `error` and `meter`.
 
 mod account;
 mod app;

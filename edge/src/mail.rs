@@ -1,5 +1,5 @@
-//! The emails we send: short, without tracking, and without secrets except the one link. Links
-//! start with the configured portal URL and contain nothing from a request.
+//! The emails we send: short, without tracking, and without secrets except in one link. Links, except
+//! the contact's, start with the configured portal URL and contain nothing from a request.
 
 mod keys;
 mod layout;
@@ -21,7 +21,7 @@ pub struct Mail {
     subject: &'static str,
     portal_url: String,
     paragraphs: Vec<Paragraph>,
-    /// Link to opt out of such emails.
+    /// Link to opt out of similar emails.
     opt_out_link: Option<String>,
 }
 
@@ -73,7 +73,7 @@ impl Mail {
         self
     }
 
-    /// Adds the advice for actions by somebody else, which is the same in every notice.
+    /// Adds the advice to set a new password if somebody else caused the event.
     fn unless_you(self) -> Self {
         let link = format!("{}/forgot", self.portal_url);
         self.text(
@@ -119,8 +119,8 @@ pub fn confirm(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
         )
 }
 
-/// Like [`confirm`], after a second registration. One of the two may be by a stranger, whose
-/// password the link must not confirm silently.
+/// Like [`confirm`], after a second registration. One of the registrations may be a stranger's,
+/// whose password the link must not confirm silently.
 pub fn confirm_again(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Confirm your email address", portal_url, "")
         .text(format!(
@@ -160,7 +160,7 @@ pub fn another_spelling(recipient: &str, portal_url: &str, opt_out_token: &str) 
         .with_opt_out(opt_out_token)
 }
 
-/// Builds the email to a new address, with the link that makes it the account's.
+/// Builds the email to an account's new address, with the link that confirms it.
 pub fn confirm_change(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
     Mail::new("Confirm your new email address", portal_url, "")
         .text(format!(
@@ -244,9 +244,9 @@ pub fn deleted(name: &str, portal_url: &str, event: &AccountEvent) -> Mail {
         .button("Create a new account", format!("{portal_url}/register"))
 }
 
-/// Builds the email about the account's current plan, and its end (Unix seconds).
+/// Builds the email about the account's current plan, which ends at `until` (Unix seconds) if it is set.
 pub fn plan_changed(name: &str, portal_url: &str, plan: &str, until: Option<i64>) -> Mail {
-    let end = until.and_then(shown).map(|end| format!(", until {end}")).unwrap_or_default();
+    let end = until.and_then(format_time).map(|end| format!(", until {end}")).unwrap_or_default();
     Mail::new("Your plan has changed", portal_url, name)
         .text(format!("Your rcpt account is on the plan {plan} now{end}."))
         .button("See what it allows", format!("{portal_url}/overview"))
@@ -266,7 +266,7 @@ pub struct AccountEvent {
 impl AccountEvent {
     fn facts(&self) -> Paragraph {
         let rows = [
-            ("When", shown(self.at).unwrap_or_default()),
+            ("When", format_time(self.at).unwrap_or_default()),
             ("Browser", self.browser.clone()),
             ("Country", self.country.clone()),
         ];
@@ -275,7 +275,7 @@ impl AccountEvent {
 }
 
 /// Formats a time, such as "7 May 2026, 08:05 UTC".
-fn shown(at: i64) -> Option<String> {
+fn format_time(at: i64) -> Option<String> {
     let time = DateTime::from_timestamp(at, 0)?;
     Some(time.format("%-d %B %Y, %H:%M UTC").to_string())
 }

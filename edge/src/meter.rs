@@ -1,9 +1,9 @@
-//! Costs of a request at storage and origins, for its log line only.
+//! Costs of a request at storage and origins, for its log line, and the limits of a scheduled run.
 //!
 //! Many requests interleave in one isolate, but only at awaits: while one request's future is being
 //! polled, no other is. [`metered`] sets the current meter exactly for the duration of a poll, and
-//! timers keep the meter that was current when they started. Functions that use the database therefore need no
-//! parameter for the meter, and no request is charged for another's work.
+//! `cf::clock::timed` keeps the meter that was current when it started. Functions that use the database
+//! therefore need no parameter for the meter, and no request is charged for another's work.
 
 use std::{
     cell::RefCell,
@@ -32,7 +32,7 @@ pub struct Meter {
     kv: Gauge,
     origin: Gauge,
     queue: Gauge,
-    /// Limits of a scheduled run; `None` for a request.
+    /// Limits of a scheduled run; `None` for a request or a message of the queue.
     run: Option<RunLimits>,
     party: Mutex<Party>,
 }
@@ -43,7 +43,7 @@ pub struct Meter {
 pub struct Party {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub account: Option<String>,
-    /// Keyed hash of the client's network, for requests without credentials.
+    /// Keyed hash of the client's network, for requests without credentials or with a password.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
 }
@@ -64,7 +64,7 @@ impl RunLimits {
     /// Milliseconds without a response after which a database isn't used again in this run.
     pub const PATIENCE_MS: u64 = 10_000;
 
-    /// Reserves statements for this database, or returns why it can't be used.
+    /// Subtracts statements for this database from those left; the error says why none may run.
     ///
     /// # Errors
     /// A sentence for the log.
@@ -88,7 +88,7 @@ impl RunLimits {
     }
 
     /// Reserves `last` statements for the end of the run, and divides the rest among this step and
-    /// `others` more.
+    /// `others` further steps.
     pub fn share(&self, others: u32, last: u32) {
         let rest = self.statements_left.load(Relaxed).saturating_sub(last);
         let others = rest - rest / others.saturating_add(1);
@@ -123,7 +123,7 @@ pub enum Part {
 pub struct Expenses {
     pub d1_trips: u32,
     pub d1_statements: u32,
-    /// Written rows as D1 bills them, including those of indexes.
+    /// Written rows as D1 bills them, including index rows.
     pub d1_rows_written: u32,
     pub d1_ms: u32,
     pub cache_calls: u32,
@@ -144,7 +144,7 @@ const fn is_zero(number: &u32) -> bool {
 }
 
 impl Meter {
-    /// Creates the meter of a scheduled run with this many D1 statements.
+    /// Creates the meter of a scheduled run that may execute `statements` D1 statements.
     pub fn of_run(statements: u32) -> Self {
         let run = RunLimits {
             statements_left: AtomicU32::new(statements),
@@ -159,7 +159,7 @@ impl Meter {
         self.party.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the limits of a scheduled run; `None` for a request.
+    /// Returns the limits of a scheduled run; `None` for a request or a message of the queue.
     pub const fn run(&self) -> Option<&RunLimits> {
         self.run.as_ref()
     }
@@ -230,7 +230,7 @@ pub async fn metered<T>(meter: &Arc<Meter>, work: impl Future<Output = T>) -> T 
     .await
 }
 
-/// Adds rows that D1 has written to the current request's meter.
+/// Counts rows written by D1, in the current request's meter.
 pub fn count_rows_written(rows: impl FnOnce() -> u32) {
     if let Some(meter) = current() {
         meter.d1_rows_written.fetch_add(rows(), Relaxed);

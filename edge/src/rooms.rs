@@ -23,7 +23,7 @@ fn floor(room: &str) -> Option<usize> {
     listed.or((room == ROOF).then_some(FLOORS.len()))
 }
 
-/// Returns the rooms that a file uses after `crate::`, one or a list of them.
+/// Returns the rooms that a file names after `crate::`, singly or in a list.
 fn names_after_crate(source: &str) -> Vec<String> {
     let mentions = source.split("crate::").skip(1);
     let names = mentions.flat_map(|rest| match rest.strip_prefix('{') {

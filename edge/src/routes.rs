@@ -55,8 +55,8 @@ mod usage;
 pub mod validate_email;
 mod validate_emails;
 
-/// Builds the router of all handlers and, for tests, the list of their descriptions. The Worker
-/// doesn't contain the descriptions: a test writes `edge/openapi.json`, which is served as a file.
+/// Builds the router of all handlers and, for tests, the list of their OpenAPI descriptions. The Worker
+/// doesn't contain these: a test writes `edge/openapi.json`, which is served as a file.
 macro_rules! operations {
     ($($resource:ident::$handler:ident,)+) => { pastey::paste! {
         fn operations() -> Router<Arc<App>> {
@@ -164,7 +164,7 @@ pub fn router(app: Arc<App>) -> Router {
 /// The prefix of every path of the API.
 const PREFIX: &str = "/v1";
 
-/// Returns the 404, which names the right path if only the prefix is missing.
+/// Returns the 404, which names the intended path if only the prefix is missing.
 fn not_found(path: &str) -> Error {
     let intended_path = format!("{PREFIX}{path}");
     let detail = if path.split('/').nth(1) == PREFIX.split('/').nth(1) {

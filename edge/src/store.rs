@@ -3,7 +3,7 @@
 //! each function makes one round trip to D1. Decisions are made within the statement, because a value read
 //! by one statement may be outdated in the next. Functions fail with
 //! [`Error::unavailable`](crate::error::Error::unavailable) when the database fails; then nothing
-//! has changed.
+//! has changed, unless only the database's response was lost.
 
 pub mod accounts;
 pub mod addresses;

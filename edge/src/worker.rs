@@ -1,5 +1,4 @@
-//! The top room: receives the runtime's events and returns responses. Builds the isolate's state and connects the
-//! rooms.
+//! Receives the runtime's events and returns responses; builds the isolate's state.
 
 mod answer;
 mod http;
@@ -29,7 +28,8 @@ async fn fetch(request: Request, env: Env, context: Context) -> worker::Result<R
     http::response(isolate::serve(request, &env, context).await).await
 }
 
-/// Runs every five minutes. Failures are logged, because the runtime ignores a returned error.
+/// Runs every five minutes, unless the configuration has a mistake. Failures of the run are logged, because the runtime
+/// ignores a returned error.
 #[event(scheduled)]
 async fn scheduled(_event: ScheduledEvent, env: Env, _context: ScheduleContext) {
     let Ok(isolate) = isolate::of(&env) else { return };

@@ -47,7 +47,7 @@ function Guarded({ page }: { page: Page }) {
     if (elsewhere !== undefined) route(elsewhere, true);
   }, [elsewhere]);
   const layout = page.file === "guest" ? "narrow" : "wide";
-  // A guest page redirects signed-in people to a member page.
+  // Shown while redirecting: members to a wide page, guests to a narrow one.
   if (elsewhere !== undefined) return <Waiting layout={member ? "wide" : "narrow"} />;
   const content = CONTENTS[page.name];
   return "here" in content ? <content.here /> : <LazyPage load={content.load} layout={layout} />;

@@ -1,5 +1,5 @@
-// Components of the pages. The entry includes the reading pages. The others are in groups: opening
-// a page fetches its group, and its document preloads it.
+// Components of the pages. The entry includes the home and privacy pages. The others are in groups:
+// opening a page fetches its group, which the page's document preloads.
 import type { ComponentType } from "preact";
 import type { PageName } from "./pages";
 import Home from "./pages/home";

@@ -10,7 +10,7 @@ interface Listed {
   name: string;
   title: string;
   access: Access;
-  /** Name of its file group in `src/pages`, which its document preloads. */
+  /** Name of the page's group in `src/pages`, which its document preloads. */
   file: "home" | "privacy" | "guest" | "member" | "scans" | "docs";
   /** For search engines and link previews. Pages without a description aren't listed anywhere. */
   description: string | null;

@@ -21,7 +21,7 @@ export function draw(page: Page, site: string): string {
   return render(isDrawn(page) ? <App /> : <Empty page={page} />);
 }
 
-/** Returns the HTML of a page's content without its frame; null if that needs a browser. */
+/** Returns the HTML of a page without its frame; null if rendering needs a browser. */
 export async function readable(page: Page, site: string): Promise<string | null> {
   Object.assign(globalThis, { location: new URL(page.path ?? "/404", site) });
   const content = CONTENTS[page.name];

@@ -1,5 +1,5 @@
 // The current session. The token is in this tab's storage, the API key in memory only. Open tabs
-// share the session: a link opened in a new tab is signed in, and signing out in one tab signs out all tabs.
+// share the session: a page opened in a new tab is signed in, and signing out in one tab signs out all tabs.
 import { useEffect, useState } from "preact/hooks";
 import type { components } from "./api/schema";
 
@@ -68,15 +68,15 @@ export function useSession(): Session | undefined {
   return drawn;
 }
 
-/** Calls `listener` on each change of the session; the returned function stops it. */
+/** Calls `listener` on each change of the session; the returned function removes `listener`. */
 export function listen(listener: () => void): () => void {
   listeners.add(listener);
   return () => void listeners.delete(listener);
 }
 
-/** Adopts the session of this browser's other tabs and its changes. */
+/** Adopts the session of this browser's other tabs, and follows its changes. */
 export function followOtherTabs(): void {
-  // Releases up to 0.2 stored the session, and the key with it, for all tabs.
+  // Releases up to 0.2 stored the session and its key in `localStorage`.
   removeFrom("localStorage", STORED);
   if (typeof BroadcastChannel === "undefined") return;
   channel = new BroadcastChannel(STORED);

@@ -1,6 +1,6 @@
 // The operator's settings of the build: contact and published pages. Each setting is undefined unless the operator
 // sets it.
-/** Returns the operator's contact page, or else an address to write to. */
+/** Returns the URL of the operator's contact page, or else a `mailto:` link. */
 export const contactUrl = () => set(CONTACT_URL) ?? set(CONTACT_EMAIL && `mailto:${CONTACT_EMAIL}`);
 export const termsUrl = () => set(TERMS_URL);
 export const statusUrl = () => set(STATUS_URL);

@@ -10,7 +10,7 @@ pub struct DisposableDomains<'a> {
 }
 
 impl<'a> DisposableDomains<'a> {
-    /// Returns `None` if the text isn't such a list.
+    /// Parses the list; `None` if its form is wrong.
     pub fn parse(text: &'a str) -> Option<Self> {
         let (day, names) = text.split_once('\n')?;
         let is_day = day.len() == 10 && day.bytes().all(|b| b.is_ascii_digit() || b == b'-');

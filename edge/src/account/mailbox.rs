@@ -1,6 +1,6 @@
 //! Reduces the spellings of a mailbox to one, for providers that document their rules. Providers
-//! are recognised by domain, never by mail host: a company that hosts its mail there chooses its
-//! own rules.
+//! are recognised by domain, never by mail host: a company that hosts its mail at a provider
+//! chooses its own rules.
 
 /// Version of the table; part of each stored hash.
 pub const VERSION: &str = "1";

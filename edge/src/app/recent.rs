@@ -2,13 +2,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// The value and the time when it was stored, in milliseconds of the Worker's clock.
+/// The time when the value was stored or a caller was last asked to renew it, in milliseconds of the Worker's clock;
+/// and the value.
 #[derive(Debug, Default)]
 pub struct Recent<T>(Mutex<Option<(u64, T)>>);
 
 impl<T: Clone> Recent<T> {
     /// Returns the value while it is younger than `age_ms`. Afterwards, one caller per `age_ms` gets `None` and is
-    /// expected to store a new value; the others get the old one.
+    /// expected to store a new value; other callers get the old value.
     pub fn get(&self, now_ms: u64, age_ms: u64) -> Option<T> {
         let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (since, value) = cache.as_mut()?;

@@ -25,7 +25,7 @@ pub async fn tell(
     accounts::unlink_tombstones(database, deleted).await
 }
 
-/// Continues interrupted deletions, and those with more rows than a step removes.
+/// Continues interrupted deletions, and deletions of more rows than a step removes.
 ///
 /// # Errors
 /// [`Error::unavailable`] when a database fails.
@@ -34,11 +34,11 @@ pub async fn finish(databases: &Databases, database: &Database) -> Result<(), Er
     deleted_accounts::remove(database).await.and(notices)
 }
 
-/// Removes all directory entries that are still pending after deletions.
+/// Removes directory entries that were left by interrupted deletions, up to a limit.
 ///
 /// # Errors
 /// [`Error::unavailable`] when a database fails.
 async fn tell_all(databases: &Databases, database: &Database) -> Result<(), Error> {
-    let deleted = accounts::untold(database).await?;
+    let deleted = accounts::pending_deletions(database).await?;
     if deleted.is_empty() { Ok(()) } else { tell(databases, database, &deleted).await }
 }

@@ -38,15 +38,15 @@ pub async fn advance(app: &App, change: EmailChange) -> Result<Option<EmailChang
         email_changes::give_up(database, &change).await?
     };
     let Some(change) = change else { return Ok(None) };
-    // The directory has one row for all spellings of an address.
+    // Addresses that differ only in case have the same hash, and so one row in the directory.
     let current = hash(app, &change.email)?;
     match change.state.as_str() {
         "moved" => {
             let old = hash(app, &change.old_email)?;
-            // If the hashes are equal, the account has the old address: nothing is reserved.
+            // If the hashes are equal, both addresses share the row: nothing to reserve.
             if old != current {
                 let tombstone = email_changes::tombstone(database, &old).await?;
-                let until = now.saturating_add(email_changes::UNDOABLE);
+                let until = now.saturating_add(email_changes::UNDO_PERIOD_S);
                 addresses::reserve(directory, &old, account, until, tombstone).await?;
             }
         }
@@ -61,7 +61,7 @@ pub async fn advance(app: &App, change: EmailChange) -> Result<Option<EmailChang
         _ => {}
     }
     if change.state != "moved" {
-        email_changes::settled(database, &change).await?;
+        email_changes::mark_settled(database, &change).await?;
     }
     Ok(Some(change))
 }
@@ -82,7 +82,7 @@ pub async fn tell(app: &App, change: &EmailChange) -> Result<(), Error> {
             mail::address_changed_away(&change.display_name, portal_url, &change.new_email, &token);
         app.mailer.send(mail.to(&change.old_email, app.config.site.contact())).await?;
     }
-    email_changes::settled(database, change).await
+    email_changes::mark_settled(database, change).await
 }
 
 /// Continues the interrupted changes of a database, or of one account.
@@ -94,7 +94,7 @@ pub async fn finish(
     database: &Database,
     account: Option<AccountId>,
 ) -> Result<(), Error> {
-    for change in email_changes::unsettled(database, account, CHANGES_MAX).await? {
+    for change in email_changes::select_unsettled(database, account, CHANGES_MAX).await? {
         let finished = async {
             match advance(app, change).await? {
                 Some(change) if change.state == "moved" => tell(app, &change).await,

@@ -34,7 +34,7 @@ pub async fn run(app: &App) {
 }
 
 async fn all(app: &App, limits: &RunLimits) {
-    let (mut mails, turn) = (notices::MOST_AT_ONCE, clock::now() / RUN_INTERVAL_S);
+    let (mut mails, turn) = (notices::EMAILS_PER_RUN_MAX, clock::now() / RUN_INTERVAL_S);
     let databases: Vec<_> = app.databases.in_turn(turn).collect();
     let count = u32::try_from(databases.len()).unwrap_or(u32::MAX);
     limits.share(count, WEBHOOK_STATEMENTS);

@@ -27,10 +27,10 @@ pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId, event: Acco
     });
 }
 
-/// Emails per run over all databases: the platform limits a scheduled event to 30 s.
-pub const MOST_AT_ONCE: u64 = 50;
+/// Maximum number of emails per run, over all databases.
+pub const EMAILS_PER_RUN_MAX: u64 = 50;
 
-/// Records the event, so that a later email can also give its time and place, and sends the emails that are due.
+/// Records the event's browser and country, so that a later email can also give them, and sends the due emails.
 async fn tell(
     app: &App,
     database: &Database,
@@ -38,7 +38,7 @@ async fn tell(
     event: &AccountEvent,
 ) -> Result<u64, Error> {
     store::notices::note(database, account, event).await?;
-    send(app, database, Some(account), MOST_AT_ONCE).await
+    send(app, database, Some(account), EMAILS_PER_RUN_MAX).await
 }
 
 /// Sends at most a given number of due emails, of one account or a whole database. An email that
@@ -57,7 +57,7 @@ pub async fn send(
     for notice in due {
         let delivery = match mail(app, database, &notice).await? {
             Some(mail) => app.mailer.send(mail.to(&notice.email, app.config.site.contact())).await,
-            // All events have been announced.
+            // Nothing is left to announce.
             None => Ok(()),
         };
         match delivery {
@@ -93,7 +93,7 @@ async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Opt
             .collect();
         let last = notice.last_event();
         let mail = || mail::keys_suspended(portal_url, name, &keys, last.as_ref());
-        // The keys were confirmed or ended before the email could be sent.
+        // `None` if the keys were confirmed or ended before the email could be sent.
         return Ok((!keys.is_empty()).then(mail));
     }
     if notice.kind == Notice::RecoveryPending {

@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// Emails sent per run; later ones wait for the next run.
+/// Emails sent per run and database; others wait for the next run.
 const MAILS_MAX: u64 = 50;
 
 /// Emails a new link to each account of a database for which the operator requested one. An email

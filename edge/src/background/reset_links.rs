@@ -1,7 +1,7 @@
-//! Sends the emails of forgotten passwords: right after the response, or else in the five-minute
+//! Sends the emails for forgotten passwords: right after the response, or else in the five-minute
 //! runs of the next hour.
 //!
-//! The token is created just before its mail is sent; the account's previous link works until that mail has been
+//! The token is created just before its email is sent; the account's previous link works until the email has been
 //! accepted.
 
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use crate::{
     },
 };
 
-/// Emails per run: the platform limits a scheduled event to 30 s.
+/// Maximum number of emails per run.
 const MAILS_MAX: u64 = 50;
 
 /// Sends a stored email after the response. If it can't be sent, the attempt is refunded, so that
@@ -45,8 +45,8 @@ pub fn soon(app: &Arc<App>, deferred: &Deferred, attempt: Attempt, due: DueMail)
     });
 }
 
-/// Sends a confirmed account its first link of the day even if the email budget is used up. The link is sent after the
-/// response, which is the same for a stranger.
+/// Sends a confirmed account one link a day even if the email budget is used up. The link is sent after the
+/// response, so that the response doesn't reveal whether the address has an account.
 pub fn exempt_soon(app: &Arc<App>, deferred: &Deferred, before: Attempt, address: AccountAddress) {
     let app = Arc::clone(app);
     deferred.after_response(async move {
@@ -74,7 +74,7 @@ async fn exempt(app: &App, address: &AccountAddress) -> Result<(), Error> {
     let email = address.as_given().to_owned();
     let admission =
         mail_due::ask(directory, attempt.gates(), attempt.name(), &hash, &email, now).await?;
-    let attempt = match attempt.counted(admission) {
+    let attempt = match attempt.into_outcome(admission) {
         AttemptOutcome::Admitted(attempt) => attempt,
         AttemptOutcome::Refused { index, before, .. } => {
             before.give_back(app.databases.directory()).await;
@@ -129,7 +129,7 @@ async fn hand_over(app: &App, email: &str) -> Result<(), Error> {
     let (mailbox_query, is_opted_out) = try_join(mailbox_query, opted_out).await?;
     let database = match mailbox_query {
         Some(account) => app.databases.of(account)?,
-        None => app.databases.pretended(&hash),
+        None => app.databases.of_unknown_address(&hash),
     };
     let number = mailbox_query.map(AccountId::database).unwrap_or_default();
     let token = MailedToken::new(number, random::bytes()?);

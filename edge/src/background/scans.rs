@@ -10,6 +10,6 @@ mod round;
 pub mod slots;
 
 /// Positions in a part; only the last part of a scan may have fewer.
-pub const PART: u32 = 1_000;
+pub const PART_POSITIONS: u32 = 1_000;
 /// Lifetime of a scan in seconds. No address is stored for longer.
-pub const LIFETIME: u64 = 24 * 60 * 60;
+pub const LIFETIME_S: u64 = 24 * 60 * 60;

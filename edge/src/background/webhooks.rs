@@ -17,11 +17,11 @@ use crate::{
 /// The platform allows six open connections per invocation.
 const CONNECTIONS_MAX: u32 = 6;
 
-/// Duration of a run in seconds. A round lasts up to seven seconds if servers don't respond.
+/// Seconds after which a run starts no further deliveries.
 const RUN_S: u64 = 15;
 
-/// Delivers to endpoints whose last delivery succeeded, a few from each database in turn, until none is due or the time
-/// has passed. The other endpoints follow.
+/// Delivers a few webhooks of each database in turn, until none is due or the time is over. Endpoints whose last
+/// delivery succeeded come first.
 pub async fn run(app: &App, turn: u64) {
     let until = clock::now().saturating_add(RUN_S);
     for failing in [false, true] {
@@ -82,7 +82,7 @@ fn body_of(due: &DueDelivery) -> String {
     }
 }
 
-/// Makes one delivery attempt.
+/// Makes one delivery attempt and returns the receiver's answer, without recording it.
 pub async fn attempt(app: &App, due: &DueDelivery) -> ReceiverAnswer {
     let DueDelivery { account_id, url, secret, previous_secret, id, .. } = due;
     let body = &body_of(due);

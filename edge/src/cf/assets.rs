@@ -1,4 +1,4 @@
-//! Files deployed beside the Worker, which reads them on demand instead of including them. The files' paths start with
+//! Files deployed with the Worker, which reads them on demand instead of including them. The files' paths start with
 //! `/v1`, where only the Worker responds.
 
 use std::sync::OnceLock;
@@ -18,9 +18,9 @@ const BINDING: &str = "ASSETS";
 #[derive(Debug)]
 pub struct Assets {
     binding: SendWrapper<Fetcher>,
-    /// Read once per isolate.
+    /// Set by the isolate's first successful read.
     common_passwords: OnceLock<Vec<u8>>,
-    /// Read once per isolate.
+    /// Set by the isolate's first successful read.
     disposable_domains: OnceLock<String>,
 }
 
@@ -53,7 +53,7 @@ impl Assets {
             let name = "common-passwords.bloom";
             let read = async { self.fetch(name).await?.bytes().await }.into_send().await;
             let read = read.filter(|bytes| !bytes.is_empty()).ok_or_else(|| unread(name))?;
-            // Two concurrent requests may both read it; the second would store the same bytes.
+            // Two concurrent requests may both read the file; the second would store the same bytes.
             let _ = self.common_passwords.set(read);
         }
         Ok(self.common_passwords.get().map_or(&[], Vec::as_slice))
@@ -63,7 +63,7 @@ impl Assets {
     pub async fn disposable_domains(&self) -> Option<&str> {
         if self.disposable_domains.get().is_none() {
             let read = self.read("disposable-domains.txt").await.ok()?;
-            // Two concurrent requests may both read it; the second would store the same text.
+            // Two concurrent requests may both read the file; the second would store the same text.
             let _ = self.disposable_domains.set(read);
         }
         self.disposable_domains.get().map(String::as_str)

@@ -44,8 +44,8 @@ pub async fn sleep(duration: Duration) {
     Delay::from(duration).into_send().await;
 }
 
-/// Adds the duration of `work`, one call to `part`, to the meter of the current request. Work after
-/// the response has no meter and isn't measured.
+/// Counts `work` in the current meter: one call to `part`, and its duration. Without a meter, or if
+/// the future is dropped early, nothing is counted.
 pub async fn timed<T>(part: Part, work: impl Future<Output = T>) -> T {
     let Some(meter) = meter::current() else { return work.await };
     let started = now_ms();

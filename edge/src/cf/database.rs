@@ -1,8 +1,8 @@
 //! D1 behind typed parameters and rows.
 //!
-//! Uses the runtime's own objects: the library's prepare each statement again,
+//! Uses the runtime's own objects: the `worker` crate would prepare each statement again,
 //! read the metadata field by field, and omit it for single rows. A call between wasm and
-//! JavaScript costs the same for any content, so parameters and rows are passed as one text each.
+//! JavaScript costs the same whatever its size, so parameters and rows are passed as one text each.
 
 use std::{
     collections::HashMap,
@@ -47,8 +47,8 @@ pub struct Database {
     prepared: Mutex<HashMap<(usize, usize), SendWrapper<JsValue>>>,
 }
 
-/// A bound parameter. D1 binds every number as a double, so integers stay below 2^53 and are first
-/// stored in a column with integer affinity.
+/// A bound parameter. D1 binds every number as a double, so integers stay below 2^53, and only a
+/// column with integer affinity makes them integers.
 #[derive(Debug, Clone, Copy, Serialize)]
 #[serde(untagged)]
 pub enum Param<'a> {
@@ -94,10 +94,11 @@ fn from_exception(error: JsValue) -> Error {
     failed(message.as_deref().unwrap_or("not an error"))
 }
 
-/// Reads the database's own number, which detects swapped bindings: each database would serve the
-/// other's accounts.
+/// Reads the number stored in the database, which detects swapped bindings: otherwise each database would
+/// serve the other's accounts.
 const SELECT_NUMBER: &str = "SELECT number FROM this_database";
-/// `?1` is the number. A database with accounts of another number rejects it.
+/// Stores the number `?1`, unless the database already has a number, or has accounts of another
+/// database.
 const INSERT_NUMBER: &str = "INSERT INTO this_database (number)
     SELECT ?1 WHERE NOT EXISTS (SELECT 1 FROM this_database) AND NOT EXISTS (
       SELECT 1 FROM accounts WHERE id < printf('%02x', ?1) OR id > printf('%02xg', ?1))";
@@ -141,11 +142,11 @@ impl Database {
     }
 
     /// Runs the statements as one transaction in one round trip; the isolate's first transaction
-    /// needs one or two more before it.
+    /// with a database needs one or two more round trips.
     ///
     /// # Errors
     /// [`Error::unavailable`] when the database fails or has another number than its
-    /// binding; then no statement has had an effect.
+    /// binding. If only the response was lost or late, the transaction may have taken effect.
     pub async fn batch(&self, statements: &[Statement<'_>]) -> Result<Rows, Error> {
         if !self.is_itself.load(Relaxed) {
             self.identify().await?;
@@ -256,7 +257,7 @@ impl Rows {
         Ok(!self.rows(index)?.is_empty())
     }
 
-    /// Returns the number of rows that the statement at `index` has changed, index rows included.
+    /// Returns the number of rows that the statement at `index` has changed.
     pub fn changed(&self, index: usize) -> usize {
         self.0.get(index).and_then(|(_, changed, _)| *changed).unwrap_or_default()
     }

@@ -7,7 +7,8 @@ use worker::Context;
 
 use crate::meter::{self, metered};
 
-/// The request's `waitUntil`: the runtime lets such work run for at most 30 s.
+/// The request's `waitUntil`. The runtime stops work passed to it 30 s after the response is
+/// sent or the client has left.
 #[derive(Clone)]
 pub struct Deferred(Arc<Context>);
 
@@ -21,10 +22,10 @@ impl Deferred {
     }
 
     /// Starts work that continues if the client disconnects, and waits for its result. The work's costs are attributed
-    /// to the request. Returns `None` if the runtime has stopped it.
+    /// to the request. Returns `None` if the runtime has stopped the work.
     ///
-    /// The work is boxed immediately: by value it would be copied at each step. The copies of a check within a check
-    /// would overflow the stack of 1 MiB, and the request would hang.
+    /// The work is boxed immediately: by value it would be copied at each step. The copies of nested checks would
+    /// overflow the stack of 1 MiB, and the request would hang.
     pub fn outliving<T: 'static>(
         &self,
         work: impl Future<Output = T> + 'static,

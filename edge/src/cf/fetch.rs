@@ -1,5 +1,5 @@
-//! Outgoing requests, made with the runtime's own objects: the library's types contain every option of Cloudflare and
-//! add 20 KB to the Worker.
+//! Outgoing requests, made with the runtime's own objects: the `worker` crate's types contain every option of
+//! Cloudflare and add 20 KB to the Worker.
 
 use worker::{
     js_sys::{self, Promise, Reflect, Uint8Array, futures::JsFuture},
@@ -79,7 +79,7 @@ impl Reply {
         Some(Uint8Array::new(&body).to_vec())
     }
 
-    /// Returns the body as it arrives; `None` if there is none.
+    /// Returns the body in chunks, as it arrives; `None` without a body.
     pub fn chunks(self) -> Option<Chunks> {
         self.0.body().map(|body| Chunks(SendWrapper(body.get_reader().unchecked_into())))
     }

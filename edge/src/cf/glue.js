@@ -9,7 +9,7 @@ export function answer(body, init) {
   return new Response(body, JSON.parse(init));
 }
 
-// Reads the whole body of a request, truncated one byte after the limit. A body is always read to its end: otherwise a
+// Returns the body of a request, truncated one byte after the limit. A body is always read to its end: otherwise a
 // response could overtake the rest of the body, and the connection couldn't carry further requests.
 export async function bodyOf(request, limit) {
   const length = Number(request.headers.get("content-length") ?? Infinity);
@@ -23,7 +23,7 @@ export async function bodyOf(request, limit) {
   return kept.buffer.slice(0, size);
 }
 
-// Returns the text under a URL; nothing if there is none, or the cache fails or takes too long.
+// Returns the text cached under a URL; nothing if no text is cached, or the cache fails or is slow.
 export function textOf(cache, url, patience) {
   return new Promise((resolve) => {
     const timer = setTimeout(resolve, patience);

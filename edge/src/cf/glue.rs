@@ -16,7 +16,7 @@ extern "C" {
     #[wasm_bindgen(catch)]
     pub fn answer(body: Option<&str>, init: &str) -> Result<Response, JsValue>;
 
-    /// Returns a promise of the request's whole body, truncated after `limit + 1` bytes; the rest is read and dropped.
+    /// Returns a promise of the request's body, truncated after `limit + 1` bytes; the rest is read and dropped.
     #[wasm_bindgen(js_name = bodyOf)]
     pub fn body_of(request: &Request, limit: usize) -> Promise;
 
@@ -28,7 +28,7 @@ extern "C" {
     /// Returns a promise of the JSON text of the prepared statements' results; the parameters are JSON too.
     pub(super) fn ask(database: &JsValue, statements: &Array, params: &str) -> Promise;
 
-    /// Returns a promise of whether a rate limit binding admits another request.
+    /// Returns a promise of whether a rate limit binding admits a request.
     pub(super) fn admits(shield: &JsValue, key: &str) -> Promise;
 
     /// Returns a promise of whether a signature belongs to a public key; it fails if the JWK isn't a key.

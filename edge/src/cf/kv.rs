@@ -7,7 +7,7 @@ use worker::{
     wasm_bindgen::{JsCast as _, JsValue},
 };
 
-/// Uses the runtime's own object: the library would serialise options that never change.
+/// Uses the runtime's own object: the `worker` crate would serialise options that never change.
 #[derive(Debug)]
 pub struct Kv(SendWrapper<Methods>);
 

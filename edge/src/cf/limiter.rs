@@ -1,5 +1,5 @@
-//! A rate limit binding: approximate and per data centre, so it only shields hashing and storage
-//! and isn't an exact counter.
+//! A rate limit binding: approximate and per data centre, so it only shields hashing and storage;
+//! the throttles count exactly.
 
 use worker::{
     Env,
@@ -21,7 +21,7 @@ impl Limiter {
         Ok(Self(SendWrapper(JsValue::from(env.rate_limiter(binding)?).unchecked_into())))
     }
 
-    /// Returns whether another request under this key is admitted. A failing binding admits the
+    /// Returns whether a request under this key is admitted. A failing binding admits every
     /// request: the exact throttles come later.
     pub async fn admits(&self, key: &str) -> bool {
         let admitted = JsFuture::from(glue::admits(&self.0, key)).into_send().await;

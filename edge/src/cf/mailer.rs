@@ -17,9 +17,9 @@ use crate::{
 
 const BINDING: &str = "MAIL";
 
-/// Longest time for one email. Work after a response is stopped after 30 s. The other 10 s are for undoing the action
-/// that needed the email, or for recording that it's still due.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Longest time for one email. The platform stops work 30 s after the response. The other 10 s are for undoing the
+/// action that needed the email, or for recording that the email is due.
+const SEND_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Display name of the sender.
 const SENDER: &str = "rcpt";
@@ -33,7 +33,7 @@ pub struct EmailMessage<'a> {
     pub html: String,
     /// Language of the email (RFC 3282).
     pub language: &'a str,
-    /// Link to opt out of such emails (RFC 2369).
+    /// Link to opt out of similar emails (RFC 2369).
     pub opt_out_link: Option<&'a str>,
 }
 
@@ -53,7 +53,7 @@ impl Mailer {
     /// Sends one email.
     ///
     /// # Errors
-    /// [`Error::unavailable`] when it isn't accepted in time; it may be sent nevertheless.
+    /// [`Error::unavailable`] when the email isn't accepted in time; it may still be sent.
     pub async fn send(&self, message: EmailMessage<'_>) -> Result<(), Error> {
         let meter = meter::current();
         let run = meter.as_deref().and_then(Meter::run);
@@ -70,7 +70,7 @@ impl Mailer {
                 .build();
         // Ignores the result: in local runs it has no message id, and reading one panics.
         let sending = async move { self.binding.send_with_builder(&built).await.map(drop) };
-        let Some(sent) = clock::within(PATIENCE, sending.into_send()).await else {
+        let Some(sent) = clock::within(SEND_TIMEOUT, sending.into_send()).await else {
             if let Some(run) = run {
                 run.mail_hung.store(true, Relaxed);
             }

@@ -50,7 +50,7 @@ impl ScanQueue {
     /// Sends the messages in as few calls as possible.
     ///
     /// # Errors
-    /// [`Error::unavailable`] when one call fails; earlier ones may have been accepted.
+    /// [`Error::unavailable`] when a call fails; earlier calls may have succeeded.
     pub async fn send(&self, messages: Vec<OutgoingMessage>) -> Result<(), Error> {
         let mut batch = Vec::new();
         let mut bytes = 0;

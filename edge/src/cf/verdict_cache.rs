@@ -26,14 +26,14 @@ use crate::meter::Part;
 const BINDING: &str = "VERDICTS";
 /// Shortest lifetime that KV accepts, in seconds.
 const KV_TTL_MIN_S: u64 = 60;
-/// Time limit of a cache lookup: a healthy cache answers in tens of milliseconds, and the check's
+/// Time limit of a cache lookup: a healthy cache answers in tens of milliseconds, and the probe's
 /// ten seconds are reserved for the mail server.
-const PATIENCE_MS: u32 = 1_000;
-const PATIENCE: Duration = Duration::from_millis(PATIENCE_MS as u64);
+const READ_TIMEOUT_MS: u32 = 1_000;
+const READ_TIMEOUT: Duration = Duration::from_millis(READ_TIMEOUT_MS as u64);
 
 /// Longest time that a response waits for the cache write in this data centre. An immediate repeat
 /// then finds the verdict, and a slow cache delays no response further.
-const PATIENCE_TO_KEEP: Duration = Duration::from_millis(100);
+const WRITE_WAIT_MAX: Duration = Duration::from_millis(100);
 
 /// Recent verdicts in both caches.
 #[derive(Debug)]
@@ -56,9 +56,8 @@ pub struct CachedVerdict {
 }
 
 impl CachedVerdict {
-    /// Returns the cached part of a verdict, without the server's text, which may quote the address. Neither a checked
-    /// address nor its domain is ever stored. A mail host inside the domain is stored relative to it, as in zone files:
-    /// `mx1.@`.
+    /// Returns the cached part of a verdict, without the server's text, which may identify the recipient. In the mail
+    /// host's name, placeholders replace the address's domain: `mx1.@`, `#.mail.protection.outlook.com`.
     pub fn new(status: Status, expires_at: u64, evidence: Option<&Verdict>, domain: &str) -> Self {
         let evidence = evidence.cloned().map(|mut verdict| {
             if let Some(details) = &mut verdict.details {
@@ -73,28 +72,36 @@ impl CachedVerdict {
     /// Restores the evidence for an address of `domain`.
     pub fn into_evidence(self, domain: &str) -> Option<Verdict> {
         let mut verdict = *self.evidence?;
-        verdict.mx_host = verdict.mx_host.map(|host| absolute(host, domain));
+        verdict.mx_host = verdict.mx_host.map(|host| absolute(&host, domain));
         Some(verdict)
     }
 }
 
-/// Placeholder for the domain at the end of a name; host names can't contain this character.
-const ORIGIN: char = '@';
+/// Placeholders for the domain in a host's name, and for the domain with dashes for dots, as in
+/// `example-org.mail.protection.outlook.com`; host names can't contain these characters.
+const ORIGIN: &str = "@";
+const DASHED_ORIGIN: &str = "#";
 
-fn relative(host: &str, domain: &str) -> String {
-    let host = host.to_ascii_lowercase();
-    match host.strip_suffix(domain) {
-        Some(labels) if labels.is_empty() || labels.ends_with('.') => format!("{labels}{ORIGIN}"),
-        _ => host,
-    }
+fn dashed(domain: &str) -> String {
+    domain.replace('.', "-")
 }
 
-fn absolute(host: String, domain: &str) -> String {
-    host.strip_suffix(ORIGIN).map(|labels| format!("{labels}{domain}")).unwrap_or(host)
+fn relative(host: &str, domain: &str) -> String {
+    let replaced = [(domain, ORIGIN), (&dashed(domain), DASHED_ORIGIN)].into_iter().fold(
+        format!(".{}.", host.to_ascii_lowercase()),
+        |host, (labels, placeholder)| {
+            host.replace(&format!(".{labels}."), &format!(".{placeholder}."))
+        },
+    );
+    replaced.trim_matches('.').to_owned()
+}
+
+fn absolute(host: &str, domain: &str) -> String {
+    host.replace(ORIGIN, domain).replace(DASHED_ORIGIN, &dashed(domain))
 }
 
 impl VerdictCache {
-    /// `host` is the Worker's own URL: the Cache API requires the name of a zone in the account.
+    /// `host` is the portal's URL: the Cache API requires a host in a zone of the account.
     ///
     /// # Errors
     /// The runtime's, when the binding is missing.
@@ -122,17 +129,18 @@ impl VerdictCache {
     }
 
     async fn get_here(&self, key: &str) -> Option<CachedVerdict> {
-        let text = glue::text_of(&self.here, &self.url(key), PATIENCE_MS);
+        let text = glue::text_of(&self.here, &self.url(key), READ_TIMEOUT_MS);
         let text = timed(Part::Cache, JsFuture::from(text)).await.ok()?.as_string()?;
         serde_json::from_slice(text.as_bytes()).ok()
     }
 
     async fn get_everywhere(&self, key: &str) -> Option<CachedVerdict> {
-        let text = timed(Part::Kv, clock::within(PATIENCE, self.kv.get(key))).await??;
+        let text = timed(Part::Kv, clock::within(READ_TIMEOUT, self.kv.get(key))).await??;
         serde_json::from_slice(text.as_bytes()).ok()
     }
 
-    /// Stores a verdict in this data centre immediately: an immediate repeat from the same client finds it.
+    /// Stores a verdict in this data centre, and waits briefly for the write: an immediate repeat from the same client
+    /// finds it.
     pub async fn put_here(&self, key: &str, verdict: &CachedVerdict, now: u64) {
         let put = async {
             let ttl = verdict.expires_at.saturating_sub(now);
@@ -144,10 +152,11 @@ impl VerdictCache {
             let response = web_sys::Response::new_with_opt_str_and_init(Some(&text), &init).ok()?;
             JsFuture::from(self.here.put_with_str(&self.url(key), &response)).await.ok()
         };
-        timed(Part::Cache, clock::within(PATIENCE_TO_KEEP, put)).into_send().await;
+        timed(Part::Cache, clock::within(WRITE_WAIT_MAX, put)).into_send().await;
     }
 
-    /// Stores a verdict for all data centres, which see it within about a minute.
+    /// Stores a verdict for all data centres, which see it within about a minute. A verdict that expires sooner than
+    /// KV allows isn't stored.
     pub async fn put_everywhere(&self, key: &str, verdict: &CachedVerdict, now: u64) {
         let ttl = verdict.expires_at.saturating_sub(now);
         if ttl < KV_TTL_MIN_S {
@@ -171,6 +180,13 @@ mod tests {
             ("shop.example", "@"),
             ("mx1.shop.example", "mx1.@"),
             ("workshop.example", "workshop.example"),
+            ("shop-example.mail.protection.outlook.com", "#.mail.protection.outlook.com"),
+            ("shop.example.pri-mx.eu0001.smtproutes.com", "@.pri-mx.eu0001.smtproutes.com"),
+            ("eu.shop.example.cust.hostedemail.com", "eu.@.cust.hostedemail.com"),
+            (
+                "workshop-example.mail.protection.outlook.com",
+                "workshop-example.mail.protection.outlook.com",
+            ),
             ("mx.provider.example", "mx.provider.example"),
         ] {
             let mut verdict = Verdict::new(Status::Accepted, Reason::Accepted, Stage::Rcpt);

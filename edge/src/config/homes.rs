@@ -4,9 +4,9 @@
 const CONTINENTS: [&str; 7] = ["AF", "AN", "AS", "EU", "NA", "OC", "SA"];
 /// Matches all other continents, and clients whose continent is unknown.
 const ANY: &str = "*";
-/// Name of the database bindings: this name, or this name with `_` and a number.
+/// Name of the first database's binding; the others add `_` and a number.
 const BINDING: &str = "DB";
-/// An account's id has 8 bits for the number.
+/// An account's id has 8 bits for its database's number.
 const DATABASES_MAX: usize = 256;
 
 /// Databases for new accounts by the client's continent. No list is empty.

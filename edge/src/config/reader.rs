@@ -19,8 +19,8 @@ fn is_loopback(rest: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Reads settings and collects mistakes. The reader's functions aren't inlined: each is called for many values,
-/// and the Worker's size is limited.
+/// Reads settings and collects mistakes. `optional` isn't inlined: it is called for many values, and the Worker's
+/// size is limited.
 pub struct Reader<'a> {
     value: &'a dyn Fn(&str) -> Option<String>,
     pub mistakes: Vec<String>,
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         text.trim_end_matches('/').to_owned()
     }
 
-    /// Reads the contact, terms and checkout links. All are optional.
+    /// Reads the contact, and the links to terms, status page and checkouts. All are optional.
     pub fn site(&mut self) -> Site {
         let contact_url = self.optional_url("CONTACT_URL");
         let contact_email = self.optional("CONTACT_EMAIL");
@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
         self.check_url(name, url.to_owned())
     }
 
-    /// Rejects a budget that outlasts the lease: a verdict after its lease has expired can't be charged.
+    /// Rejects a budget that outlasts the lease: once the lease has expired, a verdict can't be charged.
     pub fn check_budget(&mut self, name: &str, budget_ms: u64, lease_ttl: u64) {
         if budget_ms >= lease_ttl.saturating_mul(1000) {
             self.mistakes.push(format!("{name}: expected less than LEASE_TTL_SECONDS"));
@@ -149,8 +149,8 @@ impl<'a> Reader<'a> {
             burst: self.number(attempts, burst, 1, 1_000_000_000),
             interval: self.number(seconds, interval, 1, DAY_S),
         };
-        // NIST SP 800-63B §3.2.2 allows at most 100 consecutive failures. Twenty attempts, then one every 15 minutes,
-        // make 116 on the first day and 96 on each further day.
+        // Slightly more than the 100 consecutive failures that NIST SP 800-63B §3.2.2 allows (docs/trust.md): twenty
+        // attempts, then one every 15 minutes, make 116 on the first day and 96 on each further day.
         let account =
             rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20, "THROTTLE_ACCOUNT_SECONDS", 15 * 60);
         // Allows for an office behind one address; successful attempts don't count.

@@ -3,7 +3,7 @@
 /// Placeholder for the paying account in a checkout's URL.
 const REFERENCE: &str = "{reference}";
 
-/// Links that the operator publishes; each is `None` unless set.
+/// Links that the operator publishes, all of them optional.
 #[derive(Debug, Default)]
 pub struct Site {
     pub contact_url: Option<String>,

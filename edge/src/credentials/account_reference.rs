@@ -1,5 +1,5 @@
 //! External name of an account, for the operator's payment provider and for the owner to quote. The reference reveals
-//! nothing about the owner, and nobody can guess that of another account.
+//! nothing about the owner, and nobody can guess another account's reference.
 
 use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;
@@ -8,7 +8,7 @@ use sha2::Sha256;
 use crate::account::AccountId;
 
 const PREFIX: &str = "acct_";
-/// Hexadecimal digits of an account's id.
+/// Number of hexadecimal digits in an account's id.
 const ID_DIGITS: usize = 16;
 /// Bytes of the MAC: a guess is right once in 2^128.
 const MAC_BYTES: usize = 16;

@@ -1,5 +1,5 @@
-//! Keyed hashes of addresses and accounts. A plain hash of an address can be reversed by trying
-//! addresses; a keyed one can't without the secret. The token of an undo is derived likewise.
+//! Keyed hashes of addresses, networks and accounts. A plain hash of an address can be reversed by trying
+//! addresses; a keyed hash can't, unless the secret is known. Undo tokens are keyed hashes, too.
 
 use hmac::{Hmac, Mac as _};
 use rcpt_shared::{Address, KeyRing};
@@ -8,8 +8,9 @@ use sha2::Sha256;
 use super::mailed_token::{RANDOM_BYTES, TokenHash};
 use crate::account::{AccountAddress, AccountId, mailbox};
 
-/// Lookup hash of an account's address, under the signing secret and, during a replacement, also under the other
-/// secret. Each is `kid.` and 64 hexadecimal digits, so that a range of the index holds everything under one secret.
+/// Lookup hashes of an account's address and mailbox, under the signing secret and, during a replacement, also under
+/// the other secret. Each is `kid.` and 64 hexadecimal digits, so that a range of the index holds everything under one
+/// secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccountHash {
     current: String,

@@ -2,7 +2,7 @@
 //!
 //! `rcpt_live_` + account id and key version (17 characters) + 128-bit MAC over both (22
 //! characters) + checksum (6 characters), everything after the prefix in fixed-width base62. A key
-//! that was never issued is detected without a query, a replaced one by its version.
+//! that was never issued is detected without a query, a replaced key by its version.
 
 use std::fmt;
 
@@ -74,7 +74,7 @@ impl ApiKey {
         presented.starts_with(PREFIX) || NamedKey::is_meant(presented)
     }
 
-    /// Returns the text, for the one response that gives it to the owner.
+    /// Returns the text, for a response to the owner.
     pub fn into_text(self) -> String {
         self.0
     }

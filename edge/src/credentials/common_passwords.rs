@@ -39,7 +39,7 @@ pub mod tests {
 
     use super::{CommonPasswords, positions};
 
-    /// See `data/README.md`.
+    /// The list of common passwords; see `data/README.md`.
     const LIST: &str = include_str!("../../data/common-passwords.txt");
 
     pub struct Filter(Vec<u8>);
@@ -50,8 +50,8 @@ pub mod tests {
         }
     }
 
-    /// Builds the filter in the same way as the portal's build; an end-to-end test compares the
-    /// two.
+    /// Builds the filter in the same way as the portal's build; an end-to-end test compares both
+    /// filters.
     pub fn filter() -> &'static Filter {
         static FILTER: OnceLock<Filter> = OnceLock::new();
         FILTER.get_or_init(|| {

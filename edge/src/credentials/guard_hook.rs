@@ -1,4 +1,4 @@
-//! Names of the guard's hooks, and their secrets: derived, not stored, as API keys are. A name that
+//! Names of the guard's hooks, and their secrets: derived like API keys, and not stored. A name that
 //! was never issued is detected without a query.
 
 use hmac::{Hmac, Mac as _};
@@ -55,7 +55,7 @@ impl GuardHook {
         webhook_secret::macs(keys, self.account, &self.secret_name()).collect()
     }
 
-    /// Returns the name of the hook's secret. No webhook has it: their names are hexadecimal digits.
+    /// Returns the name of the hook's secret. Webhooks' secrets have names of hexadecimal digits.
     fn secret_name(self) -> String {
         format!("guard hook {}", self.version)
     }

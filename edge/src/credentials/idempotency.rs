@@ -17,14 +17,14 @@ pub struct Idempotent {
     /// Hashes of the key under each live secret, the signing secret's first; equal if there is only
     /// one secret.
     names: [String; 2],
-    /// Hashes of key and request together, in the same order.
+    /// Hashes over the key and the request, in the same order of secrets.
     requests: [String; 2],
     /// Input for deriving the sealing key.
     purpose: Vec<u8>,
 }
 
 /// Characters of a hash: 128 bits are enough to distinguish keys of one account.
-const DIGITS: usize = 32;
+const HASH_DIGITS: usize = 32;
 
 impl Idempotent {
     /// `request` is the content that a repeat must share with the first request, besides the key.
@@ -34,7 +34,7 @@ impl Idempotent {
             let mut hashes = secrets.macs().map(|mut mac| {
                 mac.update(text.as_bytes());
                 let mut hash = hex::encode(mac.finalize().into_bytes());
-                hash.truncate(DIGITS);
+                hash.truncate(HASH_DIGITS);
                 hash
             });
             let first = hashes.next().unwrap_or_default();

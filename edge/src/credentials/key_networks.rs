@@ -39,7 +39,7 @@ pub fn ranges(networks: &[String]) -> Result<Vec<[String; 2]>, NetworksError> {
 fn range(text: &str) -> Result<[String; 2], NetworksError> {
     let network = text.parse::<IpNet>().or_else(|_| text.parse::<IpAddr>().map(IpNet::from));
     let network = match network.map_err(|_| NetworksError::NoNetwork)? {
-        // An IPv4 client is only known by its IPv4 address, never by the mapped one.
+        // An IPv4 client is only known by its IPv4 address, never by the IPv4-mapped IPv6 address.
         IpNet::V6(network) if network.addr().to_ipv4_mapped().is_some() => {
             let bits = network.prefix_len().checked_sub(96).ok_or(NetworksError::NoNetwork)?;
             let address = network.addr().to_ipv4_mapped().ok_or(NetworksError::NoNetwork)?;

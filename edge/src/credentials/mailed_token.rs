@@ -1,5 +1,5 @@
-//! The token in a mailed link: the owner gets the database's number and 248 random bits, the
-//! database stores their SHA-256.
+//! The token in a mailed link: the database's number and 248 random bits. The database stores only
+//! the token's SHA-256.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub const CONFIRMATION_TTL_S: u64 = 24 * 60 * 60;
 /// Lifetime of a password reset link in seconds.
 pub const RESET_TTL_S: u64 = 60 * 60;
 
-/// Random bytes of a token.
+/// Number of random bytes in a token.
 pub const RANDOM_BYTES: usize = 31;
 
 /// A token as it is mailed. Never stored; hidden from `Debug`.
@@ -50,7 +50,7 @@ impl MailedToken {
         format!("{portal_url}/confirm-address?token={}", self.0)
     }
 
-    /// Returns the link to the old mailbox, which can freeze the account or undo the change.
+    /// Returns the link sent to the old mailbox, to freeze the account or undo the change.
     pub fn changed_link(&self, portal_url: &str) -> String {
         format!("{portal_url}/address-changed?token={}", self.0)
     }

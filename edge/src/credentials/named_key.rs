@@ -1,10 +1,10 @@
 //! Named keys: derived like the first key (docs/decisions/0002-derived-keys.md), and containing
 //! their own rights.
 //!
-//! `rcpt_live_` or `rcpt_test_` + account and key (22 characters) + rights, end and version (11
+//! `rcpt_live_` or `rcpt_test_` + account and key (22 characters) + rights, expiry and version (11
 //! characters) + 128-bit MAC over all of it (22 characters) + checksum (6 characters), everything
-//! after the prefix in fixed-width base62. Rights and end never change, so a key without the right,
-//! or after its end, is rejected without storage.
+//! after the prefix in fixed-width base62. Rights and expiry never change, so a key without the
+//! required right, or after its expiry, is rejected without storage.
 
 use std::fmt;
 
@@ -25,9 +25,9 @@ const MAC_WIDTH: usize = 22;
 /// Digits for 32 bits: 62^6 > 2^32.
 const CHECKSUM_WIDTH: usize = 6;
 const MAC_BYTES: usize = 16;
-/// Bits of the end time, in Unix seconds: enough until the year 36812.
+/// Bits of the expiry, in Unix seconds: enough until the year 36812.
 const END_BITS: u32 = 40;
-/// Bits of the version; each replacement requires the owner's password.
+/// Bits of the version: enough, as each replacement needs the password.
 const VERSION_BITS: u32 = 16;
 
 /// A right of a named key.
@@ -111,7 +111,7 @@ impl KeyId {
         is_plain.then(|| u64::from_str_radix(text, 16).ok().map(Self))?
     }
 
-    /// Parses an id from the API.
+    /// Parses an id as the API shows it.
     pub fn parse_shown(text: &str) -> Option<Self> {
         Self::parse(text.strip_prefix(Self::PREFIX)?)
     }
@@ -137,13 +137,12 @@ pub struct NamedKey {
     pub version: u16,
     pub is_test: bool,
     pub rights: Rights,
-    /// End of the key in Unix seconds; 0 means never.
+    /// Expiry in Unix seconds; 0 means never.
     pub expires_at: u64,
 }
 
 impl NamedKey {
-    /// Returns the text of the key under the ring's signing secret, for the one response that gives
-    /// it to the owner.
+    /// Returns the text of the key under the ring's signing secret, for a response to the owner.
     pub fn text(self, keys: &KeyRing) -> String {
         let mac = self.over(keys.signing_mac()).finalize().into_bytes();
         let mac = mac.first_chunk::<MAC_BYTES>().map_or(0, |bytes| u128::from_be_bytes(*bytes));
@@ -198,7 +197,7 @@ impl NamedKey {
         self.expires_at != 0 && self.expires_at <= now
     }
 
-    /// Packs rights, end and version into one number.
+    /// Packs rights, expiry and version into one number.
     fn terms(self) -> u64 {
         u64::from(self.rights.0) << (END_BITS + VERSION_BITS)
             | (self.expires_at & ((1 << END_BITS) - 1)) << VERSION_BITS

@@ -6,13 +6,13 @@ use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;
 use sha2::Sha256;
 
-/// Greatest difference between a signature's time and ours, in seconds, as in Standard Webhooks.
+/// Greatest difference in seconds between a message's timestamp and the Worker's clock, as in Standard Webhooks.
 pub const TOLERANCE_S: u64 = 5 * 60;
 
 /// Maximum number of signatures verified per message: two secrets in each of two rings.
 const SIGNATURES_MAX: usize = 4;
 
-/// A message as it was received.
+/// A received message and its webhook headers, not yet verified.
 #[derive(Debug, Clone, Copy)]
 pub struct SignedMessage<'a> {
     /// `webhook-id`.
@@ -25,7 +25,7 @@ pub struct SignedMessage<'a> {
 }
 
 impl SignedMessage<'_> {
-    /// Returns whether a live secret has signed the message within the last or next five minutes of `now` (unix seconds).
+    /// Returns whether a live secret signed the message at most five minutes before or after `now` (Unix seconds).
     pub fn is_genuine(&self, secrets: &KeyRing, now: u64) -> bool {
         self.is_genuine_under(&secrets.macs().collect::<Vec<_>>(), now)
     }

@@ -1,5 +1,5 @@
-//! The token in the link that opts a mailbox out of emails caused by strangers. The token is sent only to that mailbox,
-//! can't be forged, and isn't stored.
+//! The token in the link that opts a mailbox out of emails that other people cause. The token is sent only to
+//! that mailbox, can't be forged, and isn't stored.
 
 use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;

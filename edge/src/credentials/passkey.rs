@@ -101,7 +101,7 @@ pub fn registration(
     })
 }
 
-/// A sign-in as a browser sends it.
+/// The parsed contents of a sign-in with a passkey.
 #[derive(Debug)]
 pub struct Assertion {
     pub challenge: Vec<u8>,

@@ -23,8 +23,8 @@ const LANES: u32 = 1;
 /// Salt length in bytes (RFC 9106 §3.1 recommends 16).
 pub const SALT_BYTES: usize = 16;
 
-/// A password as its owner typed it. The account stores the hash of the NFC form (Unicode UAX #15; NIST SP 800-63B-4
-/// §3.1.1.2), because two keyboards may send the same text as different code points. Nothing else is changed: no space
+/// A password as its owner typed it. The account stores the hash of the NFC form (UAX #15; NIST SP 800-63B-4
+/// §3.1.1.2): two keyboards may send the same text as different code points. Nothing else is changed: no space
 /// is trimmed.
 #[derive(Debug)]
 pub struct Password {
@@ -55,7 +55,7 @@ impl<'de> Deserialize<'de> for Password {
     }
 }
 
-/// Result of comparing a password with an account's.
+/// Result of comparing a password with a stored hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PasswordCheck {
     Wrong,
@@ -71,7 +71,7 @@ pub struct Turn(());
 
 impl Turn {
     /// Grants a permission; only `limits::hashing` may call this function.
-    pub const fn granted() -> Self {
+    pub const fn grant() -> Self {
         Self(())
     }
 }
@@ -112,7 +112,7 @@ fn resembles(password: &str, address: &AccountAddress) -> bool {
         .parts()
         .into_iter()
         .map(core)
-        // Parts of two letters are too common to count, and a text of digits has no core.
+        // Parts of one or two letters are too common, and a text of digits has no core.
         .filter(|part| part.chars().count() > 2)
         .any(|part| part == password || part == reversed)
 }
@@ -208,10 +208,10 @@ mod tests {
     #[test]
     fn a_void_hash_is_one_of_todays_and_of_no_password() {
         let stored = super::void_hash([7; super::SALT_BYTES], [9; 32]);
-        let real = hash(Turn::granted(), &"correct horse".into(), [7; super::SALT_BYTES]).unwrap();
+        let real = hash(Turn::grant(), &"correct horse".into(), [7; super::SALT_BYTES]).unwrap();
         assert_eq!(stored.len(), real.len());
         assert!(!super::is_outdated(&stored));
-        let check = verify(Turn::granted(), &"correct horse".into(), &stored).unwrap();
+        let check = verify(Turn::grant(), &"correct horse".into(), &stored).unwrap();
         assert_eq!(check, PasswordCheck::Wrong);
     }
 
@@ -261,12 +261,12 @@ mod tests {
 
     #[test]
     fn a_hash_verifies_its_own_password_only() {
-        let stored = hash(Turn::granted(), &"correct horse".into(), [7; 16]).unwrap();
+        let stored = hash(Turn::grant(), &"correct horse".into(), [7; 16]).unwrap();
         assert!(stored.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{stored}");
-        let verdict = |typed: &str| verify(Turn::granted(), &typed.into(), &stored).unwrap();
+        let verdict = |typed: &str| verify(Turn::grant(), &typed.into(), &stored).unwrap();
         assert_eq!(verdict("correct horse"), PasswordCheck::Right);
         assert_eq!(verdict("correct horse "), PasswordCheck::Wrong);
-        assert!(verify(Turn::granted(), &"x".into(), "damaged").is_err());
+        assert!(verify(Turn::grant(), &"x".into(), "damaged").is_err());
     }
 
     #[test]
@@ -275,7 +275,7 @@ mod tests {
         let weak = argon2::Argon2::new(Default::default(), Default::default(), params);
         let stored = argon2::PasswordHasher::hash_password_with_salt(&weak, b"old", &[1; 16]);
         let stored = stored.unwrap().to_string();
-        let verdict = |typed: &str| verify(Turn::granted(), &typed.into(), &stored).unwrap();
+        let verdict = |typed: &str| verify(Turn::grant(), &typed.into(), &stored).unwrap();
         assert_eq!(verdict("old"), PasswordCheck::Outdated);
         assert_eq!(verdict("new"), PasswordCheck::Wrong);
     }
@@ -284,15 +284,15 @@ mod tests {
     fn one_text_of_two_keyboards_is_one_password() {
         let (composed, decomposed) = ("caf\u{e9} meadow", "cafe\u{301} meadow");
         for (chosen, typed) in [(composed, decomposed), (decomposed, composed)] {
-            let stored = hash(Turn::granted(), &chosen.into(), [7; 16]).unwrap();
+            let stored = hash(Turn::grant(), &chosen.into(), [7; 16]).unwrap();
             for text in [chosen, typed] {
-                let verdict = verify(Turn::granted(), &text.into(), &stored).unwrap();
+                let verdict = verify(Turn::grant(), &text.into(), &stored).unwrap();
                 assert_eq!(verdict, PasswordCheck::Right, "{text:?}");
             }
-            let verdict = verify(Turn::granted(), &"cafe meadow".into(), &stored).unwrap();
+            let verdict = verify(Turn::grant(), &"cafe meadow".into(), &stored).unwrap();
             assert_eq!(verdict, PasswordCheck::Wrong);
         }
-        // Compatibility forms stay different, because no keyboard replaces one by the other.
+        // NFC keeps compatibility forms, such as ligatures, and so do keyboards.
         assert!(Password::from("\u{fb01}re").typed.is_none());
     }
 
@@ -300,7 +300,7 @@ mod tests {
     fn a_hash_of_the_text_as_typed_still_verifies_and_can_be_renewed() {
         let decomposed = SecretString::from("cafe\u{301} meadow");
         let stored = super::hash_text(&decomposed, [7; 16]).unwrap();
-        let verdict = |typed: &str| verify(Turn::granted(), &typed.into(), &stored).unwrap();
+        let verdict = |typed: &str| verify(Turn::grant(), &typed.into(), &stored).unwrap();
         assert_eq!(verdict("cafe\u{301} meadow"), PasswordCheck::Outdated);
         assert_eq!(verdict("caf\u{e9} meadow"), PasswordCheck::Wrong);
     }

@@ -69,8 +69,9 @@ impl From<Session> for Caller {
 }
 
 impl Caller {
-    /// Returns the party whose rate is counted first: the session, or this version of the key. A
-    /// flood with a stolen or ended session doesn't slow the owner's own session.
+    /// Returns the party whose rate is counted first: the session, this version of the first key, or
+    /// all versions of the named key. A flood with a stolen or ended session doesn't slow the owner's
+    /// own session.
     pub fn party(self) -> String {
         match self.proof {
             Proof::Key { version } => format!("{} by key {version}", self.account),
@@ -108,7 +109,7 @@ impl Proof {
         }
     }
 
-    /// Returns the id of a named key.
+    /// Returns the id of the named key; `None` for the first key or a session.
     pub const fn named_key(self) -> Option<KeyId> {
         match self {
             Self::Named { id, .. } => Some(id),
@@ -116,14 +117,14 @@ impl Proof {
         }
     }
 
-    /// Returns whether this is a sandbox key.
+    /// Returns whether this is a test key.
     pub const fn is_test(self) -> bool {
         matches!(self, Self::Named { is_test: true, .. })
     }
 
     /// Returns the text that SQL compares: a session's id, or a named key's id, its version in four
-    /// digits and the client's address. Empty for the first key, whose version is passed as a
-    /// number.
+    /// hexadecimal digits and the client's address. Empty for the first key, whose version is passed
+    /// as a number.
     pub fn text(self) -> String {
         match self {
             Self::Key { .. } => String::new(),
@@ -136,7 +137,7 @@ impl Proof {
     }
 
     /// Returns the error for a key or session that the database no longer knows.
-    pub fn refused(self) -> Error {
+    pub fn to_error(self) -> Error {
         match self {
             Self::Key { .. } | Self::Named { .. } => Error::invalid_api_key(),
             Self::Session { .. } => Error::invalid_session(),

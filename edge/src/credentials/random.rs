@@ -12,7 +12,7 @@ pub fn bytes<const N: usize>() -> Result<[u8; N], Error> {
     Ok(bytes)
 }
 
-/// Returns a new 128-bit identifier in 32 hexadecimal digits, for requests, leases and `jti`.
+/// Returns a new 128-bit identifier in 32 hexadecimal digits.
 ///
 /// # Errors
 /// [`Error::internal`] when the generator fails.

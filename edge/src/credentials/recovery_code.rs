@@ -11,14 +11,14 @@ use crate::account::AccountId;
 pub const COUNT: usize = 10;
 /// 120 bits per code: too many to guess even with its hash, so a plain hash is enough (ASVS 6.5.2
 /// requires 112).
-const BYTES: usize = 15;
-/// Random bytes for a set.
-pub const SET_BYTES: usize = BYTES * COUNT;
-/// Letters of 120 bits in base32.
-const LETTERS: usize = 24;
+const CODE_BYTES: usize = 15;
+/// Number of random bytes for a set of codes.
+pub const SET_BYTES: usize = CODE_BYTES * COUNT;
+/// Number of base32 letters for 120 bits.
+const CODE_LETTERS: usize = 24;
 /// Codes of earlier releases had 80 bits; they stay valid until replaced.
-const EARLIER_LETTERS: usize = 16;
-const GROUP: usize = 4;
+const EARLIER_CODE_LETTERS: usize = 16;
+const GROUP_LETTERS: usize = 4;
 
 /// A code as shown to its owner: six groups like `xxxx`, separated by hyphens, in lower-case
 /// base32. Hidden from `Debug`.
@@ -28,7 +28,7 @@ impl RecoveryCode {
     /// Returns ten codes made from random bytes.
     pub fn set_from_random(bytes: [u8; SET_BYTES]) -> Vec<Self> {
         bytes
-            .chunks(BYTES)
+            .chunks(CODE_BYTES)
             .map(|code| Self(Secret::from(code).to_base32().to_ascii_lowercase()))
             .collect()
     }
@@ -41,7 +41,7 @@ impl RecoveryCode {
             .filter(|c| !matches!(c, '-' | ' '))
             .map(|c| c.to_ascii_lowercase())
             .collect();
-        let fits = matches!(plain.len(), LETTERS | EARLIER_LETTERS)
+        let fits = matches!(plain.len(), CODE_LETTERS | EARLIER_CODE_LETTERS)
             && plain.bytes().all(|b| b.is_ascii_lowercase() || (b'2'..=b'7').contains(&b));
         fits.then_some(Self(plain))
     }
@@ -50,7 +50,7 @@ impl RecoveryCode {
     pub fn to_text(&self) -> String {
         let letters: Vec<char> = self.0.chars().collect();
         let groups: Vec<String> =
-            letters.chunks(GROUP).map(|group| group.iter().collect()).collect();
+            letters.chunks(GROUP_LETTERS).map(|group| group.iter().collect()).collect();
         groups.join("-")
     }
 

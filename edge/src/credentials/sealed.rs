@@ -1,5 +1,5 @@
-//! Encrypts data that waits outside the database, so that only the Worker can read it. Also detects a repeated part of
-//! a scan without storing its addresses.
+//! Encrypts stored and queued data, so that only the Worker can read it. Also detects a repeated part of a scan
+//! without storing its addresses.
 
 use aes_gcm::{
     Aes256Gcm, Nonce,
@@ -12,7 +12,7 @@ use sha2::Sha256;
 
 const NONCE_BYTES: usize = 12;
 
-/// The text was sealed for another purpose or position, or its key is lost.
+/// The text is damaged or too long, was sealed for another purpose or position, or its key is lost.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SealError;
 

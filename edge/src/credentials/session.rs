@@ -21,7 +21,7 @@ impl SessionId {
         Self(u128::from_be_bytes(bytes))
     }
 
-    /// Parses the 32 hexadecimal digits.
+    /// Parses an id's 32 hexadecimal digits; `None` for any other text.
     pub fn parse(text: &str) -> Option<Self> {
         let plain = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         plain.then(|| u128::from_str_radix(text, 16).ok().map(Self))?

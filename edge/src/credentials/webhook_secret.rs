@@ -1,4 +1,4 @@
-//! Secrets of webhooks: derived, not stored, as API keys are. Signatures have the form of Standard
+//! Secrets of webhooks: derived like API keys, and not stored. Signatures have the form of Standard
 //! Webhooks.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -33,7 +33,7 @@ pub fn macs<'k>(
 }
 
 /// Returns the `webhook-signature` under the secrets of these names, ignoring empty names. While a
-/// secret of the ring is being replaced, each one signs, so that receivers with the older secret
+/// secret of the ring is being replaced, both secrets sign, so that receivers with the older secret
 /// need no change.
 pub fn signatures(
     keys: &KeyRing,

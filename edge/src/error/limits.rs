@@ -11,7 +11,7 @@ use super::{
 };
 
 impl Error {
-    /// Returns the error if the daily allowance and the welcome checks are used up.
+    /// Returns the error for a used-up daily allowance and used-up welcome checks.
     pub fn email_checks_used_up(
         allowance: u32,
         resets_at: DateTime<Utc>,
@@ -26,7 +26,7 @@ impl Error {
         Self { allowance, ..error.after(retry_after) }
     }
 
-    /// Returns the error if a list has more addresses than there are checks left today. None was checked.
+    /// Returns the error for a list with more addresses than checks left today. No address was checked.
     pub fn too_few_checks_left(
         remaining: u32,
         allowance: u32,
@@ -42,14 +42,14 @@ impl Error {
         Self { allowance, remaining, ..error.after(retry_after) }
     }
 
-    /// Returns the error if the plan allows no more concurrent checks; `now` is in Unix seconds. The check isn't
+    /// Returns the error for a check beyond the plan's concurrent checks; `now` is in Unix seconds. The check isn't
     /// counted.
     pub fn too_many_in_flight(now: u64) -> Self {
         let error = "Too many email checks of this account are running. Wait for one to end";
         Self::for_a_while(error, TOO_MANY_IN_FLIGHT, now, 1)
     }
 
-    /// Returns the error if an account sends more checks within a few seconds than any plan needs; `now` is in Unix
+    /// Returns the error for more checks of an account within a few seconds than any plan needs; `now` is in Unix
     /// seconds. The check isn't counted.
     pub fn too_many_checks(now: u64, seconds: u64) -> Self {
         let error = "Too many email checks of this account in a short time. Slow down";
@@ -64,7 +64,7 @@ impl Error {
         Self::limit(LimitName::EmailCheck, error, resets_at, code).after(seconds)
     }
 
-    /// Returns the error if the daily scans and the credits are used up.
+    /// Returns the error for used-up daily scans and credits.
     pub fn scans_used_up(allowance: u32, resets_at: DateTime<Utc>, retry_after: u64) -> Self {
         let error = format!(
             "The daily scan limit has been reached and no scan credits are left. It resets at {}.",

@@ -16,7 +16,7 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// Builds a daily allowance with its remaining units; it is renewed in `seconds`.
+    /// Builds the headers for a daily allowance that is renewed in `seconds`.
     pub fn daily(name: &str, allowance: i64, remaining: i64, seconds: u64) -> Self {
         Self {
             policy: format!("\"{name}\";q={allowance};w={DAY_S}"),
@@ -34,7 +34,8 @@ impl RateLimit {
         Self::of(["scans", "credits"], ledger, seconds)
     }
 
-    /// Parses two allowances; `None` if nothing is limited. Once the first allowance is used up, the second is reported.
+    /// Parses two allowances; `None` if nothing is limited. Once the first allowance is used up, the
+    /// second is reported, if any of it is left.
     fn of([first, second]: [&str; 2], ledger: &str, seconds: u64) -> Option<Self> {
         let mut numbers = ledger.split(' ').map_while(|number| number.parse::<i64>().ok());
         let (allowance, remaining) = (numbers.next()?, numbers.next()?);

@@ -1,4 +1,5 @@
-//! All errors, each with its constructor, status, code and text (docs/interface.md, Errors).
+//! The errors, each with its constructor, status, code and text (docs/interface.md, Errors). Those of
+//! used-up limits are in `limits.rs`, the operator's in `operator.rs`.
 
 use std::fmt::Display;
 
@@ -54,7 +55,7 @@ errors! {
     no_such_path(detail: impl Display) => S::NOT_FOUND, "not_found", "{detail}";
     method_not_allowed() =>
         S::METHOD_NOT_ALLOWED, "method_not_allowed", "Method not allowed. See the Allow header.";
-    /// Too many attempts; `seconds` until the next one is evaluated.
+    /// Too many attempts; `seconds` until the next attempt is evaluated.
     throttled(seconds: u64) => S::TOO_MANY_REQUESTS, "throttled",
         "Too many attempts. Try again in {seconds} seconds.", after seconds;
 
@@ -65,7 +66,7 @@ errors! {
     missing_session() => S::UNAUTHORIZED, "missing_credentials",
         "Missing session token: sign in and send it as Authorization: Bearer <token>.";
     invalid_api_key() => S::UNAUTHORIZED, "invalid_api_key", "Invalid API key.", challenge Key;
-    /// Two headers reach us as one, with a comma between.
+    /// Two such headers reach the Worker as one header, with a comma between the keys.
     several_api_keys() => S::UNAUTHORIZED, "invalid_api_key",
         "More than one API key was sent: send one X-API-Key header.", challenge Key;
     invalid_session() => S::UNAUTHORIZED, "invalid_session",
@@ -83,9 +84,10 @@ errors! {
     /// The operator has deactivated the API key, and replacing it won't reactivate it.
     key_deactivated() =>
         S::FORBIDDEN, "key_deactivated", "The API key of this account has been deactivated.";
-    /// A named key was used after its end.
+    /// A named key was used after it had expired.
     key_expired() => S::UNAUTHORIZED, "key_expired", "This API key has expired.", challenge Key;
-    /// A named key waits for its owner's confirmation after a reset, a recovery or an undone change of address.
+    /// A named key waits for its owner's confirmation after a password reset, signing out everywhere, a recovery or an
+    /// undone change of address.
     key_suspended() => S::UNAUTHORIZED, "key_suspended",
         "This API key is suspended until its owner confirms it on the API key page.", challenge Key;
     network_not_allowed() => S::FORBIDDEN, "network_not_allowed",
@@ -103,7 +105,7 @@ errors! {
     passkey_refused() => S::UNAUTHORIZED, "passkey_refused",
         "This passkey didn't work: it's unknown here, or it took longer than five minutes. Try again, or sign in with \
          your password.";
-    /// The passkey waits for its owner's confirmation after a recovery of the account.
+    /// The passkey waits for its owner's confirmation, for the same reasons as in [`Self::key_suspended`].
     passkey_suspended() => S::UNAUTHORIZED, "passkey_suspended",
         "This passkey is suspended. Sign in with your password, and confirm it in the settings.";
     /// The authenticator hasn't verified its owner by fingerprint, face or PIN, and there is no second factor instead.
@@ -140,8 +142,7 @@ errors! {
     invalid_password(detail: &'static str) => S::BAD_REQUEST, "invalid_password", "{detail}";
     invalid_display_name() => S::BAD_REQUEST, "invalid_display_name",
         "The display name must have 1 to 100 characters and no control characters.";
-    /// The text is the same for unknown, used, replaced and expired links, since a difference would reveal something to
-    /// a stranger.
+    /// The text is the same for unknown, used, replaced and expired links, so that it reveals nothing about an account.
     invalid_confirmation_token() => S::BAD_REQUEST, "invalid_token",
         "This confirmation link isn't valid. It may have been used, replaced by a newer one, or \
          expired. Register again to get a new link.";
@@ -158,7 +159,7 @@ errors! {
     invalid_reset_token() => S::BAD_REQUEST, "invalid_token",
         "This link isn't valid. It may have been used, replaced by a newer one, or expired. Ask for a \
          new one.";
-    /// The account has no such session, or no longer.
+    /// The account has no such session; it may have ended.
     no_such_session() => S::NOT_FOUND, "no_such_session",
         "There is no such session. It may have ended already.";
     totp_already_on() => S::CONFLICT, "totp_already_on",
@@ -210,8 +211,8 @@ errors! {
     upstream(cause: impl Into<String>) => S::BAD_GATEWAY, "upstream",
         "Upstream error: the check couldn't be completed and wasn't counted. Retry in 5 seconds.",
         after 5, because cause;
-    /// Storage, mail or configuration failed; the cause is in the log under the request id. Failing
-    /// storage usually takes longer to recover than a restart.
+    /// Storage, mail or configuration failed; the cause is in the log under the request id. Storage
+    /// usually takes longer to recover than an origin to restart.
     unavailable(cause: impl Into<String>) => S::SERVICE_UNAVAILABLE, "unavailable",
         "The service is temporarily unavailable. Try again in 10 seconds.", after 10, because cause;
     /// A broken assumption in our code; the log has the cause under the request id.

@@ -1,5 +1,5 @@
-//! The caller. A forged key or token is rejected here without storage; a genuine one may still be
-//! revoked, which the caller's SQL statement checks.
+//! The caller. A forged key or token is rejected here without storage; a genuine one may have been
+//! revoked, which the handler's SQL statement checks.
 
 use std::sync::Arc;
 
@@ -96,27 +96,27 @@ fn of_key(config: &Config, key: &str) -> Result<Caller, Error> {
     })
 }
 
-/// Rejects a key or session that this isolate knows to be invalid, before the request is counted.
+/// Rejects a key or session that this isolate knows to be invalid or not allowed from this network.
 ///
 /// # Errors
-/// As [`Proof::refused`](crate::credentials::proof::Proof::refused).
+/// [`Error::invalid_api_key`], [`Error::invalid_session`] or [`Error::network_not_allowed`].
 pub fn still_good(app: &App, caller: Caller) -> Result<(), Error> {
     match app.refusals.refusal_of(caller, clock::now()) {
-        Some(Refusal::Dead) => Err(caller.proof.refused()),
+        Some(Refusal::Dead) => Err(caller.proof.to_error()),
         Some(Refusal::Network) => Err(Error::network_not_allowed()),
         _ => Ok(()),
     }
 }
 
-/// Protects the storage from floods by one caller and by all callers of an account together. Checks
-/// have their own shield.
+/// Protects the storage from floods by one caller and by all keys or all sessions of an account.
+/// Checks have their own shield.
 ///
 /// # Errors
 /// [`Error::throttled`]; or the error of a caller whose key or session is known to be invalid.
 pub async fn shield(app: &App, caller: Caller) -> Result<(), Error> {
     still_good(app, caller)?;
     let wider = caller.wider_party();
-    // The limit for scans is five times that for one party.
+    // The limit for scans, five times that for one party, fits the wider party.
     let is_admitted = app.shield.admits_account(&caller.party()).await
         && app.shield.admits_scans(&format!("all of {wider}")).await;
     if !is_admitted {
@@ -159,7 +159,7 @@ fn note_use(app: &Arc<App>, context: &RequestContext) {
 }
 
 /// Runs after every request on any route. Records that a session is in use. Remembers in this
-/// isolate that a genuine key or session was rejected: the next call with it needs no query.
+/// isolate that a genuine key or session has ended: the next call with it needs no query.
 pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let header_names = [API_KEY_HEADER, header::AUTHORIZATION, client_network::HEADER];
     let credentials =
@@ -197,7 +197,7 @@ pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next
     response
 }
 
-/// Adds the reason to the rejection of a named key, and remembers it if it's permanent.
+/// Adds the reason to the rejection of a named key, and remembers lasting rejections.
 async fn explained(app: &App, database: &Database, caller: Caller, response: Response) -> Response {
     match named_keys::refusal(database, caller).await {
         Ok(KeyRefusal::Ended) => {

@@ -1,4 +1,4 @@
-//! Keyed hashes of the client's network, for shields and throttles only.
+//! Keyed hashes of the client's network, for shields, throttles and the log.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -25,13 +25,13 @@ use crate::{
     meter,
 };
 
-/// The network of a client that has passed the shield. Every handler without credentials takes one,
-/// so that clients with too many requests never reach the storage.
+/// The network of a client that has passed the shield. A handler that extracts it isn't run for
+/// clients with too many requests.
 #[derive(Debug, Clone)]
 pub struct ClientNetwork {
     /// Keyed hash of the network.
     network: String,
-    /// Keyed hash of the IPv6 network's site.
+    /// Keyed hash of the site (/48) of an IPv6 network; otherwise `None`.
     site: Option<String>,
 }
 
@@ -67,8 +67,8 @@ impl ClientNetwork {
         Gate::new(Key::network(&self.network), app.config.throttle.network)
     }
 
-    /// Returns the throttles for an email caused by this network: its own, its site's and the
-    /// global one, or the one for verified requests.
+    /// Returns the throttles for an email caused by this network: the network's, its site's, and
+    /// that of all unverified or of all verified requests.
     pub fn mail_gates(
         &self,
         app: &App,

@@ -9,11 +9,11 @@ use crate::{
     app::App,
     credentials::{address_hash::AccountHash, random},
     error::Error,
-    store::databases::chosen,
+    store::databases::choose,
 };
 
-/// Two letters, as Cloudflare names a request's continent; empty if unknown. The outer layer adds
-/// it to each request's extensions.
+/// Two letters, as Cloudflare names a request's continent; empty if unknown, or if an API key was
+/// sent.
 #[derive(Debug, Clone, Default)]
 pub struct Continent(pub String);
 
@@ -31,7 +31,7 @@ impl Continent {
     /// # Errors
     /// [`Error::internal`] without random bytes.
     pub fn new_account(&self, app: &Arc<App>, hash: &AccountHash) -> Result<AccountId, Error> {
-        let home = chosen(app.config.homes.of(&self.0), hash);
+        let home = choose(app.config.homes.of(&self.0), hash);
         Ok(AccountId::new(home, random::bytes()?))
     }
 }

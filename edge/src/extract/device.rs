@@ -1,5 +1,5 @@
-//! Description of a session for its owner: the kind of browser and the country, but nothing more
-//! precise.
+//! Description of a session for its owner: the browser, its operating system and the country, but
+//! nothing more precise.
 
 use std::convert::Infallible;
 

@@ -1,4 +1,4 @@
-//! Request bodies: JSON objects of at most 16 KiB, and with a list of addresses of at most 48 or 256 KiB.
+//! Request bodies: JSON objects of at most 16 KiB; with a list or from a hook, at most 48 or 256 KiB.
 
 use axum::{
     body::to_bytes,
@@ -11,11 +11,11 @@ use crate::error::Error;
 /// Greatest size of most request bodies, in bytes.
 pub const BODY_BYTES_MAX: usize = 16 * 1024;
 
-/// Greatest size, in bytes, of a body with a thousand addresses.
+/// Greatest size, in bytes, of a body with a thousand addresses, of the guard's settings and of a hook's call.
 pub const LIST_BODY_BYTES_MAX: usize = 256 * 1024;
 
 /// Greatest size, in bytes, of a body with a hundred addresses of the greatest length (RFC 5321
-/// §4.5.3.1), doubled to leave room for names.
+/// §4.5.3.1), nearly doubled to leave room for names.
 const SHORT_LIST_BODY_BYTES_MAX: usize = 48 * 1024;
 
 /// Returns the greatest size, in bytes, of a body sent to this path, which may be a template.

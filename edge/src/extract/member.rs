@@ -82,11 +82,11 @@ impl Member {
     }
 
     /// Returns the error of an action that failed because the session, two-factor authentication or
-    /// the code has changed since it was loaded.
+    /// the code has changed since the account was loaded.
     ///
     /// # Errors
     /// [`Error::unavailable`] when a database fails.
-    pub async fn refused(
+    pub async fn explain_failure(
         &self,
         app: &Arc<App>,
         context: &RequestContext,
@@ -94,6 +94,6 @@ impl Member {
     ) -> Result<Error, Error> {
         let now = accounts::by_session(app.databases.of(self.account.id)?, self.session).await?;
         let otherwise = Error::invalid_session();
-        self.second_factor().refused(app, context, right, now, otherwise).await
+        self.second_factor().explain_failure(app, context, right, now, otherwise).await
     }
 }

@@ -1,5 +1,5 @@
-//! The right of a named key that each operation requires. Routes that aren't listed require a
-//! session or the first key.
+//! The right of a named key that each operation requires. Named keys can't call
+//! operations that aren't listed.
 
 use axum::http::Method;
 

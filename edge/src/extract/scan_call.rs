@@ -1,4 +1,4 @@
-//! Input of every scan operation: the admitted caller, the path and the query.
+//! Input of the operations on scans and events: the admitted caller, the path and the query.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
     limits::shield::Shield,
 };
 
-/// A call of `/v1/scans/{id}/…`.
+/// A call of `/v1/scans`, `/v1/scans/{id}/…` or `/v1/events`.
 pub struct ScanCall {
     pub caller: Caller,
     /// Time of the call in Unix seconds.
@@ -61,7 +61,7 @@ impl ScanCall {
         pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// Returns a number from 1 to `most` in the query string; `usual` if it is absent.
+    /// Returns the query's `limit`, or `usual` if it is absent; `None` unless it is from 1 to `most`.
     pub fn limit(&self, usual: u32, most: u32) -> Option<u32> {
         let limit = self.query("limit").map_or(Some(usual), |limit| limit.parse().ok());
         limit.filter(|limit| (1..=most).contains(limit))

@@ -30,10 +30,10 @@ pub struct SecondFactor<'a> {
     status: StatusCode,
 }
 
-/// A correct code; only the action that it authorises consumes it.
+/// A correct code, or the fact that none is required. Only the authorised action consumes a code.
 pub struct RightCode {
     pub code: Code,
-    /// The counted attempt, until the action is done; `None` if two-factor is off.
+    /// The counted attempt, until the action is done; `None` if no code was required.
     pub attempt: Option<Attempt>,
 }
 
@@ -89,7 +89,7 @@ impl<'a> SecondFactor<'a> {
 
     /// Completes an accepted code: uncounts the attempt, notifies the owner of a used recovery
     /// code, and renews an outdated seal. A failure in these steps doesn't undo the action.
-    pub async fn accepted(&self, app: &Arc<App>, context: &RequestContext, right: RightCode) {
+    pub async fn complete(&self, app: &Arc<App>, context: &RequestContext, right: RightCode) {
         if let Some(attempt) = &right.attempt {
             attempt.give_back(app.databases.directory()).await;
         }
@@ -109,7 +109,7 @@ impl<'a> SecondFactor<'a> {
     ///
     /// # Errors
     /// [`Error::unavailable`] when a database fails.
-    pub async fn refused(
+    pub async fn explain_failure(
         &self,
         app: &Arc<App>,
         context: &RequestContext,

@@ -10,12 +10,12 @@ use std::sync::{
 use super::pace::{Pace, pause};
 use crate::{cf::clock, credentials::password::Turn, error::Error};
 
-/// Hashes that one site may use before its share limits it.
-const BURST: u64 = 10;
+/// Number of hashes that one site may use in a burst, before it is limited to its share.
+const SITE_BURST_HASHES: u64 = 10;
 /// Divisor of the hashes: a single site gets at most half of them, so that an office doesn't keep
 /// others from signing in.
-const SITE_SHARE: u64 = 2;
-/// Longest wait of a request in the common queue, in milliseconds.
+const SITE_DIVISOR: u64 = 2;
+/// Longest expected wait of a request in the common queue, in milliseconds.
 const PATIENCE_MS: u64 = 10_000;
 
 /// The queue of this isolate's hashes.
@@ -33,7 +33,7 @@ pub struct HashingTurns {
 impl HashingTurns {
     pub fn new(per_minute: u64) -> Self {
         let every = 60_000 / per_minute.max(1);
-        let sites = Pace::new(every.saturating_mul(SITE_SHARE), BURST);
+        let sites = Pace::new(every.saturating_mul(SITE_DIVISOR), SITE_BURST_HASHES);
         Self { every, next: Mutex::default(), permitted_hashes: AtomicU64::new(0), sites }
     }
 
@@ -61,10 +61,10 @@ impl HashingTurns {
             }
         }
         self.permitted_hashes.fetch_add(1, Ordering::Relaxed);
-        Ok(Turn::granted())
+        Ok(Turn::grant())
     }
 
-    /// Reserves the next hash and returns the milliseconds until it; `None` when that is too long.
+    /// Reserves the next hash and returns the milliseconds until it; `None` if the wait is too long.
     fn wait(&self, now: u64) -> Option<u64> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let at = now.max(*next);

@@ -40,7 +40,7 @@ impl Pace {
         Ok(())
     }
 
-    /// Counts a request and returns the milliseconds until it may start; `None` when that is too
+    /// Counts a request and returns the milliseconds until it may start; `None` if the wait is too
     /// long.
     fn wait(&self, party: &str, now: u64) -> Option<u64> {
         let mut all = self.drained.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,5 @@
-//! Calendar and report of the allowances. The ledger itself is in `store/ledger.rs`: only the
-//! database can enforce its rules.
+//! The UTC day in which allowances are counted, and the report of an account's allowances. The ledger itself is in
+//! `store/ledger.rs`: only the database can enforce its rules.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ pub const UNLIMITED: i64 = 2_147_483_647;
 pub struct Day(u64);
 
 impl Day {
-    /// Returns the day of `now`, in Unix seconds.
+    /// Returns the day of `now` (Unix seconds).
     pub const fn of(now: u64) -> Self {
         Self(now / SECONDS_PER_DAY)
     }

@@ -9,17 +9,17 @@ use std::{
 use super::quota;
 use crate::credentials::proof::Caller;
 
-/// Reason why a unit was rejected.
+/// Reason why a caller was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal {
-    /// The key was replaced or its account deleted: it never works again.
+    /// The key or session has ended: it never works again.
     Dead,
-    /// The session has ended, or the key or account isn't active.
+    /// The session, key or account isn't active.
     Unauthorised,
     /// The named key may not be used from the client's network.
     Network,
-    /// The allowance and the welcome checks are used up, by charges alone or by charges and leases
-    /// together.
+    /// The allowance and the welcome checks, or the key's daily limit, are used up: by charges alone or
+    /// by charges and leases together.
     UsedUp { by_charges: bool, allowance: u32 },
     /// Fewer units are left than a list has addresses.
     TooFewLeft { remaining: u32, allowance: u32 },
@@ -45,15 +45,15 @@ impl Refusals {
     /// Returns the remembered rejection of this caller at `now` (Unix seconds).
     pub fn refusal_of(&self, caller: Caller, now: u64) -> Option<Refusal> {
         let all = self.lock();
-        // A dead key is rejected from any network.
+        // A rejection for any reason but the network applies to all networks.
         let both =
             [Some(caller.anywhere()), Some(caller).filter(|here| *here != caller.anywhere())];
         let mut remembered = both.into_iter().flatten().filter_map(|caller| all.get(&caller));
         remembered.find(|(_, until)| now < *until).map(|(refusal, _)| *refusal)
     }
 
-    /// Remembers lasting rejections: a dead key permanently, a network or a fully charged allowance for ten seconds at
-    /// most. Other reasons may have passed by the next request.
+    /// Remembers lasting rejections: an ended key or session until the memory is full, a network or a fully charged
+    /// allowance for at most ten seconds. Other reasons may have passed by the next request.
     pub fn learn(&self, caller: Caller, refusal: Refusal, now: u64) {
         let until = match refusal {
             Refusal::Dead => u64::MAX,

@@ -16,9 +16,8 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Allows this many attempts a day, half of them as a burst. A third of that half, 333 of
-    /// 2,000, is reserved for networks that make their first attempt of the day (docs/trust.md,
-    /// B9).
+    /// Allows `attempts` a day, half of them as a burst. A gate with a reserve keeps a third of
+    /// that half for parties without an attempt in the last day: 333 of 2,000 (docs/trust.md, B9).
     pub fn per_day(attempts: u64) -> Self {
         let attempts = attempts.max(1);
         Self { burst: (attempts / 2).max(1), interval: (DAY_S / attempts).max(1) }
@@ -40,13 +39,13 @@ impl Rule {
     }
 }
 
-/// A rule and the key under which it counts attempts.
+/// A rule, the key under which attempts are counted, and an optional reserve.
 #[derive(Debug, Clone)]
 pub struct Gate {
     pub key: Key,
     pub rule: Rule,
-    /// Counts parties for the rule's reserve: a third of its capacity is kept for parties that
-    /// haven't used any today.
+    /// Counts parties for the rule's reserve: a third of its capacity is kept for parties without an
+    /// attempt in the last day.
     pub reserve: Option<Box<Self>>,
 }
 
@@ -72,12 +71,13 @@ impl Gate {
     }
 }
 
-/// Kind of an attempt, and the party for which it counts. Contains hashes and ids, but no address.
+/// Kind of an attempt, and the party for which attempts are counted. Contains hashes and ids, but
+/// no address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Key(String);
 
-/// Purpose of an email that strangers can cause. Each purpose has its own limits, so that flooding
-/// one doesn't affect the other.
+/// Purpose of an email that anyone can cause. Each purpose has separate limits, so that flooding
+/// one purpose doesn't affect the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailPurpose {
     Registration,
@@ -85,7 +85,7 @@ pub enum MailPurpose {
 }
 
 impl MailPurpose {
-    /// Returns the names of the keys: by address, by network, first of a day, and total.
+    /// Returns the names of the keys: for an address, a network, a site's first email in a day, and all emails.
     const fn names(self) -> [&'static str; 4] {
         match self {
             Self::Registration => [
@@ -104,91 +104,90 @@ impl Key {
         Self([kind, ":", what].concat())
     }
 
-    /// Returns the key for all requests of one network that cost a hash or an email.
+    /// Returns the key that counts all requests of one network that cost a hash or an email.
     pub fn network(network_hash: &str) -> Self {
         Self::of("network", network_hash)
     }
 
-    /// Returns the key for sign-ins to the account of an address, whether or not it exists.
+    /// Returns the key that counts sign-ins to the account of an address, whether or not it exists.
     pub fn sign_in(address_hash: &str) -> Self {
         Self::of("sign-in", address_hash)
     }
 
-    /// Returns the key for emails of one kind to an address.
+    /// Returns the key that counts emails of one kind to an address.
     pub fn mail(purpose: MailPurpose, address_hash: &str) -> Self {
         Self::of(purpose.names()[0], address_hash)
     }
 
-    /// Returns the key for emails of one kind caused by a network, or by all networks of a site.
+    /// Returns the key that counts emails of one kind caused by a network, or by all networks of a site.
     pub fn mails_of_network(purpose: MailPurpose, network_hash: &str) -> Self {
         Self::of(purpose.names()[1], network_hash)
     }
 
-    /// Returns the key for a site's first email of one kind within a day.
+    /// Returns the key that counts a site's first email of one kind within a day.
     pub fn first_mail_of_site(purpose: MailPurpose, site_hash: &str) -> Self {
         Self::of(purpose.names()[2], site_hash)
     }
 
-    /// Returns the key for all emails of one kind.
+    /// Returns the key that counts all emails of one kind, except those verified by Turnstile.
     pub fn all_mails(purpose: MailPurpose) -> Self {
         Self(purpose.names()[3].to_owned())
     }
 
-    /// Returns the key for all emails of one kind whose requests were verified by Turnstile.
+    /// Returns the key that counts all emails of one kind whose requests were verified by Turnstile.
     pub fn all_verified_mails(purpose: MailPurpose) -> Self {
         Self(["verified-", purpose.names()[3]].concat())
     }
 
-    /// Returns the key for links mailed to a confirmed account although the total budget was used
-    /// up.
+    /// Returns the key that counts reset links mailed to a confirmed account although the total budget was used up.
     pub fn exempt_reset_mail(address_hash: &str) -> Self {
         Self::of("exempt-reset-mail", address_hash)
     }
 
-    /// Returns the key for all exempt reset links together.
+    /// Returns the key that counts the exempt reset links of all accounts.
     pub fn all_exempt_reset_mails() -> Self {
         Self("all-exempt-reset-mails".to_owned())
     }
 
     /// Returns the key that is set while the reader of a mailbox has opted out of emails caused by
-    /// strangers.
+    /// others.
     pub fn opt_out(mailbox_hash: &str) -> Self {
         Self::of("opt-out", mailbox_hash)
     }
 
-    /// Returns the key for an account's two-factor codes, entered after its password.
+    /// Returns the key that counts two-factor codes entered after an account's password.
     pub fn code(account: AccountId) -> Self {
         Self::of("code", &account.to_string())
     }
 
-    /// Returns the key for the codes entered with an account's mailed reset link: only a reader of
+    /// Returns the key that counts codes entered with an account's mailed reset link: only a reader of
     /// its mailbox can use up these attempts.
     pub fn reset_code(account: AccountId) -> Self {
         Self::of("reset-code", &account.to_string())
     }
 
-    /// Returns the key for the password entered again within a session.
+    /// Returns the key that counts passwords entered again within a session.
     pub fn password(account: AccountId) -> Self {
         Self::of("password", &account.to_string())
     }
 
-    /// Returns the key for changes of an account's address.
+    /// Returns the key that counts changes of an account's address.
     pub fn email_change(account: AccountId) -> Self {
         Self::of("email-change", &account.to_string())
     }
 
-    /// Returns the key for the password entered with the link at a new address.
+    /// Returns the key that counts password attempts when a new address is confirmed by its link.
     pub fn confirm_email(account: AccountId) -> Self {
         Self::of("confirm-email", &account.to_string())
     }
 
-    /// Returns the key for the previous password, entered from the old mailbox to undo a change of
+    /// Returns the key that counts attempts at the previous password, entered from the old mailbox to undo a change of
     /// address.
     pub fn undo(account: AccountId) -> Self {
         Self::of("undo", &account.to_string())
     }
 
-    /// Returns the key for test deliveries to an account's webhook, which mustn't be used to flood
+    /// Returns the key that counts test deliveries to an account's webhook, which mustn't be used to flood
     /// a server.
     pub fn webhook_test(account: AccountId) -> Self {
         Self::of("webhook-test", &account.to_string())

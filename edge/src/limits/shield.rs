@@ -1,5 +1,5 @@
 //! The rate limit bindings: approximate and per data centre, so they only shield hashing and
-//! storage and aren't exact counters.
+//! storage; the throttles count exactly.
 
 use crate::cf::limiter::Limiter;
 
@@ -35,8 +35,8 @@ impl Shield {
         })
     }
 
-    /// Returns whether another anonymous request is admitted for this network and, for IPv6, for
-    /// its site (/48).
+    /// Returns whether an anonymous request is admitted for this network and, for IPv6, for its site
+    /// (/48).
     pub async fn admits_network(&self, network: &str, site: Option<&str>) -> bool {
         let is_admitted = self.network.admits(network).await;
         match site.filter(|_| is_admitted) {
@@ -45,24 +45,22 @@ impl Shield {
         }
     }
 
-    /// Returns whether another request of this party, an account's sessions or its key, is
-    /// admitted.
+    /// Returns whether a request of this party, a session or a version of a key, is admitted.
     pub async fn admits_account(&self, party: &str) -> bool {
         self.account.admits(party).await
     }
 
-    /// Returns whether this party's next scan request is admitted: a large list needs a hundred.
+    /// Returns whether a scan request of this party is admitted: a large list needs a hundred requests.
     pub async fn admits_scans(&self, party: &str) -> bool {
         self.scans.admits(party).await
     }
 
-    /// Returns whether another check with this account's test keys is admitted: the limit is ten a
-    /// second.
+    /// Returns whether a check with this account's test keys is admitted: the limit is 100 in ten seconds.
     pub async fn admits_test(&self, account: &str) -> bool {
         self.test_keys.admits(account).await
     }
 
-    /// Returns whether another check of this account is admitted.
+    /// Returns whether a check of this account is admitted.
     pub async fn admits_check(&self, account: &str) -> bool {
         self.checks.admits(account).await
     }

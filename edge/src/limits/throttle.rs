@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// `?1` key, `?2` attempt, `?3` now, `?4` capacity in attempts, `?5` seconds until one drains, `?6`
-/// key that must have admitted this attempt before, or `''`; `?7` key of the party for the reserve,
+/// key that must have admitted this attempt before, or `''`. `?7` key of the party for the reserve,
 /// or `''`, and `?8` capacity for a party that has already used an attempt.
 const UPSERT_THROTTLE: &str = "
     INSERT INTO throttles (key, drained_at, last_attempt)
@@ -43,11 +43,11 @@ struct BucketRow {
     drained_at: u64,
 }
 
-/// Decision about an attempt.
+/// The gates' decision about an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Admission {
     Admitted,
-    /// Rejected by the key at this index, for this many seconds.
+    /// Rejected by the gate at this index, for `seconds` from now.
     Wait {
         index: usize,
         seconds: u64,
@@ -73,8 +73,8 @@ fn admission<'a>(
     (UPSERT_THROTTLE, params)
 }
 
-/// Counts the attempt named `attempt` at each gate in turn. A gate counts it only if all earlier
-/// gates admitted it, so that a throttled network can't use up an account's attempts.
+/// Counts the attempt named `attempt` at the gates, one after the other. A gate counts it only if
+/// all earlier gates admitted it, so that a throttled network can't use up an account's attempts.
 pub async fn admit(
     database: &Database,
     gates: &[Gate],
@@ -132,7 +132,7 @@ async fn give_back(database: &Database, gates: &[Gate], attempt: &str) -> Result
     database.batch(&statements).await.map(drop)
 }
 
-/// A named attempt, with its gates.
+/// An attempt: the name under which it is counted, and the gates that count it.
 pub struct Attempt {
     name: String,
     gates: Vec<Gate>,
@@ -174,7 +174,7 @@ impl Attempt {
     ) -> Result<AttemptOutcome, Error> {
         let attempt = Self::new(gates)?;
         let admission = admit(directory, &attempt.gates, &attempt.name, now).await?;
-        Ok(attempt.counted(admission))
+        Ok(attempt.into_outcome(admission))
     }
 
     /// Creates an attempt that isn't counted yet.
@@ -185,7 +185,7 @@ impl Attempt {
         Ok(Self { name: random::identifier()?, gates })
     }
 
-    pub fn counted(mut self, admission: Admission) -> AttemptOutcome {
+    pub fn into_outcome(mut self, admission: Admission) -> AttemptOutcome {
         match admission {
             Admission::Admitted => AttemptOutcome::Admitted(self),
             Admission::Wait { index, seconds } => {

@@ -1,6 +1,6 @@
 //! The email about keys and passkeys that wait for their owner's confirmation.
 
-use super::{AccountEvent, Mail, Paragraph, shown};
+use super::{AccountEvent, Mail, Paragraph, format_time};
 
 /// A suspended key or passkey, in the email to its owner.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub fn keys_suspended(
             0 => ("made", key.created_at),
             at => ("replaced", at),
         };
-        let at = shown(at).unwrap_or_default();
+        let at = format_time(at).unwrap_or_default();
         (if key.is_passkey { "Passkey" } else { "Key" }, format!("{}, {event} {at}", key.name))
     });
     let has = |is_passkey| keys.iter().any(|key| key.is_passkey == is_passkey);

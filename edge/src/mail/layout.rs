@@ -2,7 +2,7 @@
 
 use super::{LANGUAGE, Paragraph};
 
-/// Footer of every email.
+/// First line of every email's footer.
 const SENDER: &str = "rcpt checks whether an email address can receive mail.";
 
 /// Text of the opt-out link.
@@ -32,14 +32,14 @@ td{padding:2px 0}\
 main{background:#1a1917;border-color:#33302c}a{color:#9db4ff}\
 .button{background:#f2f0ec;color:#1a1917}.small,footer,th{color:#aea99f}}";
 
-/// The links under an email, beside [`SENDER`].
+/// The links in an email's footer, after [`SENDER`].
 pub(super) struct Footer<'a> {
     pub portal_url: &'a str,
     pub opt_out_link: Option<&'a str>,
     pub contact: Option<&'a str>,
 }
 
-/// Returns the `text/plain` version, with each link on its own line.
+/// Returns the `text/plain` version, with each link except the contact on its own line.
 pub(super) fn text(paragraphs: &[Paragraph], footer: &Footer<'_>) -> String {
     let mut parts: Vec<String> = paragraphs
         .iter()

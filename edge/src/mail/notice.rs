@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::{AccountEvent, Mail, shown};
+use super::{AccountEvent, Mail, format_time};
 
 /// Event that an account's owner is notified of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -61,8 +61,8 @@ impl Notice {
         }
     }
 
-    /// Builds the notice's email to the account's owner, called `name`. The email may be an hour late and cover several
-    /// events of one kind; `last` is the latest, if known.
+    /// Builds the notice's email to the account's owner, called `name`. The email may be up to a day late and cover
+    /// several events of one kind; `last` is the latest, if known.
     pub fn mail(self, portal_url: &str, name: &str, last: Option<&AccountEvent>) -> Mail {
         let (subject, text) = match self {
             Self::PasswordChanged => (
@@ -135,7 +135,7 @@ impl Notice {
                  leaked key are asked to do. The key has stopped working. Make a new one on the API key \
                  page, and find out where the old one was.",
             ),
-            // Sent as another email (`keys_suspended`).
+            // `keys_suspended` builds the email instead.
             Self::KeysSuspended => (
                 "API keys wait for your confirmation",
                 "API keys of your rcpt account are suspended until you confirm them on the API key page.",
@@ -149,7 +149,7 @@ impl Notice {
                 "A passkey has been removed",
                 "A passkey of your rcpt account has been removed. It doesn't sign in any more. Your password still does.",
             ),
-            // Sent as another email (`recovery_pending`).
+            // `recovery_pending` builds the email instead.
             Self::RecoveryPending => (
                 "Your account is being recovered",
                 "Two-factor authentication of your rcpt account will be turned off.",
@@ -165,9 +165,9 @@ impl Notice {
                  its password and recovery codes are void, and every session has ended. Set a new password to sign in, and \
                  then turn two-factor authentication on again.",
             ),
-            // Sent as another email (`scans_ended`).
+            // `scans_ended` builds the email instead.
             Self::ScanEnded => ("A scan has ended", "A scan of your rcpt account has ended."),
-            // Sent as another email (`plan_changed`).
+            // `plan_changed` builds the email instead.
             Self::PlanChanged => {
                 ("Your plan has changed", "The plan of your rcpt account has changed.")
             }
@@ -188,7 +188,7 @@ impl Notice {
 /// Builds the email for a recovery that an operator has started. The email is sent at the start and then daily until
 /// the recovery takes effect at `due_at` (Unix seconds).
 pub fn recovery_pending(portal_url: &str, name: &str, due_at: i64) -> Mail {
-    let due = shown(due_at).unwrap_or_default();
+    let due = format_time(due_at).unwrap_or_default();
     Mail::new("Your account is being recovered", portal_url, name)
         .text(format!(
             "Someone who can't produce a two-factor code, hopefully you, asked us to recover your rcpt account. On {due} \

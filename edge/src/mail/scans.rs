@@ -15,7 +15,7 @@ pub struct EndedScan {
     pub by_verdict: [u32; Deliverability::ALL.len()],
 }
 
-/// Builds the email about at least one ended scan, the latest first; `ended` is their total number.
+/// Builds the email about `ended` scans, of which it lists `scans`: at least one, the latest first.
 pub fn scans_ended(portal_url: &str, name: &str, scans: &[EndedScan], ended: u64) -> Mail {
     let (subject, list) = match scans {
         [only] if ended <= 1 => ("Your scan has ended", format!("/scans?id={}", only.id)),

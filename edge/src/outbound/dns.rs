@@ -1,8 +1,8 @@
 //! Asks DNS if a domain can receive mail: over HTTPS, in the JSON format of Cloudflare's and
 //! Google's public resolvers. The Worker asks rather than an origin: accounts can be created while
-//! every origin is down, and origins don't work for strangers.
+//! every origin is down, and origins serve only accounts.
 //!
-//! Only the domain is sent. A failing or slow resolver rejects no domain.
+//! Only the domain is sent. If the resolver fails or is slow, no domain is rejected.
 
 use serde::Deserialize;
 
@@ -16,7 +16,7 @@ const MX: u16 = 15;
 const AAAA: u16 = 28;
 const NXDOMAIN: u8 = 3;
 
-/// DNS facts about a domain.
+/// The mail information in DNS about a domain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailDomain {
     /// The domain may receive mail, or DNS gave no answer.
@@ -45,7 +45,7 @@ struct Record {
 }
 
 impl DnsDocument {
-    /// Returns the IP addresses in its records.
+    /// Returns the IP addresses in the response.
     pub(super) fn addresses(&self) -> impl Iterator<Item = &str> {
         let records = self.answer.iter().filter(|record| [A, AAAA].contains(&record.kind));
         records.map(|record| record.data.as_str())
@@ -80,7 +80,7 @@ impl MailDomain {
     }
 }
 
-/// Queries records of this type. Returns `None` if the resolver doesn't respond in time.
+/// Queries records of this type. Returns `None` without a valid response in time.
 pub(super) async fn resolve(url: &str, domain: &str, kind: &str) -> Option<DnsDocument> {
     let question = OutgoingRequest {
         // A-labels contain no character with a meaning in URLs.

@@ -21,17 +21,18 @@ use crate::{cf::clock, error::Error};
 /// Milliseconds between two polls: the greatest delay added by waiting for another check's verdict.
 const LOOK_MS: u64 = 25;
 
-/// The probes in flight, by the cache key of their address.
+/// The probes in flight, by a key that identical checks share.
 #[derive(Debug)]
 pub struct InFlight {
     all: Mutex<HashMap<String, Asking>>,
-    /// Time limit of a check in milliseconds. An older entry belongs to a check that was aborted.
+    /// Time limit of a check in milliseconds. An older entry is abandoned.
     budget_ms: u64,
 }
 
 #[derive(Debug)]
 struct Asking {
-    /// Start time in milliseconds of the Worker's clock.
+    /// Start time in milliseconds of the Worker's clock. Once the verdict has arrived, its time of arrival; after a
+    /// failure, 0.
     since: u64,
     /// Number of waiting requests.
     waiting: usize,
@@ -39,7 +40,7 @@ struct Asking {
 }
 
 enum InFlightSlot {
-    /// No other check is active, so this one sends the request.
+    /// No other check is active, so this check sends the request.
     Asks,
     Waits,
     Told(Verdict),
@@ -86,7 +87,7 @@ impl InFlight {
         let mut all = self.lock();
         let is_live = |asking: &Asking| now < asking.since.saturating_add(self.budget_ms);
         let Some(asking) = all.get_mut(key).filter(|asking| is_live(asking)) else {
-            // The other requests keep waiting, now for this one.
+            // The other requests keep waiting, now for this request.
             let waiting = all.get(key).map_or(0, |asking| asking.waiting);
             let waiting = waiting.saturating_sub(usize::from(is_counted));
             // Removes abandoned entries, so that the map holds only checks in flight.
@@ -105,8 +106,8 @@ impl InFlight {
         InFlightSlot::Told(verdict)
     }
 
-    /// Stores the verdict for the waiting requests. After a failure the next request becomes
-    /// active.
+    /// Stores the verdict for the waiting requests. After a failure or an uncounted
+    /// verdict, the next waiting request becomes active.
     fn tell(&self, key: &str, verdict: Option<&Verdict>) {
         let mut all = self.lock();
         let shared = verdict.filter(|verdict| verdict.status.counts());

@@ -1,4 +1,4 @@
-//! Sends many addresses to the origins, with one request to each.
+//! Sends many addresses to the origins. Addresses for the same origin share a request.
 
 use std::time::Duration;
 
@@ -19,12 +19,12 @@ use crate::{
     meter::Part,
 };
 
-/// Time limit in milliseconds of a batch without a waiting client: it ends within 60 s, and the
-/// rest is for its last lines.
+/// Time limit in milliseconds of a batch without a waiting client. The origin ends the batch within
+/// 60 s; the remaining time is for the last lines.
 pub const UNHURRIED_MS: u64 = 75_000;
 /// Milliseconds by which an origin's time limit is shorter than ours, for the transfer of its last lines.
 const ON_THE_WAY_MS: u64 = 1_000;
-/// Least seconds until an unchecked address is tried again.
+/// Shortest delay in seconds until an address without a verdict is tried again.
 const RETRY_AFTER_S: u32 = 30;
 /// Longest line in bytes: details take a few hundred.
 const LINE_BYTES_MAX: usize = 64 * 1024;
@@ -33,7 +33,7 @@ const LINE_BYTES_MAX: usize = 64 * 1024;
 #[derive(Debug, Clone)]
 pub enum BatchItem {
     Verdict(Box<Verdict>),
-    /// No mail server was contacted; seconds until the next attempt.
+    /// The address has no verdict; seconds until the next attempt.
     NotAsked(u32),
 }
 
@@ -43,7 +43,7 @@ pub struct BatchCall<'a> {
     pub request_id: &'a str,
     /// The account on whose behalf the batch runs.
     pub tenant: Tenant<'a>,
-    /// True if even origins without free capacity are skipped.
+    /// True if an origin without free capacity is skipped, and the next origin called.
     pub urgent: bool,
     /// Deadline in milliseconds of the Worker's clock. Results that arrive later are missing.
     pub deadline: u64,
@@ -53,7 +53,7 @@ pub struct BatchCall<'a> {
 
 /// Response of one origin.
 enum BatchAnswer {
-    /// Possibly incomplete: addresses without a line were not checked.
+    /// Possibly incomplete: addresses without a line have no result.
     Lines(Vec<(usize, BatchItem)>),
     /// The origin has no capacity for this many seconds.
     Busy(u32),
@@ -178,7 +178,7 @@ impl Origins {
                 break waits;
             }
             let now = clock::now_ms();
-            // Uses the state that earlier batches have recorded for this origin.
+            // Another request may have found that this origin hangs.
             if self.health().is_skipped(origin, now) {
                 return Err("hung".to_owned());
             }

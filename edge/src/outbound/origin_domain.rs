@@ -13,11 +13,11 @@ use crate::{
 };
 
 impl Origins {
-    /// Tries the origins for this domain in order until one responds or the deadline (milliseconds
-    /// of the Worker's clock) has passed. `tenant` identifies the account.
+    /// Tries the origins for this domain in order until one returns a report or the deadline
+    /// (milliseconds of the Worker's clock) has passed. `tenant` identifies the account.
     ///
     /// # Errors
-    /// [`Error::upstream`] when none responded.
+    /// [`Error::upstream`] when no origin returned a report.
     pub async fn domain_report(
         &self,
         domain: &str,

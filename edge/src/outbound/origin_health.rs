@@ -4,7 +4,7 @@
 //!
 //! All requests of an isolate share the results. The results are plain data, because a future started by
 //! one request mustn't be awaited by another. If a request ends during its health check, there is
-//! no result; after [`LOST_MS`] another request starts a new one.
+//! no result; after [`LOST_MS`] another request starts a new check.
 //!
 //! A busy isolate processes responses late. Silence is counted only while the isolate's own timers
 //! fire on time.
@@ -20,39 +20,39 @@ pub const SLOW_MS: u64 = 2_000;
 pub const SILENT_MS: u64 = 1_000;
 /// Milliseconds for which a hung origin is tried last.
 const SKIPPED_MS: u64 = 30_000;
-/// Milliseconds after which a health check without a result counts as aborted.
+/// Milliseconds since the last [`OriginHealth::record_check`] after which a health check counts as aborted.
 const LOST_MS: u64 = 1_500;
 
 /// Batches that may wait for one origin's first byte at the same time. The platform lets an
 /// invocation wait for six responses: two hanging origins leave two responses, for a third origin and for health
 /// checks.
-const SILENT_BATCHES_MAX: u32 = 2;
+const WAITING_BATCHES_MAX: u32 = 2;
 
 /// State of each origin, by its URL.
 #[derive(Debug, Default)]
-pub struct OriginHealth(Mutex<HashMap<String, Known>>);
+pub struct OriginHealth(Mutex<HashMap<String, OriginState>>);
 
-/// Times are in milliseconds of the Worker's clock; 0 means never.
+/// State of an origin, with times in milliseconds of the Worker's clock; 0 means never.
 #[derive(Debug, Default, Clone, Copy)]
-struct Known {
+struct OriginState {
     answered_at: u64,
     checked_at: u64,
     skipped_until: u64,
     /// Number of batches that wait for the origin's first byte.
-    unheard: u32,
+    waiting_batches: u32,
 }
 
 /// A batch that waits for an origin's first byte; dropping it ends the wait.
 #[derive(Debug)]
-pub struct Unheard<'a> {
+pub struct FirstByteWait<'a> {
     health: &'a OriginHealth,
     origin: &'a str,
 }
 
-impl Drop for Unheard<'_> {
+impl Drop for FirstByteWait<'_> {
     fn drop(&mut self) {
-        if let Some(known) = self.health.lock().get_mut(self.origin) {
-            known.unheard = known.unheard.saturating_sub(1);
+        if let Some(state) = self.health.lock().get_mut(self.origin) {
+            state.waiting_batches = state.waiting_batches.saturating_sub(1);
         }
     }
 }
@@ -71,72 +71,72 @@ pub enum Next {
 }
 
 impl OriginHealth {
-    /// Returns whether the origin was silent recently.
+    /// Returns whether the origin was found hung in the last 30 s and hasn't answered since.
     pub fn is_skipped(&self, origin: &str, now: u64) -> bool {
-        self.lock().get(origin).is_some_and(|known| now < known.skipped_until)
+        self.lock().get(origin).is_some_and(|state| now < state.skipped_until)
     }
 
     /// Returns the next step with a slow origin. [`Next::Check`] is returned to one request at a
     /// time.
     pub fn next(&self, origin: &str, now: u64) -> Next {
         let mut all = self.lock();
-        let health = all.entry(origin.to_owned()).or_default();
-        if now < health.skipped_until {
+        let state = all.entry(origin.to_owned()).or_default();
+        if now < state.skipped_until {
             Next::Leave
-        } else if health.answered_at > 0 && now < health.answered_at.saturating_add(SLOW_MS) {
+        } else if state.answered_at > 0 && now < state.answered_at.saturating_add(SLOW_MS) {
             Next::Wait
-        } else if health.checked_at > 0 && now < health.checked_at.saturating_add(LOST_MS) {
+        } else if state.checked_at > 0 && now < state.checked_at.saturating_add(LOST_MS) {
             Next::Look
         } else {
-            health.checked_at = now;
+            state.checked_at = now;
             Next::Check
         }
     }
 
     /// Lets a batch wait for the first byte of an origin; `None` if the maximum is already waiting.
-    pub fn wait_with_batch<'a>(&'a self, origin: &'a str) -> Option<Unheard<'a>> {
+    pub fn wait_with_batch<'a>(&'a self, origin: &'a str) -> Option<FirstByteWait<'a>> {
         let mut all = self.lock();
-        let health = all.entry(origin.to_owned()).or_default();
-        if health.unheard >= SILENT_BATCHES_MAX {
+        let state = all.entry(origin.to_owned()).or_default();
+        if state.waiting_batches >= WAITING_BATCHES_MAX {
             return None;
         }
-        health.unheard += 1;
-        Some(Unheard { health: self, origin })
+        state.waiting_batches += 1;
+        Some(FirstByteWait { health: self, origin })
     }
 
-    /// Records that a request has started a health check.
-    pub fn checks(&self, origin: &str, now: u64) {
-        if let Some(known) = self.lock().get_mut(origin) {
-            known.checked_at = now;
+    /// Records that a health check of the origin is still running.
+    pub fn record_check(&self, origin: &str, now: u64) {
+        if let Some(state) = self.lock().get_mut(origin) {
+            state.checked_at = now;
         }
     }
 
     /// Records that the origin has responded, with any status.
-    pub fn answered(&self, origin: &str, now: u64) {
-        self.learn(origin, |known| Known {
+    pub fn record_response(&self, origin: &str, now: u64) {
+        self.learn(origin, |state| OriginState {
             answered_at: now,
-            unheard: known.unheard,
-            ..Known::default()
+            waiting_batches: state.waiting_batches,
+            ..OriginState::default()
         });
     }
 
     /// Records that the origin didn't answer its health check.
-    pub fn silent(&self, origin: &str, now: u64) {
+    pub fn record_silence(&self, origin: &str, now: u64) {
         let skipped_until = now.saturating_add(SKIPPED_MS);
-        self.learn(origin, |known| Known {
+        self.learn(origin, |state| OriginState {
             skipped_until,
-            unheard: known.unheard,
-            ..Known::default()
+            waiting_batches: state.waiting_batches,
+            ..OriginState::default()
         });
     }
 
-    fn learn(&self, origin: &str, change: impl FnOnce(Known) -> Known) {
+    fn learn(&self, origin: &str, change: impl FnOnce(OriginState) -> OriginState) {
         let mut all = self.lock();
-        let health = all.entry(origin.to_owned()).or_default();
-        *health = change(*health);
+        let state = all.entry(origin.to_owned()).or_default();
+        *state = change(*state);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Known>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, OriginState>> {
         // Never contended: an isolate has one thread and holds no lock across an await.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -155,7 +155,7 @@ mod tests {
         assert_eq!(health.next(ORIGIN, NOW), Next::Check);
         assert_eq!(health.next(ORIGIN, NOW + 1), Next::Look);
         assert_eq!(health.next("https://other.example", NOW), Next::Check);
-        health.answered(ORIGIN, NOW + 2);
+        health.record_response(ORIGIN, NOW + 2);
         assert_eq!(health.next(ORIGIN, NOW + 3), Next::Wait);
         assert_eq!(health.next(ORIGIN, NOW + 2 + SLOW_MS), Next::Check, "an answer ages");
     }
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(health.next(ORIGIN, NOW), Next::Check);
         assert_eq!(health.next(ORIGIN, NOW + LOST_MS - 1), Next::Look);
         assert_eq!(health.next(ORIGIN, NOW + LOST_MS), Next::Check);
-        health.checks(ORIGIN, NOW + LOST_MS + 1_000);
+        health.record_check(ORIGIN, NOW + LOST_MS + 1_000);
         assert_eq!(health.next(ORIGIN, NOW + 2 * LOST_MS), Next::Look, "it goes on");
     }
 
@@ -176,7 +176,7 @@ mod tests {
         let first = health.wait_with_batch(ORIGIN);
         let second = health.wait_with_batch(ORIGIN);
         assert!(first.is_some() && second.is_some());
-        health.silent(ORIGIN, NOW);
+        health.record_silence(ORIGIN, NOW);
         assert!(health.wait_with_batch(ORIGIN).is_none());
         assert!(health.wait_with_batch("https://other.example").is_some());
         drop(first);
@@ -186,13 +186,13 @@ mod tests {
     #[test]
     fn a_silent_origin_is_left_and_skipped_until_it_answers_or_the_time_is_over() {
         let health = OriginHealth::default();
-        health.silent(ORIGIN, NOW);
+        health.record_silence(ORIGIN, NOW);
         assert!(health.is_skipped(ORIGIN, NOW + SKIPPED_MS - 1));
         assert_eq!(health.next(ORIGIN, NOW + 1), Next::Leave);
         assert!(!health.is_skipped(ORIGIN, NOW + SKIPPED_MS));
         assert_eq!(health.next(ORIGIN, NOW + SKIPPED_MS), Next::Check);
-        health.silent(ORIGIN, NOW);
-        health.answered(ORIGIN, NOW + 5);
+        health.record_silence(ORIGIN, NOW);
+        health.record_response(ORIGIN, NOW + 5);
         assert!(!health.is_skipped(ORIGIN, NOW + 5));
     }
 }

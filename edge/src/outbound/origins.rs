@@ -29,14 +29,14 @@ const SLICE_MS: u64 = 100;
 const LATE_MS: u64 = 50;
 /// Delay of a second health request, half of the time limit for silence: TCP repeats a lost SYN only after a second.
 /// Either response counts.
-const AGAIN: Duration = Duration::from_millis(SILENT_MS / 2);
+const SECOND_REQUEST_DELAY: Duration = Duration::from_millis(SILENT_MS / 2);
 /// Time limit of a health check in milliseconds.
 const CHECK_MS: u32 = 10_000;
-/// Divisor of the budget for the share reserved for each further origin: 1.5 s of 12 s. An origin's
-/// own budget of 10 s fits into the rest.
-const SHARE_OF_THE_NEXT: u64 = 8;
+/// Divisor of the budget for the share reserved for each further origin: 1.5 s of 12 s. With
+/// one further origin, an origin's own budget of 10 s fits into the remaining time.
+const FURTHER_ORIGIN_DIVISOR: u64 = 8;
 
-/// The origins, and the keys and times for requests to them.
+/// The origins and their health, with the ticket keys and the cache lifetimes for requests to them.
 #[derive(Debug)]
 pub struct Origins {
     urls: Vec<String>,
@@ -74,8 +74,8 @@ impl Origins {
     /// that hung recently are tried last.
     ///
     /// # Errors
-    /// [`Error::upstream`] when none returned one: each was unreachable, slow, at capacity
-    /// or sent an invalid response.
+    /// [`Error::upstream`] when no origin returned a verdict: each was unreachable, slow, at
+    /// capacity or sent an invalid response.
     pub async fn probe(
         &self,
         address: &Address,
@@ -86,7 +86,7 @@ impl Origins {
     ) -> Result<Verdict, Error> {
         let body = serde_json::to_string(&ProbeRequest { address: address.clone(), details })
             .map_err(|error| Error::internal(format!("probe request: {error}")))?;
-        // The clock advances only during I/O; this loop does nothing else.
+        // The clock advances only during I/O, on which the loop below spends its time.
         let (now_s, now) = (clock::now(), clock::now_ms());
         let ticket =
             Ticket::issue_for(&self.tickets, request_id, body.as_bytes(), now_s, Some(tenant))
@@ -95,7 +95,7 @@ impl Origins {
         let order = rendezvous::in_order(&self.urls, address.domain()).into_iter();
         let (skipped, order): (Vec<_>, Vec<_>) =
             order.partition(|origin| self.health.is_skipped(origin, now));
-        let share = deadline.saturating_sub(now) / SHARE_OF_THE_NEXT;
+        let share = deadline.saturating_sub(now) / FURTHER_ORIGIN_DIVISOR;
         let mut reserve = share.saturating_mul(self.urls.len() as u64);
         for (index, origin) in order.into_iter().chain(skipped).enumerate() {
             reserve = reserve.saturating_sub(share);
@@ -103,7 +103,7 @@ impl Origins {
             if time_left == 0 {
                 break;
             }
-            // Each origin gets at least one share, regardless of the number of further origins.
+            // Each origin gets at least one share, or all the time left, regardless of the number of further origins.
             let patience = time_left.saturating_sub(reserve).max(time_left.min(share));
             let patience = u32::try_from(patience).unwrap_or(u32::MAX);
             let query =
@@ -136,7 +136,7 @@ impl Origins {
                 Next::Wait => SLOW_MS,
                 Next::Look => LOOK_MS,
                 Next::Leave => return Err("hung".to_owned()),
-                // If the verdict arrives first, the health check is dropped.
+                // If the response arrives first, the health check is dropped.
                 Next::Check => {
                     let checked = self.check_health(origin);
                     if let Some(answer) = clock::before(checked, answer_future.as_mut()).await {
@@ -151,7 +151,7 @@ impl Origins {
     /// Records that the origin has responded, unless the request failed.
     fn record_response<T>(&self, origin: &str, answer: Result<T, String>) -> Result<T, String> {
         if answer.is_ok() {
-            self.health.answered(origin, clock::now_ms());
+            self.health.record_response(origin, clock::now_ms());
         }
         answer
     }
@@ -160,23 +160,23 @@ impl Origins {
     /// A failed connection isn't silence either; the probe's own connection fails as well.
     async fn check_health(&self, origin: &str) {
         let again = async {
-            clock::sleep(AGAIN).await;
+            clock::sleep(SECOND_REQUEST_DELAY).await;
             is_alive(origin, CHECK_MS).await;
         };
         let mut alive = pin!(clock::before(again, is_alive(origin, CHECK_MS)));
         let mut silent_ms = 0;
         while silent_ms < SILENT_MS {
             let started = clock::now_ms();
-            self.health.checks(origin, started);
+            self.health.record_check(origin, started);
             let slice = Duration::from_millis(SLICE_MS);
             if clock::within(slice, alive.as_mut()).await.is_some() {
-                return self.health.answered(origin, clock::now_ms());
+                return self.health.record_response(origin, clock::now_ms());
             }
             if clock::now_ms().saturating_sub(started) <= SLICE_MS + LATE_MS {
                 silent_ms += SLICE_MS;
             }
         }
-        self.health.silent(origin, clock::now_ms());
+        self.health.record_silence(origin, clock::now_ms());
     }
 
     /// Returns whether at least one origin answers its health check within `timeout_ms`.

@@ -8,12 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::cf::{fetch::OutgoingRequest, log};
 
-/// Time limit in milliseconds. Every registration waits for Turnstile, regardless of its address.
+/// Time limit in milliseconds. A request with a token waits for Turnstile, whether or not its address has an account.
 const PATIENCE_MS: u32 = 2_000;
 /// Greatest length of a token in characters, as the service documents it.
 const TOKEN_CHARS_MAX: usize = 2_048;
 
-/// The service's URL and our secret.
+/// Turnstile's settings: the URL that verifies tokens, and our secret.
 pub struct Turnstile {
     /// URL that verifies tokens.
     pub url: String,

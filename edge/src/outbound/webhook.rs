@@ -19,7 +19,7 @@ pub struct DeliveryAttempt<'a> {
     pub url: &'a str,
     /// The `webhook-id`, equal in all attempts of one delivery.
     pub id: &'a str,
-    /// Time of the event in Unix seconds.
+    /// Time of the attempt in Unix seconds, which is signed.
     pub timestamp: u64,
     pub signature: &'a str,
     pub body: &'a str,
@@ -35,8 +35,8 @@ const NOT_PUBLIC: ReceiverAnswer = Err("not_public");
 /// The resolver didn't respond, or returned no address.
 const NO_DNS: ReceiverAnswer = Err("no_dns");
 
-/// Sends the attempt, once the resolver at `dns_url` has confirmed that the name resolves to public
-/// addresses only.
+/// Sends the attempt. If `dns_url` is set, the resolver there must first confirm that the name
+/// resolves to public addresses only.
 pub async fn send(dns_url: Option<&str>, attempt: &DeliveryAttempt<'_>) -> ReceiverAnswer {
     if let Some(dns_url) = dns_url {
         let mut count = 0;

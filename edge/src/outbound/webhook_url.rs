@@ -3,13 +3,13 @@
 /// Reason for rejecting a URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum UrlRefusal {
-    /// The form of the URL is wrong.
+    /// The form of the URL is wrong; the text says how.
     Form(&'static str),
     /// The host isn't on the public Internet, or is our own.
     NotPublic,
 }
 
-/// Greatest length in characters.
+/// Greatest length of a URL, in bytes.
 const URL_CHARS_MAX: usize = 500;
 
 /// Domains without public hosts: RFC 6761, 6762, 7686, 8375, 9476, and names of internal networks.
@@ -31,7 +31,7 @@ const INSIDE: [&str; 15] = [
     "invalid",
 ];
 
-/// Accepts only URLs that every parser reads alike: no escapes in the name, no user, no other port.
+/// Accepts only URLs that every parser reads alike: no escapes in the name, no user, no port but 443.
 /// `ours` are URLs whose hosts are rejected too.
 ///
 /// # Errors
@@ -65,7 +65,7 @@ pub fn check<'a>(url: &str, ours: impl IntoIterator<Item = &'a str>) -> Result<(
     if name.len() > 253 || !labels.iter().all(is_label) {
         return Err(UrlRefusal::Form("The webhook's URL has no valid host name."));
     }
-    // If the last label begins with a digit, the name is an IPv4 address in one of many spellings.
+    // No public top-level domain begins with a digit; the last label of an IPv4 address does, in any spelling.
     let last = labels.last().copied().unwrap_or_default();
     let is_name = labels.len() > 1 && last.starts_with(|c: char| c.is_ascii_lowercase());
     let is_ours = ours.into_iter().any(|url| host(url).eq_ignore_ascii_case(&name));
@@ -79,7 +79,7 @@ fn authority(url: &str) -> &str {
     rest.split(['/', '?']).next().unwrap_or_default()
 }
 
-/// Returns the host of a checked URL, or of our own.
+/// Returns the host of a checked URL, or of one of our URLs.
 pub fn host(url: &str) -> &str {
     let authority = authority(url);
     authority.split_once(':').map_or(authority, |(host, _)| host)

@@ -103,7 +103,7 @@ pub async fn delete(
     let database = app.databases.of(member.account.id)?;
     let deleted = accounts::delete(database, member.session, &right.code, clock::now()).await?;
     let Some(deleted) = deleted else {
-        return Err(member.refused(&app, &context, &right).await?);
+        return Err(member.explain_failure(&app, &context, &right).await?);
     };
     tell(&app, &context, member);
     // The account is already deleted. The scheduled run completes failed and remaining steps.

@@ -79,9 +79,9 @@ pub async fn rotate(
     let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
     let database = app.databases.of(member.account.id)?;
     let Some(version) = accounts::rotate_key(database, member.session, &right.code).await? else {
-        return Err(member.refused(&app, &context, &right).await?);
+        return Err(member.explain_failure(&app, &context, &right).await?);
     };
-    factor.accepted(&app, &context, right).await;
+    factor.complete(&app, &context, right).await;
     context.notify(&app, member.account.id);
     let key = KeyIdentity { account: member.account.id, version };
     Ok(Json(NewApiKey { api_key: ApiKey::derive(&app.config.api_key_secrets, key).into_text() }))
@@ -118,9 +118,9 @@ pub async fn show(
     let Some(version) =
         accounts::show_key(database, member.session, &right.code, &context.event()).await?
     else {
-        return Err(member.refused(&app, &context, &right).await?);
+        return Err(member.explain_failure(&app, &context, &right).await?);
     };
-    factor.accepted(&app, &context, right).await;
+    factor.complete(&app, &context, right).await;
     let key = KeyIdentity { account: member.account.id, version };
     let api_key = ApiKey::derive(&app.config.api_key_secrets, key).into_text();
     Ok(Json(CurrentApiKey { api_key }))

@@ -1,4 +1,4 @@
-//! The kind of a domain, for callers who don't want to send an address. Each call is charged as a check.
+//! The kind of a domain, for callers who don't want to send an address. A report is charged as a check.
 
 use std::sync::Arc;
 
@@ -218,7 +218,7 @@ async fn ask_and_settle(
         None => String::new(),
     };
     let once = once.map(|once| (once, sealed.as_str()));
-    // Every report is charged: an origin without a result returns none.
+    // Every report is charged: an origin without a result returns no report.
     settle(app, lease, Status::Accepted, once).await?;
     Ok(DomainAnswer::new(domain, report.0, &left_over))
 }

@@ -1,6 +1,6 @@
-//! Changes of the account's address: requested in a session, confirmed from the new mailbox, and frozen or undone from
-//! the old one. The old mailbox may be lost or stolen, so on its own it can only stop a takeover for a day. An undo
-//! also needs the previous password.
+//! Changes of an account's address: requested in a session, confirmed from the new mailbox, undone from the old one,
+//! which can also freeze the account. The old mailbox may be lost or stolen, so on its own it can only stop a takeover
+//! for a day. An undo also needs the previous password.
 
 use std::sync::Arc;
 
@@ -98,7 +98,7 @@ pub async fn change(
                    account already.";
     let reply = (StatusCode::ACCEPTED, Json(EmailChangeMailed { message }));
     if !count(&app, &client, &member, &hash).await? {
-        // No new link: the last one must stay valid.
+        // No new link is created, so that the last one stays valid.
         return Ok(reply);
     }
     let account = member.account.id;
@@ -113,9 +113,9 @@ pub async fn change(
     };
     let database = app.databases.of(account)?;
     if !email_changes::ask(database, member.session, &right.code, &change).await? {
-        return Err(member.refused(&app, &context, &right).await?);
+        return Err(member.explain_failure(&app, &context, &right).await?);
     }
-    factor.accepted(&app, &context, right).await;
+    factor.complete(&app, &context, right).await;
     context.notify(&app, account);
     mail_link(&app, &context, &member, address, hash, token, id);
     Ok(reply)
@@ -150,7 +150,7 @@ async fn count(
     }
 }
 
-/// Emails the link after the response. If that fails, the change is removed.
+/// Emails the link after the response, unless the new address has an account. If sending fails, the change is removed.
 fn mail_link(
     app: &Arc<App>,
     context: &RequestContext,
@@ -222,7 +222,7 @@ pub async fn confirm(
     let token = PresentedToken::parse(body.token.expose_secret());
     let token = token.ok_or_else(Error::invalid_change_token)?;
     let database =
-        app.databases.numbered(token.database).ok_or_else(Error::invalid_change_token)?;
+        app.databases.by_number(token.database).ok_or_else(Error::invalid_change_token)?;
     let owner = email_changes::owner(database, &token.hash, clock::now()).await?;
     let owner = owner.ok_or_else(Error::invalid_change_token)?;
     meter::note(|party| party.account = Some(owner.id.to_string()));

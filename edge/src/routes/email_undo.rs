@@ -1,5 +1,5 @@
-//! Actions of the old mailbox of a changed address: freezing the account, and undoing the change with the previous
-//! password.
+//! After a change of address, the link sent to the old mailbox can freeze the account, and undo the change with the
+//! previous password.
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ pub async fn freeze(
     let token = PresentedToken::parse(body.token.expose_secret());
     let token = token.ok_or_else(Error::invalid_change_token)?;
     let database =
-        app.databases.numbered(token.database).ok_or_else(Error::invalid_change_token)?;
+        app.databases.by_number(token.database).ok_or_else(Error::invalid_change_token)?;
     let account = email_undos::freeze(database, &token.hash, clock::now()).await?;
     let account = account.ok_or_else(Error::invalid_change_token)?;
     meter::note(|party| party.account = Some(account.to_string()));
@@ -106,7 +106,7 @@ pub async fn undo(
     let token = PresentedToken::parse(body.token.expose_secret());
     let token = token.ok_or_else(Error::invalid_change_token)?;
     let database =
-        app.databases.numbered(token.database).ok_or_else(Error::invalid_change_token)?;
+        app.databases.by_number(token.database).ok_or_else(Error::invalid_change_token)?;
     let change = email_undos::undoable(database, &token.hash, clock::now()).await?;
     let change = change.ok_or_else(Error::invalid_change_token)?;
     meter::note(|party| party.account = Some(change.account_id.to_string()));
@@ -166,7 +166,8 @@ async fn matching(
     without_factor.ok_or(refusal)
 }
 
-/// Returns the step of the code from one of the account's previous authenticators.
+/// Returns the time step of the code `shown`, from the previous authenticator whose secret is
+/// `sealed`.
 fn step_of(app: &App, account: AccountId, sealed: &str, shown: Option<&str>) -> Result<u64, Error> {
     let status = StatusCode::FORBIDDEN;
     let shown = shown.ok_or_else(|| Error::totp_required(status))?;

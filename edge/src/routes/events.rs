@@ -1,4 +1,4 @@
-//! Ends of scans, for programs that poll instead of receiving webhooks: `rcpt listen`, or a server
+//! Events of ended scans, for programs that poll instead of receiving webhooks: `rcpt listen`, or a server
 //! behind a firewall.
 
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub async fn list(State(app): State<Arc<App>>, call: ScanCall) -> Result<Json<Ev
     })?;
     let (database, since) = (app.databases.of(call.caller.account)?, call.now - LISTED_S);
     let ended = scans::events(database, call.caller, &cursor, since, PAGE_ROWS).await?;
-    let ended = ended.ok_or_else(|| call.caller.proof.refused())?;
+    let ended = ended.ok_or_else(|| call.caller.proof.to_error())?;
     let next =
         ended.last().map(|scan| format!("{}.{}", scan.ended_at.unwrap_or_default(), scan.id));
     let next = next.unwrap_or_else(|| after.to_owned());

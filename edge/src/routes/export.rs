@@ -1,4 +1,4 @@
-//! All data of an account in one document for its owner: the responses of the operations that show it, and data that no
+//! Data of an account in one document for its owner: the responses of the operations that show it, and data that no
 //! operation shows.
 
 use std::sync::Arc;

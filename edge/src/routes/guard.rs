@@ -130,7 +130,7 @@ impl GuardPolicy {
 }
 
 impl GuardSettings {
-    /// Checks all members before any change.
+    /// Checks all members and returns the change.
     fn change(self) -> Result<PolicyChange, Error> {
         if self.deadline_ms.is_some_and(|deadline| !DEADLINE_RANGE_MS.contains(&deadline)) {
             let detail = "The 'deadline_ms' field must be a whole number from 300 to 4000.";
@@ -162,10 +162,10 @@ async fn act(app: &App, session: Session, action: OwnerAction) -> Result<Json<Gu
     let database = app.databases.of(session.account)?;
     let done = guard::act(database, session, action, clock::now()).await?;
     let (stored, refusals) = done.ok_or_else(Error::invalid_session)?;
-    Ok(Json(shown(app, stored, refusals)))
+    Ok(Json(to_response(app, stored, refusals)))
 }
 
-fn shown(app: &App, stored: StoredPolicy, refusals: Vec<RefusalCount>) -> GuardPolicy {
+fn to_response(app: &App, stored: StoredPolicy, refusals: Vec<RefusalCount>) -> GuardPolicy {
     let keys = &app.config.api_key_secrets;
     let hook = GuardHook { account: stored.account_id, version: stored.hook_version };
     let previous = stored.previous_until;

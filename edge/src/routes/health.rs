@@ -16,7 +16,7 @@ use crate::{app::App, cf::clock, error::Error, store::housekeeping};
 /// Time limit of an origin's health check in milliseconds.
 const ORIGIN_TIMEOUT_MS: u32 = 2_000;
 
-/// Milliseconds for which readiness is cached: an isolate checks at most this often.
+/// Milliseconds for which readiness is cached: an isolate checks at most once in this time.
 const READINESS_MS: u64 = 2_000;
 
 /// Response of `GET /health`.
@@ -29,7 +29,7 @@ pub struct Health {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Readiness {
     pub status: Condition,
-    // Up while all databases are.
+    // Up while all databases are up.
     pub database: Condition,
     /// Up while at least one origin is.
     pub origins: Condition,

@@ -1,4 +1,4 @@
-//! Named keys: further keys, each with its own rights, daily limit, end and networks.
+//! Named keys: further keys, each with its own rights, daily limit, expiry and networks.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ use crate::{
 /// Greatest length of a name in characters.
 const NAME_CHARS_MAX: usize = 60;
 const DAILY_LIMIT_MAX: u32 = 1_000_000_000;
-/// Latest end in Unix seconds, 2100-01-01: a later one is a mistake.
+/// Latest expiry of a key in Unix seconds, 2100-01-01. A later one is a mistake.
 const END_MAX: u64 = 4_102_444_800;
 
 /// The part of an account that a key is for.
@@ -167,7 +167,7 @@ pub struct ReplacedKeys {
     pub keys: Vec<NewNamedKey>,
 }
 
-/// Checked terms of a key.
+/// A key's validated rights, daily limit, expiry and networks.
 struct KeyTerms {
     rights: Rights,
     daily_limit: u32,
@@ -282,9 +282,9 @@ pub async fn make(
     match named_keys::make(database, member.session, &new, &right.code).await? {
         MakeOutcome::Made => {}
         MakeOutcome::TooMany => return Err(Error::too_many_keys()),
-        MakeOutcome::Refused => return Err(member.refused(&app, &context, &right).await?),
+        MakeOutcome::Refused => return Err(member.explain_failure(&app, &context, &right).await?),
     }
-    factor.accepted(&app, &context, right).await;
+    factor.complete(&app, &context, right).await;
     context.notify(&app, account);
     let stored = StoredKey {
         id: id.to_string(),
@@ -386,9 +386,9 @@ pub async fn confirm(
     let (database, id) = (app.databases.of(member.account.id)?, id_of(&id));
     let outcome = named_keys::confirm(database, member.session, id, &right.code).await?;
     let Some(outcome) = done(outcome) else {
-        return Err(member.refused(&app, &context, &right).await?);
+        return Err(member.explain_failure(&app, &context, &right).await?);
     };
-    factor.accepted(&app, &context, right).await;
+    factor.complete(&app, &context, right).await;
     outcome
 }
 
@@ -421,11 +421,13 @@ pub async fn replace_all(
     let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
     let (account, secrets) = (member.account.id, &app.config.api_key_secrets);
     let database = app.databases.of(account)?;
-    let replaced = named_keys::replace_all(database, member.session, &right.code).await?;
+    let now = clock::now();
+    let today = (Day::of(now).number(), now);
+    let replaced = named_keys::replace_all(database, member.session, &right.code, today).await?;
     let Some((version, stored)) = replaced else {
-        return Err(member.refused(&app, &context, &right).await?);
+        return Err(member.explain_failure(&app, &context, &right).await?);
     };
-    factor.accepted(&app, &context, right).await;
+    factor.complete(&app, &context, right).await;
     context.notify(&app, account);
     let keys = stored.into_iter().filter_map(|stored| {
         let key = stored.key(account)?;

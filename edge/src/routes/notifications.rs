@@ -1,4 +1,4 @@
-//! Notifications about the end of a scan: by email, and by a webhook in the form of Standard Webhooks (docs/scans.md).
+//! Notifications about ended scans: by email, and by a webhook in the form of Standard Webhooks (docs/scans.md).
 
 use std::sync::Arc;
 
@@ -92,7 +92,7 @@ async fn change(
     changed.ok_or_else(Error::invalid_session)
 }
 
-fn shown(
+fn to_response(
     app: &App,
     settings: StoredWebhook,
     deliveries: Vec<webhooks::StoredDelivery>,
@@ -126,7 +126,7 @@ pub async fn show(
     session: Session,
 ) -> Result<Json<Notifications>, Error> {
     let (settings, deliveries) = change(&app, session, &[]).await?;
-    Ok(shown(&app, settings, deliveries))
+    Ok(to_response(&app, settings, deliveries))
 }
 
 /// Body of `PUT /notifications`. Absent members stay unchanged.
@@ -177,7 +177,7 @@ pub async fn update(
     }
     let (settings, deliveries) = change(&app, session, &changes).await?;
     context.notify(&app, session.account);
-    Ok(shown(&app, settings, deliveries))
+    Ok(to_response(&app, settings, deliveries))
 }
 
 /// Seconds for which a replaced secret keeps signing.
@@ -207,7 +207,7 @@ pub async fn rotate_secret(
     if settings.url.is_none() {
         return Err(Error::no_webhook());
     }
-    Ok(shown(&app, settings, deliveries))
+    Ok(to_response(&app, settings, deliveries))
 }
 
 /// Limit of an account's test deliveries: a burst of ten, then ten an hour.

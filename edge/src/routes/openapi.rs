@@ -40,8 +40,8 @@ const TAGS: [(&str, &str); 9] = [
     (HEALTH, "Whether the service works, and its description."),
 ];
 
-/// The operation whose handler reads the body itself. The response is 200 to a body that is too long, and 401 to a
-/// wrong signature.
+/// The operation whose handler reads the body itself: a body that is too long gets 200, and a wrong signature gets
+/// 401.
 const READS_ITS_BODY: &str = "supabaseHook";
 
 /// An operation as described by its handler's attributes.
@@ -59,7 +59,7 @@ impl Description {
         let mut operation = P::operation();
         operation.tags = Some(P::tags().into_iter().map(str::to_owned).collect());
         // Line breaks in a doc comment belong to the source, not to the text. An operation without
-        // credentials gets an explicitly empty list.
+        // credentials gets an explicitly empty `security` list.
         operation.security.get_or_insert_default();
         let text =
             |text: String| text.replace("\n\n", "\r").replace('\n', " ").replace('\r', "\n\n");
@@ -80,7 +80,7 @@ impl Description {
     }
 
     /// Adds the responses that follow from the operation's body and credentials, unless it describes them itself.
-    fn completed(mut self) -> Self {
+    fn complete(mut self) -> Self {
         let mut common = Vec::new();
         let is_needed = self.needs_a_body();
         if let Some(RefOr::T(body)) = &mut self.operation.request_body {
@@ -112,7 +112,7 @@ impl Description {
             let usual = || RefOr::T(plain_error(&description));
             responses.entry(status.to_owned()).or_insert_with(usual);
         }
-        // An operation that describes `LimitError` uses an allowance, so its responses report the rest.
+        // An operation that describes `LimitError` uses an allowance, so its responses report what is left.
         let uses_allowance = responses.get("429").is_some_and(|response| {
             let response = serde_json::to_string(response).unwrap();
             response.contains(&format!("/{}\"", LimitError::name()))
@@ -163,7 +163,7 @@ fn retry_after() -> Header {
 fn document() -> Value {
     let mut document = serde_json::to_value(described()).unwrap();
     document["components"]["schemas"]["WebhookEvent"] = webhooks::schema();
-    // Nothing refers to this schema: the webhook's own one also allows the empty data of a test.
+    // Nothing refers to this schema: the webhook's schema also allows the empty data of a test.
     document["components"]["schemas"].as_object_mut().unwrap().remove("EndedScanData");
     document["webhooks"] = webhooks::described();
     completion::complete(&mut document);
@@ -187,7 +187,7 @@ fn described() -> OpenApi {
     components.schemas.insert(PlainError::name().into_owned(), PlainError::schema());
     let mut paths = Paths::new();
     for description in descriptions() {
-        let Description { path, methods, operation, schemas } = description.completed();
+        let Description { path, methods, operation, schemas } = description.complete();
         components.schemas.extend(schemas);
         paths.add_path_operation(path, methods, operation);
     }

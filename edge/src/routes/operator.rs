@@ -137,7 +137,7 @@ fn seconds(time: DateTime<Utc>) -> u64 {
     u64::try_from(time.timestamp()).unwrap_or_default().max(1)
 }
 
-/// Converts to Unix milliseconds. Rejects a time in the future, which would outrank all later events.
+/// Converts to Unix milliseconds. Rejects a time more than five minutes ahead: it would outrank the events until then.
 fn occurred_at_ms(time: DateTime<Utc>, now: u64) -> Result<u64, Error> {
     let latest = now.saturating_add(TOLERANCE_S).saturating_mul(1_000);
     let at = u64::try_from(time.timestamp_millis()).unwrap_or_default();

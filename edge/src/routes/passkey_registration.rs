@@ -127,9 +127,9 @@ pub async fn options(
     let factor = member.second_factor();
     let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
     if !passkeys::authorise(database, member.session, &right.code).await? {
-        return Err(member.refused(&app, &context, &right).await?);
+        return Err(member.explain_failure(&app, &context, &right).await?);
     }
-    factor.accepted(&app, &context, right).await;
+    factor.complete(&app, &context, right).await;
     let purpose = ChallengePurpose::Registration(member.session);
     let challenge = purpose.challenge(&app.config.session_secrets, clock::now(), random::bytes()?);
     let Member { account, .. } = member;

@@ -167,7 +167,7 @@ pub async fn sign_in(
     let ReadAssertion { account: id, passkey, assertion, signature } = read;
     // A number without a database belongs to no account.
     let database =
-        app.databases.numbered(id.database()).unwrap_or_else(|| app.databases.directory());
+        app.databases.by_number(id.database()).unwrap_or_else(|| app.databases.directory());
     let account_and_passkey = passkeys::find(database, id, &passkey).await?;
     meter::note(|party| {
         party.account = account_and_passkey.as_ref().map(|(account, _)| account.id.to_string())
@@ -218,10 +218,10 @@ pub async fn sign_in(
         let otherwise = Error::passkey_refused();
         return Err(match right.code {
             Code::Unasked => otherwise,
-            _ => factor.refused(&app, &context, &right, now, otherwise).await?,
+            _ => factor.explain_failure(&app, &context, &right, now, otherwise).await?,
         });
     }
-    factor.accepted(&app, &context, right).await;
+    factor.complete(&app, &context, right).await;
     SessionCredentials::of(&app, &session, account.key_version, account.email)
 }
 
@@ -229,7 +229,7 @@ pub async fn sign_in(
 fn note_failure(app: &Arc<App>, context: &RequestContext, account: AccountId) {
     let (app, event) = (Arc::clone(app), context.event());
     context.deferred.after_response(async move {
-        let database = app.databases.numbered(account.database());
+        let database = app.databases.by_number(account.database());
         let database = database.unwrap_or_else(|| app.databases.directory());
         let failure = FailedAttempt::Passkey;
         let recording =

@@ -151,9 +151,9 @@ pub async fn confirm(
     let database = app.databases.of(member.account.id)?;
     let outcome = passkeys::confirm(database, member.session, &id_of(&id), &right.code).await?;
     if outcome == PasskeyOutcome::Refused {
-        return Err(member.refused(&app, &context, &right).await?);
+        return Err(member.explain_failure(&app, &context, &right).await?);
     }
-    factor.accepted(&app, &context, right).await;
+    factor.complete(&app, &context, right).await;
     match outcome {
         PasskeyOutcome::NoSuchPasskey => Err(Error::no_such_passkey()),
         _ => Ok(StatusCode::NO_CONTENT),

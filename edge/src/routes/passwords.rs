@@ -93,8 +93,9 @@ pub async fn forgot(
         let attempt = Attempt::new(gates)?;
         let (gates, now) = (attempt.gates(), clock::now());
         let admission = mail_due::ask(directory, gates, attempt.name(), &hash, &email, now).await?;
-        match attempt.counted(admission) {
-            // If the budget of verified requests is used up, the total budget may have room.
+        match attempt.into_outcome(admission) {
+            // If the budget of verified requests is used up, the budget of unverified requests may
+            // have room.
             AttemptOutcome::Refused { index, before, .. }
                 if is_verified && index + 1 == budgets =>
             {
@@ -153,7 +154,7 @@ pub struct Reset {
     ),
 )]
 // Strangers' attempts never keep a mailbox's owner from using a reset link (docs/trust.md, A3): only
-// the codes entered with this one link are limited. The link is consumed last.
+// codes entered with the account's reset links are limited. The link is consumed last.
 pub async fn reset(
     State(app): State<Arc<App>>,
     context: RequestContext,
@@ -163,7 +164,7 @@ pub async fn reset(
 ) -> Result<Json<SessionCredentials>, Error> {
     let token = PresentedToken::parse(body.token.expose_secret());
     let token = token.ok_or_else(Error::invalid_reset_token)?;
-    let database = app.databases.numbered(token.database);
+    let database = app.databases.by_number(token.database);
     let (database, token) = (database.ok_or_else(Error::invalid_reset_token)?, token.hash);
     let account = accounts::by_reset_token(database, &token, clock::now()).await?;
     let account = account.ok_or_else(Error::invalid_reset_token)?;
@@ -181,9 +182,9 @@ pub async fn reset(
     if !passwords::reset(database, &token, &right.code, &hash, &session, now).await? {
         let now = accounts::by_reset_token(database, &token, now).await?;
         let otherwise = Error::invalid_reset_token();
-        return Err(second_factor.refused(&app, &context, &right, now, otherwise).await?);
+        return Err(second_factor.explain_failure(&app, &context, &right, now, otherwise).await?);
     }
-    second_factor.accepted(&app, &context, right).await;
+    second_factor.complete(&app, &context, right).await;
     context.notify(&app, account.id);
     SessionCredentials::of(&app, &session, account.key_version, account.email)
 }

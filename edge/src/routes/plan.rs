@@ -1,4 +1,4 @@
-//! The account's plan: its end, and where to buy another one.
+//! The account's plan: its end, and where to buy another plan.
 
 use std::sync::Arc;
 

@@ -32,7 +32,7 @@ pub async fn report(
     shield(&app, caller).await?;
     let now = clock::now();
     let usage = ledger::usage(app.databases.of(caller.account)?, caller, now).await?;
-    let usage = usage.ok_or_else(|| caller.proof.refused())?;
+    let usage = usage.ok_or_else(|| caller.proof.to_error())?;
     let welcome = usage.welcome_checks;
     let report = QuotaReport::new(usage, Day::of(now));
     let mut headers = HeaderMap::new();

@@ -92,7 +92,7 @@ pub async fn register(
     domain?;
     let address_hash = AccountHash::of(&app.config.address_secrets, &address);
     let (attempt, may_mail) = count(&app, &client, address_hash.mailbox(), is_verified).await?;
-    // After every throttle, so that a throttled network doesn't use up others' hashes.
+    // Follows every throttle, so that a throttled network doesn't use up others' hashes.
     let turn = client.hashing_turn(&app, Some(&attempt)).await?;
     let password_hash = password::hash(turn, &body.password, random::bytes()?)?;
     if may_mail {
@@ -134,7 +134,7 @@ pub async fn refuse_disposable(app: &App, address: &AccountAddress) -> Result<()
 
 /// Counts a registration. Returns `false` if the address has had its emails for this hour. The response stays the same;
 /// neither the password nor the link changes. If the budget of verified requests is used up, a verified request uses
-/// the total budget, so that a token is never a disadvantage.
+/// that of unverified requests: a token is never a disadvantage.
 async fn count(
     app: &App,
     client: &ClientNetwork,
@@ -160,7 +160,7 @@ async fn count(
             }
         }
     };
-    // No email is sent, so none is counted. The password hash stays counted, if there is one.
+    // No email is sent, so none is counted. The attempt stays counted only if its password will be hashed.
     if index > all {
         let (hash, mail) = before.split_first();
         mail.give_back(app.databases.directory()).await;
@@ -173,7 +173,7 @@ async fn count(
     Err(Error::throttled(seconds))
 }
 
-/// Stores a registration and sends its email. If that fails, the attempt and the registration are
+/// Stores a registration and sends its email. After a failure, the attempt and the registration are
 /// undone.
 ///
 /// A mailbox that has opted out gets only the necessary email, after the response: the response time mustn't reveal if
@@ -252,7 +252,7 @@ pub fn account_address(email: &str) -> Result<AccountAddress, Error> {
 }
 
 /// Rejects an address whose domain receives no mail according to DNS; mail servers aren't asked.
-/// The result is the same for everybody, and no account is looked up before it.
+/// The result is the same for everybody, because the domain is looked up before any account.
 ///
 /// # Errors
 /// [`Error::no_such_domain`] or [`Error::domain_without_mail`].
@@ -273,7 +273,7 @@ pub struct Confirmation {
     #[schema(value_type = String)]
     token: SecretString,
     /// Becomes the account's password.
-    // Required here, so that a click on the link doesn't confirm a password that somebody else chose.
+    // Without a password here, the link confirms the one sent at registration, which somebody else may have chosen.
     #[schema(value_type = Option<String>, min_length = 8, max_length = 128)]
     password: Option<Password>,
 }
@@ -298,7 +298,7 @@ pub async fn verify_email(
 ) -> Result<Json<SessionCredentials>, Error> {
     let token = PresentedToken::parse(body.token.expose_secret());
     let token = token.ok_or_else(Error::invalid_confirmation_token)?;
-    let database = app.databases.numbered(token.database);
+    let database = app.databases.by_number(token.database);
     let database = database.ok_or_else(Error::invalid_confirmation_token)?;
     let waiting = registrations::waiting(database, &token.hash, clock::now()).await?;
     let waiting = waiting.ok_or_else(Error::invalid_confirmation_token)?;
@@ -372,7 +372,7 @@ fn stored_address(email: &str) -> Result<AccountAddress, Error> {
 /// Checks a new password for the account of a stored address.
 ///
 /// # Errors
-/// [`Error::invalid_password`] with the rule that it breaks.
+/// [`Error::invalid_password`] with the broken rule.
 pub async fn check_new_password(app: &App, password: &Password, email: &str) -> Result<(), Error> {
     check_rules(app, password, &stored_address(email)?).await
 }

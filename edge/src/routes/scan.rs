@@ -1,19 +1,19 @@
-//! A scan as clients see it: the body that creates one, and the response of every scan operation.
+//! A scan as clients see it: the body that creates one, and its description in responses.
 
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    background::scans::PART,
+    background::scans::PART_POSITIONS,
     credentials::proof::Caller,
     error::Error,
     limits::quota::date_time,
     store::scans::{self, FoundScan, StatusCounts, VerdictCounts},
 };
 
-/// Addresses per body.
-pub const ADDRESSES_MAX: usize = PART as usize;
+/// Maximum number of addresses per body.
+pub const ADDRESSES_MAX: usize = PART_POSITIONS as usize;
 
 /// A list that is checked in the background.
 #[derive(Debug, Serialize, ToSchema)]
@@ -52,8 +52,9 @@ pub struct Scan {
 /// Seconds for which results are stored after the end of a scan.
 const RESULTS_TTL_S: u64 = 7 * 24 * 60 * 60;
 
-/// Returns the estimated seconds that unchecked addresses take at the pace of the last minutes, and
-/// waiting ones at our own delays. `None` while parts are missing, or before a pace is known.
+/// Returns the longer of two estimates in seconds: for unchecked addresses at the pace of the last minutes, for waiting
+/// addresses at our own delays. `None` if the scan isn't running, or if unchecked addresses remain and the pace is
+/// unknown.
 fn seconds_left(scan: &scans::StoredScan, now: u64) -> Option<u64> {
     if scan.state != "running" {
         return None;
@@ -96,12 +97,13 @@ impl Scan {
     }
 }
 
-/// Returns the scan's value, or the error: an unknown scan and another account's look the same.
+/// Returns what was found, or an error: another account's scan gives the same error as an unknown
+/// one.
 pub fn found<T>(found: FoundScan<T>, caller: Caller) -> Result<T, Error> {
     match found {
         FoundScan::Here(found) => Ok(found),
         FoundScan::Nothing => Err(Error::no_such_scan()),
-        FoundScan::Unauthorised => Err(caller.proof.refused()),
+        FoundScan::Unauthorised => Err(caller.proof.to_error()),
     }
 }
 

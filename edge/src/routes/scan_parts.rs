@@ -10,7 +10,7 @@ use super::scan::{NewScanRequest, Scan, found};
 use crate::{
     app::App,
     background::scans::{
-        LIFETIME, PART,
+        LIFETIME_S, PART_POSITIONS,
         message::{MessagePosition, ScanMessage},
         results::{StoredResult, to_text},
         slots::{self, Slots},
@@ -45,7 +45,7 @@ pub struct PartRequest {
         (status = 200, description = "The scan", body = Scan),
         (status = 400, description = "`invalid_body`, `no_such_part` or `part_size`", body = PlainError),
         (status = 404, description = "`no_such_scan`", body = PlainError),
-        (status = 409, description = "`part_conflict` or `scan_ended`", body = PlainError),
+        (status = 409, description = "`part_conflict`, `scan_ended` or `matches_used_up`", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]
@@ -55,7 +55,7 @@ pub async fn put(
     JsonBody(request): JsonBody<NewScanRequest>,
 ) -> Result<Json<Scan>, Error> {
     let addresses = addresses_of(&request)?;
-    // A number that can't be parsed is treated as beyond every scan.
+    // A number that can't be parsed is treated as that of a part beyond the end of every scan.
     let number = call.part.parse().unwrap_or(u32::MAX);
     let sending = Sending { scan: &call.id, number, addresses };
     let scan = receive(&app, call.caller, sending).await?;
@@ -63,7 +63,7 @@ pub async fn put(
 }
 
 /// # Errors
-/// [`Error::invalid_body`] without the list.
+/// [`Error::invalid_body`] if the body has no `addresses`.
 fn addresses_of(request: &NewScanRequest) -> Result<&[String], Error> {
     let missing = || Error::invalid_body("Missing 'addresses' field in request body.");
     request.addresses.as_deref().ok_or_else(missing)
@@ -96,7 +96,7 @@ pub async fn receive(
     let macs = macs_of(app, &sending, &slots);
     // 1
     let part = ScanPart { scan, number, positions, macs: &macs };
-    let since = now.saturating_sub(LIFETIME);
+    let since = now.saturating_sub(LIFETIME_S);
     let state = scans::begin_part(app.databases.of(caller.account)?, caller, &part, since).await?;
     let PartState { scan: known, part: written } = found(state, caller)?;
     fits(known.total, number, positions)?;
@@ -151,8 +151,8 @@ pub async fn receive(
 }
 
 /// Returns the MACs of a part. Returns none for fewer than two different addresses, because the MAC
-/// of one address would be a hash of it. The case of letters makes no difference, because most
-/// servers ignore it.
+/// of one address would be a hash of it. Addresses that differ only in the case of letters count as
+/// one, because most servers ignore case.
 fn macs_of(app: &App, part: &Sending<'_>, slots: &Slots) -> Vec<String> {
     let Sending { scan, number, addresses } = *part;
     let all = slots.slots.iter().flatten();
@@ -220,10 +220,10 @@ pub async fn compare(
 
 /// Checks that a scan with `total` positions has this part, with this size.
 fn fits(total: u32, number: u32, positions: u32) -> Result<(), Error> {
-    let parts = total.div_ceil(PART);
+    let parts = total.div_ceil(PART_POSITIONS);
     if number >= parts {
         return Err(Error::no_such_part(parts));
     }
-    let expected = total.saturating_sub(number * PART).min(PART);
+    let expected = total.saturating_sub(number * PART_POSITIONS).min(PART_POSITIONS);
     if positions == expected { Ok(()) } else { Err(Error::part_size(expected)) }
 }

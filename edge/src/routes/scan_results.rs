@@ -18,7 +18,7 @@ use super::scan::found;
 use crate::{
     app::App,
     background::scans::{
-        PART,
+        PART_POSITIONS,
         results::{COLUMNS, StoredResult, latest},
     },
     error::{Error, PlainError},
@@ -84,7 +84,7 @@ pub struct ScanEvidence {
 }
 
 impl ScanEvidence {
-    /// Returns `None` if the scan has no details.
+    /// Returns `None` for a result that was stored without details.
     fn of(stored: &StoredResult) -> Option<Self> {
         let cells = stored.cells()?;
         let cell = |name: &str| {
@@ -165,7 +165,7 @@ impl Query {
         })
     }
 
-    /// Returns whether results may be left out.
+    /// Returns whether only results with a certain status or verdict are requested.
     const fn is_filtered(&self) -> bool {
         self.status.is_some() || self.verdict.is_some()
     }
@@ -192,15 +192,15 @@ impl Query {
     }
 }
 
-/// Parses the class in a query parameter.
+/// Parses a query parameter as a status or a verdict; `None` if the parameter is absent.
 fn class<C: Class>(call: &ScanCall, name: &str, mistake: &'static str) -> Result<Option<C>, Error> {
     let Some(value) = call.query(name) else { return Ok(None) };
     let class = C::ALL.iter().copied().find(|class| class.name() == value);
     class.map(Some).ok_or_else(|| Error::invalid_query(mistake))
 }
 
-/// Returns the result of a position; `None` while there is none. When the scan has ended, its last
-/// verdict is final, and a position without one will never have any.
+/// Returns the result of a position; `None` while there is none. Once the scan has completed or
+/// expired, the last verdict is final, and a position without one gets [`Status::FatalException`].
 fn result(position: u32, stored: Option<StoredResult>, state: &str) -> Option<ScanResult> {
     let is_over = matches!(state, "completed" | "expired");
     let result_to_show =
@@ -214,13 +214,13 @@ fn result(position: u32, stored: Option<StoredResult>, state: &str) -> Option<Sc
     })
 }
 
-/// Builds one page of results from the rows of the parts `first` to `last`.
+/// Builds one page of results from the rows of the parts up to `last`.
 fn page(scan: &StoredScan, rows: &[ResultRow], query: &Query, last: u32) -> ScanResults {
     let mut results = Vec::new();
-    for part in query.first / PART..=last {
+    for part in query.first / PART_POSITIONS..=last {
         let of_part = rows.iter().filter(|row| row.part == part);
-        let start = part * PART;
-        let positions = scan.total.saturating_sub(start).min(PART) as usize;
+        let start = part * PART_POSITIONS;
+        let positions = scan.total.saturating_sub(start).min(PART_POSITIONS) as usize;
         let stored_results = latest(of_part.map(|row| row.results.as_str()), positions);
         for (position, stored) in
             (start..).zip(stored_results).skip_while(|(p, _)| *p < query.first)
@@ -236,7 +236,7 @@ fn page(scan: &StoredScan, rows: &[ResultRow], query: &Query, last: u32) -> Scan
             }
         }
     }
-    let end = (last + 1).saturating_mul(PART);
+    let end = (last + 1).saturating_mul(PART_POSITIONS);
     ScanResults { results, next: (end < scan.total).then(|| end - 1) }
 }
 
@@ -267,9 +267,12 @@ fn page(scan: &StoredScan, rows: &[ResultRow], query: &Query, last: u32) -> Scan
 )]
 pub async fn read(State(app): State<Arc<App>>, call: ScanCall) -> Result<Response, Error> {
     let query = Query::read(&call)?;
-    let first = query.first / PART;
+    let first = query.first / PART_POSITIONS;
     // Reads as many parts as the page needs if every position in them has a matching result.
-    let wanted = u32::try_from(query.limit).unwrap_or(PART).div_ceil(PART).saturating_add(1);
+    let wanted = u32::try_from(query.limit)
+        .unwrap_or(PART_POSITIONS)
+        .div_ceil(PART_POSITIONS)
+        .saturating_add(1);
     let parts = if query.is_filtered() { PARTS_MAX } else { wanted.min(PARTS_MAX) };
     let last = first.saturating_add(parts - 1);
     let read = scans::results(
@@ -280,7 +283,7 @@ pub async fn read(State(app): State<Arc<App>>, call: ScanCall) -> Result<Respons
     )
     .await?;
     let (scan, rows) = found(read, call.caller)?;
-    let last = last.min(scan.total.div_ceil(PART).saturating_sub(1));
+    let last = last.min(scan.total.div_ceil(PART_POSITIONS).saturating_sub(1));
     let page = page(&scan, &rows, &query, last);
     let link = page.next.and_then(|after| link(&call.id, &query.after(after)));
     let mut response = if call.accept.contains("text/csv") {

@@ -56,7 +56,7 @@ fn new_id(now_ms: u64) -> Result<String, Error> {
     responses(
         (status = 201, description = "The scan; `Location` has its path", body = Scan),
         (status = 400, description = "`invalid_body`, `invalid_scan`, `invalid_name` or `scan_too_large`", body = PlainError),
-        (status = 409, description = "`too_many_scans`, running or stored, or `idempotency_key_in_use`: the first request with this key isn't answered yet", body = PlainError),
+        (status = 409, description = "`too_many_scans`, running or stored", body = PlainError),
         (status = 422, description = "`idempotency_key_reused`: the key was sent with another request", body = PlainError),
         (status = 429, description = "The daily scans and the credits are used up, or too many requests", body = LimitError),
     ),
@@ -77,7 +77,7 @@ pub async fn create(
     let scan = NewScan { id: &id, name, total, details };
     let database = app.databases.of(caller.account)?;
     let charged = scans::create(database, caller, &scan, once.as_ref(), now).await?;
-    let mut scan = match charged.map_err(|refusal| refused(&refusal, caller, now))? {
+    let mut scan = match charged.map_err(|refusal| error_of(&refusal, caller, now))? {
         Charged::Now(scan) => scan,
         Charged::Before(stored) if once.as_ref().is_some_and(|once| once.is(&stored.request)) => {
             act(&app, caller, &stored.answer, ScanAction::Show, now).await?
@@ -86,7 +86,7 @@ pub async fn create(
     };
     let id = scan.id.clone();
     let left_over = scan.left_over.take().unwrap_or_default();
-    // A repeated request completes an interrupted one: a part may be sent any number of times.
+    // A repeated request completes an interrupted one: a repeated part changes nothing.
     if let Some(addresses) = request.addresses.as_ref().filter(|_| scan.state == "open") {
         scan = fill(&app, caller, &id, addresses, once.is_some()).await?;
     }
@@ -101,8 +101,8 @@ pub async fn create(
 }
 
 /// Receives the whole list of a new scan. After a failure the scan is removed, because the client
-/// doesn't know its id, and it mustn't count as running or keep its unit. With `has_key`, the
-/// scan stays: another request with the key may have succeeded or may still succeed.
+/// doesn't know the id, and the scan mustn't count as running or keep its unit. With `has_key`, the
+/// scan stays: another request with the `Idempotency-Key` may have succeeded or may still succeed.
 async fn fill(
     app: &App,
     caller: Caller,
@@ -120,9 +120,9 @@ async fn fill(
     filled
 }
 
-fn refused(refusal: &ScanRefusal, caller: Caller, now: u64) -> Error {
+fn error_of(refusal: &ScanRefusal, caller: Caller, now: u64) -> Error {
     match *refusal {
-        ScanRefusal::Unauthorised => caller.proof.refused(),
+        ScanRefusal::Unauthorised => caller.proof.to_error(),
         ScanRefusal::TooLarge { size } => Error::scan_too_large(size),
         ScanRefusal::TooMany { at_once } => Error::too_many_scans(at_once),
         ScanRefusal::TooManyKept { most } => Error::too_many_scans_kept(most),
@@ -169,7 +169,7 @@ pub async fn list(State(app): State<Arc<App>>, call: ScanCall) -> Result<Json<Sc
     let before = call.query("before").unwrap_or("scan_~");
     let scans =
         scans::list(app.databases.of(call.caller.account)?, call.caller, before, limit).await?;
-    let scans = scans.ok_or_else(|| call.caller.proof.refused())?;
+    let scans = scans.ok_or_else(|| call.caller.proof.to_error())?;
     let is_full = u32::try_from(scans.len()).is_ok_and(|length| length == limit);
     let next = scans.last().filter(|_| is_full).map(|scan| scan.id.clone());
     let scans = scans.into_iter().map(|scan| Scan::new(scan, call.now)).collect();

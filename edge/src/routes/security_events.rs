@@ -32,7 +32,7 @@ pub struct SecurityEvent {
     /// `recovery_codes_replaced`. Keys: `key_replaced`, `key_shown`, `key_made`, `key_ended_itself` or `keys_suspended`.
     /// Address: `email_change_asked`, `email_changed`, `account_frozen` or `email_change_undone`. Recovery by an operator:
     /// `recovery_pending`, `recovery_stopped` or `account_recovered`. Others: `webhook_changed`, `guard_changed`,
-    /// `guard_secret_replaced`, `session_ended` (one from the list), `signed_out_everywhere` or `data_exported`. More may be
+    /// `guard_secret_replaced`, `session_ended` (one session, in the list of sessions), `signed_out_everywhere` or `data_exported`. More may be
     /// added.
     #[schema(example = "signed_in")]
     kind: String,

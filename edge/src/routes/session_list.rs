@@ -1,4 +1,4 @@
-//! The sessions of an account: its owner can list them and end single ones.
+//! The sessions of an account: its owner can list them and end any of them.
 
 use std::sync::Arc;
 

@@ -121,12 +121,12 @@ pub async fn login(
         Err(_) => AccountHash::of_no_address(&body.email),
     };
     let attempt = client.attempt(&app, Key::sign_in(address_hash.mailbox())).await?;
-    // After counting the attempt, so that a throttled network doesn't use up others' hashes.
+    // Follows the count, so that a throttled network doesn't use up others' hashes.
     let turn = client.comparing_turn(&app, &attempt, &body.password).await?;
     let directory_entry = addresses::find(app.databases.directory(), &address_hash).await?;
     let database = match directory_entry {
         Some(account) => app.databases.of(account)?,
-        None => app.databases.pretended(&address_hash),
+        None => app.databases.of_unknown_address(&address_hash),
     };
     let account = accounts::of_address(database, &address_hash, directory_entry).await?;
     meter::note(|party| party.account = directory_entry.map(|account| account.to_string()));
@@ -154,9 +154,9 @@ pub async fn login(
     if !store::sessions::start(database, &session, &account.password_hash, &right.code).await? {
         let now = accounts::of_address(database, &address_hash, Some(account.id)).await?;
         let otherwise = Error::invalid_credentials();
-        return Err(second_factor.refused(&app, &context, &right, now, otherwise).await?);
+        return Err(second_factor.explain_failure(&app, &context, &right, now, otherwise).await?);
     }
-    second_factor.accepted(&app, &context, right).await;
+    second_factor.complete(&app, &context, right).await;
     if check == PasswordCheck::Outdated {
         renew_hash(&app, &context, &client, &account, body.password);
     }
@@ -175,7 +175,7 @@ fn note_failure(
         let recording = async {
             let database = match account_id {
                 Some(account) => app.databases.of(account)?,
-                None => app.databases.pretended(&hash),
+                None => app.databases.of_unknown_address(&hash),
             };
             security_events::note_failure(database, account_id, FailedAttempt::SignIn, &event).await
         };
@@ -216,7 +216,7 @@ fn renew_hash(
     security(("Session" = [])),
 )]
 pub async fn sign_out(State(app): State<Arc<App>>, session: Session) -> Result<StatusCode, Error> {
-    ended(store::sessions::end(app.databases.of(session.account)?, session).await?)
+    end_response(store::sessions::end(app.databases.of(session.account)?, session).await?)
 }
 
 /// Sign out everywhere
@@ -235,9 +235,9 @@ pub async fn sign_out_everywhere(
     let database = app.databases.of(session.account)?;
     let has_ended = store::sessions::end_all(database, session, &context.event()).await?;
     context.notify(&app, session.account);
-    ended(has_ended)
+    end_response(has_ended)
 }
 
-fn ended(ended: bool) -> Result<StatusCode, Error> {
-    if ended { Ok(StatusCode::NO_CONTENT) } else { Err(Error::invalid_session()) }
+fn end_response(has_ended: bool) -> Result<StatusCode, Error> {
+    if has_ended { Ok(StatusCode::NO_CONTENT) } else { Err(Error::invalid_session()) }
 }

@@ -146,7 +146,7 @@ pub async fn enable(
     }
     context.notify(&app, account.id);
     attempt.give_back(app.databases.directory()).await;
-    Ok(shown(&codes))
+    Ok(to_response(&codes))
 }
 
 /// Body of `POST /auth/totp/disable` and `POST /auth/totp/recovery-codes`.
@@ -183,9 +183,9 @@ pub async fn disable(
     let right = check_both(&app, &context, &member, &client, &body).await?;
     let database = app.databases.of(member.account.id)?;
     if !two_factor::disable(database, member.session, &right.code).await? {
-        return Err(member.refused(&app, &context, &right).await?);
+        return Err(member.explain_failure(&app, &context, &right).await?);
     }
-    member.second_factor().accepted(&app, &context, right).await;
+    member.second_factor().complete(&app, &context, right).await;
     context.notify(&app, member.account.id);
     Ok(StatusCode::NO_CONTENT)
 }
@@ -217,11 +217,11 @@ pub async fn recovery_codes(
     let hashes = hashes(member.account.id, &codes);
     let (database, session) = (app.databases.of(member.account.id)?, member.session);
     if !two_factor::replace_recovery_codes(database, session, &right.code, &hashes).await? {
-        return Err(member.refused(&app, &context, &right).await?);
+        return Err(member.explain_failure(&app, &context, &right).await?);
     }
-    member.second_factor().accepted(&app, &context, right).await;
+    member.second_factor().complete(&app, &context, right).await;
     context.notify(&app, member.account.id);
-    Ok(shown(&codes))
+    Ok(to_response(&codes))
 }
 
 /// Verifies the password and a code for an account with two-factor authentication.
@@ -244,7 +244,7 @@ fn hashes(account: AccountId, codes: &[RecoveryCode]) -> Vec<String> {
     codes.iter().map(|code| code.hash(account)).collect()
 }
 
-fn shown(codes: &[RecoveryCode]) -> Json<RecoveryCodes> {
+fn to_response(codes: &[RecoveryCode]) -> Json<RecoveryCodes> {
     Json(RecoveryCodes { recovery_codes: codes.iter().map(RecoveryCode::to_text).collect() })
 }
 

@@ -47,7 +47,7 @@ pub async fn report(State(app): State<Arc<App>>, session: Session) -> Result<Jso
     let today = Day::of(clock::now()).number();
     let first = first_of(today);
     let rows = usage_days::of_account(app.databases.of(session.account)?, session, first).await?;
-    // An account always has a row for its current day.
+    // Unless the session has ended, the query returns at least one row.
     if rows.is_empty() {
         return Err(Error::invalid_session());
     }

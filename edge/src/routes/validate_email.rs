@@ -151,29 +151,30 @@ impl Check {
         else {
             return Ok(None);
         };
-        let answer = self.sealed(app, &cached_verdict)?;
+        let answer = self.seal_answer(app, &cached_verdict)?;
         let once = self.once.as_ref().map(|once| (once, answer.as_str()));
         match charge(app, caller, once).await {
             Ok(Charged::Now(left_over)) => Ok(Some(
                 ValidationResult::again(&self.address, self.details, cached_verdict)
                     .leaving(&left_over),
             )),
-            Ok(Charged::Before(stored)) => self.repeated(app, &stored).map(Some),
-            // The first request with this key is still in flight: wait for its response.
+            Ok(Charged::Before(stored)) => self.repeat_answer(app, &stored).map(Some),
+            // The first request with this `Idempotency-Key` is still in flight: wait for its response.
             Err(error) if self.deadline_ms.is_some() && error.is_key_in_use() => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    /// Returns the sealed response to store under an `Idempotency-Key`; empty without one.
-    fn sealed(&self, app: &App, answer: &CachedVerdict) -> Result<String, Error> {
+    /// Returns the sealed response to store under an `Idempotency-Key`; empty if the request has
+    /// none.
+    fn seal_answer(&self, app: &App, answer: &CachedVerdict) -> Result<String, Error> {
         let Some(once) = &self.once else { return Ok(String::new()) };
         let text = serde_json::to_string(answer).unwrap_or_default();
         once.seal(&app.config.address_secrets, &text)
     }
 
-    /// Builds the response from the stored one of the first check with this `Idempotency-Key`.
-    fn repeated(&self, app: &App, stored: &StoredAnswer) -> Result<ValidationResult, Error> {
+    /// Builds the response from that stored for the first check with this `Idempotency-Key`.
+    fn repeat_answer(&self, app: &App, stored: &StoredAnswer) -> Result<ValidationResult, Error> {
         let once = self.once.as_ref();
         let text = once.and_then(|once| once.open(&app.config.address_secrets, &stored.answer));
         let answer = text.and_then(|text| serde_json::from_str::<CachedVerdict>(&text).ok());
@@ -194,7 +195,7 @@ impl Check {
         }
         match lease(&app, caller, self.once.as_ref()).await? {
             Charged::Now(lease) => self.leased(app, lease, caller, context).await,
-            Charged::Before(stored) => self.repeated(&app, &stored),
+            Charged::Before(stored) => self.repeat_answer(&app, &stored),
         }
     }
 
@@ -224,7 +225,7 @@ impl Check {
         tenant: &str,
         context: &RequestContext,
     ) -> Result<ValidationResult, Error> {
-        // A check with details can't use the result of one without.
+        // A check with details can't use the result of a check without details.
         let joined = if self.details { format!("{}+details", self.key) } else { self.key.clone() };
         let tenant = Tenant { name: tenant, paying: lease.is_paying };
         let ask = async |deadline| {
@@ -250,7 +251,7 @@ impl Check {
             |expires_at| CachedVerdict::new(status, expires_at, verdict.as_ref(), domain);
         let left_over = lease.left_over.clone();
         let answer = match self.once {
-            Some(_) => self.sealed(app, &cache_entry(0))?,
+            Some(_) => self.seal_answer(app, &cache_entry(0))?,
             None => String::new(),
         };
         let once = self.once.as_ref().map(|once| (once, answer.as_str()));

@@ -1,4 +1,4 @@
-//! A short list of addresses in one call: one lease, one batch to the origins and one response.
+//! A short list of addresses in one call: one lease, one batch to each origin and one response.
 
 mod list;
 
@@ -177,7 +177,7 @@ pub async fn check(
                 .ok_or_else(|| Error::internal("a stored answer could not be read"))?;
             return Ok(list.result(&answers).leaving(&stored.left_over));
         }
-        // The first request with this key is still in flight.
+        // The first request with this `Idempotency-Key` is still in flight.
         None => return Ok(list.pending_result(&answers, request.deadline_ms)),
     };
     let left_over = lease.left_over.clone();
@@ -246,7 +246,7 @@ impl ListResult {
 }
 
 /// Looks up each distinct address in the caches and then at the origins. Settles the lease before
-/// the response is sent: addresses with a verdict are charged, the other units are returned.
+/// the response is sent: counted results are charged, the other units are returned.
 async fn ask_and_settle(
     app: &Arc<App>,
     (list, answers): (&List, &Answers),
@@ -265,7 +265,7 @@ async fn ask_and_settle(
         None => String::new(),
     };
     let once = once.as_ref().map(|once| (once, sealed.as_str()));
-    settle_of(app, lease, list.counted(answers), once).await?;
+    settle_of(app, lease, list.charged_positions(answers), once).await?;
     remember_fresh(app, list, answers, context).await;
     Ok(list.result(answers))
 }
@@ -273,7 +273,8 @@ async fn ask_and_settle(
 /// Looks up the verdicts in the caches and then at the origins.
 ///
 /// # Errors
-/// If no address has a verdict.
+/// The error assigned to a sandbox address, or [`Error::upstream`] if no result is charged and no
+/// address has a verdict.
 async fn find_out(
     app: &Arc<App>,
     list: &List,
@@ -312,7 +313,7 @@ async fn find_out(
             answers.set(*position, ListAnswer::of(item));
         }
     }
-    let is_empty = list.counted(answers) == 0 && answers.has_no_verdict();
+    let is_empty = list.charged_positions(answers) == 0 && answers.has_no_verdict();
     if is_empty { Err(Error::upstream("no address of a list was asked about")) } else { Ok(()) }
 }
 

@@ -160,7 +160,8 @@ struct KeyVersion {
 }
 
 /// Replaces the API key and consumes the presented code; the old key is invalid from this statement
-/// on. Returns the new key's version; `None` if the session has ended or the code was already used.
+/// on. Returns the new version; `None` if the session has ended, the key was deactivated or the
+/// code was already used.
 pub async fn rotate_key(
     database: &Database,
     session: Session,
@@ -236,8 +237,8 @@ pub async fn rename(
         .await
 }
 
-/// Stores the account's usage, leases included, under the hash of its address. `?1` account, `?3` today, `?4` now. The
-/// caller inserts a condition between the two constants.
+/// Stores the account's usage, leases included, under the hash of its address. `?1` account, `?3` today, `?4` now. A
+/// condition must follow, then `ON_CONFLICT_UPDATE_TOMBSTONE`.
 pub(super) const INSERT_TOMBSTONE: &str = "INSERT INTO tombstones
        (address_hash, account_id, day, used, scans_used, welcome_left, expires_at)
      SELECT address_hash, id, ?3,
@@ -263,7 +264,7 @@ const INSERT_MEMBER_TOMBSTONE: &str = concat!(
     ON_CONFLICT_UPDATE_TOMBSTONE
 );
 
-/// Removes everything from the row that identifies its owner or grants access, and marks it as
+/// Clears all columns of the row that identify the owner or grant access, and marks the account as
 /// deleted. Rows of other tables are removed later in steps (`deleted_accounts.rs`). The address
 /// can be registered again, and a former key looks like a replaced one. `?4` is now; a condition
 /// must follow.
@@ -312,15 +313,16 @@ pub async fn delete(
 const SELECT_PENDING_DELETIONS: &str =
     concat!(SELECT_TOMBSTONE, "account_id IS NOT NULL LIMIT 500");
 
-/// Returns the deleted accounts that are still in the directory.
-pub async fn untold(database: &Database) -> Result<Vec<DeletedAccount>, Error> {
+/// Returns at most 500 deleted accounts that may still be in the directory.
+pub async fn pending_deletions(database: &Database) -> Result<Vec<DeletedAccount>, Error> {
     database.batch(&[(SELECT_PENDING_DELETIONS, Vec::new())]).await?.all(0)
 }
 
 const UPDATE_TOMBSTONE: &str = "UPDATE tombstones SET account_id = NULL
     WHERE account_id IN (SELECT value ->> 'account_id' FROM json_each(?1))";
 
-/// Removes the ids of these accounts from their tombstones, once the directory has removed them.
+/// Removes the ids of these accounts from their tombstones, once the directory has removed the
+/// accounts.
 pub async fn unlink_tombstones(
     database: &Database,
     deleted: &[DeletedAccount],

@@ -1,11 +1,11 @@
-//! The directory: maps addresses to accounts, in the first database. The directory is queried only if nothing but the
-//! address is known, and never by a check.
+//! The directory: maps addresses to accounts, in the first database. An account is looked up in it only if nothing but
+//! the address is known, and never by a check.
 //!
 //! No transaction spans two databases, and none needs to. A registration writes the directory's row
 //! first and then the account; a deletion removes the account first and then the row. A crash in
-//! between leaves a row without an account: the next registration replaces its id. The id of a row
-//! marked as confirmed is never reused for a second account: a key derived for the first one would be valid again. Only
-//! the account named by this row can be confirmed and signed in to.
+//! between leaves a row without an account. The next registration then creates the account of an unconfirmed row, and
+//! gives a confirmed row a new id. A confirmed id is never reused for a second account: the first account's key would
+//! be valid again. Only the account named by the directory can be confirmed and signed in to.
 
 use constcat::concat;
 use serde::{Deserialize, Serialize};
@@ -74,7 +74,8 @@ pub async fn find_mailbox(
     Ok(row.map(|row| row.account_id))
 }
 
-/// Returns the confirmed account of an address. `None` while the address waits for confirmation.
+/// Returns the confirmed account of an address. `None` if the address has no account, waits for
+/// confirmation or is reserved.
 pub async fn find(directory: &Database, hash: &AccountHash) -> Result<Option<AccountId>, Error> {
     let mut statements = Vec::from_iter(rekey(hash));
     let index = statements.len();
@@ -83,7 +84,7 @@ pub async fn find(directory: &Database, hash: &AccountHash) -> Result<Option<Acc
     Ok(row.map(|row| row.account_id))
 }
 
-/// A deleted account's usage, stored under its address.
+/// Usage that still counts for an address whose account was deleted or got another address.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Tombstone {
     pub day: u64,
@@ -103,7 +104,7 @@ pub(super) fn tombstone(hash: &AccountHash) -> Statement<'_> {
     (SELECT_TOMBSTONE, vec![hash.as_str().into(), hash.mailbox().into()])
 }
 
-// The newer tombstone wins: its account had started with the usage of the older one.
+// The newer tombstone wins: its account had started with the older tombstone's usage.
 const INSERT_TOMBSTONE: &str = "
     INSERT INTO tombstones (address_hash, day, used, scans_used, welcome_left, expires_at)
     VALUES (?1, ?2, ?3, ?6, ?4, ?5)
@@ -121,7 +122,7 @@ pub(super) fn bury<'a>(hash: &'a AccountHash, tombstone: &Tombstone) -> Statemen
 
 /// The directory's entry for an address that is being registered.
 pub struct Claim {
-    /// The account to register: an existing one, or the one offered.
+    /// The account to register: the address's, or else the offered one.
     pub account: AccountId,
     pub confirmed: bool,
     /// True if another spelling of the mailbox has a confirmed account; then nothing is registered.
@@ -185,7 +186,7 @@ const UPDATE_ACCOUNT: &str = "
     UPDATE addresses SET account_id = ?3, confirmed = ?4, claimed_at = ?5
     WHERE address_hash = ?1 AND account_id = ?2";
 
-/// Replaces a missing account with `to`. Does nothing if it has already been replaced by another.
+/// Replaces a missing account with `to`. Does nothing if another account has already replaced it.
 pub async fn replace(
     directory: &Database,
     hash: &AccountHash,
@@ -238,7 +239,7 @@ pub async fn confirm(
     directory.batch(&statements).await?.any(index)
 }
 
-// A click on the link proves the mailbox, so it replaces an unconfirmed registration of the
+// A click on the link proves access to the mailbox, so it replaces an unconfirmed registration of the
 // address.
 const INSERT_FURTHER: &str = concat!(
     "INSERT INTO addresses (address_hash, account_id, confirmed, claimed_at, mailbox_hash)
@@ -275,7 +276,8 @@ pub async fn take(
 const UPDATE_RESERVED: &str = "UPDATE addresses SET reserved_until = ?3
     WHERE address_hash = ?1 AND account_id = ?2 AND confirmed = 1 AND reserved_until IS NULL";
 
-/// Reserves an address until the given time, so that nobody can register it, and stores its usage.
+/// Reserves an account's address until the given time, so that nobody can register it, and stores
+/// its usage, `tombstone`, if given.
 pub async fn reserve(
     directory: &Database,
     hash: &AccountHash,
@@ -317,7 +319,7 @@ pub async fn release(
 const DELETE_CLAIM: &str =
     "DELETE FROM addresses WHERE address_hash = ?1 AND account_id = ?2 AND confirmed = 0";
 
-/// Removes a claim whose account wasn't created.
+/// Removes an account's unconfirmed claim of an address.
 pub async fn forget_claim(
     directory: &Database,
     hash: &AccountHash,
@@ -334,8 +336,8 @@ const UPDATE_HASHES: &str = "UPDATE OR IGNORE addresses SET address_hash = j.val
     FROM json_each(?1) j
     WHERE address_hash = j.value ->> 'outdated' AND account_id = j.value ->> 'id'";
 
-/// Replaces accounts' hashes: `renewed` is a JSON array of objects with `id`, `outdated` and
-/// `fresh`.
+/// Replaces accounts' hashes: `renewed` is a JSON array of objects with `id`, `outdated`, `fresh`
+/// and `mailbox`.
 pub(super) async fn rehash(directory: &Database, renewed: &str) -> Result<(), Error> {
     directory.run((UPDATE_HASHES, vec![renewed.into()])).await
 }
@@ -368,8 +370,8 @@ const INSERT_TOMBSTONES: &str = "
 const DELETE_ATTEMPTS: &str =
     "DELETE FROM throttles WHERE key IN (SELECT value FROM json_each(?1))";
 
-/// Removes deleted accounts and the attempts counted for them; attempts counted for their addresses
-/// stay, and so does their usage.
+/// Removes deleted accounts and their counted attempts to enter a code or password. Attempts counted
+/// for their addresses stay, and so does their usage.
 pub async fn forget(directory: &Database, deleted: &[DeletedAccount]) -> Result<(), Error> {
     let ids = deleted.iter().filter_map(|account| AccountId::parse(&account.account_id));
     let keys = ids.flat_map(|id| [Key::code(id), Key::password(id)]);

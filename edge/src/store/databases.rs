@@ -31,11 +31,11 @@ impl Databases {
     /// [`Error::unavailable`] if that database is no longer bound.
     pub fn of(&self, account: AccountId) -> Result<&Database, Error> {
         let number = account.database();
-        let database = self.numbered(number);
+        let database = self.by_number(number);
         database.ok_or_else(|| Error::unavailable(format!("database {number} is not bound")))
     }
 
-    pub fn numbered(&self, number: u8) -> Option<&Database> {
+    pub fn by_number(&self, number: u8) -> Option<&Database> {
         match number.checked_sub(1) {
             None => Some(&self.first),
             Some(index) => self.others.get(usize::from(index)),
@@ -54,15 +54,15 @@ impl Databases {
     /// Returns the database in which an address without an account is looked up. One address always has the same
     /// database, distributed like accounts, so the duration of the lookup reveals nothing. A new database takes over
     /// only its share of the addresses.
-    pub fn pretended(&self, hash: &AccountHash) -> &Database {
+    pub fn of_unknown_address(&self, hash: &AccountHash) -> &Database {
         let numbers: Vec<u8> = self.in_turn(0).map(|(number, _)| number).collect();
-        self.numbered(chosen(&numbers, hash)).unwrap_or(&self.first)
+        self.by_number(choose(&numbers, hash)).unwrap_or(&self.first)
     }
 }
 
 /// Picks one of these numbers for an address by rendezvous hashing: always the same one. A new number gets only its
-/// share of addresses. The hash is keyed, so an outsider can't tell which.
-pub fn chosen(numbers: &[u8], hash: &AccountHash) -> u8 {
+/// share of addresses. The hash is keyed, so an outsider can't tell an address's number.
+pub fn choose(numbers: &[u8], hash: &AccountHash) -> u8 {
     let weight = |number: u8| Sha256::new().chain_update([number]).chain_update(hash.mailbox());
     let heaviest = numbers.iter().copied().max_by_key(|number| weight(*number).finalize());
     heaviest.unwrap_or_default()
@@ -70,7 +70,7 @@ pub fn chosen(numbers: &[u8], hash: &AccountHash) -> u8 {
 
 #[cfg(test)]
 mod tests {
-    use super::chosen;
+    use super::choose;
     use crate::credentials::address_hash::AccountHash;
 
     #[test]
@@ -78,7 +78,7 @@ mod tests {
         let mut counts = [0; 4];
         for n in 0..4_000 {
             let hash = AccountHash::of_no_address(&format!("address {n}"));
-            let (before, after) = (chosen(&[0, 1, 2], &hash), chosen(&[0, 1, 2, 3], &hash));
+            let (before, after) = (choose(&[0, 1, 2], &hash), choose(&[0, 1, 2, 3], &hash));
             assert!(after == before || after == 3, "{before} → {after}");
             counts[usize::from(after)] += 1;
         }

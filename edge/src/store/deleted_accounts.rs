@@ -75,7 +75,7 @@ pub async fn step(database: &Database) -> Result<bool, Error> {
     database.batch(&statements).await?.any(STEP.len() - 1)
 }
 
-/// Runs steps until no deleted account remains or the time has run out; the next run continues.
+/// Runs steps until no deleted account remains or a limit is reached; the next run continues.
 pub async fn remove(database: &Database) -> Result<(), Error> {
     let begun = clock::now_ms();
     if !database.any((SELECT_LEFT_OVER, Vec::new())).await? {

@@ -9,7 +9,7 @@
 //! | 4. the directory reserves the old address for a week, or removes the new one if 3 changed nothing | directory | the run repeats 4 |
 //! | 5. the change is settled | account | |
 //!
-//! An undo is one statement in the account's database, followed by steps 4 and 5 in the directory.
+//! An undo is one transaction in the account's database, followed by steps 4 and 5.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -30,7 +30,7 @@ use crate::{
 };
 
 /// Seconds for which a change can be undone, and the old address can't be registered.
-pub const UNDOABLE: u64 = 7 * 24 * 60 * 60;
+pub const UNDO_PERIOD_S: u64 = 7 * 24 * 60 * 60;
 
 #[derive(Debug)]
 pub struct NewChange<'a> {
@@ -95,7 +95,7 @@ pub async fn forget(database: &Database, change: &str) -> Result<(), Error> {
     database.run((DELETE_CHANGE, vec![change.into()])).await
 }
 
-/// A change and its current step.
+/// A change of an address; `state` is its current step.
 #[derive(Debug, Clone, Deserialize)]
 pub struct EmailChange {
     pub id: String,
@@ -147,8 +147,8 @@ const UPDATE_MOVING: &str = "UPDATE email_changes SET state = 'moving', settled 
       AND email_changes.expires_at > ?2 AND a.state = 'confirmed' AND a.frozen_until <= ?2
       AND a.email <> email_changes.new_email AND a.password_hash = ?3";
 
-/// Consumes the link sent to the new mailbox. Returns `None` if the link is unknown, used, replaced
-/// or expired, the account is frozen, or its password isn't the verified one any more.
+/// Consumes the link sent to the new mailbox. A used link returns the change again. Returns `None` if the link is
+/// unknown, replaced or expired, its change was undone or voided, the account is frozen, or the password has changed.
 pub async fn begin(
     database: &Database,
     token: &TokenHash,
@@ -163,11 +163,11 @@ pub async fn begin(
 // Parameters of the following statements: `?1` change, `?2` hash of the new address, `?3` today,
 // `?4` now.
 
-/// Selects the account of a running change if it still has the previous address and password: a reset in between voids it.
+/// Selects the account of a running change if it still has the previous address and password: a reset voids the change.
 const IS_MOVABLE: &str = "state = 'confirmed' AND frozen_until <= ?4 AND EXISTS (SELECT 1 FROM email_changes c
     WHERE c.id = ?1 AND c.account_id = accounts.id AND c.state = 'moving' AND c.old_email = accounts.email
       AND c.old_password_hash = accounts.password_hash)";
-/// Removes the rest of an interrupted registration of the new address.
+/// Removes an unconfirmed account that a registration of the new address has left.
 const DELETE_STRAY: &str = "DELETE FROM accounts WHERE address_hash = ?2 AND state = 'unconfirmed'
     AND EXISTS (SELECT 1 FROM email_changes WHERE id = ?1 AND state = 'moving')";
 const INSERT_CHANGED_NOTICE: &str = notice!("email_changed", IS_MOVABLE);
@@ -197,8 +197,8 @@ const DELETE_RESET_LINK: &str =
     "DELETE FROM mailed_tokens WHERE purpose = 'reset' AND account_id IN (
     SELECT account_id FROM email_changes WHERE id = ?1 AND state = 'moved')";
 
-/// Sets the account's new address, which the directory already contains; does nothing if the
-/// account has changed in the meantime. Returns the change in its new state.
+/// Sets the account's new address, which the directory already contains; voids the change if the
+/// account was changed or frozen in the meantime. Returns the change in its new state.
 pub async fn move_account(
     database: &Database,
     change: &EmailChange,
@@ -239,9 +239,9 @@ pub async fn tombstone(database: &Database, old: &AccountHash) -> Result<Option<
 
 const UPDATE_SETTLED: &str = "UPDATE email_changes SET settled = 1 WHERE id = ?1 AND state = ?2";
 
-/// Marks the change as settled: the directory agrees with the account, unless the account has
-/// changed again.
-pub async fn settled(database: &Database, change: &EmailChange) -> Result<(), Error> {
+/// Marks the change as settled, because the directory agrees with the account. Does nothing if the
+/// change is no longer in this state.
+pub async fn mark_settled(database: &Database, change: &EmailChange) -> Result<(), Error> {
     database.run((UPDATE_SETTLED, vec![(&change.id).into(), (&change.state).into()])).await
 }
 
@@ -251,9 +251,9 @@ const SELECT_UNSETTLED: &str = concat!(
     "c.settled = 0 AND (?2 = '' OR c.account_id = ?2) ORDER BY c.state = 'moved', random() LIMIT CAST(?1 AS INTEGER)"
 );
 
-/// Returns interrupted changes, then in random order those whose old mailbox has no link yet. An email that can't be
-/// sent is retried for a week, and mustn't delay the others.
-pub async fn unsettled(
+/// Returns interrupted changes, then, in random order, changes whose old mailbox has no link yet. An email that can't
+/// be sent is retried for a week, and mustn't delay others.
+pub async fn select_unsettled(
     database: &Database,
     account: Option<AccountId>,
     most: u64,

@@ -1,5 +1,5 @@
-//! Actions of the old mailbox of a changed address: freezing the account for a day, and undoing the change with the
-//! previous password. An undo is one statement in the account's database; the directory follows, as after a change
+//! After a change of address, the old mailbox's owner can freeze the account for a day or undo the change with the
+//! previous password. An undo is one transaction in the account's database; the directory follows, as after a change
 //! (`email_changes.rs`).
 
 use constcat::concat;
@@ -82,7 +82,7 @@ pub struct UndoCredentials {
 }
 
 impl UndoableChange {
-    /// Returns the account's credentials at the change of the address, then those that it had within a week before.
+    /// Returns the account's credentials at the change of the address, then its credentials of the week before.
     pub fn credentials(&self) -> Result<Vec<UndoCredentials>, Error> {
         let former: Vec<UndoCredentials> = serde_json::from_str(&self.former_credentials)
             .map_err(|error| Error::internal(format!("former credentials: {error}")))?;
@@ -114,8 +114,8 @@ pub async fn undoable(
 const IS_UNDOABLE: &str = "state = 'confirmed' AND (?3 = 0 OR totp_last_step < ?3) AND id = (
     SELECT account_id FROM email_changes WHERE id = ?1 AND state = 'moved' AND expires_at > ?2)";
 const INSERT_UNDONE_NOTICE: &str = notice!("email_change_undone", IS_UNDOABLE);
-/// `?4` hash of the old address, `?5` of the new password, `?6` sealed secret of the second factor or `''`. The account gets its
-/// previous state, except for the password.
+/// `?4` hash of the old address, `?5` of the new password, `?6` sealed secret of the second factor or `''`. The account
+/// gets its previous state, except for the password.
 const UPDATE_ACCOUNT: &str = concat!(
     "UPDATE OR IGNORE accounts SET address_hash = ?4, password_hash = ?5, frozen_until = 0, totp_pending = NULL,
        email = (SELECT old_email FROM email_changes WHERE id = ?1),
@@ -144,7 +144,7 @@ const DELETE_RECOVERY_CODES: &str = "DELETE FROM recovery_codes
 
 /// Undoes a change and every later one. The account gets its previous address and second factor back, and a new
 /// password. Every session ends, mailed links and recovery codes are void, and recent named keys and passkeys are
-/// suspended. Returns `false` if the change was already undone or the code already used.
+/// suspended. Returns `false` if the change can't be undone any more or the code was already used.
 pub async fn undo(
     database: &Database,
     change: &UndoableChange,
@@ -169,7 +169,7 @@ pub async fn undo(
         (DELETE_LINKS, of_account.clone()),
         (DELETE_RECOVERY_CODES, of_account),
     ];
-    // Keys and passkeys that a thief made wait for the owner's confirmation.
+    // The owner must confirm keys and passkeys that a thief may have made.
     statements.extend(suspensions::by_undo(&account, new_password_hash, &change.id));
     database.batch(&statements).await?.any(1)
 }

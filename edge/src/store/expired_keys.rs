@@ -18,10 +18,10 @@ use crate::{
 /// the platform allows an invocation.
 const RANGES_MAX: usize = 100;
 /// Milliseconds after which a run starts no further range.
-const PATIENCE_MS: u64 = 10_000;
-const SHORTEST_PAUSE: Duration = Duration::from_millis(2);
+const RUN_MS_MAX: u64 = 10_000;
+const PAUSE_MIN: Duration = Duration::from_millis(2);
 
-/// A position in the primary key.
+/// A position in the primary key of `idempotency_keys`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct KeyPosition {
     account_id: String,
@@ -49,7 +49,7 @@ const UPDATE_CURSOR: &str = "INSERT INTO expired_keys_cursor (only_row, account_
     VALUES (1, ?1, ?2)
     ON CONFLICT (only_row) DO UPDATE SET account_id = excluded.account_id, name = excluded.name";
 
-/// Selects the last key of the range after a position; no row if the range is shorter.
+/// Selects the last of the 10,000 keys after a position; no row if fewer keys follow.
 const SELECT_RANGE_END: &str = "SELECT account_id, name FROM idempotency_keys
     WHERE (account_id, name) > (?1, ?2) ORDER BY account_id, name LIMIT 1 OFFSET 9999";
 
@@ -58,7 +58,7 @@ const DELETE_EXPIRED: &str = "DELETE FROM idempotency_keys
     WHERE (account_id, name) > (?1, ?2) AND (account_id, name) <= (?3, ?4) AND expires_at <= ?5";
 
 /// Removes keys that have expired by `now` (Unix seconds). Starts where the last run ended, and
-/// stops when all have been read or the time has run out.
+/// stops when all keys have been read or a limit is reached.
 pub async fn remove(database: &Database, now: u64) -> Result<(), Error> {
     let begun = clock::now_ms();
     let cursor = database.first::<KeyPosition>((SELECT_CURSOR, Vec::new())).await?;
@@ -78,12 +78,12 @@ pub async fn remove(database: &Database, now: u64) -> Result<(), Error> {
         end = rows.first(1)?;
         position = range_end;
         let now_ms = clock::now_ms();
-        if now_ms.saturating_sub(begun) > PATIENCE_MS {
+        if now_ms.saturating_sub(begun) > RUN_MS_MAX {
             break;
         }
         // Pauses after each range, so that the database can run other queries.
         let took = Duration::from_millis(now_ms.saturating_sub(range_begun));
-        clock::sleep(took.max(SHORTEST_PAUSE)).await;
+        clock::sleep(took.max(PAUSE_MIN)).await;
     }
     if position == cursor { Ok(()) } else { database.run((UPDATE_CURSOR, position.params())).await }
 }

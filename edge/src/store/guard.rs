@@ -74,7 +74,7 @@ const SELECT_IN_SESSION: &str =
     concat!(SELECT_POLICY, "WHERE a.id IN (SELECT id FROM accounts WHERE ", IN_SESSION, ")");
 const SELECT_OF_HOOK: &str = concat!(SELECT_POLICY, "WHERE a.id = ?1 AND a.state = 'confirmed'");
 
-/// Inserts the default policy if the account has none; the caller appends a condition.
+/// Inserts the default policy if the account has none; a condition and the conflict clause must follow.
 const INSERT_DEFAULTS: &str = concat!(
     "INSERT INTO guard_policies (account_id, refuse, allow_domains, block_domains, deadline_ms, daily)
      SELECT id, ",
@@ -90,8 +90,8 @@ const INSERT_IN_SESSION: &str =
 const INSERT_OF_HOOK: &str =
     concat!(INSERT_DEFAULTS, "id = ?1 AND state = 'confirmed' ON CONFLICT (account_id) DO NOTHING");
 
-/// `?3` to `?5` lists, or `''` for no change; `?6` deadline, 0 for no change; `?7` daily calls, -1
-/// for no change.
+/// `?3` to `?5` lists, or `''` for no change; `?6` deadline, 0 for no change; `?7` daily calls, or
+/// `''` for no change.
 const UPDATE_POLICY: &str = concat!(
     "UPDATE guard_policies SET refuse = CASE ?3 WHEN '' THEN refuse ELSE ?3 END,
        allow_domains = CASE ?4 WHEN '' THEN allow_domains ELSE ?4 END,
@@ -119,8 +119,8 @@ const SELECT_REFUSALS: &str = concat!(
     ") ORDER BY day DESC, reason"
 );
 
-/// Counts a call of hook `?2` of account `?1` on day `?3`, at time `?4`; returns no row if the
-/// day's calls are used up or the hook was replaced over a day ago.
+/// Counts a call with version `?2` of account `?1`'s hook on day `?3`, at time `?4`. Returns no row if the
+/// day's calls are used up or this version of the hook no longer works.
 const UPDATE_HOOK_CALLS: &str = "UPDATE guard_policies SET
        hook_calls = CASE WHEN hook_day < ?3 THEN 1 ELSE hook_calls + 1 END, hook_day = max(hook_day, ?3)
      WHERE account_id = ?1 AND (hook_version = ?2 OR hook_version = ?2 + 1 AND previous_until > ?4)

@@ -15,17 +15,17 @@ const MINUTE_S: u64 = 60;
 const DAY_S: u64 = 24 * 60 * MINUTE_S;
 /// Lifetime of an unconfirmed account, whose link expires after a day.
 const UNCONFIRMED_TTL_S: u64 = 7 * DAY_S;
-/// Lifetime of a claim: a day longer than that of its account.
+/// Lifetime of a claim: a day longer than its account's.
 const CLAIM_TTL_S: u64 = UNCONFIRMED_TTL_S + DAY_S;
 /// Lifetime of a notice; sending is retried for about two weeks.
 const NOTICE_TTL_S: u64 = 30 * DAY_S;
-/// Lifetime of ended scans' results and of their notifications.
+/// Lifetime of ended scans with their results, and of their notifications.
 const RESULTS_TTL_S: u64 = 7 * DAY_S;
 
 /// Limit per removal, so that none exceeds D1's limit of 30 s.
 const LIMIT_ROWS: &str = " LIMIT 1000)";
 
-/// Rounds per statement: with a run every five minutes, enough for 160 new rows a second.
+/// Repeats of a statement per run: every five minutes, enough for 160 new rows a second.
 const ROUNDS_MAX: usize = 50;
 const ROWS_MAX: usize = 1_000;
 /// Milliseconds after which a run stops removing rows of one table.

@@ -1,10 +1,10 @@
 //! The quota ledger (docs/trust.md, Q1–Q5).
 //!
-//! A check costs one unit: of the daily allowance first, then of the welcome checks. A cached
-//! response is charged immediately; a new check holds a lease while an origin works on it. A list's
-//! lease holds a unit per address; settling it charges the answered ones and returns the others.
-//! The daily usage is the sum of charges and live leases. Each statement decides about a unit by itself, and D1 runs
-//! statements one at a time, so the sum never exceeds the allowance at any concurrency.
+//! A check costs one unit: of the daily allowance first, then of the welcome checks. A cached response is charged
+//! immediately; a new check holds a lease while an origin works on it. A list's lease holds a unit per address;
+//! settling it charges the addresses with counted results and returns the other units. The daily usage is the sum of
+//! charges and live leases. Each statement checks the allowance itself, and D1 runs statements one at a time, so the
+//! sum never exceeds the allowance.
 
 mod idempotent;
 mod of_named_keys;
@@ -43,7 +43,7 @@ impl CallerTexts {
         Self { account: caller.account.to_string(), shown: caller.proof.text() }
     }
 
-    /// Returns the parameters for account, key version or session, and kind.
+    /// Returns the parameters for account, credential (key version, session or named key), and kind.
     pub(super) fn proof(&self, caller: Caller) -> [Param<'_>; 3] {
         let shown = match caller.proof {
             Proof::Key { version } => version.into(),
@@ -58,7 +58,7 @@ impl CallerTexts {
     }
 }
 
-/// A unit charged for a check, either now or by an earlier request with the same `Idempotency-Key`.
+/// Result of charging or reserving units: done now, or an earlier request with the same `Idempotency-Key` was found.
 #[derive(Debug)]
 pub enum Charged<T> {
     Now(T),
@@ -84,7 +84,7 @@ struct RefusedCharge {
 }
 
 impl RefusedCharge {
-    /// Returns the rejection for a caller who needed this many units.
+    /// Returns the reason for rejecting a caller who needed `units` units.
     const fn refusal(&self, units: u32) -> Refusal {
         if self.replaced != 0 {
             Refusal::Dead
@@ -107,7 +107,7 @@ pub struct Lease {
     id: String,
     /// Expiry in Unix seconds.
     expires_at: u64,
-    /// Version of the key that took the lease; 0 for a session.
+    /// Version of the first key if it took the lease; 0 for a session or a named key.
     key_version: u32,
     /// Named key that took the lease.
     key: Option<KeyId>,
@@ -138,7 +138,7 @@ impl Lease {
 }
 
 /// Authorises the caller and charges a cached response in one statement. If the request has an
-/// `Idempotency-Key` that wasn't answered before, the same transaction stores the response. Only a
+/// `Idempotency-Key` without a stored response, the same transaction stores the response. A
 /// rejection needs a second round trip, to find its reason. Returns the remaining allowance, for
 /// `RateLimit::of_checks`.
 ///
@@ -191,8 +191,8 @@ pub async fn charge(
     refusal(database, caller, params, 1).await.map(Err)
 }
 
-/// Authorises the caller and takes the lease `id` on this many units, all or none. The lease expires by itself after
-/// `ttl` seconds. No lease is taken if the request's `Idempotency-Key` was answered or already holds one.
+/// Authorises the caller and takes the lease `id` on `units` units, all or none. The lease expires by itself after
+/// `ttl` seconds. No lease is taken if the request's `Idempotency-Key` has a stored response or already holds a lease.
 pub async fn lease(
     database: &Database,
     caller: Caller,
@@ -219,8 +219,8 @@ pub async fn lease(
     let rows = match database.batch(&batch).await {
         Ok(rows) => rows,
         Err(error) => {
-            // The lease may exist, with only the reply lost: without this deletion, its unit would stay reserved until
-            // it expires.
+            // The lease may exist, with only the reply lost: without this deletion, its units would stay reserved
+            // until it expires.
             let _ = database.run((DELETE_LEASE, vec![(&texts.account).into(), (&id).into()])).await;
             return Err(error);
         }
@@ -259,12 +259,12 @@ async fn refusal(
     Ok(why.map_or(Refusal::Dead, |why| why.refusal(units)))
 }
 
-/// Charges this many of the lease's units, stores the response under the request's key, and ends the lease, in one
-/// transaction. The other units become free. Returns `false` if the lease had expired: its units may belong to another
-/// check by then, so nothing is charged.
+/// Charges `units` of the lease's units, stores the response under an `Idempotency-Key`, if any, and ends the lease, in
+/// one transaction. The other units become free. Returns `false` if the lease had expired: its units may belong to
+/// another check by then, so nothing is charged.
 ///
-/// A failed statement is repeated once. If only the reply was lost, the lease has ended before its
-/// expiry, which only a charge can do.
+/// A failed statement is repeated once. If the second attempt finds no lease before its
+/// expiry, the first one charged it and only the reply was lost.
 ///
 /// # Errors
 /// When both attempts fail; the lease then expires.

@@ -17,7 +17,7 @@ const RETRY_S: u64 = 60;
 /// Seconds for which sending an email is retried: the lifetime of its link.
 const LIFETIME_S: u64 = 60 * 60;
 
-/// A due email.
+/// An email with a reset link that is due to be sent.
 #[derive(Debug, Deserialize)]
 pub struct DueMail {
     pub address_hash: String,
@@ -34,7 +34,7 @@ const INSERT_MAIL_DUE: &str = "
       SET email = excluded.email, due_at = excluded.due_at, expires_at = excluded.expires_at";
 
 /// Counts an attempt at all gates and, if they admit it, stores the email in the same transaction.
-/// The caller sends the email; if it isn't sent within a minute, the scheduled run does it.
+/// The caller sends the email; if this takes over a minute, the scheduled run sends it.
 pub async fn ask(
     directory: &Database,
     gates: &[Gate],
@@ -80,7 +80,7 @@ const CLAIM_MAIL_DUE: &str = "
       ORDER BY due_at LIMIT CAST(?3 AS INTEGER))
     RETURNING address_hash, email";
 
-/// Claims the due emails for a minute.
+/// Returns at most `rows_max` due emails, and makes them due again in a minute.
 pub async fn claim(directory: &Database, rows_max: u64, now: u64) -> Result<Vec<DueMail>, Error> {
     let params = vec![now.into(), now.saturating_add(RETRY_S).into(), rows_max.into()];
     directory.batch(&[(CLAIM_MAIL_DUE, params)]).await?.all(0)

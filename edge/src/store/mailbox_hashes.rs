@@ -37,8 +37,8 @@ struct Owner {
     email: String,
 }
 
-/// `?1` a JSON array of [`FoundAddress`]. If two accounts share a mailbox, one gets its hash and
-/// the other stays unchanged.
+/// `?1` a JSON array of [`FoundAddress`]. If two accounts share a mailbox, only one account gets its
+/// hash.
 const UPDATE_MAILBOX: &str =
     "UPDATE OR IGNORE addresses SET mailbox_hash = j.value ->> 'mailbox_hash'
     FROM json_each(?1) j

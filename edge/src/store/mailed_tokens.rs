@@ -1,5 +1,5 @@
 //! Links mailed to an account, for its confirmation and for a new password. An account has at most
-//! one link of each kind: a newer one invalidates the previous one.
+//! one valid link of each kind. While a newer reset link is being mailed, the previous one stays valid.
 
 use serde::Deserialize;
 
@@ -34,7 +34,7 @@ impl TokenPurpose {
     }
 }
 
-/// A token to store.
+/// A mailed link's token to store: its purpose, hash and expiry.
 #[derive(Debug)]
 pub struct NewToken {
     pub purpose: TokenPurpose,
@@ -43,7 +43,7 @@ pub struct NewToken {
     pub expires_at: u64,
 }
 
-/// The link that a newer one has replaced; it is restored if the newer one's email can't be sent.
+/// A link that a newer link has replaced; restored if the newer link's email can't be sent.
 #[derive(Debug, Deserialize)]
 pub struct PreviousLink {
     hash: Option<String>,
@@ -61,7 +61,7 @@ const INSERT_TOKEN: &str = "
     ON CONFLICT (account_id, purpose) DO UPDATE
       SET hash = excluded.hash, expires_at = excluded.expires_at";
 
-/// Selects the [`PreviousLink`]; no row if no account is in the right state.
+/// Selects the [`PreviousLink`]; no row if the account isn't in the state that the purpose requires.
 pub(super) fn previous(purpose: TokenPurpose, account: &str) -> Statement<'_> {
     (SELECT_PREVIOUS, vec![account.into(), purpose.as_str().into(), purpose.state().into()])
 }
@@ -84,7 +84,7 @@ pub(super) fn consume(token: &TokenHash) -> Statement<'_> {
     (DELETE_TOKEN, vec![token.as_str().into()])
 }
 
-/// Replaces a token by the previous link, which works again.
+/// Removes a token, and restores the previous link if there was one.
 pub(super) fn restore<'a>(token: &'a TokenHash, previous: &'a PreviousLink) -> Statement<'a> {
     match (&previous.hash, previous.expires_at) {
         (Some(hash), Some(expires_at)) => {

@@ -36,7 +36,7 @@ pub(super) const NAMED_KEY_HOLDS: &str = concat!(
     ")"
 );
 
-/// Units of day `?4` held by live leases of key `k`. `?5` is now.
+/// Units held by live leases that key `k` took on day `?4`. `?5` is now.
 pub(super) const KEY_UNITS_HELD: &str =
     "(SELECT coalesce(sum(coalesce(l.n_daily + l.n_welcome, 1)), 0) FROM leases l
       WHERE l.account_id = k.account_id AND l.key_id = k.id AND l.day = ?4 AND l.expires_at > ?5)";
@@ -50,7 +50,7 @@ const SELECT_VALID: &str = concat!(
     " END"
 );
 
-/// Returns whether a named key may be used from the client's address.
+/// Returns whether a named key is valid and allows the client's address.
 pub async fn is_good(database: &Database, caller: Caller) -> Result<bool, Error> {
     let (account, shown) = (caller.account.to_string(), caller.proof.text());
     let params = vec![(&account).into(), (&shown).into(), caller.proof.kind().into()];
@@ -60,7 +60,7 @@ pub async fn is_good(database: &Database, caller: Caller) -> Result<bool, Error>
 /// Reason why a genuine named key was rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyRefusal {
-    /// Ended or replaced: it never works again.
+    /// The key was ended or replaced, and never works again.
     Ended,
     Suspended,
     Network,
@@ -107,7 +107,7 @@ pub struct NewKey<'a> {
     pub created_at: u64,
 }
 
-/// Requires that account `?1` of this session may have another key, and that the code is valid.
+/// Requires that account `?1` of this session may have a further key, and that the code is valid.
 macro_rules! may_make {
     () => {
         concat!(
@@ -140,7 +140,7 @@ struct Count {
 pub enum MakeOutcome {
     Made,
     TooMany,
-    /// The session has ended, or the code was already used.
+    /// The session has ended, all keys were deactivated, or the code was already used.
     Refused,
 }
 
@@ -196,12 +196,12 @@ pub struct StoredKey {
     pub suspended: u8,
     /// Day of the last charge, from 1970-01-01; 0 if there was none.
     pub day: u64,
-    /// Charged and leased units of the daily limit.
+    /// Units charged or leased today.
     pub used_today: u32,
 }
 
 impl StoredKey {
-    /// Returns the contents of the key's text.
+    /// Returns the data that the key's text encodes; `None` if the stored id is malformed.
     pub fn key(&self, account: AccountId) -> Option<NamedKey> {
         Some(NamedKey {
             account,
@@ -214,14 +214,17 @@ impl StoredKey {
     }
 }
 
-/// `?4` day, `?5` now; `?3` is unused.
-const SELECT_KEYS: &str = concat!(
+/// `?1` account, `?4` day, `?5` now; `?2` and `?3` are unused.
+const SELECT_STORED_KEYS: &str = concat!(
     "SELECT k.id, k.version, k.name, k.is_test, k.rights, k.daily_limit, k.expires_at, k.networks,
        k.created_at, k.suspended, k.day, CASE WHEN k.day < ?4 THEN 0 ELSE k.charged END + ",
     KEY_UNITS_HELD,
     " AS used_today
-     FROM named_keys k WHERE k.account_id = ?1
-       AND EXISTS (SELECT 1 FROM accounts WHERE ",
+     FROM named_keys k WHERE k.account_id = ?1"
+);
+const SELECT_KEYS: &str = concat!(
+    SELECT_STORED_KEYS,
+    " AND EXISTS (SELECT 1 FROM accounts WHERE ",
     IN_SESSION,
     ") ORDER BY k.created_at, k.id"
 );
@@ -324,24 +327,21 @@ const UPDATE_NAMED_KEYS: &str = concat!(
     may_replace!(),
     ")"
 );
-const SELECT_KEY: &str =
-    "SELECT id, version, name, is_test, rights, daily_limit, expires_at, networks, created_at,
-       suspended, day, charged AS used_today
-     FROM named_keys WHERE account_id = ?1";
-const SELECT_ALL_KEYS: &str = concat!(SELECT_KEY, " ORDER BY created_at, id");
+const SELECT_ALL_KEYS: &str = concat!(SELECT_STORED_KEYS, " ORDER BY k.created_at, k.id");
 
 #[derive(Deserialize)]
 struct FirstVersion {
     key_version: u32,
 }
 
-/// Replaces the first key and all named ones, and consumes the presented code. Returns the version
-/// of the first key and the rows of the others; `None` if the session has ended or the code was
-/// already used.
+/// Replaces the first key and all named keys, and consumes the presented code. Returns the version of
+/// the first key and the named keys' rows. Returns `None` if the session has ended, all keys were
+/// deactivated or the code was already used.
 pub async fn replace_all(
     database: &Database,
     session: Session,
     code: &Code,
+    (day, now): (u64, u64),
 ) -> Result<Option<(u32, Vec<StoredKey>)>, Error> {
     let (account, session) = session.texts();
     let params = [vec![(&account).into(), (&session).into()], code.params()].concat();
@@ -349,7 +349,7 @@ pub async fn replace_all(
         (INSERT_KEYS_REPLACED_NOTICE, params.clone()),
         (UPDATE_FIRST_KEY, params.clone()),
         (UPDATE_NAMED_KEYS, params),
-        (SELECT_ALL_KEYS, vec![(&account).into()]),
+        (SELECT_ALL_KEYS, vec![(&account).into(), "".into(), 0_u64.into(), day.into(), now.into()]),
     ];
     statements.append(&mut code.used_up(&account, &session));
     let rows = database.batch(&statements).await?;
@@ -380,7 +380,7 @@ const FREEZE_AGAIN: &str =
     "UPDATE accounts SET frozen_until = -frozen_until WHERE id = ?1 AND frozen_until < 0";
 
 /// Ends the presented key, sent from any network: a named key permanently, the first key by its
-/// next version. Works also while the account is frozen. Returns whether it was valid.
+/// next version. Also works while the account is frozen. Returns whether the key was valid.
 pub async fn end_itself(database: &Database, caller: Caller) -> Result<bool, Error> {
     let (account, shown) = (caller.account.to_string(), caller.proof.text());
     let (told, end, shown): (_, _, Param<'_>) = match caller.proof {

@@ -11,9 +11,9 @@ use crate::{
 
 /// Limit on emails of one kind to one account.
 struct Budget {
-    /// Seconds between two emails: later events are summarised in one.
+    /// Seconds between two emails: the later email covers all events since.
     pause: u64,
-    /// Emails per day; the burst is the same, apart from the pause.
+    /// Maximum number of emails per day; all may come in a burst, separated by the pause.
     per_day: u64,
 }
 
@@ -27,7 +27,7 @@ const fn budget(kind: Notice) -> Budget {
         Notice::KeyReplaced | Notice::WebhookChanged | Notice::ScanEnded => {
             Budget { pause: HOUR_S, per_day: 10 }
         }
-        // Each other event may be a step of an account takeover, so none waits for another.
+        // Any other event may be a step of an account takeover, so its email has no pause.
         _ => Budget { pause: 0, per_day: 5 },
     }
 }
@@ -37,8 +37,8 @@ const FIRST_RETRY_S: u64 = 5 * 60;
 /// Attempts span about two weeks: the platform stops sending to a mailbox that rejects for longer.
 const ATTEMPTS_MAX: u64 = 13;
 
-/// Adds a notice to the account that the condition selects. The statement precedes the event's in the batch, under the
-/// same condition.
+/// Adds a notice to the account that the condition selects. The statement precedes the event's statement in the batch,
+/// under the same condition.
 macro_rules! notice {
     ($kind:literal, $($condition:expr),+) => {
         constcat::concat!(
@@ -72,7 +72,8 @@ pub struct DueNotices {
 }
 
 impl DueNotices {
-    /// Returns the last event, with its browser and country if they were recorded.
+    /// Returns the last event; `None` if its time wasn't recorded. An unknown browser or country is
+    /// empty.
     pub fn last_event(&self) -> Option<AccountEvent> {
         (self.happened_at > 0).then(|| AccountEvent {
             at: self.happened_at,
@@ -88,7 +89,7 @@ const UPDATE_PLACE: &str = "
     UPDATE notices SET browser = ?3, country = ?4, noted = deeds
     WHERE account_id = ?1 AND noted < deeds AND happened_at >= ?2 - 60";
 
-/// Records time and place of events behind the account's notices, unless already recorded.
+/// Records the browser and country of events behind the account's notices, unless already recorded.
 pub async fn note(
     database: &Database,
     account: AccountId,
@@ -101,7 +102,7 @@ pub async fn note(
     database.run((UPDATE_PLACE, params)).await
 }
 
-/// `?1` now, `?2` account or `''` for all, `?3` first retry, `?4` maximum of attempts, `?5` row limit.
+/// `?1` now, `?2` account or `''` for all, `?3` first retry, `?4` maximum number of attempts, `?5` row limit.
 const CLAIM_NOTICES: &str = "
     UPDATE notices SET attempts = attempts + 1, due_at = ?1 + (?3 << min(attempts, 12))
     WHERE (account_id, kind) IN (
@@ -126,7 +127,7 @@ pub async fn claim(
     database.batch(&[(CLAIM_NOTICES, params)]).await?.all(0)
 }
 
-/// `?4` now, `?5` seconds between two emails, `?6` seconds until one drains, `?7` burst.
+/// `?4` now, `?5` seconds between emails, `?6` seconds until an email drains, `?7` burst.
 const UPDATE_SENT: &str = "
     UPDATE notices SET told = max(told, ?3), attempts = 0,
       drained_at = max(drained_at, ?4) + ?6,

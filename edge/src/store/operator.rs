@@ -20,7 +20,7 @@ const STATEMENTS: [(&str, &str); 7] = [
     // `?4` now.
     ("erase", concat!(UPDATE_ERASED, "id = ?1")),
     ("delete_notices", DELETE_NOTICES),
-    // The email precedes the row, under the same condition.
+    // The notice precedes the row, under the same condition.
     ("recovery_pending", notice!("recovery_pending", IS_RECOVERABLE)),
     ("recover", INSERT_RECOVERY),
     (

@@ -1,6 +1,5 @@
-//! Mailboxes whose readers have opted out of emails caused by strangers, in the directory's
-//! database. Each opt-out is a throttle bucket that drains when the opt-out ends, so that housekeeping
-//! removes it.
+//! Mailboxes whose readers have opted out of emails caused by others, in the directory's database. Each opt-out is a
+//! throttle bucket that drains when the opt-out ends, so that housekeeping removes it.
 
 use crate::{
     cf::database::Database, credentials::address_hash::AccountHash, error::Error,

@@ -58,7 +58,7 @@ pub struct NewPasskey<'a> {
     pub challenge: &'a str,
 }
 
-/// Requires that account `?1` of session `?2` can have the further passkey `?3`, and that challenge `?4` is unused.
+/// Requires that account `?1` of session `?2` can add passkey `?3`, and that challenge `?4` is unused.
 const IS_ADDABLE: &str = concat!(
     "frozen_until <= unixepoch() AND (SELECT count(*) FROM passkeys WHERE account_id = ?1) < 20
        AND NOT EXISTS (SELECT 1 FROM passkeys WHERE account_id = ?1 AND id = ?3)
@@ -182,7 +182,7 @@ pub async fn list(
 pub enum PasskeyOutcome {
     Done,
     NoSuchPasskey,
-    /// The session has ended, or the code was already used.
+    /// The session has ended, the account is frozen, or the code was already used.
     Refused,
 }
 
@@ -278,8 +278,9 @@ const UPDATE_USED: &str = "UPDATE passkeys SET counter = ?4, used_at = ?7, last_
       AND (counter < ?4 OR counter = 0 AND ?4 = 0)
       AND NOT EXISTS (SELECT 1 FROM used_challenges WHERE hash = ?5)";
 
-/// Starts a session by passkey, and consumes its challenge and the code. Returns `false` if the passkey was removed or
-/// suspended, the challenge or code was already used, a greater counter was seen, or the password changed.
+/// Starts a session by passkey, and consumes the challenge and the code. Returns `false` if the passkey was removed or
+/// suspended, the challenge or code was already used, or the password changed. Also returns `false` if a counter other
+/// than 0 didn't increase.
 pub async fn sign_in(
     database: &Database,
     used: &PasskeyUse<'_>,

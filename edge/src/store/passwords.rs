@@ -64,13 +64,13 @@ const UPDATE_PASSWORD_BY_LINK: &str = concat!(
 const INSERT_CHANGED_BY_LINK_NOTICE: &str =
     notice!("password_changed", BY_RESET_LINK, " AND ", code_holds!("?3", "?4"));
 
-/// `?1` hash of the token, `?2` account, `?3` the password hash that it has if the link was used.
+/// `?1` hash of the token, `?2` account, `?3` the account's password hash if the link was used.
 const DELETE_USED_LINK: &str = "DELETE FROM mailed_tokens WHERE (hash = ?1 OR next_hash = ?1)
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?2 AND password_hash = ?3)";
 
 /// Consumes a reset link and its code: sets the password, ends every session and starts a new one,
-/// in one transaction. Returns `false` if the link or the code was used or replaced, or two-factor
-/// was turned on.
+/// in one transaction. Returns `false` if the link was used, was replaced or has expired, the code
+/// was already used, or two-factor was turned on.
 pub async fn reset(
     database: &Database,
     token: &TokenHash,

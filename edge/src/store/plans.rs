@@ -1,4 +1,4 @@
-//! Plans: their sizes, and which account has which plan until when.
+//! The sizes of the plans, and each account's plan with its end time.
 //!
 //! From the second it expires, a plan counts as `free` in every statement ([`IN_FORCE`]), without a
 //! call or a scheduled run. The scheduled run only updates the row and notifies the owner.
@@ -36,7 +36,7 @@ pub async fn all(database: &Database) -> Result<Vec<PlanSizes>, Error> {
     database.batch(&[(SELECT_SIZES, Vec::new())]).await?.all(0)
 }
 
-/// The plan of an account.
+/// An account's plan in force, and when the plan ends.
 #[derive(Debug, Deserialize)]
 pub struct AccountPlan {
     pub plan: String,
@@ -87,10 +87,11 @@ pub struct PlanEvent<'a> {
 /// Result of a [`PlanEvent`].
 #[derive(Debug)]
 pub struct PlanChange {
-    /// The plan after it; `None` if the account doesn't exist.
+    /// The plan after the event; `None` if the account doesn't exist.
     pub account: Option<AccountPlan>,
     pub has_plan: bool,
-    /// `false` if a newer event or the same call was handled before.
+    /// `false` if a newer event or the same call was handled before, or the account or plan doesn't
+    /// exist.
     pub is_applied: bool,
 }
 
@@ -100,7 +101,7 @@ const IS_NEW_EVENT: &str = "id = ?1 AND plan_set_at <= ?4
     AND EXISTS (SELECT 1 FROM plans WHERE name = ?2)
     AND NOT EXISTS (SELECT 1 FROM operator_actions WHERE event = ?5)";
 
-/// The owner is notified of another plan, but not of a later end of the same plan.
+/// The owner is notified of another plan, but not of another end of the same plan.
 const INSERT_CHANGED_NOTICE: &str = notice!(
     "plan_changed",
     IS_NEW_EVENT,
@@ -108,7 +109,7 @@ const INSERT_CHANGED_NOTICE: &str = notice!(
       <> CASE WHEN ?3 > 0 AND ?3 <= unixepoch() THEN 'free' ELSE ?2 END"
 );
 
-/// A call that arrives after the end it sets results in `free`.
+/// If a call arrives after the end that it sets, the plan becomes `free`.
 const UPDATE_PLAN: &str = concat!(
     "UPDATE accounts SET plan_set_at = ?4,
        plan = CASE WHEN ?3 > 0 AND ?3 <= unixepoch() THEN 'free' ELSE ?2 END,

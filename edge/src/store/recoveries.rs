@@ -28,7 +28,7 @@ pub(super) const IS_RECOVERABLE: &str = concat!(
         AND kind IN ('password_changed', 'email_changed', 'email_change_undone') AND at > unixepoch() - 14 * 86400)"
 );
 
-/// `?1` account. No email has been handed over yet.
+/// `?1` account. `mailed_at` is 0 until the first email is handed over.
 #[cfg(test)]
 pub(super) const INSERT_RECOVERY: &str = concat!(
     "INSERT INTO recoveries (account_id, due_at, mailed_at, started_at)
@@ -97,16 +97,16 @@ pub async fn record_mail(database: &Database, account: AccountId) -> Result<(), 
     database.run((UPDATE_MAILED_AT, vec![(&account).into()])).await
 }
 
-/// Removes recoveries of accounts that have been deleted or have no second factor. Also removes those that should have
-/// taken effect a week ago: their owners can't be mailed.
+/// Removes recoveries of accounts that have been deleted or have no second factor. Also removes recoveries that are a
+/// week overdue: their owners can't be mailed.
 const DELETE_POINTLESS: &str = "DELETE FROM recoveries WHERE due_at <= unixepoch() - 7 * 86400
     OR account_id IN (
       SELECT r.account_id FROM recoveries r JOIN accounts a ON a.id = r.account_id WHERE a.totp_secret IS NULL)";
 
 /// Age of the last email, in seconds, above which a recovery takes effect only after another email.
 const LATE_S: &str = "129600";
-/// Requires that another email is due: a day after the last one; for a recovery that is due, once the last email is too
-/// old.
+/// Requires that a further email is due: a day after the last one or, once the recovery is due, 36 hours after the last
+/// one.
 const TO_BE_MAILED: &str = concat!(
     "mailed_at <= unixepoch() - 86400 AND (due_at > unixepoch() OR mailed_at <= unixepoch() - ",
     LATE_S,
@@ -120,7 +120,7 @@ const INSERT_PENDING_NOTICE: &str = notice!(
     ")"
 );
 
-/// Marks the recoveries that take effect with this transaction: their time is negated. A frozen account waits, and so
+/// Marks the recoveries that take effect with this transaction, by negating `due_at`. A frozen account waits, and so
 /// does one whose owner hasn't got the last email.
 const UPDATE_DUE: &str = concat!(
     "UPDATE recoveries SET due_at = -due_at WHERE due_at BETWEEN 0 AND unixepoch() AND mailed_at > unixepoch() - ",
@@ -151,8 +151,8 @@ const DELETE_DUE: &str = "DELETE FROM recoveries WHERE due_at < 0";
 const SELECT_ANY: &str = "SELECT 1 AS one FROM recoveries LIMIT 1";
 
 /// Stores a daily email to the owners of accounts in recovery, and completes recoveries after three days. Completion
-/// removes the second factor and voids the password, so that only the mailbox's owner can sign in. The emails are one
-/// transaction and the completions another; if no recovery is pending, only one statement runs.
+/// removes the second factor and voids the password, so that only the mailbox's owner can sign in. Emails and
+/// completions have a transaction each; if no recovery is pending, only one statement runs.
 pub async fn run(database: &Database, void_hash: &str) -> Result<(), Error> {
     let bare = |sql| (sql, Vec::new());
     if !database.any(bare(SELECT_ANY)).await? {

@@ -38,7 +38,7 @@ impl Registration {
     }
 }
 
-/// The account of a registration.
+/// The account of a registration, and what the registration changed.
 #[derive(Debug)]
 pub struct Registered {
     pub account: AccountId,
@@ -83,14 +83,14 @@ enum FoundAccount {
     Nothing {
         tombstone: Option<Tombstone>,
     },
-    /// The address has another account here that is missing in the directory.
+    /// The database has another account for the address, and the directory doesn't name it.
     Lost {
         account: AccountId,
         email: String,
     },
 }
 
-/// Attempts: concurrent registrations of one address may replace each other in the directory.
+/// Attempts per request: concurrent registrations of an address may replace each other.
 const TRIES_MAX: usize = 3;
 
 /// Stores a registration: a new account, or a new password and link for an unconfirmed one. Two round trips, one
@@ -111,7 +111,7 @@ pub async fn register(
             // The following statements only equalise the response time.
             let account = registration.id;
             let stored = store(databases, registration, account, &None, false, now);
-            let (found, ()) = join(stored, look(databases.pretended(hash), hash)).await;
+            let (found, ()) = join(stored, look(databases.of_unknown_address(hash), hash)).await;
             let change = if claim.is_reserved {
                 RegistrationChange::Reserved
             } else {
@@ -121,10 +121,10 @@ pub async fn register(
         }
         let account = claim.account;
         let tombstone = newer(buried.take(), claim.tombstone);
-        // The response time mustn't reveal anything: two databases are queried in parallel,
-        // where the account is (or would be), and where it would be created.
+        // The response time mustn't reveal anything. Two databases are therefore queried in parallel:
+        // that of the existing account or unknown address, and that of the new id.
         let other = if account == registration.id {
-            databases.pretended(hash)
+            databases.of_unknown_address(hash)
         } else {
             databases.of(registration.id)?
         };
@@ -281,7 +281,7 @@ pub async fn unregister(
     }
 }
 
-/// An unconfirmed account that gets a new link.
+/// An account that waits for confirmation.
 #[derive(Debug, Deserialize)]
 pub struct WaitingAccount {
     pub id: AccountId,
@@ -339,7 +339,7 @@ const UPDATE_CONFIRMED: &str = "
 const DELETE_TOKEN: &str = "DELETE FROM mailed_tokens WHERE hash = ?1 AND purpose = 'confirm'";
 
 /// Confirms the account to which this token was mailed and consumes the token, in one transaction;
-/// the directory was updated before. The password hash becomes the account's. Returns `None` if the
+/// the directory was updated before. A given password hash becomes the account's. Returns `None` if the
 /// token is unknown, used, replaced or expired.
 pub async fn confirm(
     database: &Database,

@@ -33,8 +33,8 @@ const UPDATE_SEALS: &str = "UPDATE accounts SET totp_secret = j.value ->> 'fresh
     FROM json_each(?1) j
     WHERE accounts.id = j.value ->> 'id' AND totp_secret = j.value ->> 'outdated'";
 
-/// An account and a value that one secret has derived from `text`: a hash of its address, or a
-/// sealed secret.
+/// An account and its outdated value, a hash or a seal. `text` is the address that was hashed, or the
+/// seal itself.
 #[derive(Deserialize)]
 struct Outdated {
     id: AccountId,
@@ -47,7 +47,7 @@ struct Renewed {
     id: String,
     outdated: String,
     fresh: String,
-    /// Hash of the address's mailbox.
+    /// Hash of the address's mailbox; empty for a seal.
     mailbox: String,
 }
 

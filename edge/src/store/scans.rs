@@ -1,8 +1,8 @@
 //! Scans: creating, reading, cancelling and deleting them. As with checks (`ledger.rs`), the
-//! statements that create and end a scan decide about its unit.
+//! transactions that create or end a scan also charge or refund its unit.
 
-/// Condition that a scan counts towards the account's concurrent scans: addresses are missing or
-/// haven't been checked, or a retry round is running.
+/// Condition for a scan to count as concurrent: addresses are missing or haven't been checked, or a
+/// retry round is running.
 macro_rules! is_running {
     ($scan:literal, $now:literal) => {
         constcat::concat!(
@@ -56,8 +56,8 @@ use crate::{
     limits::quota::Day,
 };
 
-/// Condition of an authorised caller: `?1` account, `?2` key version or session, `?3` kind of the
-/// caller.
+/// Condition of an authorised caller: `?1` account, `?2` key version, session or named key, `?3` kind
+/// of the caller.
 pub(super) const AUTHORISE: &str = concat!(
     "a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
      WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2 ",
@@ -93,16 +93,16 @@ pub struct StoredScan {
     pub expected_at: Option<u64>,
     #[serde(default)]
     pub latest_at: Option<u64>,
-    /// The remaining allowance in the format of `RateLimit::of_scans`, if requested.
+    /// The remaining allowance in the format of `RateLimit::of_scans`; set if the scan was just created.
     #[serde(default)]
     pub left_over: Option<String>,
 }
 
-/// Maximum number of scans stored per account; ended ones are removed after a week.
+/// Maximum number of scans stored per account; ended scans are removed after a week.
 const STORED_MAX: u32 = 1_000;
 
-/// Returns a row with the account's remaining rights if the caller is authorised. `?4` day, `?5`
-/// maximum of stored scans.
+/// Selects the account with its scan limits, and whether each of them allows another scan; no row if the caller isn't
+/// authorised. `?4` day, `?5` maximum number of stored scans.
 const WITH_CALLER: &str = concat!(
     "WITH caller AS (
        SELECT a.id, p.scan_size AS size,
@@ -133,8 +133,8 @@ const INSERT_SCAN: &str = concat!(
      FROM caller WHERE ?7 <= size AND may_run AND may_keep AND (daily OR credit)"
 );
 
-/// `?11` and `?12` names of an `Idempotency-Key`, `?13` its request. A key whose scan was deleted
-/// may create another.
+/// `?11` and `?12` names of an `Idempotency-Key`, `?13` its request. With a key whose
+/// scan was deleted, the same request creates another scan.
 const INSERT_SCAN_ONCE: &str = concat!(
     INSERT_SCAN,
     " AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = caller.id
@@ -142,7 +142,7 @@ const INSERT_SCAN_ONCE: &str = concat!(
         AND (k.request <> ?13 OR EXISTS (SELECT 1 FROM scans s WHERE s.id = k.answer)))"
 );
 
-/// Selects the scan created with the key of [`INSERT_SCAN_ONCE`], or another use of the key.
+/// Selects the response stored under the key of [`INSERT_SCAN_ONCE`], unless the key may be used again.
 const SELECT_STORED_RESPONSE: &str = concat!(
     WITH_CALLER,
     "SELECT k.request, k.answer, '' AS left_over FROM caller
@@ -168,7 +168,7 @@ const UPDATE_CHARGE: &str = "
       total_scans = total_scans + 1
     FROM scans s WHERE s.id = ?1 AND accounts.id = s.account_id";
 
-/// A scan with its known waiting times.
+/// Columns of a scan, with the times of its retries.
 const COLUMNS: &str = "s.*,
     (SELECT min(due_at) FROM scan_retries r WHERE r.scan_id = s.id) AS due_at,
     (SELECT max(expected_at) FROM scan_retries r WHERE r.scan_id = s.id) AS expected_at,
@@ -208,7 +208,7 @@ pub enum ScanRefusal {
     TooMany {
         at_once: u32,
     },
-    /// The account has its maximum of stored scans.
+    /// The account already stores the maximum number of scans.
     TooManyKept {
         most: u32,
     },
@@ -230,7 +230,8 @@ struct RefusedScan {
 const KEY_TTL_S: u64 = 24 * 60 * 60;
 
 /// Creates a scan and charges its unit to the daily allowance or else to the credits. A rejection
-/// or a lost reply costs a second round trip. An `Idempotency-Key` creates only one scan.
+/// or a lost reply costs a second round trip. For 24 hours, requests with the same
+/// `Idempotency-Key` create only one scan, unless that scan is deleted.
 pub async fn create(
     database: &Database,
     caller: Caller,
@@ -324,7 +325,7 @@ fn params<'a>(texts: &'a CallerTexts, caller: Caller) -> Vec<Param<'a>> {
     params
 }
 
-/// `?4` upper bound of the id, `?5` limit.
+/// `?4` exclusive upper bound of the id, `?5` limit.
 const SELECT_SCANS: &str = concat!(
     "SELECT ",
     COLUMNS,
@@ -358,10 +359,11 @@ const UPDATE_CANCELLED: &str = concat!(
 /// Units refunded per day for scans that their owner cancels or deletes. Units lost through the
 /// service's own failures are always refunded, and don't count towards this maximum.
 const REFUNDS_MAX: u32 = 10;
-const WITHOUT_END: u32 = u32::MAX;
+const NO_REFUND_LIMIT: u32 = u32::MAX;
 
-/// `?1` scan, `?2` name of its ending, `?3` today, `?4` maximum of refunds per day. Refunds the scan's unit if no
-/// address was sent to an origin: to today's allowance if it was charged today, or to the credits.
+/// `?1` scan, `?2` name of its ending, `?3` today, `?4` maximum number of refunds per day. Refunds the scan's unit if
+/// no address was sent to an origin. A unit of the daily allowance is refunded only while no scan has been charged on a
+/// later day.
 const UPDATE_REFUND: &str = "
     UPDATE accounts SET
       scan_refunds = CASE WHEN refunds_day < ?3 THEN 0 ELSE scan_refunds END + (?4 <= 10),
@@ -386,9 +388,9 @@ const DELETE_SCAN: &str = concat!(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ScanAction {
     Show,
-    /// Cancels a running scan; an ended scan stays unchanged.
+    /// Cancels a scan that hasn't ended; an ended scan stays unchanged.
     Cancel,
-    /// Removes a scan with its results; a running one is cancelled first.
+    /// Removes a scan with its results; a scan that hasn't ended is cancelled first.
     Delete,
     /// Removes a scan that couldn't be started, through no fault of its owner.
     Withdraw,
@@ -411,7 +413,7 @@ pub async fn act(
     if deed != ScanAction::Show {
         let ends = [own.clone(), vec![now.into(), ending.into()]].concat();
         statements.push((UPDATE_CANCELLED, ends));
-        let most = if deed == ScanAction::Withdraw { WITHOUT_END } else { REFUNDS_MAX };
+        let most = if deed == ScanAction::Withdraw { NO_REFUND_LIMIT } else { REFUNDS_MAX };
         statements.push(give_back(id, ending, most, now));
     }
     let read = statements.len();

@@ -17,12 +17,13 @@ use crate::{
 /// Seconds for which events are listed.
 pub const LISTED_S: u64 = 90 * 24 * 60 * 60;
 
-/// Increments the count in the row for this kind and day, and updates its time and place.
+/// Increments the count in the row for this kind and day, and replaces the row's time, browser and
+/// country.
 pub(super) const ON_CONFLICT_COUNT: &str =
     " ON CONFLICT (account_id, class, kind, name) DO UPDATE SET at = excluded.at,
     count = count + 1, browser = excluded.browser, country = excluded.country";
 
-/// Adds an event to the account that the condition selects, if any. Runs in the batch of its action, before it and
+/// Adds an event to the account that the condition selects, if any. Runs in the action's batch, before the action and
 /// under its condition. The two parameters are those of [`device`].
 macro_rules! event {
     ($kind:literal, $browser:literal, $country:literal, $($condition:expr),+) => {
@@ -37,7 +38,7 @@ macro_rules! event {
 }
 pub(super) use event;
 
-/// Returns the browser and country of an action.
+/// Returns the browser and country of an action as parameters, in this order.
 pub(super) fn device(deed: &AccountEvent) -> Vec<Param<'_>> {
     vec![(&deed.browser).into(), (&deed.country).into()]
 }
@@ -46,7 +47,7 @@ pub(super) fn device(deed: &AccountEvent) -> Vec<Param<'_>> {
 #[derive(Debug, Deserialize)]
 pub struct StoredEvent {
     pub kind: String,
-    /// Unix time of the event; for several on one day, of the last one.
+    /// Unix time of the event, or of the last such event of the day.
     pub at: i64,
     pub count: u32,
     /// Empty if unknown.
@@ -56,7 +57,7 @@ pub struct StoredEvent {
 
 const SELECT_LIVE_SESSION: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
 
-/// `?3` earliest listed time.
+/// `?3` time after which events are listed.
 const SELECT_EVENTS: &str = concat!(
     "SELECT kind, at, count, browser, country FROM security_events
      WHERE account_id = ?1 AND at > ?3 AND EXISTS (SELECT 1 FROM accounts WHERE ",
@@ -130,7 +131,7 @@ pub(super) fn failed<'a>(
     )
 }
 
-/// Records a failure: one row per day, so that guesses can't displace other events. If the address
+/// Records a failure: one row per kind and day, so that guesses can't displace other events. If the address
 /// has no account, the same statement changes nothing.
 pub async fn note_failure(
     database: &Database,

@@ -19,7 +19,7 @@ use crate::{
     mail::AccountEvent,
 };
 
-/// A session to store.
+/// A session to store, with the browser and country of the sign-in.
 pub struct NewSession {
     pub session: Session,
     pub browser: String,
@@ -29,9 +29,9 @@ pub struct NewSession {
     pub expires_at: u64,
 }
 
-/// `?1` id, `?2` account, `?3` created, `?4` expires, `?5` browser, `?6` country, `?7` the password hash that the
-/// account must have, so that a concurrent change of password wins over a sign-in; `?8` and `?9` the code, so that
-/// turning on two-factor authentication wins over a concurrent sign-in.
+/// `?1` id, `?2` account, `?3` created, `?4` expires, `?5` browser, `?6` country. `?7` is the password hash that the
+/// account must have: a concurrent change of password wins over a sign-in. `?8` and `?9` are the code: turning on
+/// two-factor authentication also wins.
 const INSERT_SESSION: &str = concat!(
     "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country, seen_at)
      SELECT ?1, id, ?3, ?4, ?5, ?6, ?3 FROM accounts
@@ -52,7 +52,7 @@ const INSERT_SESSION_BY_PASSKEY: &str = concat!(
 
 /// Ends the least recently used sessions of an account with more than 20, the number its list
 /// shows: a program may forget to sign out. Sessions unused since their first minutes end first, so
-/// that such a program doesn't end its owner's. The owner can see all remaining ones.
+/// that such a program doesn't end its owner's session. The owner can see all remaining sessions.
 const DELETE_LEAST_USED: &str = "DELETE FROM sessions WHERE id IN (
     SELECT id FROM sessions WHERE account_id = ?1
     ORDER BY id = ?2 DESC, seen_at > created_at DESC, max(seen_at, created_at) DESC, created_at DESC LIMIT -1 OFFSET 20)";
@@ -124,7 +124,7 @@ pub async fn start(
     database.batch(&statements).await?.any(0)
 }
 
-/// Ends all sessions of an account whose password was just changed to this one.
+/// Ends all sessions of an account whose password hash is now `?2`.
 const DELETE_OF_PASSWORD: &str = "
     DELETE FROM sessions WHERE account_id = ?1
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
@@ -150,8 +150,8 @@ const DELETE_SESSIONS: &str = concat!(
 
 const INSERT_ENDED_ALL_EVENT: &str = event!("signed_out_everywhere", "?3", "?4", IN_SESSION);
 
-/// Ends every session of the account and suspends its recent keys and passkeys; `false` if this session had already
-/// ended.
+/// Ends every session of the account and suspends its recent named keys and passkeys; `false` if this session had
+/// already ended.
 pub async fn end_all(
     database: &Database,
     session: Session,
@@ -192,7 +192,7 @@ pub struct SessionRow {
     pub current: u8,
 }
 
-/// `?3` now. The number is limited by [`DELETE_LEAST_USED`].
+/// `?3` now. An account has no more sessions than this limit ([`DELETE_LEAST_USED`]).
 const SELECT_SESSIONS: &str = concat!(
     "SELECT s.id, s.created_at, s.expires_at, max(s.seen_at, s.created_at) AS seen_at, s.browser, s.country,
        s.id = ?2 AS current
@@ -203,7 +203,7 @@ const SELECT_SESSIONS: &str = concat!(
     ") ORDER BY current DESC, seen_at DESC, s.created_at DESC LIMIT 20"
 );
 
-/// Returns the account's sessions, this one first; none if it has ended.
+/// Returns the account's sessions, this one first; empty if this session has ended.
 pub async fn list(
     database: &Database,
     session: Session,

@@ -1,5 +1,6 @@
-//! Recovery of an account suspends what a thief may have added: named keys and passkeys created, and keys replaced,
-//! since seven days before the recovery began. Each works again after the owner has confirmed it.
+//! Recovering an account, or signing out everywhere, suspends what a thief may have added: named keys created or
+//! replaced, and passkeys created. This covers the seven days before the start of the recovery or sign-out, and the
+//! time since. Each key or passkey works again after the owner has confirmed it.
 
 use serde::Deserialize;
 
@@ -13,8 +14,8 @@ use crate::{
 /// Start of a recovery that takes effect immediately.
 const NOW: &str = "unixepoch()";
 
-/// Stores notices to the owners of the accounts that a condition selects, and suspends their recent keys and passkeys.
-/// `$start` is the Unix time at which the recovery of the account `k.account_id` began.
+/// Stores notices to the owners of the accounts that a condition selects, and suspends the accounts' recent named keys
+/// and passkeys. `$start` is the Unix time at which the recovery of the account `k.account_id` began.
 macro_rules! suspend {
     ($condition:expr, $start:expr) => {
         [
@@ -62,14 +63,14 @@ const DELETE_FORMER_CREDENTIALS: &str = "DELETE FROM former_credentials WHERE ac
 /// `?2` session.
 const UPDATE_BY_SESSION: [&str; 3] = suspend!(IN_SESSION, NOW);
 
-/// Returns statements that must run after those that set a new password by a mailed link.
+/// Returns statements that must run after a new password is set by a mailed link.
 pub(super) fn by_reset<'a>(account: &'a str, new_hash: &'a str) -> [Statement<'a>; 4] {
     let [notice, keys, passkeys] = UPDATE_BY_RESET;
     [notice, keys, passkeys, DELETE_FORMER_CREDENTIALS]
         .map(|sql| (sql, vec![account.into(), new_hash.into()]))
 }
 
-/// Returns statements that must run after those that undo a change of the address.
+/// Returns statements that must run after a change of the address is undone.
 pub(super) fn by_undo<'a>(
     account: &'a str,
     new_hash: &'a str,
@@ -81,7 +82,7 @@ pub(super) fn by_undo<'a>(
     [notice, keys, passkeys, (DELETE_FORMER_CREDENTIALS, params)]
 }
 
-/// Returns statements that must run before the one that ends all sessions.
+/// Returns statements that must run before all sessions are ended.
 pub(super) fn by_session<'a>(account: &'a str, session: &'a str) -> [Statement<'a>; 3] {
     UPDATE_BY_SESSION.map(|sql| (sql, vec![account.into(), session.into()]))
 }

@@ -81,7 +81,7 @@ impl Code {
     }
 
     /// Consumes the code if this session is alive: the one that the action has started, or the
-    /// requesting one. The returned statements come last in the action's batch.
+    /// requesting one. The returned statements follow the action's own in its batch.
     pub(super) fn used_up<'a>(&'a self, account: &'a str, session: &'a str) -> Vec<Statement<'a>> {
         let params = |code: Param<'a>| vec![account.into(), session.into(), code];
         match self {
@@ -100,7 +100,7 @@ const INSERT_WRONG_CODES_NOTICE: &str = notice!("wrong_codes", "id = ?1 AND wron
 
 const UPDATE_WRONG_CODES: &str = "UPDATE accounts SET wrong_codes = wrong_codes + 1 WHERE id = ?1";
 
-/// Counts a wrong code; every tenth in a row stores a notice to the owner.
+/// Counts a wrong code; every tenth since the last accepted authenticator code stores a notice to the owner.
 pub async fn count_wrong_code(
     database: &Database,
     account: AccountId,
@@ -183,7 +183,7 @@ const DELETE_OTHER_SESSIONS: &str = "
 
 /// Enables two-factor with the pending secret, consumes its first step, stores the recovery codes'
 /// hashes and ends the other sessions, in one transaction. Returns `false` if the pending secret
-/// has been replaced.
+/// has been replaced or enabled, or the session has ended.
 pub async fn enable(
     database: &Database,
     session: Session,
@@ -207,7 +207,7 @@ pub async fn enable(
     rows.any(2)
 }
 
-/// Requires the session and the code, like the two statements after it.
+/// Requires the session and the code, like the next statement.
 const INSERT_CODES_REPLACED_NOTICE: &str = notice!(
     "recovery_codes_replaced",
     "totp_secret IS NOT NULL AND ",
@@ -216,7 +216,7 @@ const INSERT_CODES_REPLACED_NOTICE: &str = notice!(
     IN_SESSION
 );
 
-/// A presented recovery code is removed with the others.
+/// A presented recovery code is removed with the previous codes.
 const INSERT_RECOVERY_CODES: &str = concat!(
     "INSERT INTO recovery_codes (account_id, hash)
      SELECT ?1, value FROM json_each(?5)
@@ -278,13 +278,13 @@ const INSERT_DISABLED_NOTICE: &str = notice!(
     IN_SESSION
 );
 
-// Runs only after two-factor was disabled: if `UPDATE_DISABLED` found no live session, the codes stay.
+// Deletes nothing while two-factor is on: if `UPDATE_DISABLED` found no live session, the codes stay.
 const DELETE_USELESS_CODES: &str = "
     DELETE FROM recovery_codes WHERE account_id = ?1
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND totp_secret IS NULL)";
 
-/// Disables two-factor and removes the recovery codes, in one transaction. Returns `false` if it is
-/// off, the session has ended or the code was already used.
+/// Disables two-factor and removes the recovery codes, in one transaction. Returns `false` if
+/// two-factor is off, the session has ended or the code was already used.
 pub async fn disable(database: &Database, session: Session, code: &Code) -> Result<bool, Error> {
     let (id, session) = session.texts();
     let deed = [vec![(&id).into(), (&session).into()], code.params()].concat();

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::IN_SESSION;
 use crate::{cf::database::Database, credentials::session::Session, error::Error};
 
-/// A day of an account.
+/// An account's charges on one day.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub struct UsageDay {
     /// Days since 1970-01-01, UTC; 0 before the first charge.
@@ -19,7 +19,7 @@ pub struct UsageDay {
 }
 
 /// The previous days, and the day that is still in the account's own row. `?3` is the first
-/// requested day; the day before it is also returned.
+/// requested day; the last stored day before it is also returned.
 const SELECT_DAYS: &str = concat!(
     "SELECT day, checks, welcome_left FROM (
        SELECT day, checks, welcome_left FROM usage_days
@@ -31,8 +31,8 @@ const SELECT_DAYS: &str = concat!(
     ") ORDER BY day"
 );
 
-/// Returns the account's days from `first` on and the day before, oldest first; empty if the
-/// session has ended.
+/// Returns the account's days from `first` on and the last stored day before it, oldest first; empty
+/// if the session has ended.
 pub async fn of_account(
     database: &Database,
     session: Session,

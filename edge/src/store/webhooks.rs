@@ -14,7 +14,7 @@ use crate::{
     outbound::webhook::ReceiverAnswer,
 };
 
-/// A webhook with its due delivery.
+/// A due delivery, with the URL and the names of the secrets of its webhook.
 #[derive(Debug, Deserialize)]
 pub struct DueDelivery {
     pub account_id: AccountId,
@@ -108,7 +108,7 @@ const UPDATE_SECRET: &str = concat!(
     ")"
 );
 
-/// A change of the settings.
+/// A change of an account's notification settings.
 #[derive(Debug)]
 pub enum WebhookChange<'a> {
     Mail(bool),
@@ -183,8 +183,8 @@ const CLAIM_WEBHOOKS: &str = "
       (SELECT d.body FROM webhook_deliveries d WHERE d.account_id = webhooks.account_id
          AND d.state = 'pending' ORDER BY d.attempts, d.created_at, d.id LIMIT 1) AS body";
 
-/// Claims one delivery for each free endpoint, of one account or all, up to a limit; `failing`
-/// selects either working endpoints or those that failed last time.
+/// Claims one delivery for each free endpoint, of one account or all, up to a limit. `failing`
+/// selects endpoints that failed last time instead of working ones.
 pub async fn claim(
     database: &Database,
     account: Option<AccountId>,
@@ -223,7 +223,7 @@ const UPDATE_DELIVERY: &str =
      WHERE account_id = ?1 AND id = ?2
      RETURNING id, kind, state, created_at, attempts, attempted_at, status, problem";
 
-/// `?1` account, `?2` now. Waiting deliveries are sent in the next run.
+/// `?1` account, `?2` now. Waiting deliveries are due immediately.
 const UPDATE_WEBHOOK_WORKS: &str =
     "UPDATE webhooks SET failures = 0, free_at = ?2 WHERE account_id = ?1";
 /// `?1` account, `?2` now. Pauses the endpoint for 5 minutes, then twice as long each time, up to 4

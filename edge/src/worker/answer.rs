@@ -67,7 +67,7 @@ fn origin_of(url: &str) -> String {
     format!("{scheme}://{}", rest.split('/').next().unwrap_or_default())
 }
 
-/// A request's log line: the operation, the account unless it was a check, and the outcome. It
+/// A request's log line: the operation, the outcome, and the account or network ([`Party`]). It
 /// contains no address, key or body.
 #[derive(Debug, Serialize)]
 pub struct LogLine<'a> {
@@ -76,7 +76,7 @@ pub struct LogLine<'a> {
     /// The route's path, or a placeholder for unknown paths, which clients can choose freely.
     pub route: &'a str,
     pub status: u16,
-    /// The verdict's status, or the error's code.
+    /// For example, the verdict's status or the error's code.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<&'static str>,
     #[serde(flatten)]

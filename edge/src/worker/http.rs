@@ -1,10 +1,10 @@
-//! Converts the runtime's requests and responses to axum's. The library's own conversion turns
-//! every body into a stream, which costs several turns of the event loop for a hundred bytes. The library also rejects
+//! Converts the runtime's requests and responses to axum's. The `worker` crate's conversion turns
+//! every body into a stream, which costs several turns of the event loop for a hundred bytes. The crate also rejects
 //! a request with any header that isn't ASCII.
 //!
 //! A call between wasm and JavaScript costs the same for any size. The head of a request or a response is therefore
-//! passed as one JSON text. Cloudflare adds some twenty headers to a request; only those in `READ` are passed, so a
-//! header that an extractor needs must be added to `READ`.
+//! passed as one JSON text. Cloudflare adds about twenty headers to a request. Only headers in `READ` are passed: add
+//! each header that an extractor needs.
 
 use std::sync::LazyLock;
 
@@ -33,8 +33,8 @@ use crate::{
     routes::operator,
 };
 
-/// Builds a request with its body in memory, up to the largest accepted size. The rest is dropped,
-/// and such a body is rejected as too large.
+/// Builds a request with its body in memory. A body above the largest accepted size is cut off
+/// after one byte more, and is rejected as too large.
 ///
 /// # Errors
 /// The runtime's, when the client disconnects before its body has arrived.
@@ -76,7 +76,7 @@ fn continent(from: &web_sys::Request) -> Option<Continent> {
     continent.as_string().map(Continent)
 }
 
-/// The request headers that the edge reads; the router sees no others.
+/// The request headers that the edge reads; the router sees no other headers.
 const READ: [HeaderName; 14] = [
     API_KEY_HEADER,
     header::AUTHORIZATION,

@@ -84,7 +84,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
     Ok(Isolate { app, router })
 }
 
-/// Assumed while the number of databases is unknown, so that no reference to one is rejected.
+/// Assumed number of databases while it is unknown, so that no reference to a database is rejected.
 const DATABASES_MAX: usize = 256;
 
 /// Returns the bound databases, by number.

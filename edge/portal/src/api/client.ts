@@ -29,15 +29,15 @@ export type Caller = "anyone" | "session" | { apiKey: string };
 /**
  * Calls one operation of the API, typed by its description.
  *
- * @throws {Problem} unless the call succeeds. If the service no longer knows the session that was sent, the session
- * ends here.
+ * @throws {Problem} unless the call succeeds. If the service no longer knows the session, the session also ends
+ * in this browser.
  */
 export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   method: M,
   path: P,
   caller: Caller,
   body?: BodyOf<paths[P][M]>,
-  /** Values for the braces in the path; the remaining ones form the query. */
+  /** Values for the braces in the path; the remaining values form the query. */
   params: Record<string, string> = {},
   /** True without a user's action: the request then doesn't extend the session. */
   unattended = false,

@@ -1,4 +1,4 @@
-// Passkeys between the API and the browser: the API writes bytes in base64url.
+// Converts passkeys between the browser's bytes and the API's base64url.
 import { type Schemas, call } from "./client";
 import { Problem } from "./problem";
 
@@ -85,7 +85,7 @@ export async function use(): Promise<UsedCredential> {
   });
 }
 
-/** Signs in with the browser's signature. */
+/** Signs in with a signature that the browser has made with a passkey. */
 export const signIn = (credential: UsedCredential, code?: string) =>
   call("post", "/v1/auth/passkeys/sign-in", "anyone", {
     credential,

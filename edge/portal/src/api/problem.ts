@@ -1,7 +1,7 @@
 // Failed calls with their reasons.
 import type { components } from "./schema";
 
-/** `detail` of a 429 of the allowances. */
+/** `detail` of a 429 about an allowance. */
 export type Limit = components["schemas"]["LimitDetail"];
 
 /** Reason why a call has no result. */
@@ -14,11 +14,11 @@ export type Cause =
   | { kind: "limit"; limit: Limit; code: string | undefined }
   | { kind: "refused"; status: number; code: string | undefined; detail: string };
 
-/** A call that failed, thrown by `call`. */
+/** A call that failed, or a prompt that was cancelled. */
 export class Problem extends Error {
   constructor(
     readonly cause: Cause,
-    /** Delay in seconds before a retry, if the service requests one. */
+    /** Seconds to wait before a retry, if the service states a time. */
     readonly retryAfter: number | undefined = undefined,
     readonly requestId: string | undefined = undefined,
   ) {
@@ -30,7 +30,7 @@ export class Problem extends Error {
     return this.cause.kind === "refused" || this.cause.kind === "limit" ? this.cause.code : undefined;
   }
 
-  /** True if the service, not the request, is at fault: the same request may work later. */
+  /** True if the service failed or couldn't be reached: the same request may work later. */
   get passes(): boolean {
     const { cause } = this;
     return (

@@ -12,7 +12,7 @@ const PAGE = 5_000;
 export const list = (before?: string) =>
   call("get", "/v1/scans", "session", undefined, before === undefined ? {} : { before });
 
-/** `again` marks polls by the portal. */
+/** Returns a scan; `again` marks the portal's polls. */
 export const show = (id: string, again = false) =>
   call("get", "/v1/scans/{id}", "session", undefined, { id }, again);
 
@@ -38,7 +38,7 @@ export interface Sending {
   onPart: (scan: Scan, n: number, addresses: readonly string[]) => Promise<void>;
 }
 
-/** Starts a scan and sends its list, part by part. Sending a part again changes nothing. */
+/** Starts a scan or continues `begun`, and sends the list in parts. A repeated part changes nothing. */
 export async function send({ begun, name, addresses, onProgress, onPart }: Sending): Promise<Scan> {
   const total = addresses.length;
   let scan = begun ?? (await call("post", "/v1/scans", "session", { name, total, details: true }));
@@ -54,8 +54,8 @@ export async function send({ begun, name, addresses, onProgress, onPart }: Sendi
 }
 
 /**
- * Returns all results so far, by position, including those that a retry may still change. `again`
- * marks polls by the portal.
+ * Returns all results so far, by position, including verdicts that a retry may still change.
+ * `again` marks polls by the portal.
  */
 export async function results(id: string, again: boolean): Promise<ScanResult[]> {
   const all: ScanResult[] = [];

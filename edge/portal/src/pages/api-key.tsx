@@ -22,7 +22,7 @@ export default function ApiKey() {
   const [showing, setShowing] = useState(false);
   const [rotated, setRotated] = useState(false);
   const account = useResource(() => call("get", "/v1/me", "session"));
-  // The key is from sign-in; it may have been replaced in another browser since.
+  // The key may have been replaced in another browser since this browser received it.
   const works = useResource(async () => apiKey === undefined || (await isAlive(apiKey)));
   return (
     <Page

@@ -1,4 +1,4 @@
-// The pages for guests who are about to get an account, as one file for the browser.
+// The forms for guests, and other short pages, as one file for the browser.
 export { default as AddressChanged } from "./address-changed";
 export { default as ConfirmAddress } from "./confirm-address";
 export { default as Deleted } from "./deleted";

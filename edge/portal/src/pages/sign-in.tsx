@@ -22,7 +22,7 @@ const FAREWELLS: Record<session.Ending, { tone: Tone; text: string }> = {
 
 type Step = "password" | "code";
 
-/** Error codes of an address that may be unconfirmed: for a wrong password, the service doesn't reveal it. */
+/** Error codes for an unconfirmed address: the first after a wrong password, otherwise the second. */
 const MAY_BE_UNCONFIRMED = ["invalid_credentials", "unconfirmed"];
 
 export default function SignIn() {

@@ -1,5 +1,5 @@
-// Stops the emails that others cause at a mailbox. A click is required, because mail scanners open
-// links.
+// Stops the emails that other people cause to a mailbox. A click is required, because mail scanners
+// open links.
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import { mailedToken } from "../mailed-token";

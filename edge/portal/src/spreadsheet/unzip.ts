@@ -1,4 +1,4 @@
-// Replaces `fflate` in `read-excel-file`: it starts no worker of its own, which the policy forbids,
+// Replaces `fflate` in `read-excel-file`: this module starts no workers, which the policy forbids,
 // and limits the unpacked size, whatever the archive claims.
 import { type UnzipFileFilter, type Unzipped, unzipSync } from "fflate";
 

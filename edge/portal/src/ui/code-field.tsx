@@ -1,4 +1,4 @@
-// The second factor: a code of an authenticator app, or a recovery code for people who lost it.
+// The second factor: a code of an authenticator app, or a recovery code if the app is lost.
 import { useState } from "preact/hooks";
 import { contactUrl } from "../site";
 import { Button } from "./button";
@@ -10,7 +10,7 @@ import type { Submission } from "./form";
 export const CODE_PROBLEMS: readonly string[] = ["totp_required", "totp_invalid"];
 
 const DIGITS = 6;
-/** Letters and digits of a recovery code; those of earlier releases have 16. */
+/** Length of a recovery code without hyphens; codes of earlier releases have 16. */
 const RECOVERY_LENGTH = 24;
 
 /** Returns a code in the form to send: apps show six digits with a space in the middle. */
@@ -27,7 +27,7 @@ export function codeMistake(code: string): string | undefined {
   return `Enter the ${DIGITS} digits from your app, or a recovery code of ${RECOVERY_LENGTH} letters and digits.`;
 }
 
-/** Returns the mistake in the first code, which can't be a recovery code. */
+/** Returns the mistake in a six-digit code; recovery codes aren't accepted. */
 export function digitsMistake(code: string): string | undefined {
   const plain = plainCode(code);
   if (plain === "") return "Enter the code.";

@@ -16,7 +16,7 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   useEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
-    // The focus is never on a button whose action can't be undone.
+    // The focus doesn't start on a button: a key press could then run an action that can't be undone.
     (dialog.current?.querySelector<HTMLElement>("input:not([hidden])") ?? heading.current)?.focus();
     return () => {
       if (before instanceof HTMLElement && before.isConnected) before.focus();

@@ -1,4 +1,4 @@
-// A call in the reader's language. Choosing another language changes every example of the page.
+// A call in a programming language. The reader's choice applies to every example of the page.
 import { useRef } from "preact/hooks";
 import { Copy } from "./copy";
 import { type Example, LANGUAGES, type Language, write } from "../words/examples";
@@ -7,7 +7,7 @@ import css from "./example-box.module.css";
 interface ExampleBoxProps {
   id: string;
   example: Example;
-  /** Text in place of the masked key; "Copy" copies the key itself. */
+  /** Masked key to show; "Copy" copies the key itself. */
   shownKey: string | undefined;
   language: Language;
   onLanguage: (language: Language) => void;

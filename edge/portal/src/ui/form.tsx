@@ -1,4 +1,4 @@
-// Forms: they submit once at a time, and show mistakes and problems next to the field.
+// Forms: one submission at a time, with mistakes and problems shown next to the field.
 import type { ComponentChildren, TargetedEvent } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { Problem } from "../api/problem";
@@ -21,7 +21,7 @@ export interface Submission {
   told: (codes: readonly string[]) => string | undefined;
 }
 
-/** Runs `action` once at a time, and holds the problem if it fails. */
+/** Runs `action` unless it is running, and holds the problem if it fails. */
 export function useSubmission(action: () => Promise<void>): Submission {
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<Problem>();

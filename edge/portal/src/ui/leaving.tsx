@@ -1,4 +1,4 @@
-// A question before the page is left while it shows something that can't be shown again.
+// Asks before the reader leaves a page that shows something that can't be shown again.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Actions } from "./actions";
 import { Button } from "./button";
@@ -89,7 +89,7 @@ export function useLeaving(guards: boolean): Leaving {
   };
 }
 
-/** State of the history entry to which Back leads first. */
+/** State of the second history entry, which Back leaves first. */
 const GUARD = "leaving";
 
 /** Selects links and buttons that leave the page. The link that skips to the content doesn't. */

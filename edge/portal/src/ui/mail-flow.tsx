@@ -1,4 +1,4 @@
-// A form that ends with an email: the form, then what to do until the email arrives.
+// A page that sends an email: first a form, then advice while the reader waits for the email.
 import type { ComponentChildren } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { isLocal } from "../local";
@@ -53,7 +53,7 @@ export function MailFlow(props: MailFlowProps) {
   const submission = useSubmission(async () => {
     const address = mailed ?? trimmed(email);
     const sentToken = token.current;
-    // The token is valid once; another widget gets the next.
+    // The token is valid once; a new widget gets another token.
     token.current = undefined;
     try {
       await props.send(address, sentToken === undefined ? {} : { turnstile_token: sentToken });
@@ -136,7 +136,7 @@ interface InboxProps {
 }
 
 export function Inbox({ email, sent, validity, limit, submission, children }: InboxProps) {
-  /** True after a second email; a third isn't offered. */
+  /** True after "Send it again"; a third email isn't offered. */
   const [again, setAgain] = useState(false);
   const done = again && submission?.busy === false && submission.problem === undefined;
   return (

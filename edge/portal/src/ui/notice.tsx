@@ -1,4 +1,4 @@
-// Messages in a box. What went wrong is announced immediately, anything else politely.
+// Messages in a box. Screen readers announce errors immediately, and other messages politely.
 import { clsx } from "clsx";
 import type { ComponentChildren } from "preact";
 import type { Problem } from "../api/problem";

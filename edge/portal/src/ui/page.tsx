@@ -70,7 +70,7 @@ export function Aside({ children }: { children: ComponentChildren }) {
   return <p class={css.aside}>{children}</p>;
 }
 
-/** Further notes, as a list. */
+/** Draws further notes as a list. */
 export function Notes({ children }: { children: ComponentChildren }) {
   return <ul class={css.notes}>{children}</ul>;
 }

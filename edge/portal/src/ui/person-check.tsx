@@ -1,5 +1,5 @@
 // Cloudflare Turnstile, if the operator has configured it. Most readers don't notice Turnstile. The token is
-// sent with the form; without a token in time, the form is sent without one.
+// sent with the form; if no token arrives in time, the form is sent without it.
 import { useEffect, useRef } from "preact/hooks";
 import { trustedScript } from "../trusted-script";
 

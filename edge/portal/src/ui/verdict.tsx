@@ -10,7 +10,7 @@ import css from "./verdict.module.css";
 
 interface VerdictProps {
   result: ValidationResult;
-  /** The typed address, if it may differ from the checked one. */
+  /** The typed address, if the checked address may differ. */
   sent?: string;
   /** Called with the suggested address if the reader accepts it. */
   onSuggestion?: (address: string) => void;

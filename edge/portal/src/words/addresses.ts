@@ -9,7 +9,7 @@ export function trimmed(address: string): string {
   return address.replace(/^[\s\u200b\ufeff]+|[\s\u200b\ufeff]+$/g, "");
 }
 
-/** Returns the mistake in an address to sign up or sign in with; the service decides. */
+/** Returns an obvious mistake in an account's address; the service decides. */
 export function addressMistake(typed: string): string | undefined {
   const address = trimmed(typed);
   if (address === "") return "Enter your email address.";

@@ -1,5 +1,5 @@
-// A call in each language. Calls that accept an API key use our clients; the others, which only the
-// portal needs, use each language's own tools.
+// A call in each language. Calls that accept an API key use our clients; the other calls, which
+// only the portal needs, use each language's own tools.
 import { camelToSnake, jsonLiteral, pythonLiteral } from "./literals";
 
 export interface Example {
@@ -18,7 +18,7 @@ export interface Example {
   schema: string | undefined;
 }
 
-/** A check without its caller and address. */
+/** A check, to which the caller and the address are added. */
 export const CHECK = {
   operation: "validateEmail",
   tag: "Validation",

@@ -14,7 +14,7 @@ const REFUSED: Readonly<Record<Kind | "blocked_domain", string>> = {
   blocked_domain: "domain you always refuse",
 };
 
-/** Returns the text after a number of refused sign-ups. An unknown reason is shown as its name. */
+/** Returns the text shown after the count of refused sign-ups; an unknown reason's name. */
 export function refusedKind(reason: string): string {
   return (REFUSED as Readonly<Record<string, string>>)[reason] ?? reason.replaceAll("_", " ");
 }

@@ -1,6 +1,6 @@
 // Formats values as in programs.
 
-/** Returns a JavaScript literal: JSON with spaces, and without quotes around simple names. */
+/** Returns a JavaScript literal: JSON with spaces, and without quotes around names, which must be identifiers. */
 export function jsonLiteral(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(jsonLiteral).join(", ")}]`;
   if (typeof value === "object" && value !== null) {

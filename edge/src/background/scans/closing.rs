@@ -1,8 +1,8 @@
-//! Closes overdue scans: positions without a verdict are reported as such.
+//! Closes overdue scans: positions without a verdict are counted as unknown.
 
 use rcpt_shared::{Deliverability, Status};
 
-use super::{LIFETIME, PART, results::latest};
+use super::{LIFETIME_S, PART_POSITIONS, results::latest};
 use crate::{
     cf::{clock, database::Database, log},
     credentials::random,
@@ -19,7 +19,7 @@ const PARTS_PER_STATEMENT: u32 = 10;
 /// [`Error::unavailable`] when the database fails.
 pub async fn run(database: &Database) -> Result<(), Error> {
     let now = clock::now();
-    for scan in scans::overdue(database, now.saturating_sub(LIFETIME)).await? {
+    for scan in scans::overdue(database, now.saturating_sub(LIFETIME_S)).await? {
         if let Err(error) = close(database, &scan, now).await {
             log::failure("closing of a scan", &error);
         }
@@ -28,14 +28,15 @@ pub async fn run(database: &Database) -> Result<(), Error> {
 }
 
 async fn close(database: &Database, scan: &Overdue, now: u64) -> Result<(), Error> {
-    let parts = scan.total.div_ceil(PART);
+    let parts = scan.total.div_ceil(PART_POSITIONS);
     let (mut counts, mut by_verdict) = (Tally::default(), Tally::default());
     for first in (0..parts).step_by(PARTS_PER_STATEMENT as usize) {
         let last = (first + PARTS_PER_STATEMENT).min(parts) - 1;
         let rows = scans::rows_of_parts(database, &scan.id, (first, last)).await?;
         for part in first..=last {
             let of_part = rows.iter().filter(|row| row.part == part);
-            let stored_results = latest(of_part.map(|row| row.results.as_str()), PART as usize);
+            let stored_results =
+                latest(of_part.map(|row| row.results.as_str()), PART_POSITIONS as usize);
             for result in stored_results.into_iter().flatten() {
                 counts.add(result.status, 1);
                 by_verdict.add(result.verdict(), 1);

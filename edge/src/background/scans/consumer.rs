@@ -1,11 +1,11 @@
 //! Works on one message of the queue. The queue delivers at least once and in any order, and the
 //! Worker may be stopped at any step, so each step can be repeated:
 //!
-//! 1. A message older than a scan's lifetime is dropped unopened.
+//! 1. A message whose scan's lifetime is over is dropped unopened.
 //! 2. One query finds out if the scan still exists and if this round has been done already.
-//! 3. If not, the origins check the addresses, and one transaction stores and counts the results.
+//! 3. A new round's addresses are checked at the origins; one transaction stores and counts the results.
 //! 4. The next round is computed from the message and the stored results, so that it can be sent
-//!    twice and is never lost. It is a new message, since the platform retries a message only a few times.
+//!    twice and is never lost. It is a new message, since the platform limits a message's retries.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use rcpt_shared::Tenant;
 use serde::Serialize;
 
 use super::{
-    LIFETIME,
+    LIFETIME_S,
     message::{MessagePosition, ScanMessage, WaitingAddress},
     results,
     round::{self, Clock, Gains},
@@ -34,15 +34,15 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
     Acknowledge,
-    /// Deliver it again later.
+    /// Deliver the message again later.
     Retry,
 }
 
-/// Seconds that a round waits while other scans use all of the account's concurrent checks.
+/// Seconds that a retry round waits while the account's maximum number of concurrent scans is
+/// running.
 const CONCURRENCY_WAIT_S: u64 = 60;
-/// After this many consecutive rounds without contact to a mail server, a message skips overloaded
-/// origins.
-const PATIENT_MISSES: u32 = 3;
+/// Number of consecutive rounds without contact with a mail server after which a message skips overloaded origins.
+const MISSES_MAX: u32 = 3;
 
 /// Outcome of a message, for the log. Contains no address and no domain.
 #[derive(Debug, Default, Serialize)]
@@ -102,7 +102,7 @@ async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str
     let age_s = now.saturating_sub(message.position.since);
     let summary = Summary { age_s, ..Summary::default() };
     // 1
-    if age_s >= LIFETIME {
+    if age_s >= LIFETIME_S {
         return Ok(("too old", summary));
     }
     // 2
@@ -116,7 +116,7 @@ async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str
         return Ok(("sealed for something else", summary));
     };
     if let Some(results) = &stored_round.results {
-        // An earlier delivery did this round but may have been stopped before it sent the next one.
+        // An earlier delivery did this round but may have stopped before sending the next round.
         if stored_round.followed == Some(0) {
             follow(app, &message, waiting, &results::from_text(results), now).await?;
         }
@@ -125,7 +125,7 @@ async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str
     // 3
     let due_addresses = round::due_now(&waiting, now);
     if due_addresses.is_empty() {
-        again(app, &message, &waiting, round::delay(&waiting, now), now).await?;
+        again(app, &message, message.misses, &waiting, round::delay(&waiting, now), now).await?;
         return Ok(("early", summary));
     }
     if stored_round.handed == 0 && !scans::hand_over(database, position.scan).await? {
@@ -135,18 +135,18 @@ async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str
         || scans::start_asking(database, position.scan, now).await?
         || round::is_late(&due_addresses, now);
     if !may_run {
-        again(app, &message, &waiting, CONCURRENCY_WAIT_S, now).await?;
+        again(app, &message, message.misses, &waiting, CONCURRENCY_WAIT_S, now).await?;
         return Ok(("no place", summary));
     }
     let outcomes = probe(app, &message, &due_addresses, &stored_round, id).await?;
     let now = clock::now();
-    let until = message.position.since.saturating_add(LIFETIME);
+    let until = message.position.since.saturating_add(LIFETIME_S);
     let clock = Clock { times: &app.config.scan_retries, now, until };
     let (results, gains) = round::keep(&due_addresses, &outcomes, clock, stored_round.details != 0);
     let not_asked = outcomes.iter().filter(|o| matches!(o, BatchItem::NotAsked(_))).count();
     if results.is_empty() {
         let wait = round::wait_after_miss(&outcomes, message.misses);
-        again(app, &message, &waiting, wait, now).await?;
+        again(app, &message, message.misses.saturating_add(1), &waiting, wait, now).await?;
         return Ok(("nobody asked", Summary { not_asked, ..summary }));
     }
     let answered = gains.counts.sum();
@@ -176,17 +176,17 @@ async fn probe(
     id: &str,
 ) -> Result<Vec<BatchItem>, Error> {
     let addresses: Vec<_> = due_addresses.iter().map(|waiting| waiting.address.clone()).collect();
-    let urgent = message.misses >= PATIENT_MISSES;
+    let urgent = message.misses >= MISSES_MAX;
     let tenant = address_hash::of_tenant(&app.config.address_secrets, message.position.account);
     let tenant = Tenant { name: &tenant, paying: stored_round.paying != 0 };
-    // The one-word verdict is part of the evidence, and is stored even without details.
+    // The one-word verdict comes with the details, and is stored even for a scan without details.
     let deadline = clock::now_ms().saturating_add(UNHURRIED_MS);
     let call =
         BatchCall { details: true, request_id: id, tenant, urgent, deadline, heard: &|_, _| {} };
     app.origins.probe_batch(&addresses, call).await
 }
 
-/// Email notices sent at the end of a scan: the account may have other notices waiting.
+/// Maximum number of notices emailed when a scan ends. Older notices of the account are sent first.
 const NOTICES_MAX: u64 = 4;
 
 /// Notifies the owner that a scan has ended. The scheduled run retries after a failure, so the
@@ -208,15 +208,15 @@ fn round_position<'a>(account: &'a str, position: &'a MessagePosition) -> scans:
     scans::RoundPosition { account, scan, part: *part, slot: *slot, round: *round }
 }
 
-/// Sends the same round again.
+/// Queues the message's round again, with these waiting addresses, after `delay` seconds.
 async fn again(
     app: &App,
     message: &ScanMessage,
+    misses: u32,
     waiting: &[WaitingAddress],
     delay: u64,
     now: u64,
 ) -> Result<(), Error> {
-    let misses = message.misses.saturating_add(1);
     let position = message.position.clone();
     let message = ScanMessage::seal(&app.config.scan_secrets, position, misses, waiting)?;
     send(app, &message, delay, now).await
@@ -225,7 +225,7 @@ async fn again(
 /// Queues a message, unless its scan would be over at delivery: then the addresses are dropped, and
 /// the stored verdicts become final.
 async fn send(app: &App, message: &ScanMessage, delay: u64, now: u64) -> Result<(), Error> {
-    if now.saturating_add(delay) >= message.position.since.saturating_add(LIFETIME) {
+    if now.saturating_add(delay) >= message.position.since.saturating_add(LIFETIME_S) {
         return Ok(());
     }
     app.scan_queue.send(vec![message.outgoing(delay)?]).await

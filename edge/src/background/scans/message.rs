@@ -29,7 +29,7 @@ pub struct WaitingAddress {
     pub due: u64,
 }
 
-/// Position of a message. Each reply that leaves addresses undecided starts the next round.
+/// Position of a message. A round that leaves addresses undecided is followed by another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessagePosition {
     #[serde(serialize_with = "as_text")]

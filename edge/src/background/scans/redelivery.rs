@@ -1,7 +1,7 @@
 //! Delay before a message is redelivered after a failure, such as of a database, the queue or the
 //! configuration.
 
-use super::{LIFETIME, message::ScanMessage};
+use super::{LIFETIME_S, message::ScanMessage};
 
 /// Least and greatest delay in seconds: a short failure delays a message only a little. The queue
 /// drops a message after 100 attempts, which take more than twelve hours (docs/trust.md, B11).
@@ -11,10 +11,10 @@ const DELAY_MAX_S: u64 = 900;
 const AGE_DIVISOR: u64 = 8;
 
 /// Returns the seconds until a message sent at `sent_at` (Unix seconds) is redelivered. The delay ends no later than
-/// the scan, whose end drops the message.
+/// the scan's lifetime, after which the message is dropped.
 pub fn delay(text: Option<&str>, sent_at: u64, now: u64) -> u32 {
     let since = text.and_then(ScanMessage::parse).map(|message| message.position.since);
-    let time_left = since.map_or(u64::MAX, |since| (since + LIFETIME).saturating_sub(now));
+    let time_left = since.map_or(u64::MAX, |since| (since + LIFETIME_S).saturating_sub(now));
     let delay =
         (now.saturating_sub(sent_at) / AGE_DIVISOR).clamp(DELAY_MIN_S, DELAY_MAX_S).min(time_left);
     u32::try_from(delay).unwrap_or(u32::MAX)
@@ -28,7 +28,7 @@ mod tests {
     use crate::{
         account::AccountId,
         background::scans::{
-            LIFETIME,
+            LIFETIME_S,
             message::{MessagePosition, ScanMessage},
         },
     };
@@ -57,7 +57,7 @@ mod tests {
         let position =
             MessagePosition { account, scan, part: 0, slot: 0, round: 0, since: SENT_AT };
         let text = ScanMessage::seal(&keys, position, 0, &[]).unwrap().outgoing(0).unwrap().text;
-        let end = SENT_AT + LIFETIME;
+        let end = SENT_AT + LIFETIME_S;
         let waits =
             [end - 1000, end - 20, end, end + 9].map(|now| delay(Some(&text), SENT_AT, now));
         assert_eq!(waits, [900, 20, 0, 0]);

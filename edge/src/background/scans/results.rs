@@ -34,7 +34,7 @@ impl StoredResult {
         Self { position, status, due, evidence: String::new(), word: None, problem: None }
     }
 
-    /// Builds the result of a mail server's or DNS' verdict.
+    /// Builds the result for a verdict of a mail server or of DNS.
     pub fn of_verdict(position: u16, verdict: &Verdict, due: Option<u64>, details: bool) -> Self {
         let mut result = Self::new(position, verdict.status, due);
         if details {
@@ -55,7 +55,7 @@ impl StoredResult {
         result
     }
 
-    /// Returns the one-word verdict.
+    /// Returns the one-word verdict: the stored one, or else that of the evidence or the status.
     pub fn verdict(&self) -> Deliverability {
         let word_named =
             |name: &str| Deliverability::ALL.into_iter().find(|word| word.as_str() == name);
@@ -70,7 +70,7 @@ impl StoredResult {
     }
 }
 
-/// Cells for a text that isn't an address, equal to those of a single check.
+/// Cells for a text that isn't an address, equal to a single check's details.
 const MALFORMED: &str = "undeliverable,high,malformed,,,,format,unknown,false,false,false,,";
 
 /// Names of the stored fields next to the status, in storage order.
@@ -90,7 +90,7 @@ pub const COLUMNS: [&str; 13] = [
     "tls",
 ];
 
-/// Returns the verdict for a status alone: previous releases stored nothing else.
+/// Returns the verdict for a status alone: without details, previous releases stored nothing else.
 const fn by_status(status: Status) -> Deliverability {
     match status {
         Status::Accepted => Deliverability::Deliverable,
@@ -116,7 +116,7 @@ fn word_of(verdict: &Verdict) -> Deliverability {
     }
 }
 
-/// Returns the cells of a verdict.
+/// Returns the values of [`COLUMNS`] for a verdict, separated by commas.
 fn evidence(verdict: &Verdict) -> String {
     let details = verdict.details.as_deref();
     let traits = details.map(|details| details.traits.clone()).unwrap_or_default();
@@ -145,23 +145,23 @@ fn word(value: &impl Serialize) -> String {
     text.trim_matches('"').to_owned()
 }
 
-/// Returns true for one of our own identifiers: it needs no escaping in CSV or JSON.
+/// Returns whether a text is safe in CSV and JSON without escaping.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
-/// Returns whether the text contains only digits and dots: server text of any other kind isn't
-/// stored.
+/// Returns whether the text consists of at most 11 digits and dots: server text of any other kind
+/// isn't stored.
 fn is_code(text: &str) -> bool {
     text.len() <= 11 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-/// Returns the stored form of one message's results.
+/// Returns one message's results as the JSON to store.
 pub fn to_text(results: &[StoredResult]) -> String {
     serde_json::to_string(results).unwrap_or_default()
 }
 
-/// Parses the output of [`to_text`]; a damaged text has no results.
+/// Parses the output of [`to_text`]; returns nothing for a damaged text.
 pub fn from_text(text: &str) -> Vec<StoredResult> {
     serde_json::from_slice(text.as_bytes()).unwrap_or_default()
 }

@@ -13,7 +13,7 @@ use crate::{
 /// Least and greatest wait, in seconds, of an address for which no mail server was contacted.
 const WAIT_MIN_S: u64 = 30;
 const WAIT_MAX_S: u64 = 900;
-/// Greatest wait, in seconds, for one of the account's concurrent checks.
+/// Seconds after which an overdue address no longer waits for other scans.
 const QUEUED_MAX_S: u64 = 60 * 60;
 /// A server's retry hint is honoured up to 12 times our own delay, and at most four hours.
 const HINT_FACTOR_MAX: u64 = 12;
@@ -52,8 +52,8 @@ pub struct Clock<'a> {
 }
 
 impl Clock<'_> {
-    /// Returns the smallest, own and greatest delay after this many replies; `None` if no attempt
-    /// is left.
+    /// Returns the smallest delay, our own and the greatest, in seconds, after `tries` replies;
+    /// `None` if no attempt is left.
     fn delays(&self, address: &Address, tries: u8) -> Option<(u64, u64, u64)> {
         let own = self.times.after(tries)?;
         if is_sandbox(address) {
@@ -65,8 +65,8 @@ impl Clock<'_> {
         Some((least, own, own.saturating_mul(HINT_FACTOR_MAX).clamp(least, HINT_MAX_S)))
     }
 
-    /// Returns the time of the next attempt after `tries` replies of a server; `None` if the
-    /// verdict is final.
+    /// Returns the time of the next attempt after `tries` replies of a server. `None` if the
+    /// verdict is final: no attempt could change it, none is left, or the scan ends before it.
     fn due(&self, address: &Address, verdict: &Verdict, tries: u8) -> Option<u64> {
         if !may_change(verdict) {
             return None;
@@ -77,8 +77,8 @@ impl Clock<'_> {
         Some(self.now.saturating_add(wait)).filter(|due| *due < self.until)
     }
 
-    /// Returns the remaining waiting time of these addresses; `None` if no server has deferred any
-    /// of them.
+    /// Combines the retry times of the addresses in `next`: the earliest due time and the latest end
+    /// times. `None` if no server has deferred any of them.
     pub fn forecast(&self, next: &[WaitingAddress]) -> Option<Retry> {
         let waiting = next.iter().filter(|waiting| waiting.tries > 0);
         waiting.map(|waiting| self.forecast_of(waiting)).reduce(|one, other| Retry {
@@ -88,8 +88,8 @@ impl Clock<'_> {
         })
     }
 
-    /// Returns the waiting times of one address. Each further reply may defer the address again: by at least our
-    /// own delay, and at most the longest accepted hint.
+    /// Returns the retry times of one address. Each further reply may defer the address again: `expected_at` assumes
+    /// our own delays, `latest_at` the longest accepted hints.
     fn forecast_of(&self, waiting: &WaitingAddress) -> Retry {
         let further = (waiting.tries.saturating_add(1)..)
             .map_while(|tries| self.delays(&waiting.address, tries))
@@ -102,7 +102,7 @@ impl Clock<'_> {
 /// Results that a round adds to a scan.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Gains {
-    /// Final verdicts.
+    /// Positions with a new final verdict, by status.
     pub counts: Tally<Status>,
     pub by_verdict: Tally<Deliverability>,
     /// Positions that started to wait in this round.
@@ -111,8 +111,7 @@ pub struct Gains {
     pub waited: u32,
 }
 
-/// Returns the stored form of the outcomes of `addresses`, in the same order, and the results they add
-/// to the scan.
+/// Returns the results to store, one for each position of a checked address, and what they add to the scan.
 pub fn keep(
     addresses: &[WaitingAddress],
     outcomes: &[BatchItem],
@@ -142,8 +141,8 @@ pub fn keep(
     (stored_results, gains)
 }
 
-/// Returns the addresses of the next round: those undecided or not checked yet. The result depends only on the message
-/// and its row, so that a lost message can be rebuilt.
+/// Returns the addresses of the next round: those undecided or not checked yet. Apart from due times of unchecked
+/// addresses, the result depends only on the message and its row, so that a lost message can be rebuilt.
 pub fn next(
     waiting: Vec<WaitingAddress>,
     results: &[StoredResult],
@@ -158,7 +157,7 @@ pub fn next(
                 let tries = waiting.tries.saturating_add(1);
                 Some(WaitingAddress { tries, due, ..waiting })
             }
-            // An address that wasn't checked keeps its time, but waits at least 30 s.
+            // An address that wasn't checked keeps its due time, but waits at least 30 s.
             None => Some(WaitingAddress { due: waiting.due.max(now + WAIT_MIN_S), ..waiting }),
         }
     });
@@ -170,20 +169,20 @@ pub fn due_now(waiting: &[WaitingAddress], now: u64) -> Vec<WaitingAddress> {
     waiting.iter().filter(|waiting| waiting.due <= now).cloned().collect()
 }
 
-/// Returns the seconds until the first address is due.
+/// Returns the seconds until the first address is due; 0 if one is due already.
 pub fn delay(waiting: &[WaitingAddress], now: u64) -> u64 {
     let first = waiting.iter().map(|waiting| waiting.due).min().unwrap_or(now);
     first.saturating_sub(now)
 }
 
-/// Returns whether an address is so long overdue that it is checked regardless of the account's
+/// Returns whether an address is so long overdue that this round no longer waits for the account's
 /// other scans.
 pub fn is_late(due: &[WaitingAddress], now: u64) -> bool {
     due.iter().any(|waiting| waiting.due.saturating_add(QUEUED_MAX_S) <= now)
 }
 
-/// Returns the seconds that a message waits after its `misses`-th consecutive round without contact
-/// to a mail server.
+/// Returns the seconds that a message waits after its `misses`-th consecutive round (from 0) without
+/// contact with a mail server.
 pub fn wait_after_miss(outcomes: &[BatchItem], misses: u32) -> u64 {
     let wishes = outcomes.iter().filter_map(|outcome| match outcome {
         BatchItem::NotAsked(after) => Some(u64::from(*after)),

@@ -7,10 +7,11 @@ use rcpt_shared::{Address, reduce};
 
 use super::message::WaitingAddress;
 
-/// Addresses per message; an origin checks a part in three concurrent batches.
+/// Maximum number of addresses per message: a full part of distinct, valid addresses has at least
+/// four messages.
 const ADDRESSES_MAX: usize = 250;
-/// Bytes of a message's addresses: sealed and base64-encoded they grow by a third, and the queue
-/// accepts 128,000.
+/// Maximum number of bytes of a message's addresses: sealed and base64-encoded they grow by a
+/// third, and the queue accepts 128,000.
 const BYTES_MAX: usize = 64_000;
 /// Bytes of an address beyond its own text.
 const ADDRESS_OVERHEAD_BYTES: usize = 24;

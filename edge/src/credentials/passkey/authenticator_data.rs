@@ -16,7 +16,7 @@ pub struct AuthenticatorData<'a> {
     pub credential: Option<AttestedCredential<'a>>,
 }
 
-/// A new credential.
+/// The credential of a new passkey.
 #[derive(Debug)]
 pub struct AttestedCredential<'a> {
     pub id: &'a [u8],
@@ -24,7 +24,7 @@ pub struct AttestedCredential<'a> {
 }
 
 impl<'a> AuthenticatorData<'a> {
-    /// Parses the whole text; `None` if a byte is missing or left over, or the form is wrong.
+    /// Parses the whole input; `None` if a byte is missing or left over, or the form is wrong.
     pub fn parse(bytes: &'a [u8]) -> Option<Self> {
         let (rp_id_hash, rest) = bytes.split_first_chunk::<32>()?;
         let ([flags, counter @ ..], rest) = rest.split_first_chunk::<5>()?;

@@ -3,7 +3,8 @@
 /// Greatest nesting depth of a skipped item.
 const DEPTH_MAX: u8 = 4;
 
-/// Reads items in order. Each method returns `None` if the next item has another type or is truncated.
+/// Reads items in order. Each method returns `None` if the next item isn't of its type and form, or is
+/// truncated.
 #[derive(Debug, Clone, Copy)]
 pub struct CborReader<'a>(pub &'a [u8]);
 

@@ -42,7 +42,7 @@ impl ChallengePurpose {
             self.feed(&mut mac, head);
             mac.verify_slice(tag).is_ok()
         });
-        // The clock of another isolate may be a second ahead.
+        // The clock of another isolate may be seconds ahead.
         is_genuine && at <= now.saturating_add(5) && now < at.saturating_add(CHALLENGE_TTL_S)
     }
 

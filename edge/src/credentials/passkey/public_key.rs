@@ -13,14 +13,14 @@ const RS256: i64 = -257;
 const P256_BYTES: usize = 32;
 /// Length of an RSA modulus in bytes: 2,048 to 4,096 bits.
 const MODULUS: std::ops::RangeInclusive<usize> = 256..=512;
-/// Greatest length of an RSA exponent in bytes; in practice the exponent is 65537.
+/// Length of an RSA exponent in bytes; in practice the exponent is 65537.
 const EXPONENT: std::ops::RangeInclusive<usize> = 1..=4;
 
 /// A public key as a JWK.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKey(String);
 
-/// The parameters of a COSE key that are used, by label.
+/// The used parameters of a COSE key, by label.
 #[derive(Default)]
 struct CoseKey<'a> {
     kind: Option<i64>,

@@ -1,4 +1,4 @@
-//! A decision about one address. If anything can't be found out in time, the address is allowed.
+//! A decision about one address. If no result arrives in time, the address is allowed.
 
 use std::{sync::Arc, time::Duration};
 
@@ -23,7 +23,7 @@ use crate::{
 
 /// Milliseconds to wait for the policy.
 pub const POLICY_MS: u64 = 1_000;
-/// Milliseconds of the deadline reserved for reading the response; at most a quarter of it.
+/// Milliseconds before the deadline that are reserved for reading the response; at most a quarter of the time left.
 const RESERVE_MS: u64 = 150;
 
 /// Body of `POST /guard/decide`.
@@ -77,7 +77,7 @@ pub async fn decide(
     let patience = Duration::from_millis(POLICY_MS);
     let policy = match clock::within(patience, guard::policy(database, caller)).await {
         Some(Ok(Some(stored))) => Policy::of(&stored),
-        Some(Ok(None)) => return Err(caller.proof.refused().of_validation()),
+        Some(Ok(None)) => return Err(caller.proof.to_error().of_validation()),
         Some(Err(_)) | None => return Ok(Decision::allow("unavailable")),
     };
     let sign_up = SignUp { caller, email, once, began };
@@ -99,6 +99,8 @@ pub struct SignUp {
 }
 
 impl SignUp {
+    /// Decides about the sign-up, and counts a rejection after the response.
+    ///
     /// # Errors
     /// The caller's own mistakes: a replaced credential, or an `Idempotency-Key` of
     /// another request.

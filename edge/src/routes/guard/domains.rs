@@ -1,4 +1,4 @@
-//! The policy's own lists: domains, each including its subdomains.
+//! A policy's lists of allowed and blocked domains; each domain includes its subdomains.
 
 use super::{super::domains::name_of, DOMAINS_MAX};
 use crate::error::Error;

@@ -1,5 +1,5 @@
-//! Supabase's *Before User Created* hook, in its own format. A call with a genuine signature always
-//! gets a 200: Supabase treats any other status as a failure, and nobody could sign up.
+//! Supabase's *Before User Created* hook, called and answered in Supabase's format. Unless the hook was replaced, a
+//! call with a genuine signature gets a 200. Supabase treats any other status as a failure, and nobody could sign up.
 
 use std::{sync::Arc, time::Duration};
 

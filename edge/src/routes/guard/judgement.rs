@@ -50,7 +50,7 @@ impl Decision {
     }
 }
 
-/// A policy loaded from the database.
+/// A stored policy with its lists parsed; a damaged list counts as empty.
 pub struct Policy {
     refuse: Vec<RefusedKind>,
     allow: Vec<String>,
@@ -97,7 +97,8 @@ impl Policy {
 
 const BLOCKED: &str = "Addresses of this domain can't be used here. Use another one.";
 
-/// Kinds and texts for the person who signs up. The first kind that applies is the reason.
+/// Kinds and texts for the person who signs up. The first kind that applies and
+/// that the policy refuses is the reason.
 const ORDER: [(RefusedKind, &str); 7] = [
     (RefusedKind::Invalid, "This isn't an email address. Check it for typing mistakes."),
     (RefusedKind::Disposable, "Throw-away addresses can't be used here. Use another one."),

@@ -26,15 +26,17 @@ fn merge(into: &mut Value, from: &Value) {
 }
 
 /// Members that may have new values in a later version. With a closed list, validating programs
-/// would reject such a response.
-const OPEN: [&str; 4] = ["code", "reason", "stage", "problem"];
+/// would reject these values.
+const OPEN_MEMBERS: [&str; 4] = ["code", "reason", "stage", "problem"];
 
 fn open_lists(schemas: &mut Value) {
     for schema in schemas.as_object_mut().unwrap().values_mut() {
         let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) else {
             continue;
         };
-        for (_, member) in properties.iter_mut().filter(|(name, _)| OPEN.contains(&name.as_str())) {
+        for (_, member) in
+            properties.iter_mut().filter(|(name, _)| OPEN_MEMBERS.contains(&name.as_str()))
+        {
             let member = member.as_object_mut().unwrap();
             if let Some(values) = member.remove("enum") {
                 member.insert("x-extensible-enum".to_owned(), values);
@@ -46,7 +48,7 @@ fn open_lists(schemas: &mut Value) {
 /// A schema whose members are all present or all absent.
 const OPTIONAL: &str = "ScanEvidence";
 
-/// Marks nullable members of responses as required: they are always present, and optional ones never null.
+/// Marks nullable members of responses as required: they are always present; optional members are never null.
 fn require_members_of_answers(document: &mut Value) {
     let requests = names_of_requests(document);
     let schemas = document["components"]["schemas"].as_object_mut().unwrap();
@@ -86,8 +88,8 @@ fn require_no_later_members(schemas: &mut Value) {
     }
 }
 
-/// Extension that lists the members of a response that this release always sends and an earlier one
-/// doesn't.
+/// Extension that lists the members of a response that this release always sends, but an earlier
+/// release doesn't.
 const ADDED_LATER: &str = "x-added-later";
 
 /// Returns the schema, or the part of it that isn't a reference.
@@ -177,7 +179,7 @@ fn one_of<C: Class>() -> String {
     format!("^({})$", names.join("|"))
 }
 
-/// Adds the router's and the Worker's responses to every operation.
+/// Adds the responses 405 and 500, which no handler declares, to every operation.
 fn common_answers(document: &mut Value) {
     document["components"]["headers"] = json!({
         "RequestId": {

@@ -1,4 +1,4 @@
-//! The description's examples: recorded responses of the running service, which a test repeats
+//! The API description's examples: recorded responses of a running service, which a test repeats
 //! (`tests/tests/edge/examples.rs`).
 
 use serde_json::{Map, Value, json};
@@ -6,13 +6,13 @@ use serde_json::{Map, Value, json};
 const FILE: &str = include_str!("../../../data/examples.json");
 
 /// Returns the recorded calls by operation, in the order in which they were made.
-fn recorded() -> Map<String, Value> {
+fn load_calls() -> Map<String, Value> {
     serde_json::from_str(FILE).unwrap()
 }
 
-/// Adds the recorded calls to every operation and webhook.
+/// Adds each recorded call to its operation or webhook.
 pub fn add(document: &mut Value) {
-    for (name, calls) in recorded() {
+    for (name, calls) in load_calls() {
         let operation = operation(document, &name).unwrap_or_else(|| panic!("{name}"));
         for call in calls.as_array().unwrap() {
             add_call(operation, call);
@@ -55,10 +55,10 @@ fn add_example(holder: &mut Value, kind: &str, title: &str, value: &Value) {
 mod tests {
     use serde_json::Value;
 
-    use super::recorded;
+    use super::load_calls;
     use crate::routes::openapi::document;
 
-    /// This operation's response would be the description itself.
+    /// This operation's response would be the whole API description.
     const WITHOUT: &str = "openapi";
 
     #[test]
@@ -72,7 +72,7 @@ mod tests {
             if id == WITHOUT {
                 continue;
             }
-            assert!(recorded().contains_key(id), "{id} is recorded");
+            assert!(load_calls().contains_key(id), "{id} is recorded");
             let responses = operation["responses"].as_object().unwrap();
             let successes = responses.iter().filter(|(status, _)| status.starts_with('2'));
             let bodies = successes.map(|(_, response)| response);
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn the_example_of_a_member_is_a_value_that_was_recorded() {
-        let recorded = Value::Object(recorded());
+        let recorded = Value::Object(load_calls());
         let document = document();
         let mut examples = 0;
         for schema in document["components"]["schemas"].as_object().unwrap().values() {
@@ -113,7 +113,7 @@ mod tests {
         assert!(examples > 5, "{examples}");
     }
 
-    /// Returns whether a member with this name and value exists anywhere.
+    /// Returns whether a member with this name and value exists at any depth of `recorded`.
     fn has(recorded: &Value, name: &str, value: &Value) -> bool {
         match recorded {
             Value::Object(members) => members

@@ -11,7 +11,7 @@ const EVENTS: [(&str, &str); 3] = [
     ("webhook.test", "Sent on request, with empty `data`"),
 ];
 
-/// A message whose signature can be computed by hand: id, timestamp, body and the secret's bytes.
+/// A message for testing signatures: id, timestamp, body and the secret's bytes.
 const VECTOR: (&str, u64, &str, &[u8; 32]) = (
     "msg_0000000000000000000000000000cafe",
     1_769_851_800,
@@ -33,7 +33,7 @@ pub fn described() -> Value {
     Value::Object(events.into_iter().collect())
 }
 
-/// Returns the schema of a scan's event.
+/// Returns the schema of an event, the body of a webhook.
 pub fn schema() -> Value {
     json!({
         "type": "object",

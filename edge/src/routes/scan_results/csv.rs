@@ -2,8 +2,8 @@
 
 use super::{ScanEvidence, ScanResult};
 
-/// Names of the columns with details; without details, only the first two and the last two. New
-/// ones are added at the end.
+/// Names of the columns with details; without details, only the first three and the last. New
+/// columns are added at the end.
 const HEADER: &str = "position,status,verdict,confidence,reason,operator,smtp_code,enhanced_code,stage,\
     catch_all,disposable,role_account,free_provider,retry_after,tls,problem,final";
 const PLAIN_HEADER: &str = "position,status,verdict,final";
@@ -50,7 +50,7 @@ fn evidence(evidence: Option<&ScanEvidence>) -> [String; 13] {
     ]
 }
 
-/// Formats a text as a field. A problem may begin with a character from the customer's list that a
+/// Formats a text as a field. A `problem` may begin with a character from the customer's list that a
 /// spreadsheet reads as the start of a formula. A leading apostrophe makes the field a text.
 fn field(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);

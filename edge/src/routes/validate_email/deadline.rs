@@ -2,7 +2,7 @@
 //!
 //! After a pending response the check continues, as it does when a client disconnects: its lease is
 //! settled when the probe ends. A repeat of the request with the same `Idempotency-Key` finds the
-//! response stored under the key. Nothing else records the caller.
+//! response stored under the key. Without a key, no response is stored.
 
 use std::{
     future::{Future, poll_fn},
@@ -31,11 +31,11 @@ use crate::{
 const RANGE: std::ops::RangeInclusive<u64> = 300..=10_000;
 /// Seconds after which a pending verdict may be available.
 pub const RETRY_AFTER_S: u64 = 2;
-/// Shortest and longest pause, in milliseconds, between two polls for the response of the first
-/// request with the same key.
+/// First and longest pause, in milliseconds, between two polls for the response of the first
+/// request with the same `Idempotency-Key`.
 const LOOK_MS: u64 = 250;
 const LONGEST_LOOK_MS: u64 = 1_000;
-/// Milliseconds before the deadline at which the last poll starts: it is a round trip to the
+/// Milliseconds before the deadline at which the last poll starts: a poll is a round trip to the
 /// account's database.
 const LAST_LOOK_MS: u64 = 100;
 
@@ -50,7 +50,7 @@ pub fn of(body: &Map<String, Value>) -> Result<Option<u64>, Error> {
 
 enum AtDeadline {
     Answered(Box<ValidationResult>),
-    /// The remaining allowance besides the lease, if known.
+    /// The remaining allowance without the lease's units, if known.
     Pending(Option<RateLimit>),
 }
 
@@ -59,7 +59,8 @@ fn answered(result: ValidationResult) -> AtDeadline {
 }
 
 impl Check {
-    /// Returns the verdict if it arrives within the given milliseconds after the lease was taken.
+    /// Returns the verdict if it arrives within `deadline_ms` milliseconds after the first request for a lease,
+    /// otherwise a pending result.
     pub(super) async fn by_deadline(
         self,
         deadline_ms: u64,
@@ -101,7 +102,7 @@ impl Check {
         let lease = match charged {
             Some(Charged::Now(lease)) => lease,
             Some(Charged::Before(stored)) => {
-                return self.repeated(&app, &stored).map(answered);
+                return self.repeat_answer(&app, &stored).map(answered);
             }
             None => return Ok(AtDeadline::Pending(None)),
         };
@@ -114,10 +115,9 @@ impl Check {
     }
 }
 
-/// Takes a lease on this many units, or returns the response of the first request with the same
-/// key. Also returns the deadline in milliseconds of the Worker's clock. While the first request is
-/// in flight, polls for its response with growing pauses; if the first fails, this request replaces
-/// it. Returns `None` at the deadline.
+/// Takes a lease on `units` units, or returns the response of the first request with the same `Idempotency-Key`. Also
+/// returns the deadline in milliseconds of the Worker's clock. While the first request is in flight, polls for its
+/// response with growing pauses; if the first fails, this request replaces it. Returns `None` at the deadline.
 pub async fn lease_or_answer(
     deadline_ms: u64,
     app: &App,
@@ -145,8 +145,8 @@ pub async fn lease_or_answer(
     }
 }
 
-/// Requests the evidence about the domain from lists and DNS. The request starts at half of the
-/// time, when most verdicts have arrived and the probe already has the domain's records.
+/// Requests the evidence about the domain from lists and DNS. The request starts halfway to the
+/// deadline, when most verdicts have arrived and the probe already has the domain's records.
 async fn facts_about(
     app: &App,
     domain: &str,

@@ -16,7 +16,7 @@ use crate::routes::domain_body::{DomainDetails, mailbox_schema};
 
 /// The reason for a text that isn't an address.
 const MALFORMED: &str = "malformed";
-/// Stage of a malformed address: no server is contacted.
+/// Stage at which only the form of the address has been checked.
 const FORMAT: &str = "format";
 
 /// The evidence behind a verdict. A field is null when there is nothing to say.
@@ -187,8 +187,8 @@ impl Details {
         }
     }
 
-    /// Returns the details of `verdict` for `address`. An origin of an earlier version sends no evidence: those members
-    /// are then unknown.
+    /// Returns the details of `verdict` for `address`. Without evidence, which earlier origins don't send, the members
+    /// that depend on it are unknown, empty or 0.
     pub(super) fn new(address: &Address, verdict: Verdict) -> Self {
         let evidence = verdict.details.map(|evidence| *evidence);
         let traits = evidence.as_ref().map(|evidence| evidence.traits.clone()).unwrap_or_default();

@@ -99,7 +99,7 @@ impl ValidationResult {
         }
     }
 
-    /// Returns the result of an earlier check.
+    /// Builds the result from the cached or stored verdict of an earlier check.
     pub fn again(address: &Address, details: bool, cached: CachedVerdict) -> Self {
         let status = cached.status;
         let verdict = if details { cached.into_evidence(address.domain()) } else { None };

@@ -56,8 +56,8 @@ pub(super) async fn check(
     }
 }
 
-/// Admits a call of this many checks with a test key, which has a shield of its own. The key is verified by one trip to
-/// the account's database.
+/// Admits a call of `checks` checks with a test key. An account's test keys have a separate shield. The key is verified
+/// by one trip to the account's database.
 ///
 /// # Errors
 /// The errors of an invalid key, and [`Error::too_many_checks`].
@@ -70,7 +70,7 @@ pub async fn admit(app: &App, caller: Caller, checks: u32) -> Result<(), Error> 
         }
     }
     if !named_keys::is_good(app.databases.of(caller.account)?, caller).await? {
-        return Err(caller.proof.refused().of_validation());
+        return Err(caller.proof.to_error().of_validation());
     }
     Ok(())
 }
@@ -109,7 +109,7 @@ pub fn error_of(address: &Address, now: u64) -> Option<Error> {
     Some(match http_status(address)? {
         429 => {
             let (resets_at, seconds) = (Day::of(now).resets_at(), seconds_to_reset(now));
-            Error::email_checks_used_up(ALLOWANCE, resets_at, seconds)
+            Error::email_checks_used_up(DAILY_CHECKS, resets_at, seconds)
         }
         502 => Error::upstream(cause),
         _ => Error::unavailable(cause),
@@ -117,4 +117,4 @@ pub fn error_of(address: &Address, now: u64) -> Option<Error> {
 }
 
 /// Daily checks of the fictitious plan whose allowance is used up.
-const ALLOWANCE: u32 = 100;
+const DAILY_CHECKS: u32 = 100;

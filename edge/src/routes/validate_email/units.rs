@@ -1,4 +1,4 @@
-//! The unit that a check costs: which callers may take one, and the result of the charge.
+//! The units that checks cost: which callers are admitted, and how units are leased, charged and returned.
 
 use rcpt_shared::Status;
 
@@ -15,7 +15,8 @@ use crate::{
     store::ledger::{self, Charged, Lease},
 };
 
-/// Charges a cached response. `once` contains the text to store under its key.
+/// Charges the unit of a response that needs no probe. `once` contains the text to store under its
+/// `Idempotency-Key`.
 pub async fn charge(
     app: &App,
     caller: Caller,
@@ -24,7 +25,7 @@ pub async fn charge(
     let (name, now) = (random::identifier()?, clock::now());
     let database = app.databases.of(caller.account)?;
     let charged = ledger::charge(database, caller, &name, once, now).await?;
-    let charged = charged.map_err(|refusal| refused(app, refusal, caller, now))?;
+    let charged = charged.map_err(|refusal| refuse(app, refusal, caller, now))?;
     same_request(charged, once.map(|(once, _)| once))
 }
 
@@ -36,7 +37,7 @@ pub async fn lease(
     lease_of(app, caller, 1, once).await
 }
 
-/// Takes a lease on this many units, all or none.
+/// Takes a lease on `units` units, all or none.
 pub async fn lease_of(
     app: &App,
     caller: Caller,
@@ -46,7 +47,7 @@ pub async fn lease_of(
     let (id, now) = (random::identifier()?, clock::now());
     let (database, ttl) = (app.databases.of(caller.account)?, app.config.lease_ttl);
     let lease = ledger::lease(database, caller, (id, units), once, now, ttl).await?;
-    same_request(lease.map_err(|refusal| refused(app, refusal, caller, now))?, once)
+    same_request(lease.map_err(|refusal| refuse(app, refusal, caller, now))?, once)
 }
 
 /// Fails if the stored response is pending or belongs to another request.
@@ -66,16 +67,16 @@ fn same_request<T>(charged: Charged<T>, once: Option<&Idempotent>) -> Result<Cha
 /// would harm others.
 ///
 /// An exhausted allowance doesn't stop the repeat of a check that was charged: its response may be
-/// looked up at the rate of quota requests.
+/// looked up at the rate of other requests.
 pub async fn admit(app: &App, caller: Caller, once: Option<&Idempotent>) -> Result<(), Error> {
     admit_checks(app, caller, once, 1).await
 }
 
-/// Checks of a list that count as one at the account's shield: a list costs the storage as much as
-/// a few checks.
+/// Checks of a list that the account's shield counts as one: a list costs the storage as much as a
+/// few checks.
 const LIST_SHARE: u32 = 10;
 
-/// Like [`admit`], for a list of this many checks.
+/// Like [`admit`], for a list of `checks` checks.
 pub async fn admit_checks(
     app: &App,
     caller: Caller,
@@ -98,14 +99,14 @@ pub async fn admit_checks(
     Ok(())
 }
 
-fn refused(app: &App, refusal: Refusal, caller: Caller, now: u64) -> Error {
+fn refuse(app: &App, refusal: Refusal, caller: Caller, now: u64) -> Error {
     app.refusals.learn(caller, refusal, now);
     error_of(refusal, caller, now)
 }
 
 fn error_of(refusal: Refusal, caller: Caller, now: u64) -> Error {
     match refusal {
-        Refusal::Dead | Refusal::Unauthorised => caller.proof.refused().of_validation(),
+        Refusal::Dead | Refusal::Unauthorised => caller.proof.to_error().of_validation(),
         Refusal::Network => Error::network_not_allowed(),
         Refusal::UsedUp { allowance, .. } => {
             Error::email_checks_used_up(allowance, Day::of(now).resets_at(), seconds_to_reset(now))
@@ -118,7 +119,7 @@ fn error_of(refusal: Refusal, caller: Caller, now: u64) -> Error {
     }
 }
 
-/// Ends the lease before the response is sent, so that every response is charged.
+/// Ends the lease before the response is sent, so that no counted response is sent without a charge.
 pub async fn settle(
     app: &App,
     lease: Lease,
@@ -128,8 +129,8 @@ pub async fn settle(
     settle_of(app, lease, u32::from(status.counts()), once).await
 }
 
-/// Like [`settle`], but charges only this many units of the lease; with none, nothing is stored
-/// under a key.
+/// Like [`settle`], but charges only `units` units of the lease; with 0, no response is stored
+/// under the `Idempotency-Key`.
 pub async fn settle_of(
     app: &App,
     lease: Lease,

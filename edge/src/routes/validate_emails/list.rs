@@ -29,20 +29,20 @@ enum ListItem {
     Address(Address, usize),
 }
 
-/// An address that is checked once.
+/// A distinct address of the list, checked once even if it is repeated.
 pub struct DistinctAddress {
     pub address: Address,
     /// Cache key of the verdict.
     pub key: String,
 }
 
-/// Result for one address.
+/// Result for one distinct address: an earlier verdict, a new one, or none.
 #[derive(Debug, Clone)]
 pub enum ListAnswer {
     /// The cached verdict of an earlier check.
     Before(CachedVerdict),
     Now(Box<Verdict>),
-    /// Not checked; seconds until the next attempt.
+    /// No verdict; seconds until the next attempt.
     NotAsked(u32),
 }
 
@@ -96,8 +96,9 @@ impl List {
         self.details
     }
 
-    /// Returns the number of charged positions.
-    pub fn counted(&self, answers: &Answers) -> u32 {
+    /// Returns the number of positions to charge: those with a verdict that counts, or without an
+    /// address.
+    pub fn charged_positions(&self, answers: &Answers) -> u32 {
         let answers = answers.lock();
         let counts = |item: &&ListItem| match item {
             ListItem::NoAddress(_) => true,
@@ -110,11 +111,11 @@ impl List {
 
     /// Builds the complete result. An address without a verdict is reported as not checked.
     pub fn result(&self, answers: &Answers) -> ListResult {
-        let unasked = |address: &Address| self.unasked(address, UNCHECKED_RETRY_AFTER_S);
+        let unasked = |address: &Address| self.unasked_result(address, UNCHECKED_RETRY_AFTER_S);
         let results = self.results(answers, unasked);
         ListResult {
             results,
-            counted: Some(self.counted(answers)),
+            counted: Some(self.charged_positions(answers)),
             pending: None,
             rate_limit: None,
         }
@@ -152,14 +153,14 @@ impl List {
                     let evidence = self.details.then_some(verdict);
                     ValidationResult::of(address, status, evidence, false)
                 }
-                Some(ListAnswer::NotAsked(after)) => self.unasked(address, after),
+                Some(ListAnswer::NotAsked(after)) => self.unasked_result(address, after),
             },
         };
         self.items.iter().map(result).collect()
     }
 
-    /// Builds the result of an address for which no mail server was contacted.
-    fn unasked(&self, address: &Address, retry_after: u32) -> ValidationResult {
+    /// Builds the result of an address without a verdict.
+    fn unasked_result(&self, address: &Address, retry_after: u32) -> ValidationResult {
         let status = Status::FatalException;
         let verdict = Verdict {
             retry_after: Some(retry_after),
@@ -202,7 +203,7 @@ impl Answers {
         !self.lock().iter().any(is_verdict)
     }
 
-    /// Returns the new verdicts.
+    /// Returns the verdicts that origins have sent for this request, with their addresses.
     pub fn fresh_of<'a>(&self, list: &'a List) -> Vec<(&'a DistinctAddress, Box<Verdict>)> {
         let answers = self.lock();
         let fresh = list.distinct.iter().zip(answers.iter()).filter_map(|(one, answer)| {

@@ -1,12 +1,12 @@
-//! Storage under an `Idempotency-Key`: one charge per key, however often it is sent (docs/trust.md,
-//! Q6). The charging statements decide if a key was answered.
+//! Stores responses under an `Idempotency-Key`, so that a repeated request isn't charged again
+//! (docs/trust.md, Q6). The charging statements reject a key that has a stored response or holds a lease.
 
 use constcat::concat;
 
 use super::statements::{REMAINING, WITH_ROOM};
 
-/// Selects the response stored under a request's key (`?9` and `?10`), or the fact that a lease is
-/// held under it.
+/// Selects the response stored under a request's key (`?9` and `?10`), or an empty one if a lease
+/// is held under it.
 pub(super) const SELECT_STORED_RESPONSE: &str = concat!(
     WITH_ROOM,
     "SELECT k.request, k.answer, ",
@@ -19,9 +19,9 @@ pub(super) const SELECT_STORED_RESPONSE: &str = concat!(
      WHERE l.idempotency IN (?9, ?10) AND l.expires_at > ?5"
 );
 
-/// `$key`, `$request`, `$answer` and `$now` name parameters. Responses are stored for a day. If the
-/// account had more than 50,000 checks on one day, they are stored for an hour: one account mustn't
-/// fill a shared database.
+/// `$now`, `$request` and `$answer` are parameters, and `$key` is a parameter or a column. Responses
+/// are stored for a day. After more than 50,000 checks on a day, responses are stored for an hour:
+/// one account mustn't fill a shared database.
 macro_rules! keep {
     ($now:literal, $key:literal, $request:literal, $answer:literal, $from:literal) => {
         concat!(

@@ -15,8 +15,8 @@ use crate::{
 };
 
 /// Limits the account's remaining units to those of the key, counting the daily allowance first. A
-/// key without a limit has two billion left, more than any account has. In the
-/// statement, it's placed after the account's limit, `of_account`.
+/// key without a limit has two billion left, more than any account has. Placed
+/// after the account's limit, `of_account`, in the statement.
 const WITH_KEY_ROOM: &str = concat!(
     ", of_key AS (
        SELECT k.daily_limit, coalesce(k.daily_limit <= CASE WHEN k.day < ?4 THEN 0 ELSE k.charged END, 0) AS full,
@@ -33,7 +33,7 @@ const WITH_KEY_ROOM: &str = concat!(
      ) "
 );
 
-/// Texts in the first key's statements, and their replacements.
+/// Texts of the first key's statements that differ for named keys, each with its replacement.
 const EXCHANGES: [[&str; 2]; 3] = [
     [FIRST_KEY_HOLDS, NAMED_KEY_HOLDS],
     ["INSERT INTO leases (", "INSERT INTO leases (key_id, "],
@@ -55,8 +55,8 @@ pub(super) fn for_caller(caller: Caller, sql: &'static str) -> &'static str {
     texts.entry(key).or_insert_with(|| Box::leak(for_named_keys(sql).into_boxed_str()))
 }
 
-/// Returns a statement for named keys. If a replacement were missed, the statement would look for a
-/// session with the key's name and reject the caller.
+/// Returns a statement for named keys. If a replacement were missed, the statement would
+/// take the key for a session and reject the caller.
 fn for_named_keys(sql: &str) -> String {
     let rest = sql.strip_prefix(WITH_ROOM).unwrap_or_default();
     let of_account = WITH_ROOM.replacen("WITH room AS (", "WITH of_account AS (", 1);
@@ -73,8 +73,8 @@ pub(super) const UPDATE_KEY_CHARGE: &str = "UPDATE named_keys SET
       AND (daily_limit IS NOT NULL OR day < ?4)
       AND EXISTS (SELECT 1 FROM accounts a WHERE a.id = ?1 AND a.last_charge = ?6)";
 
-/// Counts units for the key after a lease's settlement, under its conditions and before the lease's end. `?1` account,
-/// `?2` lease, `?3` now, `?5` units. A lease taken on the previous day isn't counted if the key
+/// Counts a lease's units for its key: runs between `UPDATE_SETTLEMENT` and `DELETE_LEASE`, under the conditions of the
+/// former. `?1` account, `?2` lease, `?3` now, `?5` units. A lease taken on the previous day isn't counted if the key
 /// already has a charge on a newer day.
 pub(super) const UPDATE_KEY_SETTLEMENT: &str = concat!(
     "UPDATE named_keys SET

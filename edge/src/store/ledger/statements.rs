@@ -1,5 +1,5 @@
-//! The ledger's statements. Some exist in two versions: the one for requests with an
-//! `Idempotency-Key` also requires that the key is new. For requests without a key, that condition
+//! The ledger's statements. Some exist in two versions: the version for requests with an
+//! `Idempotency-Key` also requires that the key is new. For requests without a key, this condition
 //! would cost 0.1 ms of D1.
 
 use constcat::concat;
@@ -25,7 +25,7 @@ macro_rules! all_units {
 }
 pub(super) use all_units;
 
-/// Units of day `?4` held by live leases of account `a`. `?5` is now.
+/// Units of the daily allowance of day `?4` held by live leases of account `a`. `?5` is now.
 pub(in crate::store) const DAILY_HELD: &str = concat!(
     "(SELECT coalesce(sum(",
     daily_units!(),
@@ -39,7 +39,8 @@ pub(in crate::store) const WELCOME_HELD: &str = concat!(
 );
 
 /// `?1` account, `?2` key version or session, `?3` kind of the caller, `?4` day, `?5` now. Returns
-/// one row if the caller is authorised: `daily` and `welcome` are the units available from each.
+/// one row if the caller is authorised: `daily` and `welcome` are the available units of the daily
+/// allowance and of the welcome checks.
 /// `full` says if charges alone have used up both. An unlimited plan has a billion left.
 pub(super) const WITH_ROOM: &str = concat!(
     "WITH room AS (
@@ -118,7 +119,8 @@ const INSERT_UNITS: &str = concat!(
      SELECT ?6, room.id, ?4, CASE WHEN room.daily > 0 THEN 'daily' ELSE 'welcome' END, ?7,
        min(?8, room.daily), ?8 - min(?8, room.daily), "
 );
-/// A lease with many units counts as no more than the plan's concurrent checks.
+/// However many units a lease has, it counts as at most the plan's maximum number of concurrent
+/// checks.
 const WHERE_FEW_LEASES: &str = concat!(
     " FROM room WHERE room.daily + room.welcome >= ?8 AND room.max_in_flight - min(?8, room.max_in_flight) >=
        (SELECT coalesce(sum(min(",
@@ -171,11 +173,11 @@ const DAILY_CHARGED: &str = concat!("min(?5, ", daily_units!(), ")");
 const WELCOME_CHARGED: &str =
     concat!("min(?5 - min(?5, ", daily_units!(), "), ", welcome_units!(), ")");
 
-/// `?1` account, `?2` lease, `?3` now, `?4` version of the key that took it, `?5` units to charge;
-/// the other units become free when the same transaction ends the lease. Charges the day on which
-/// the lease was taken: the current day's counter, a new day's first charge, or the previous day's.
-/// An expired lease charges nothing. Neither does a key that was answered in the meantime, because
-/// the clocks of two Workers may disagree about a lease's expiry.
+/// `?1` account, `?2` lease, `?3` now, `?4` version of the key that took the lease, `?5` units to
+/// charge. The other units become free when the same transaction ends the lease. Charges the day on
+/// which the lease was taken, which may be the account's current day, a new one or the previous
+/// one. An expired lease charges nothing. Neither does a lease whose `Idempotency-Key` got a stored
+/// response in the meantime, because the clocks of two Workers may disagree about a lease's expiry.
 pub(super) const UPDATE_SETTLEMENT: &str = concat!(
     "UPDATE accounts SET
       previous_day = CASE

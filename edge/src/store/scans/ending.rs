@@ -1,4 +1,4 @@
-//! Overdue scans, which end without all verdicts.
+//! Overdue scans, which end although some verdicts are missing.
 
 use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
@@ -10,7 +10,7 @@ use crate::{
     error::Error,
 };
 
-/// A running scan beyond its lifetime.
+/// A scan that hasn't ended by the end of its lifetime.
 #[derive(Debug, Deserialize)]
 pub struct Overdue {
     pub id: String,
@@ -23,7 +23,8 @@ const SELECT_OVERDUE: &str = "
     SELECT id, total, answered FROM scans WHERE ended_at IS NULL AND created_at <= ?1
     ORDER BY created_at LIMIT 20";
 
-/// Returns at most twenty running scans created at or before `until` (Unix seconds).
+/// Returns at most twenty scans that haven't ended and were created at or before `until` (Unix
+/// seconds).
 pub async fn overdue(database: &Database, until: u64) -> Result<Vec<Overdue>, Error> {
     database.batch(&[(SELECT_OVERDUE, vec![until.into()])]).await?.all(0)
 }
@@ -75,7 +76,7 @@ pub async fn close(
     ];
     let mut statements = vec![(UPDATE_CLOSED, params), completed(&scan.id, ending)];
     if expired {
-        statements.push(super::give_back(&scan.id, ending, super::WITHOUT_END, now));
+        statements.push(super::give_back(&scan.id, ending, super::NO_REFUND_LIMIT, now));
     }
     database.batch(&statements).await.map(drop)
 }
@@ -85,7 +86,7 @@ const SELECT_LAST_ENDED: &str = "
     SELECT * FROM scans WHERE account_id = ?1 AND state IN ('completed', 'expired')
     ORDER BY ended_at DESC LIMIT CAST(min(?2, 5) AS INTEGER)";
 
-/// Returns the account's most recently ended scans, at most five.
+/// Returns the account's scans that completed or expired last, at most five.
 pub async fn last_ended(
     database: &Database,
     account: AccountId,

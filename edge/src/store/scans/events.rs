@@ -1,4 +1,4 @@
-//! Scans of an account that ended within a day, in the order of their ends.
+//! An account's scans that completed or expired in the last 24 hours, ordered by end time.
 
 use constcat::concat;
 
@@ -7,16 +7,16 @@ use crate::{
     cf::database::Database, credentials::proof::Caller, error::Error, store::ledger::CallerTexts,
 };
 
-/// A position in the order of ends.
+/// A position among scans that are ordered by end time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
-    /// Time of the end in Unix seconds.
+    /// End time of the scan in Unix seconds.
     pub ended_at: u64,
     pub scan: String,
 }
 
-/// `?4` and `?5` the cursor, `?6` earliest end, `?7` limit. The database sets the time of an end
-/// and writes one transaction at a time, so no end is added to a past second.
+/// `?4` and `?5` the cursor, `?6` earliest end time, `?7` limit. The database sets end times and
+/// writes one transaction at a time, so no scan is added to a past second.
 const SELECT_EVENTS: &str = concat!(
     "SELECT s.* FROM accounts a JOIN scans s ON s.account_id = a.id
      WHERE s.ended_at IS NOT NULL AND s.state IN ('completed', 'expired')

@@ -17,7 +17,7 @@ use crate::{
     store::ledger::CallerTexts,
 };
 
-/// A part as it arrives.
+/// A part of a scan to record: its number, size and MACs.
 #[derive(Debug)]
 pub struct ScanPart<'a> {
     pub scan: &'a str,
@@ -32,14 +32,14 @@ pub struct ScanPart<'a> {
 #[derive(Debug)]
 pub struct PartState {
     pub scan: StoredScan,
-    /// `None` if the scan accepts no further parts, or none with this number and size.
+    /// `None` if nothing is recorded: the scan accepts no further parts, or no part of this number and size.
     pub part: Option<WrittenPart>,
 }
 
-/// A recorded part.
+/// A recorded part: its MAC, whether all of it is queued, and the number of its comparisons so far.
 #[derive(Debug, Deserialize)]
 pub struct WrittenPart {
-    /// Empty if it has too few different addresses.
+    /// Empty if the part has too few different addresses.
     pub mac: String,
     pub sent: u8,
     comparisons: u32,
@@ -52,11 +52,11 @@ impl WrittenPart {
     }
 }
 
-/// Maximum number of comparisons of a part with other addresses. Each comparison reveals whether a guess of the whole
-/// part is right.
+/// Maximum number of comparisons of a part, including repeats with other addresses. Each reveals whether a guess of the
+/// whole part is right.
 const COMPARISONS_MAX: u32 = 20;
 
-/// `?4` scan, `?5` part, `?6` positions, `?7` MAC, `?8` earliest creation time.
+/// `?4` scan, `?5` part, `?6` positions, `?7` MAC, `?8` time after which the scan must have been created.
 const INSERT_PART: &str = concat!(
     "INSERT OR IGNORE INTO scan_parts (scan_id, part, mac)
      SELECT s.id, ?5, ?7 FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4
@@ -65,11 +65,12 @@ const INSERT_PART: &str = concat!(
     AUTHORISE
 );
 
-/// Runs after the owner was verified: `?1` scan, `?2` part.
+/// `?1` scan, `?2` part. The row may be used only if the same batch has verified the owner.
 const SELECT_PART: &str =
     "SELECT mac, sent, comparisons FROM scan_parts WHERE scan_id = ?1 AND part = ?2";
 
-/// Selects the caller's part if it can be compared: `?4` scan, `?5` part, `?6` positions, `?7` maximum of comparisons.
+/// Requires that the part is the caller's and can be compared: `?4` scan, `?5` part, `?6` positions, `?7` maximum
+/// number of comparisons.
 const IS_COMPARABLE: &str = concat!(
     "scan_id = ?4 AND part = ?5 AND mac <> '' AND comparisons < ?7 AND EXISTS (
        SELECT 1 FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4
@@ -98,7 +99,7 @@ pub enum Comparison {
     /// The part's MAC.
     With(String),
     UsedUp,
-    /// The part doesn't exist or has no MAC.
+    /// No completely queued part has this number and size, or it has no MAC.
     Nothing,
 }
 
@@ -107,7 +108,7 @@ struct Compared {
     mac: String,
 }
 
-/// Counts a comparison of the part and returns its MACs.
+/// Counts a comparison of the part and returns its MAC.
 pub async fn compare_part(
     database: &Database,
     caller: Caller,
@@ -137,8 +138,8 @@ pub async fn compare_part(
     Ok(FoundScan::Here((scan, comparison)))
 }
 
-/// Records the part unless it exists, and returns its state. Scans created before `since` (Unix
-/// seconds) accept no parts.
+/// Records the part unless it exists, and returns its state. Scans created at or before `since`
+/// (Unix seconds) accept no parts.
 pub async fn begin_part(
     database: &Database,
     caller: Caller,

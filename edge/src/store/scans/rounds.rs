@@ -1,4 +1,4 @@
-//! The consumer's statements: one read before a message is processed, one transaction after it.
+//! The consumer's statements: a round is read before a message is processed, and recorded in one transaction after it.
 
 use constcat::concat;
 use rcpt_shared::{Deliverability, Status};
@@ -48,7 +48,8 @@ const SELECT_ROUND: &str = concat!(
     WHERE s.id = ?1 AND s.account_id = ?5 AND s.ended_at IS NULL"
 );
 
-/// Starts a round of a message; `None` if its scan has ended or was deleted.
+/// Reads the state of a round before it starts; `None` if its scan has ended or was deleted, or its account isn't
+/// confirmed.
 pub async fn begin_round(
     database: &Database,
     position: RoundPosition<'_>,
@@ -65,8 +66,8 @@ pub async fn hand_over(database: &Database, scan: &str) -> Result<bool, Error> {
     database.any((UPDATE_HANDED, vec![scan.into()])).await
 }
 
-/// Seconds for which a round keeps its scan counted as running, unless it is recorded earlier: an origin ends a batch
-/// within 75 s.
+/// Seconds for which a round keeps its scan counted as running, unless the round is recorded earlier: a batch takes at
+/// most 75 s.
 const ROUND_TTL_S: u64 = 90;
 
 /// `?1` scan, `?2` now, `?3` expiry.
@@ -85,17 +86,17 @@ const UPDATE_ASKING: &str = concat!(
      RETURNING id"
 );
 
-/// Counts a scan that was only waiting as one of the account's concurrent scans; `false` if the
-/// maximum is running. A scan that still runs is counted already.
+/// Counts a scan as one of the account's concurrent scans; `false` if the account's maximum number
+/// is running or this scan has ended. A scan that still counts as running is always admitted.
 pub async fn start_asking(database: &Database, scan: &str, now: u64) -> Result<bool, Error> {
     let until = now.saturating_add(ROUND_TTL_S);
     database.any((UPDATE_ASKING, vec![scan.into(), now.into(), until.into()])).await
 }
 
-/// Waiting times of a message, in Unix seconds.
+/// Times of a message's retries, in Unix seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// Time of its first retry.
+    /// Time of the message's first retry.
     pub due_at: u64,
     /// Time at which all addresses have their final verdict if no server asks for more than our own
     /// delays.
@@ -117,12 +118,12 @@ const DELETE_RETRY: &str = "
     DELETE FROM scan_retries WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND EXISTS (
       SELECT 1 FROM scan_results WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4 AND writer = ?5)";
 
-/// A completed round.
+/// Results of a completed round, to be stored and counted.
 #[derive(Debug)]
 pub struct RoundOutcome<'a> {
     pub results: &'a str,
     pub delta: &'a Delta,
-    /// `None` if no address of the message is waiting any more.
+    /// `None` if no server has deferred any of the undecided addresses.
     pub retry: Option<Retry>,
     pub writer: &'a str,
 }
@@ -130,7 +131,7 @@ pub struct RoundOutcome<'a> {
 /// Results that a round adds to its scan.
 #[derive(Debug)]
 pub struct Delta {
-    /// Number of final verdicts.
+    /// Positions with a new final verdict, by status.
     pub counts: Tally<Status>,
     pub by_verdict: Tally<Deliverability>,
     pub waiting: u32,
@@ -189,7 +190,7 @@ const UPDATE_COMPLETED_SCANS: &str = "
     FROM scans s WHERE s.id = ?1 AND s.ended_by = ?2 AND s.state = 'completed'
       AND accounts.id = s.account_id";
 
-/// Counts a scan that was completed by this transaction.
+/// Adds a scan that this transaction completed to the account's number of completed scans.
 pub(super) fn completed<'a>(scan: &'a str, ending: &'a str) -> Statement<'a> {
     (UPDATE_COMPLETED_SCANS, vec![scan.into(), ending.into()])
 }
@@ -209,7 +210,7 @@ pub struct WrittenRound {
 
 /// Stores and counts the results of a round unless that was done before: a message delivered twice
 /// counts once. Returns the stored state, which another delivery may have written; `None` if the
-/// scan has ended.
+/// scan had ended before anything was stored.
 pub async fn record(
     database: &Database,
     position: RoundPosition<'_>,

@@ -17,7 +17,7 @@ use utoipa::{
 pub trait Class: Copy + PartialEq + 'static {
     /// All names, in the order of the documentation.
     const ALL: &'static [Self];
-    /// Name of the schema for its counts.
+    /// Name of the API schema for the counts of this class.
     const SCHEMA: &'static str;
     const DESCRIPTION: &'static str;
 
@@ -44,8 +44,8 @@ impl Class for Deliverability {
     }
 }
 
-/// A number for each class, in the order of [`Class::ALL`]. As JSON it has a member for each; when
-/// parsed, a missing member counts as 0 and an unknown one is ignored.
+/// A number for each class, in the order of [`Class::ALL`]. Its JSON has a member for each class; a
+/// missing member is read as 0, and an unknown member is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tally<C> {
     numbers: Vec<u32>,
@@ -81,7 +81,7 @@ impl<C: Class> Tally<C> {
         self.numbers.iter().sum()
     }
 
-    /// Returns the column's text.
+    /// Returns the counts as JSON, for the column.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-// A named key or a passkey in its list: it can be ended, and confirmed after a recovery has suspended it.
+// A named key or a passkey in its list: it can be ended and, if it is suspended, confirmed.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Button } from "../../ui/button";

@@ -1,4 +1,4 @@
-// Asks for the terms of a new named key.
+// Asks for the rights and limits of a new named key.
 import { useId, useState } from "preact/hooks";
 import { type Schemas, call } from "../../api/client";
 import { Button } from "../../ui/button";

@@ -168,7 +168,7 @@ function termsOf({ mode, rights, daily_limit, expires_at, networks }: Details): 
     .join("; ");
 }
 
-/** Returns the key's last use in one line. */
+/** Returns the key's creation and last use in one line. */
 function useOf({ mode, used_today, last_used_on, created_at }: Details): string {
   const made = `Made ${moment(created_at)}`;
   if (mode === "test") return made;

@@ -1,5 +1,5 @@
 // The part of OpenAPI 3.1 that the reference shows.
-/** The document itself. */
+/** An OpenAPI document. */
 export interface Document {
   info: { title: string; version: string; description?: string };
   paths: Record<string, Record<string, Operation>>;
@@ -19,7 +19,7 @@ export interface Operation {
 }
 
 export interface Outcome {
-  /** Set for the responses that every operation has: the page's first part describes them. */
+  /** Set for the responses that every operation has: the page's basics describe them. */
   $ref?: string;
   description: string;
   headers?: Record<string, { description?: string }>;
@@ -37,7 +37,7 @@ export interface Schema {
   description?: string;
   properties?: Record<string, Schema>;
   required?: string[];
-  /** Members that the service always sends, but earlier releases don't. */
+  /** Members that this release always sends, but earlier releases didn't. */
   "x-added-later"?: string[];
   items?: Schema;
   enum?: unknown[];
@@ -58,7 +58,7 @@ export interface Endpoint {
   operation: Operation;
 }
 
-/** Returns endpoints by tag, in the document's order of tags, untagged ones last. */
+/** Returns endpoints by tag, in the document's order of tags, untagged endpoints last. */
 export function byTag(document: Document): [string, Endpoint[]][] {
   const endpoints = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })),
@@ -86,7 +86,7 @@ export function resolve(document: Document, schema: Schema): Schema {
   return schema;
 }
 
-/** Returns a schema with the members of both. */
+/** Returns a schema with the members of `one` and `other`; `other` overrides `one`. */
 function merged(one: Schema, other: Schema): Schema {
   return {
     ...one,
@@ -100,7 +100,7 @@ function merged(one: Schema, other: Schema): Schema {
 export const ownResponses = (operation: Operation) =>
   Object.entries(operation.responses).filter(([, { $ref }]) => $ref === undefined);
 
-/** Returns a field's known values, if the description lists them. */
+/** Returns a field's known values, if its schema lists them. */
 export const valuesOf = (schema: Schema) => schema.enum ?? schema["x-extensible-enum"];
 
 export function bodyOf(document: Document, content: Content | undefined): Schema | undefined {
@@ -108,7 +108,7 @@ export function bodyOf(document: Document, content: Content | undefined): Schema
   return schema === undefined ? undefined : resolve(document, schema);
 }
 
-/** Returns the description's example of a body, as recorded from the running service. */
+/** Returns the example of a body, which was recorded from a running service. */
 export function exampleOf(content: Content | undefined): unknown {
   const body = content?.["application/json"];
   return body?.example ?? Object.values(body?.examples ?? {})[0]?.value;

@@ -24,7 +24,7 @@ import { fieldsInOrder, inReadingOrder } from "./order";
 
 export interface Chosen {
   member: boolean;
-  /** Only known after a sign-in in one of this browser's open tabs. */
+  /** Undefined if no open tab of this browser has the key. */
   apiKey: string | undefined;
   keyShown: boolean;
   language: Language;
@@ -40,7 +40,7 @@ interface EndpointProps {
 
 const SESSION = "Bearer <session token>";
 
-/** Returns the headers of a response, without the request id that all have. */
+/** Returns the names of a response's headers, except the request id's, which all responses have. */
 const ownHeaders = (headers: Outcome["headers"]) =>
   Object.keys(headers ?? {}).filter((name) => name !== "X-Request-Id");
 

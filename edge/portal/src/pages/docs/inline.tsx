@@ -1,4 +1,4 @@
-// A sentence of the API's description, or of another table, with code between backticks.
+// A sentence of the API description or of a table, with code between backticks.
 import type { ComponentChildren } from "preact";
 
 /** Renders code between backticks, the only Markdown in the descriptions. */

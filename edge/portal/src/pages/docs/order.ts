@@ -1,4 +1,4 @@
-// The order of operations in the reference: those that programs call first, then those of the account itself.
+// The order of operations in the reference: first the operations for programs, then the account's.
 import { type Document, type Endpoint, byTag } from "./document";
 
 /** Tags that programs need; the page shows all others after the basics, folded. */
@@ -54,7 +54,7 @@ const OPERATIONS = [
   "removePasskey",
 ];
 
-/** Order of fields: the request's first, then the response's, the most important ones first. */
+/** Order of fields: the request's, then the response's; of each, the most important fields first. */
 const FIELDS = [
   "email",
   "position",
@@ -115,7 +115,7 @@ const FIELDS = [
 
 type Tagged = [tag: string, endpoints: Endpoint[]];
 
-/** Splits operations into those for programs, and the rest. */
+/** Splits the tags into those that programs need (`first`), and all others. */
 export function inOrder(document: Document): { first: Tagged[]; others: Tagged[] } {
   const tags = byTag(document).map(
     ([tag, endpoints]): Tagged => [
@@ -145,7 +145,7 @@ export function inReadingOrder(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, member]) => [name, inReadingOrder(member)]));
 }
 
-/** Sorts items by `order`; items without a place in it come last, in their own order. */
+/** Sorts items by `order`; items without a place in it come last, in their original order. */
 function sorted<T>(items: T[], order: readonly string[], nameOf: (item: T) => string): T[] {
   const place = (item: T) => {
     const at = order.indexOf(nameOf(item));

@@ -58,7 +58,7 @@ export function ErrorCodes({ document, open }: LongTableProps) {
   );
 }
 
-/** Returns the values that the description lists for a field. */
+/** Returns the values that the API description lists for a field. */
 function namesOf(document: Document, schema: string, field: string): string[] {
   const { properties } = resolve(document, { $ref: schema });
   const member = properties?.[field];

@@ -1,4 +1,4 @@
-// Lists: the features of the portal and the API.
+// The features of the portal and the API for whole lists.
 import { FREE } from "../../plans";
 import page from "../home.module.css";
 

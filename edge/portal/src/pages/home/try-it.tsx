@@ -59,7 +59,7 @@ export function TryIt() {
   );
 }
 
-/** The deciding command and its reply. */
+/** Draws the deciding command and its reply. */
 function Transcript({ result }: { result: ValidationResult }) {
   const { email, details } = result;
   const reply = details && replyOf(details);

@@ -44,7 +44,7 @@ export function CheckBox({ onCounted }: { onCounted: () => void }) {
     onCounted();
   });
   const { problem, busy } = submission;
-  // Errors of this operation have no code, so the status shows that the error is about the address.
+  // For the body sent above, a 400 is about the address, so its field shows the error.
   const refused = problem?.cause.kind === "refused" && problem.cause.status === 400 ? problem : undefined;
 
   return (

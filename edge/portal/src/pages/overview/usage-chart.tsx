@@ -1,5 +1,5 @@
-// Checks by day, as bars. The numbers come from the account; checked addresses aren't stored
-// anywhere.
+// Checks by day, as bars. The numbers come from the account's daily counts, which contain no
+// addresses.
 import type { Schemas } from "../../api/client";
 import { counted } from "../../words/times";
 import css from "./usage-chart.module.css";

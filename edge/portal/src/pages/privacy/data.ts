@@ -1,7 +1,7 @@
 // Stored data, for the privacy page. Each entry belongs to a row of "Where data lives" in docs/architecture.md;
 // a test compares the two.
 interface StoredData {
-  /** The row of the page for engineers. */
+  /** The row in docs/architecture.md. */
   row: string;
   what: string;
   how: string;
@@ -10,7 +10,7 @@ interface StoredData {
 
 export const STORED_DATA: readonly StoredData[] = [
   {
-    row: "accounts, plans and their ends",
+    row: "accounts, their plans and the plans' end dates",
     what: "Your account",
     how: "Your email address, your name, your plan and when it ends. Your password is stored only as an argon2id hash.",
     until: "you delete the account",

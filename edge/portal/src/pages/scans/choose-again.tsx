@@ -1,4 +1,4 @@
-// Asks for a scan's list again, and joins it with the verdicts only if it is the scanned one.
+// Asks for a scan's list again, and joins a file with the verdicts only if it is that list.
 import { useRef, useState } from "preact/hooks";
 import type { Scan } from "../../api/scans";
 import { useSubmission } from "../../ui/form";

@@ -52,7 +52,7 @@ function Ready({ list, onList, allowance }: ReadyProps) {
   const [name, setName] = useState(list.name.slice(0, NAME_CHARACTERS));
   const [figures, setFigures] = useState<Figures>();
   const [progress, setProgress] = useState<Scan>();
-  /** The interrupted scan of this list, which continues instead of costing another. */
+  /** Interrupted scan of this list; continuing it costs no second scan. */
   const begun = useRef<Scan | undefined>(undefined);
   useEffect(() => {
     let current = true;

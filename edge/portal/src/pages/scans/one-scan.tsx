@@ -1,4 +1,4 @@
-// A scan: its progress, its results, and its end.
+// A scan: its progress, its results, and buttons to stop or delete it.
 import { useLocation } from "preact-iso/router";
 import { useEffect, useState } from "preact/hooks";
 import { Problem } from "../../api/problem";

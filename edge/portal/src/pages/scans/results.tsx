@@ -17,7 +17,7 @@ const PAGE = 5_000;
  */
 const PAUSE_MS = 2_000;
 
-/** Verdicts when the results were read; "over" after the end. */
+/** Number of verdicts when the results were read; "over" after the end. */
 type Edition = "over" | number;
 
 interface Reading {

@@ -54,7 +54,7 @@ export async function csvOf({ known, total, results, only }: Table): Promise<Blo
   return new Blob([bom ? "\ufeff" : "", lines.join(newline), newline], { type: "text/csv" });
 }
 
-/** Yields the rows' widths. The widths may differ, but our columns are aligned in all rows. */
+/** Yields the width of the widest row: shorter rows are filled, so that our columns are aligned. */
 function* widthsOf(known: KnownList | undefined): Generator<number> {
   let width = 0;
   for (const row of known?.list.rows ?? []) width = Math.max(width, row.length);
@@ -65,7 +65,7 @@ function filled(cells: readonly string[], width: number): string[] {
   return Array.from({ length: Math.max(width, cells.length) }, (_, at) => cells[at] ?? "");
 }
 
-/** Returns `customers-rcpt.csv`, or `customers-risky.csv` if it contains only that verdict. */
+/** Returns `customers-rcpt.csv`, or `customers-risky.csv` if `only` is `risky`. */
 export function nameOf(scan: { id: string; name: string }, only: VerdictName | undefined): string {
   return `${scan.name.replace(/\.\w+$/, "") || scan.id}-${only ?? "rcpt"}.csv`;
 }

@@ -1,4 +1,4 @@
-// Deletes the account, after the password, a code and a ticked box.
+// Deletes the account, after the password, a code if two-factor is on, and a ticked box.
 import { useState } from "preact/hooks";
 import { call } from "../../api/client";
 import * as session from "../../session";

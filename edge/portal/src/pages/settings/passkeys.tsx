@@ -1,4 +1,4 @@
-// Passkeys: added with the password, confirmed after a recovery, removed.
+// Passkeys: the list, and buttons to add, confirm or remove them.
 import { useState } from "preact/hooks";
 import { type Schemas, call } from "../../api/client";
 import * as passkeys from "../../api/passkeys";

@@ -1,4 +1,4 @@
-// The plan, its end, and how to get another one.
+// The plan, its end, and how to get another plan.
 import { plan } from "../../api/plan";
 import { Card } from "../../ui/card";
 import { NeedMore } from "../../ui/need-more";

@@ -1,4 +1,4 @@
-// Password and, if two-factor is on, code: required again before anything that can't be undone.
+// Asks again for the password and, if two-factor is on, for a code, before an important action.
 import { useState } from "preact/hooks";
 import { CODE_PROBLEMS, CodeField, codeMistake, plainCode } from "../../ui/code-field";
 import { Field, Username } from "../../ui/field";

@@ -13,7 +13,7 @@ import css from "./security-events.module.css";
 
 type Event = Schemas["SecurityEvent"];
 
-/** Events shown initially. */
+/** Number of events shown initially. */
 const FEW = 8;
 
 export function SecurityEvents() {

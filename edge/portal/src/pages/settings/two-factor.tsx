@@ -1,4 +1,4 @@
-// Two-factor authentication: on, off, and new recovery codes.
+// Turns two-factor authentication on and off, and replaces the recovery codes.
 import { clsx } from "clsx";
 import { useState } from "preact/hooks";
 import { call, type Schemas } from "../../api/client";

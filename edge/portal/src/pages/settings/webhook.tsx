@@ -83,7 +83,7 @@ export function Webhook({ settings, onChanged, onTested }: WebhookProps) {
   );
 }
 
-/** Returns the mistake for which the service would also reject a URL. */
+/** Returns a mistake in a URL that the service would reject, too. */
 function mistakeOf(url: string): string | undefined {
   if (url === "") return "Enter the URL of your server.";
   return url.startsWith("https://") ? undefined : "The URL must begin with https://.";

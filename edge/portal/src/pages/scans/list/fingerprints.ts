@@ -32,7 +32,7 @@ export function remember(scan: string, list: Omit<Remembered, "until">): void {
   try {
     localStorage.setItem(PREFIX + scan, JSON.stringify({ ...list, until: Date.now() + KEPT_MS }));
   } catch {
-    // If storage is full or blocked, the service is asked instead.
+    // If storage is full or blocked, the service compares the parts instead.
   }
 }
 

@@ -7,7 +7,7 @@ const ADDRESS_BYTES = 254;
 const NAME_BYTES = 253;
 const LABEL = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/;
 
-/** Non-ASCII letters, without controls and line separators. */
+/** Non-ASCII characters except controls and line separators. */
 const BEYOND = "\\u{a0}-\\u{2027}\\u{202a}-\\u{10ffff}";
 const ATOM = new RegExp(`^[A-Za-z0-9!#$%&'*+\\-/=?^_\`{|}~${BEYOND}]+$`, "u");
 const QUOTED = new RegExp(`^"(?:\\\\[ -~]|[ !#-\\[\\]-~${BEYOND}])*"$`, "u");

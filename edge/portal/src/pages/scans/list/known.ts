@@ -1,4 +1,4 @@
-// Lists of scans that were started or recognised in this tab. The lists are sent only as parts of scans.
+// Lists of scans that were started or recognised in this tab, stored in memory only.
 import type { List, Sent } from "./read";
 
 export interface KnownList {

@@ -1,4 +1,4 @@
-// Reads a list in the browser: a file or a pasted text, as a table or one address per line. No address is sent.
+// Reads a list in the browser: a file or a pasted text, as a table or one address per line. Reading sends no address.
 import { isAddress, reduced } from "./format";
 import { pause } from "./pause";
 import { isRecipients, recipientsOf } from "./recipients";
@@ -7,14 +7,14 @@ import { isRecipients, recipientsOf } from "./recipients";
 export interface Dialect {
   delimiter: string;
   newline: string;
-  /** True if it begins with a byte order mark, by which Excel recognises UTF-8. */
+  /** True if the file begins with a byte order mark, by which Excel recognises UTF-8. */
   bom: boolean;
 }
 
 /** A list that was read: its rows, and the column with the addresses. */
 export interface List {
   name: string;
-  /** Null if the first row is already an address. */
+  /** Null if the first row isn't a heading. */
   header: string[] | null;
   rows: string[][];
   column: number;
@@ -52,7 +52,7 @@ export class UnreadableList extends Error {
 
 /** Rows read to recognise a column. */
 const LOOKED_AT = 200;
-/** Size of a piece in bytes, small enough to keep the page responsive. */
+/** Bytes of a file read at a time, few enough to keep the page responsive. */
 const CHUNK_BYTES = 128 * 1024;
 const DECODED_BYTES = 1024 * 1024;
 /** Rows processed between two pauses. */
@@ -60,7 +60,7 @@ const PAUSE_EVERY = 1_000;
 
 export const PLAIN: Dialect = { delimiter: ",", newline: "\r\n", bom: false };
 
-/** Reads a file in pieces. A text file may hold recipients in the form that email programs copy. */
+/** Reads a file: a spreadsheet, a table, or a short text file of recipients in the form that email programs copy. */
 export async function readFile(file: File): Promise<List> {
   const start = new Uint8Array(await file.slice(0, 8).arrayBuffer());
   if (isZip(start) || isOldExcel(start)) {
@@ -111,7 +111,7 @@ const isZip = ([p, k, three, four]: Uint8Array) => p === 0x50 && k === 0x4b && t
 const isOldExcel = ([a, b, c, d]: Uint8Array) => a === 0xd0 && b === 0xcf && c === 0x11 && d === 0xe0;
 
 /**
- * Returns the encoding by the byte order mark; without one UTF-8 or, if the text isn't valid UTF-8,
+ * Returns the encoding by the byte order mark; without a mark, UTF-8 or, if the text isn't UTF-8,
  * Excel's encoding in Western Europe.
  */
 async function encodingOf(file: File): Promise<{ encoding: string; bom: boolean }> {
@@ -126,7 +126,7 @@ async function encodingOf(file: File): Promise<{ encoding: string; bom: boolean 
     decoder.decode();
     return { encoding: "utf-8", bom: false };
   } catch {
-    // The copy is UTF-8, for which Excel needs a mark.
+    // The copy with verdicts is UTF-8, for which Excel needs a mark.
     return { encoding: "windows-1252", bom: true };
   }
 }
@@ -136,7 +136,7 @@ function listOf(name: string, rows: string[][], dialect: Dialect): List {
   const first = rows[0] ?? [];
   const counts = columnsOf(rows).map((column) => addressesIn(rows, column));
   const column = counts.reduce((best, count, at) => (count > (counts[best] ?? 0) ? at : best), 0);
-  // A first cell with an @ is a mistyped address, not a heading.
+  // A first cell with an @ is an address, perhaps a mistyped one, and not a heading.
   const headed = rows.length > 1 && (counts[column] ?? 0) > 0 && !(first[column] ?? "").includes("@");
   return {
     name,
@@ -208,7 +208,7 @@ export async function figuresOf(list: List): Promise<Figures> {
 }
 
 /**
- * Returns a key that is the same for addresses of one mailbox: the domain's case doesn't matter,
+ * Returns the form in which repeated addresses are recognised: the domain's case doesn't matter,
  * but the local part's may.
  */
 function identityOf(text: string): string {

@@ -5,17 +5,17 @@ import { pause } from "./pause";
 /** Lines parsed between two pauses. */
 const LINES = 500;
 
-/** Matches an approximate address anywhere in a text. */
+/** Matches addresses anywhere in a text, approximately. */
 const ADDRESS = /[^\s@<>",;:]+@[^\s@<>",;:]+\.[^\s@<>",;:]+/g;
 
-/** Returns whether one of the lines names several recipients, or one with a name. */
+/** Returns whether any line has several addresses, or an address in angle brackets. */
 export function isRecipients(text: string): boolean {
   return text
     .split(/\r\n|\r|\n/)
     .some((line) => /<[^<>\s]+@[^<>\s]+>/.test(line) || (line.match(ADDRESS) ?? []).length > 1);
 }
 
-/** Returns a row for each recipient, with the name in a second column if there is one; no text is lost. */
+/** Returns a row for each recipient, with any name in a second column. Every match of `ADDRESS` has a row. */
 export async function recipientsOf(text: string): Promise<string[][]> {
   const lines = unfolded(text);
   const rows: string[][] = [];
@@ -31,7 +31,7 @@ function rowsOf(line: string): string[][] {
     address === undefined || address === "" ? [name, ""] : [address, name],
   );
   const found = line.match(ADDRESS) ?? [];
-  // If the parser reads a line differently, the line is split by its addresses instead.
+  // If the parser misses an address of the line, the matched addresses are used instead.
   const known = rows.map(([address]) => address);
   return found.every((address) => known.includes(address)) ? rows : found.map((address) => [address, ""]);
 }

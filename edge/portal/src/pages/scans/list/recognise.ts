@@ -5,7 +5,7 @@ import { fingerprintOf, recall } from "./fingerprints";
 import type { KnownList } from "./known";
 import { type List, type Sent, likelyColumns, sentOf } from "./read";
 
-/** `differs`: a part has other addresses, or another order. `unsure`: no part can be compared. */
+/** `differs`: a part has other addresses, or another order. `unsure`: a part couldn't be compared. */
 export type Recognition = { known: KnownList } | { refused: "size" | "differs" | "unsure" };
 
 /** Yields the forms in which the list may have been sent, the likeliest first. */
@@ -16,7 +16,7 @@ function* formsOf(list: List, columns: readonly number[]): Generator<List> {
 export async function recognise(scan: Scan, list: List): Promise<Recognition> {
   const remembered = recall(scan.id)?.parts;
   const complete = remembered?.length === Math.ceil(scan.total / PART);
-  // The service limits comparisons, so it compares only the likeliest column.
+  // The service limits comparisons, so it gets only the likeliest column.
   const columns = complete ? likelyColumns(list) : [list.column];
   let refused: "size" | "differs" | "unsure" = "size";
   let last: readonly string[] | undefined;

@@ -3,7 +3,7 @@ import type { Answer } from "../../../spreadsheet/protocol";
 import { trustedScript } from "../../../trusted-script";
 import { UnreadableList } from "./read";
 
-/** Greatest size of the stored file; the worker limits the unpacked size. */
+/** Greatest size of the packed file; the worker limits the unpacked size. */
 const FILE_BYTES = 50 * 1024 * 1024;
 const PATIENCE_MS = 60_000;
 
