@@ -34,9 +34,10 @@ pub use variables::{UnknownVariables, unknown_variables};
 /// Policy for encrypting sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StartTls {
-    /// Only when the server demands it, which saves all others three round trips.
+    /// Only when the server demands encryption, which saves three round trips with all other
+    /// servers.
     OnDemand,
-    /// Whenever the server offers it.
+    /// Whenever the server offers encryption.
     Always,
 }
 
@@ -86,7 +87,7 @@ impl Config {
     }
 
     /// Returns the IP families over which any identity connects.
-    pub fn dialled(&self) -> Families {
+    pub fn dialled_families(&self) -> Families {
         self.families.unwrap_or_else(|| Families::of(&self.source_addresses))
     }
 

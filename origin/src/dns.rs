@@ -27,7 +27,7 @@ pub use nameservers::Ask;
 use nameservers::Nameservers;
 use rcpt_pool::HashKey;
 
-/// Time that the second family gets after the first has been answered (RFC 8305 §3).
+/// Time to wait for the IPv6 answer once there are IPv4 addresses (RFC 8305 §3).
 const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
 /// Longest cache time of a record, even if its TTL is longer.
 const MAX_CACHED: Duration = Duration::from_secs(3_600);
@@ -37,7 +37,7 @@ const MAX_CACHED: Duration = Duration::from_secs(3_600);
 pub enum NoAnswer {
     /// The name doesn't exist (NXDOMAIN).
     NoSuchName,
-    /// The name exists without such records, or its CNAME chain is endless.
+    /// The name exists without such records, or its CNAME chain is too long.
     NoRecords,
     /// Every nameserver responded with SERVFAIL or nonsense, or timed out.
     Failed,
@@ -51,7 +51,7 @@ pub struct Mx {
     pub exchange: Arc<str>,
 }
 
-/// The nameservers and a cache of their answers.
+/// A resolver that caches the answers of the configured nameservers.
 pub struct Dns {
     nameservers: Arc<Nameservers>,
     families: Families,
@@ -76,8 +76,7 @@ impl Dns {
         Ok(Self::of(nameservers, families, HashKey::default()))
     }
 
-    /// Creates it for `nameserver`, which may be a simulation; `order` sorts hosts of equal
-    /// preference.
+    /// Creates a resolver for `nameserver`, which may be a simulation; `order` sorts hosts of equal preference.
     pub fn over(
         nameserver: Arc<dyn Ask>,
         timeout: Duration,
@@ -113,8 +112,8 @@ impl Dns {
     }
 
     /// Returns the addresses of a host (lower case), with families alternating, IPv4 first, where reverse DNS and
-    /// reputation are more often in order. If we connect over one family only, the other's addresses are only returned
-    /// for a host without others: an unreachable host isn't an unknown one.
+    /// reputation are more often in order. If we connect over one family, the other family's addresses are
+    /// returned only for a host without other addresses: an unreachable host mustn't look unknown.
     ///
     /// # Errors
     /// [`NoAnswer`] if the host has no address.
@@ -148,7 +147,7 @@ impl Dns {
         Some((records.ok()?.to_vec(), until))
     }
 
-    /// Returns the addresses of a host in both families, even if we don't connect over them.
+    /// Returns the addresses of a host in both families, even if we connect over one only.
     ///
     /// # Errors
     /// [`NoAnswer`] if the host has no address.
@@ -202,7 +201,7 @@ impl Dns {
         self.nameservers.metrics.clone()
     }
 
-    /// Returns whether any nameserver responds.
+    /// Returns whether any nameserver responds to a query for the root.
     pub async fn is_reachable(&self) -> bool {
         self.nameservers.are_reachable().await
     }
@@ -235,15 +234,14 @@ fn address(data: &RData) -> Option<IpAddr> {
     }
 }
 
-/// Queries both families in parallel; after the first answer, the other has little time left (RFC
-/// 8305 §3).
+/// Queries both families in parallel; once there are IPv4 addresses, the IPv6 query has little time left (RFC 8305 §3).
 async fn both(
     v4: impl Future<Output = Records<IpAddr>>,
     v6: impl Future<Output = Records<IpAddr>>,
 ) -> Result<Vec<IpAddr>, NoAnswer> {
     let (mut v4, mut v6) = (pin!(v4), pin!(v6));
     let (v4, v6) = tokio::select! {
-        // From the cache, both are ready immediately.
+        // From the cache, both answers are ready immediately.
         biased;
         v4 = &mut v4 => {
             let v6 = if v4.is_ok() {

@@ -26,14 +26,14 @@ pub use error::Error;
 pub use probe::ask_one;
 pub use request_id::RequestId;
 
-/// Greatest size of a probe's body in bytes. An address has at most 254, and up to six times that
-/// in JSON.
+/// Greatest size of a probe's body in bytes. An address has at most 254 bytes, and up to six times
+/// as many in JSON.
 const BODY_BYTES_MAX: usize = 4 * 1_024;
 
 /// Greatest size of a batch's body in bytes: twice the size of 500 addresses of 254 bytes in JSON.
 const BATCH_BODY_BYTES_MAX: usize = 256 * 1_024;
 
-/// Builds the whole service, for `main` and for tests.
+/// Builds the routes for the edge and those for our own network.
 pub fn build(state: Arc<State>) -> Router {
     finish(public().merge(admin()), state)
 }

@@ -1,8 +1,8 @@
 //! Lists of domains and mail servers that determine a domain's kind: read from one bundle, looked
 //! up by suffix.
 //!
-//! The bundle is `cat data/lists/*.toml`, or the file in `lists_file` if that is newer. Acquitted
-//! names (providers and relays) are on no other list, and are looked up first all the same.
+//! The bundle is `cat data/lists/*.toml`, or the file in `lists_file` unless that is older. Acquitted
+//! names (providers and relays) are on no accusing list, but are looked up first anyway.
 
 mod bundle;
 mod facts;
@@ -54,7 +54,7 @@ pub struct Lists {
     disposable_servers: HashSet<String>,
     /// Misspelt domains, with the intended domain.
     look_alikes: HashMap<String, String>,
-    /// Domains to suggest, most used first.
+    /// Domains to suggest. Of equally close domains, the first is suggested.
     suggested: Vec<String>,
     /// Source, date and licence of each list, by name.
     pub headers: BTreeMap<&'static str, Header>,
@@ -92,7 +92,7 @@ impl Lists {
         }
     }
 
-    /// Returns the names on a list.
+    /// Returns the names on the list named `list`; empty if there is no such list.
     fn names(&self, list: &str) -> HashSet<&str> {
         fn all<'a>(names: impl IntoIterator<Item = &'a String>) -> HashSet<&'a str> {
             names.into_iter().map(String::as_str).collect()
@@ -109,8 +109,8 @@ impl Lists {
         }
     }
 
-    /// Returns whether the domain or a parent belongs to a provider or a relay, which overrides all
-    /// other lists.
+    /// Returns whether the domain or a parent belongs to a provider or a relay, which overrides the
+    /// lists of disposable domains and servers.
     fn is_acquitted(&self, domain: &str) -> bool {
         listed_suffix(domain, |name| {
             self.providers.contains(name) || self.relays.contains_key(name)

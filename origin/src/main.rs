@@ -40,7 +40,7 @@ use rcpt_pool::operators::Operators;
 use rcpt_smtp::Families;
 use tokio::net::TcpListener;
 
-/// Ticket secrets in a valid form.
+/// Valid ticket secrets for a command that verifies no tickets.
 const UNUSED_SECRETS: &str = "unused:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
 /// Time limit of a lookup by `lists learn`.
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
         println!("configuration is fine");
         return ExitCode::SUCCESS;
     }
-    // Dropped at the end of `main`, after all log lines were written.
+    // Writes the waiting log lines when it is dropped at the end of `main`.
     let (level, _written) = log::install(config.log_level);
     for stranger in &unknown.strangers.0 {
         tracing::warn!("{stranger}");
@@ -247,10 +247,10 @@ fn serve_beside(listener: TcpListener, router: Router, whom: &str) -> io::Result
     Ok(())
 }
 
-/// Prints the findings, and exits with the code of the worst one.
+/// Prints the findings, and exits with the code of the worst finding.
 #[tokio::main]
 async fn doctor(config: Config, json: bool) -> Result<ExitCode, Box<dyn std::error::Error>> {
-    let report = doctor::examine(&*State::unproved(config)?).await;
+    let report = doctor::examine(&*State::untested(config)?).await;
     if json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
@@ -259,7 +259,7 @@ async fn doctor(config: Config, json: bool) -> Result<ExitCode, Box<dyn std::err
     Ok(ExitCode::from(report.exit_code()))
 }
 
-/// Prints the verdicts; the exit code is 3 if one stays undecided.
+/// Prints the verdicts; the exit code is 3 if a verdict stays undecided.
 #[tokio::main]
 async fn ask(
     config: Config,
@@ -269,7 +269,7 @@ async fn ask(
     Ok(ExitCode::from(ask::ask(&State::new(config)?, addresses, json).await))
 }
 
-/// Prints the meaning of a reply, and exits with 2 if it isn't one.
+/// Prints the meaning of a reply, and exits with 2 if `reply` isn't a reply.
 fn explain(reply: &str) -> ExitCode {
     match explain::explain(reply) {
         Some(explained) => {

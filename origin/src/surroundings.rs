@@ -13,7 +13,7 @@ use rcpt_smtp::Dialer;
 
 use crate::{Config, dns::Dns};
 
-/// Reads the wall clock, in Unix seconds.
+/// Function that returns the wall clock's time in Unix seconds.
 pub type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 /// Connections, DNS, wall clock and randomness of an origin.
@@ -32,7 +32,7 @@ impl Surroundings {
     pub fn of_machine(config: &Config) -> Result<Self, NetError> {
         Ok(Self {
             dialer: Dialer::new(config.connect_timeout),
-            dns: Dns::new(&config.nameservers, config.dns_timeout, config.dialled())?,
+            dns: Dns::new(&config.nameservers, config.dns_timeout, config.dialled_families())?,
             unix_now: Arc::new(clock::unix_now),
             random: Random::default(),
         })

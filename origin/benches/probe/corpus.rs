@@ -28,23 +28,23 @@ const CORPORA: [(&str, &str, bool); 6] = [
 
 #[derive(Debug, Serialize)]
 struct Report {
-    /// Replies and correct statuses of each corpus.
+    /// Numbers of replies and of correct verdicts, by corpus.
     corpora: BTreeMap<&'static str, Share>,
-    /// Given status → correct status → replies.
+    /// Given status → correct status → number of replies.
     given_by_right: BTreeMap<&'static str, BTreeMap<&'static str, usize>>,
-    /// Replies that don't concern the mailbox and are reported as `false`.
+    /// Replies that are reported as `false` although another status is correct.
     false_no: Vec<String>,
-    /// Replies with another status than the right one.
+    /// Replies with a wrong status.
     wrong: Vec<String>,
-    /// Results of rules and reader on replies of unseen sources, and in the fold that isn't used
-    /// for tuning.
+    /// Results of rules and reader on replies of unseen sources.
     out_of_fold: Vec<Interval>,
-    /// Results on whole replies, without classifiers' patterns, which are parts of replies.
+    /// Results without classifiers' patterns, which are only parts of replies.
     whole: Vec<Interval>,
+    /// Results on the held-out fold.
     apart: Vec<Interval>,
 }
 
-/// A share of replies with its interval at 95 %.
+/// A share of replies with its 95 % confidence interval.
 #[derive(Debug, Serialize)]
 struct Interval {
     name: &'static str,
@@ -59,7 +59,7 @@ struct Interval {
 struct Share {
     replies: usize,
     right: usize,
-    /// Replies with the correct reason too, if the corpus names one.
+    /// Number of replies whose reason, if the corpus names one, is also correct.
     right_reason: usize,
 }
 
@@ -119,7 +119,7 @@ fn intervals(judged: &[measure::Judged], scope: Scope) -> Vec<Interval> {
     measure::figures(judged, scope).into_iter().map(of).collect()
 }
 
-/// Returns the average time in microseconds that the reader takes for a reply of the corpus.
+/// Returns the reader's average time for a reply in the fastest of 200 rounds, in microseconds.
 fn reader_cost(rows: &[Collected]) -> Figure {
     const ROUNDS: usize = 200;
     let questions: Vec<_> = rows

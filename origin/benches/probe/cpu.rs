@@ -26,7 +26,7 @@ use crate::{
     twin::{self, Twin},
 };
 
-/// The argument that turns this program into a mail server without any recipient.
+/// The argument that makes this program a mail server that refuses every recipient.
 pub const REFUSER: &str = "--be-refuser";
 const NO_SUCH_USER: &str = "550-5.1.1 The email account that you tried to reach does not exist. Please try\r\n\
     550-5.1.1 double-checking the recipient's email address for typos or\r\n\
@@ -82,7 +82,7 @@ fn payer() -> Asker {
     Asker { account: name.clone(), fairness_group: name }
 }
 
-/// A mail server, the domain checked there, and its replies.
+/// A mail server, the domain and asker of its checks, and the status expected.
 #[derive(Clone, Copy)]
 struct Server<'a> {
     address: SocketAddr,
@@ -98,9 +98,9 @@ fn per_probe(server: Server<'_>, settings: &[(&str, &str)]) -> Result<Spent> {
     let Server { address, status, asker, domain } = server;
     Runtime::new()?.block_on(async {
         let state = origin::start(address, &nameserver, settings).await?;
-        origin::answered_all(&state, 1_000, IN_FLIGHT, domain, asker, status).await?;
+        origin::expect_all(&state, 1_000, IN_FLIGHT, domain, asker, status).await?;
         let before = Spent::of("self")?;
-        origin::answered_all(&state, PROBES, IN_FLIGHT, domain, asker, status).await?;
+        origin::expect_all(&state, PROBES, IN_FLIGHT, domain, asker, status).await?;
         Ok(before.until_now("self")?.per(PROBES))
     })
 }
@@ -141,7 +141,7 @@ impl Spent {
     }
 }
 
-/// Runs as a mail server without any recipient, with the texts of the largest operator.
+/// Runs as a mail server that refuses every recipient, with Google's texts.
 pub fn be_refuser() -> Result<()> {
     twin::be(|stream, _| async move {
         // An error means that the client has left.
@@ -171,7 +171,7 @@ async fn refuse(mut stream: TokioStream) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Postfix's mail sink.
+/// A running `smtp-sink`, Postfix's mail server for benchmarks.
 struct Sink {
     address: SocketAddr,
     process: Child,

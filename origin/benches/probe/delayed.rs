@@ -16,10 +16,10 @@ use anyhow::Result;
 
 /// Delay in one direction.
 pub const DELAY: Duration = Duration::from_millis(20);
-const STACK: usize = 64 * 1_024;
+const STACK_BYTES: usize = 64 * 1_024;
 
 /// A mail server that accepts everybody, behind a delay line: input arrives 20 ms later, and so does output, regardless
-/// of the load. Threads add the exact delay; timers have a resolution of a millisecond.
+/// of the load. Threads add the delay, because Tokio's timers are exact only to a millisecond.
 pub struct Delayed {
     pub address: SocketAddr,
     pub connections: Arc<AtomicUsize>,
@@ -34,7 +34,8 @@ impl Delayed {
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
                 connection_count.fetch_add(1, Ordering::Relaxed);
-                let _ = thread::Builder::new().stack_size(STACK).spawn(move || converse(stream));
+                let _ =
+                    thread::Builder::new().stack_size(STACK_BYTES).spawn(move || converse(stream));
             }
         });
         Ok(Self { address, connections })
@@ -54,7 +55,7 @@ fn converse(stream: TcpStream) -> Option<()> {
             }
         }
     };
-    thread::Builder::new().stack_size(STACK).spawn(speak).ok()?;
+    thread::Builder::new().stack_size(STACK_BYTES).spawn(speak).ok()?;
     let mut reader = BufReader::new(stream);
     let mut line = String::new();
     loop {

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use anyhow::{Result, ensure};
 use serde::Serialize;
 
-/// A measured figure.
+/// A measured figure, as printed and as written to `target/bench/probe.json`.
 #[derive(Debug, Serialize)]
 pub struct Figure {
     pub name: &'static str,

@@ -38,14 +38,14 @@ async fn rss_held() -> Result<Figure> {
     let settings = [("RCPT_BUDGET_MS", "600000"), ("RCPT_CONNECT_TIMEOUT_MS", "60000")];
     let state = origin::start(tarpit.address, &nameserver, &settings).await?;
     let first = tokio::spawn(silence(state.clone(), 0));
-    connected(1).await?;
+    wait_for_connections(1).await?;
     let (before, sockets) = (memory::resident()?, open_files()?);
     let mut sessions = vec![first];
     for n in 1..=HELD {
         sessions.push(tokio::spawn(silence(state.clone(), n)));
         if n % 500 == 0 {
-            // Waits for each connection, because the listener's queue is limited.
-            connected(sockets + n).await?;
+            // Waits for these connections, because the listener's queue is limited.
+            wait_for_connections(sockets + n).await?;
         }
     }
     let spent = memory::resident()?.saturating_sub(before);
@@ -54,8 +54,8 @@ async fn rss_held() -> Result<Figure> {
     Ok(Figure::new("rss_bytes_per_held_probe", bytes, "bytes", HELD).at_most(8_192.0))
 }
 
-/// Returns the additional time of the slowest of a hundred good checks while 500 servers are
-/// silent.
+/// Returns the 99th percentile of good checks' times while 500 servers are silent, divided by the
+/// percentile without silent servers.
 async fn beside_tarpits() -> Result<Figure> {
     let (good, tarpit) = (Delayed::start()?, Twin::start(TARPIT)?);
     let nameserver = Nameserver::start()?;
@@ -65,7 +65,7 @@ async fn beside_tarpits() -> Result<Figure> {
     let slow = origin::start(tarpit.address, &nameserver, &settings).await?;
     let sockets = open_files()?;
     let tarpits: Vec<_> = (0..TARPITS).map(|n| tokio::spawn(silence(slow.clone(), n))).collect();
-    connected(sockets + TARPITS - 1).await?;
+    wait_for_connections(sockets + TARPITS - 1).await?;
     let beside = p99(&fast).await?;
     tarpits.iter().for_each(tokio::task::JoinHandle::abort);
     Ok(Figure::new("p99_ratio_beside_500_tarpits", beside / alone, "ratio", GOOD))
@@ -75,7 +75,7 @@ async fn p99(state: &State) -> Result<f64> {
     let mut times = Vec::with_capacity(GOOD);
     for n in 0..GOOD {
         let started = Instant::now();
-        origin::accepted(state, n, "example.org").await?;
+        origin::expect_accepted(state, n, "example.org").await?;
         times.push(started.elapsed().as_secs_f64());
         sleep(BETWEEN_GOOD.saturating_sub(started.elapsed())).await;
     }
@@ -88,7 +88,7 @@ async fn silence(state: std::sync::Arc<State>, n: usize) {
     }
 }
 
-async fn connected(files: usize) -> Result<()> {
+async fn wait_for_connections(files: usize) -> Result<()> {
     let started = Instant::now();
     while open_files()? < files {
         ensure!(started.elapsed() < Duration::from_secs(60), "connections are not made");

@@ -17,7 +17,7 @@ use tokio::{
 
 use crate::{figure::Figure, memory, nameserver::Nameserver, origin, twin::Twin};
 
-/// Arguments that make this program a hostile mail server: of each kind in turn, or of the kind
+/// Arguments that make this program a hostile mail server: of the next kind for each connection, or of the kind
 /// that makes us use the most memory.
 pub const EVERY_KIND: &str = "--be-hostile";
 pub const HOARDER: &str = "--be-hoarder";
@@ -78,15 +78,15 @@ impl Malice {
                 flood(stream, "250-SIZE\r\n").await
             }
             Self::AnAnswerWithoutEnd => {
-                introduced(stream).await?;
+                introduce(stream).await?;
                 flood(stream, "250-perhaps\r\n").await
             }
             Self::Reset => stream.set_zero_linger(),
             Self::RepliesBeforeCommands => say(stream, "220 mx\r\n250 ok\r\n250 ok\r\n").await,
             Self::WrongCodes => say(stream, "999 mx\r\n").await,
             Self::Hoard => {
-                introduced(stream).await?;
-                // 90 lines of 690 octets: just below a hundred, and below 64 KiB.
+                introduce(stream).await?;
+                // 90 lines of 690 octets: just below our limits, 100 lines and 64 KiB.
                 let line = format!("250-{}\r\n", "x".repeat(684));
                 say(stream, &line.repeat(90)).await
             }
@@ -94,7 +94,7 @@ impl Malice {
     }
 }
 
-async fn introduced(stream: &mut TcpStream) -> io::Result<()> {
+async fn introduce(stream: &mut TcpStream) -> io::Result<()> {
     say(stream, "220 mx\r\n").await?;
     stream.write_all(b"250-mx\r\n250 PIPELINING\r\n").await?;
     stream.read(&mut [0; 1_024]).await.map(drop)

@@ -6,9 +6,10 @@
 //! `target/bench/verdicts.json`. The delay line holds bytes back for 20 ms in each direction and doesn't serialise
 //! replies. TCP's own handshake isn't delayed on the loopback: add one round trip to `cold_rtt` for it.
 //!
-//! `cargo bench --locked --package rcpt-origin -- cpu held` measures those groups alone. Some figures have a limit,
-//! above which the program fails. Those of CPU are relative to a bare exchange of the same run, and comparable between
-//! machines. Other work on the machine may raise any of them above its limit.
+//! `cargo bench --locked --package rcpt-origin -- cpu held` measures only the groups `cpu` and `held`. Some figures
+//! have a limit, above which the program fails. In the group `cpu`, only figures relative to a bare exchange in the
+//! same run have limits: these figures are comparable between machines. Other work on the machine may raise a figure
+//! above its limit.
 #![expect(clippy::disallowed_methods, reason = "a measurement reads the clock")]
 
 mod bare;
@@ -33,8 +34,7 @@ use hostile::Malice;
 
 type Measure = fn() -> Result<Vec<Figure>>;
 
-/// Memory that an earlier group has used would hide a later one's need, so the groups with the
-/// largest memory come first.
+/// `hostile` is first, because memory that another group had used before would hide its need.
 const GROUPS: [(&str, Measure); 7] = [
     ("hostile", hostile::measure),
     ("corpus", corpus::measure),
@@ -68,7 +68,7 @@ fn main() -> Result<()> {
         }
     }
     figure::print(&figures);
-    // A partial file could be mistaken for a complete one.
+    // A partial file could be mistaken for a complete file.
     if wanted.is_empty() {
         figure::write(&figures)?;
     }

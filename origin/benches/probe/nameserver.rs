@@ -20,8 +20,8 @@ use hickory_resolver::proto::{
 
 /// A domain with three mail hosts of the same preference.
 pub const THREE_HOSTS: &str = "three.example.org";
-/// A domain at an operator without limits of its own. Without an operator, batches avoid a machine after a few refused
-/// recipients.
+/// A domain hosted by an operator to which only the default limits apply. Batches avoid a machine without an operator
+/// after a few refused recipients.
 pub const AT_OPERATOR: &str = "operator.example.org";
 
 /// A nameserver that answers with `mx.` below each domain as its mail host, at 127.0.0.1. [`THREE_HOSTS`] has three

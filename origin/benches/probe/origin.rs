@@ -36,7 +36,7 @@ pub fn start_at(
         ("RCPT_SMTP_PORT", &port),
         ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
         ("RCPT_OPERATOR_SESSIONS", "100000"),
-        // A thousand checks wait for two sessions.
+        // At most half as many checks may wait for a session.
         ("RCPT_MAX_PROBES", "10000"),
         ("RCPT_MACHINE_SESSIONS", "100000"),
         ("RCPT_NETWORK_SESSIONS", "100000"),
@@ -49,17 +49,17 @@ pub fn start_at(
 }
 
 /// Checks the `n`th address of `domain` and expects it to be accepted.
-pub async fn accepted(state: &State, n: usize, domain: &str) -> Result<()> {
-    answered(state, n, domain, &Asker::default(), Status::Accepted).await
+pub async fn expect_accepted(state: &State, n: usize, domain: &str) -> Result<()> {
+    expect_status(state, n, domain, &Asker::default(), Status::Accepted).await
 }
 
 /// Checks `count` addresses of one domain, `in_flight` at a time.
-pub async fn accepted_all(state: &Arc<State>, count: usize, in_flight: usize) -> Result<()> {
-    answered_all(state, count, in_flight, "example.org", &Asker::default(), Status::Accepted).await
+pub async fn expect_all_accepted(state: &Arc<State>, count: usize, in_flight: usize) -> Result<()> {
+    expect_all(state, count, in_flight, "example.org", &Asker::default(), Status::Accepted).await
 }
 
 /// Checks the `n`th address of `domain`, and expects this `status`.
-async fn answered(
+async fn expect_status(
     state: &State,
     n: usize,
     domain: &str,
@@ -74,7 +74,7 @@ async fn answered(
 }
 
 /// Checks `count` addresses of `domain`, `in_flight` at a time, and expects this `status` for each.
-pub async fn answered_all(
+pub async fn expect_all(
     state: &Arc<State>,
     count: usize,
     in_flight: usize,
@@ -87,7 +87,7 @@ pub async fn answered_all(
         let (state, asker) = (state.clone(), asker.clone());
         workers.spawn(async move {
             for n in (worker..count).step_by(in_flight) {
-                answered(&state, n, domain, &asker, status).await?;
+                expect_status(&state, n, domain, &asker, status).await?;
             }
             anyhow::Ok(())
         });

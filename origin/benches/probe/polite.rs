@@ -22,12 +22,12 @@ const LIMITS: &[(&str, &str)] =
 const ADDRESSES: usize = 1_000;
 const AFTER_REFUSAL: usize = 100;
 
-/// Measures the concurrent sessions of a host, before and after it sends 421.
+/// Measures the concurrent sessions at a welcoming host, and the connections to another host after its 421.
 pub fn measure() -> Result<Vec<Figure>> {
     Runtime::new()?.block_on(async {
         let (welcoming, nameserver) = (Host::start("220 mx\r\n")?, Nameserver::start()?);
         let state = origin::start(welcoming.address, &nameserver, LIMITS).await?;
-        origin::accepted_all(&state, ADDRESSES, ADDRESSES).await?;
+        origin::expect_all_accepted(&state, ADDRESSES, ADDRESSES).await?;
         let most = welcoming.counters.most_open.load(Ordering::Relaxed);
 
         let (busy, nameserver) = (Host::start("421 4.7.0 too many\r\n")?, Nameserver::start()?);

@@ -38,11 +38,11 @@ async fn sequence(settings: &[(&str, &str)], count: usize) -> Result<f64> {
     let (server, nameserver) = (Delayed::start()?, Nameserver::start()?);
     let state = origin::start(server.address, &nameserver, settings).await?;
     // The first probe fills the DNS cache, and opens the session if sessions are pooled.
-    origin::accepted(&state, 0, "example.org").await?;
+    origin::expect_accepted(&state, 0, "example.org").await?;
     let mut times = Vec::with_capacity(count);
     for n in 1..=count {
         let started = Instant::now();
-        origin::accepted(&state, n, "example.org").await?;
+        origin::expect_accepted(&state, n, "example.org").await?;
         times.push(started.elapsed().as_secs_f64() / (2 * DELAY).as_secs_f64());
     }
     Ok(quantile(&mut times, 0.5))
@@ -54,18 +54,18 @@ async fn hundred_of_one_domain() -> Result<(f64, f64)> {
     let (server, nameserver) = (Delayed::start()?, Nameserver::start()?);
     let settings = [("RCPT_MACHINE_SESSIONS", "2"), ("RCPT_SESSION_INTERVAL_MS", "500")];
     let state = origin::start(server.address, &nameserver, &settings).await?;
-    origin::accepted_all(&state, 100, 100).await?;
+    origin::expect_all_accepted(&state, 100, 100).await?;
     let count = |counter: &std::sync::atomic::AtomicUsize| counter.load(Ordering::Relaxed) as f64;
     Ok((count(&server.connections), count(&nameserver.questions)))
 }
 
-/// Measures probes per second. A cold probe takes two and a half round trips of 40 ms, a warm one takes one. 50 in
-/// flight reach at most 500 or 1,250.
+/// Measures probes per second. A cold probe takes two and a half round trips of 40 ms, and a warm probe takes one. 50
+/// probes in flight reach at most 500 a second (cold) or 1,250 (warm).
 async fn throughput(name: &'static str, settings: &[(&str, &str)], count: usize) -> Result<Figure> {
     let (server, nameserver) = (Delayed::start()?, Nameserver::start()?);
     let state = origin::start(server.address, &nameserver, settings).await?;
-    origin::accepted_all(&state, IN_FLIGHT, IN_FLIGHT).await?;
+    origin::expect_all_accepted(&state, IN_FLIGHT, IN_FLIGHT).await?;
     let started = Instant::now();
-    origin::accepted_all(&state, count, IN_FLIGHT).await?;
+    origin::expect_all_accepted(&state, count, IN_FLIGHT).await?;
     Ok(Figure::new(name, count as f64 / started.elapsed().as_secs_f64(), "probes/s", count))
 }

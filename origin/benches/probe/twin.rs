@@ -1,4 +1,4 @@
-//! A copy of this program in its own process, as a mail server.
+//! A copy of this program in its own process, as a mail server or an origin.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -12,7 +12,7 @@ use tokio::{
     runtime::Builder,
 };
 
-/// A copy of this program as a mail server, so that the server's memory isn't counted as a probe's.
+/// A copy of this program as a mail server or an origin, so that its memory and CPU time are measured separately.
 pub struct Twin {
     pub address: SocketAddr,
     process: Child,

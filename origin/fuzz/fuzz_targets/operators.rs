@@ -1,5 +1,5 @@
 //! A file of operators is accepted, or rejected with a sentence for each mistake. Renumbered rows keep their hosts, and
-//! built-in ones their numbers.
+//! built-in rows their numbers.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -31,9 +31,9 @@ const LIMITS: Limits = Limits {
 };
 const NETWORK_SESSIONS: usize = 5;
 const BUDGET: Duration = Duration::from_secs(10);
-/// Machines of one network.
+/// Number of machines, all in one network.
 const MACHINES: u8 = 4;
-/// Sessions that exist.
+/// Number of sessions that exist.
 static OPEN: AtomicUsize = AtomicUsize::new(0);
 
 struct Session;

@@ -10,7 +10,7 @@ use rcpt_smtp::{Reply, ReplyError, ReplyParser};
 use rcpt_verdict::judge;
 
 /// Time limit with the sanitizer on a busy machine; normally a judgement takes microseconds.
-const LONGEST: Duration = Duration::from_millis(100);
+const JUDGEMENT_TIMEOUT: Duration = Duration::from_millis(100);
 
 fn replies(pieces: &[&[u8]]) -> (Vec<Reply>, Option<ReplyError>) {
     let (mut parser, mut replies) = (ReplyParser::default(), Vec::new());
@@ -44,9 +44,9 @@ fuzz_target!(init: rcpt_verdict::load(), |input: (u16, &[u8])| {
             let is_quick = || {
                 let began = Instant::now();
                 let _ = judge(stage, &reply);
-                began.elapsed() < LONGEST
+                began.elapsed() < JUDGEMENT_TIMEOUT
             };
-            assert!((0..3).any(|_| is_quick()), "{stage:?}: three times longer than {LONGEST:?}");
+            assert!((0..3).any(|_| is_quick()), "{stage:?}: three times longer than {JUDGEMENT_TIMEOUT:?}");
         }
     }
 });

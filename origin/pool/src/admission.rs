@@ -1,9 +1,9 @@
-//! Conditions for queueing: the gates of the check's domain and of an address, its account's debts, and for a batch our
-//! address's warm-up.
+//! Conditions for queueing a check: the gates of its domain and of an address, the limits of refused recipients, its
+//! account's debts, and for a batch our address's warm-up.
 //!
-//! All conditions are evaluated together, and the latest time counts. If it is within the deadline,
-//! a [`Ticket`] reserves all of them; otherwise none is reserved. An unused ticket releases its
-//! reservations, unless others have passed since.
+//! All conditions are evaluated together, and the latest time counts. If that time is within the deadline, a [`Ticket`]
+//! reserves all conditions; otherwise none is reserved. An unused ticket releases its reservations, unless other checks
+//! have passed since.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -15,7 +15,7 @@ use parking_lot::MutexGuard;
 use tokio::{sync::oneshot, time::Instant};
 
 use super::{
-    ADDRESS_KEPT, Behind, Cause, Class, Pool, Question, Refused, State, Target,
+    ADDRESS_LIFETIME, Behind, Cause, Class, Pool, Question, Refused, State, Target,
     operators::OperatorId,
     party::Party,
     permit::{Acquired, Queued},
@@ -25,7 +25,7 @@ use super::{
 };
 
 /// Shortest time for which starting a conversation makes sense.
-const DIALOGUE: Duration = Duration::from_secs(1);
+const DIALOGUE_TIME_MIN: Duration = Duration::from_secs(1);
 pub(super) enum Step<S: Send + 'static> {
     Granted(Acquired<S>),
     Queued(Queued<S>),
@@ -69,7 +69,7 @@ impl<S: Send + 'static> Pool<S> {
         let now = Instant::now();
         let mut state = self.lock();
         let mut want = self.want(&mut state, question, target, party, operator, now);
-        let (due, idle) = self.due(&mut state, question, target, &mut want, now)?;
+        let (due, idle) = self.queue_time(&mut state, question, target, &mut want, now)?;
         state.tickets += 1;
         let number = state.tickets;
         if has_gate(target, party) {
@@ -90,7 +90,7 @@ impl<S: Send + 'static> Pool<S> {
         Ok(Step::Later(Ticket { pool: Arc::clone(self), number, due, want: Some(want) }))
     }
 
-    /// Queues the check at its ticket's time, unless another group has taken its place at a gate.
+    /// Queues the check at its ticket's time, or admits it anew if its passage through a gate was lost or postponed.
     pub(super) fn redeem(
         self: &Arc<Self>,
         mut ticket: Ticket<S>,
@@ -114,7 +114,7 @@ impl<S: Send + 'static> Pool<S> {
         self.admit(question, target)
     }
 
-    /// Returns the operator of the host, by its name or by all of its addresses.
+    /// Returns the operator of the host, by its name or by all of its addresses; `None` for a route.
     fn operator_of(&self, target: &Target<'_>) -> Option<OperatorId> {
         if target.is_route {
             return None;
@@ -125,8 +125,8 @@ impl<S: Send + 'static> Pool<S> {
             }
             return Some(operator);
         }
-        // A host with one address of an operator among others isn't the operator's: replies of its other machines must
-        // not count against it.
+        // A host that has other addresses besides an operator's isn't the operator's: replies of the host's other
+        // machines must not count against the operator.
         let operator_of = |address: &SocketAddr| {
             let behind = self.known_behind(address.ip())?;
             behind.is_shared.then_some(behind.operator)
@@ -136,8 +136,8 @@ impl<S: Send + 'static> Pool<S> {
         operators.all(|operator| operator == Some(first)).then_some(first)
     }
 
-    /// Records that a name of the operator resolves to this address. A single name may be a mistake
-    /// in a table; with a second one, the address counts as the operator's.
+    /// Records that a name of the operator resolves to this address. A single name may be a mistake in a table; with a
+    /// second name, the address counts as the operator's.
     fn led_to(&self, address: IpAddr, operator: OperatorId, host: &str) {
         let name = self.keys.hash_one(host);
         let is_shared = match self.known_behind(address) {
@@ -146,7 +146,7 @@ impl<S: Send + 'static> Pool<S> {
             Some(known) if known.name == name => return,
             Some(_) => true,
         };
-        let until = Instant::now() + ADDRESS_KEPT;
+        let until = Instant::now() + ADDRESS_LIFETIME;
         self.behind.insert(address, Behind { operator, name, is_shared, until });
     }
 
@@ -168,7 +168,7 @@ impl<S: Send + 'static> Pool<S> {
         let machine = target.addresses.first().map(SocketAddr::ip);
         let site = match (operator, machine) {
             (Some(operator), _) => {
-                SiteKey::Operator(operator, state.moved(operator, target.identity, &settings))
+                SiteKey::Operator(operator, state.source_of(operator, target.identity, &settings))
             }
             (None, Some(ip)) if !target.is_route => SiteKey::network_of(ip),
             _ => SiteKey::Route(Arc::from(target.host)),
@@ -181,7 +181,7 @@ impl<S: Send + 'static> Pool<S> {
         want
     }
 
-    /// Sends the request to the site and the meter of a machine that is no operator's.
+    /// Directs the request to the site and the meter of a machine without a known operator.
     pub(super) fn ask_machine(
         &self,
         state: &mut State<S>,
@@ -194,8 +194,8 @@ impl<S: Send + 'static> Pool<S> {
     }
 
     /// Returns the time at which the check may queue, and an idle session if one is available now; otherwise chooses
-    /// the address. Reserves only a batch's unit of the warm-up, which nobody waits for.
-    fn due(
+    /// the address. Reserves nothing but a batch's unit of the warm-up, for which no check waits.
+    fn queue_time(
         &self,
         state: &mut State<S>,
         question: &Question,
@@ -206,14 +206,15 @@ impl<S: Send + 'static> Pool<S> {
         if target.is_route {
             return Ok((now, None));
         }
-        let latest = question.wait.deadline().checked_sub(DIALOGUE).unwrap_or(now).max(now);
+        let latest =
+            question.wait.deadline().checked_sub(DIALOGUE_TIME_MIN).unwrap_or(now).max(now);
         let (party, mut due) = (want.party, now);
         if has_gate(target, party) {
             let away = state.domains.away(party.domain, now);
             if question.wait.class() == Class::Batch && !away.is_zero() {
                 return Err(Refused { after: away, cause: Cause::Domain });
             }
-            let gate = state.domains.due(party.domain, party.group, now, latest);
+            let gate = state.domains.passage_time(party.domain, party.group, now, latest);
             due = due.max(gate.map_err(|after| Refused { after, cause: Cause::Domain })?);
         }
         let mut idle = None;
@@ -245,8 +246,7 @@ impl<S: Send + 'static> Pool<S> {
         Ok((due, idle))
     }
 
-    /// Counts a batch's recipient if its source address is new to the operator, or refuses it for
-    /// now.
+    /// Counts a batch's recipient if our source address is new to the operator, or refuses the recipient for now.
     fn pass_warm_up(&self, state: &mut State<S>, want: &Want) -> Result<(), Refused> {
         let (Class::Batch, SiteKey::Operator(operator, identity)) = (want.class, &want.site) else {
             return Ok(());
@@ -298,7 +298,7 @@ const fn has_gate(target: &Target<'_>, party: Party) -> bool {
     !(target.is_route || target.admitted || party.is_consumer)
 }
 
-/// Returns the first address with an open gate, or the one that opens next if waiting makes sense.
+/// Returns the first address with an open gate, or the address whose gate opens next if waiting makes sense.
 fn address_due<S>(
     state: &State<S>,
     target: &Target<'_>,
@@ -307,7 +307,7 @@ fn address_due<S>(
     latest: Instant,
 ) -> Result<(Instant, Option<IpAddr>), Refused> {
     let gates = &state.addresses;
-    let due = |ip: IpAddr| (gates.due(ip, party.group, now, latest), ip);
+    let due = |ip: IpAddr| (gates.passage_time(ip, party.group, now, latest), ip);
     let all = target.addresses.iter().map(|address| due(address.ip()));
     let soonest = all.min_by_key(|(due, _)| match due {
         Ok(at) => at.saturating_duration_since(now),

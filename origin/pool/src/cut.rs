@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::Notify;
 
-/// Asks all users of a session to close it: the check, and the control recipient after it.
+/// A request to all users of a session to close it: the check, and the control recipient after it.
 #[derive(Default)]
 pub(super) struct Cut {
     is_due: AtomicBool,

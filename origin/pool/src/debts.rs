@@ -1,7 +1,6 @@
 //! Sessions that servers closed on us at RCPT, and sessions that were held for long while others waited, by account.
-//! While an account is in debt, its domains without a recent answer are asked one at a time; other domains aren't
-//! affected. Elsewhere, free accounts are one tenant; here each has its own debts, because otherwise one would delay
-//! all.
+//! While an account is in debt, its domains without a recent answer are asked at most once a second; other domains
+//! aren't affected. Debts are counted by account and not by group, because otherwise one free account would delay all.
 
 use std::time::Duration;
 
@@ -10,11 +9,11 @@ use tokio::time::Instant;
 use super::{Key, hash_key::ByKey};
 
 /// Time between two checks of unproven domains of an account in debt.
-const INTERVAL: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Lifetime of a debt after the end of the account's wait.
-const LASTS: Duration = Duration::from_secs(60);
+const DEBT_LIFETIME: Duration = Duration::from_secs(60);
 /// Number of closed or held sessions without consequences, because they may be chance.
-const CHANCE: u32 = 1;
+const CHANCE_MAX: u32 = 1;
 /// Greatest factor of the wait for a held session; the factor doubles with each further session.
 const TIMES_MAX: u32 = 32;
 const MAX_DEBTORS: usize = 256;
@@ -43,13 +42,14 @@ impl Debts {
         self.0.retain(|_, debt| debt.until > now);
     }
 
-    pub(super) fn closed(&mut self, account: Key, now: Instant) {
+    pub(super) fn record_closed(&mut self, account: Key, now: Instant) {
         self.cost(account, Duration::ZERO, now);
     }
 
-    /// Records a session that the account held while others waited. The account owes that time, and more for each
-    /// further session. Without a debt, each new domain could hold a session until its first cut.
-    pub(super) fn held(&mut self, account: Key, took: Duration, now: Instant) {
+    /// Records a session that the account held while others waited. From the second session, the account owes the
+    /// session's time, and a growing multiple for further sessions. Without a debt, each new domain could hold a
+    /// session until its first cut.
+    pub(super) fn record_held(&mut self, account: Key, took: Duration, now: Instant) {
         self.cost(account, took, now);
     }
 
@@ -66,27 +66,28 @@ impl Debts {
         let owed = took.saturating_mul(times);
         debt.costs += 1;
         debt.next = debt.next.max(now + owed);
-        debt.until = debt.next + LASTS;
+        debt.until = debt.next + DEBT_LIFETIME;
     }
 
     /// Returns the time at which the account may check an unproven domain.
     pub(super) fn due(&self, account: Key, now: Instant) -> Instant {
         match self.0.get(&account) {
-            Some(debt) if debt.until > now && debt.costs > CHANCE => debt.next.max(now),
+            Some(debt) if debt.until > now && debt.costs > CHANCE_MAX => debt.next.max(now),
             Some(_) | None => now,
         }
     }
 
     /// Reserves the time `at` for the account.
     pub(super) fn take(&mut self, account: Key, at: Instant) {
-        if let Some(debt) = self.0.get_mut(&account).filter(|debt| debt.costs > CHANCE) {
-            debt.next = at + INTERVAL;
+        if let Some(debt) = self.0.get_mut(&account).filter(|debt| debt.costs > CHANCE_MAX) {
+            debt.next = at + CHECK_INTERVAL;
         }
     }
 
     /// Releases the reservation, unless a later time was reserved since.
     pub(super) fn give_back(&mut self, account: Key, at: Instant) {
-        if let Some(debt) = self.0.get_mut(&account).filter(|debt| debt.next == at + INTERVAL) {
+        if let Some(debt) = self.0.get_mut(&account).filter(|debt| debt.next == at + CHECK_INTERVAL)
+        {
             debt.next = at;
         }
     }
@@ -98,7 +99,7 @@ mod tests {
 
     use tokio::time::Instant;
 
-    use super::{Debts, LASTS};
+    use super::{DEBT_LIFETIME, Debts};
 
     #[tokio::test(start_paused = true)]
     async fn an_account_that_holds_sessions_owes_their_time_and_more_each_time() {
@@ -106,7 +107,7 @@ mod tests {
         let took = Duration::from_secs(6);
         let mut waits = Vec::new();
         for _ in 0..9 {
-            debts.held(1, took, now);
+            debts.record_held(1, took, now);
             let due = debts.due(1, now);
             waits.push(due.duration_since(now).as_secs());
             debts.take(1, due);
@@ -119,9 +120,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_account_that_costs_sessions_comes_once_a_second_for_a_minute() {
         let (mut debts, now) = (Debts::default(), Instant::now());
-        debts.closed(1, now);
+        debts.record_closed(1, now);
         assert_eq!(debts.due(1, now), now, "one may be chance");
-        debts.closed(1, now);
+        debts.record_closed(1, now);
         let mut pass = || {
             let at = debts.due(1, now);
             debts.take(1, at);
@@ -133,7 +134,7 @@ mod tests {
         debts.give_back(1, now + Duration::from_secs(3));
         assert_eq!(debts.due(1, now).duration_since(now).as_secs(), 3);
         assert_eq!(debts.due(2, now), now, "not another's");
-        let later = now + LASTS + Duration::from_secs(1);
+        let later = now + DEBT_LIFETIME + Duration::from_secs(1);
         assert_eq!(debts.due(1, later), later);
     }
 }

@@ -1,4 +1,4 @@
-//! Ends sessions, or returns them to the idle ones.
+//! Ends sessions, or makes them idle.
 
 use std::{
     collections::BTreeMap,
@@ -8,17 +8,17 @@ use std::{
 use tokio::time::{Instant, sleep};
 
 use super::{
-    Pool, SWEEP, State,
+    Pool, SWEEP_INTERVAL, State,
     sessions::Idle,
     site_key::{MeterKey, SiteKey},
-    sites::PARTS,
+    sites::SWEEP_STEPS,
 };
 
 /// Maximum number of idle sessions in total.
 const MAX_IDLE: usize = 1_024;
-/// Number of idle sessions closed together when there are too many: searching for one takes as long
-/// as for all.
-const GIVE_WAY: usize = 32;
+/// Number of idle sessions closed together when there are too many: finding one session takes as
+/// long as finding all.
+const CLOSED_TOGETHER: usize = 32;
 
 impl<S: Send + 'static> Pool<S> {
     /// Records that a session in use was closed, and serves waiting checks.
@@ -34,7 +34,8 @@ impl<S: Send + 'static> Pool<S> {
         self.sweep_soon();
     }
 
-    /// Keeps the session idle for the next check, or closes it if too many are idle.
+    /// Keeps the session idle for the next check, or returns it if its site has too many idle sessions. If too many are
+    /// idle in total, closes some of the largest group.
     pub(super) fn lie_idle(
         self: &Arc<Self>,
         key: &SiteKey,
@@ -70,7 +71,7 @@ impl<S: Send + 'static> Pool<S> {
         for (key, meter, session) in sessions {
             (self.close)(session);
             let has_waiting = self.lock().sites.get_mut(&key).is_some_and(|site| {
-                site.sessions.closed_idle(meter);
+                site.sessions.record_closed_idle(meter);
                 !site.waiting.is_empty()
             });
             if has_waiting {
@@ -84,14 +85,14 @@ impl<S: Send + 'static> Pool<S> {
         let mut drained = Vec::new();
         for (_, site) in self.lock().sites.iter_mut() {
             for (meter, session) in site.sessions.take_idle(|_| true) {
-                site.sessions.closed_idle(meter);
+                site.sessions.record_closed_idle(meter);
                 drained.push(session);
             }
         }
         drained
     }
 
-    /// Starts a sweep every second, as long as there are idle sessions or stale state.
+    /// Starts a task, unless one is running, that sweeps all sites once a second until nothing is left.
     pub(super) fn sweep_soon(self: &Arc<Self>) {
         if self.sweeping.load(Ordering::Relaxed) || self.sweeping.swap(true, Ordering::AcqRel) {
             return;
@@ -99,7 +100,7 @@ impl<S: Send + 'static> Pool<S> {
         let pool = Arc::clone(self);
         tokio::spawn(async move {
             while {
-                sleep(SWEEP / PARTS as u32).await;
+                sleep(SWEEP_INTERVAL / SWEEP_STEPS as u32).await;
                 !pool.sweep()
             } {}
         });
@@ -129,7 +130,8 @@ impl<S: Send + 'static> Pool<S> {
 }
 
 impl<S> State<S> {
-    /// Removes and returns the least recently used sessions of the group with the most idle ones.
+    /// Removes and returns the least recently used sessions of the group with the most idle
+    /// sessions.
     fn idle_of_largest_group(&mut self) -> Vec<(SiteKey, MeterKey, S)> {
         let mut groups: BTreeMap<_, Vec<Instant>> = BTreeMap::new();
         for idle in self.sites.iter().flat_map(|(_, site)| site.sessions.idle()) {
@@ -138,7 +140,7 @@ impl<S> State<S> {
         let largest = groups.into_iter().max_by_key(|(_, of_group)| of_group.len());
         let Some((group, mut since)) = largest else { return Vec::new() };
         since.sort_unstable();
-        let Some(last) = since.get(GIVE_WAY.min(since.len()) - 1) else { return Vec::new() };
+        let Some(last) = since.get(CLOSED_TOGETHER.min(since.len()) - 1) else { return Vec::new() };
         let mut idle_sessions = Vec::new();
         for (key, site) in self.sites.iter_mut() {
             let of_site =

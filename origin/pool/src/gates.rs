@@ -1,5 +1,5 @@
-//! Gates for recipients' domains, or for addresses that we connect to: while one is narrow because
-//! of refusals, one session passes every ten seconds. A gate is never closed completely.
+//! Gates for recipients' domains, or for addresses that we connect to. Refusals make a gate narrow: one session passes
+//! every ten seconds. A gate is never closed completely.
 
 use std::{collections::HashMap, hash::Hash, time::Duration};
 
@@ -7,14 +7,14 @@ use tokio::time::Instant;
 
 use super::Key;
 
-/// Consecutive refusals of us at RCPT, for any recipients, after which a domain's gate is narrow.
-const STRIKES: u32 = 3;
+/// Consecutive refusals of us at RCPT without 421, for any recipients, after which a domain's gate is narrow.
+const REFUSALS_TO_NARROW: u32 = 3;
 /// Longest time for which a server's hint keeps batches away.
-const LONGEST_HINT: Duration = Duration::from_secs(3_600);
-/// Number of groups remembered per gate.
+const HINT_MAX: Duration = Duration::from_secs(3_600);
+/// Maximum number of groups remembered per gate.
 const MAX_PASSED: usize = 8;
-/// Maximum number of gates remembered. A forgotten gate costs one more session; unlimited memory
-/// could exhaust the process's.
+/// Maximum number of gates remembered. A forgotten gate costs one more session; unlimited gates could exhaust the
+/// memory.
 const MAX_GATES: usize = 10_000;
 
 /// All gates of one kind. Gates without an entry are open.
@@ -28,7 +28,7 @@ pub(super) struct Gates<K> {
 
 struct Gate {
     strikes: u32,
-    /// Time of the next passage; `None` while there are fewer than [`STRIKES`] strikes.
+    /// Time of the next passage; `None` while there are fewer than [`REFUSALS_TO_NARROW`] strikes.
     next: Option<Instant>,
     /// Reservation of the next passage.
     place: Option<Place>,
@@ -40,8 +40,8 @@ struct Gate {
     hint: Instant,
 }
 
-/// Reservation of a gate's next passage. The place goes to the group that hasn't passed for longest, so that frequent
-/// requests don't help.
+/// Reservation of a gate's next passage. The place goes to the group whose last passage was longest ago, so that
+/// frequent requests don't help.
 struct Place {
     group: Key,
     ticket: u64,
@@ -49,7 +49,7 @@ struct Place {
 }
 
 impl Gate {
-    /// Returns the time of the next passage while the gate is narrow.
+    /// Returns the time of the next passage while the gate is narrow, otherwise `None`.
     fn next(&self, now: Instant) -> Option<Instant> {
         self.next.filter(|_| self.narrow_until > now)
     }
@@ -92,9 +92,9 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         self.wait(key, now).max(gate.hint.saturating_duration_since(now))
     }
 
-    /// Returns the time at which the group may pass, or its waiting time if the next passage is
-    /// reserved or comes after `latest`.
-    pub(super) fn due(
+    /// Returns the time at which the group may pass. If another reservation has precedence or the next passage comes
+    /// after `latest`, returns the group's waiting time as the error.
+    pub(super) fn passage_time(
         &self,
         key: K,
         group: Key,
@@ -126,7 +126,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         }
     }
 
-    /// Uses a reserved passage; returns false if it went to another group.
+    /// Uses a reserved passage; returns false if it went to another group or was postponed.
     pub(super) fn redeem(&mut self, key: K, ticket: u64, now: Instant) -> bool {
         let Some(gate) = self.gates.get_mut(&key) else { return true };
         let Some(next) = gate.next(now) else { return true };
@@ -135,7 +135,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
                 gate.pass(place.group, self.interval, now);
                 true
             }
-            // A further refusal has arrived in the meantime.
+            // Another group has taken the place, or a further refusal has postponed the passage.
             _ => false,
         }
     }
@@ -147,20 +147,20 @@ impl<K: Hash + Eq + Copy> Gates<K> {
     }
 
     /// Records a refusal of us, which narrows the gate.
-    pub(super) fn refused(&mut self, key: K, hint: Option<Duration>, now: Instant) {
+    pub(super) fn record_refusal(&mut self, key: K, hint: Option<Duration>, now: Instant) {
         let soonest = now + self.interval;
         let gate = self.strike(key, now);
-        gate.strikes = STRIKES;
+        gate.strikes = REFUSALS_TO_NARROW;
         gate.next = Some(gate.next.unwrap_or(soonest).max(soonest));
-        gate.hint = gate.hint.max(now + hint.unwrap_or_default().min(LONGEST_HINT));
+        gate.hint = gate.hint.max(now + hint.unwrap_or_default().min(HINT_MAX));
     }
 
-    /// Records a refusal that may be one recipient's rule; three in a row narrow the gate.
-    pub(super) fn doubted(&mut self, key: K, hint: Option<Duration>, now: Instant) {
+    /// Records a refusal that may be one recipient's rule; three such refusals in a row narrow the gate.
+    pub(super) fn record_doubt(&mut self, key: K, hint: Option<Duration>, now: Instant) {
         let gate = self.strike(key, now);
         gate.strikes += 1;
-        if gate.strikes >= STRIKES {
-            self.refused(key, hint, now);
+        if gate.strikes >= REFUSALS_TO_NARROW {
+            self.record_refusal(key, hint, now);
         }
     }
 
@@ -189,7 +189,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
     }
 
     /// Records a reply about a recipient, which opens the gate.
-    pub(super) fn answered(&mut self, key: K) {
+    pub(super) fn record_answer(&mut self, key: K) {
         if !self.gates.is_empty() {
             self.gates.remove(&key);
         }
@@ -229,33 +229,41 @@ mod tests {
     async fn one_passes_in_ten_seconds_until_a_recipient_is_spoken_about() {
         let (mut gates, now) = (Gates::new(MEMORY, INTERVAL), Instant::now());
         let far = now + 100 * SECOND;
-        assert_eq!(gates.due("d", 1, now, now), Ok(now));
-        gates.refused("d", None, now);
+        assert_eq!(gates.passage_time("d", 1, now, now), Ok(now));
+        gates.record_refusal("d", None, now);
         for n in 1..4 {
             let at = now + n * INTERVAL;
-            assert_eq!(gates.due("d", 1, at - INTERVAL, far), Ok(at));
+            assert_eq!(gates.passage_time("d", 1, at - INTERVAL, far), Ok(at));
             gates.take("d", 1, 7, at, at - INTERVAL);
             assert!(gates.redeem("d", 7, at));
         }
-        assert_eq!(gates.due("other", 1, now, now), Ok(now));
-        gates.answered("d");
-        assert_eq!(gates.due("d", 1, now, now), Ok(now));
+        assert_eq!(gates.passage_time("other", 1, now, now), Ok(now));
+        gates.record_answer("d");
+        assert_eq!(gates.passage_time("d", 1, now, now), Ok(now));
     }
 
     #[tokio::test(start_paused = true)]
     async fn groups_pass_in_turn_however_often_one_of_them_asks() {
         let (mut gates, now) = (Gates::new(MEMORY, INTERVAL), Instant::now());
         let (greedy, modest, latest) = (1, 2, now + INTERVAL);
-        gates.refused("d", None, now);
-        let opens = gates.due("d", greedy, now, latest).unwrap();
+        gates.record_refusal("d", None, now);
+        let opens = gates.passage_time("d", greedy, now, latest).unwrap();
         gates.take("d", greedy, 100, opens, now);
-        assert_eq!(gates.due("d", greedy, now, latest), Err(2 * INTERVAL), "one place each");
-        assert_eq!(gates.due("d", modest, now, latest), Err(2 * INTERVAL), "neither has passed");
+        assert_eq!(
+            gates.passage_time("d", greedy, now, latest),
+            Err(2 * INTERVAL),
+            "one place each"
+        );
+        assert_eq!(
+            gates.passage_time("d", modest, now, latest),
+            Err(2 * INTERVAL),
+            "neither has passed"
+        );
         assert!(gates.redeem("d", 100, opens));
         let (now, latest) = (opens, opens + INTERVAL);
-        let opens = gates.due("d", greedy, now, latest).unwrap();
+        let opens = gates.passage_time("d", greedy, now, latest).unwrap();
         gates.take("d", greedy, 101, opens, now);
-        assert_eq!(gates.due("d", modest, now, latest), Ok(opens), "it has waited longer");
+        assert_eq!(gates.passage_time("d", modest, now, latest), Ok(opens), "it has waited longer");
         gates.take("d", modest, 200, opens, now);
         assert!(!gates.redeem("d", 101, opens));
         assert!(gates.redeem("d", 200, opens));
@@ -264,22 +272,22 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_place_that_is_given_back_is_free_again() {
         let (mut gates, now) = (Gates::new(MEMORY, INTERVAL), Instant::now());
-        gates.refused("d", None, now);
-        let opens = gates.due("d", 1, now, now + INTERVAL).unwrap();
+        gates.record_refusal("d", None, now);
+        let opens = gates.passage_time("d", 1, now, now + INTERVAL).unwrap();
         gates.take("d", 1, 100, opens, now);
         gates.give_back("d", 100);
-        assert_eq!(gates.due("d", 2, now, now + INTERVAL), Ok(opens));
+        assert_eq!(gates.passage_time("d", 2, now, now + INTERVAL), Ok(opens));
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_doubt_narrows_it_only_when_nothing_else_is_heard() {
         let (mut gates, now) = (Gates::new(MEMORY, INTERVAL), Instant::now());
         for _ in 0..2 {
-            gates.doubted("d", None, now);
+            gates.record_doubt("d", None, now);
         }
-        gates.answered("d");
+        gates.record_answer("d");
         for wait in [Duration::ZERO, Duration::ZERO, INTERVAL] {
-            gates.doubted("d", None, now);
+            gates.record_doubt("d", None, now);
             assert_eq!(gates.wait("d", now), wait);
         }
     }
@@ -287,7 +295,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_hint_keeps_batches_away_and_single_checks_not() {
         let (mut gates, now) = (Gates::new(MEMORY, INTERVAL), Instant::now());
-        gates.refused("d", Some(86_400 * SECOND), now);
+        gates.record_refusal("d", Some(86_400 * SECOND), now);
         assert_eq!(gates.wait("d", now), INTERVAL);
         assert_eq!(gates.away("d", now), 3_600 * SECOND);
         assert_eq!(gates.away("other", now), Duration::ZERO);
@@ -296,18 +304,18 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_hint_outlives_the_interval_and_neither_lengthens_the_other() {
         let (mut gates, now) = (Gates::new(MEMORY, INTERVAL), Instant::now());
-        gates.refused("d", Some(3_600 * SECOND), now);
+        gates.record_refusal("d", Some(3_600 * SECOND), now);
         let later = now + MEMORY + SECOND;
         gates.forget(later);
         assert_eq!(gates.away("d", later), 2_999 * SECOND, "batches stay away");
-        assert_eq!(gates.due("d", 1, later, later), Ok(later), "and single checks pass");
+        assert_eq!(gates.passage_time("d", 1, later, later), Ok(later), "and single checks pass");
         assert_eq!(gates.wait("d", later), Duration::ZERO);
-        // A second refusal narrows it for its own time, not for that of the first one's hint.
-        gates.refused("d", None, later);
+        // A second refusal narrows the gate for the usual time, not for that of the first refusal's hint.
+        gates.record_refusal("d", None, later);
         assert_eq!(gates.wait("d", later), INTERVAL);
         let last = later + MEMORY;
         gates.forget(last);
-        assert_eq!(gates.due("d", 1, last, last), Ok(last));
+        assert_eq!(gates.passage_time("d", 1, last, last), Ok(last));
         assert_eq!(gates.away("d", last), 2_399 * SECOND);
         gates.forget(now + 3_600 * SECOND);
         assert!(gates.is_empty());
@@ -317,7 +325,7 @@ mod tests {
     async fn it_is_forgotten_in_time_and_there_are_never_too_many() {
         let (mut gates, now) = (Gates::new(MEMORY, INTERVAL), Instant::now());
         for n in 0..3 * MAX_GATES {
-            gates.refused(n, None, now);
+            gates.record_refusal(n, None, now);
             assert!(gates.gates.len() <= MAX_GATES);
         }
         gates.forget(now + MEMORY);

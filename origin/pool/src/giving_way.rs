@@ -1,16 +1,16 @@
-//! Eviction from a full memory of parties: the group with the most entries loses some. Accounts created to fill the
-//! memory evict each other's entries, no others.
+//! Eviction from a full memory of parties: the group with the most entries loses some of them. Accounts created to fill
+//! the memory only evict each other's entries.
 
 use super::{Key, hash_key::ByKey};
 
 /// At least 1/16 of the entries are removed at a time, so that a full memory isn't searched for
 /// each new entry.
-const PART: usize = 16;
+const EVICTED_DIVISOR: usize = 16;
 
 /// Removes half of the largest group's entries, those of least worth first. If no group is large, removes the entries
 /// of least worth of all groups. `rank` returns an entry's group and worth.
 pub(super) fn give_way<V, W: Ord + Copy>(entries: &mut ByKey<V>, rank: impl Fn(&V) -> (Key, W)) {
-    let least = entries.len().div_ceil(PART);
+    let least = entries.len().div_ceil(EVICTED_DIVISOR);
     let mut sizes: ByKey<usize> = ByKey::default();
     for entry in entries.values() {
         *sizes.entry(rank(entry).0).or_default() += 1;

@@ -12,8 +12,8 @@ use super::Key;
 pub struct HashKey([u64; 2]);
 
 impl HashKey {
-    /// Creates a key from random numbers, different for each process; the same numbers give the
-    /// same hashes within one build.
+    /// Creates a key from random numbers. The same numbers give the same hashes in all processes of
+    /// one build.
     pub const fn new(secret: [u64; 2]) -> Self {
         Self(secret)
     }
@@ -28,7 +28,7 @@ impl HashKey {
 /// Values by key, which is a keyed hash already and isn't hashed again.
 pub(super) type ByKey<V> = HashMap<Key, V, BuildHasherDefault<Unkeyed>>;
 
-/// Values by names of a table of our own: nobody else can choose names that collide.
+/// Values by names from our own tables: nobody else can choose names that collide.
 pub(super) type ByName<V> = HashMap<String, V, BuildHasherDefault<Unkeyed>>;
 
 /// Hasher without a secret: a key is its own hash, and names are hashed with FNV-1a.

@@ -10,28 +10,28 @@ use super::{Key, giving_way::give_way, hash_key::ByKey, party::Party};
 
 /// Minimum number of answers for a history.
 const MIN_ANSWERS: u32 = 8;
-/// Number of answers at which both counts are halved, so that recent ones weigh most.
+/// Number of answers above which both counts are halved, so that recent answers weigh most.
 const MAX_ANSWERS: u32 = 64;
-/// In a good history, at most one in this many recipients is refused. For sign-up forms it is about
-/// one in twenty.
+/// In a good history, at most one in `GOOD_RATIO` recipients is refused. Sign-up forms have about one refusal in
+/// twenty.
 const GOOD_RATIO: u32 = 5;
 /// Lifetime of a history after its last answer: even a small form (five checks an hour) renews it.
-const MEMORY: Duration = Duration::from_secs(24 * 3_600);
+const HISTORY_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
 /// Maximum number of accounts remembered; about 60 bytes each.
 const MAX_ACCOUNTS: usize = 20_000;
 
-/// The history of an account.
+/// An account's history, judged by the share of its recipients that were refused.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum History {
-    /// At most a fifth of its recipients were refused.
+    /// At most a fifth of the account's recipients were refused.
     Good,
     #[default]
     Unknown,
-    /// More than half of its recipients were refused.
+    /// More than half of the account's recipients were refused.
     Guessing,
 }
 
-/// Answers about an account's recipients.
+/// Numbers of recent answers about an account's recipients.
 #[derive(Clone, Copy)]
 struct Answers {
     group: Key,
@@ -42,7 +42,7 @@ struct Answers {
 
 impl Answers {
     fn is_over(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.at) >= MEMORY
+        now.saturating_duration_since(self.at) >= HISTORY_LIFETIME
     }
 }
 
@@ -63,8 +63,8 @@ impl Histories {
     }
 
     /// Records a reply about a recipient of the party's account. If too many accounts are remembered, the group with
-    /// the most loses some, first those with too few answers for a history.
-    pub(super) fn answered(&mut self, party: Party, refused: bool, now: Instant) {
+    /// the most accounts loses some, first those with too few answers for a history.
+    pub(super) fn record_answer(&mut self, party: Party, refused: bool, now: Instant) {
         let Party { group, account, .. } = party;
         if self.accounts.len() >= MAX_ACCOUNTS && !self.accounts.contains_key(&account) {
             self.accounts.retain(|_, answers| !answers.is_over(now));
@@ -98,7 +98,7 @@ impl Histories {
 mod tests {
     use tokio::time::{Instant, advance};
 
-    use super::{Histories, History, MAX_ACCOUNTS, MAX_ANSWERS, MEMORY, MIN_ANSWERS};
+    use super::{HISTORY_LIFETIME, Histories, History, MAX_ACCOUNTS, MAX_ANSWERS, MIN_ANSWERS};
     use crate::party::Party;
 
     fn account(group: u64, account: u64) -> Party {
@@ -109,7 +109,7 @@ mod tests {
     fn after(count: u32, nth: u32) -> History {
         let (mut histories, now) = (Histories::default(), Instant::now());
         for n in 1..=count {
-            histories.answered(account(0, 1), n.is_multiple_of(nth), now);
+            histories.record_answer(account(0, 1), n.is_multiple_of(nth), now);
         }
         histories.of(1, now)
     }
@@ -129,7 +129,7 @@ mod tests {
         let (mut histories, now) = (Histories::default(), Instant::now());
         let mut until = |refused, wanted| {
             let needed = (1..1_000).find(|_| {
-                histories.answered(account(0, 1), refused, now);
+                histories.record_answer(account(0, 1), refused, now);
                 histories.of(1, now) == wanted
             });
             needed.unwrap()
@@ -146,29 +146,29 @@ mod tests {
         let mut histories = Histories::default();
         for name in 0..2 * MAX_ACCOUNTS as u64 {
             for _ in 0..MIN_ANSWERS {
-                histories.answered(account(0, name), true, Instant::now());
+                histories.record_answer(account(0, name), true, Instant::now());
             }
             assert_eq!(histories.of(name, Instant::now()), History::Guessing, "{name}");
             assert!(histories.len() <= MAX_ACCOUNTS);
         }
-        advance(MEMORY).await;
+        advance(HISTORY_LIFETIME).await;
         let last = 2 * MAX_ACCOUNTS as u64 - 1;
         assert_eq!(histories.of(last, Instant::now()), History::Unknown);
         for name in 0..MAX_ACCOUNTS as u64 {
-            histories.answered(account(0, name), true, Instant::now());
+            histories.record_answer(account(0, name), true, Instant::now());
         }
-        histories.answered(account(0, u64::MAX), true, Instant::now());
+        histories.record_answer(account(0, u64::MAX), true, Instant::now());
         assert!(histories.len() <= MAX_ACCOUNTS);
     }
 
-    /// Free accounts are one group. Its accounts fill the memory with many answers, or a single one each.
+    /// The accounts of one group fill the memory, with many answers or a single one each.
     #[tokio::test(start_paused = true)]
     async fn accounts_that_fill_the_memory_push_out_nobodys_history() {
         for answers in [1, MIN_ANSWERS] {
             let mut histories = Histories::default();
             let (paying, free) = (account(1, u64::MAX), account(0, u64::MAX - 1));
             let mut answered = |party: Party, refused, times| {
-                (0..times).for_each(|_| histories.answered(party, refused, Instant::now()));
+                (0..times).for_each(|_| histories.record_answer(party, refused, Instant::now()));
                 histories.of(party.account, Instant::now())
             };
             answered(paying, false, MIN_ANSWERS);
@@ -191,7 +191,7 @@ mod tests {
         for name in 0..2 * MAX_ACCOUNTS as u64 {
             advance(std::time::Duration::from_millis(20)).await;
             for _ in 0..MIN_ANSWERS {
-                histories.answered(account(name, name), false, Instant::now());
+                histories.record_answer(account(name, name), false, Instant::now());
             }
         }
         assert!(histories.len() <= MAX_ACCOUNTS);

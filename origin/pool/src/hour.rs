@@ -8,7 +8,7 @@ use super::remembered::HourMemory;
 pub(super) const SLICE: Duration = Duration::from_secs(300);
 const SLICES: u32 = 12;
 /// Number of the first slice: leaves room for a recalled hour.
-pub(super) const FIRST: u64 = SLICES as u64;
+pub(super) const FIRST_SLICE: u64 = SLICES as u64;
 
 /// Counts of the last hour's slices.
 #[derive(Debug, Clone, Copy, Default)]
@@ -26,7 +26,7 @@ impl Hour {
         }
     }
 
-    /// Clears the slices that have started since the last one.
+    /// Clears the slices that have started since `last`.
     fn advance(&mut self, slice: u64) {
         let passed = slice.saturating_sub(self.last).min(u64::from(SLICES));
         for n in 0..passed {
@@ -43,7 +43,7 @@ impl Hour {
     }
 
     /// Returns the counts, that of `slice` first.
-    pub(super) fn remembered(mut self, slice: u64) -> HourMemory {
+    pub(super) fn to_memory(mut self, slice: u64) -> HourMemory {
         self.advance(slice);
         let mut counts = HourMemory::default();
         for (age, count) in (0..).zip(&mut counts) {
@@ -54,7 +54,7 @@ impl Hour {
     }
 
     /// Restores counts stored `passed` slices before `slice`.
-    pub(super) fn recalled(counts: HourMemory, passed: u64, slice: u64) -> Self {
+    pub(super) fn from_memory(counts: HourMemory, passed: u64, slice: u64) -> Self {
         let mut hour = Self { last: slice, counts: [0; SLICES as usize] };
         for (age, count) in (passed..u64::from(SLICES)).zip(counts) {
             if let Some(own) = hour.counts.get_mut(index(slice.saturating_sub(age))) {

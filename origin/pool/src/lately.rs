@@ -1,9 +1,9 @@
 //! Recipients refused in the last ten minutes by a machine of no known operator. A shared host often serves hundreds of
 //! domains, and bans a client for an hour after 20 refusals in ten minutes.
 //!
-//! The number allowed depends on [`History`]: accounts that guess and control recipients may use half of it, which
-//! can't get our address banned. Batches may use the whole number. Single checks of an account with a good history have
-//! a few more, which nobody else can use up.
+//! The number allowed depends on [`History`]: guessing accounts and control recipients may use half of it, too few for
+//! a ban of our address. Batches may use the whole number. Single checks of an account with a good history may
+//! cause a few more, which nobody else can use up.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::{Class, Key, histories::History, want::Want};
 
-const SPAN: Duration = Duration::from_secs(600);
+const WINDOW: Duration = Duration::from_secs(600);
 /// Additional refusals for single checks of an account without history, so that lists don't keep
 /// newcomers out.
 const NEWCOMER_EXTRA: usize = 1;
@@ -23,7 +23,7 @@ const GOOD_EXTRA: usize = 3;
 pub(super) struct Lately {
     /// Number after which batches stay away; `usize::MAX` for no limit.
     most: usize,
-    /// Replaces `most` if the machine has banned us.
+    /// Number that replaces `most` if the machine has banned us.
     most_since_ban: Option<usize>,
     /// Time of each refusal and the group that caused it, oldest first. Control recipients have no
     /// group.
@@ -39,7 +39,7 @@ impl Lately {
         self.most = most;
     }
 
-    /// Sets the number of a machine that has banned us; `None` if it hasn't.
+    /// Sets the number for a machine that has banned us; `None` if it hasn't.
     pub(super) const fn set_most_since_ban(&mut self, most: Option<usize>) {
         self.most_since_ban = most;
     }
@@ -86,8 +86,8 @@ impl Lately {
         all.max(self.wait(of_group, |other| other == Some(group), now))
     }
 
-    /// Returns whether a control recipient may be checked: it is probably refused, and nobody waits
-    /// for it.
+    /// Returns whether a control recipient may be checked: only while less than half of the number is used, because its
+    /// refusal is likely.
     pub(super) fn spares_one(&self, now: Instant) -> bool {
         self.most == usize::MAX || self.wait(self.half(), |_| true, now).is_none()
     }
@@ -96,7 +96,7 @@ impl Lately {
         self.most().div_ceil(2)
     }
 
-    /// Returns the time until fewer than `most` relevant refusals are left, if there are more.
+    /// Returns the time until fewer than `most` relevant refusals are left; `None` if fewer are left already.
     fn wait(
         &self,
         most: usize,
@@ -105,10 +105,10 @@ impl Lately {
     ) -> Option<Duration> {
         let newest_first = self.refused.iter().rev().filter(|(_, group)| counts(*group));
         let (at, _) = newest_first.take(most.max(1)).nth(most.max(1) - 1)?;
-        (!is_over(*at, now)).then(|| SPAN.saturating_sub(now.saturating_duration_since(*at)))
+        (!is_over(*at, now)).then(|| WINDOW.saturating_sub(now.saturating_duration_since(*at)))
     }
 }
 
 fn is_over(at: Instant, now: Instant) -> bool {
-    now.saturating_duration_since(at) >= SPAN
+    now.saturating_duration_since(at) >= WINDOW
 }

@@ -1,14 +1,13 @@
-//! The pool of sessions with mail servers, shared by all probes: their number, their rate, and the
-//! order of waiting checks (docs/architecture.md, "Neighbours").
+//! The pool of sessions with mail servers, shared by all probes. It limits the number and rate of sessions, and orders
+//! waiting checks (docs/architecture.md, "Neighbours").
 //!
-//! The shared resource is session time. A check is admitted once ([`admission`]): all conditions are evaluated
-//! together, and reserved together or not at all. An admitted check queues at its [`site`], ordered by session time
-//! ([`shares`]), and a reserve keeps sessions from parties that hold them for long ([`standing`]). No reply about one
-//! recipient's domain, one customer or one machine blocks others. Rates fall on evidence from many parties ([`rate`]),
-//! and gates limit single domains and addresses ([`gates`]).
+//! The shared resource is session time. Admission ([`admission`]) evaluates all of a check's conditions
+//! together, and reserves all or none. An admitted check queues at its [`site`], ordered by session time ([`shares`]),
+//! and a reserve keeps sessions from parties that hold them for long ([`standing`]). No reply about one recipient's
+//! domain, one customer or one machine blocks others. Rates fall when our address is refused ([`rate`]), and gates
+//! limit single domains and addresses ([`gates`]).
 //!
-//! Invariant: everything is decided under one lock, held for microseconds and never across an await. [`Pool::session`]
-//! takes the lock once, and again after a wait for admission.
+//! Invariant: everything is decided under one lock, held for microseconds and never across an await.
 #![warn(
     clippy::expect_used,
     clippy::indexing_slicing,
@@ -98,13 +97,13 @@ pub use warm_up::is_new;
 
 /// Maximum number of addresses remembered for operators.
 const MAX_ADDRESSES: u64 = 20_000;
-const ADDRESS_KEPT: Duration = Duration::from_secs(3_600);
-/// Interval of the sweep of idle sessions: each lives at most this much longer than allowed.
-const SWEEP: Duration = Duration::from_secs(1);
+const ADDRESS_LIFETIME: Duration = Duration::from_secs(3_600);
+/// Interval of the sweep of idle sessions: a session lives at most this much longer than allowed.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 /// Lifetimes of the records of a domain's and an address's last refusal.
 const DOMAIN_MEMORY: Duration = Duration::from_secs(600);
 const ADDRESS_MEMORY: Duration = Duration::from_secs(300);
-/// Keyed hash of a domain, group or account: no name is stored.
+/// Keyed hash of a name or an address, stored in its place.
 type Key = u64;
 
 /// Pool of sessions. `S` is the session type: the rules can be tested without connections.
@@ -116,13 +115,13 @@ pub struct Pool<S> {
     state: Mutex<State<S>>,
     lock_waits: LockWaits,
     idle: Arc<AtomicUsize>,
-    /// Operator of each address that its names resolve to: other names with that address count as
-    /// its own.
+    /// Operator whose names resolve to each address. Once two names do, other hosts with only such addresses count as
+    /// the operator's.
     behind: Cache<IpAddr, Behind>,
     sweeping: AtomicBool,
     others: OtherTotals,
     sweeps: AtomicU64,
-    /// Microseconds for which sweeps held the lock.
+    /// Microseconds for which sweeps waited for the lock and held it.
     swept: AtomicU64,
 }
 
@@ -183,7 +182,7 @@ impl<S: Send + 'static> Pool<S> {
             bans: Bans::default(),
             tickets: 0,
         };
-        let behind = Cache::builder().max_capacity(MAX_ADDRESSES).time_to_live(ADDRESS_KEPT);
+        let behind = Cache::builder().max_capacity(MAX_ADDRESSES).time_to_live(ADDRESS_LIFETIME);
         Arc::new(Self {
             settings: ArcSwap::from_pointee(settings),
             close,
@@ -252,7 +251,7 @@ impl<S: Send + 'static> Pool<S> {
         }
     }
 
-    /// Returns a permit to open a session with one more address if there is room now: for the second family of a race.
+    /// Returns a permit to open a session with one more address if there is room now: for a race of IPv4 and IPv6.
     pub fn try_session(
         self: &Arc<Self>,
         question: &Question,
@@ -261,7 +260,7 @@ impl<S: Send + 'static> Pool<S> {
     ) -> Option<Permit<S>> {
         let (now, party) = (Instant::now(), self.party(question));
         let mut state = self.lock();
-        if state.addresses.due(address, party.group, now, now) != Ok(now) {
+        if state.addresses.passage_time(address, party.group, now, now) != Ok(now) {
             return None;
         }
         let history = state.histories.of(party.account, now);
@@ -303,7 +302,7 @@ impl<S: Send + 'static> Pool<S> {
         })
     }
 
-    /// Returns the meter of a machine in a network, with the limit that applies after a ban.
+    /// Returns the key of the meter of a machine in a network, and sets the meter's limit after a ban.
     fn meter_of(
         &self,
         state: &mut State<S>,
@@ -325,7 +324,7 @@ impl<S: Send + 'static> Pool<S> {
         self.keys.hash_one(("machine", machine))
     }
 
-    /// Serves the checks that wait for a site, as far as there is room.
+    /// Serves the checks that wait for a site, while there is room.
     fn pump(self: &Arc<Self>, key: &SiteKey) {
         loop {
             let (mut evicted, now) = (Vec::new(), Instant::now());
@@ -333,7 +332,7 @@ impl<S: Send + 'static> Pool<S> {
             let Some(site) = state.sites.get_mut(key) else { return };
             let (granted, due) = site.serve(now, &mut evicted);
             drop(state);
-            // Closed before its successor is opened, so that the server never sees one session too many.
+            // Evicted sessions are closed before others are opened, so that the server never sees a session too many.
             self.close_all(evicted);
             if let Some(due) = due {
                 self.pump_at(due, key);

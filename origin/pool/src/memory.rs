@@ -1,5 +1,6 @@
-//! Memory that survives a restart: operators' refused recipients of the last hour, lowered rates, resting source
-//! addresses, and machines that have banned us. All names in it are keyed hashes, and servers' words are left out.
+//! Memory that survives a restart: operators' refused recipients of the last hour, lowered rates, moves to other source
+//! addresses, and machines that have banned us. All names in the memory are keyed hashes, and servers' words are left
+//! out.
 
 use std::time::Duration;
 
@@ -17,7 +18,7 @@ use super::{
 /// Maximum number of groups and accounts whose refused recipients are stored, those with most refusals first. A party
 /// takes about 22 bytes.
 const MAX_PARTIES: usize = 512;
-/// Maximum number of operators per source address; each takes about 60 bytes.
+/// Maximum number of pairs of an operator and a source address; each takes about 60 bytes.
 const MAX_SITES: usize = 256;
 
 /// Memory of one pool for the next process.
@@ -38,7 +39,7 @@ struct SiteMemory {
     parties: Vec<(Key, HourMemory)>,
 }
 
-/// A source address that rests at an operator.
+/// A move of an operator's domains from one source address to another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Rest {
     operator: Key,
@@ -60,7 +61,7 @@ impl<S: Send + 'static> Pool<S> {
         self.keys.hash_one(("source", label))
     }
 
-    /// Returns the memory about operators for the next process.
+    /// Returns the pool's memory for the next process.
     pub fn memory(&self) -> Memory {
         let clocks = self.clocks();
         let operator_key = |id| self.operator_key(&self.operator_name(id));
@@ -70,8 +71,8 @@ impl<S: Send + 'static> Pool<S> {
         for (key, site) in state.sites.iter() {
             let SiteKey::Operator(operator, identity) = key else { continue };
             let Some(meter) = site.sessions.known_meter(None) else { continue };
-            let (refused, parties) = meter.refusals.remembered(clocks.now);
-            let rate = meter.rate.remembered(clocks);
+            let (refused, parties) = meter.refusals.to_memory(clocks.now);
+            let rate = meter.rate.to_memory(clocks);
             if rate.is_some() || refused != HourMemory::default() {
                 let (operator, source) = (operator_key(*operator), source_key(*identity));
                 memory.sites.push(SiteMemory { operator, source, rate, refused, parties });
@@ -85,7 +86,7 @@ impl<S: Send + 'static> Pool<S> {
                 at: clocks.unix(*at),
             });
         }
-        memory.bans = state.bans.remembered(clocks);
+        memory.bans = state.bans.to_memory(clocks);
         drop(state);
         memory.shorten();
         memory

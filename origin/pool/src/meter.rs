@@ -88,7 +88,7 @@ impl Meter {
     }
 
     /// Returns how long the party must wait because of recently refused recipients, if it must.
-    pub(super) fn refused_before(&self, want: &Want, now: Instant) -> Option<Duration> {
+    pub(super) fn refusal_wait(&self, want: &Want, now: Instant) -> Option<Duration> {
         let share = want.share_of(self.refusals.per_hour());
         let of_hour = self.refusals.must_wait(want.party, share, want.class, now);
         of_hour.max(self.refused_lately.must_wait(want, now))

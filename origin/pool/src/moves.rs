@@ -6,34 +6,33 @@ use tokio::time::Instant;
 
 use super::{Settings, State, operators::OperatorId, site_key::SiteKey};
 
-/// Time at the minimum after which an operator's domains move to the next source address; also the
-/// shortest time between two moves.
-pub(super) const MOVE_AFTER: Duration = Duration::from_secs(3_600);
-pub(super) const MOVE_KEPT: Duration = Duration::from_secs(24 * 3_600);
+/// Time at the minimum after which an operator's domains move to the next suitable source address.
+pub(super) const TIME_AT_MINIMUM: Duration = Duration::from_secs(3_600);
+pub(super) const MOVE_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
 
 /// A source address from which an operator's domains were moved.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Move {
-    /// Number of the source address that replaces it.
+    /// Number of the source address that serves the domains instead.
     pub to: usize,
     pub at: Instant,
 }
 
 impl Move {
     pub(super) fn is_kept(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.at) < MOVE_KEPT
+        now.saturating_duration_since(self.at) < MOVE_LIFETIME
     }
 
-    /// Returns the time at which the rest ended, if it has.
+    /// Returns the time at which domains returned to the source address; `None` while they are moved.
     pub(super) fn returned(&self, now: Instant) -> Option<Instant> {
-        (!self.is_kept(now)).then(|| self.at + MOVE_KEPT)
+        (!self.is_kept(now)).then(|| self.at + MOVE_LIFETIME)
     }
 }
 
 impl<S> State<S> {
-    /// Returns the substitute for `identity` at this operator, if its rate has been at the minimum
-    /// for an hour.
-    pub(super) fn moved(
+    /// Returns the source address to use at this operator: `identity`, or a substitute if the
+    /// rate of `identity` has been at the minimum for an hour.
+    pub(super) fn source_of(
         &mut self,
         operator: OperatorId,
         identity: usize,
@@ -44,8 +43,7 @@ impl<S> State<S> {
             return identity;
         };
         let now = Instant::now();
-        // Free accounts never use up the reputation of the other accounts' addresses, nor the
-        // reverse.
+        // Free accounts never use up the reputation of paying accounts' addresses, or the reverse.
         let may_stand_in = |number: usize| {
             let source = sources.get(number);
             source.is_some_and(|source| source.is_in_use && source.class == own.class)
@@ -57,15 +55,15 @@ impl<S> State<S> {
         {
             return rest.to;
         }
-        // After a rest, the address gets a new hour.
-        let returned = before.map(|rest| rest.at + MOVE_KEPT);
+        // After the domains have returned, the rate may again stay at the minimum for an hour.
+        let returned = before.map(|rest| rest.at + MOVE_LIFETIME);
         let since = self.floor_since(operator, identity);
         let since = since.map(|since| returned.map_or(since, |at| at.max(since)));
-        if since.is_none_or(|since| now.saturating_duration_since(since) < MOVE_AFTER) {
+        if since.is_none_or(|since| now.saturating_duration_since(since) < TIME_AT_MINIMUM) {
             return identity;
         }
-        // Only one address rests at a time, so domains never move to an equally unwelcome address, and at least half of
-        // the addresses are left.
+        // An operator's domains move away from only one address at a time, so that at least half of our addresses
+        // remain in use there.
         if self.moves.iter().any(|((of, _), rest)| *of == operator && rest.is_kept(now)) {
             return identity;
         }

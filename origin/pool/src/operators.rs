@@ -13,7 +13,7 @@ const BUILT_IN: &str = include_str!("../data/operators.toml");
 /// Metric label for hosts of no known operator.
 pub const OTHER: &str = "other";
 
-/// An operator. `None` means the configured default.
+/// An operator. A limit of `None` means the configured default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Operator {
     /// Unique name, also a metric label.
@@ -21,7 +21,7 @@ pub struct Operator {
     /// Suffixes of mail hosts in whole labels; `*` matches one label.
     mx: Vec<String>,
     consumer: Vec<String>,
-    /// True if its replies at RCPT reveal whether the mailbox exists; `None` if unknown.
+    /// True if the operator's replies at RCPT reveal whether the mailbox exists; `None` if unknown.
     pub informative: Option<bool>,
     pub sessions: Option<usize>,
     pub session_interval: Option<Duration>,
@@ -137,7 +137,7 @@ impl Operators {
     }
 
     /// Returns the operator of `host` (lower-case); `None` if it isn't in the table. The longest
-    /// matching suffix decides.
+    /// matching suffix decides; suffixes with `*` are tried last.
     pub fn of_host(&self, host: &str) -> Option<OperatorId> {
         let mut suffix = host;
         loop {

@@ -1,4 +1,4 @@
-//! Constants of the pool that no setting changes. A simulation varies them
+//! Constants of the pool that no setting changes. A simulation varies these constants
 //! (docs/decisions/0009-simulated-manners.md).
 
 use std::time::Duration;
@@ -11,8 +11,8 @@ pub struct Pace {
     /// While both classes wait, one session in every `batch_turn` goes to a batch.
     pub batch_turn: usize,
     /// Refused recipients in ten minutes at a machine of no known operator, after which batches
-    /// stay away. Shared hosts ban after twenty; single checks may cause up to three more, and two
-    /// may be in flight.
+    /// stay away. Shared hosts ban after twenty; single checks may cause up to three more refusals,
+    /// and two may be in flight.
     pub machine_refused_lately: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The permit for one session; dropping it makes room for another.
+//! The permit for one session; dropping it makes room for another session.
 
 use std::{
     net::IpAddr,
@@ -54,7 +54,7 @@ impl<S: Send + 'static> Acquired<S> {
     }
 }
 
-/// The permit for one session.
+/// The permit for one session. Dropping it tells the pool that the session was closed, unless it has become idle.
 pub struct Permit<S: Send + 'static> {
     pool: Arc<Pool<S>>,
     /// Boxed to keep a probe's futures small: each step holds the permit.
@@ -64,7 +64,7 @@ pub struct Permit<S: Send + 'static> {
     cut: Arc<Cut>,
     /// True if the server has replied about the recipient.
     answered: AtomicBool,
-    /// True while no server has refused us in the session.
+    /// True while the server hasn't refused us in the session.
     is_blameless: AtomicBool,
     is_released: bool,
 }
@@ -75,7 +75,7 @@ impl<S: Send + 'static> Permit<S> {
         self.want.identity
     }
 
-    /// Returns the address to connect to.
+    /// Returns the address to connect to; `None` if the caller may choose.
     pub const fn address(&self) -> Option<IpAddr> {
         self.want.address
     }
@@ -102,8 +102,8 @@ impl<S: Send + 'static> Permit<S> {
         self.pool.note(self, signal, !was_answered);
     }
 
-    /// Completes when the session has been held for long and others wait for it. The caller must close it; the check
-    /// ends with our own limit as its reason.
+    /// Completes when the session has been held for long and others wait for it. The caller must then close the
+    /// session; the check ends with our own limit as its reason.
     pub fn cut(&self) -> impl Future<Output = ()> + Send + 'static {
         let (cut, pool) = (Arc::clone(&self.cut), Arc::clone(&self.pool));
         let is_other = self.want.site.is_network();
@@ -129,9 +129,8 @@ impl<S: Send + 'static> Permit<S> {
         self.lie_idle(session, false);
     }
 
-    /// Keeps the session for the next recipient at its machine, under any of its names: without
-    /// TLS, a server doesn't learn which name we used. After a refusal of us, the session serves its
-    /// own host only.
+    /// Keeps the session for the next recipient at its machine, under any of the machine's names: without TLS, a server
+    /// doesn't learn which name we used. Without an answer or after a refusal of us, the session serves only this host.
     pub fn keep_for_machine(mut self, session: S) {
         let is_shared = *self.answered.get_mut() && *self.is_blameless.get_mut();
         self.lie_idle(session, is_shared);
@@ -151,7 +150,7 @@ impl<S: Send + 'static> Permit<S> {
         let pool = Arc::clone(&self.pool);
         match pool.lie_idle(&self.want.site, self.id, *self.answered.get_mut(), idle) {
             None => self.is_released = true,
-            // Closed before the permit is dropped, which makes room for another session.
+            // The session is closed before the permit is dropped, which makes room for another session.
             Some(session) => (pool.close)(session),
         }
     }

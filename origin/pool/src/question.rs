@@ -1,4 +1,4 @@
-//! A check, the session that it needs, and the reasons to refuse one.
+//! A check, the session that it needs, and the reasons to refuse a check.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::SourceClass;
 
-/// A check: the address, the asker, and how long to wait for a verdict. Built once from the ticket and the body, and
+/// A check: the address, the asker, and how long to wait for a session. Built once from the ticket and the body, and
 /// borrowed by all lower layers.
 #[derive(Debug, Clone)]
 pub struct Question {
@@ -18,13 +18,13 @@ pub struct Question {
     pub wait: Wait,
 }
 
-/// The party behind a check.
+/// The account for which a check is made, and its group for fair sharing.
 #[derive(Debug, Clone, Default)]
 pub struct Asker {
     /// Name of the account; `None` if the edge sends none.
     pub account: Option<Arc<str>>,
-    /// Name of the group for fair sharing: the account itself if it pays, otherwise one for all
-    /// free accounts together. `None` if the edge sends none; then no share limits it.
+    /// Name of the group for fair sharing: the account itself if it pays, otherwise one group for all free accounts.
+    /// `None` if the edge sends no group; then no share limits the check.
     pub fairness_group: Option<Arc<str>>,
 }
 
@@ -43,7 +43,7 @@ impl Asker {
 pub enum Wait {
     /// A client waits for this single verdict.
     Interactive(Instant),
-    /// An address in a list. Its own budget starts when it gets a session.
+    /// An address in a list. The address's own budget starts when it gets a session.
     InBatch(Instant),
 }
 
@@ -51,7 +51,7 @@ pub enum Wait {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     Interactive,
-    /// Served after interactive checks, with a tenth of the sessions reserved.
+    /// Served after interactive checks, but gets one session in ten while both classes wait.
     Batch,
 }
 
@@ -75,7 +75,7 @@ impl Wait {
 pub struct Target<'a> {
     /// Name of the mail host.
     pub host: &'a str,
-    /// Its addresses, in the order in which to try them.
+    /// Addresses of the host, in the order in which to try them.
     pub addresses: &'a [SocketAddr],
     /// Index of the identity to use.
     pub identity: usize,
@@ -83,9 +83,9 @@ pub struct Target<'a> {
     pub is_route: bool,
     /// True if the check has already passed the domain's gate.
     pub admitted: bool,
-    /// True to open a new session, because idle ones were unusable.
+    /// True to open a new session, because idle sessions were unusable.
     pub afresh: bool,
-    /// True if other hosts can be tried, so that this one isn't waited for.
+    /// True if other hosts can be tried, so that the check doesn't wait for this host.
     pub more_hosts: bool,
 }
 
@@ -99,11 +99,11 @@ pub struct Refused {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// The recipient's domain has refused us recently.
+    /// The recipient's domain has refused us recently, or the account is in debt.
     Domain,
     /// The host's address has refused us recently; its other addresses may accept us.
     Address,
-    /// The hour's refused recipients are used up.
+    /// A limit of refused recipients has been reached.
     Refusals,
     /// Our source address is new to the operator.
     WarmUp,

@@ -1,5 +1,6 @@
-//! The rate of new sessions at one operator from one source address. The rate falls when many independent parties see
-//! our address refused, and rises with each answer. At its minimum, single checks still pass.
+//! The rate of new sessions at one operator from one source address, or at one machine. A refusal of our address before
+//! RCPT lowers the rate; refusals at RCPT do so only if many domains refuse. Each answer about a domain other than the
+//! last one that lowered the rate raises it. At the minimum rate, single checks still pass.
 
 use std::{
     collections::{BTreeMap, HashMap, VecDeque},
@@ -15,29 +16,28 @@ use super::{
     remembered::{Clocks, RateMemory},
 };
 
-/// Longest time between two new sessions.
-const FLOOR: Duration = Duration::from_secs(5);
-/// Interval from which doubling starts if the configured one is shorter.
-const SHORTEST: Duration = Duration::from_millis(250);
-/// Maximum number of halvings.
+/// Longest interval of a lowered rate, unless the configured interval is longer.
+const INTERVAL_MAX: Duration = Duration::from_secs(5);
+/// Interval from which doubling starts if the configured interval is shorter.
+const DOUBLING_START_MIN: Duration = Duration::from_millis(250);
+/// Maximum number of times that a rate is halved.
 const MAX_LEVEL: u32 = 16;
 /// Placeholder for words that a previous process received.
 const BEFORE_RESTART: &str = "said before the restart";
-/// Lifetime of a trial.
-const LATELY: Duration = Duration::from_secs(600);
-/// Time after the last evidence for which a machine's lowered rate is remembered. An operator's is
-/// remembered until it has risen.
+/// Time for which a tenant's last check of a domain is remembered as a trial.
+const TRIAL_LIFETIME: Duration = Duration::from_secs(600);
+/// Time after the last evidence for which a machine's lowered rate is remembered. An operator's rate is remembered
+/// until it has risen.
 const LOWERED_LIFETIME: Duration = Duration::from_secs(3_600);
-/// Minimum number of recently tried domains for a conclusion: fewer may share a rule of their own.
+/// Minimum number of recently tried domains for a conclusion: fewer domains may share one rule.
 const MIN_DOMAINS: usize = 8;
 /// Minimum number of tenants with refusals, because a single tenant chooses its own addresses.
 const MIN_TENANTS: usize = 3;
-/// Maximum numbers of trials remembered per tenant and in total. A tenant can't displace the trials
-/// of others.
+/// Maximum numbers of trials remembered per tenant and in total: a tenant can fill only a sixteenth of the memory.
 const MAX_OF_TENANT: usize = 64;
 const MAX_TRIALS: usize = 1_024;
 /// Interval in which a machine's words about our address count only once.
-const MACHINE_COUNTS: Duration = Duration::from_secs(60);
+const MACHINE_INTERVAL: Duration = Duration::from_secs(60);
 const MAX_MACHINES: usize = 64;
 
 /// A tenant's last check of a domain; `refused` is true if our address was refused.
@@ -49,7 +49,7 @@ struct Trial {
 
 impl Trial {
     fn is_lately(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.at) < LATELY
+        now.saturating_duration_since(self.at) < TRIAL_LIFETIME
     }
 }
 
@@ -67,7 +67,7 @@ pub(super) struct Lowered {
 pub(super) struct Rate {
     /// Time between new sessions without any refusals.
     base: Duration,
-    /// Number of halvings.
+    /// Number of times that the rate is halved now.
     level: u32,
     trials: Trials,
     machines: HashMap<IpAddr, Instant>,
@@ -100,7 +100,7 @@ impl Rate {
     }
 
     /// Returns the lowered rate, without the words.
-    pub(super) fn remembered(&self, clocks: Clocks) -> Option<RateMemory> {
+    pub(super) fn to_memory(&self, clocks: Clocks) -> Option<RateMemory> {
         let lowered = self.lowered.as_ref()?;
         Some(RateMemory {
             level: self.level,
@@ -123,8 +123,9 @@ impl Rate {
         if self.level == 0 {
             return self.base;
         }
-        let doubled = self.base.max(SHORTEST).saturating_mul(1 << self.level.min(MAX_LEVEL));
-        doubled.min(FLOOR.max(self.base))
+        let doubled =
+            self.base.max(DOUBLING_START_MIN).saturating_mul(1 << self.level.min(MAX_LEVEL));
+        doubled.min(INTERVAL_MAX.max(self.base))
     }
 
     pub(super) const fn is_lowered(&self) -> bool {
@@ -147,7 +148,12 @@ impl Rate {
     }
 
     /// Records a reply about a recipient of the domain.
-    pub(super) fn answered(&mut self, tenant: Key, domain: Key, now: Instant) -> Option<Change> {
+    pub(super) fn record_answer(
+        &mut self,
+        tenant: Key,
+        domain: Key,
+        now: Instant,
+    ) -> Option<Change> {
         self.trials.add(tenant, domain, false, now);
         let another = self.lowered.as_ref().is_some_and(|lowered| lowered.domain != domain);
         if self.level == 0 || !another {
@@ -163,7 +169,7 @@ impl Rate {
 
     /// Records a refusal of our address at RCPT. A single refusal may be the domain's own rule: a domain counts once,
     /// and only together with others.
-    pub(super) fn refused_at_rcpt(
+    pub(super) fn record_refusal_at_rcpt(
         &mut self,
         tenant: Key,
         domain: Key,
@@ -178,14 +184,14 @@ impl Rate {
     }
 
     /// Records a refusal of our address by a machine before RCPT, where no domain had been named.
-    pub(super) fn refused_by_machine(
+    pub(super) fn record_machine_refusal(
         &mut self,
         machine: IpAddr,
         domain: Key,
         words: &str,
         now: Instant,
     ) -> Option<Change> {
-        self.machines.retain(|_, at| now.saturating_duration_since(*at) < MACHINE_COUNTS);
+        self.machines.retain(|_, at| now.saturating_duration_since(*at) < MACHINE_INTERVAL);
         if self.machines.contains_key(&machine) || self.machines.len() >= MAX_MACHINES {
             return None;
         }
@@ -202,14 +208,14 @@ impl Rate {
             self.level -= 1;
             return None;
         }
-        if self.interval() >= FLOOR {
+        if self.interval() >= INTERVAL_MAX {
             self.floor_since.get_or_insert(now);
         }
         Some(Change::Lowered)
     }
 
-    /// Returns whether half of at least eight recently tried domains refuse us, with refusals from
-    /// at least three tenants or from all that tried.
+    /// Returns whether at least half of eight or more recently tried domains refuse us, with refusals from at least
+    /// three tenants or from all tenants that tried.
     fn is_general(&self, now: Instant) -> bool {
         let (mut domains, mut tenants) = (HashMap::new(), HashMap::new());
         let lately = self.trials.by_party.iter().filter(|(_, trial)| trial.is_lately(now));
@@ -252,7 +258,8 @@ struct Trials {
 }
 
 impl Trials {
-    /// Adds a trial; returns true if the domain's refusal was already counted.
+    /// Adds a trial; returns true if the domain's refusal was already counted. For a repeated trial, only this tenant's
+    /// refusal counts.
     fn add(&mut self, tenant: Key, domain: Key, refused: bool, now: Instant) -> bool {
         let trial = Trial { at: now, refused };
         if let Some(before) = self.by_party.get_mut(&(tenant, domain)) {
@@ -269,7 +276,7 @@ impl Trials {
         self.forget(now);
         if self.of_tenant.get(&tenant).is_some_and(|count| *count >= MAX_OF_TENANT) {
             if !refused {
-                // The tenant has its maximum of other trials.
+                // An answer doesn't displace the tenant's other trials.
                 return counted;
             }
             let own = self.by_party.iter().filter(|((other, _), _)| *other == tenant);
@@ -287,10 +294,10 @@ impl Trials {
 
     fn forget(&mut self, now: Instant) {
         while let Some((_, at)) = self.order.front()
-            && now.saturating_duration_since(*at) >= LATELY
+            && now.saturating_duration_since(*at) >= TRIAL_LIFETIME
         {
             let Some(repeated) = self.pop() else { continue };
-            if now.saturating_duration_since(repeated.1) >= LATELY {
+            if now.saturating_duration_since(repeated.1) >= TRIAL_LIFETIME {
                 self.remove(repeated.0);
             } else {
                 self.order.push_back(repeated);
@@ -308,7 +315,7 @@ impl Trials {
         }
     }
 
-    /// Removes the front of the order, with the time of its last trial; `None` if the trial no
+    /// Removes and returns the front of `order`, with the time of its trial; `None` if `order` is empty or the trial no
     /// longer exists.
     fn pop(&mut self) -> Option<((Key, Key), Instant)> {
         let (key, _) = self.order.pop_front()?;
@@ -334,7 +341,7 @@ mod tests {
 
     use tokio::time::{Instant, advance};
 
-    use super::{Change, FLOOR, Rate};
+    use super::{Change, INTERVAL_MAX, Rate};
 
     const BASE: Duration = Duration::from_millis(500);
 
@@ -347,15 +354,15 @@ mod tests {
         for tenants in [1, 5] {
             let (mut rate, now) = (rate(), Instant::now());
             let mut domains = 0;
-            while rate.interval() < FLOOR {
+            while rate.interval() < INTERVAL_MAX {
                 domains += 1;
-                rate.refused_at_rcpt(domains % tenants, domains, "blocked", now);
+                rate.record_refusal_at_rcpt(domains % tenants, domains, "blocked", now);
                 assert!(domains <= 16, "{tenants}");
             }
             assert_eq!(rate.lowered().unwrap().words, "blocked");
             assert!(rate.floor_since().is_some());
             for domain in 0..4 {
-                assert_eq!(rate.answered(0, 100 + domain, now), Some(Change::Raised));
+                assert_eq!(rate.record_answer(0, 100 + domain, now), Some(Change::Raised));
             }
             assert_eq!((rate.interval(), rate.floor_since()), (BASE, None));
         }
@@ -365,7 +372,7 @@ mod tests {
     async fn one_domain_counts_once_however_often_and_by_whichever_tenant() {
         let (mut rate, now) = (rate(), Instant::now());
         for n in 0..200 {
-            assert_eq!(rate.refused_at_rcpt(n, 7, "no", now), None);
+            assert_eq!(rate.record_refusal_at_rcpt(n, 7, "no", now), None);
         }
         assert!(!rate.is_lowered());
     }
@@ -373,9 +380,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_one_tenant_brings_lowers_nothing_while_others_are_answered() {
         let (mut rate, now) = (rate(), Instant::now());
-        rate.answered(2, 1, now);
+        rate.record_answer(2, 1, now);
         for domain in 10..400 {
-            assert_eq!(rate.refused_at_rcpt(1, domain, "no", now), None, "{domain}");
+            assert_eq!(rate.record_refusal_at_rcpt(1, domain, "no", now), None, "{domain}");
         }
         assert!(rate.trials.by_party.len() <= 100);
     }
@@ -384,10 +391,10 @@ mod tests {
     async fn few_among_many_domains_lower_nothing() {
         let (mut rate, now) = (rate(), Instant::now());
         for domain in 0..50 {
-            rate.answered(domain % 3, domain, now);
+            rate.record_answer(domain % 3, domain, now);
         }
         for n in 0..20 {
-            assert_eq!(rate.refused_at_rcpt(10 + n % 5, 100 + n, "no", now), None, "{n}");
+            assert_eq!(rate.record_refusal_at_rcpt(10 + n % 5, 100 + n, "no", now), None, "{n}");
         }
     }
 
@@ -398,13 +405,17 @@ mod tests {
         let mut lowered = Vec::new();
         for _ in 0..3 {
             let now = Instant::now();
-            lowered.push(rate.refused_by_machine(machine, 1, "go away", now).is_some());
-            lowered.push(rate.refused_by_machine(machine, 1, "go away", now).is_some());
+            lowered.push(rate.record_machine_refusal(machine, 1, "go away", now).is_some());
+            lowered.push(rate.record_machine_refusal(machine, 1, "go away", now).is_some());
             advance(Duration::from_secs(60)).await;
         }
         assert_eq!(lowered, [true, false, true, false, true, false]);
-        assert_eq!(rate.answered(1, 1, Instant::now()), None, "not by the domain that lowered it");
-        assert_eq!(rate.answered(1, 2, Instant::now()), Some(Change::Raised));
+        assert_eq!(
+            rate.record_answer(1, 1, Instant::now()),
+            None,
+            "not by the domain that lowered it"
+        );
+        assert_eq!(rate.record_answer(1, 2, Instant::now()), Some(Change::Raised));
     }
 
     #[tokio::test(start_paused = true)]
@@ -413,8 +424,8 @@ mod tests {
         assert!(rate.interval().is_zero());
         let machine = |n: u8| std::net::IpAddr::from([192, 0, 2, n]);
         for n in 0..30 {
-            rate.refused_by_machine(machine(n), 1, "no", Instant::now());
+            rate.record_machine_refusal(machine(n), 1, "no", Instant::now());
         }
-        assert_eq!(rate.interval(), FLOOR);
+        assert_eq!(rate.interval(), INTERVAL_MAX);
     }
 }

@@ -12,7 +12,8 @@ use super::{
     rate::Change, site_key::SiteKey,
 };
 
-/// [`super::Totals`] of all machines without a known operator; records of a single one expire soon.
+/// [`super::Totals`] of all machines without a known operator; records of a single machine expire
+/// soon.
 #[derive(Default)]
 pub(super) struct OtherTotals {
     pub sessions: AtomicU64,
@@ -42,7 +43,7 @@ impl<S: Send + 'static> Pool<S> {
             && let Some(machine) = permit.want.meter
         {
             let key = self.machine_key(machine);
-            bans.banned(key, meter.refused_lately.total(now), now);
+            bans.record(key, meter.refused_lately.total(now), now);
             meter.refused_lately.set_most_since_ban(bans.most(key, now));
         }
         let mut reception =
@@ -50,11 +51,11 @@ impl<S: Send + 'static> Pool<S> {
         let change = match signal {
             Signal::Answered { refused } => {
                 if is_asked_for {
-                    histories.answered(party, refused, now);
+                    histories.record_answer(party, refused, now);
                 }
-                reception.answered(refused)
+                reception.record_answer(refused)
             }
-            Signal::Refused(refusal) => reception.refused(refusal),
+            Signal::Refused(refusal) => reception.record_refusal(refusal),
         };
         let meter = reception.meter;
         if change == Some(Change::Raised) {
@@ -75,7 +76,7 @@ impl<S: Send + 'static> Pool<S> {
         site.is_none_or(|site| site.meter(permit.want.meter).spares_refusal(Instant::now()))
     }
 
-    /// Counts an additional recipient, the control recipient, in the counters of the permit's own.
+    /// Counts the control recipient in the meter, and for a batch in the warm-up.
     pub(super) fn count_recipient(&self, permit: &Permit<S>) {
         let now = Instant::now();
         let mut state = self.lock();
@@ -107,11 +108,11 @@ struct Reception<'a> {
 
 impl Reception<'_> {
     /// Records a reply about the recipient.
-    fn answered(&mut self, refused: bool) -> Option<Change> {
+    fn record_answer(&mut self, refused: bool) -> Option<Change> {
         let Party { group, domain, .. } = self.party;
-        self.domains.answered(domain);
+        self.domains.record_answer(domain);
         if let Some(address) = self.address {
-            self.addresses.answered(address);
+            self.addresses.record_answer(address);
         }
         if refused {
             self.meter.totals.refused += 1;
@@ -120,11 +121,11 @@ impl Reception<'_> {
             self.meter.refusals.count(party, self.now);
             self.meter.refused_lately.count(party.map(|party| party.group), self.now);
         }
-        self.meter.rate.answered(group, domain, self.now)
+        self.meter.rate.record_answer(group, domain, self.now)
     }
 
     /// Records a refusal of us.
-    fn refused(&mut self, refusal: Refusal<'_>) -> Option<Change> {
+    fn record_refusal(&mut self, refusal: Refusal<'_>) -> Option<Change> {
         let Refusal { before_rcpt, closing, about_our_address, hint, words } = refusal;
         let Party { group, account, domain, is_consumer } = self.party;
         self.meter.totals.refusals_of_us += 1;
@@ -133,23 +134,23 @@ impl Reception<'_> {
             && closing
             && let Some(address) = self.address
         {
-            // An address's gate limits single sessions; no batch waits for it.
-            self.addresses.refused(address, None, self.now);
+            // The gate is narrowed without the hint: only a domain's gate keeps batches away for longer.
+            self.addresses.record_refusal(address, None, self.now);
         }
         match (is_consumer, before_rcpt || closing) {
             (true, _) => {}
-            (false, true) => self.domains.refused(domain, hint, self.now),
-            (false, false) => self.domains.doubted(domain, hint, self.now),
+            (false, true) => self.domains.record_refusal(domain, hint, self.now),
+            (false, false) => self.domains.record_doubt(domain, hint, self.now),
         }
         if closing && !before_rcpt {
-            self.meter.debts.closed(account, self.now);
+            self.meter.debts.record_closed(account, self.now);
         }
         if !about_our_address {
             None
         } else if before_rcpt {
-            self.meter.rate.refused_by_machine(self.address?, domain, words, self.now)
+            self.meter.rate.record_machine_refusal(self.address?, domain, words, self.now)
         } else {
-            self.meter.rate.refused_at_rcpt(group, domain, words, self.now)
+            self.meter.rate.record_refusal_at_rcpt(group, domain, words, self.now)
         }
     }
 

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The burst is a minute's recipients divided by this.
-const BURST_SHARE: u32 = 6;
+/// The burst is a minute's recipients divided by this number.
+const BURST_DIVISOR: u32 = 6;
 
 /// Limit of recipients a minute, as a token bucket.
 pub(super) struct Recipients {
@@ -19,11 +19,11 @@ impl Recipients {
     pub(super) fn new(per_minute: usize) -> Self {
         let per_minute = u32::try_from(per_minute).unwrap_or(u32::MAX).max(1);
         let interval = Duration::from_secs(60) / per_minute;
-        let burst = interval.saturating_mul((per_minute / BURST_SHARE).max(1));
+        let burst = interval.saturating_mul((per_minute / BURST_DIVISOR).max(1));
         Self { interval, burst, due: None }
     }
 
-    /// Changes the rate; units counted at the old rate are drained at the new one.
+    /// Changes the rate; the time at which the bucket is full again stays the same.
     pub(super) fn set_rate(&mut self, per_minute: usize) {
         *self = Self { due: self.due, ..Self::new(per_minute) };
     }

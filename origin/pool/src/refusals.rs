@@ -8,16 +8,15 @@ use tokio::time::Instant;
 use super::{
     Class, Key,
     hash_key::ByKey,
-    hour::{FIRST, Hour, SLICE},
+    hour::{FIRST_SLICE, Hour, SLICE},
     party::Party,
     remembered::HourMemory,
 };
 
-/// Each account is guaranteed a twentieth of its group's share of refused recipients, and each
-/// group a twentieth of the rest.
-const FLOOR_SHARE: usize = 20;
+/// Each group, and each of its accounts, is guaranteed a twentieth of the group's share of refused recipients.
+const FLOOR_DIVISOR: usize = 20;
 /// Limit of single checks of all groups, as a multiple of the hour's number.
-const HARD_LIMIT: usize = 2;
+const HARD_LIMIT_FACTOR: usize = 2;
 
 /// Recipients refused in the last hour, by group and account.
 pub(super) struct Refusals {
@@ -47,17 +46,17 @@ impl Refusals {
 
     fn slice(&self, now: Instant) -> u64 {
         let age = self.began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began));
-        FIRST + age.as_secs() / SLICE.as_secs()
+        FIRST_SLICE + age.as_secs() / SLICE.as_secs()
     }
 
     /// Returns the counts of the last hour, in total and by party.
-    pub(super) fn remembered(&self, now: Instant) -> (HourMemory, Vec<(Key, HourMemory)>) {
+    pub(super) fn to_memory(&self, now: Instant) -> (HourMemory, Vec<(Key, HourMemory)>) {
         let slice = self.slice(now);
-        let parties = self.parties.iter().map(|(key, hour)| (*key, hour.remembered(slice)));
+        let parties = self.parties.iter().map(|(key, hour)| (*key, hour.to_memory(slice)));
         let mut parties: Vec<_> =
             parties.filter(|(_, hour)| *hour != HourMemory::default()).collect();
         parties.sort_unstable();
-        (self.total.remembered(slice), parties)
+        (self.total.to_memory(slice), parties)
     }
 
     /// Restores the counts of a process that ended `pause` ago.
@@ -71,18 +70,18 @@ impl Refusals {
         self.began.get_or_insert(now);
         let slice = self.slice(now);
         let passed = pause.as_secs() / SLICE.as_secs();
-        self.total = Hour::recalled(total, passed, slice);
+        self.total = Hour::from_memory(total, passed, slice);
         let parties =
-            parties.iter().map(|(key, hour)| (*key, Hour::recalled(*hour, passed, slice)));
+            parties.iter().map(|(key, hour)| (*key, Hour::from_memory(*hour, passed, slice)));
         self.parties = parties.collect();
     }
 
     /// Returns how long the party must wait, if it must.
     ///
     /// A group may continue while it has fewer refusals than its share and than are left in total. The first group can
-    /// use half, the next half of the rest. Above the hour's number, each group may have a few more, until the total is
-    /// twice that number. A group without refusals may always have its first. An account with few refusals may continue
-    /// until its group has used the whole hour's number. Batches stop at the hour's number.
+    /// use half, the next group half of the rest. Above the hour's number, each group may have a few more refusals,
+    /// until the total is twice that number. Even then, a group without refusals may have one. An account with few
+    /// refusals may continue until its group has used the whole hour's number. Batches stop at the hour's number.
     pub(super) fn must_wait(
         &self,
         party: Party,
@@ -99,15 +98,15 @@ impl Refusals {
         let of_group = sum(party.group);
         let of_account = sum(party.account);
         let share = share.min(self.per_hour);
-        let floor = (share / FLOOR_SHARE).max(1);
+        let floor = (share / FLOOR_DIVISOR).max(1);
         let room = self.per_hour.saturating_sub(total).min(share).max(floor);
         let has_little = of_account < floor && of_group < self.per_hour;
-        let beyond = of_group > 0 && total >= HARD_LIMIT * self.per_hour;
+        let beyond = of_group > 0 && total >= HARD_LIMIT_FACTOR * self.per_hour;
         let spent = (of_group >= room && !has_little)
             || beyond
             || (class == Class::Batch && total >= self.per_hour);
         let began = self.began.filter(|_| spent)?;
-        let slices = self.total.lightens(slice).saturating_sub(FIRST);
+        let slices = self.total.lightens(slice).saturating_sub(FIRST_SLICE);
         let until = began + SLICE.saturating_mul(u32::try_from(slices).ok()?);
         Some(until.saturating_duration_since(now))
     }

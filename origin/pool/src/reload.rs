@@ -5,8 +5,9 @@ use std::sync::Arc;
 use super::{Pool, Settings};
 
 impl<S: Send + 'static> Pool<S> {
-    /// Applies the settings to new and existing sessions and waiting requests. Lowered rates and
-    /// counted refusals are kept, because a reload mustn't make us forget how we were treated.
+    /// Replaces the settings, and applies the new limits to existing sites and their waiting
+    /// requests. Lowered rates and counted refusals are kept, because a reload mustn't make us
+    /// forget how we were treated.
     ///
     /// The operators of `settings` are numbered as before ([`super::operators::Operators::numbered_as`]).
     pub fn set_settings(self: &Arc<Self>, settings: Settings) {
@@ -21,7 +22,7 @@ impl<S: Send + 'static> Pool<S> {
             .filter(|(_, site)| !site.waiting.is_empty())
             .map(|(key, _)| key.clone())
             .collect();
-        // Holds the lock, so that no site is created with the old settings in the meantime.
+        // The lock is still held, so that no site is created with the old settings.
         self.settings.store(Arc::new(settings));
         drop(state);
         // In the new table, an address may belong to another operator.

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::Key;
 
-/// A lowered rate.
+/// A lowered rate, for the next process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RateMemory {
     pub level: u32,

@@ -23,10 +23,10 @@ use super::{
 };
 
 /// Time until long-held sessions are examined again, if none could be cut.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const CUT_RETRY_DELAY: Duration = Duration::from_millis(500);
 /// Maximum number of idle sessions per site.
 pub(super) const MAX_IDLE_SITE: usize = 64;
-/// Maximum number of a network's machines with their own limits; further ones share one set.
+/// Maximum number of a network's machines with their own limits; further machines share one set of limits.
 const MAX_MACHINES: usize = 16;
 
 pub(super) struct Idle<S> {
@@ -35,7 +35,7 @@ pub(super) struct Idle<S> {
     pub meter: MeterKey,
     pub address: Option<IpAddr>,
     pub group: Key,
-    /// True if it may also serve other names of its machine.
+    /// True if the session may also serve other names of its machine.
     pub is_shared: bool,
     pub since: Instant,
     pub session: S,
@@ -46,7 +46,7 @@ pub(super) struct Grant<S> {
     /// Number of this use of a session at the site.
     pub id: u64,
     pub meter: MeterKey,
-    /// Tells the holder that others are waiting for the session.
+    /// Request to the holder to close the session, because others are waiting.
     pub cut: Arc<Cut>,
     pub idle: Option<Idle<S>>,
 }
@@ -58,10 +58,10 @@ pub(super) enum Room {
     Idle(usize),
     New,
     NotBefore(Instant),
-    /// No session is free, or free ones are reserved for others: until this time, or until a
-    /// session is returned.
+    /// No session is free, or the free sessions are reserved for others: until this time, or until a session is
+    /// returned.
     Taken(Option<Instant>),
-    /// The party has used up its refused recipients for this duration.
+    /// The party has used up its allowance of refused recipients, and must wait for this duration.
     Spent(Duration),
 }
 
@@ -79,7 +79,7 @@ struct InUse {
     cut: Arc<Cut>,
 }
 
-/// A finished use, to be charged to the waiting shares.
+/// A finished use of a session, to be charged to its party.
 pub(super) struct Ended {
     pub path: [Key; 3],
     pub class: Class,
@@ -96,7 +96,7 @@ pub(super) struct Sessions<S> {
     in_use: usize,
     uses: BTreeMap<u64, InUse>,
     next_use: u64,
-    /// Idle sessions in order of last use; the last one is used again first.
+    /// Idle sessions in order of last use; the most recently used session is reused first.
     idle: Vec<Idle<S>>,
     /// Number of idle sessions with all sites.
     all_idle: Arc<AtomicUsize>,
@@ -146,7 +146,7 @@ impl<S> Sessions<S> {
         self.meters.iter()
     }
 
-    /// Returns the meter of a machine: its own, unless too many machines of the network have one.
+    /// Returns the meter of a machine: its own, or `None`, the shared meter, if too many machines have their own.
     pub(super) fn meter_of(
         &mut self,
         machine: IpAddr,
@@ -174,9 +174,9 @@ impl<S> Sessions<S> {
         own.map(|it| now.saturating_duration_since(it.used.since).as_secs_f64()).sum()
     }
 
-    /// Returns `Some` if no waiting check has room: until this time, or until a session is returned. The result saves
-    /// examining hundreds of checks.
-    pub(super) fn closed(&self, now: Instant) -> Option<Option<Instant>> {
+    /// Returns `Some` if no waiting check has room: until the time inside, or for `Some(None)`, until a session is
+    /// returned. The result saves examining hundreds of checks.
+    pub(super) fn closed_until(&self, now: Instant) -> Option<Option<Instant>> {
         if self.in_use >= self.most {
             return Some(None);
         }
@@ -200,7 +200,7 @@ impl<S> Sessions<S> {
                 &new_here
             }
         };
-        if let Some(after) = meter.refused_before(want, now) {
+        if let Some(after) = meter.refusal_wait(want, now) {
             return Room::Spent(after);
         }
         if let Some(due) = meter.recipient_not_before(now) {
@@ -217,7 +217,7 @@ impl<S> Sessions<S> {
         // A session with another machine of the host counts at that machine.
         let is_spent_there = |idle: &Idle<S>| {
             let other = self.meters.get(&idle.meter).filter(|_| idle.meter != want.meter);
-            other.is_some_and(|meter| meter.refused_before(want, now).is_some())
+            other.is_some_and(|meter| meter.refusal_wait(want, now).is_some())
         };
         let fits = |idle: &Idle<S>| {
             !want.afresh
@@ -232,8 +232,8 @@ impl<S> Sessions<S> {
         meter.session_not_before(want.class, now).map_or(Room::New, Room::NotBefore)
     }
 
-    /// Checks the reserve for proven parties, at the machine and in its network. The error is the time until which the
-    /// session is refused, unless another is returned before.
+    /// Checks the reserve for proven parties, at the operator, or at the machine and in its network. The error is the
+    /// time until which the session is refused, unless another session is returned earlier.
     fn reserve(&self, want: &Want, meter: &Meter, now: Instant) -> Result<(), Option<Instant>> {
         let all = self.uses.values();
         // While less than half is in use, there is enough for all and the reserve isn't checked.
@@ -312,8 +312,8 @@ impl<S> Sessions<S> {
         idle
     }
 
-    /// Cuts the session that has been in use for longest, if it is due and others wait for it;
-    /// otherwise returns when to look again.
+    /// Of the sessions that may be cut and that others wait for, cuts the one in use for longest. Otherwise returns
+    /// when to look again; `None` while a cut session is being closed, or if none is in use.
     pub(super) fn cut_longest<'w>(
         &mut self,
         waiting: impl Iterator<Item = &'w Want>,
@@ -348,7 +348,7 @@ impl<S> Sessions<S> {
         };
         let longest =
             self.uses.iter().filter(|(_, it)| due(it)).min_by_key(|(_, it)| it.used.since);
-        let Some(id) = longest.map(|(id, _)| *id) else { return Some(now + LOOK_AGAIN) };
+        let Some(id) = longest.map(|(id, _)| *id) else { return Some(now + CUT_RETRY_DELAY) };
         let longest = self.uses.get_mut(&id)?;
         longest.cut.set_due();
         let holder = longest.used.party;
@@ -374,7 +374,7 @@ impl<S> Sessions<S> {
         let ended = self.uses.remove(&id)?;
         let took = now.saturating_duration_since(ended.used.since);
         let party = ended.used.party;
-        self.standings.ended(party, took, answered, now);
+        self.standings.record_end(party, took, answered, now);
         let is_cut = ended.cut.is_due();
         if !is_cut {
             self.standings.repeated(party.domain);
@@ -384,7 +384,7 @@ impl<S> Sessions<S> {
         meter.in_use = meter.in_use.saturating_sub(1);
         meter.totals.cut += u64::from(is_cut);
         if is_cut || (took > SLOW && others_wait(party.account)) {
-            meter.debts.held(party.account, took, now);
+            meter.debts.record_held(party.account, took, now);
         }
         if let Some(idle) = idle {
             meter.idle += 1;
@@ -395,7 +395,7 @@ impl<S> Sessions<S> {
     }
 
     /// Records that an idle session has been closed.
-    pub(super) fn closed_idle(&mut self, key: MeterKey) {
+    pub(super) fn record_closed_idle(&mut self, key: MeterKey) {
         self.in_use = self.in_use.saturating_sub(1);
         let meter = self.meter(key);
         meter.in_use = meter.in_use.saturating_sub(1);
@@ -411,7 +411,7 @@ impl<S> Sessions<S> {
     }
 
     /// Removes and returns the idle sessions that must end. A session counts as in use until it is closed, so that no
-    /// other is opened too early.
+    /// other session is opened too early.
     pub(super) fn take_idle(&mut self, ends: impl Fn(&Idle<S>) -> bool) -> Vec<(MeterKey, S)> {
         let ending: Vec<_> = self.idle.extract_if(.., |idle| ends(idle)).collect();
         self.all_idle.fetch_sub(ending.len(), Ordering::Relaxed);
@@ -433,14 +433,14 @@ impl<S> Sessions<S> {
         self.take_idle(|idle| now.saturating_duration_since(idle.since) >= max_idle)
     }
 
-    /// Returns whether a check of the domain was cut and hasn't been repeated yet.
+    /// Returns whether a check of the domain was recently cut and hasn't been repeated yet.
     pub(super) fn owes_repeat(&self, domain: Key, now: Instant) -> bool {
         self.standings.owes_repeat(domain, now)
     }
 
     /// Returns the number of one meter's sessions that have been in use for longer than most
     /// servers take.
-    pub(super) fn held(&self, key: MeterKey, now: Instant) -> usize {
+    pub(super) fn slow_sessions(&self, key: MeterKey, now: Instant) -> usize {
         let here = self.uses.values().filter(|it| it.meter == key);
         here.filter(|it| now.saturating_duration_since(it.used.since) > SLOW).count()
     }
@@ -458,7 +458,7 @@ impl<S> Sessions<S> {
         !self.are_there() && self.meters.is_empty() && self.standings.is_over(now)
     }
 
-    /// Adds this site's entries in memory.
+    /// Adds the numbers of this site's entries to `entries`.
     pub(super) fn count_entries(&self, entries: &mut Entries) {
         entries.sites += 1;
         entries.meters += self.meters.len();

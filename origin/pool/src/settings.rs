@@ -8,7 +8,7 @@ use super::{
     site_key::SiteKey,
 };
 
-/// The pool's settings.
+/// The pool's operators, limits and source addresses.
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub operators: Arc<Operators>,
@@ -24,7 +24,8 @@ pub struct Settings {
     pub max_waiting: usize,
     /// Share of waiting requests and of refused recipients that one tenant may have.
     pub tenant_share: f64,
-    /// Our source addresses. An address keeps its number, because records are stored under it.
+    /// Our source addresses. An address keeps its number, because records are stored under that
+    /// number.
     pub sources: Vec<Source>,
     pub pace: Pace,
 }
@@ -32,20 +33,20 @@ pub struct Settings {
 /// A source address, or an IPv4 and an IPv6 address that share a name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
-    /// Label as shown to operators.
+    /// Label of the source in the status and the log.
     pub label: Arc<str>,
-    /// Unix time since which mail servers have seen it; `None` for an established one.
+    /// Unix time since which mail servers have seen the source; `None` for an established source.
     pub since: Option<u64>,
     pub class: SourceClass,
-    /// False after a reload has removed it.
+    /// False after a reload has removed the source.
     pub is_in_use: bool,
 }
 
 /// Accounts that may use a source address. The reputation of one class's addresses doesn't depend
-/// on the others.
+/// on other classes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SourceClass {
-    /// Paying accounts; all accounts if no address is reserved for free ones.
+    /// Paying accounts; all accounts if no address is reserved for free accounts.
     #[default]
     Known,
     /// Accounts without a plan.
@@ -66,7 +67,7 @@ impl Settings {
         }
     }
 
-    /// Returns an operator's limits: those in its row, otherwise the configured ones.
+    /// Returns an operator's limits: those in its row, otherwise the configured limits.
     fn operator_limits(&self, operator: OperatorId) -> Limits {
         let default = self.operator;
         let Some(row) = self.operators.get(operator) else { return default };

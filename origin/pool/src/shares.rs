@@ -1,8 +1,8 @@
 //! Waiting requests, served by start-time fair queueing over session time. The next session goes to the group that has
-//! used least of the site's time, and is shared likewise among its accounts and their domains.
+//! used least of the site's time, and in the group, by the same rule, to an account and a domain.
 //!
-//! Sessions in use count with their age. A party that starts to wait begins at the virtual time of the last one served,
-//! so that it gains no credit while idle. A lead over that time halves every minute.
+//! Sessions in use count with their age. A party that starts to wait begins at the virtual time of the party served
+//! last, so that it gains no credit while idle. A lead over that time halves every minute.
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -16,14 +16,14 @@ use super::{Key, party::Party};
 /// Consecutive checks of one domain before the account's next domain is served. Each domain of an
 /// operator often has its own host, and changing hosts needs a new session.
 const DOMAIN_TURN: u32 = 10;
-/// Longest such sequence in seconds of session time.
+/// Session time in seconds after which the account's next domain is served in any case.
 const DOMAIN_TURN_S: f64 = 1.0;
-/// Leads below this, in seconds, are forgotten with the party.
+/// Leads below this number of seconds are forgotten with the party.
 const LEAD_MIN_S: f64 = 0.25;
 /// Time in seconds after which a lead has halved.
 const HALF_LIFE_S: f64 = 60.0;
 /// Time after which a lead expires.
-const MEMORY: Duration = Duration::from_secs(300);
+const LEAD_LIFETIME: Duration = Duration::from_secs(300);
 
 /// Group, account and domain.
 pub(super) type Path = [Key; 3];
@@ -40,16 +40,16 @@ pub(super) struct Shares<W> {
     order: u64,
 }
 
-/// A group, one of its accounts, or one of that account's domains.
+/// The root of the tree, a group, one of its accounts, or one of that account's domains.
 struct Part<W> {
     /// Virtual time, in seconds of session time.
     time: f64,
     /// Time of the last change.
     at: Instant,
-    /// Breaks ties: the part served last has the greatest.
+    /// Breaks ties: the part with the lowest `order` is served first.
     order: u64,
     waiting: usize,
-    /// Virtual time of the part that was served last.
+    /// Greatest virtual time at which one of `parts` was served.
     floor: f64,
     /// The current part, how often it was served in this turn, and its time at the start of the
     /// turn.
@@ -73,8 +73,7 @@ impl<W> Part<W> {
         }
     }
 
-    /// Returns the part, creating it if needed. Its lead shrinks with the time in which it
-    /// requested nothing.
+    /// Returns the part, creating it if needed. The part's lead shrinks with the time in which it requested nothing.
     fn part(&mut self, key: Key, order: &mut u64, now: Instant) -> &mut Self {
         let floor = self.floor;
         let part = self.parts.entry(key).or_insert_with(|| {
@@ -107,7 +106,7 @@ impl<W> Part<W> {
         part.charge(rest, seconds, order, now);
     }
 
-    /// Removes the next request that `fits`. `age` is the total time in seconds of a path's
+    /// Removes and returns the next request for which `fits` is true. `age` is the total time in seconds of a path's
     /// sessions in use.
     fn take(
         &mut self,
@@ -174,7 +173,7 @@ impl<W> Part<W> {
             part.retain(keep, now);
             self.waiting += part.waiting;
             let is_ahead = part.time - floor >= LEAD_MIN_S;
-            part.waiting > 0 || (is_ahead && now.saturating_duration_since(part.at) < MEMORY)
+            part.waiting > 0 || (is_ahead && now.saturating_duration_since(part.at) < LEAD_LIFETIME)
         });
     }
 
@@ -183,7 +182,7 @@ impl<W> Part<W> {
         self.parts.values().for_each(|part| part.visit(see));
     }
 
-    /// Removes the latest request of the longest queue.
+    /// Removes and returns the latest request: at each level, of the part with the most requests.
     fn take_last(&mut self) -> Option<W> {
         let taken_waiter = match self.parts.values_mut().max_by_key(|part| part.waiting) {
             Some(part) => part.take_last(),
@@ -211,14 +210,14 @@ impl<W> Shares<W> {
         self.root.push(&path, waiter, &mut self.order, now);
     }
 
-    /// Charges the duration of a session to the path.
+    /// Charges the duration of a session to the path, unless nothing waits and the lead would be below [`LEAD_MIN_S`].
     pub(super) fn charge(&mut self, path: Path, used: Duration, now: Instant) {
         if self.root.waiting > 0 || used.as_secs_f64() >= LEAD_MIN_S {
             self.root.charge(&path, used.as_secs_f64(), &mut self.order, now);
         }
     }
 
-    /// Removes and returns the first request, in order of virtual time, that `fits`.
+    /// Removes and returns the first request, in order of virtual time, for which `fits` is true.
     pub(super) fn take(
         &mut self,
         age: impl Fn(&[Key]) -> f64,
@@ -242,7 +241,7 @@ impl<W> Shares<W> {
         self.root.parts.get(&group).map_or(0, |part| part.waiting)
     }
 
-    /// Removes a request of the group with the most, if it has more than `most`.
+    /// Removes and returns a request of the group with the most requests, if it has more than `most`.
     pub(super) fn take_of_largest(&mut self, most: usize) -> Option<W> {
         let largest = self.root.parts.values_mut().max_by_key(|part| part.waiting)?;
         let taken_waiter = if largest.waiting > most { largest.take_last() } else { None };

@@ -42,12 +42,12 @@ impl<S> Site<S> {
         self.sessions.meter(key)
     }
 
-    /// Returns the meter of a machine: its own, unless too many machines of the network have one.
+    /// Returns the meter of a machine: its own, or `None`, the shared meter, if too many machines have their own.
     pub(super) fn meter_of(&mut self, machine: IpAddr, now: Instant) -> MeterKey {
         self.sessions.meter_of(machine, || self.waiting.meters(), now)
     }
 
-    /// Serves a new check immediately if no other is waiting. `idle` is the idle session that was found for it.
+    /// Serves a new check immediately if no other is waiting. `idle` is the idle session that was found for the check.
     pub(super) fn serve_newcomer(
         &mut self,
         want: &Want,
@@ -85,8 +85,8 @@ impl<S> Site<S> {
         self.waiting.push(want, answer, most, now);
     }
 
-    /// Serves waiting checks while there is room, and returns the time of the next attempt. The
-    /// caller must close the evicted sessions before handing over the granted ones.
+    /// Serves waiting checks while there is room, and returns the time of the next attempt. The caller must close the
+    /// evicted sessions before handing over the granted sessions.
     pub(super) fn serve(
         &mut self,
         now: Instant,
@@ -96,7 +96,7 @@ impl<S> Site<S> {
         waiting.forget_left(now);
         let (mut granted, mut next) = (Vec::new(), None);
         while !waiting.is_empty() {
-            if let Some(until) = sessions.closed(now) {
+            if let Some(until) = sessions.closed_until(now) {
                 next = earlier(next, until);
                 break;
             }
@@ -109,7 +109,7 @@ impl<S> Site<S> {
             return (granted, None);
         }
         next = earlier(next, sessions.cut_longest(waiting.wants(), now));
-        // A timer set for earlier will call this again.
+        // An earlier timer will call this function again.
         next = next.filter(|due| timer.is_none_or(|timer| *due < timer));
         *timer = next.or(*timer);
         (granted, next)
@@ -126,7 +126,7 @@ impl<S> Site<S> {
         self.release(grant.id, false, idle, now);
     }
 
-    /// Records that a session was closed or has become idle. Returns whether others are waiting.
+    /// Records that a session was closed or has become idle. Returns whether checks are waiting.
     pub(super) fn release(
         &mut self,
         id: u64,

@@ -17,7 +17,7 @@ pub(super) enum SiteKey {
 }
 
 /// Key of the meter that counts a session: a machine in a network, or `None` for the whole site. In a network, `None`
-/// counts the machines beyond the first ones.
+/// counts the machines without a meter of their own.
 pub(super) type MeterKey = Option<IpAddr>;
 
 impl SiteKey {

@@ -1,4 +1,4 @@
-//! All sites. Each sweep covers a part, so that it doesn't block others for long.
+//! All sites. Each sweep covers a sixteenth, so that it doesn't block callers for long.
 
 use std::{
     collections::BTreeMap,
@@ -13,15 +13,14 @@ use super::{
 };
 
 /// Steps of a round in which each site is swept once.
-pub(super) const PARTS: usize = 16;
-/// Maximum number of sites remembered after their last session.
+pub(super) const SWEEP_STEPS: usize = 16;
+/// Number of sites above which unused networks and routes are removed.
 const MAX_SITES: usize = 10_000;
 
 pub(super) struct Sites<S> {
     /// Ordered by key, so that behaviour doesn't depend on the order of hashes.
     sites: BTreeMap<SiteKey, Site<S>>,
-    /// Step of the current round, and the last site that it has swept; `None` if that was the last
-    /// of all.
+    /// Step of the current round, and the site swept last; `None` after the last of all sites.
     step: usize,
     swept: Option<SiteKey>,
 }
@@ -61,17 +60,16 @@ impl<S> Sites<S> {
     }
 
     /// Sweeps the next part, and returns the idle sessions that must end. If there are too many
-    /// sites, the least recently used of the part are removed; machines with recent refusals are
-    /// kept longest.
+    /// sites, the least recently used of the part's unused networks and routes are removed.
     pub(super) fn sweep(&mut self, now: Instant) -> Vec<(SiteKey, MeterKey, S)> {
-        self.step = (self.step + 1) % PARTS;
+        self.step = (self.step + 1) % SWEEP_STEPS;
         let from = match self.swept.take() {
             Some(last) => Excluded(last),
             None if self.step == 0 => Unbounded,
             None => return Vec::new(),
         };
         let beyond = self.sites.len().saturating_sub(MAX_SITES);
-        let count = self.sites.len().div_ceil(PARTS);
+        let count = self.sites.len().div_ceil(SWEEP_STEPS);
         let (mut expired, mut over, mut unused, mut swept) =
             (Vec::new(), Vec::new(), Vec::new(), 0);
         for (key, site) in self.sites.range_mut((from, Unbounded)).take(count) {
@@ -89,15 +87,15 @@ impl<S> Sites<S> {
             self.swept = None;
         }
         unused.sort_unstable_by_key(|(last_used, _)| *last_used);
-        let oldest = unused.into_iter().take(beyond.div_ceil(PARTS)).map(|(_, key)| key);
+        let oldest = unused.into_iter().take(beyond.div_ceil(SWEEP_STEPS)).map(|(_, key)| key);
         for key in over.into_iter().chain(oldest) {
             self.sites.remove(&key);
         }
         expired
     }
 
-    /// Returns whether a round begins and only operators are left, whose totals are kept
-    /// for the status.
+    /// Returns whether a round begins and only unused operators without debtors are left, whose
+    /// totals are kept for the status.
     pub(super) fn are_over(&self) -> bool {
         let is_over = |(key, site): (&SiteKey, &Site<S>)| {
             key.is_operator() && !site.is_in_use() && !site.sessions.has_debtors()

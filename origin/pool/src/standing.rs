@@ -1,8 +1,8 @@
 //! Recent behaviour of each party at one site: a quick answer makes a party proven, and a session
 //! held for long makes it slow.
 //!
-//! Parties that hold sessions for long make others wait. If others have had answers recently, unproven parties share
-//! all sessions except a reserve ([`Standings::may_take`]).
+//! Parties that hold sessions for long make others wait. If others have had answers recently, slow parties leave a
+//! reserve, and a group's unproven parties get at most half of the sessions ([`Standings::may_take`]).
 
 use std::time::Duration;
 
@@ -10,22 +10,22 @@ use tokio::time::Instant;
 
 use super::{Key, giving_way::give_way, hash_key::ByKey, party::Party};
 
-/// Duration of a check from which a session counts as slow. Most servers answer within a second;
-/// Exchange delays the refusal of an unknown recipient by five.
+/// Duration above which a session counts as slow. Most servers answer within a second; Exchange delays the refusal of
+/// an unknown recipient by five seconds.
 pub(super) const SLOW: Duration = Duration::from_secs(2);
 /// Longest session while others without slow sessions are waiting; it allows for Exchange's default
 /// delay of five seconds before refusing an unknown recipient.
 pub(super) const CUT: Duration = Duration::from_millis(6_500);
 /// Time for which an answer proves a party, and for which a slow session counts against a party
 /// without a quick answer since.
-const MEMORY: Duration = Duration::from_secs(600);
+const PROOF_LIFETIME: Duration = Duration::from_secs(600);
 /// Shortest time for which a slow session counts against a party.
-const SLOW_FOR: Duration = Duration::from_secs(60);
-/// Time after their last answer for which others count as present at a site.
-const PRESENT: Duration = Duration::from_secs(60);
-/// From this number of sessions, a lone unproven group may use only half: its first answer makes it
+const SLOW_TIME_MIN: Duration = Duration::from_secs(60);
+/// Time for which a party counts as present at a site after its last answer.
+const PRESENCE_LIFETIME: Duration = Duration::from_secs(60);
+/// From this number of sessions, a lone unproven group may use only half of the sessions: its first answer makes it
 /// proven.
-const MANY: usize = 4;
+const MANY_SESSIONS: usize = 4;
 /// Maximum number of parties remembered per site; about 80 bytes each.
 const MAX_PARTIES: usize = 20_000;
 
@@ -54,9 +54,9 @@ impl Record {
         let since = |at: Option<Instant>| at.map(|at| now.saturating_duration_since(at));
         match (since(self.slow_at), since(self.quick_at)) {
             (None, _) => false,
-            (Some(slow), _) if slow < SLOW_FOR => true,
-            (Some(slow), Some(quick)) => slow < MEMORY && slow < quick,
-            (Some(slow), None) => slow < MEMORY,
+            (Some(slow), _) if slow < SLOW_TIME_MIN => true,
+            (Some(slow), Some(quick)) => slow < PROOF_LIFETIME && slow < quick,
+            (Some(slow), None) => slow < PROOF_LIFETIME,
         }
     }
 
@@ -66,7 +66,7 @@ impl Record {
     }
 
     fn is_over(&self, now: Instant) -> bool {
-        self.last().is_none_or(|at| now.saturating_duration_since(at) >= MEMORY)
+        self.last().is_none_or(|at| now.saturating_duration_since(at) >= PROOF_LIFETIME)
     }
 }
 
@@ -80,7 +80,7 @@ pub(super) struct Use {
 }
 
 impl Use {
-    fn standing(&self, now: Instant) -> Standing {
+    fn standing_at(&self, now: Instant) -> Standing {
         if now.saturating_duration_since(self.since) > SLOW {
             Standing::Slow
         } else {
@@ -104,7 +104,7 @@ impl SessionsInUse {
     fn of<'u>(party: Party, uses: impl Iterator<Item = &'u Use>, now: Instant) -> Self {
         let mut held = Self::default();
         for used in uses {
-            let standing = used.standing(now);
+            let standing = used.standing_at(now);
             let (is_slow, is_unproven) = (standing == Standing::Slow, standing != Standing::Proven);
             let same_group = used.party.group == party.group;
             let is_own = used.party.account == party.account || used.party.domain == party.domain;
@@ -122,8 +122,8 @@ impl SessionsInUse {
 #[derive(Clone, Copy)]
 pub(super) struct Limit {
     pub sessions: usize,
-    /// True if a lone unproven group may have only half of many sessions. Set for operators, where
-    /// a group becomes proven quickly and is rarely alone.
+    /// True if an unproven group may have only half of the sessions even when it is alone, if there are many sessions.
+    /// Set for operators, where a group becomes proven quickly and is rarely alone.
     pub keeps_half: bool,
 }
 
@@ -144,7 +144,7 @@ impl Standings {
         }
         let record = self.records.get(&party.account);
         let quick_at = record.and_then(|record| record.quick_at);
-        if quick_at.is_some_and(|at| now.saturating_duration_since(at) < MEMORY) {
+        if quick_at.is_some_and(|at| now.saturating_duration_since(at) < PROOF_LIFETIME) {
             Standing::Proven
         } else if self.is_slow(party.group, now) {
             Standing::Slow
@@ -156,8 +156,8 @@ impl Standings {
     /// Returns whether the reserve lets the party take one more of `sessions`, given those in use.
     ///
     /// # Errors
-    /// Returns the time at which it may take a session, unless one is returned before:
-    /// when its slowness or the others' presence expires.
+    /// The earliest time at which a reason for the refusal may expire, if any does. A session returned earlier may end
+    /// the refusal sooner.
     pub(super) fn may_take<'u>(
         &self,
         party: Party,
@@ -172,7 +172,7 @@ impl Standings {
         let standing = if held.is_slow { Standing::Slow } else { self.of(party, now) };
         let other_group = self.present(now, |other| other.group != party.group);
         let other_account = self.present(now, |other| other.account != party.account);
-        let is_many = sessions >= MANY;
+        let is_many = sessions >= MANY_SESSIONS;
         let is_contested = other_account.is_some() || (is_many && keeps_half);
         let leaves_one = held.of_group + 1 < sessions;
         let fits = if other_group.is_some() && !leaves_one && self.is_slow(party.group, now) {
@@ -180,9 +180,9 @@ impl Standings {
         } else if standing == Standing::Proven || !is_contested {
             true
         } else {
-            // The last of many sessions is reserved for proven parties; the last of a few may also
-            // go to a newcomer.
-            let reserve = if sessions >= 2 * MANY { 2 } else { 1 };
+            // Slow parties leave two of eight or more sessions, and one of fewer sessions. If there are many sessions
+            // and `keeps_half` is set, the last session is for proven parties.
+            let reserve = if sessions >= 2 * MANY_SESSIONS { 2 } else { 1 };
             let leaves_reserve = match standing {
                 Standing::Slow => held.slow + reserve < sessions,
                 Standing::Proven | Standing::New => true,
@@ -207,7 +207,7 @@ impl Standings {
     /// Returns the time until which parties matched by `is_other` count as present.
     fn present(&self, now: Instant, is_other: impl Fn(Party) -> bool) -> Option<Instant> {
         let others = self.answered.iter().flatten().filter(|(party, _)| is_other(*party));
-        others.map(|(_, at)| *at + PRESENT).filter(|until| *until > now).max()
+        others.map(|(_, at)| *at + PRESENCE_LIFETIME).filter(|until| *until > now).max()
     }
 
     fn is_slow(&self, key: Key, now: Instant) -> bool {
@@ -219,13 +219,19 @@ impl Standings {
         let slow = [party.group, party.account, party.domain]
             .into_iter()
             .filter_map(|key| self.records.get(&key)?.slow_at)
-            .flat_map(|at| [at + SLOW_FOR, at + MEMORY]);
+            .flat_map(|at| [at + SLOW_TIME_MIN, at + PROOF_LIFETIME]);
         slow.chain(ends.into_iter().flatten()).filter(|at| *at > now).min()
     }
 
     /// Records the end of a session: its duration, and whether the server replied about the
     /// recipient.
-    pub(super) fn ended(&mut self, party: Party, took: Duration, answered: bool, now: Instant) {
+    pub(super) fn record_end(
+        &mut self,
+        party: Party,
+        took: Duration,
+        answered: bool,
+        now: Instant,
+    ) {
         if took > SLOW {
             for key in [party.group, party.account, party.domain] {
                 self.record(key, party.group, now).slow_at = Some(now);
@@ -234,19 +240,18 @@ impl Standings {
             for key in [party.group, party.account] {
                 self.record(key, party.group, now).quick_at = Some(now);
             }
-            // A domain only has a record if it was slow before.
+            // A domain only has a record if it was slow or cut before.
             if let Some(record) = self.records.get_mut(&party.domain) {
                 record.quick_at = Some(now);
             }
             let [last, before] = &mut self.answered;
             match last {
                 Some((other, _)) if other.account != party.account => {
-                    // An account of another group is stronger evidence than another account of the
-                    // same one.
+                    // An account of another group is stronger evidence than another account of the same group.
                     let keeps = before.is_some_and(|(older, at)| {
                         older.group != party.group
                             && other.group == party.group
-                            && now.saturating_duration_since(at) < PRESENT
+                            && now.saturating_duration_since(at) < PRESENCE_LIFETIME
                     });
                     if !keeps {
                         *before = *last;
@@ -262,7 +267,7 @@ impl Standings {
     /// full time.
     pub(super) fn may_cut(&self, domain: Key, now: Instant) -> bool {
         let cut_at = self.records.get(&domain).and_then(|record| record.cut_at);
-        cut_at.is_none_or(|at| now.saturating_duration_since(at) >= MEMORY)
+        cut_at.is_none_or(|at| now.saturating_duration_since(at) >= PROOF_LIFETIME)
     }
 
     /// Records that the holder's session was cut; `cut_for` is a waiting party that isn't known to be slow. Before the
@@ -280,14 +285,14 @@ impl Standings {
         }
     }
 
-    /// Returns whether a check of the domain was cut, and none has run to its end since.
+    /// Returns whether a check of the domain was cut in the last ten minutes, and no check has run to its end since.
     pub(super) fn owes_repeat(&self, domain: Key, now: Instant) -> bool {
         let record = self.records.get(&domain);
         record.is_some_and(|record| !record.is_repeated && !self.may_cut(domain, now))
     }
 
-    /// Returns the record of a party. If there are too many, the group with the most loses some, quick parties first: a
-    /// forgotten party counts as new.
+    /// Returns the record of a party. If there are too many records, the group with the most records loses some, quick
+    /// parties first: a forgotten party counts as new.
     fn record(&mut self, key: Key, group: Key, now: Instant) -> &mut Record {
         if self.records.len() >= MAX_PARTIES && !self.records.contains_key(&key) {
             self.forget(now);
@@ -328,14 +333,14 @@ mod tests {
         Party { group: key, account: key, domain: key, is_consumer: false }
     }
 
-    /// Others stay present for a minute, but a session cut for a party keeps the last one free only
-    /// for seconds.
+    /// Others stay present for a minute, but cutting a session for a party keeps the last session free only for
+    /// seconds.
     #[tokio::test(start_paused = true)]
     async fn who_must_wait_for_several_reasons_looks_again_when_the_first_of_them_ends() {
         let (mut standings, now) = (Standings::default(), Instant::now());
         let [slow, quick, waiting, holder] = [1, 2, 3, 4].map(party);
-        standings.ended(slow, SLOW + Duration::from_millis(1), false, now);
-        standings.ended(quick, Duration::ZERO, true, now);
+        standings.record_end(slow, SLOW + Duration::from_millis(1), false, now);
+        standings.record_end(quick, Duration::ZERO, true, now);
         standings.cut(holder, Some(waiting), now);
         let limit = Limit { sessions: 2, keeps_half: false };
         let used = Use { party: holder, since: now, standing: Standing::Slow };
@@ -343,17 +348,17 @@ mod tests {
         assert_eq!(standings.may_take(waiting, limit, [&used].into_iter(), now), Ok(()));
     }
 
-    /// Fills the memory with 20,000 free accounts that get quick answers within ten minutes.
+    /// Twice as many free accounts as fit into the memory get quick answers within ten minutes.
     #[tokio::test(start_paused = true)]
     async fn accounts_that_fill_the_memory_make_nobody_else_new() {
         let mut standings = Standings::default();
         let free = |account| Party { group: 0, ..party(account) };
         let (paying, slow) = (party(u64::MAX), party(u64::MAX - 1));
-        standings.ended(paying, Duration::ZERO, true, Instant::now());
-        standings.ended(slow, Duration::from_secs(5), false, Instant::now());
+        standings.record_end(paying, Duration::ZERO, true, Instant::now());
+        standings.record_end(slow, Duration::from_secs(5), false, Instant::now());
         for account in 1..2 * MAX_PARTIES as u64 {
             advance(Duration::from_millis(10)).await;
-            standings.ended(free(account), Duration::ZERO, true, Instant::now());
+            standings.record_end(free(account), Duration::ZERO, true, Instant::now());
             assert_eq!(standings.of(free(account), Instant::now()), Standing::Proven);
         }
         assert!(standings.len() <= MAX_PARTIES);

@@ -1,5 +1,5 @@
-//! The pool's state for operators: the rate at each operator from each source address, and if it
-//! was lowered, since when and by which words.
+//! The pool's status report: the rate at each operator from each source address, and if it was
+//! lowered, since when and by which words.
 
 use std::{
     sync::{
@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use super::{
     Pool,
     meter::Totals,
-    moves::MOVE_KEPT,
+    moves::MOVE_LIFETIME,
     operators::{OTHER, OperatorId},
     rate::Change,
     site_key::SiteKey,
@@ -26,7 +26,8 @@ use super::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     pub operators: Vec<SiteStatus>,
-    /// Number of sweeps since the start, and the total microseconds for which they held the lock.
+    /// Number of sweeps since the start, and the total microseconds for which they waited for the
+    /// lock and held it.
     #[serde(default)]
     pub sweeps_total: u64,
     #[serde(default)]
@@ -71,7 +72,7 @@ pub struct Entries {
 pub struct SiteStatus {
     pub operator: String,
     pub source: String,
-    /// Sessions in use, and idle ones.
+    /// Sessions in use, and idle sessions.
     pub sessions: usize,
     pub idle: usize,
     pub waiting: usize,
@@ -89,10 +90,10 @@ pub struct SiteStatus {
     /// Unix time since which the rate has been at its minimum.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor_since: Option<u64>,
-    /// Unix time at which the address's rest ends.
+    /// Unix time at which the operator's domains return to the address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rests_until: Option<u64>,
-    /// Source address that serves its domains until the rest ends.
+    /// Source address that serves the operator's domains until `rests_until`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stand_in: Option<String>,
     /// Unix time since which batches use the address gradually more at this operator.
@@ -147,12 +148,12 @@ impl<S: Send + 'static> Pool<S> {
                         sessions: meter.in_use,
                         idle: meter.idle,
                         waiting,
-                        held: site.sessions.held(None, now),
+                        held: site.sessions.slow_sessions(None, now),
                         interval_ms: meter.rate.interval().as_millis() as u64,
                         lowered_since: meter.rate.lowered().map(|lowered| ago(lowered.since)),
                         words: meter.rate.lowered().map(|lowered| lowered.words.clone()),
                         floor_since: meter.rate.floor_since().map(ago),
-                        rests_until: rest.map(|rest| ago(rest.at) + MOVE_KEPT.as_secs()),
+                        rests_until: rest.map(|rest| ago(rest.at) + MOVE_LIFETIME.as_secs()),
                         stand_in: rest.map(|rest| self.source(rest.to).to_string()),
                         warms_up_since: warms_up.filter(|since| is_new(*since, unix_now)),
                         refused_last_hour: meter.refusals.total(now),
@@ -167,7 +168,7 @@ impl<S: Send + 'static> Pool<S> {
                 SiteKey::Network(_) => {
                     other.waiting += site.waiting.len();
                     for (key, meter) in site.sessions.meters() {
-                        other.held += site.sessions.held(*key, now);
+                        other.held += site.sessions.slow_sessions(*key, now);
                         other.sessions += meter.in_use;
                         other.idle += meter.idle;
                         other.refused_last_hour += meter.refusals.total(now);
@@ -207,11 +208,11 @@ impl<S: Send + 'static> Pool<S> {
         source.map_or_else(Arc::default, |source| source.label.clone())
     }
 
-    /// Returns the source address used for `host`, given the domain's own `identity`.
+    /// Returns the label of the source address used for `host`, given the domain's own `identity`.
     pub fn source_of(&self, host: &str, identity: usize) -> Arc<str> {
         let settings = self.settings();
         let operator = settings.operators.of_host(host);
-        let moved = operator.map(|operator| self.lock().moved(operator, identity, &settings));
+        let moved = operator.map(|operator| self.lock().source_of(operator, identity, &settings));
         self.source(moved.unwrap_or(identity))
     }
 

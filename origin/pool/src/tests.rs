@@ -179,7 +179,7 @@ impl Wanted {
         }
     }
 
-    /// Takes a session, reports `signal`, and keeps the session unless it was closed.
+    /// Takes a session, reports `signal`, and keeps the session if the signal is an answer.
     async fn received(&self, pool: &Arc<Pool<u32>>, signal: Signal<'_>) {
         let permit = self.permit(pool).await;
         permit.note(signal);
@@ -189,7 +189,7 @@ impl Wanted {
     }
 }
 
-/// Uses a session for `time` while counting those in use, and keeps it.
+/// Uses a session for `time` while counting the sessions in use, and keeps the session.
 async fn work(pool: &Arc<Pool<u32>>, want: &Wanted, time: Duration, busy: &Busy) {
     let acquired = want.ask(pool).await.unwrap_or_else(|refused| panic!("{refused:?}"));
     let (session, permit) = match acquired {
@@ -290,7 +290,7 @@ async fn a_session_that_gives_way_is_closed_before_the_one_in_its_place_is_opene
     assert_eq!(most.load(Ordering::SeqCst), LIMITS.sessions);
 }
 
-/// A connection in the tests below that takes time to close, and signals it.
+/// A connection in the tests below that signals when closing begins, and takes time to close.
 struct Closing(Arc<AtomicUsize>, UnboundedSender<()>);
 
 impl Closing {
@@ -303,7 +303,8 @@ impl Closing {
 }
 
 /// Opens the maximum of `count` sessions with one machine and leaves them idle, then requests
-/// another while one is being closed. Returns the greatest number of open sessions at that moment.
+/// another session while one is being closed. Returns the number of open sessions, including the
+/// requested one.
 async fn most_beside_one_that_is_closed(count: usize, max_idle: Duration) -> usize {
     let machine = Limits { interval: Duration::ZERO, sessions: count, ..LIMITS };
     let limits = Settings { machine, network_sessions: count, max_idle, ..settings(1, Vec::new()) };
@@ -500,7 +501,7 @@ async fn one_who_leaves_while_waiting_takes_nothing_along() {
         let outcome = timeout(Duration::from_millis(10), google("a").ask(&pool)).await;
         assert!(outcome.is_err());
     }
-    // The session is granted at the moment of leaving, so the grant is never read.
+    // The session is granted as the caller leaves, so the grant is never read.
     let want = google("a");
     let mut waiting = Box::pin(want.ask(&pool));
     assert!(timeout(Duration::from_millis(10), &mut waiting).await.is_err());

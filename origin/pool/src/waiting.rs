@@ -1,4 +1,4 @@
-//! The queue for the sessions of one site, and its order.
+//! The queue for the sessions of one site, and the order in which its checks are served.
 
 use std::time::Duration;
 
@@ -75,8 +75,9 @@ impl<S> Waiting<S> {
         }
     }
 
-    /// Queues a request. If the queue is full, the group with the most waiting requests loses one.
-    /// A group may always wait while it has fewer requests than there are free places.
+    /// Queues a request, or refuses it if its group already has `most_of_group` requests. If the queue is full, the
+    /// largest group loses one request; batches give way first. If the largest group isn't larger than the request's
+    /// group by at least two, the new request is refused instead.
     pub(super) fn push(
         &mut self,
         want: Box<Want>,
@@ -131,8 +132,8 @@ impl<S> Waiting<S> {
         }
     }
 
-    /// Removes the next request that is either served, or refused because its refused recipients
-    /// are used up.
+    /// Removes and returns the next request that can be served, or must be refused because its
+    /// limit of refused recipients is reached.
     fn take_next(
         &mut self,
         sessions: &Sessions<S>,

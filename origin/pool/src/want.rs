@@ -21,7 +21,7 @@ pub(super) struct Want {
     pub host: Arc<str>,
     /// Index of the identity under which the session is opened.
     pub identity: usize,
-    /// Address of the connection, or of the one to be opened.
+    /// Address to which the connection is or will be opened.
     pub address: Option<IpAddr>,
     pub class: Class,
     /// Share of refused recipients and of waiting requests that the party's group may have; `None`
@@ -29,7 +29,7 @@ pub(super) struct Want {
     pub share: Option<f64>,
     /// True if the session must be new.
     pub afresh: bool,
-    /// True if its domain has to wait for the turn of an account in debt.
+    /// True if the check must wait while its account is in debt.
     pub is_indebted: bool,
 }
 

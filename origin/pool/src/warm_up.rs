@@ -1,6 +1,6 @@
 //! A new source address is used gradually more at each operator, because sudden volume looks like an attack. Only
-//! batches wait for the warm-up; single checks are few. An address on a blocklist, or one that returns from a rest, is
-//! introduced again.
+//! batches wait for the warm-up; single checks are few. An address that is on a blocklist, or to which
+//! domains have returned, is introduced again.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -8,21 +8,21 @@ use tokio::time::Instant;
 
 use super::{Pool, State, operators::OperatorId, recipients::Recipients};
 
-const DAY: u64 = 24 * 3_600;
+const DAY_S: u64 = 24 * 3_600;
 /// Recipients a minute on the first two days; the number doubles every two days.
-const FIRST: usize = 2;
-const DOUBLES: u64 = 2 * DAY;
+const FIRST_PER_MINUTE: usize = 2;
+const DOUBLING_S: u64 = 2 * DAY_S;
 /// Duration in seconds; at its end the rate is 32,768 a minute, more than any operator ever gets.
-const LASTS: u64 = 28 * DAY;
+const WARM_UP_S: u64 = 28 * DAY_S;
 
 /// Returns the recipients a minute that batches may check from an address that mail servers have
 /// seen since `since`; `None` for no limit.
 fn per_minute(since: u64, now: u64) -> Option<usize> {
     let age = now.saturating_sub(since);
-    (age < LASTS).then(|| FIRST << (age / DOUBLES))
+    (age < WARM_UP_S).then(|| FIRST_PER_MINUTE << (age / DOUBLING_S))
 }
 
-/// Units that batches have used at operators from new source addresses.
+/// Recipients that batches have checked at operators from new source addresses.
 #[derive(Default)]
 pub(super) struct WarmUp {
     passed: HashMap<(OperatorId, usize), (usize, Recipients)>,
@@ -37,8 +37,8 @@ impl<S: Send + 'static> Pool<S> {
         self.lock().warm_up.listed = since;
     }
 
-    /// Returns the Unix time since which the operator is being introduced to the source address, if
-    /// it is.
+    /// Returns the Unix time at which the source address's last warm-up at the operator began, even
+    /// if it has ended; `None` if there was none.
     pub(super) fn warms_up_since(
         &self,
         state: &State<S>,
@@ -56,7 +56,7 @@ impl<S: Send + 'static> Pool<S> {
     }
 }
 
-/// Returns whether an address of that age is still new.
+/// Returns whether an address first seen at `since` is still new.
 pub fn is_new(since: u64, unix_now: u64) -> bool {
     per_minute(since, unix_now).is_some()
 }
@@ -103,11 +103,11 @@ impl WarmUp {
 mod tests {
     use tokio::time::{Duration, advance};
 
-    use super::{DAY, WarmUp, per_minute};
+    use super::{DAY_S, WarmUp, per_minute};
 
     #[test]
     fn it_is_shown_twice_as_often_every_two_days() {
-        let on_day = |day: u64| per_minute(1_000, 1_000 + day * DAY);
+        let on_day = |day: u64| per_minute(1_000, 1_000 + day * DAY_S);
         assert_eq!([0, 1, 2, 4, 10, 27].map(on_day), [2, 2, 4, 8, 64, 16_384].map(Some));
         assert_eq!(on_day(28), None);
         assert_eq!(per_minute(1_000, 0), Some(2), "an address of tomorrow");
@@ -125,6 +125,6 @@ mod tests {
         advance(Duration::from_secs(30)).await;
         assert!(warm_up.pass(1, 0, 0, 60).is_ok(), "two a minute");
         assert!(warm_up.pass(1, 0, 0, 60).is_err());
-        assert!(warm_up.pass(1, 0, 0, 60 * DAY).is_ok(), "it is known by then");
+        assert!(warm_up.pass(1, 0, 0, 60 * DAY_S).is_ok(), "it is known by then");
     }
 }

@@ -14,7 +14,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// Parses the reply to EHLO. Its first line is the greeting and is ignored.
+    /// Parses the reply to EHLO. The reply's first line is the greeting and is ignored.
     pub fn parse(ehlo: &Reply) -> Self {
         let mut offered = Self::default();
         for line in ehlo.lines().skip(1) {

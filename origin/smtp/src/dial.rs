@@ -40,7 +40,7 @@ pub enum Unconnected {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ConnectFailure {
     /// The address is unreachable from here: no route, or blocked or switched off on this machine. The cause may affect
-    /// one family only, and doesn't excuse a server that refuses over the other.
+    /// one family only, and doesn't excuse a server that refuses over the other family.
     NoWay,
     Theirs,
     NoSocket,
@@ -170,7 +170,7 @@ pub trait Connection: AsyncRead + AsyncWrite + Unpin + Send + Sync + fmt::Debug 
     /// Disables the delay of small writes; does nothing on a network without such a delay.
     ///
     /// # Errors
-    /// Those of the socket.
+    /// The socket's error.
     fn set_nodelay(&self) -> io::Result<()> {
         Ok(())
     }
@@ -210,16 +210,16 @@ async fn connect(
     // Errors of our own system are reported immediately. Later, the same errors come from routers
     // (ICMP) and mean as little as silence.
     if let Some(connected) = connecting.as_mut().now_or_never() {
-        return connected.map_err(|error| whose(error.kind(), true));
+        return connected.map_err(|error| classify(error.kind(), true));
     }
     match timeout(within, connecting).await {
-        Ok(connected) => connected.map_err(|error| whose(error.kind(), false)),
+        Ok(connected) => connected.map_err(|error| classify(error.kind(), false)),
         Err(_) => Err(ConnectFailure::Theirs),
     }
 }
 
 /// Classifies an error; `at_once` means that our own system reported it before sending anything.
-fn whose(error: io::ErrorKind, at_once: bool) -> ConnectFailure {
+fn classify(error: io::ErrorKind, at_once: bool) -> ConnectFailure {
     match error {
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::PermissionDenied if at_once => {
             ConnectFailure::NoWay

@@ -24,7 +24,7 @@ impl EnhancedCode {
             subject: component(parts.next()?)?,
             detail: component(parts.next()?)?,
         };
-        // With a fourth number it would be an IP address.
+        // With a fourth number, the text would be an IP address.
         parts.next().is_none().then_some((code, rest))
     }
 

@@ -8,9 +8,9 @@ pub struct SourceAddress {
     pub ip: IpAddr,
     /// The address's own HELO name; `None` for the configured default.
     pub helo_name: Option<String>,
-    /// Unix time since which mail servers have seen this address. `None` for an established one.
+    /// Unix time since which mail servers have seen this address. `None` for an established address.
     pub since: Option<u64>,
-    /// True if only accounts without a plan use it.
+    /// True if only accounts without a plan use the address.
     pub is_for_free: bool,
 }
 
@@ -24,8 +24,9 @@ pub struct Families {
 impl Families {
     pub const BOTH: Self = Self { ipv4: true, ipv6: true };
 
-    /// Returns the families of `sources`, or both if there are none and the system chooses the address. If one family
-    /// has an address, the system may not choose one for the other: its reverse record wouldn't contain the HELO name.
+    /// Returns the families of `sources`, or both if there are none and the system chooses the address. If only one
+    /// family has an address, the other family isn't used. The reverse record of an address that the system chose
+    /// wouldn't contain the HELO name.
     pub fn of<'a>(sources: impl IntoIterator<Item = &'a SourceAddress>) -> Self {
         let mut families = Self { ipv4: false, ipv6: false };
         for source in sources {

@@ -4,14 +4,14 @@ use std::net::{IpAddr, SocketAddr};
 
 use crate::{Families, SourceAddress};
 
-/// A HELO name with its addresses. If a family has no address, the system chooses one.
+/// A HELO name with its addresses. If a family has no address, the system chooses the address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeloIdentity {
     pub helo_name: String,
     v4: Option<IpAddr>,
     v6: Option<IpAddr>,
     families: Families,
-    /// Unix time since which mail servers have seen its newest address.
+    /// Unix time since which mail servers have seen the identity's newest address.
     since: Option<u64>,
     is_for_free: bool,
 }
@@ -88,29 +88,29 @@ impl HeloIdentity {
         self.families.include(ip)
     }
 
-    /// Returns the Unix time since which mail servers have seen its newest address; `None` for an
-    /// established one.
+    /// Returns the Unix time since which mail servers have seen the identity's newest address;
+    /// `None` for an established identity.
     pub const fn since(&self) -> Option<u64> {
         self.since
     }
 
-    /// Returns whether only accounts without a plan use it.
+    /// Returns whether only accounts without a plan use the identity.
     pub const fn is_for_free(&self) -> bool {
         self.is_for_free
     }
 
-    /// Returns the displayed name of the accounts that use it.
+    /// Returns the displayed class of the accounts that use the identity.
     pub const fn class_name(&self) -> &'static str {
         if self.is_for_free { "free" } else { "known" }
     }
 
-    /// Returns its addresses, or else its HELO name.
+    /// Returns the identity's addresses, or else its HELO name.
     pub fn label(&self) -> String {
         let addresses: Vec<_> = self.addresses().map(|ip| ip.to_string()).collect();
         if addresses.is_empty() { self.helo_name.clone() } else { addresses.join(" ") }
     }
 
-    /// Returns its configured addresses.
+    /// Returns the identity's configured addresses.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.v4.into_iter().chain(self.v6)
     }

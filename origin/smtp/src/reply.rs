@@ -19,7 +19,7 @@ const TEXT_BYTES_MAX: usize = 8 * 1_024;
 const READ_BYTES: usize = 1_024;
 
 /// Room for the text of a reply with several lines. An EHLO reply has about 250 bytes.
-const ROOM: usize = 512;
+const TEXT_BYTES: usize = 512;
 
 /// A complete reply (RFC 5321 §4.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// Parses a single reply, for tests and tables. `None` unless `raw` is exactly one reply.
+    /// Parses a single reply from a text. `None` unless `raw` is exactly one reply.
     pub fn parse(raw: &str) -> Option<Self> {
         let mut parser = ReplyParser::default();
         parser.feed(raw.as_bytes()).ok()?;
@@ -192,9 +192,9 @@ fn append(
     let (reply, lines) = match partial.take() {
         None => {
             let mut reply = Reply { code, enhanced, text: String::new() };
-            // The first line reserves room for a whole EHLO reply; a last line needs only its own
-            // size.
-            reply.text.reserve_exact(if more { ROOM } else { own_text.len() });
+            // The first of several lines reserves room for a whole EHLO reply; a single line needs
+            // only its own size.
+            reply.text.reserve_exact(if more { TEXT_BYTES } else { own_text.len() });
             reply.text.push_str(own_text);
             (reply, 1)
         }

@@ -22,7 +22,7 @@ pub use patience::Patience;
 
 /// A conversation with a mail server, after its greeting.
 ///
-/// Every method records its progress in `stage`, so that a caller that times out knows where it
+/// Methods with a `stage` record their progress in it, so that a caller that times out knows where the conversation
 /// stopped.
 pub struct Session<S> {
     wire: Wire<S>,
@@ -34,8 +34,8 @@ pub struct Session<S> {
     /// Number of recipients asked about so far, and of those refused.
     recipients_asked: usize,
     recipients_refused: usize,
-    /// True after QUIT was sent with the last recipient, or the server has sent 421: no further
-    /// commands.
+    /// True after QUIT was sent with the last recipient, or a reply such as 421 made the session
+    /// unusable: no further commands are sent.
     quitting: bool,
     /// Time limit per reply; `None` if the caller limits the time.
     patience: Option<Patience>,
@@ -46,11 +46,11 @@ pub struct Session<S> {
     mixes_codes: bool,
 }
 
-/// Failure for a surplus reply: it is unknown which one was the recipient's.
+/// Failure for a surplus reply: it is unknown which reply was the recipient's.
 const SURPLUS: Failure = Failure::Broken(Stage::Rcpt, Broken::Garbage);
 
-/// Bytes read per call. An EHLO reply has about 250.
-const ROOM: usize = 512;
+/// Bytes read per call. An EHLO reply has about 250 bytes.
+const READ_BYTES: usize = 512;
 
 /// Maximum number of refused recipients per session. Postfix delays each reply by a second after
 /// ten errors (`smtpd_soft_error_limit`), other servers after fewer, and more errors look like a
@@ -123,8 +123,8 @@ pub enum Broken {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
-    /// Waits for the banner and sends `greeting`, or the other one if the server refuses it. Up to
-    /// RCPT, each reply must begin within `patience`.
+    /// Waits for the banner and sends `greeting`, or the other greeting if the server refuses it. Up to RCPT, each
+    /// reply must begin within `patience`.
     ///
     /// # Errors
     /// [`Failure`] at banner or EHLO.
@@ -160,7 +160,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         let mut reply = self.greet(helo_name).await?;
         if reply.is_permanent() {
             self.greeting = self.greeting.other();
-            // If the server hangs up now, its earlier refusal is reported.
+            // If the second greeting gets no reply, the server's earlier refusal is reported.
             let refusal = |_| Failure::Refused(Stage::Ehlo, reply);
             reply = self.greet(helo_name).await.map_err(refusal)?;
         }
@@ -194,7 +194,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         matches!(self.wire, Wire::Encrypted(_))
     }
 
-    /// Returns whether every command has had its reply.
+    /// Returns whether every command has had its reply, all input is read, and the session isn't quitting.
     pub fn is_settled(&self) -> bool {
         !self.quitting && self.outstanding == 0 && self.parser.is_empty()
     }
@@ -245,11 +245,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 
     /// Asks whether the server accepts mail for the recipient: sends MAIL and RCPT, in a reused session after RSET.
-    /// With PIPELINING, one flight contains all (RFC 2920 §3.1).
+    /// With PIPELINING, one flight contains all commands (RFC 2920 §3.1).
     ///
     /// # Errors
-    /// [`Failure::Broken`] at MAIL or RCPT; [`Failure::Stale`] if the server has closed
-    /// the idle session.
+    /// [`Failure::Refused`], [`Failure::Silent`] or [`Failure::Broken`] at MAIL or RCPT;
+    /// [`Failure::Stale`] if the server has closed the idle session.
     pub async fn ask(
         &mut self,
         envelope: Envelope<'_>,
@@ -298,7 +298,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if !sender.is_positive() {
             return Ok(Answer::Mail(sender));
         }
-        self.told_of_recipient(served_before, stage).await
+        self.read_recipient_reply(served_before, stage).await
     }
 
     async fn ask_step_by_step(
@@ -319,7 +319,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
         *stage = Stage::Rcpt;
         self.send(Stage::Rcpt, [&Command::Rcpt(envelope.recipient.normal())]).await?;
-        self.told_of_recipient(served_before, stage).await
+        self.read_recipient_reply(served_before, stage).await
     }
 
     /// Reads the reply to RSET: anything but 250 means that the server has closed the session.
@@ -330,7 +330,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
     }
 
-    async fn told_of_recipient(
+    async fn read_recipient_reply(
         &mut self,
         served_before: bool,
         stage: &mut Stage,
@@ -352,8 +352,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ok(Answer::Rcpt(rcpt_reply))
     }
 
-    /// Fails if there is a surplus reply, because then it is unknown which one was the recipient's.
-    /// Only the reply to QUIT may follow.
+    /// Fails if there is a surplus reply, because then it is unknown which reply was the recipient's. Only the reply to
+    /// QUIT or a 421 may follow.
     fn expect_no_surplus(&mut self) -> Result<(), Failure> {
         if self.parser.is_empty() {
             return Ok(());
@@ -373,8 +373,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         if is_farewell && self.parser.is_empty() { Ok(()) } else { Err(SURPLUS) }
     }
 
-    /// Returns whether the session can serve a further recipient, with `limit` in total: every command has had its
-    /// reply, and only recipients were refused.
+    /// Returns whether the session can serve a further recipient, with `limit` in total: it has served one, every
+    /// command has had its reply, and fewer than `MAX_REFUSED` recipients were refused.
     pub fn is_reusable(&self, limit: usize) -> bool {
         let limit = limit.min(self.recipients_max);
         self.is_settled()
@@ -416,7 +416,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         commands: impl IntoIterator<Item = &'c Command<'c>>,
     ) -> Result<(), Failure> {
         if self.outstanding == 0 && !self.parser.is_empty() {
-            return Err(self.unsolicited(stage));
+            return Err(self.reject_unsolicited(stage));
         }
         let mut flight = Vec::with_capacity(128);
         for command in commands {
@@ -428,17 +428,17 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.wire.flush().await.map_err(closed)
     }
 
-    /// Handles text that the server sends without a command: it would be read as the reply to the
-    /// next one. Only 421 may come at any time (RFC 5321 §3.8).
-    fn unsolicited(&mut self, stage: Stage) -> Failure {
+    /// Handles text that the server sends without a command: it would be read as the reply to the next command. Only
+    /// 421 may come at any time (RFC 5321 §3.8).
+    fn reject_unsolicited(&mut self, stage: Stage) -> Failure {
         match self.parser.next_reply() {
             Ok(Some(reply)) if reply.code == 421 => Failure::Refused(stage, reply),
             _ => Failure::Broken(stage, Broken::Garbage),
         }
     }
 
-    /// Reads the next reply. The time limit applies to its beginning only: a server that sends `220-` and completes it
-    /// six seconds later (postscreen's greet pause) isn't silent.
+    /// Reads the next reply. The time limit applies to the reply's beginning only: a server that sends `220-` and
+    /// completes it six seconds later (postscreen's greet pause) isn't silent.
     async fn reply(&mut self, stage: Stage) -> Result<Reply, Failure> {
         let garbage = |_| Failure::Broken(stage, Broken::Garbage);
         loop {
@@ -461,7 +461,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     async fn receive(&mut self, stage: Stage) -> Result<(), Failure> {
         let Self { wire, parser, .. } = self;
         poll_fn(|cx| {
-            let mut octets = [const { MaybeUninit::uninit() }; ROOM];
+            let mut octets = [const { MaybeUninit::uninit() }; READ_BYTES];
             let mut received = ReadBuf::uninit(&mut octets);
             let read = ready!(Pin::new(&mut *wire).poll_read(cx, &mut received));
             Poll::Ready(match (read, received.filled()) {

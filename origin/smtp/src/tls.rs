@@ -18,8 +18,8 @@ use tokio_rustls::{
     },
 };
 
-/// Number of servers whose TLS sessions are stored for resumption; a ticket is about 300 bytes, and each server has up
-/// to eight.
+/// Number of tickets stored for resuming TLS sessions, up to eight for each of 128 servers. A ticket is about 300
+/// bytes.
 const RESUMABLE: usize = 1_024;
 
 /// The TLS client, shared by all sessions.
@@ -27,6 +27,8 @@ const RESUMABLE: usize = 1_024;
 pub struct Tls(TlsConnector);
 
 impl Tls {
+    /// Creates a client that accepts any certificate.
+    ///
     /// # Errors
     /// [`Error`] when the crypto provider supports none of the protocol versions.
     pub fn new() -> Result<Self, Error> {
@@ -42,6 +44,8 @@ impl Tls {
         Ok(Self(TlsConnector::from(Arc::new(config))))
     }
 
+    /// Performs the handshake on `stream`; `name` is sent as SNI.
+    ///
     /// # Errors
     /// [`io::Error`] when the handshake fails for any reason.
     pub(super) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
@@ -53,8 +57,8 @@ impl Tls {
     }
 }
 
-/// Accepts any certificate and any signature. Verifying an unknown server's unknown key proves
-/// nothing, and would reject servers with outdated certificates.
+/// Verifier that accepts any certificate and any signature. Verifying an unknown server's unknown key proves nothing,
+/// and would reject servers with outdated certificates.
 #[derive(Debug)]
 struct AnyCertificate(WebPkiSupportedAlgorithms);
 

@@ -17,9 +17,9 @@ use crate::{
 const CONCURRENT_MAX: usize = 10;
 
 /// Exit code if a verdict stays undecided; 0 if all are decided.
-const OPEN: u8 = 3;
+const EXIT_UNDECIDED: u8 = 3;
 
-/// An address and its verdict.
+/// A line of the output.
 #[derive(Debug, Serialize)]
 struct Row {
     address: String,
@@ -67,7 +67,7 @@ pub async fn ask(state: &Arc<State>, addresses: &[String], json: bool) -> u8 {
     let findings = doctor::examine(state).await.0;
     let reasons: Vec<_> = findings.into_iter().filter(|it| it.health > Health::Unknown).collect();
     explain(&reasons);
-    OPEN
+    EXIT_UNDECIDED
 }
 
 async fn row(state: &State, text: &str) -> Row {

@@ -5,10 +5,10 @@ use std::fmt::{self, Write as _};
 use rcpt_smtp::Reply;
 use rcpt_verdict::reader::{self, MODEL};
 
-/// Maximum number of features shown; further ones add little.
+/// Maximum number of features shown; further features add little.
 const FEATURES_MAX: usize = 16;
 
-/// Explains `text`, a reply with `\n` between its lines. Returns `None` if it isn't a reply.
+/// Explains `text`, a reply with `\n` between its lines. Returns `None` if `text` isn't a reply.
 #[must_use]
 pub fn explain(text: &str) -> Option<String> {
     let reply = Reply::parse(&(text.trim().replace("\\n", "\r\n") + "\r\n"))?;

@@ -1,5 +1,5 @@
 //! The certificate of our own listener, loaded with the configuration so that its mistakes are
-//! reported with the others.
+//! reported with other mistakes.
 
 use std::{fmt, fs, os::unix::fs::MetadataExt as _, sync::Arc};
 
@@ -11,7 +11,7 @@ use tokio_rustls::rustls::{
 
 use super::{Config, SettingMistake, Standing, Validity};
 
-/// The TLS configuration and its certificate.
+/// The TLS configuration of our listener, with the validity and the files of its certificate.
 #[derive(Clone)]
 pub struct Certificate {
     pub tls: Arc<ServerConfig>,
@@ -94,7 +94,7 @@ impl Certificate {
 impl Config {
     /// Returns a warning about the certificate's validity at `now` (Unix seconds), if there is one.
     pub fn certificate_warning(&self, now: u64) -> Option<String> {
-        let (standing, clause) = self.certificate.as_ref()?.validity?.standing(now);
+        let (standing, clause) = self.certificate.as_ref()?.validity?.state_at(now);
         (standing != Standing::Valid).then(|| format!("tls_cert: {} {clause}", self.tls_cert))
     }
 }

@@ -3,8 +3,8 @@
 use super::{Config, SettingMistake};
 
 impl Config {
-    /// Returns all pairs of values that contradict each other. Parts of the budget are only
-    /// compared if they are `is_given`: the budget cuts off a default that exceeds it.
+    /// Returns a mistake for each contradiction between values. Parts of the budget are only
+    /// compared if they are set (`is_given`): the budget cuts off a default that exceeds it.
     pub(super) fn contradictions(&self, is_given: impl Fn(&str) -> bool) -> Vec<SettingMistake> {
         let mut mistakes = Vec::new();
         for (name, part) in
@@ -39,7 +39,7 @@ impl Config {
             mistakes.push(SettingMistake::new("source_addresses", problem));
         }
         for source in &self.source_addresses {
-            if !self.dialled().include(source.ip) {
+            if !self.dialled_families().include(source.ip) {
                 let problem = format!("leaves out {} of source_addresses", source.ip);
                 mistakes.push(SettingMistake::new("families", &problem));
             }

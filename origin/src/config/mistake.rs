@@ -31,7 +31,7 @@ impl fmt::Display for SettingMistake {
     }
 }
 
-/// All mistakes of a configuration, in the order of the settings.
+/// All mistakes of a configuration: first unknown keys, then wrong values, then contradictions.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Mistakes(pub Vec<SettingMistake>);
 

@@ -1,4 +1,4 @@
-//! The secret of this origin alone, and the keys derived from it.
+//! The secret of this origin, and the MACs and keys derived from it.
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use rcpt_pool::HashKey;
@@ -15,7 +15,7 @@ impl Config {
         }
     }
 
-    /// Returns an HMAC under a key that is used only for `purpose`.
+    /// Returns an HMAC that has been fed with `purpose`, so that tags for different purposes differ.
     pub fn own_mac(&self, purpose: &[u8]) -> Hmac<Sha256> {
         // HMAC accepts keys of any length, so this can't fail.
         let keyed = Hmac::<Sha256>::new_from_slice(self.own_secret());

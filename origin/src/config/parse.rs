@@ -47,7 +47,7 @@ pub(super) fn reverse_path(text: &str) -> Option<String> {
     (!address.needs_smtputf8()).then(|| address.normal().to_owned())
 }
 
-/// Parses a contact address, or none.
+/// Parses a contact address; an empty text means none.
 pub(super) fn contact(text: &str) -> Option<String> {
     if text.is_empty() {
         Some(String::new())
@@ -81,7 +81,7 @@ pub(super) fn port(text: &str) -> Option<u16> {
     from_str(text).filter(|port| *port != 0)
 }
 
-/// Parses networks; a bare address is a network of one.
+/// Parses networks; a bare address is a network of one address.
 pub(super) fn networks(text: &str) -> Option<Vec<IpNet>> {
     items(text).map(network).collect()
 }

@@ -92,7 +92,7 @@ fn variables_that_are_no_settings_are_named() {
 
 #[test]
 fn the_example_shows_every_value_with_its_default() {
-    // Comments that aren't settings begin with a capital letter or contain no ` = `.
+    // A comment shows a setting if it begins with a setting's name and ` = `.
     let uncommented = EXAMPLE.replace("\n# [routes]\n# ", "\n[routes]\n");
     let uncommented: String = uncommented
         .lines()
@@ -139,7 +139,7 @@ fn the_defaults_are_those_of_the_design() {
     assert!(config.source_addresses.is_empty());
     assert_eq!((config.operator_sessions, config.session_recipients), (2, 100));
     assert_eq!((config.machine_sessions, config.network_sessions), (2, 8));
-    assert_eq!((config.families, config.dialled()), (None, Families::BOTH));
+    assert_eq!((config.families, config.dialled_families()), (None, Families::BOTH));
     assert!(config.port_check.is_empty() && config.time_server.is_none());
     assert_eq!(config.shutdown_grace, Duration::from_secs(15));
 }
@@ -230,7 +230,7 @@ fn names_every_mistake_at_once() {
     let mistakes = parse(file, &environment).unwrap_err();
     let mut expected = vec!["mail_form"];
     expected.extend(settings::ALL.iter().map(|setting| setting.name));
-    // The operators' file is read last.
+    // The operators' file is read after all settings.
     expected.retain(|name| *name != "operators_file");
     expected.push("operators_file");
     // A lists file that can't be read is ignored.

@@ -2,7 +2,7 @@
 
 use x509_parser::parse_x509_certificate;
 
-/// First and last second, in Unix time.
+/// First and last second in which a certificate is valid, in Unix time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Validity {
     pub not_before: i64,
@@ -13,22 +13,22 @@ pub struct Validity {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
     Valid,
-    /// Its renewal is overdue.
+    /// The certificate's renewal is overdue.
     EndsSoon,
-    /// Clients reject it.
+    /// Clients reject the certificate.
     Invalid,
 }
 
 const DAY_S: i64 = 86_400;
-/// Certificates are normally renewed with a third of their lifetime left, or half of it if that is
-/// only a few days. With less than a sixth left, renewal must have failed; the warning comes at
-/// most two weeks before the end.
-const SHARE_LEFT: i64 = 6;
+/// Certificates are normally renewed with a third of their lifetime left, or half of a lifetime of
+/// a few days. With less than a sixth left, renewal must have failed; the warning comes at most two
+/// weeks before the end.
+const LIFETIME_DIVISOR: i64 = 6;
 const REMAINING_MAX_S: i64 = 14 * DAY_S;
 
 impl Validity {
-    /// Reads the validity of a certificate in DER. `None` if it can't be parsed; the certificate is
-    /// served all the same.
+    /// Reads the validity of a certificate in DER. `None` if the certificate can't be parsed; it is
+    /// served anyway.
     pub(super) fn of(certificate: &[u8]) -> Option<Self> {
         let (_, certificate) = parse_x509_certificate(certificate).ok()?;
         let validity = certificate.validity();
@@ -39,7 +39,7 @@ impl Validity {
     }
 
     /// Returns the state at `now` (Unix seconds), and a clause that describes it.
-    pub fn standing(self, now: u64) -> (Standing, String) {
+    pub fn state_at(self, now: u64) -> (Standing, String) {
         let now = i64::try_from(now).unwrap_or(i64::MAX);
         let Self { not_before, not_after } = self;
         let time_left = not_after.saturating_sub(now);
@@ -55,7 +55,8 @@ impl Validity {
             );
         }
         let clause = format!("expires in {}", span(time_left));
-        let alarming = (not_after.saturating_sub(not_before) / SHARE_LEFT).min(REMAINING_MAX_S);
+        let alarming =
+            (not_after.saturating_sub(not_before) / LIFETIME_DIVISOR).min(REMAINING_MAX_S);
         (if time_left < alarming { Standing::EndsSoon } else { Standing::Valid }, clause)
     }
 }
@@ -95,7 +96,7 @@ mod tests {
             let validity =
                 Validity { not_before: 1_000 * DAY_S, not_after: (1_000 + days) * DAY_S };
             let now = u64::try_from((1_000 + since) * DAY_S).unwrap();
-            let standing_and_clause = validity.standing(now);
+            let standing_and_clause = validity.state_at(now);
             assert_eq!(
                 standing_and_clause,
                 (standing, clause.to_owned()),
@@ -108,8 +109,8 @@ mod tests {
     fn no_time_is_out_of_bounds() {
         let extreme = Validity { not_before: i64::MIN, not_after: i64::MAX };
         for now in [0, u64::MAX] {
-            extreme.standing(now);
-            Validity { not_before: i64::MAX, not_after: i64::MIN }.standing(now);
+            extreme.state_at(now);
+            Validity { not_before: i64::MAX, not_after: i64::MIN }.state_at(now);
         }
     }
 

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::lists::{self, Lists};
 
-/// Its required values are examples and its secret is public, so they must be replaced.
+/// The example configuration, whose required values and public secret must be replaced.
 const EXAMPLE: &str = include_str!("../../origin.example.toml");
 
 /// The texts of all values, and the mistakes found while parsing them.
@@ -118,8 +118,8 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns the lists in force, why those in the file are ignored, and the file's state before
-    /// it was read. Never records a mistake: a service mustn't fail to start because of a
+    /// Returns the lists in force, the reason if the file's lists are ignored, and the file's state
+    /// before it was read. Never records a mistake: a service mustn't fail to start because of a
     /// downloaded file.
     pub(super) fn read_lists(&self, name: &str) -> (Arc<Lists>, Option<String>, Files) {
         let setting = self.settings.iter().find(|setting| setting.name == name);
@@ -158,7 +158,7 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Text given for a setting.
+/// Value of a setting in the environment or the file, if any.
 enum GivenValue {
     Text(String),
     /// For example, a number instead of a list.

@@ -13,18 +13,17 @@ use tokio::time::{Instant, timeout};
 use super::{MAX_CACHED, NoAnswer};
 use crate::dns::single_flight::{Flight, SingleFlight};
 
-/// Greatest number of cached names and records of one type: 10,000 names with a handful of records
-/// each. With 300 bytes each, they take 15 MB; with 1 KB each, as a hostile domain could make them,
-/// 50 MB.
+/// Greatest number of cached names and records of one type: 10,000 names with a handful of records each. With 300 bytes
+/// each, the records take 15 MB; with 1 KB each, as a hostile domain could make them, 50 MB.
 const MAX_WEIGHT: u64 = 50_000;
 
-/// Time for which an abandoned query continues for the next caller, such as an AAAA query slower than the A query. A
-/// query keeps a socket open.
+/// Time for which an abandoned query continues for the next caller, such as an AAAA query slower than the A query. The
+/// time is short because a query keeps a socket open.
 const LINGER: Duration = Duration::from_millis(500);
 
 pub(super) type Records<T> = Result<Arc<[T]>, NoAnswer>;
 
-/// Result of a query, and its cache time; zero after our own failure.
+/// Result of a query, and the end of its cache time; `None` if it mustn't be cached.
 pub(super) struct Answer<T> {
     pub records: Records<T>,
     pub until: Option<Instant>,
@@ -90,7 +89,7 @@ where
     (until > Instant::now()).then_some(records)
 }
 
-/// Waits for a query's result. When dropped, it lets the query continue for a while.
+/// Future of a query's result. When the future is dropped, the query continues for a while.
 struct Lingering<T: Send + Sync + 'static>(Option<Flight<Records<T>>>);
 
 impl<T: Send + Sync + 'static> Future for Lingering<T> {

@@ -45,9 +45,9 @@ pub async fn mail_hosts(dns: &Dns, domain: &str) -> Result<MailHosts, NoMailHost
     }
 }
 
-/// Returns the hosts without duplicates by preference, and those of equal preference by `rank`;
-/// `None` for a null MX (RFC 7505). A null MX next to real hosts is a mistake of the domain's owner
-/// and is ignored.
+/// Returns the first [`MAX_HOSTS`] distinct hosts, ordered by preference and then by `rank`; `None`
+/// for a null MX (RFC 7505). A null MX next to real hosts is a mistake of the domain's owner and is
+/// ignored.
 fn in_order(records: &[Mx], rank: impl Fn(&str) -> u64) -> Option<Vec<Mx>> {
     let mut records: Vec<&Mx> = records.iter().filter(|mx| !mx.exchange.is_empty()).collect();
     if records.is_empty() {

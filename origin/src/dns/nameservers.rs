@@ -25,7 +25,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{DnsMetrics, MAX_CACHED, NoAnswer, answers::Answer, transport::Transport};
 
-/// Maximum number of nameservers per query; if all fail, the failure is ours (docs/verdicts.md).
+/// Maximum number of nameservers used; if all fail, the failure is ours (docs/verdicts.md).
 const NAMESERVERS_MAX: usize = 2;
 /// Longest accepted CNAME chain.
 const MAX_CNAME_STEPS: usize = 8;
@@ -33,7 +33,7 @@ const MAX_CNAME_STEPS: usize = 8;
 const MAX_CACHED_NEGATIVE: Duration = Duration::from_secs(300);
 
 /// Time for which a nameserver that was passed over is tried second.
-const PASSED_OVER: Duration = Duration::from_secs(60);
+const PASSED_OVER_LIFETIME: Duration = Duration::from_secs(60);
 
 /// The nameservers, queried one after the other.
 pub(super) struct Nameservers {
@@ -66,13 +66,13 @@ impl Nameservers {
         Self { all: vec![Arc::new(only)], metrics }
     }
 
-    /// Returns whether any of them responds.
+    /// Returns whether any nameserver responds to a query for the root.
     pub(super) async fn are_reachable(&self) -> bool {
         for nameserver in self.in_order() {
             let response = nameserver.lookup(Name::root(), RecordType::NS).await;
             match response {
                 Ok(_) | Err(NetError::Dns(DnsError::NoRecordsFound(_))) => return true,
-                // An authoritative server refuses the root, which shows that it is running.
+                // An authoritative server refuses a query for the root, which shows that it is running.
                 Err(NetError::Dns(DnsError::ResponseCode(code)))
                     if code != ResponseCode::ServFail =>
                 {
@@ -94,7 +94,7 @@ impl Nameservers {
         let Ok(mut fqdn) = Name::from_ascii(name) else {
             return Answer { records: Err(NoAnswer::NoRecords), until: None };
         };
-        // Otherwise the system's search list would be tried.
+        // An absolute name isn't tried with a search list.
         fqdn.set_fqdn(true);
         let mut mute = Vec::new();
         for nameserver in self.in_order() {
@@ -108,7 +108,7 @@ impl Nameservers {
                     continue;
                 }
             };
-            // If no nameserver responds, that says nothing about a single one.
+            // If no nameserver responds, that says nothing about a single nameserver.
             mute.into_iter().for_each(pass_over);
             nameserver.responded();
             return answer;
@@ -126,8 +126,8 @@ impl Nameservers {
     }
 }
 
-/// Demotes the nameserver to second place. A response for the root, which every recursor knows, makes it first again:
-/// its silence about one name may be that name's owner's doing.
+/// Demotes the nameserver to second place for a minute, or until it answers for the root, which every recursor knows.
+/// Silence about one name may be the fault of that name's owner.
 fn pass_over(nameserver: &Arc<Nameserver>) {
     nameserver.pass_over();
     if nameserver.verifying.swap(true, Ordering::Relaxed) {
@@ -143,7 +143,7 @@ fn pass_over(nameserver: &Arc<Nameserver>) {
     });
 }
 
-/// Sends a question to one nameserver and returns its answer.
+/// A nameserver, real or simulated, that answers questions.
 pub trait Ask: Send + Sync {
     fn lookup(&self, name: Name, kind: RecordType) -> BoxFuture<'_, Result<Lookup, NetError>>;
 }
@@ -154,7 +154,7 @@ impl Ask for Resolver<Transport> {
     }
 }
 
-/// A nameserver and its state.
+/// A nameserver: its resolvers, and whether it supports EDNS and was passed over.
 struct Nameserver {
     resolver: Arc<dyn Ask>,
     /// Resolver for nameservers without EDNS (RFC 6891 §7).
@@ -165,7 +165,7 @@ struct Nameserver {
     /// Position in the configuration, from 1.
     position: usize,
     metrics: DnsMetrics,
-    /// Time from which the nameserver is tried first again; set if another had to answer in its place.
+    /// Time from which the nameserver is tried first again; set if another nameserver had to answer in its place.
     due: Mutex<Option<Instant>>,
     /// True while the root is being queried.
     verifying: AtomicBool,
@@ -215,28 +215,28 @@ impl Nameserver {
     }
 
     /// Returns whether the nameserver is tried in its configured position. Of many concurrent queries, only one tests
-    /// if it responds again.
+    /// whether the nameserver responds again.
     fn is_due(&self) -> bool {
-        let mut due = self.due();
+        let mut due = self.lock_due();
         match *due {
             None => true,
             Some(at) if at > Instant::now() => false,
             Some(_) => {
-                *due = Some(Instant::now() + PASSED_OVER);
+                *due = Some(Instant::now() + PASSED_OVER_LIFETIME);
                 true
             }
         }
     }
 
     fn pass_over(&self) {
-        *self.due() = Some(Instant::now() + PASSED_OVER);
+        *self.lock_due() = Some(Instant::now() + PASSED_OVER_LIFETIME);
     }
 
     fn responded(&self) {
-        *self.due() = None;
+        *self.lock_due() = None;
     }
 
-    fn due(&self) -> MutexGuard<'_, Option<Instant>> {
+    fn lock_due(&self) -> MutexGuard<'_, Option<Instant>> {
         self.due.lock()
     }
 }
@@ -274,8 +274,8 @@ fn records_of<T>(
     }
 }
 
-/// Returns a resolver for a single nameserver: the next one is chosen here, as described in
-/// docs/verdicts.md, and not by the library's statistics.
+/// Returns a resolver for a single nameserver: the next nameserver is chosen here, as described in docs/verdicts.md,
+/// and not by the library's statistics.
 fn resolver(
     nameserver: SocketAddr,
     timeout: Duration,

@@ -14,7 +14,8 @@ use parking_lot::{Mutex, MutexGuard};
 
 type Asking<V> = Pin<Box<dyn Future<Output = V> + Send>>;
 
-/// A query in progress. All waiting callers drive it, so any of them may leave; it is dropped with the last one.
+/// A query in progress. All waiting callers drive the query, so any of them may leave; the query is dropped with the
+/// last one.
 pub type Flight<V> = Shared<Asking<V>>;
 
 /// The queries in progress, by key.
@@ -35,8 +36,8 @@ impl<V: Clone> Default for SingleFlight<V> {
 }
 
 impl<V: Clone + Send + Sync + 'static> SingleFlight<V> {
-    /// Returns the query in progress for `key`, or starts one. `ask` must only create the future: it is called under
-    /// the lock.
+    /// Returns the query in progress for `key`, or starts a query. `ask` must only create the future: it is called
+    /// under the lock.
     pub fn join<F>(&self, key: &str, ask: impl FnOnce() -> F) -> Flight<V>
     where
         F: Future<Output = V> + Send + 'static,
@@ -73,7 +74,7 @@ impl<V: Clone> Flights<V> {
     }
 }
 
-/// Removes a query that has ended, or that all callers have left.
+/// Guard that removes a query when it has ended or all callers have left.
 struct Landing<V: Clone> {
     flights: Arc<Flights<V>>,
     key: Arc<str>,
@@ -84,7 +85,7 @@ impl<V: Clone> Drop for Landing<V> {
     fn drop(&mut self) {
         let mut flights = self.flights.lock();
         let removed = flights.remove(&self.key);
-        // The entry may belong to a later query, started after all callers had left this one.
+        // The entry may belong to a later query, started after all callers had left this query.
         if let Some(later) = removed.filter(|entry| entry.number != self.number) {
             flights.insert(self.key.clone(), later);
         }

@@ -123,18 +123,18 @@ impl DnsUdpSocket for ConnectedSocket {
     }
 }
 
-const HEADER: usize = 12;
-/// Position of the query count in a header.
+const HEADER_BYTES: usize = 12;
+/// Position of the question count in a header.
 const QUESTIONS: std::ops::Range<usize> = 4..6;
 
 /// Appends the query's question (`query`) to a response that consists of a header only, as nameservers without EDNS
-/// send with FORMERR (RFC 6891 §7). The library takes a response without the question for a forgery, and would keep
+/// send with FORMERR (RFC 6891 §7). The library ignores a response without the question as a forgery, and would keep
 /// waiting. Returns the new length.
 fn with_question(buffer: &mut [u8], length: usize, query: &[u8]) -> usize {
-    let header_alone = length == HEADER && buffer.get(QUESTIONS) == Some(&[0, 0]);
+    let header_alone = length == HEADER_BYTES && buffer.get(QUESTIONS) == Some(&[0, 0]);
     let Some(question) = question(query).filter(|_| header_alone) else { return length };
-    let end = HEADER + question.len();
-    let Some(room) = buffer.get_mut(HEADER..end) else { return length };
+    let end = HEADER_BYTES + question.len();
+    let Some(room) = buffer.get_mut(HEADER_BYTES..end) else { return length };
     room.copy_from_slice(question);
     if let Some(count) = buffer.get_mut(QUESTIONS) {
         count.copy_from_slice(&[0, 1]);
@@ -144,19 +144,19 @@ fn with_question(buffer: &mut [u8], length: usize, query: &[u8]) -> usize {
 
 /// Returns the only question of one of our messages: labels up to the root, type, class.
 fn question(message: &[u8]) -> Option<&[u8]> {
-    let mut end = HEADER;
+    let mut end = HEADER_BYTES;
     loop {
         let label = usize::from(*message.get(end)?);
         end += 1 + label;
         if label == 0 {
-            return message.get(HEADER..end + 4);
+            return message.get(HEADER_BYTES..end + 4);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{HEADER, question, with_question};
+    use super::{HEADER_BYTES, question, with_question};
 
     /// A question for the MX of `a.bc`, with an OPT record behind it.
     const QUERY: &[u8] =
@@ -166,30 +166,32 @@ mod tests {
     #[test]
     fn an_answer_that_is_a_header_alone_gets_its_question_back() {
         let mut buffer = [0; 64];
-        buffer[..HEADER].copy_from_slice(b"\x12\x34\x81\x01\0\0\0\0\0\0\0\0");
-        let length = with_question(&mut buffer, HEADER, QUERY);
+        buffer[..HEADER_BYTES].copy_from_slice(b"\x12\x34\x81\x01\0\0\0\0\0\0\0\0");
+        let length = with_question(&mut buffer, HEADER_BYTES, QUERY);
         assert_eq!(&buffer[..4], b"\x12\x34\x81\x01");
-        assert_eq!(&buffer[4..HEADER], b"\0\x01\0\0\0\0\0\0");
-        assert_eq!(&buffer[HEADER..length], QUESTION);
+        assert_eq!(&buffer[4..HEADER_BYTES], b"\0\x01\0\0\0\0\0\0");
+        assert_eq!(&buffer[HEADER_BYTES..length], QUESTION);
     }
 
     #[test]
     fn any_other_answer_stays_as_it_is() {
-        let whole = [&QUERY[..HEADER], QUESTION].concat();
-        for (answer, query) in [(&whole[..], QUERY), (&whole[..7], QUERY), (&[0; HEADER], b"")] {
+        let whole = [&QUERY[..HEADER_BYTES], QUESTION].concat();
+        for (answer, query) in
+            [(&whole[..], QUERY), (&whole[..7], QUERY), (&[0; HEADER_BYTES], b"")]
+        {
             let mut buffer = [7; 64];
             buffer[..answer.len()].copy_from_slice(answer);
             assert_eq!(with_question(&mut buffer, answer.len(), query), answer.len());
             assert_eq!(&buffer[..answer.len()], answer);
         }
-        let mut too_small = [0; HEADER + 3];
-        assert_eq!(with_question(&mut too_small, HEADER, QUERY), HEADER);
+        let mut too_small = [0; HEADER_BYTES + 3];
+        assert_eq!(with_question(&mut too_small, HEADER_BYTES, QUERY), HEADER_BYTES);
     }
 
     #[test]
     fn a_message_that_ends_early_has_no_question() {
         assert_eq!(question(QUERY), Some(QUESTION));
-        for end in 0..HEADER + QUESTION.len() {
+        for end in 0..HEADER_BYTES + QUESTION.len() {
             assert_eq!(question(&QUERY[..end]), None, "{end}");
         }
     }

@@ -9,21 +9,21 @@ use crate::{
     telemetry::status::{AddressFinding, SourceStatus},
 };
 
-/// Seconds after which a rate that stays at its minimum is reported to the operator.
+/// Seconds after which a rate that stays at its minimum becomes a finding.
 const UNWELCOME_AFTER_S: u64 = 3_600;
 
-/// Returns the reasons why mail servers may refuse us, and the operators that do.
+/// Returns the reasons why mail servers may refuse us, and a finding for each operator that does.
 pub fn reasons(state: &State, status: &Status) -> Vec<AddressFinding> {
     let now = unix_now();
     let mut reasons = state.watch.reasons();
-    // Records about an address that a reload has removed are kept, but have no effect.
+    // The pool keeps records about addresses that a reload has removed, but they have no effect.
     let in_use: Vec<_> = state.prober.identities().iter().map(|it| it.label()).collect();
     let of_ours = status.operators.iter().filter(|site| in_use.contains(&site.source));
     reasons.extend(of_ours.filter_map(|site| unwelcome(site, now)));
     reasons
 }
 
-/// Reports that a mail operator's replies ask us to use one source address less.
+/// Returns a finding if the rate at a mail operator from one source address has stayed at its minimum.
 fn unwelcome(site: &SiteStatus, now: u64) -> Option<AddressFinding> {
     let since = site.floor_since.filter(|since| now.saturating_sub(*since) >= UNWELCOME_AFTER_S)?;
     let SiteStatus { operator, source, .. } = site;

@@ -76,8 +76,8 @@ async fn lookup(dns: &Dns, name: &str) -> Result<bool, Worthless> {
     }
 }
 
-/// Returns the address that every list contains and the one that none contains, in this address's
-/// family.
+/// Returns the address that every list contains and the address that no list contains, in this
+/// address's family.
 const fn test_entries(address: IpAddr) -> [IpAddr; 2] {
     let v4 = [Ipv4Addr::new(127, 0, 0, 2), Ipv4Addr::LOCALHOST];
     match address {

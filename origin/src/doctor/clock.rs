@@ -1,4 +1,4 @@
-//! The clock: a wrong one makes tickets invalid, which live for a minute.
+//! The clock: tickets live for a minute, so a wrong clock makes them invalid.
 
 use rsntp::AsyncSntpClient;
 

@@ -1,4 +1,5 @@
-//! Our names: the HELO name must resolve to our addresses, and their reverse names to it.
+//! Our names: the HELO name must resolve to our addresses, whose reverse records must contain the
+//! name.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -11,7 +12,7 @@ use crate::dns::{Dns, NoAnswer, mx::guard::Guard};
 const HELO_NAME: &str = "helo_name";
 const REVERSE_NAME: &str = "reverse_name";
 
-/// Checks that the name resolves to one of our addresses; returns those addresses and the findings.
+/// Checks that the name resolves to each of our addresses; returns our addresses and the findings.
 pub(super) async fn helo_name(dns: &Dns, identity: &HeloIdentity) -> (Vec<IpAddr>, Vec<Finding>) {
     let name = &identity.helo_name;
     let look_up = dns.all_addresses(name).await;
@@ -46,8 +47,8 @@ fn leads_to(name: &str, addresses: &[IpAddr], address: IpAddr) -> Finding {
     Finding::wrong(HELO_NAME, about, advice)
 }
 
-/// Returns the source addresses of `identity`: the configured ones, otherwise the system's choice;
-/// behind a NAT, only the name's addresses are known.
+/// Returns the source addresses of `identity`: the configured addresses, otherwise the system's
+/// choice; behind a NAT, only the name's addresses are known.
 fn addresses(identity: &HeloIdentity, of_name: &[IpAddr]) -> Vec<IpAddr> {
     let mut ours: Vec<IpAddr> = identity.addresses().collect();
     for any in [IpAddr::from(Ipv4Addr::UNSPECIFIED), IpAddr::from(Ipv6Addr::UNSPECIFIED)] {

@@ -34,8 +34,8 @@ pub(super) async fn nameservers(dns: &Dns) -> Finding {
     }
 }
 
-/// Connects to all test servers in parallel. One greeting shows that the port is open; servers that
-/// stay silent cause a warning.
+/// Connects to all test servers in parallel. One greeting shows that the port is open; then, other
+/// servers that stay silent only cause warnings.
 pub(super) async fn port_25(state: &State) -> Vec<Finding> {
     let servers = &state.prober.config().port_check;
     if servers.is_empty() {
@@ -62,8 +62,8 @@ pub(super) async fn port_25(state: &State) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Returns the finding that this machine has no network, which explains all others: there is no
-/// route, or nothing has responded.
+/// Returns the finding that this machine has no network, which explains all other findings: there
+/// is no route, or nothing has responded.
 pub(super) fn cut_off(findings: &[Finding]) -> Option<Finding> {
     if outward_address(true).is_none() && outward_address(false).is_none() {
         let advice =

@@ -11,7 +11,7 @@ pub enum Health {
     Fine,
     /// Not configured, or not determined.
     Unknown,
-    /// Probes work, but some servers will refuse them.
+    /// Probes work, but some servers may refuse them.
     Warning,
     Wrong,
 }

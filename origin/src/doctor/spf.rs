@@ -1,5 +1,5 @@
-//! SPF (RFC 7208), as far as the doctor needs it: `ip4`, `ip6`, `a`, `mx`, `include`, `exists`, `all` and `redirect`.
-//! Macros depend on a message, which the doctor doesn't have.
+//! The part of SPF (RFC 7208) that the doctor needs: `ip4`, `ip6`, `a`, `mx`, `include`, `exists`, `all` and
+//! `redirect`. Macros depend on a message, which the doctor doesn't have.
 
 use std::{future::Future, net::IpAddr, pin::Pin};
 
@@ -119,7 +119,7 @@ impl SpfEvaluation<'_> {
                 };
                 self.is_one_of(hosts, prefixes).await?.ok_or_else(|| not_understood(mechanism))
             }
-            // RFC 7208 §5.5 advises against `ptr`. `ptr` wouldn't match an address without a reverse name.
+            // RFC 7208 §5.5 advises against `ptr`: it isn't evaluated, and counts as no match.
             ("ptr", _) => Ok(false),
             _ => Err(not_understood(mechanism)),
         }

@@ -15,11 +15,11 @@ use crate::{
 };
 
 /// Pause between two rounds. A list's records live for minutes at least.
-pub const EVERY: Duration = Duration::from_secs(600);
-/// Rounds that must agree, because a single one may be a nameserver's mistake.
+pub const ROUND_INTERVAL: Duration = Duration::from_secs(600);
+/// Rounds that must agree, because a single round's result may be a nameserver's mistake.
 const ROUNDS: u32 = 2;
 
-/// The findings of two consecutive rounds.
+/// The current findings, each with the number of rounds that found it.
 #[derive(Debug, Default)]
 pub struct Watch(Mutex<BTreeMap<Subject, FindingState>>);
 
@@ -37,12 +37,12 @@ struct FindingState {
 impl Watch {
     /// Examines the source addresses every ten minutes, and never returns.
     pub async fn keep(state: Arc<State>) {
-        // A random delay, so that origins started together query at different times. In the first minutes, operators
-        // can run `origin doctor`.
-        sleep(EVERY.mul_f64(rand::random_range(0.1..1.0))).await;
+        // A random delay, so that origins started together query at different times. Until then, `origin doctor` shows
+        // the findings.
+        sleep(ROUND_INTERVAL.mul_f64(rand::random_range(0.1..1.0))).await;
         loop {
             Self::round(&state).await;
-            sleep(EVERY).await;
+            sleep(ROUND_INTERVAL).await;
         }
     }
 
@@ -53,7 +53,7 @@ impl Watch {
         state.prober.set_listed(|identity| state.watch.listed_since(&identity.label()));
     }
 
-    /// Merges the findings of a round. A check without a result keeps its previous finding.
+    /// Merges the findings of a round. A check without a result keeps its confirmed findings.
     pub fn take(&self, findings: Vec<Finding>, now: u64) {
         let mut all = self.lock();
         let unknown: Vec<_> = findings.iter().filter(|it| it.health == Health::Unknown).collect();
@@ -110,7 +110,7 @@ impl Watch {
             .collect()
     }
 
-    /// Returns the Unix time since which a blocklist lists the source address; `None` if none does.
+    /// Returns the Unix time since which a blocklist lists the source address; `None` if no blocklist does.
     pub fn listed_since(&self, source: &str) -> Option<u64> {
         let all = self.lock();
         let of_source = all.iter().filter(|((check, _), standing)| {
@@ -184,7 +184,7 @@ mod tests {
     fn a_round_without_an_answer_is_evidence_of_nothing() {
         let watch = Watch::default();
         let silent = || Finding::unknown("blocklist", "bl.example does not answer", "");
-        // A round without an answer neither confirms a finding nor counts as the first of two.
+        // A round without an answer neither confirms a finding nor counts as the first of two rounds.
         for finding in [listed(), silent(), listed(), silent()] {
             watch.take(vec![finding], 1);
             assert_eq!(names(&watch), []);
@@ -193,7 +193,7 @@ mod tests {
         watch.take(vec![listed()], 3);
         watch.take(vec![silent()], 4);
         assert_eq!(names(&watch).len(), 1, "what stood before stands");
-        // A finding of another check doesn't affect this one.
+        // Only an unknown result of the same check keeps a finding.
         watch.take(vec![Finding::unknown("spf", "no answer", "")], 5);
         assert_eq!(names(&watch), []);
     }

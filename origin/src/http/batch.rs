@@ -33,9 +33,9 @@ use super::{
 };
 use crate::{State, service::fair_shares::Share};
 
-/// Time limit of a whole batch, unless its header sets a shorter one. An address that has no session at this limit,
-/// minus one address's budget, is reported as not checked.
-const WITHIN: Duration = Duration::from_secs(60);
+/// Time limit of a whole batch, unless its header sets a shorter limit. An address that still has no session when only
+/// one probe's budget is left is reported as not checked.
+const BATCH_TIMEOUT: Duration = Duration::from_secs(60);
 /// Seconds after which the client may retry, unless a limit determines them.
 const RETRY_AFTER_S: u32 = 60;
 /// Lines buffered for a slow reader.
@@ -47,15 +47,16 @@ const LOOKUPS_MAX: usize = 32;
 /// order of completion, and a closing line. Ticket, body and errors as for a single probe; 503 when too many batches
 /// are in progress and this is not the tenant's first.
 ///
-/// Addresses are grouped by their limits: each group has a few probes in progress, and no group waits for another.
-/// Batches yield to single checks.
+/// Addresses are grouped by their limits: each group has a few probes in progress, and no group waits for another
+/// group. Batches yield to single checks.
 pub(super) async fn batch(
     extract::State(state): extract::State<Arc<State>>,
     Extension(given_id): Extension<RequestId>,
     request: Request,
 ) -> Result<Response, Error> {
     let within = request.headers().get(WITHIN_HEADER).and_then(|value| value.to_str().ok());
-    let within = within.and_then(|text| text.parse().ok()).map_or(WITHIN, Duration::from_millis);
+    let within =
+        within.and_then(|text| text.parse().ok()).map_or(BATCH_TIMEOUT, Duration::from_millis);
     let (batch, asker, id) = admit::<BatchRequest>(&state, given_id, request).await?;
     if batch.addresses.is_empty() || batch.addresses.len() > MAX_BATCH {
         return Err(Error::Malformed);
@@ -73,10 +74,10 @@ pub(super) async fn batch(
     Ok(response)
 }
 
-/// Returns how long an address of a batch may wait for a session; afterwards it still has its own budget. If the batch
-/// has little time, that is half of it.
+/// Returns how long an address of a batch may wait for a session: the batch's time less the `budget` of one probe. The
+/// result is at least half of the batch's time.
 fn last_start(within: Duration, budget: Duration) -> Duration {
-    let within = within.min(WITHIN);
+    let within = within.min(BATCH_TIMEOUT);
     within.saturating_sub(budget).max(within / 2)
 }
 
@@ -130,7 +131,7 @@ async fn drive(
         let (batch, groups, planning) = (batch.clone(), groups.clone(), planning.clone());
         all.spawn(async move {
             let group = {
-                // The semaphore is never closed. If it were, the lookup would run without its limit.
+                // The semaphore is never closed. If the semaphore were closed, the lookup would run without its limit.
                 let _planning = planning.acquire().await;
                 batch.group_of(&groups, &address).await
             };
@@ -239,7 +240,7 @@ impl Batch {
         ))
     }
 
-    /// Returns the verdict, or the seconds after which to retry if our own limits prevented one.
+    /// Returns the verdict, or the seconds after which to retry if our own limits prevented a verdict.
     async fn probe(&self, address: Address) -> Result<Verdict, u32> {
         let state = &self.state;
         // Half of the permits are reserved for single checks.

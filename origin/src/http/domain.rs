@@ -15,7 +15,7 @@ use crate::{State, surroundings::clock::milliseconds};
 
 /// Handles `POST /v1/domain {domain}`: 200 with a [`DomainReport`].
 ///
-/// 1. the ticket, which contains the body's hash: 401; the body: 400, 413
+/// 1. the ticket, which contains the body's hash: 401; the body: 400, 413; port 25, if known to be blocked: 503
 /// 2. a permit, within the tenant's share: 503 with `Retry-After`
 /// 3. DNS; 503 if no nameserver responds and no list contains the domain
 pub(super) async fn domain(
@@ -26,7 +26,7 @@ pub(super) async fn domain(
     let started = Instant::now();
     // 1
     let (DomainRequest { domain }, asker, id) = admit(&state, given_id, request).await?;
-    // The edge sends the normal form; any other would be looked up unchanged.
+    // The edge sends the normal form; any other form would be looked up unchanged.
     let address = Address::parse(&format!("a@{domain}")).map_err(|_| Error::Malformed)?;
     if address.domain() != domain {
         return Err(Error::Malformed);

@@ -7,9 +7,9 @@ use axum::{
 };
 use serde_json::json;
 
-use crate::telemetry::port_check::SHUT_STANDS;
+use crate::telemetry::port_check::BLOCKED_INTERVAL;
 
-/// An error caused by the client or by the service. The body is `{detail: string}`.
+/// An error that ends a request. The body of its response is `{detail: string}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     #[error("The ticket is missing or not valid for this request.")]
@@ -58,7 +58,7 @@ impl IntoResponse for Error {
         let headers = response.headers_mut();
         match self {
             Self::PortShut => {
-                headers.insert(header::RETRY_AFTER, HeaderValue::from(SHUT_STANDS.as_secs()));
+                headers.insert(header::RETRY_AFTER, HeaderValue::from(BLOCKED_INTERVAL.as_secs()));
             }
             Self::AtCapacity => {
                 headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));

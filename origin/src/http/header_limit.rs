@@ -26,9 +26,9 @@ use tokio::{
 };
 
 /// Time from the connection, or from the first byte of a further request, to the end of the header.
-pub(super) const HEADER: Duration = Duration::from_secs(10);
+pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A listener that limits the time for each header to [`HEADER`].
+/// A listener that limits the time for each header to [`HEADER_TIMEOUT`].
 pub(super) struct HeaderLimit<L>(pub L);
 
 impl<L: Listener<Addr: Debug>> Listener for HeaderLimit<L> {
@@ -38,7 +38,15 @@ impl<L: Listener<Addr: Debug>> Listener for HeaderLimit<L> {
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         let (io, peer) = self.0.accept().await;
         let requests = Requests::default();
-        (Limited { io, requests, started_before: 0, limit: Some(Box::pin(sleep(HEADER))) }, peer)
+        (
+            Limited {
+                io,
+                requests,
+                started_before: 0,
+                limit: Some(Box::pin(sleep(HEADER_TIMEOUT))),
+            },
+            peer,
+        )
     }
 
     fn local_addr(&self) -> io::Result<Self::Addr> {
@@ -46,7 +54,7 @@ impl<L: Listener<Addr: Debug>> Listener for HeaderLimit<L> {
     }
 }
 
-/// Counts a connection's requests whose headers are complete.
+/// Counters of a connection's requests with complete headers.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Requests(Arc<CountedRequests>);
 
@@ -123,7 +131,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Limited<S> {
                 let is_header = this.requests.0.in_progress.load(Ordering::Relaxed) == 0
                     && !this.requests.0.is_multiplexed.load(Ordering::Relaxed);
                 if is_header && buffer.filled().len() > before {
-                    limit.get_or_insert_with(|| Box::pin(sleep(HEADER)));
+                    limit.get_or_insert_with(|| Box::pin(sleep(HEADER_TIMEOUT)));
                 }
                 Poll::Ready(read)
             }

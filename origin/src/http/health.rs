@@ -24,7 +24,7 @@ pub(super) async fn health() -> Json<Value> {
     Json(json!({ "status": "ok" }))
 }
 
-/// Handles `GET /ready`: 200 if a nameserver responds and port 25 isn't known to be blocked,
+/// Handles `GET /ready`: 200 if a nameserver responds and port 25 is open or isn't checked,
 /// otherwise 503. `reasons` lists why mail servers may refuse us.
 pub(super) async fn ready(
     extract::State(state): extract::State<Arc<State>>,
@@ -59,8 +59,8 @@ pub(super) async fn metrics(
     Ok(([(CONTENT_TYPE, exposition.content_type())], text).into_response())
 }
 
-/// Handles `GET /operators`: the rates at each operator from each source address, and how it treats
-/// us.
+/// Handles `GET /operators`: the rates at each operator from each source address, and how the
+/// operator treats us.
 pub(super) async fn operators(
     extract::State(state): extract::State<Arc<State>>,
 ) -> Json<OriginStatus> {

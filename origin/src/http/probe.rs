@@ -28,8 +28,8 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Handles `POST /v1/probe {address, details?}`: 200 with a verdict for any behaviour of a mail
 /// server or DNS.
 ///
-/// 1. the ticket, which contains the body's hash: 401; port 25, if known to be blocked: 503
-/// 2. the body: 400, 413; and a cached verdict
+/// 1. the body's size: 413; the ticket, which contains the body's hash: 401; port 25, if known to be blocked: 503
+/// 2. the body: 400; and a cached verdict
 /// 3. a permit, within the tenant's share: 503 with `Retry-After`
 /// 4. the probe
 /// 5. if connecting failed while port 25 is blocked, no verdict: 503 with `Retry-After`

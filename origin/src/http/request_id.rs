@@ -43,7 +43,7 @@ impl RequestId {
     }
 }
 
-/// Gives every request an id, the caller's if it sent one, and returns it with the response.
+/// Gives every request an id, the caller's if it sent one, and returns the id with the response.
 pub(super) async fn name(mut request: Request, next: Next) -> Response {
     let id = RequestId::of(request.headers()).unwrap_or_else(RequestId::random);
     request.extensions_mut().insert(id.clone());

@@ -21,16 +21,16 @@ use crate::State;
 use crate::service::fair_shares::FairShares;
 
 /// Time limit of a handshake: two round trips, and the signature.
-const HANDSHAKE: Duration = Duration::from_secs(10);
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// Concurrent handshakes; further connections wait in the kernel's queue.
 const MAX_HANDSHAKES: usize = 4_096;
 /// Concurrent handshakes of one address or /64; its further connections are closed, so that silent
 /// clients only block themselves.
 const MAX_OF_PEER: usize = 256;
-/// Maximum number of connections that are ready but not served yet.
+/// Length of the queue of connections that are ready but not served yet.
 const MAX_READY: usize = 256;
 
-/// Accepts connections, and yields those whose handshake is complete.
+/// Listener that yields connections whose handshake is complete.
 pub struct TlsListener {
     address: SocketAddr,
     ready: mpsc::Receiver<(TlsStream<TcpStream>, SocketAddr)>,
@@ -57,8 +57,7 @@ impl Listener for TlsListener {
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         match self.ready.recv().await {
             Some(ready) => ready,
-            // The sending task has panicked: the watchdog of the service manager will restart the
-            // process.
+            // The accepting task has panicked: no further connection can be served.
             None => std::future::pending().await,
         }
     }
@@ -92,7 +91,7 @@ async fn accept(
         tokio::spawn(async move {
             no_delay(&stream);
             let handshake = TlsAcceptor::from(certificate.tls.clone()).accept(stream);
-            if let Ok(Ok(stream)) = timeout(HANDSHAKE, handshake).await {
+            if let Ok(Ok(stream)) = timeout(HANDSHAKE_TIMEOUT, handshake).await {
                 drop((permit, entry));
                 // Fails if the listener was dropped.
                 let _ = done.send((stream, peer)).await;

@@ -75,8 +75,8 @@ impl fmt::Display for Mistake {
 
 impl std::error::Error for Mistake {}
 
-/// Lists that mustn't contain a provider or a relay, nor a parent or child of one: all but the
-/// suggested domains, which are providers.
+/// Lists that mustn't contain a provider or a relay, or a parent or child of either: all other lists
+/// but `suggested`, whose domains are providers.
 const ACCUSING: [&str; 4] = ["disposable", "parked_server", "disposable_server", "look_alike"];
 
 impl Bundle {
@@ -193,8 +193,8 @@ fn check_names(list: &str, names: &[&str]) -> Result<(), Mistake> {
     Ok(())
 }
 
-/// Checks that no provider or relay, and no parent or child of one, is on an accusing list, and
-/// that no name is both.
+/// Checks that no provider or relay, and no parent or child of one, is on an accusing list. Also
+/// rejects names that are both provider and relay, or both disposable and misspelt.
 fn check_acquittals(entries: &[(&'static str, Vec<&str>)]) -> Result<(), Mistake> {
     let of = |wanted: &'static str| {
         let lists = entries.iter().filter(move |(list, _)| *list == wanted);

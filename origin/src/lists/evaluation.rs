@@ -107,7 +107,7 @@ fn no_domain_that_accepts_mail_is_corrected() {
     let Evaluation { providers, relays, .. } = evaluation();
     let disposable = Bundle::parse(BUILT_IN).unwrap().disposable.names;
     providers.names.iter().chain(&relays.names).chain(&disposable).for_each(|name| ask(name));
-    // All domains one letter away from a suggested one.
+    // All domains one letter away from a suggested domain.
     for meant in &lists.suggested {
         for place in 0..=meant.len() {
             let (before, after) = meant.split_at(place);

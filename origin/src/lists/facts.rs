@@ -8,8 +8,8 @@ use rcpt_shared::{DomainEvidence, DomainFacts, DomainKind, EvidenceSource};
 use super::{Lists, MailRoute, names::listed_suffix};
 
 impl Lists {
-    /// Returns the facts about `domain` (lower-case A-labels): from the acquitting lists, then the
-    /// accusing lists, then its mail hosts.
+    /// Returns the facts about `domain` (lower-case A-labels): from the lists of providers and relays, then from the
+    /// other lists, then from its mail hosts.
     #[must_use]
     pub fn facts(&self, domain: &str, route: &MailRoute, operators: &Operators) -> DomainFacts {
         let operator = |host: &str| operators.get(operators.of_host(host)?);
@@ -53,7 +53,7 @@ impl Lists {
         DomainEvidence { source, list: Some(list.to_owned()), as_of }
     }
 
-    /// Returns whether the domain or a parent is listed, and none of them is acquitted.
+    /// Returns whether the domain or a parent is listed, and neither is a provider or a relay.
     #[must_use]
     pub fn is_disposable(&self, domain: &str) -> bool {
         listed_suffix(domain, |name| self.disposable.contains(name)).is_some()
@@ -67,12 +67,13 @@ impl Lists {
         !route.hosts.is_empty() && route.hosts.iter().all(|host| is_parking(host))
     }
 
-    /// Returns whether the mail server is on one of the lists.
+    /// Returns whether the mail server is on a list of servers: parking or disposable.
     pub(super) fn knows_server(&self, host: &str) -> bool {
         is_listed(host, &self.parked_servers) || is_listed(host, &self.disposable_servers)
     }
 
-    /// Returns whether any host belongs to a disposable service, which receives mail only for its own domains.
+    /// Returns whether the domain isn't acquitted and any host belongs to a disposable service, which receives mail
+    /// only for its own domains.
     fn is_suspected(&self, domain: &str, route: &MailRoute) -> bool {
         let is_known = |host: &str| is_listed(host, &self.disposable_servers);
         !self.is_acquitted(domain) && route.hosts.iter().any(|host| is_known(host))
@@ -162,7 +163,7 @@ mod tests {
         for domain in ["gmail.com", "duck.com", "x.gmail.com"] {
             assert_eq!(facts(domain, &["mail.wabblywabble.com"]).suspected, None, "{domain}");
         }
-        // Anybody can add a parking service's MX to a real one.
+        // Anybody can add a parking service's MX to a real MX.
         let domain_facts = facts("firm.example", &["mail.h-email.net", "mx.firm.example"]);
         assert_eq!(domain_facts.kind, DomainKind::Organization);
     }

@@ -4,7 +4,7 @@ use std::{fs, io, sync::Arc};
 
 use super::{Bundle, Header, Lists};
 
-/// Greatest size of a lists file in bytes; ours has 210,000.
+/// Greatest size of a lists file in bytes; ours has about 204,000.
 pub const MAX_OCTETS: u64 = 8 << 20;
 
 /// Returns the lists in the file at `path`, or the built-in ones with the reason. Without a path, or before the file
@@ -31,7 +31,7 @@ pub fn in_force(path: &str) -> (Arc<Lists>, Option<String>) {
     }
 }
 
-/// Reads a file up to the greatest size.
+/// Reads a file of at most [`MAX_OCTETS`].
 ///
 /// # Errors
 /// [`io::Error`].

@@ -11,12 +11,12 @@ use super::Lists;
 /// Domains looked up concurrently.
 const CONCURRENT_MAX: usize = 50;
 
-/// A mail server, and the number of listed domains behind it.
+/// A mail server, and the number of listed domains that use it.
 pub type Proposal = (Arc<str>, usize);
 
 impl Lists {
-    /// Looks up the mail hosts of each disposable domain, and returns those behind at least `least`
-    /// of them, the most used first. Hosts of known operators and hosts on the lists are left out.
+    /// Looks up the mail hosts of each disposable domain, and returns those that at least `least`
+    /// domains use, the most used first. Hosts of known operators and hosts on the lists are left out.
     /// Failed lookups are ignored.
     pub async fn learn<F>(
         &self,

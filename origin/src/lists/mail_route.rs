@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
 
-/// The mail hosts from DNS or a route.
+/// A domain's mail hosts, from DNS or a configured route, and whether it accepts mail.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MailRoute {
-    /// Names in lower case; empty for a domain without MX records.
+    /// Names, in lower case if they are from DNS; empty for a domain without MX records.
     pub hosts: Vec<Arc<str>>,
     /// `None` if unknown.
     pub accepts_mail: Option<bool>,
-    /// DNS has no MX record: the domain's own address accepts its mail, if there is one.
+    /// True without an MX record: the domain's own address, if it has one, accepts its mail.
     pub is_implicit: bool,
 }
 
@@ -26,7 +26,7 @@ impl MailRoute {
         }
     }
 
-    /// Adds the probe's results.
+    /// Updates `accepts_mail` from the probe's verdict.
     #[must_use]
     pub fn after(self, verdict: &Verdict) -> Self {
         let confidence =

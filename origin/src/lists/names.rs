@@ -1,4 +1,4 @@
-//! A name and its parents.
+//! Suffixes of a domain name, for lookups in lists.
 
 /// Yields the name and its parents, down to two labels, the longest first.
 pub(super) fn suffixes(name: &str) -> impl Iterator<Item = &str> {

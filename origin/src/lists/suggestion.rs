@@ -1,5 +1,5 @@
-//! Finds the intended domain of a misspelt one. A domain that accepts mail is never corrected,
-//! except for those on a short curated list.
+//! Finds the domain that was meant by a misspelt domain. A domain that accepts mail is never corrected, unless it is
+//! parked or on a short curated list.
 
 use rcpt_shared::{DomainFacts, DomainKind};
 use strsim::osa_distance;
@@ -30,7 +30,7 @@ impl Lists {
             return None;
         }
         let cost = |known: &&String| cost(domain, known).unwrap_or(u8::MAX);
-        // Of equally close domains, the first is the most used.
+        // Of equally close domains, the first in the list.
         let closest = self.suggested.iter().min_by_key(cost)?;
         (cost(&closest) < u8::MAX).then_some(closest)
     }
@@ -61,7 +61,8 @@ fn is_slip_of_ending(typed: &str, intended: &str) -> bool {
     typed == intended && (is_cut || osa_distance(typed_end, meant_end) == 1)
 }
 
-/// Returns whether two letters are swapped, one is doubled, or one comes from a neighbouring key.
+/// Returns whether two letters are swapped, one is typed twice instead of once or once instead of twice, or one comes
+/// from a neighbouring key.
 fn is_easy(typed: &str, intended: &str) -> bool {
     let (typed, intended) = (typed.as_bytes(), intended.as_bytes());
     let same = typed.iter().zip(intended).take_while(|(typed, intended)| typed == intended).count();
@@ -135,7 +136,7 @@ mod tests {
     fn without_evidence_of_dns_only_the_curated_look_alikes_are_corrected() {
         for accepts_mail in [Some(true), None] {
             let suggestion = |typed: &str| of(typed, accepts_mail, DomainKind::Organization);
-            // Companies with these domains exist.
+            // Companies with some of these domains exist.
             for real in
                 ["aon.com", "msc.com", "gmx.co", "email.co", "mail.con", "gmail.con", "outlooj.com"]
             {
@@ -147,7 +148,7 @@ mod tests {
 
     #[test]
     fn an_easier_slip_wins_over_a_harder_one() {
-        // One transposition away from gmail.com, and one distant wrong letter away from ymail.com.
+        // `gmali.com` is one swap away from gmail.com, and two slips away from ymail.com.
         assert_eq!(of("gmali.com", Some(false), DomainKind::Unknown).as_deref(), Some("gmail.com"));
         assert_eq!(of("tmail.com", Some(false), DomainKind::Unknown).as_deref(), Some("gmail.com"));
         assert_eq!(

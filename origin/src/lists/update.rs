@@ -22,7 +22,7 @@ const SIGNATURE_END: &str = ".minisig";
 
 /// Greatest share of a list's names that an update may remove, in percent; a small fixed number is
 /// always allowed. An emptied list is a mistake or an attack, but a list of twenty names must be
-/// able to lose some.
+/// able to lose some names.
 const REMOVED_PERCENT_MAX: usize = 3;
 const REMOVED_MIN: usize = 3;
 /// Greatest share of names that an update may add, in percent.
@@ -142,7 +142,7 @@ fn write(text: &str, into: &Path) -> io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Returns the bytes of a URL or a file, at most `most`.
+/// Returns the bytes of a URL or a file; more than `most` are an error.
 fn fetch(source: &str, most: u64) -> Result<Vec<u8>, Reason> {
     let failed = |error: &dyn std::fmt::Display| format!("{source}: {error}");
     let mut octets = Vec::new();
@@ -229,7 +229,7 @@ mod tests {
         }
     }
 
-    /// Returns the built-in lists with another date for the disposable one.
+    /// Returns the built-in lists with this date for the list of disposable domains.
     fn of_day(day: &str) -> String {
         BUILT_IN.replacen("2026-11-09", day, 1)
     }
@@ -257,7 +257,7 @@ mod tests {
         let (lists, note) = in_force(world.folder.join("lists.toml").to_str().unwrap());
         assert!(lists.is_disposable("more-4.example") && note.is_none());
         assert_eq!(world.update(), Ok(Updated::AlreadyInForce));
-        // A replay of the previous bundle, and other names with the same date.
+        // Older bundles, and other names with the same date.
         world.refuses(&of_day("2099-01-01"), "older than 2099-01-02");
         world.refuses(BUILT_IN, "older than 2099-01-02");
         world.refuses(&with_more(&of_day("2099-01-02"), 6), "and other names");

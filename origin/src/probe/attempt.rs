@@ -8,7 +8,7 @@ use rcpt_shared::Verdict;
 pub(super) enum Outcome {
     /// The verdict is final; no other host is tried.
     Settled(Verdict),
-    /// A failure that may affect only this host: the next one is tried.
+    /// A failure that may affect only this host: the next host is tried.
     NextHost(Verdict),
 }
 
@@ -16,12 +16,12 @@ pub(super) enum Outcome {
 pub(super) enum Attempt {
     /// The verdict is final; no other host is tried.
     Settled(Verdict),
-    /// A failure that may affect only this host: the next one is tried.
+    /// A failure that may affect only this host: the next host is tried.
     NextHost(Verdict),
-    /// A host of equal preference may reply differently; without one, the verdict is final.
+    /// A host of equal preference may reply differently; without such a host, the verdict is final.
     AskEqual(Verdict),
-    /// The same host may reply differently after a delay; without time for it, the verdict is
-    /// final.
+    /// The same host may reply differently after a delay. If it isn't asked again, the attempt counts as
+    /// [`Self::AskEqual`].
     AskAgain(Verdict, Retry),
 }
 
@@ -29,6 +29,6 @@ pub(super) enum Attempt {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Retry {
     pub after: Duration,
-    /// True if a new session is needed, because this one would reply the same.
+    /// True if a new session is needed, because the current one would get the same reply.
     pub afresh: bool,
 }

@@ -1,13 +1,13 @@
-//! The budget of one address in a list: it starts when the address gets a session.
+//! The budget of one address in a batch: waiting for a session and DNS don't use it up.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-/// Interval at which an address's budget is checked.
-const TICK: Duration = Duration::from_millis(100);
+/// Minimum time between two checks of an address's budget.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs the probe of one address in a list. Time `lost` to waiting and DNS isn't counted. The probe
+/// Runs the probe of one address in a batch. Time `lost` to waiting and DNS isn't counted. The probe
 /// waits for a session until the deadline, and then has its whole budget.
 pub(super) async fn within_own_budget<T>(
     mut work: impl Future<Output = T> + Unpin,
@@ -19,9 +19,9 @@ pub(super) async fn within_own_budget<T>(
     let started = Instant::now();
     let last = deadline + budget;
     loop {
-        let mut end = (started + budget + lost()).max(Instant::now() + TICK).min(last);
+        let mut end = (started + budget + lost()).max(Instant::now() + CHECK_INTERVAL).min(last);
         if is_waiting() {
-            end = end.min(deadline.max(Instant::now() + TICK));
+            end = end.min(deadline.max(Instant::now() + CHECK_INTERVAL));
         }
         if let Ok(done) = timeout_at(end, &mut work).await {
             return Some(done);

@@ -2,14 +2,14 @@
 
 use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
 
-/// The most informative of several hosts' failures: the one at the latest stage, and the earliest
-/// among equals, because hosts come in order of preference.
+/// The most informative of several hosts' failures: the failure at the latest stage, and the
+/// earliest among equals, because hosts come in order of preference.
 #[derive(Default)]
 pub(super) struct BestFailure {
     best: Option<Verdict>,
     /// True if hosts failed for different reasons.
     is_mixed: bool,
-    /// True if one of the failures has low confidence.
+    /// True if one of the failures has [`Confidence::None`].
     is_open: bool,
 }
 
@@ -23,14 +23,14 @@ impl BestFailure {
         }
     }
 
-    /// Returns the most informative failure. If only some hosts accept no mail, its reason is
-    /// changed to `ServerUnavailable`.
+    /// Returns the most informative failure. `DomainRefusesMail` becomes `ServerUnavailable` if other hosts failed for
+    /// other reasons.
     pub(super) fn into_verdict(self) -> Verdict {
         // Without hosts there is no address to connect to.
         let mut best = self.best.unwrap_or_else(|| {
             Verdict::new(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns)
         });
-        // RFC 7504: one host accepts no mail, but another may.
+        // RFC 7504: one host accepts no mail, but another host may.
         if self.is_mixed && best.reason == Reason::DomainRefusesMail {
             best.reason = Reason::ServerUnavailable;
         }
@@ -41,14 +41,14 @@ impl BestFailure {
     }
 }
 
-/// Returns the rank of a failure. At the same stage, our own outweighs a server's: after a failed
-/// lookup, it isn't certain that there is no address.
+/// Returns the rank of a failure. At the same stage, our own failure outweighs a server's: after a
+/// failed lookup, it isn't certain that there is no address.
 fn rank(failure: &Verdict) -> (Stage, bool) {
     (failure.stage, matches!(failure.reason, Reason::DnsFailure | Reason::OurLimit))
 }
 
-/// Converts a failure shared by all hosts to one of the domain: if each host accepts no mail (RFC
-/// 7504), the domain accepts none.
+/// Converts a failure shared by all hosts to a failure of the domain: if no host accepts mail
+/// (RFC 7504), the domain doesn't either.
 pub(super) fn of_domain(failure: Verdict) -> Verdict {
     match failure.reason {
         Reason::DomainRefusesMail => Verdict { status: Status::Refused, ..failure },

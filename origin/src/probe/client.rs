@@ -51,8 +51,8 @@ pub(super) struct HostAnswer {
     pub took: Duration,
 }
 
-/// Returns the meaning of an answer.
-pub(super) fn judged(answer: &Answer) -> Finding {
+/// Judges the reply to MAIL or RCPT by the rules.
+pub(super) fn judge_answer(answer: &Answer) -> Finding {
     match answer {
         Answer::Mail(reply) => rcpt_verdict::judge(Stage::Mail, reply),
         Answer::Rcpt(reply) => rcpt_verdict::judge(Stage::Rcpt, reply),
@@ -111,7 +111,7 @@ impl Client {
         row.and_then(|row| row.informative) != Some(false)
     }
 
-    /// Returns whether the host refused a recipient of the domain by name within the day.
+    /// Returns whether the host refused a recipient of the domain by a look-up of its name within the last day.
     pub(super) fn refuses_by_name(&self, domain: &str, host: &str) -> bool {
         self.memory.refuses_by_name(&catch_all_key(domain, host))
     }
@@ -143,8 +143,7 @@ impl Client {
     }
 }
 
-/// Ends an unneeded session before another is opened in its place. Doesn't wait: QUIT's six bytes fit into the socket's
-/// buffer.
+/// Ends a session that the pool no longer needs. Doesn't wait: QUIT's six bytes fit into the socket's buffer.
 #[expect(clippy::boxed_local, reason = "the pool's sessions are boxed")]
 pub(super) fn quit_now(session: HostSession) {
     session.quit(());

@@ -1,4 +1,4 @@
-//! The control recipient, which doesn't exist: asked about once a day per domain and host, to learn whether the host
+//! Control recipients, which don't exist: once a day per domain and host, we ask about one to learn whether the host
 //! accepts everything.
 
 use std::{sync::Arc, time::Duration};
@@ -16,12 +16,11 @@ use super::{
 
 use crate::{dns::single_flight::Flight, surroundings::Random};
 
-/// Time limit of the control recipient's reply, which servers may delay by some seconds. No caller
-/// waits as long.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Time limit of the control recipient's reply, which servers may delay by some seconds. No caller waits that long.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Asks about a control recipient of `domain` in the session, in the background. If one is in progress already,
-/// releases the session instead. Returns the pending result.
+/// Asks about a control recipient of `domain` in the session, in the background. If a control recipient is already in
+/// progress, releases the session instead. Returns the pending result.
 pub(super) fn learn(
     client: &Arc<Client>,
     host: &str,
@@ -67,7 +66,7 @@ async fn catch_all(
     let cut = permit.cut();
     let control_reply = tokio::select! {
         biased;
-        told = timeout(PATIENCE, session.ask(envelope, &mut stage)) => told,
+        told = timeout(REPLY_TIMEOUT, session.ask(envelope, &mut stage)) => told,
         // Other checks wait for the session.
         () = cut => return CatchAll::Unknown,
     };
@@ -92,7 +91,7 @@ fn habit_by(finding: Finding) -> CatchAll {
 
 pub(super) fn keep_or_quit(client: &Client, session: HostSession, permit: HostPermit) {
     if client.is_reusable(&session) && session.is_encrypted() {
-        // Not shared: the name in the handshake may have selected the server.
+        // The session isn't shared: the name in the handshake may have selected the server.
         permit.keep(session);
     } else if client.is_reusable(&session) {
         permit.keep_for_machine(session);

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{
     attempt::{Attempt, Retry},
-    client::{HostAnswer, HostPermit, HostSession, judged},
+    client::{HostAnswer, HostPermit, HostSession, judge_answer},
     control::{self, keep_or_quit},
     host_memory::catch_all_key,
     host_probe::HostProbe,
@@ -20,14 +20,13 @@ use super::{
 };
 
 /// Longest wait for the control recipient's result, by a caller with details or at a backup host.
-const CONTROL_PATIENCE: Duration = Duration::from_secs(3);
-/// A refusal that takes longer is delayed on purpose: its session ends, because the next would take
-/// even longer.
+const CONTROL_WAIT_MAX: Duration = Duration::from_secs(3);
+/// A refusal that takes longer is delayed on purpose: its session ends, because the next refusal would take even
+/// longer.
 const TARPIT: Duration = Duration::from_secs(2);
-/// Delays before asking again: a server that wasn't ready, and one that is still looking up the
-/// recipient.
-const NOT_READY: Duration = Duration::from_secs(1);
-const LOOKING_UP: Duration = Duration::from_secs(2);
+/// Delays before asking again: a server that wasn't ready, and a server that is still looking up the recipient.
+const NOT_READY_DELAY: Duration = Duration::from_secs(1);
+const LOOKUP_DELAY: Duration = Duration::from_secs(2);
 /// Longest wait for a banner while another host or address can be asked.
 pub(super) const PATIENCE: Duration = Duration::from_millis(3_500);
 
@@ -38,7 +37,7 @@ pub(super) enum Resumed {
     Stale,
     /// The server refused us, perhaps because of earlier recipients: ask in a new session.
     Refused,
-    /// The server closed it (421) after this many answered recipients.
+    /// Number of recipients to which the server had replied before it closed the session (421).
     Closed(usize),
 }
 
@@ -60,16 +59,16 @@ impl HostProbe<'_> {
         let Ok(answer) = session.ask(self.envelope(), &mut progress.stage).await else {
             return Resumed::Stale;
         };
-        let finding = judged(&answer);
-        // A refusal of the session may be caused by earlier recipients instead of this one.
+        let finding = judge_answer(&answer);
+        // A refusal of the session may be caused by earlier recipients instead of the current recipient.
         let refusal = match &answer {
             Answer::Mail(reply) => Some((Stage::Mail, reply)),
             Answer::Rcpt(reply) if is_about_session(finding, reply) => Some((Stage::Rcpt, reply)),
             Answer::Rcpt(_) | Answer::Smtputf8Unsupported => None,
         };
         if let Some((stage, reply)) = refusal {
-            // A 421 at RCPT isn't about the current recipient either: earlier ones used up the session. At MAIL it
-            // counts, since no recipient had been named and a new session may be unwelcome.
+            // A 421 at RCPT isn't about the current recipient either: earlier recipients used up the session. A 421 at
+            // MAIL counts, since no recipient had been named and a new session may be unwelcome.
             if stage == Stage::Rcpt && reply.code == 421 {
                 let answered = session.recipients_asked().saturating_sub(1);
                 session.quit(permit);
@@ -124,7 +123,7 @@ impl HostProbe<'_> {
         self.client.envelope(&self.question.address, || self.is_last())
     }
 
-    /// Returns whether no control recipient follows in the session.
+    /// Returns whether it is certain that no control recipient follows in the session.
     fn is_last(&self) -> bool {
         !self.client.is_informative(self.host)
             || self.client.memory.catch_all(&self.catch_all_key()).is_some()
@@ -168,7 +167,7 @@ impl HostProbe<'_> {
         let attempt = self.attempt(finding, stage, reply, tls);
         match (finding.status, attempt) {
             (Status::Accepted, Attempt::Settled(verdict)) => {
-                Attempt::Settled(self.accepted(verdict, session, permit, progress).await)
+                Attempt::Settled(self.add_catch_all(verdict, session, permit, progress).await)
             }
             (Status::Refused, Attempt::Settled(verdict)) => {
                 if took < TARPIT {
@@ -176,11 +175,11 @@ impl HostProbe<'_> {
                 } else {
                     session.quit(permit);
                 }
-                Attempt::Settled(self.refused(verdict, finding))
+                Attempt::Settled(self.add_known_catch_all(verdict, finding))
             }
             (_, attempt) => {
-                // A rule of one domain or a ban of our address isn't the session's fault: opening another each time
-                // would use up the neighbours' sessions.
+                // A rule of one domain or a ban of our address isn't the session's fault. Opening a new session each
+                // time would use up the sessions that other checks at the host need.
                 let ends = matches!(attempt, Attempt::AskAgain(_, Retry { afresh: true, .. }))
                     || is_about_session(finding, reply);
                 if stage == Stage::Rcpt && took < TARPIT && !ends {
@@ -193,9 +192,8 @@ impl HostProbe<'_> {
         }
     }
 
-    /// Adds the known result of the control recipient: one refused name doesn't prove that others
-    /// are refused.
-    fn refused(&self, verdict: Verdict, finding: Finding) -> Verdict {
+    /// Adds the known result of the control recipient: one refused name doesn't prove that other names are refused.
+    fn add_known_catch_all(&self, verdict: Verdict, finding: Finding) -> Verdict {
         if verdict.reason != Reason::NoSuchMailbox {
             return verdict;
         }
@@ -206,9 +204,9 @@ impl HostProbe<'_> {
         with_catch_all(verdict, self.client.memory.catch_all(&key).unwrap_or(CatchAll::Unknown))
     }
 
-    /// Adds whether the host accepts everything for the domain. If unknown, asks about the control recipient in the
-    /// background. Callers with details, and all callers at a backup host, wait for the result.
-    async fn accepted(
+    /// Adds whether the host accepts everything for the domain. If that is unknown and can be learnt, asks about the
+    /// control recipient in the background. Callers with details, and all callers at a backup host, wait for that.
+    async fn add_catch_all(
         &self,
         verdict: Verdict,
         session: HostSession,
@@ -231,12 +229,12 @@ impl HostProbe<'_> {
         }
         // The verdict if the budget ends during the wait.
         progress.settled = Some(Box::new(verdict.clone()));
-        let catch_all = timeout(CONTROL_PATIENCE, learning).await.unwrap_or(CatchAll::Unknown);
+        let catch_all = timeout(CONTROL_WAIT_MAX, learning).await.unwrap_or(CatchAll::Unknown);
         with_catch_all(verdict, catch_all)
     }
 
-    /// Decides what follows a reply. Before RCPT, a failing server leads to the next one. A reply at RCPT is final: a
-    /// backup host that accepts everything knows less.
+    /// Decides what follows a reply. Before RCPT, a failing server leads to the next server. A reply at RCPT doesn't
+    /// lead to a backup host, which may accept everything because it knows less.
     fn attempt(&self, finding: Finding, stage: Stage, reply: &Reply, tls: bool) -> Attempt {
         let final_here = stage == Stage::Rcpt || finding.reason == Reason::Smtputf8Unsupported;
         if !final_here {
@@ -300,7 +298,7 @@ fn with_catch_all(mut verdict: Verdict, found: CatchAll) -> Verdict {
     verdict
 }
 
-/// Returns whether a new session may get a different reply: for 421, and for a limit not the recipient's.
+/// Returns whether a new session may get a different reply: for 421, and for a limit that isn't the recipient's.
 fn is_about_session(finding: Finding, reply: &Reply) -> bool {
     reply.code == 421 || (!is_about_recipient(finding) && finding.reception.scope == Scope::Rate)
 }
@@ -313,10 +311,10 @@ fn ready_after(reply: &Reply) -> Option<Retry> {
     }
     let enhanced = reply.enhanced.map(|code| (code.subject, code.detail));
     if reply.beginning().to_ascii_lowercase().contains("verification in progress") {
-        Some(Retry { after: LOOKING_UP, afresh: false })
+        Some(Retry { after: LOOKUP_DELAY, afresh: false })
     } else {
         // Postscreen gives no other reply in this session.
-        (enhanced == Some((3, 2))).then_some(Retry { after: NOT_READY, afresh: true })
+        (enhanced == Some((3, 2))).then_some(Retry { after: NOT_READY_DELAY, afresh: true })
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
     lists::MailRoute,
 };
 
-/// Converts a DNS result.
+/// Converts the result of a look-up of mail hosts.
 pub(super) fn route_of(mail_hosts: &Result<MailHosts, NoMailHosts>) -> MailRoute {
     match mail_hosts {
         Ok(MailHosts::Explicit(hosts)) => route_to(hosts),

@@ -25,18 +25,19 @@ use super::{
 };
 
 /// Shortest time limit of a connection.
-const SHORTEST: Duration = Duration::from_secs(1);
+const CONNECT_TIMEOUT_MIN: Duration = Duration::from_secs(1);
 /// Minimum remaining time for starting a dialogue.
-const DIALOGUE: Duration = Duration::from_secs(1);
-/// Time after which to repeat a question whose session was cut; the domain's next session isn't cut.
-const AFTER_CUT: Duration = Duration::from_secs(10);
-/// Number of stale idle sessions after which a new one is opened.
+const DIALOGUE_TIME_MIN: Duration = Duration::from_secs(1);
+/// Time after which to repeat a question whose session was cut; no session of the domain is cut for ten minutes.
+const CUT_RETRY_DELAY: Duration = Duration::from_secs(10);
+/// Number of stale idle sessions after which a new session is opened.
 const MAX_STALE: usize = 3;
 
 impl HostProbe<'_> {
     /// Asks one host, in an idle session if there is one, otherwise in a new one.
     ///
-    /// Each step is boxed: while a server is silent, the probe uses only that step's memory, not that of the largest.
+    /// Each step is boxed: while a server is silent, the probe uses only that step's memory, not that of the largest
+    /// step.
     pub(super) async fn run(self, progress: &mut Progress) -> Outcome {
         let (host, source) = (self.host, self.address_source);
         let recipient = &self.question.address;
@@ -77,7 +78,7 @@ impl HostProbe<'_> {
             addresses.to_mut().retain(reached);
         }
         if addresses.is_empty() {
-            // All its addresses are of a family over which we don't connect.
+            // All the host's addresses are of a family over which we don't connect.
             return Outcome::NextHost(with_host(not_connected(Unconnected::Ours)));
         }
         progress.stage = Stage::Connect;
@@ -154,8 +155,7 @@ impl HostProbe<'_> {
                     continue;
                 }
                 settled => {
-                    // A new session was answered after the 421, so the old one had reached the
-                    // server's limit.
+                    // A new session got a reply after the 421, so the old session had reached the server's limit.
                     if let (Some(most), Attempt::Settled(verdict)) = (closed_after, &settled)
                         && matches!(verdict.status, Status::Accepted | Status::Refused)
                     {
@@ -206,10 +206,11 @@ impl HostProbe<'_> {
     }
 
     fn has_time(&self, moment: Duration) -> bool {
-        Instant::now() + moment + DIALOGUE < self.question.wait.deadline()
+        Instant::now() + moment + DIALOGUE_TIME_MIN < self.question.wait.deadline()
     }
 
-    /// Connects to the permit's address, or in parallel to one of the other family, and asks there.
+    /// Connects to the permit's address, and if it is slow, also to an address of the other family. Asks over the first
+    /// connection.
     async fn dial(
         &self,
         target: &Target<'_>,
@@ -220,7 +221,7 @@ impl HostProbe<'_> {
         let Some(first) = at(target.addresses, permit.address()) else {
             return Attempt::NextHost(self.no_usable_address(Confidence::None));
         };
-        let patience = self.patience(target.addresses.len());
+        let patience = self.budget_share(target.addresses.len());
         progress.tried.push(first.ip());
         let began = Instant::now();
         match Box::pin(self.connect(target, permit, first, patience, progress)).await {
@@ -229,8 +230,8 @@ impl HostProbe<'_> {
                 Box::pin(self.hold(stream, peer, patience, permit, progress)).await
             }
             Err(unconnected) => {
-                // A refused connection always counts; silence only if the time limit was at least
-                // half the usual one.
+                // A refused connection always counts. Silence counts only if the time limit was at least half of the
+                // usual limit.
                 let is_silence = began.elapsed() >= patience;
                 let is_fair = patience >= self.client.dialer().timeout() / 2;
                 if unconnected == Unconnected::Theirs && (!is_silence || is_fair) {
@@ -250,8 +251,8 @@ impl HostProbe<'_> {
         let now = Instant::now();
         let reserve = self.question.wait.deadline().checked_sub(PATIENCE).unwrap_or(now);
         Some(Patience {
-            banner: now + PATIENCE.min(self.patience(addresses)),
-            dialogue: reserve.max(now + PATIENCE.min(self.patience(addresses))),
+            banner: now + PATIENCE.min(self.budget_share(addresses)),
+            dialogue: reserve.max(now + PATIENCE.min(self.budget_share(addresses))),
         })
     }
 
@@ -289,8 +290,8 @@ impl HostProbe<'_> {
         Ok((stream, peer, permit))
     }
 
-    /// Returns the verdict for a host without a usable address. `confidence` is the certainty that
-    /// it will get none.
+    /// Returns the verdict for a host without a usable address. `confidence` is the certainty that the host will get no
+    /// usable address.
     fn no_usable_address(&self, confidence: Confidence) -> Verdict {
         let details = Details { confidence, ..Details::new(None, None) };
         Verdict {
@@ -300,11 +301,11 @@ impl HostProbe<'_> {
     }
 
     /// Returns one address's share of the remaining budget.
-    fn patience(&self, addresses: usize) -> Duration {
+    fn budget_share(&self, addresses: usize) -> Duration {
         let time_left = self.question.wait.deadline().saturating_duration_since(Instant::now());
         let others = self.more_hosts + addresses.saturating_sub(1);
         let share = time_left / u32::try_from(others + 1).unwrap_or(u32::MAX);
-        share.max(SHORTEST)
+        share.max(CONNECT_TIMEOUT_MIN)
     }
 }
 
@@ -324,10 +325,10 @@ async fn unless<T>(
     }
 }
 
-/// Returns the verdict when the session was cut: the one known by then, otherwise our own limit.
+/// Returns the verdict when the session was cut: the verdict known by then, otherwise our own limit.
 fn cut_short(progress: &mut Progress) -> Attempt {
     let settled = progress.settled.take().map(|verdict| *verdict);
-    let refused = Refused { after: AFTER_CUT, cause: Cause::Crowded };
+    let refused = Refused { after: CUT_RETRY_DELAY, cause: Cause::Crowded };
     Attempt::Settled(settled.unwrap_or_else(|| our_limit(refused)))
 }
 

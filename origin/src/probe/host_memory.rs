@@ -14,26 +14,26 @@ use tokio::time::Instant;
 
 use crate::dns::Mx;
 
-/// Entries per memory. About this many hosts accept most of the world's mail.
+/// Maximum number of entries per memory. About as many hosts accept most of the world's mail.
 const MAX_ENTRIES: u64 = 20_000;
 /// Lifetime of stored capabilities: a server's configuration may change.
-const OFFERS_KEPT: Duration = Duration::from_secs(3_600);
+const CAPABILITIES_LIFETIME: Duration = Duration::from_secs(3_600);
 /// Time for which an unreachable host is tried after its siblings.
-const DOWN_KEPT: Duration = Duration::from_secs(60);
+const DOWN_LIFETIME: Duration = Duration::from_secs(60);
 /// Interval of the control recipient for a domain (docs/verdicts.md).
-const DAY: Duration = Duration::from_secs(24 * 3_600);
-/// Delay until the next control recipient after an inconclusive one; it doubles each time.
-const DOUBT: Duration = Duration::from_secs(15 * 60);
+const CONTROL_INTERVAL: Duration = Duration::from_secs(24 * 3_600);
+/// Delay until the next control recipient after an inconclusive result; the delay doubles each time.
+const INCONCLUSIVE_DELAY: Duration = Duration::from_secs(15 * 60);
 /// Lifetime of an entry: longer than a day, so that the delay after an inconclusive result can
 /// still double.
-const HABIT_KEPT: Duration = Duration::from_secs(2 * 24 * 3_600);
+const ENTRY_LIFETIME: Duration = Duration::from_secs(2 * 24 * 3_600);
 
 /// Capabilities that a host has shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Offers {
     /// True if the host has refused MAIL or RCPT until the session was encrypted.
     pub demands_tls: bool,
-    /// True if the host rejects UTF-8 local parts.
+    /// True if the host doesn't offer SMTPUTF8.
     pub lacks_smtputf8: bool,
     /// The greeting that the host accepts.
     pub greeting: Greeting,
@@ -49,8 +49,8 @@ struct Habit {
     lasts: Duration,
 }
 
-/// Values that expire after a fixed time by tokio's clock. The cache's own clock doesn't follow
-/// virtual time, and only frees expired entries.
+/// Values that expire after a fixed time by tokio's clock. The cache's own clock,
+/// which doesn't follow virtual time, only serves to free expired entries.
 struct Memory<T> {
     entries: Cache<Arc<str>, (T, Instant)>,
     lifetime: Duration,
@@ -71,14 +71,14 @@ impl<T: Clone + Send + Sync + 'static> Memory<T> {
     }
 }
 
-/// The memory of hosts and domains.
+/// Remembered capabilities and outages of hosts, and catch-all and by-name results per domain and host.
 pub(super) struct HostMemory {
     offers: Memory<Offers>,
     down: Memory<()>,
-    /// By a keyed hash of domain and host, since it survives restarts.
+    /// Results by a keyed hash of domain and host, because the results survive restarts.
     catch_all: Cache<u64, Habit>,
     keys: HashKey,
-    /// Domain and host where a recipient was refused by name within the last day.
+    /// Domains and hosts where a recipient was refused by a look-up of its name within the last day.
     refuses_by_name: Memory<()>,
 }
 
@@ -104,11 +104,11 @@ impl HostMemory {
     /// Creates an empty memory; domains and hosts are hashed under `keys`.
     pub(super) fn new(keys: HashKey) -> Self {
         Self {
-            offers: Memory::new(OFFERS_KEPT),
-            down: Memory::new(DOWN_KEPT),
-            catch_all: cache(HABIT_KEPT),
+            offers: Memory::new(CAPABILITIES_LIFETIME),
+            down: Memory::new(DOWN_LIFETIME),
+            catch_all: cache(ENTRY_LIFETIME),
             keys,
-            refuses_by_name: Memory::new(DAY),
+            refuses_by_name: Memory::new(CONTROL_INTERVAL),
         }
     }
 
@@ -132,17 +132,18 @@ impl HostMemory {
         habits
     }
 
-    /// Loads the habits of a process that ended `pause` ago.
+    /// Loads the habits that an earlier process saved `pause` ago.
     pub(super) fn recall(&self, habits: &[HabitMemory], pause: Duration) {
         let now = Instant::now();
         for habit in habits {
-            let time_left = Duration::from_secs(habit.seconds_left.into()).min(DAY);
+            let time_left = Duration::from_secs(habit.seconds_left.into()).min(CONTROL_INTERVAL);
             let catch_all = match habit.accepts_all {
                 Some(true) => CatchAll::Yes,
                 Some(false) => CatchAll::No,
                 None => CatchAll::Unknown,
             };
-            let lasts = Duration::from_secs(habit.lasts.into()).clamp(DOUBT, DAY);
+            let lasts =
+                Duration::from_secs(habit.lasts.into()).clamp(INCONCLUSIVE_DELAY, CONTROL_INTERVAL);
             let until = now + time_left.saturating_sub(pause);
             self.catch_all.insert(habit.key, Habit { catch_all, until, lasts });
         }
@@ -152,7 +153,7 @@ impl HostMemory {
         self.offers.get(host).unwrap_or_default()
     }
 
-    /// Records capabilities that differ from the default.
+    /// Records the capabilities, if they differ from [`Self::offers`].
     pub(super) fn showed(&self, host: &str, offers: Offers) {
         if offers != self.offers(host) {
             self.offers.insert(host, offers);
@@ -180,29 +181,29 @@ impl HostMemory {
         (habit.until > Instant::now()).then_some(habit.catch_all)
     }
 
-    /// Stores a control recipient's result: for a day, or if inconclusive for 15 minutes, doubling
-    /// each time.
+    /// Stores a control recipient's result: for a day, or if the result is inconclusive, for 15 minutes, doubling each
+    /// time.
     pub(super) fn is_catch_all(&self, key: &str, catch_all: CatchAll) {
         let key = self.keys.hash_one(key);
         let before = self.catch_all.get(&key).filter(|habit| habit.catch_all == CatchAll::Unknown);
         let lasts = match (catch_all, before) {
-            (CatchAll::Unknown, Some(before)) => (before.lasts * 2).min(DAY),
-            (CatchAll::Unknown, None) => DOUBT,
-            (CatchAll::Yes | CatchAll::No, _) => DAY,
+            (CatchAll::Unknown, Some(before)) => (before.lasts * 2).min(CONTROL_INTERVAL),
+            (CatchAll::Unknown, None) => INCONCLUSIVE_DELAY,
+            (CatchAll::Yes | CatchAll::No, _) => CONTROL_INTERVAL,
         };
         let habit = Habit { catch_all, until: Instant::now() + lasts, lasts };
         self.catch_all.insert(key, habit);
     }
 
-    /// Records that a recipient was refused by name.
+    /// Records that a recipient was refused by a look-up of its name.
     pub(super) fn refused_by_name(&self, key: &str) {
         if self.refuses_by_name.get(key).is_none() {
             self.refuses_by_name.insert(key, ());
         }
     }
 
-    /// Returns whether a recipient was refused by name within the last day: the server knows some names, but may accept
-    /// others.
+    /// Returns whether a recipient was refused by a look-up of its name within the last day: the server knows some
+    /// names, but may accept others.
     pub(super) fn refuses_by_name(&self, key: &str) -> bool {
         self.refuses_by_name.get(key).is_some()
     }
@@ -221,7 +222,7 @@ mod tests {
     use rcpt_shared::CatchAll;
     use tokio::time::advance;
 
-    use super::{DAY, HashKey, HostMemory, Mx, Offers};
+    use super::{CONTROL_INTERVAL, HashKey, HostMemory, Mx, Offers};
 
     #[test]
     fn a_host_that_is_down_comes_last_and_keeps_its_order_otherwise() {
@@ -273,7 +274,7 @@ mod tests {
         after.is_catch_all("c", CatchAll::Unknown);
         advance(Duration::from_secs(29 * 60)).await;
         assert_eq!(after.catch_all("c"), Some(CatchAll::Unknown), "a doubt goes on doubling");
-        advance(DAY - Duration::from_secs(44 * 60 + 1)).await;
+        advance(CONTROL_INTERVAL - Duration::from_secs(44 * 60 + 1)).await;
         assert_eq!(
             (after.catch_all("a"), after.catch_all("b")),
             (Some(CatchAll::Yes), Some(CatchAll::No))
@@ -294,7 +295,7 @@ mod tests {
             assert_eq!(hosts.catch_all("d"), None, "{minutes} minutes");
         }
         hosts.is_catch_all("d", CatchAll::No);
-        advance(DAY - Duration::from_secs(1)).await;
+        advance(CONTROL_INTERVAL - Duration::from_secs(1)).await;
         assert_eq!(hosts.catch_all("d"), Some(CatchAll::No));
         advance(Duration::from_secs(1)).await;
         assert_eq!(hosts.catch_all("d"), None);

@@ -10,11 +10,10 @@ use rcpt_smtp::HeloIdentity;
 
 use crate::config::Config;
 
-/// Our source addresses. An address keeps its number over reloads, because the pool stores records
-/// under it.
+/// Our source addresses. An address keeps its number over reloads, because the pool stores records under that number.
 pub(super) struct Identities {
     numbered: Vec<Numbered>,
-    /// Our name with an address chosen by the system.
+    /// The configured HELO name, with an address chosen by the system.
     unbound: Arc<HeloIdentity>,
     /// Secret on which the choice for a domain depends, so that outsiders can't control it.
     key: Vec<u8>,
@@ -82,15 +81,15 @@ impl Identities {
         self.numbered.iter().map(|known| of(&known.identity)).collect()
     }
 
-    /// Returns all our current and former names.
+    /// Returns all our current and former HELO names.
     pub(super) fn helo_names(&self) -> impl Iterator<Item = &str> {
         let numbered = self.numbered.iter().map(|known| &known.identity);
         numbered.chain([&self.unbound]).map(|identity| identity.helo_name.as_str())
     }
 
-    /// Returns the number of the address for `domain` and accounts of this class. The number never changes, because a
-    /// server that defers a request expects the retry from the same address. A class without reserved addresses shares
-    /// those of the others.
+    /// Returns the number of the address for `domain` and accounts of this class. The same addresses give the same
+    /// number, because a server that defers a request expects the retry from the same address. A class without reserved
+    /// addresses shares those of the other class.
     ///
     /// Rendezvous hashing: an additional address takes over some domains and moves no others.
     pub(super) fn of(&self, domain: &str, class: SourceClass) -> usize {

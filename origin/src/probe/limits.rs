@@ -8,7 +8,7 @@ use super::client::Client;
 
 use crate::config::Config;
 
-/// Longest idle time of a session: enough for a list's next address, and a tenth of what servers should wait (RFC 5321
+/// Longest idle time of a session: enough for a batch's next address, and a tenth of what servers should wait (RFC 5321
 /// §4.5.3.2.7).
 const MAX_IDLE: Duration = Duration::from_secs(30);
 

@@ -1,4 +1,4 @@
-//! Grouping of a list's addresses.
+//! Grouping of a batch's addresses.
 
 use rcpt_shared::Address;
 
@@ -8,7 +8,7 @@ use crate::{
     dns::mx::{self, MailHosts},
 };
 
-/// Maximum number of concurrent checks of a list at one operator or machine.
+/// Maximum number of concurrent checks of a batch at one operator or machine.
 const MAX_AT_ONCE: usize = 8;
 
 impl Prober {

@@ -1,4 +1,4 @@
-//! A question in a new session: greeting, encryption, envelope, and a second attempt if encryption was the trouble.
+//! A question in a new session: greeting, encryption, envelope, and a second attempt if encryption caused the failure.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::{
-    client::{HostAnswer, HostSession, judged},
+    client::{HostAnswer, HostSession, judge_answer},
     host_memory::Offers,
     host_probe::HostProbe,
 };
@@ -17,7 +17,7 @@ use crate::config::StartTls;
 
 impl HostProbe<'_> {
     /// Opens a session over `stream` to `peer`, and asks in it. Asks again in the clear if encryption failed, and again
-    /// encrypted if the host closed the connection because it wasn't.
+    /// encrypted if the host closed the connection for lack of encryption.
     pub(super) async fn ask_in_new_session(
         &self,
         stream: Box<dyn Connection>,
@@ -39,7 +39,7 @@ impl HostProbe<'_> {
                 failure @ (Failure::Broken(Stage::StartTls, _)
                 | Failure::Refused(Stage::StartTls, _)),
             ) if encrypt => (false, failure),
-            // The first connection is closed by now: the permit is for one.
+            // The first connection is closed by now: the permit is for one connection.
             Ok(outcome) if closes_for_tls(&outcome) => (true, refusal(outcome.answer)),
             ended => return ended,
         };
@@ -94,7 +94,7 @@ impl HostProbe<'_> {
         }
         let mut asked_at = Instant::now();
         let mut answer = session.ask(self.envelope(), stage).await?;
-        let mut finding = judged(&answer);
+        let mut finding = judge_answer(&answer);
         let demands_tls = finding.demands_tls;
         if demands_tls && session.capabilities().starttls && !session.is_encrypted() {
             client.remember(self.host, |offers| offers.demands_tls = true);
@@ -104,7 +104,7 @@ impl HostProbe<'_> {
             session = self.encrypt(session, peer, helo_name, stage).await?;
             asked_at = Instant::now();
             answer = session.ask(self.envelope(), stage).await?;
-            finding = judged(&answer);
+            finding = judge_answer(&answer);
         } else if demands_tls && session.greeting() == Greeting::Helo {
             // A host that demands TLS knows EHLO, which may list its capabilities next time.
             client.remember(self.host, |offers| offers.greeting = Greeting::Ehlo);

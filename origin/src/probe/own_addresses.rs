@@ -1,5 +1,6 @@
-//! Our own addresses, to which we never connect: those of this machine, the configured ones, and
-//! those to which our names resolve. Behind a NAT, only the names reveal the public address.
+//! Our own addresses, to which we never connect: the addresses of this machine, the configured
+//! addresses, and those to which our HELO names resolve. Behind a NAT, only the names reveal the public
+//! address.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -13,7 +14,7 @@ impl Prober {
         self.resolver.guard.own()
     }
 
-    /// Looks up our addresses. If a lookup fails, the previous ones are kept.
+    /// Looks up our addresses. If a lookup fails, the previous addresses are kept.
     pub async fn learn_own_addresses(self: Arc<Self>) {
         let (guard, config) = (&self.resolver.guard, self.config());
         let mut own: Vec<IpAddr> =

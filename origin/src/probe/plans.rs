@@ -1,7 +1,7 @@
-//! Prepared inputs of a probe: a domain's mail hosts in order, and the addresses of the first.
+//! Prepared inputs of a probe: a domain's mail hosts in order, and the addresses of the first host.
 //!
 //! A plan is made from cached answers of DNS that have passed the configuration's checks (routes, opt-outs, the address
-//! guard). A plan saves a probe its lookups, and expires with the first of its answers and with every reload.
+//! guard). A plan saves a probe its lookups, and expires when the first of its answers does, or on a reload.
 
 use std::{
     net::SocketAddr,
@@ -28,10 +28,10 @@ pub(super) struct Plan {
     pub epoch: u64,
 }
 
-/// The plans by domain.
+/// The plans by domain, each until it expires or the configuration is replaced.
 pub(super) struct Plans {
     plans: Cache<Arc<str>, Arc<Plan>>,
-    /// Number of reloads: a plan made before or during a reload is discarded.
+    /// Number of calls of [`Self::forget_all`]: a plan begun before the last call is discarded.
     epoch: AtomicU64,
 }
 

@@ -1,4 +1,4 @@
-//! From an address to a verdict: routes, the mail hosts in DNS, one after the other.
+//! Gets the verdict for an address: asks its configured route, or the mail hosts from DNS one after the other.
 
 use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
 
@@ -39,9 +39,9 @@ use crate::{
 };
 
 /// Seconds after which a probe that found no session is worth repeating.
-const RETRY_AFTER: u32 = 10;
+const RETRY_AFTER_S: u32 = 10;
 /// Minimum remaining time for probing again.
-const SHORTEST: Duration = Duration::from_secs(1);
+const PROBE_TIME_MIN: Duration = Duration::from_secs(1);
 
 /// State shared by all probes.
 pub struct Prober {
@@ -79,7 +79,7 @@ impl Prober {
         self.config.load_full()
     }
 
-    /// Applies this configuration; settings that need a restart must equal the former ones.
+    /// Applies this configuration; settings that need a restart must be unchanged.
     pub fn reload(&self, config: Config) {
         self.client.reload(&config);
         self.pool.set_settings(pool_settings(&config, &self.client));
@@ -105,14 +105,15 @@ impl Prober {
         self.pool.status()
     }
 
-    /// Returns the displayed source address from which the question is asked.
+    /// Returns the label of the source address from which the question is asked.
     pub fn source(&self, question: &Question, mx_host: Option<&str>) -> Arc<str> {
         let domain = question.address.domain();
         let identity = self.client.identities().of(domain, question.asker.class());
         self.pool.source_of(mx_host.unwrap_or(domain), identity)
     }
 
-    /// Sets the Unix times since which source addresses are on a blocklist: batches then use them like new ones.
+    /// Sets the Unix times since which source addresses are on a blocklist: batches then use these addresses like new
+    /// ones.
     pub fn set_listed(&self, since_of: impl Fn(&HeloIdentity) -> Option<u64>) {
         self.pool.set_listed(self.client.identities().numbered(since_of));
     }
@@ -122,7 +123,7 @@ impl Prober {
         (self.pool.memory(), self.client.memory.habits())
     }
 
-    /// Loads the memory of a process that ended `pause` ago.
+    /// Loads the memory that an earlier process saved `pause` ago.
     pub fn recall(&self, pool: &rcpt_pool::Memory, habits: &[HabitMemory], pause: Duration) {
         self.pool.recall(pool, pause);
         self.client.memory.recall(habits, pause);
@@ -138,7 +139,7 @@ impl Prober {
     pub async fn probe(self: &Arc<Self>, question: &Question) -> Verdict {
         let started = Instant::now();
         let Question { address, details, asker, wait } = question;
-        // Separate flights: details need their own probe, a single check mustn't wait for a batch's, and another
+        // Separate flights: details need their own probe, a single check mustn't wait for a batch's probe, and another
         // account may have used up its share.
         let account = asker.account.as_deref().unwrap_or_default();
         let kind = match (details, wait.class()) {
@@ -149,14 +150,14 @@ impl Prober {
         };
         let key = [kind, account, " ", address.normal()].concat();
         let (mut verdict, is_first) = self.share(&key, question).await;
-        // A request that joined late had only the rest of the first one's budget.
+        // A request that joined late had only what was left of the first request's budget.
         let deadline = started + self.config().budget;
-        if !is_first && is_cut_off(&verdict) && Instant::now() + SHORTEST < deadline {
+        if !is_first && is_cut_off(&verdict) && Instant::now() + PROBE_TIME_MIN < deadline {
             (verdict, _) = self.share(&key, question).await;
         }
         let host = verdict.mx_host.as_deref();
         let config = self.config();
-        // Without details, the operator's row matters only for acceptances, and the day's refusals don't matter.
+        // Without details, the operator's row matters only for acceptances, and refusals by name don't matter.
         let host = host.filter(|_| *details || verdict.status == Status::Accepted);
         let operators = &config.operators;
         let row = host.and_then(|host| operators.of_host(host)).and_then(|id| operators.get(id));
@@ -183,7 +184,7 @@ impl Prober {
         verdict
     }
 
-    /// Returns the verdict of the probe in progress under `key`, or of a new one; true if it is new.
+    /// Returns the verdict of the probe in progress under `key`, or of a new probe; true if the probe is new.
     async fn share(self: &Arc<Self>, key: &str, question: &Question) -> (Verdict, bool) {
         let mut is_first = false;
         let flight = self.flights.join(key, || {
@@ -240,7 +241,7 @@ impl Prober {
         };
         Verdict {
             mx_host: progress.mx_host.map(|host| host.to_string()),
-            retry_after: (reason == Reason::OurLimit).then_some(RETRY_AFTER),
+            retry_after: (reason == Reason::OurLimit).then_some(RETRY_AFTER_S),
             ..Verdict::new(status, reason, progress.stage)
         }
     }
@@ -366,8 +367,8 @@ impl Prober {
         of_domain(best.into_verdict())
     }
 
-    /// Asks the domain's own host, because there is no MX record (RFC 5321 §5.1). If it can't be reached, the verdict
-    /// reports the missing record.
+    /// Asks the domain's own host, because there is no MX record (RFC 5321 §5.1). If the host can't be reached, the
+    /// verdict reports the missing record.
     async fn ask_implicit(&self, question: &Question, progress: &mut Progress) -> Verdict {
         let host = question.address.domain();
         match self.only_host(question, host, AddressSource::InDns).run(progress).await {
@@ -404,7 +405,7 @@ impl Prober {
     }
 }
 
-/// Returns whether a probe ended with its budget.
+/// Returns whether a probe may have ended for lack of time.
 fn is_cut_off(verdict: &Verdict) -> bool {
     matches!(verdict.reason, Reason::Timeout | Reason::OurLimit | Reason::DnsFailure)
 }

@@ -22,7 +22,7 @@ pub(super) struct Progress {
     pub mx_host: Option<Arc<str>>,
     /// The verdict, while only the control recipient's result is missing.
     pub settled: Option<Box<Verdict>>,
-    /// The domain's mail hosts; `None` until they are known.
+    /// The domain's mail hosts; `None` until they are known. A probe without details may leave it `None`.
     pub route: Option<MailRoute>,
     /// True if the probe has been admitted by the limits of its domain.
     pub admitted: bool,
@@ -60,7 +60,7 @@ impl Times {
     }
 }
 
-/// Adds up durations, in nanoseconds, so that no lock is needed.
+/// Sum of durations, in nanoseconds, which needs no lock.
 pub(super) struct Stopwatch {
     made: Instant,
     total: AtomicU64,
@@ -73,7 +73,7 @@ impl Stopwatch {
         Self { made, total: AtomicU64::new(0), since: AtomicU64::new(0) }
     }
 
-    /// Measures `work`. If it is ready at its first poll, it takes no time and no clock is read.
+    /// Measures `work`. Work that is ready at its first poll takes no time, and no clock is read.
     pub(super) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         if let Some(done) = poll_fn(|cx| Poll::Ready(as_ready(work.as_mut().poll(cx)))).await {

@@ -1,4 +1,4 @@
-//! Removes private parts from a server's text.
+//! Replaces private parts of a server's text with placeholders.
 
 use std::net::IpAddr;
 
@@ -11,7 +11,8 @@ const ADDRESS: &str = "[address]";
 const IP: &str = "[ip]";
 
 /// Returns `text` as one line of at most 512 characters, without email and IP addresses, the checked local part and our
-/// HELO names. Behind a NAT we don't know which IP address is ours, and the server's own is of no use to the customer.
+/// HELO names. Behind a NAT we don't know which IP address is ours, and the server's own address is of no use to the
+/// customer.
 pub(super) fn redact<'a>(
     text: &str,
     recipient: &Address,
@@ -49,8 +50,7 @@ pub(super) fn redact<'a>(
     }
 }
 
-/// Returns the rest of `text` after [`redact`], without the recipient's domain and cut to 200 characters: for logs and
-/// operators.
+/// Returns `text` after [`redact`], without the recipient's domain and cut to 200 characters.
 pub(super) fn redact_for_log<'a>(
     text: &str,
     recipient: &Address,
@@ -68,8 +68,8 @@ pub(super) fn redact_for_log<'a>(
     shown
 }
 
-/// Returns whether `word` is the checked local part, in quotes, in brackets, before an encoded `@`, or alone unless
-/// it's a word of some language. `Mailbox is full` could also name the mailbox `full`.
+/// Returns whether `word` contains the checked local part in quotes, in brackets, before an encoded `@`, or alone if it
+/// has other characters than letters. In `Mailbox is full`, `full` needn't be the mailbox `full`.
 fn names_local_part(word: &str, local_part: &str) -> bool {
     word.match_indices(local_part).any(|(start, _)| {
         let (before, from) = word.split_at(start);

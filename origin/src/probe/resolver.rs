@@ -13,8 +13,7 @@ use crate::{
     },
 };
 
-/// Maximum number of addresses tried per host, two of each family: a domain can make us connect to forty addresses at
-/// most.
+/// Maximum number of addresses tried per host: with ten hosts, a domain can make us connect to forty addresses at most.
 const MAX_ADDRESSES: usize = 4;
 
 /// Source of a host's addresses.
@@ -24,7 +23,7 @@ pub(super) enum AddressSource<'a> {
     InDns,
     /// From the domain's plan; the addresses have passed every check.
     Planned(&'a [SocketAddr]),
-    /// Configured, with its port: DNS, the address guard and the pool's limits don't apply.
+    /// From a route, which gives the port: DNS, the address guard and the pool's limits don't apply.
     ByRoute(u16),
 }
 
@@ -35,7 +34,7 @@ pub(super) struct Resolver {
 }
 
 impl Resolver {
-    /// Returns the addresses of `host`; none if it has no usable one.
+    /// Returns the addresses of `host`; none if it has no usable address.
     ///
     /// # Errors
     /// [`Unresolved`].
@@ -62,19 +61,20 @@ impl Resolver {
             return Err(Unresolved::NoSuchName);
         }
         match self.dns.addresses(host).await {
-            Ok(addresses) => Ok(self.permitted(addresses)),
+            Ok(addresses) => Ok(self.select_permitted(addresses)),
             Err(NoAnswer::NoRecords) => Ok(Vec::new()),
             Err(NoAnswer::NoSuchName) => Err(Unresolved::NoSuchName),
             Err(NoAnswer::Failed) => Err(Unresolved::DnsFailed),
         }
     }
 
-    fn permitted(&self, addresses: Vec<IpAddr>) -> Vec<SocketAddr> {
+    fn select_permitted(&self, addresses: Vec<IpAddr>) -> Vec<SocketAddr> {
         let permitted = addresses.into_iter().filter(|ip| self.guard.permits(*ip));
         permitted.map(|ip| SocketAddr::new(ip, self.smtp_port)).take(MAX_ADDRESSES).collect()
     }
 
-    /// Returns the plan for a domain with these hosts, if the needed answers are cached.
+    /// Returns the plan for a domain with these hosts, if the needed answers are cached and the first host's addresses
+    /// may be used.
     pub(super) fn plan(
         &self,
         domain: &str,
@@ -85,7 +85,7 @@ impl Resolver {
         let first = hosts.first().filter(|mx| mx::is_resolvable(&mx.exchange))?;
         let mx_until = self.dns.mx_until(domain)?;
         let (addresses, until) = self.dns.known_addresses(&first.exchange)?;
-        let addresses = self.permitted(addresses);
+        let addresses = self.select_permitted(addresses);
         let is_usable = !addresses.is_empty()
             && !addresses.iter().any(|address| opt_outs.include_address(address.ip()));
         let until = until.min(mx_until);
@@ -98,6 +98,6 @@ impl Resolver {
 pub(super) enum Unresolved {
     /// The name doesn't exist, or can't exist.
     NoSuchName,
-    /// No nameserver responded, which says nothing about the host.
+    /// No nameserver resolved the name, which says nothing about the host.
     DnsFailed,
 }

@@ -1,5 +1,5 @@
-//! Sandbox addresses, answered without a connection: the fixed reply is judged like a real one. If
-//! a route exists for the domain, only its server's replies count.
+//! Sandbox addresses, answered without a connection: the fixed reply is judged like a real reply.
+//! If a route exists for the domain, the routed server gives the replies, and the table everything else.
 
 use std::{future::pending, sync::Arc, time::Duration};
 
@@ -16,8 +16,8 @@ use super::progress::Progress;
 
 const ACCEPTED: &str = "250 2.1.5 Ok";
 
-/// Returns the verdict for a sandbox address; `None` for all others, and if a server answers for
-/// the sandbox.
+/// Returns the verdict for a sandbox address; `None` for all others, and if the routed server
+/// answers for this address.
 pub(super) async fn verdict_of(
     question: &Question,
     has_server: bool,
@@ -49,13 +49,13 @@ pub(super) async fn verdict_of(
     })
 }
 
-/// Returns the domain meant by the sandbox's misspelt one.
+/// Returns the intended domain of the sandbox's misspelt domain.
 pub(super) fn meant_by(domain: &str) -> Option<&'static str> {
     (domain == MISSPELT_DOMAIN).then_some(DOMAIN)
 }
 
 /// Returns the facts about a sandbox address's domain, which is on no list; `None` for all others.
-/// An address named after a trait has it in every domain of the sandbox.
+/// An address named after a trait has that trait in every domain of the sandbox.
 pub(super) fn facts_of(address: &Address) -> Option<DomainFacts> {
     let case = find(address)?;
     let mut facts = domain_facts(address.domain())?;

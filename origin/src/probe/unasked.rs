@@ -14,7 +14,7 @@ pub(super) fn no_mail_hosts(reason: NoMailHosts) -> Verdict {
     }
 }
 
-/// Returns the verdict for a domain whose operator has opted out: no connection was made.
+/// Returns the verdict for a domain, mail host or network that has opted out: no connection was made.
 pub(super) fn opted_out() -> Verdict {
     Verdict::new(Status::BlockedByProvider, Reason::OptedOut, Stage::Dns)
 }
@@ -28,9 +28,9 @@ pub(super) fn dns_failure() -> Verdict {
     Verdict::new(Status::FatalException, Reason::DnsFailure, Stage::Dns)
 }
 
-/// Returns whether a mail server would take the address for a search for open relays, which leads to blocklisting.
-/// `user%other@`, `other!user@` and `"user@other"@` ask it to relay mail (RFC 5321 §3.6.1 and appendix C let no server
-/// require them).
+/// Returns whether the address would look like a search for open relays, which leads to blocklisting. `user%other@`,
+/// `other!user@` and `"user@other"@` ask a server to relay mail (RFC 5321 §3.6.1 and appendix C let no server require
+/// these forms).
 pub(super) fn looks_like_relaying(address: &Address) -> bool {
     address.local_part().contains(['%', '!', '@'])
 }

@@ -1,5 +1,5 @@
 //! Recent verdicts: if an address is checked again within its cache time, the mail server isn't contacted again. All
-//! checks of a domain go to one origin, which therefore has its verdicts.
+//! checks of a domain go to one origin, which therefore has the domain's verdicts.
 //!
 //! Verdicts are stored in memory only, under a MAC with a key of this process, and limited in number and time.
 
@@ -62,7 +62,7 @@ impl Default for VerdictMemory {
 }
 
 impl VerdictMemory {
-    /// Returns the entry's key; requests with details have their own.
+    /// Returns the entry's key; requests with details have a different key.
     fn key(&self, address: &Address, details: bool) -> Key {
         let mut mac = self.mac.clone();
         mac.update(&[u8::from(details)]);

@@ -14,16 +14,16 @@ use rcpt_pool::Asker;
 /// A group (see [`rcpt_pool::Asker`]), and an account if the group has several.
 type Party = (Option<Arc<str>>, Option<Arc<str>>);
 
-/// Counts work in progress by group.
+/// Counters of work in progress, by group.
 ///
-/// A group may start one more unit while it holds less than what is free. One group alone gets half, and k greedy
-/// groups leave 1/(k + 1) to all others. A group's first unit always passes. Accounts share their group's remainder by
-/// the same rule.
+/// A group may start one more unit while it holds less than what is free. One group alone gets half, and in the long
+/// run, k greedy groups leave 1/(k + 1) to all others. A group's first unit always passes. Accounts share their group's
+/// remainder by the same rule.
 pub struct FairShares {
     counts: Arc<Mutex<Counts>>,
-    /// Limit of one group; none for requests without a group.
+    /// Limit of one group; it doesn't apply to requests without a group.
     share: AtomicUsize,
-    /// Limit of all groups together, without the first unit of each.
+    /// Limit of all groups together; only a group's first unit passes beyond it.
     most: usize,
 }
 
@@ -49,7 +49,8 @@ impl FairShares {
         self.share.store(share.max(1), Ordering::Relaxed);
     }
 
-    /// Counts a unit for the group until it is dropped; `None` if the group has its share.
+    /// Counts a unit for the group until it is dropped; `None` if the group already has a unit and no room
+    /// for another.
     pub fn enter(&self, group: Option<Arc<str>>) -> Option<Share> {
         self.enter_within(&Asker { account: None, fairness_group: group }, usize::MAX)
     }
@@ -90,7 +91,7 @@ fn lock(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
     counts.lock()
 }
 
-/// A unit in progress.
+/// A unit in progress, counted until it is dropped.
 pub struct Share {
     counts: Arc<Mutex<Counts>>,
     parties: Vec<Party>,

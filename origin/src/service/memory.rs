@@ -23,16 +23,16 @@ use crate::{
     telemetry::status::KeepingStatus,
 };
 
-/// Time from the start to the first copy. The pauses double, so that a crash loses at most half of what a young process
-/// has learnt. Otherwise a process that crashes every minute would never store a copy.
-const FIRST: Duration = Duration::from_secs(1);
+/// Time from the start to the first copy. The pauses double, so that a crash loses about half of what a young process
+/// has learnt. With a fixed pause of a minute, a process that crashes every minute would never store a copy.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
 /// Longest pause between two copies.
-const EVERY: Duration = Duration::from_secs(60);
+const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// Greatest size of a copy in bytes.
 pub const COPY_BYTES_MAX: usize = 65_536;
-/// Alternating names of the copies: a new copy is stored before the previous one is removed.
+/// Alternating names of the copies: a new copy is stored before the previous copy is removed.
 const NAMES: [&str; 2] = ["memory-a", "memory-b"];
-/// First bytes of each copy, since other releases may use another layout.
+/// Purpose of the copies' MAC: releases with another layout have another text, and reject these copies.
 const LAYOUT: &[u8] = b"rcpt origin memory 2";
 const TAG_BYTES: usize = 32;
 
@@ -86,22 +86,22 @@ pub fn recall(state: &State, copies: Vec<(String, File)>) {
     tracing::info!(seconds = pause.as_secs(), operators, domains, "remembers the process before");
 }
 
-/// Stores copies with the service manager for the life of the process: soon after the start, and
-/// finally every minute. Returns immediately without a service manager.
+/// Stores copies with the service manager for the life of the process: soon after the start, and later every minute.
+/// Returns immediately without a service manager.
 pub async fn keep(state: Arc<State>) {
     if !supervisor::is_there() {
         return;
     }
-    let mut pause = FIRST;
+    let mut pause = FIRST_PAUSE;
     loop {
         sleep(pause).await;
         hand_over(&state);
-        pause = (pause * 2).min(EVERY);
+        pause = (pause * 2).min(PAUSE_MAX);
     }
 }
 
-/// Stores a copy with the service manager, if there is one. If the process ends meanwhile, this
-/// copy or the previous one is available.
+/// Stores a copy with the service manager, if there is one. If the process ends meanwhile, this copy or the previous
+/// copy is available.
 pub fn hand_over(state: &State) {
     if !supervisor::is_there() {
         return;
@@ -112,7 +112,7 @@ pub fn hand_over(state: &State) {
     let [name, before] = if turn == 0 { NAMES } else { [NAMES[1], NAMES[0]] };
     let encoded = encoded(&state.prober.config(), copy);
     let handed = encoded.ok_or_else(|| io::ErrorKind::FileTooLarge.into());
-    let handed = handed.and_then(|octets| sealed(&octets)).and_then(|file| {
+    let handed = handed.and_then(|octets| seal(&octets)).and_then(|file| {
         supervisor::hand_over(name, file.as_fd())?;
         supervisor::take_back(before)
     });
@@ -151,8 +151,8 @@ fn content(mut file: File) -> io::Result<Vec<u8>> {
     Ok(octets)
 }
 
-/// Returns anonymous memory that can no longer be changed.
-fn sealed(octets: &[u8]) -> io::Result<File> {
+/// Returns `octets` in anonymous memory that can no longer be changed.
+fn seal(octets: &[u8]) -> io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let mut file = File::from(memfd_create("rcpt-origin-memory", flags)?);
     file.write_all(octets)?;

@@ -1,5 +1,5 @@
-//! Rereads the configuration on SIGHUP, and applies the reloadable settings. Changed certificate
-//! files have the same effect.
+//! Rereads the configuration on SIGHUP, and applies the reloadable settings. Changed certificate or
+//! lists files have the same effect.
 
 use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
@@ -18,7 +18,8 @@ use crate::{
 };
 
 /// Settings that a reload changes; any other needs a restart.
-const RELOADED: [&str; 17] = [
+const RELOADED: [&str; 18] = [
+    "ticket_secrets",
     "tls_cert",
     "tls_key",
     "source_addresses",
@@ -38,11 +39,11 @@ const RELOADED: [&str; 17] = [
     "log_level",
 ];
 
-/// Interval between checks of the certificate's files.
-const LOOK: Duration = Duration::from_secs(5);
+/// Interval between checks of the files of certificate and lists.
+const CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Rereads the configuration on each SIGHUP and when the certificate's files have changed. If there
-/// is a mistake, nothing changes.
+/// Rereads the configuration on each SIGHUP and when the files of certificate or lists have
+/// changed. If there is a mistake, nothing changes.
 ///
 /// # Errors
 /// [`io::Error`] when the signal handler can't be installed.
@@ -61,7 +62,7 @@ pub fn on_hangup(
                 () = change(&files) => tracing::info!("a file has changed that is read again"),
             }
             // Marks are taken before reading the files, so that later changes are noticed. After a
-            // mistake, the files are only read again when they have changed.
+            // mistake, the files are read again on SIGHUP or when they have changed.
             files = files.now();
             match Config::read(path.as_deref(), &|name| std::env::var(name).ok()) {
                 Ok(config) => match apply(&running, &config, &state, &level) {
@@ -91,7 +92,7 @@ fn apply(running: &Config, read: &Config, state: &Arc<State>, level: &Level) -> 
     if running.certificate.is_some() != read.certificate.is_some() {
         return Err("tls_cert: TLS is begun or ended by a restart alone".to_owned());
     }
-    if state.prober.config().dialled() != read.dialled() {
+    if state.prober.config().dialled_families() != read.dialled_families() {
         return Err("source_addresses: a family of addresses is begun or ended by a restart alone"
             .to_owned());
     }
@@ -152,8 +153,8 @@ fn reloaded(in_force: &Config, read: &Config) -> Config {
         lists_note: read.lists_note,
         lists_files: read.lists_files,
         log_level: read.log_level,
-        // Ticket secrets are always replaced: two may have the same key id, so a difference can't
-        // always be detected.
+        // Ticket secrets are always replaced: two secrets may have the same key id, so a difference
+        // can't always be detected.
         ticket_secrets: read.ticket_secrets,
         ..in_force.clone()
     }
@@ -164,7 +165,7 @@ fn reloaded(in_force: &Config, read: &Config) -> Config {
 async fn change(before: &Files) {
     let mut last = before.clone();
     loop {
-        sleep(LOOK).await;
+        sleep(CHECK_INTERVAL).await;
         let now = last.now();
         if now == last && now != *before {
             return;
@@ -192,16 +193,17 @@ fn resize(state: &Arc<State>, of: fn(&State) -> &Semaphore, before: usize, after
 mod tests {
     use super::{Config, RELOADED, reloaded};
 
-    const REQUIRED: [(&str, &str); 4] = [
+    const REQUIRED: [(&str, &str); 3] = [
         ("RCPT_HELO_NAME", "probe.example.com"),
         ("RCPT_MAIL_FROM", "<>"),
         ("RCPT_NAMESERVERS", "192.0.2.53"),
-        ("RCPT_TICKET_SECRETS", "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE"),
     ];
+    const SECRET: &str = "QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
 
-    fn config(text: &str) -> Config {
+    fn config(kid: &str, text: &str) -> Config {
+        let text = format!("ticket_secrets = '{kid}:{SECRET}'\n{text}");
         let given = |name: &str| REQUIRED.iter().find(|(key, _)| *key == name);
-        Config::parse(text, &|name| given(name).map(|(_, value)| (*value).to_owned())).unwrap()
+        Config::parse(&text, &|name| given(name).map(|(_, value)| (*value).to_owned())).unwrap()
     }
 
     #[test]
@@ -230,7 +232,7 @@ mod tests {
             [routes]
             "a.test" = "no-mx"
         "#;
-        let (before, read) = (config(""), config(other));
+        let (before, read) = (config("k1", ""), config("k2", other));
         let after = reloaded(&before, &read);
         let still_differing = after.differing(&read);
         let was_changed = before.differing(&after);

@@ -26,7 +26,7 @@ pub struct State {
     pub prober: Arc<Prober>,
     pub metrics: Metrics,
     pub vitals: Vitals,
-    /// A permit for each probe in progress.
+    /// Free permits: each probe in progress holds one.
     pub permits: Semaphore,
     /// Number of permits that batches may take.
     pub batch_permits: Semaphore,
@@ -44,7 +44,7 @@ pub struct State {
 }
 
 /// Concurrent batches of a tenant that is alone; all tenants together may have twice as many, plus
-/// the first of each.
+/// each tenant's first batch.
 const MAX_BATCHES: usize = 8;
 
 /// Reason why the service couldn't be set up.
@@ -67,15 +67,15 @@ impl State {
     /// [`SetupError`].
     pub fn new(config: Config) -> Result<Arc<Self>, SetupError> {
         prove(&config.source_addresses)?;
-        Self::unproved(config)
+        Self::untested(config)
     }
 
-    /// Builds the state without testing the source addresses: the doctor reports missing ones and
-    /// continues.
+    /// Builds the state without testing the source addresses: the doctor reports missing addresses
+    /// and continues.
     ///
     /// # Errors
     /// [`SetupError`].
-    pub fn unproved(config: Config) -> Result<Arc<Self>, SetupError> {
+    pub fn untested(config: Config) -> Result<Arc<Self>, SetupError> {
         let own = if_addrs::get_if_addrs()?.iter().map(if_addrs::Interface::ip).collect();
         let surroundings = Surroundings::of_machine(&config)?;
         Self::within(config, surroundings, own)
@@ -130,7 +130,7 @@ impl State {
     }
 }
 
-/// Tests the source addresses at startup instead of in each probe.
+/// Tests whether this machine has the source addresses; probes don't test it.
 ///
 /// # Errors
 /// [`SetupError::SourceAddress`] for the first that this machine doesn't have.

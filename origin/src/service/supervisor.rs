@@ -35,7 +35,7 @@ pub async fn keep_alive() {
     }
 }
 
-/// Returns whether a service manager is listening.
+/// Returns whether a service manager has named its socket in `NOTIFY_SOCKET`.
 pub fn is_there() -> bool {
     env::var_os("NOTIFY_SOCKET").is_some()
 }
@@ -57,7 +57,7 @@ pub fn take_back(name: &str) -> io::Result<()> {
 }
 
 fn tell(states: &[NotifyState<'_>]) {
-    // Fails if the service manager doesn't listen. Nothing depends on it.
+    // Fails if the service manager doesn't listen. Nothing depends on success.
     let _ = sd_notify::notify(states);
 }
 
@@ -88,7 +88,7 @@ impl PassedSockets {
         Self { sockets: ListenFd::from_env(), names }
     }
 
-    /// Returns the socket passed for `setting`, or else a new one bound to `address`.
+    /// Returns the socket passed for `setting`, or else a new socket bound to `address`.
     ///
     /// # Errors
     /// A sentence that names the setting.
@@ -113,7 +113,7 @@ impl PassedSockets {
         }
     }
 
-    /// Returns the files passed under names that `fits` accepts. Their descriptors stay open.
+    /// Returns the files passed under names that `fits` accepts. The files' descriptors stay open.
     pub fn files(&mut self, fits: impl Fn(&str) -> bool) -> Vec<(String, File)> {
         let mut files = Vec::new();
         for (position, name) in self.names.iter_mut().enumerate() {

@@ -1,5 +1,5 @@
-//! JSON log lines on stderr. A separate thread writes them, so that a blocked reader of the log
-//! costs lines but no check.
+//! JSON log lines on stderr. A separate thread writes the lines, so that a blocked reader of the log loses lines but
+//! delays no check.
 
 use std::sync::OnceLock;
 
@@ -15,7 +15,7 @@ pub struct Level(reload::Handle<Targets, Registry>);
 
 impl Level {
     pub fn set(&self, level: LevelFilter) {
-        // Fails if the logger is gone, or another one was installed before.
+        // Fails if the logger is gone, or another logger was installed before.
         let _ = self.0.reload(ours(level));
     }
 }

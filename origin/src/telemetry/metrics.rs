@@ -136,7 +136,7 @@ pub struct Metrics {
     probes: Family<ProbeLabels, Counter>,
     duration: Histogram,
     in_flight: Gauge,
-    /// Greatest number of concurrent probes.
+    /// Limit of concurrent probes.
     in_flight_max: Gauge,
     at_capacity: Counter<u64, AtomicU64>,
     bad_tickets: Counter<u64, AtomicU64>,
@@ -283,7 +283,7 @@ impl Metrics {
     }
 }
 
-/// A probe in progress.
+/// A probe in progress, counted in the gauge until it is dropped.
 pub struct InFlight(Gauge);
 
 impl Drop for InFlight {

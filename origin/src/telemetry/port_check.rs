@@ -1,5 +1,5 @@
-//! Watches whether outbound port 25 is open. Most clouds block it by default, and a blocked port looks like the
-//! recipient's fault. A blocked port must raise an operator's alarm and never decide a user's verdict.
+//! Watches whether outbound port 25 is open. Most clouds block the port by default, and a blocked port looks like the
+//! recipient's fault. A blocked port must raise an alarm and never decide a user's verdict.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -16,12 +16,12 @@ use tokio::{
 use crate::config::Server;
 
 /// Time for which a banner proves that the port is open.
-const OPEN_STANDS: Duration = Duration::from_secs(60);
-/// Interval between checks while the port is blocked. The servers belong to others, and load balancers poll `/ready`
-/// every few seconds.
-pub const SHUT_STANDS: Duration = Duration::from_secs(15);
-/// Time limit for one server's banner, including the connection.
-const PATIENCE: Duration = Duration::from_secs(6);
+const OPEN_LIFETIME: Duration = Duration::from_secs(60);
+/// Interval between checks while the port is blocked. The servers belong to third parties, and load balancers poll
+/// `/ready` every few seconds.
+pub const BLOCKED_INTERVAL: Duration = Duration::from_secs(15);
+/// Time limit for the connection to one server, and once more for its banner.
+const BANNER_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// The servers to connect to, and the known state of the port.
 pub struct PortCheck {
@@ -38,7 +38,7 @@ enum PortState {
     Unknown,
     /// A mail server sent its banner at this time.
     Heard(Instant),
-    /// At this time every server had been tried, and none had sent a banner.
+    /// At this time every server had been tried, and no server had sent a banner.
     AllFailed(Instant),
 }
 
@@ -68,7 +68,7 @@ impl PortCheck {
         Arc::new(Self { servers, dialer, identity, state, asking })
     }
 
-    /// Uses this identity for further connections: the previous one may have lost its address.
+    /// Uses this identity for further connections: the previous identity may have lost its address.
     pub fn dial_as(&self, identity: Arc<HeloIdentity>) {
         self.identity.store(identity);
     }
@@ -85,7 +85,8 @@ impl PortCheck {
         matches!(*self.state(), PortState::AllFailed(_))
     }
 
-    /// Returns whether the port is open: a banner was received within the last minute, or is received now.
+    /// Returns whether the port is open: a banner was received within the last minute, or is received now. Within 15
+    /// seconds after a failed check, returns false without another check; without `servers`, always true.
     pub async fn is_open(&self) -> bool {
         if let Some(open) = self.fresh() {
             return open;
@@ -103,7 +104,7 @@ impl PortCheck {
     pub async fn watch(self: Arc<Self>) {
         loop {
             self.is_open().await;
-            sleep(SHUT_STANDS).await;
+            sleep(BLOCKED_INTERVAL).await;
         }
     }
 
@@ -112,18 +113,18 @@ impl PortCheck {
     /// # Errors
     /// [`Unheard`].
     pub async fn greets(&self, server: &Server) -> Result<(), Unheard> {
-        let stream = timeout(PATIENCE, self.connect(server));
+        let stream = timeout(BANNER_TIMEOUT, self.connect(server));
         let stream = stream.await.unwrap_or(Err(Unheard::Unconnected))?;
         let mut stage = Stage::Banner;
         let identity = self.identity.load_full();
         let opening =
             Session::open(stream, &identity.helo_name, Greeting::default(), None, &mut stage);
-        match timeout(PATIENCE, opening).await {
+        match timeout(BANNER_TIMEOUT, opening).await {
             Ok(Ok(session)) => {
                 session.quit(());
                 Ok(())
             }
-            // A further reply shows that the banner was received.
+            // A refusal is a reply too, and a later stage shows that the banner was received.
             Ok(Err(Failure::Refused(..))) => Ok(()),
             Ok(Err(_)) | Err(_) if stage > Stage::Banner => Ok(()),
             Ok(Err(_)) | Err(_) => Err(Unheard::NoBanner),
@@ -162,8 +163,8 @@ impl PortCheck {
             return Some(true);
         }
         match *self.state() {
-            PortState::Heard(at) if at.elapsed() < OPEN_STANDS => Some(true),
-            PortState::AllFailed(at) if at.elapsed() < SHUT_STANDS => Some(false),
+            PortState::Heard(at) if at.elapsed() < OPEN_LIFETIME => Some(true),
+            PortState::AllFailed(at) if at.elapsed() < BLOCKED_INTERVAL => Some(false),
             PortState::Unknown | PortState::Heard(_) | PortState::AllFailed(_) => None,
         }
     }

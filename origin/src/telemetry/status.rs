@@ -12,7 +12,7 @@ use tokio::{
 
 use crate::surroundings::clock::unix_now;
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The response of `GET /operators`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub struct AddressFinding {
     pub check: &'static str,
     pub about: String,
     pub advice: String,
-    /// Unix time of the round in which the finding first appeared.
+    /// Unix time since which the finding is known.
     pub since: u64,
     /// The source address that the finding is about.
     #[serde(skip)]
@@ -74,7 +74,7 @@ pub async fn fetch(address: SocketAddr) -> io::Result<String> {
         stream.read_to_string(&mut text).await?;
         io::Result::Ok(text)
     };
-    let text = timeout(PATIENCE, asking).await.map_err(|_| io::ErrorKind::TimedOut)??;
+    let text = timeout(REQUEST_TIMEOUT, asking).await.map_err(|_| io::ErrorKind::TimedOut)??;
     let (_, body) = text.split_once("\r\n\r\n").ok_or(io::ErrorKind::InvalidData)?;
     let status: OriginStatus = serde_json::from_str(body).map_err(io::Error::other)?;
     Ok(table(&status, unix_now()))

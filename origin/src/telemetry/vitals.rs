@@ -1,4 +1,4 @@
-//! The running version, its start time, and whether it can work.
+//! Metrics of the whole process, such as its version, start time and readiness.
 
 use std::{
     fmt,
@@ -17,7 +17,7 @@ use super::{
 };
 use crate::{config::Validity, dns::DnsMetrics, surroundings::clock::unix_now};
 
-/// The running version, its start time, and whether it can work.
+/// Metrics of the whole process, such as its version, start time and readiness.
 pub struct Vitals {
     registry: Registry,
     dns: DnsMetrics,

@@ -1,4 +1,4 @@
-//! Verdicts from whole conversations over real sockets, including hostile ones.
+//! Verdicts from whole conversations over real sockets, including hostile conversations.
 
 use std::{
     sync::{
@@ -27,7 +27,7 @@ async fn answer_of(server: &MailServer, environment: &[(&str, &str)]) -> (Status
     (verdict.status, verdict.reason, verdict.stage)
 }
 
-/// Starts a server that sends each text once the previous one was answered, and then runs `last`.
+/// Starts a server that sends each text once the previous text was answered, and then runs `last`.
 async fn saying(texts: &'static [&str], last: fn(&TcpStream)) -> MailServer {
     MailServer::serving(move |mut stream, _| async move {
         for (position, text) in texts.iter().enumerate() {
@@ -103,7 +103,7 @@ async fn a_silent_server_is_a_timeout_at_its_stage_when_the_budget_ends() {
         let answer = answer_of(&server, &[("RCPT_BUDGET_MS", "300")]).await;
         assert_eq!(answer, (SmtpTimeout, Reason::Timeout, stage));
         let took = started.elapsed();
-        // Without the budget it would never end; a busy machine may take a little longer.
+        // Without the budget, the probe would never end; a busy machine may take a little longer.
         assert!((300..3_000).contains(&took.as_millis()), "{took:?}");
     }
 }

@@ -1,5 +1,5 @@
-//! From DNS to the tried hosts: a nameserver that answers from a table, and mail servers on several loopback addresses
-//! with one port.
+//! DNS decides which hosts are tried. A nameserver answers from a table, and mail servers listen on several loopback
+//! addresses at one port.
 
 use std::{
     net::{IpAddr, SocketAddr},
@@ -137,7 +137,7 @@ fn answer(query: &[u8]) -> Option<Vec<u8>> {
     Some(response.to_vec().unwrap())
 }
 
-/// The nameserver, three mail servers, and an origin that may dial the loopback.
+/// The nameserver, six mail servers, and an origin that may dial the loopback.
 struct Internet {
     origin: Router,
     nameserver: SocketAddr,
@@ -205,19 +205,19 @@ impl Internet {
         Self { origin, nameserver, port, running, connections, questions }
     }
 
-    /// Returns an origin without any knowledge of this simulated Internet.
+    /// Returns a new origin, with empty caches, in this simulated Internet.
     fn newcomer(nameserver: SocketAddr, port: u16) -> Router {
         origin(&[
             ("RCPT_NAMESERVERS", &nameserver.to_string()),
             ("RCPT_SMTP_PORT", &port.to_string()),
             ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
-            // Each query shows which nameserver it was sent to.
+            // Each probe opens its own connections, which show the mail servers that were asked.
             ("RCPT_SESSION_RECIPIENTS", "1"),
             ("RCPT_SESSION_INTERVAL_MS", "0"),
-            // The test limits queries, not sessions.
+            // The number of sessions mustn't limit the probes.
             ("RCPT_MACHINE_SESSIONS", "1000"),
             ("RCPT_NETWORK_SESSIONS", "1000"),
-            // A busy machine isn't a silent nameserver: no query must be repeated.
+            // Even on a busy machine, no query may be repeated.
             ("RCPT_DNS_TIMEOUT_MS", "5000"),
         ])
     }
@@ -237,8 +237,7 @@ impl Internet {
     }
 }
 
-/// Maps both reasons for an acceptance to one: the control recipient, in the background, decides
-/// between them.
+/// Maps both reasons for an acceptance to one reason: the control recipient, in the background, decides between them.
 fn plain(reason: Reason) -> Reason {
     if reason == Reason::AcceptedCatchAll { Reason::Accepted } else { reason }
 }

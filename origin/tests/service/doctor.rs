@@ -27,7 +27,7 @@ type Row = (&'static str, RecordType, &'static str);
 /// Placeholder for an address of this machine; `PTR_OF_OURS` is the name of its PTR record.
 const OURS: &str = "OURS";
 const PTR_OF_OURS: &str = "PTR_OF_OURS";
-/// Placeholder for that address on a blocklist: its bytes reversed.
+/// Placeholder for `OURS` on a blocklist: the address with its bytes reversed.
 const REVERSED: &str = "REVERSED";
 
 /// A zone without any defects.
@@ -42,7 +42,8 @@ const ZONE: &[Row] = &[
     ("mx.op.org.", RecordType::A, "127.0.0.3"),
 ];
 
-/// Returns an address other than loopback ones, which the resolver answers itself.
+/// Returns an address that isn't a loopback address: the resolver itself answers for loopback
+/// addresses.
 fn our_address() -> Ipv4Addr {
     let addresses = if_addrs::get_if_addrs().unwrap().into_iter().map(|interface| interface.ip());
     let v4 = addresses.filter_map(|ip| match ip {
@@ -113,7 +114,7 @@ impl Drop for Machine {
 }
 
 impl Machine {
-    /// Starts a machine with the records of `zone`; the postmaster gets the reply `rcpt`.
+    /// Starts a nameserver with the records of `zone`, and a mail server that answers every RCPT with `rcpt`.
     async fn with(zone: Vec<Row>, rcpt: &'static str) -> Self {
         let nameserver = UdpSocket::bind("127.0.0.1:0").await.unwrap();
         let mail = TcpListener::bind("127.0.0.3:0").await.unwrap();

@@ -11,7 +11,8 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 /// The commands of each session, in the order of sessions.
 type Commands = Arc<Mutex<Vec<Vec<String>>>>;
 
-/// Replies to each command with the result of `answer`, which gets the number of the session.
+/// Starts a server that replies to each command with the result of `answer`, which gets the number
+/// of the session.
 async fn server(commands: &Commands, answer: fn(usize, &str) -> &'static str) -> MailServer {
     let commands = commands.clone();
     MailServer::serving(move |stream, session| {

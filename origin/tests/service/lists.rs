@@ -1,4 +1,4 @@
-//! Downloaded lists: from a signed bundle through the program into the running origin.
+//! Downloaded lists: the program verifies a signed bundle, and the running origin reads the result.
 
 use std::{fs, io::Cursor, path::PathBuf, process::Output, time::Duration};
 
@@ -13,9 +13,9 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-/// Time limit for a new file: it is checked every five seconds, and read once unchanged for as
-/// long.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit for a new file: the file is checked every five seconds, and read after five seconds
+/// without a change.
+const NEW_FILE_TIMEOUT: Duration = Duration::from_secs(60);
 const LISTED: &str = "newly-listed.example";
 
 struct Folder(PathBuf);
@@ -108,14 +108,14 @@ async fn a_signed_bundle_reaches_the_origin_that_runs_and_a_spoilt_one_changes_n
     let shown = String::from_utf8(shown.stdout).unwrap();
     assert!(shown.contains("disposable          10175  2099-01-02"), "{shown}");
 
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + NEW_FILE_TIMEOUT;
     while kind(&address, LISTED).await != "disposable" {
         assert!(Instant::now() < deadline, "the origin doesn't read its lists again");
         sleep(Duration::from_millis(200)).await;
     }
     // The file is damaged: the built-in lists are in force, and the service continues.
     fs::write(&lists_file, &bundle[..bundle.len() / 2]).unwrap();
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + NEW_FILE_TIMEOUT;
     while kind(&address, LISTED).await != "unknown" {
         assert!(Instant::now() < deadline, "half a file is in force");
         sleep(Duration::from_millis(200)).await;

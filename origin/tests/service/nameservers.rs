@@ -1,4 +1,4 @@
-//! Nameservers that are silent, closed, or older than EDNS: the time they cost, and how often.
+//! The time that is lost to nameservers that are silent, closed, or older than EDNS.
 
 use std::{
     net::SocketAddr,
@@ -14,7 +14,7 @@ use hickory_resolver::proto::op::{Message, ResponseCode};
 use rcpt_shared::{Reason, Stage, Status};
 use tokio::{net::UdpSocket, task::JoinHandle, time::sleep};
 
-/// Answers each query with `answer`, or stays silent if that is `None`.
+/// A nameserver that replies to each query as `answer` says, and stays silent for `None`.
 struct Nameserver {
     address: SocketAddr,
     questions: Arc<AtomicUsize>,
@@ -85,7 +85,7 @@ async fn a_nameserver_that_is_silent_costs_one_question_its_time() {
         ("RCPT_DNS_TIMEOUT_MS", "500"),
     ]);
     assert_eq!(verdict(&origin, "user@one.org").await.status, Status::DomainNotFound);
-    // The silent one also gets a query for the root.
+    // The silent nameserver also gets a query for the root.
     let mut query_count = 0;
     while query_count < silent.questions() {
         query_count = silent.questions();

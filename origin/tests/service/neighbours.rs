@@ -40,7 +40,7 @@ async fn neighbours(origin: Router, attack: JoinHandle<()>) -> Vec<Verdict> {
 }
 
 /// Duration of an attack.
-const ATTACK: Duration = Duration::from_secs(6);
+const ATTACK_DURATION: Duration = Duration::from_secs(6);
 
 /// Probes each of `domains` for its tenant, `times` times, eight in parallel.
 fn attack(origin: &Router, domains: Vec<(String, String)>, times: usize) -> JoinHandle<()> {
@@ -60,7 +60,7 @@ fn attack(origin: &Router, domains: Vec<(String, String)>, times: usize) -> Join
         }
         all.join_all().await;
     };
-    tokio::spawn(async move { drop(timeout(ATTACK, attacking).await) })
+    tokio::spawn(async move { drop(timeout(ATTACK_DURATION, attacking).await) })
 }
 
 fn assert_untouched(verdicts: &[Verdict], attack: &str) {

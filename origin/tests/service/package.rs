@@ -1,4 +1,4 @@
-//! Parts of the package's unit that only systemd can reject. `make try-boot` starts it.
+//! Checks parts of the package's units that otherwise only systemd would reject. `make try-boot` starts the unit.
 
 use clap::Parser as _;
 use rcpt_origin::cli::{Cli, Command, ListsAction};

@@ -86,8 +86,8 @@ async fn a_thousand_addresses_of_many_domains_at_one_host_share_two_sessions() {
     let statuses = all.join_all().await;
     let answered = statuses.iter().filter(|status| **status == Status::Accepted).count();
     assert!(most.load(Ordering::Relaxed) <= 2, "{}", most.load(Ordering::Relaxed));
-    // The rate is twenty a second after the first two hundred, and half of a thousand may wait. On a busy machine some
-    // find no session within the budget, and report our limit.
+    // The rate is twenty a second after the first two hundred, and half of a thousand checks may wait. On a busy
+    // machine some checks find no session within the budget, and report our limit.
     assert!(answered >= 200, "{answered}");
     let ours = statuses.iter().filter(|status| **status == Status::FatalException).count();
     assert_eq!(answered + ours, 1_000);
@@ -168,8 +168,7 @@ async fn a_421_in_a_session_that_has_served_before_is_taken_note_of() {
     let environment: Vec<_> = environment.iter().map(|(k, v)| (*k, v.as_str())).collect();
     let origin = origin(&environment);
     assert_eq!(verdict(&origin, "u@d.org").await.reason, Reason::NoSuchMailbox);
-    // The second is refused at the server where the first was checked; no other session is opened
-    // immediately.
+    // After the 421, no further session is opened immediately, neither for the same domain nor for another domain.
     for address in ["v@d.org", "w@other.org"] {
         let outcome = verdict(&origin, address).await;
         assert_eq!((outcome.status, outcome.reason), (Status::FatalException, Reason::OurLimit));

@@ -229,7 +229,7 @@ async fn metrics_of_a_process_show_its_sessions_its_waiters_and_refusals_by_caus
     let google = |name: &str| {
         format!("rcpt_origin_operator_{name}{{operator=\"google\",source=\"probe.example.com\"}}")
     };
-    // The domain's gate is narrow after the first.
+    // The domain's gate is narrow after the first refusal.
     for reason in ["rate_limited", "our_limit"] {
         let text = answer(origin.ask("user@closed.org").await).await;
         assert!(text.contains(reason), "{text}");
@@ -326,7 +326,7 @@ async fn checks_go_on_while_nobody_reads_the_log_and_what_is_dropped_is_counted(
 
 #[tokio::test]
 async fn sigterm_lets_a_probe_in_progress_finish_and_takes_no_new_one() {
-    // The server answers RCPT on the test's signal.
+    // The server answers EHLO on the test's signal.
     let (rcpt_arrived, was_asked) = oneshot::channel();
     let (release, released) = oneshot::channel::<()>();
     let hold = parking_lot::Mutex::new(Some((rcpt_arrived, released)));

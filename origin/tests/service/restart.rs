@@ -1,4 +1,4 @@
-//! Restarts: source addresses changed by a reload, and memory kept by the service manager.
+//! Reloads change source addresses, and the service manager keeps origin's memory across restarts.
 
 use std::{
     fs::File,
@@ -25,7 +25,7 @@ use crate::{
     supervision::{Folder, Origin},
 };
 
-/// Refuses everybody, and records the source address of each recipient's probe.
+/// Starts a server that refuses everybody, and records the source address of each recipient's probe.
 async fn noting(peers: Arc<Mutex<Vec<IpAddr>>>) -> MailServer {
     MailServer::serving(move |stream, _| {
         let (peers, from) = (peers.clone(), stream.peer_addr().unwrap().ip());
@@ -132,7 +132,7 @@ async fn the_port_check_dials_from_an_address_that_a_reload_left() {
 struct Manager(UnixDatagram);
 
 impl Manager {
-    /// Returns the next message with its descriptor, except watchdog messages.
+    /// Returns the next message about stored descriptors, with its descriptor if it has one.
     async fn hear(&self) -> (String, Option<File>) {
         loop {
             tokio::time::timeout(Duration::from_secs(30), self.0.readable())
@@ -161,7 +161,7 @@ impl Manager {
     }
 
     /// Returns the name and the copy that are stored once the process has ended. Each copy is stored before the
-    /// previous one is removed.
+    /// previous copy is removed.
     async fn left_by(&self, mut origin: Origin) -> (String, File) {
         let mut messages = Vec::new();
         loop {
@@ -185,7 +185,7 @@ impl Manager {
 
     /// Returns the next copy started after this call.
     async fn next_copy(&self) -> (String, File) {
-        // Skips earlier copies, and one that may be half done.
+        // Skips earlier copies, and a copy that may be half done.
         while tokio::time::timeout(Duration::from_millis(50), self.hear()).await.is_ok() {}
         let mut copies = Vec::new();
         while copies.len() < 2 {
@@ -225,7 +225,7 @@ impl Machine {
     }
 }
 
-/// Accepts everybody, and counts recipients.
+/// Starts a server that accepts everybody, and counts recipients.
 async fn accepting(recipients: Arc<AtomicUsize>) -> MailServer {
     MailServer::serving(move |stream, _| {
         let recipients = recipients.clone();
@@ -254,7 +254,7 @@ async fn started_with(memory: Option<(&str, File)>, environment: &[(&str, &str)]
     Origin::start_by(command, environment).await
 }
 
-/// Probes with details until it is known that the domain accepts everybody; returns the number of recipients that this
+/// Probes once with details, which shows that the domain accepts everybody; returns the number of recipients that this
 /// took.
 async fn recipients_until_known(origin: &Origin, count: &AtomicUsize, name: &str) -> usize {
     let before = count.load(Ordering::SeqCst);
@@ -281,14 +281,14 @@ async fn what_was_learnt_outlives_a_restart_in_a_descriptor_of_the_service_manag
     }
     assert!(file.try_clone().unwrap().write_all(b"x").is_err(), "sealed");
 
-    // The next process begins with it, and stores its own copy next to it.
+    // The next process begins with this copy, and stores its own next to it.
     let again = file.try_clone().unwrap();
     let origin = started_with(Some((&name, again)), &environment).await;
     assert_eq!(recipients_until_known(&origin, count, "second").await, 1, "no control again");
     origin.signal("-TERM").await;
     manager.left_by(origin).await;
 
-    // A copy that is under another secret, damaged, cut off or missing is dropped, and the process still serves.
+    // A copy under another secret and a damaged, cut-off or missing copy are dropped, and the process still serves.
     let mut damaged = content.clone();
     damaged[40] ^= 1;
     let secrets = ("RCPT_TICKET_SECRETS", "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE");

@@ -1,4 +1,4 @@
-//! Sessions over real sockets: their sharing, and their politeness.
+//! Sessions over real sockets are shared between checks, and polite to servers.
 
 use std::{
     collections::HashSet,
@@ -37,7 +37,8 @@ struct ServerCounters {
     sources: Mutex<HashSet<IpAddr>>,
 }
 
-/// Accepts `known*`, refuses everybody else, and calls `after` with the number of answered commands.
+/// Starts a server that accepts only `known*`. `after` decides whether a session is closed, given its number and the
+/// number of answered commands.
 async fn server(counters: &Arc<ServerCounters>, after: fn(usize, usize) -> bool) -> MailServer {
     let counters = counters.clone();
     MailServer::serving(move |stream, number| {
@@ -117,7 +118,7 @@ async fn a_stale_session_is_replaced_without_anybody_noticing() {
     assert_eq!(counters.connections.load(Ordering::Relaxed), 2);
 }
 
-/// A refusal in a reused session may concern its earlier users, and there may be many idle sessions.
+/// A refusal in a reused session may concern the session's earlier users, and there may be many idle sessions.
 #[tokio::test]
 async fn a_refusal_of_us_in_a_used_session_is_asked_about_in_a_new_one_however_many_lie_idle() {
     let counters = Arc::new(ServerCounters::default());

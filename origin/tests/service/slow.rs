@@ -1,4 +1,5 @@
-//! Accounts with slow servers, and the effect on others; many names on one machine (docs/trust.md, N1, N8).
+//! Accounts with slow servers don't hold up others, and many names of one machine share its sessions (docs/trust.md,
+//! N1, N8).
 
 use std::{
     net::IpAddr,
@@ -75,7 +76,7 @@ fn attack(origin: &Router, accounts: usize, in_flight: usize) -> JoinSet<()> {
     attack
 }
 
-/// Runs `count` checks of others, four a second and by ten accounts; returns their durations.
+/// Runs `count` checks of ten accounts that don't attack, four a second; returns durations and verdicts, fastest first.
 async fn others(origin: &Router, count: usize) -> Vec<(Duration, Verdict)> {
     let mut all = JoinSet::new();
     for n in 0..count {
@@ -108,7 +109,7 @@ async fn accounts_with_a_slow_domain_do_not_hold_up_others_at_its_operator_or_ma
             let origin = internet.origin(&[]);
             let _attack = attack(&origin, accounts, 4);
             sleep(Duration::from_millis(500)).await;
-            // The first checks wait for a cut after 6.5 seconds; later ones are served as if alone, in 52 ms. Before
+            // The first checks wait for a cut after 6.5 seconds; later checks are served as if alone, in 52 ms. Before
             // cuts and the reserve existed, a check took 4.9 s.
             let first = others(&origin, 4).await;
             let later = others(&origin, 100).await;
@@ -198,7 +199,7 @@ async fn greedy_accounts_leave_permits_to_the_first_checks_of_others() {
 async fn whoever_joins_an_identical_check_late_has_its_own_budget() {
     let connections = Arc::new(AtomicUsize::new(0));
     let counted = connections.clone();
-    // The first session is silent, and the second one gets a reply.
+    // The first session is silent, and the second session gets a reply.
     let server = MailServer::serving(move |stream, number| {
         counted.fetch_add(1, Ordering::Relaxed);
         async move {

@@ -1,4 +1,4 @@
-//! Source addresses: which one is used for which account, blocklisted addresses, and addresses that operators refuse.
+//! Source addresses: the address used for each account, blocklisted addresses, and addresses that operators refuse.
 
 use std::{
     net::{IpAddr, Ipv4Addr},
@@ -24,7 +24,7 @@ use crate::harness::{
     REQUEST_ID, SECRETS, batch, internet::Internet, json_of, obey, send, verdict_for,
 };
 
-/// Source addresses of the connections, in their order.
+/// The source address of each connection, in the order of the connections.
 type Peers = Arc<Mutex<Vec<IpAddr>>>;
 
 async fn serve(stream: TcpStream, peers: Peers, rcpt: &'static str) {
@@ -60,7 +60,7 @@ async fn shown(origin: &Router, path: &str) -> Value {
     json_of(send(origin, Request::get(path).body(Body::empty()).unwrap()).await).await
 }
 
-/// Probes for an account with or without a plan.
+/// Probes for a paying or a free account.
 async fn ask(origin: &Router, paying: bool, address: &str) {
     let body = json!({ "address": address }).to_string();
     let tenant = Some(Tenant { name: "a1", paying });
@@ -93,7 +93,7 @@ async fn free_accounts_never_ask_from_the_addresses_of_paying_ones() {
     assert_eq!(classes, ["known", "free", "known", "free"]);
 }
 
-/// Returns the lines of a batch that weren't probed because of our address.
+/// Returns how many of a batch's twelve addresses weren't probed.
 async fn held_back(origin: &Router) -> usize {
     let addresses: Vec<_> = (0..12).map(|n| format!("known@b{n}.org")).collect();
     let lines = batch(origin, &addresses, None).await;
@@ -133,7 +133,7 @@ async fn a_blocklist_slows_batches_from_its_address_after_two_rounds_and_stops_n
 
 #[tokio::test]
 async fn a_list_that_errs_slows_nothing_down() {
-    // The blocklist contains 127.0.0.1, which none may contain, so its answers are worthless.
+    // The blocklist contains 127.0.0.1, which no blocklist may contain, so its answers are worthless.
     let (internet, _) = internet(&["2.0.0.127", "1.0.0.127", "3.0.0.127"], "250 ok").await;
     let environment =
         [("RCPT_SOURCE_ADDRESSES", "127.0.0.3"), ("RCPT_BLOCKLISTS", "bl.test,silent.test")];

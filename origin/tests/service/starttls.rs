@@ -1,4 +1,4 @@
-//! STARTTLS: its use, and its failures.
+//! STARTTLS: when it is used, and the verdicts after failures.
 
 use std::{net::IpAddr, sync::Arc};
 
@@ -41,8 +41,8 @@ enum Handshake {
 /// A server's handshakes with their results.
 type Handshakes = Arc<Mutex<Vec<Option<HandshakeKind>>>>;
 
-/// Starts a server that accepts the recipient only inside TLS, or also outside when not
-/// `demanding`. Its certificate is self-signed and for another name.
+/// Starts a server that accepts the recipient only inside TLS. Outside, it demands STARTTLS if `demanding`, and
+/// otherwise refuses the recipient. The server's certificate is self-signed and for another name.
 async fn server(demanding: bool, handshake: Handshake) -> MailServer {
     watched(demanding, handshake, Handshakes::default()).await
 }
@@ -154,7 +154,7 @@ async fn the_next_session_with_a_host_resumes_its_encryption() {
 }
 
 /// Serves a machine with many names. A proxy passes a TLS session to the server named in its handshake, which knows its
-/// own domain's recipients only. A session in the clear knows none.
+/// own domain's recipients only. In the clear, the machine knows no recipients.
 async fn of_its_name(stream: TcpStream, acceptor: TlsAcceptor) {
     let mut stream = BufReader::new(stream);
     stream.write_all(b"220 mx\r\n").await.unwrap();

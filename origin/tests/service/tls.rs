@@ -1,4 +1,4 @@
-//! TLS by origin itself: its versions, HTTP/2, and certificates replaced during requests.
+//! Origin's own TLS: versions, HTTP/2, and certificates replaced during requests.
 
 use std::{
     path::PathBuf,
@@ -35,7 +35,7 @@ use tokio_rustls::{
 };
 
 const VERSIONS: [&[&SupportedProtocolVersion]; 2] = [&[&TLS13], &[&TLS12]];
-const PATIENCE: Duration = Duration::from_secs(60);
+const TEST_TIMEOUT: Duration = Duration::from_secs(60);
 const DAY: u64 = 86_400;
 
 /// Certificates that clients trust, and the files that origin reads.
@@ -61,13 +61,13 @@ impl Authority {
         self.folder.join(name).to_str().unwrap().to_owned()
     }
 
-    /// Issues a new trusted certificate; returns its text and its key's.
+    /// Issues a new trusted certificate; returns the texts of the certificate and its key.
     fn issue(&mut self) -> (String, String) {
         self.issue_until(unix_now() + 90 * DAY)
     }
 
     /// Issues a trusted certificate that is valid for the ninety days before this Unix time;
-    /// returns its text and its key's.
+    /// returns the texts of the certificate and its key.
     fn issue_until(&mut self, not_after: u64) -> (String, String) {
         let signing_key = KeyPair::generate().unwrap();
         let mut params = CertificateParams::new(["origin.example.com".to_owned()]).unwrap();
@@ -135,7 +135,7 @@ impl Origin {
 
     async fn line(&mut self, words: &str) -> Value {
         loop {
-            let line = timeout(PATIENCE, self.log.next_line()).await.expect(words);
+            let line = timeout(TEST_TIMEOUT, self.log.next_line()).await.expect(words);
             let line: Value = serde_json::from_str(&line.unwrap().expect(words)).unwrap();
             if line["message"].as_str().unwrap().contains(words) {
                 return line;
@@ -168,7 +168,7 @@ async fn probe(mut stream: TlsStream<TcpStream>) -> std::io::Result<String> {
 async fn ten_certificates_are_replaced_under_load_and_no_request_fails() {
     let server = MailServer::answering("220 mx", "", "550 5.1.1 no such user").await;
     let mut authority = Authority::new("tls");
-    // All are trusted from the start, so the client accepts whichever is served.
+    // The client trusts all certificates from the start, so it accepts whichever is served.
     let certificates: Vec<_> = (0..11).map(|_| authority.issue()).collect();
     authority.put(&certificates[0]);
     let mut origin = Origin::start(&authority, &server.route()).await;
@@ -269,8 +269,8 @@ async fn the_end_of_a_certificate_is_told_before_it_comes() {
     assert_eq!(gauge(&authority, &origin.address, NOT_AFTER).await, ends[1]);
     assert_eq!(gauge(&authority, &origin.address, NOT_BEFORE).await, ends[1] - 90 * DAY);
 
-    // An invalid certificate is reported at startup and doesn't prevent it: without a certificate
-    // the service couldn't respond either, and the renewal may follow soon.
+    // An invalid certificate is reported at startup and doesn't prevent the start. Without a
+    // certificate the service couldn't respond either, and the renewal may follow soon.
     let (cert, key) = (authority.file("cert.pem"), authority.file("key.pem"));
     let environment = [
         ("RCPT_HELO_NAME", "probe.example.com"),
@@ -320,7 +320,7 @@ async fn http_2_is_spoken_to_those_who_ask_for_it_and_silence_holds_nobody_up() 
         silent.push(socket.connect(origin.address.parse().unwrap()).await.unwrap());
     }
     let mut end = [0];
-    let last = timeout(PATIENCE, silent.last_mut().unwrap().read(&mut end)).await.unwrap();
+    let last = timeout(TEST_TIMEOUT, silent.last_mut().unwrap().read(&mut end)).await.unwrap();
     assert!(matches!(last, Ok(0) | Err(_)), "one address has had its share");
     let stream = authority.connect(&origin.address, &[&TLS13], b"h2").await.unwrap();
     assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
@@ -333,7 +333,7 @@ async fn http_2_is_spoken_to_those_who_ask_for_it_and_silence_holds_nobody_up() 
             .header("authorization", format!("Bearer {}", ticket(&body)))
             .body(Body::from(body))
             .unwrap();
-        let response = timeout(PATIENCE, sender.send_request(request)).await.unwrap().unwrap();
+        let response = timeout(TEST_TIMEOUT, sender.send_request(request)).await.unwrap().unwrap();
         assert_eq!(response.status(), 200);
     }
 }

@@ -24,7 +24,8 @@ use tokio::{
     time::sleep,
 };
 
-/// Greets, and answers each command by its verb and the whole line, until `answer` returns `None`.
+/// Greets, and replies to each command as `answer` says, given its verb and line; `None` means the usual reply. Sends
+/// no empty reply, and ends after a 421.
 async fn converse(stream: TcpStream, mut answer: impl FnMut(&str, &str) -> Option<String>) {
     let mut stream = BufReader::new(stream);
     let _ = stream.write_all(b"220 mx\r\n").await;
@@ -73,7 +74,7 @@ async fn a_server_that_lets_us_in_when_we_connect_again_is_passed_with_the_sessi
     assert_eq!(connections.load(Ordering::Relaxed), 2);
 }
 
-/// Three hosts begin their banner and complete it after four seconds; the probe waits for several of them.
+/// Three hosts begin their banner and complete it after four seconds; the probe waits for the first host.
 #[tokio::test]
 async fn a_greet_pause_is_waited_for_however_many_hosts_are_left() {
     let zone = |name: &str, kind| match kind {
@@ -196,8 +197,8 @@ async fn a_refusal_by_name_is_worth_a_medium_where_the_control_recipient_tells_n
     }
 }
 
-/// The server closes the session at the sixth recipient, whichever accounts asked for the others; control recipients
-/// also count.
+/// The server closes the session at the sixth recipient, whichever accounts the earlier recipients belong to; control
+/// recipients also count.
 #[tokio::test]
 async fn a_session_that_others_used_up_is_nobodys_refusal() {
     let connections = Arc::new(AtomicUsize::new(0));
@@ -263,8 +264,7 @@ async fn a_session_that_says_farewell_still_counts() {
     assert!(most.load(Ordering::Relaxed) <= 3, "{most:?} at once");
 }
 
-/// Behind a NAT, the public address is on no interface. The limit belongs to the mailbox: the
-/// session continues, and no other recipient waits.
+/// The limit belongs to the mailbox: the session continues, and no other recipient waits.
 #[tokio::test]
 async fn a_busy_mailbox_keeps_its_session_and_costs_nobody_else_one() {
     let connections = Arc::new(AtomicUsize::new(0));
@@ -346,7 +346,7 @@ async fn a_domain_whose_hosts_have_no_address_cannot_be_written_to() {
     };
     let internet = Internet::start(zone, |stream, _| converse(stream, |_, _| None)).await;
     let origin = internet.origin(&[]);
-    // `nothing.org` exists without an address.
+    // `nothing.org`, the mail host of `empty.org`, exists without an address.
     for (address, confidence) in
         [("user@special.org", Confidence::High), ("user@empty.org", Confidence::Medium)]
     {

@@ -1,4 +1,4 @@
-//! Replies of real servers for the simulated ones, from the corpus with which the verdicts are
+//! Replies of real servers for the simulated servers, from the corpus with which the verdicts are
 //! tested.
 
 use std::{collections::HashMap, sync::LazyLock};

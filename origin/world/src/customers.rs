@@ -13,7 +13,7 @@ pub fn paying(name: &str) -> Asker {
     Asker { account: Some(name.into()), fairness_group: Some(name.into()) }
 }
 
-/// Returns a free account; all free accounts are counted as one.
+/// Returns a free account; all free accounts share one fairness group.
 pub fn free(name: &str) -> Asker {
     Asker { account: Some(name.into()), fairness_group: Some("free".into()) }
 }

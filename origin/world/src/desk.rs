@@ -1,5 +1,6 @@
-//! The desk: a model of the Worker. The desk sends each question to its domain's origin, or to another while that one
-//! restarts. Unanswered addresses of a list's batch are repeated. The shipped code isn't used.
+//! The desk: a model of the Worker. The desk sends each question to its domain's origin, or to another while that
+//! origin restarts. Unlike the Worker, the desk repeats no address; list owners do. The Worker's shipped code isn't
+//! used.
 
 use std::{
     collections::BTreeMap,
@@ -35,12 +36,12 @@ use crate::{
 };
 
 /// Time for which a restarting origin accepts no questions.
-const RESTART: Duration = Duration::from_secs(12);
+const RESTART_TIME: Duration = Duration::from_secs(12);
 const SECRETS: &str = "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
 
 /// An answer to a single check.
 pub struct SingleAnswer {
-    /// `None` if no origin was running, or it had no room.
+    /// `None` if no origin was running, or the origin had no room.
     pub verdict: Option<Verdict>,
     pub took: Duration,
 }
@@ -57,7 +58,7 @@ impl SingleAnswer {
     }
 }
 
-/// Returns whether there is an answer, and not our own limit.
+/// Returns whether this is a verdict other than our own limit.
 pub fn is_answered(verdict: &Verdict) -> bool {
     (verdict.status, verdict.reason) != (Status::FatalException, Reason::OurLimit)
 }
@@ -75,7 +76,8 @@ pub struct Desk {
     pub listed: Mutex<BTreeMap<&'static str, (u64, u64)>>,
 }
 
-/// Returns the built-in operators, with the plan's number of refused recipients, or without limits.
+/// Returns the built-in operators, with the plan's limit of refused recipients if it has one. If the plan isn't
+/// `limited`, their limits are too high to be reached.
 pub fn operators(plan: &Plan) -> Result<Operators> {
     let mistakes = |mistakes: Vec<String>| anyhow::anyhow!(mistakes.join("; "));
     let built_in = Operators::with("").map_err(mistakes)?;
@@ -95,7 +97,7 @@ pub fn operators(plan: &Plan) -> Result<Operators> {
     Operators::with(&rows).map_err(mistakes)
 }
 
-/// Returns the limits that the survey checks; `None` if the plan has none.
+/// Returns the limits that the survey checks; `None` if the plan isn't `limited`.
 pub fn session_limits(plan: &Plan, config: &Config) -> Result<Option<SessionLimits>> {
     if !plan.limited {
         return Ok(None);
@@ -209,7 +211,7 @@ impl Desk {
         Ok(config)
     }
 
-    /// Adds a source address to an origin by a reload. A restart removes it again.
+    /// Adds a source address to an origin by a reload. A restart removes the address again.
     pub fn add_source(&self, origin: usize) -> Result<()> {
         let mut sources = sources(&self.plan, origin);
         sources.push(source(origin, self.plan.sources_each));
@@ -232,14 +234,14 @@ impl Desk {
     pub async fn restart(&self, origin: usize) -> Result<()> {
         let stopped = self.origins().get_mut(origin).and_then(Option::take);
         let mut memory = None;
-        sleep(RESTART).await;
+        sleep(RESTART_TIME).await;
         if let Some(state) = stopped {
             state.prober.close().await;
             memory = Some(state.prober.memory());
         }
         self.start(origin)?;
         if let (Some((pool, habits)), Some(state)) = (memory, self.origin(origin)) {
-            state.prober.recall(&pool, &habits, RESTART);
+            state.prober.recall(&pool, &habits, RESTART_TIME);
         }
         Ok(())
     }
@@ -252,7 +254,7 @@ impl Desk {
         self.origins.lock()
     }
 
-    /// Returns the domain's origin, or the next one that is running.
+    /// Returns the domain's origin, or the next origin that is running.
     fn origin_of(&self, domain: &str) -> Option<Arc<State>> {
         let origins = self.origins();
         let hash = HashKey::new([1, 2]).hash_one(domain);
@@ -376,7 +378,7 @@ impl Desk {
         all.map(|state| state.prober.status().entries).collect()
     }
 
-    /// Returns the number of refusals of us that the pools have counted.
+    /// Returns how many times servers refused us, as the pools counted.
     pub fn refusals_of_us(&self) -> u64 {
         let all = (0..self.plan.origins).filter_map(|number| self.origin(number));
         all.flat_map(|state| state.prober.status().operators)
@@ -385,7 +387,7 @@ impl Desk {
     }
 
     /// Returns the number of sessions in the pools' status, in use and idle.
-    pub fn shown(&self) -> usize {
+    pub fn sessions_in_status(&self) -> usize {
         let all = (0..self.plan.origins).filter_map(|number| self.origin(number));
         all.flat_map(|state| state.prober.status().operators)
             .map(|site| site.sessions + site.idle)

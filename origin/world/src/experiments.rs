@@ -1,4 +1,4 @@
-//! The experiments behind the figures W1 to W6, and the curves of four constants.
+//! The experiments behind the figures W1 to W6, and the curves of five constants.
 
 pub mod constants;
 pub mod fairness;
@@ -28,8 +28,7 @@ pub struct Report {
     pub failures: Vec<String>,
     /// Factor of all servers' limits; `None` for 1.
     varied: Option<f64>,
-    /// True to leave out runs without our limits and attacks that only explain a figure, and to run W2 for one week
-    /// instead of two.
+    /// True to leave out the runs of W2 and W3 that only explain a figure, and to run W2 for one week instead of two.
     pub is_short: bool,
 }
 

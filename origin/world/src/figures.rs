@@ -6,7 +6,7 @@ use std::{fs, path::Path, time::Duration};
 use anyhow::Result;
 use serde::Serialize;
 
-/// A measured figure.
+/// A measured figure, with its unit and target.
 #[derive(Debug, Clone, Serialize)]
 pub struct Row {
     pub name: String,
@@ -34,21 +34,21 @@ pub fn print(rows: &[Row]) {
     }
 }
 
-/// A figure of several seeds.
+/// Mean, minimum and maximum of a figure over several seeds.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Spread {
     pub name: String,
     pub mean: f64,
     pub min: f64,
     pub max: f64,
-    /// Number of seeds with this figure. A seed without a ban at an operator has no figure for its
-    /// hours.
+    /// Number of seeds with this figure. A seed without a ban at an operator has no figure for the
+    /// hours there.
     pub seeds: usize,
     pub unit: &'static str,
     pub aim: &'static str,
 }
 
-/// Returns the spread of each figure over the seeds, in the order of their first appearance.
+/// Returns the spread of each figure over the seeds, ordered by the figure's first appearance.
 pub fn spreads(of_seeds: &[Vec<Row>]) -> Vec<Spread> {
     let mut names: Vec<&Row> = Vec::new();
     for row in of_seeds.iter().flatten() {
@@ -102,7 +102,7 @@ pub fn quantile(durations: &[Duration], part: f64) -> f64 {
     seconds.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
 }
 
-/// Returns Jain's index of fairness: 1 if all values are equal, 1/n if one has everything.
+/// Returns Jain's index of fairness: 1 if all values are equal, 1/n if one has everything, `NAN` if all are 0.
 pub fn jain(values: &[f64]) -> f64 {
     let sum: f64 = values.iter().sum();
     let squares: f64 = values.iter().map(|value| value * value).sum();

@@ -26,14 +26,14 @@ use crate::{
 };
 
 /// Buffer of a connection in each direction, in bytes.
-const BUFFER: usize = 8 * 1_024;
+const BUFFER_BYTES: usize = 8 * 1_024;
 
 /// A machine, known by its address.
 #[derive(Clone)]
 pub struct Machine {
     pub server: Arc<Server>,
     pub reach: Reach,
-    /// Start and end of a time in which it is silent.
+    /// Start and end of a time in which the machine is silent.
     pub hung: Option<(Duration, Duration)>,
 }
 
@@ -159,7 +159,7 @@ impl Observations {
     }
 }
 
-/// An open session.
+/// An open session, counted for each of `parties`.
 #[derive(Clone)]
 struct Presence {
     observations: Arc<Observations>,
@@ -254,7 +254,7 @@ impl Network for Uplink {
             // The session counts from the first packet, as in the pool.
             let presence = observations.enter(origin, source, address.ip(), &server);
             observations.note_most();
-            let (near, far) = duplex(BUFFER);
+            let (near, far) = duplex(BUFFER_BYTES);
             let stream = OpenStream { stream: near, presence };
             let is_hung =
                 hung.is_some_and(|(from, until)| (from..until).contains(&observations.clock.now()));

@@ -20,15 +20,15 @@ pub struct Ban {
     pub until: Duration,
 }
 
-/// Verdicts, compared with the truth.
+/// Numbers of verdicts, compared with the truth.
 #[derive(Debug, Clone, Default)]
 pub struct Credit {
     pub verdicts: u64,
     /// A "no" about a mailbox that exists.
     pub false_no: u64,
-    /// A "yes" about a mailbox that doesn't exist, if the server doesn't accept everything.
+    /// A "yes" about a mailbox that doesn't exist.
     pub false_yes: u64,
-    /// Verdicts with a reply that was compared with those about the recipient.
+    /// Verdicts whose reply was compared with the replies about the recipient.
     pub compared: u64,
     /// Verdicts whose reply was about another recipient.
     pub misplaced: u64,
@@ -50,8 +50,8 @@ struct Pages {
 pub struct Journal(Mutex<Pages>);
 
 impl Journal {
-    /// Records a ban, or extends one that is in force.
-    pub fn banned(&self, kind: &'static str, source: IpAddr, from: Duration, until: Duration) {
+    /// Records a ban, or extends a ban that is in force.
+    pub fn record_ban(&self, kind: &'static str, source: IpAddr, from: Duration, until: Duration) {
         let mut pages = self.pages();
         let bans = pages.bans.iter_mut().rev();
         let mut running =

@@ -1,6 +1,6 @@
 //! The world: a simulation of origin in virtual time, with customers of every kind, and hundreds of mail servers that
-//! behave like real ones. Connections, nameservers, the clock and randomness are simulated; the rest of origin is the
-//! shipped code.
+//! behave like real servers. Connections, nameservers, the clock and randomness are simulated; the rest of origin is
+//! the shipped code.
 //!
 //! A seed determines the run: it always has the same trace for one binary on one machine.
 

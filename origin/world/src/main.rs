@@ -77,7 +77,7 @@ fn number(name: &str) -> Result<u64> {
     }
 }
 
-/// Runs the experiments with each seed, on all cores. A seed's trace doesn't depend on the others.
+/// Runs the experiments with each seed, on all cores. A seed's trace doesn't depend on other seeds.
 fn live(experiments: &[(&str, Experiment)], first: u64, seeds: u64) -> Result<Vec<Report>> {
     let next = AtomicU64::new(0);
     let work = || -> Result<Vec<(u64, Report)>> {

@@ -22,6 +22,8 @@ pub struct MemoryBounds {
 }
 
 impl MemoryBounds {
+    /// Returns the bounds for a run of `plan` in `town`.
+    ///
     /// # Errors
     /// When the operators can't be read.
     pub fn of(plan: &Plan, town: &Town) -> Result<Self> {
@@ -47,7 +49,8 @@ impl MemoryBounds {
     }
 
     /// Returns the number of entries that an idle pool should have removed within two hours: machines, domains,
-    /// addresses and accounts. Operators' entries stay until the next question, histories for a day.
+    /// addresses and accounts. Operators' sites stay; their other entries stay until the next question, histories for a
+    /// day.
     pub const fn not_forgotten(&self, entries: Entries) -> usize {
         entries.gates + entries.debts + entries.sites.saturating_sub(self.operators)
     }

@@ -23,16 +23,16 @@ use rcpt_origin::dns::Ask;
 use tokio::time::{Instant, sleep};
 
 /// Time to live of all records, in seconds.
-const TTL: u32 = 3_600;
+const TTL_S: u32 = 3_600;
 /// Response time of a recursive nameserver in the same data centre.
-const DELAY: Duration = Duration::from_millis(8);
+const RESPONSE_DELAY: Duration = Duration::from_millis(8);
 
 /// A domain's mail hosts.
 #[derive(Clone, Default)]
 pub struct Zone {
     /// Preference and name of each MX record.
     pub mx: Vec<(u16, Arc<str>)>,
-    /// True if its nameservers don't respond.
+    /// True if the domain's nameservers don't respond.
     pub is_lame: bool,
 }
 
@@ -78,13 +78,13 @@ impl Ask for Names {
         let text = name.to_ascii().trim_end_matches('.').to_ascii_lowercase();
         let answer = self.records(&text, kind);
         Box::pin(async move {
-            sleep(DELAY).await;
+            sleep(RESPONSE_DELAY).await;
             let query = Query::query(name.clone(), kind);
             match answer {
                 Ok(data) if !data.is_empty() => {
                     let records =
-                        data.into_iter().map(|data| Record::from_rdata(name.clone(), TTL, data));
-                    let until = Instant::now() + Duration::from_secs(TTL.into());
+                        data.into_iter().map(|data| Record::from_rdata(name.clone(), TTL_S, data));
+                    let until = Instant::now() + Duration::from_secs(TTL_S.into());
                     Ok(Lookup::new_with_deadline(query, records, until.into_std()))
                 }
                 Ok(_) => Err(no_records(query, ResponseCode::NoError)),

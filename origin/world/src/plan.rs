@@ -7,10 +7,10 @@ use rcpt_pool::Pace;
 use crate::clock::{DAY, HOUR};
 
 /// Time without customers at the end. The pool's records of slow or refused parties live for an hour at most.
-const QUIET: Duration = Duration::from_secs(2 * 3_600);
+const QUIET_TIME: Duration = Duration::from_secs(2 * 3_600);
 
 /// Usual time from one list to the next.
-pub const LISTS_APART: Duration = Duration::from_secs(300);
+pub const LIST_INTERVAL: Duration = Duration::from_secs(300);
 
 /// Settings of a simulated run.
 #[derive(Clone)]
@@ -42,7 +42,7 @@ pub struct Population {
     /// Number of list owners; each has a list of `addresses_per_list` a day.
     pub lists: usize,
     pub addresses_per_list: usize,
-    /// Time of day of the first list; each further one starts `lists_apart` later.
+    /// Time of day of the first list; each further list starts `lists_apart` later.
     pub lists_at: Duration,
     pub lists_apart: Duration,
     /// The only owner whose list is checked; `None` for all.
@@ -96,12 +96,12 @@ impl Leniency {
     }
 }
 
-/// Actions of the operator.
+/// Actions of the service's operator, and incidents at other parties.
 #[derive(Clone, Copy, Default)]
 pub struct Events {
     /// True to restart one origin at three o'clock each night.
     pub restarts_nightly: bool,
-    /// Start and duration of a blocklist's entry of the first source address.
+    /// Start and duration of a blocklist's entry for the first source address.
     pub listed: Option<(Duration, Duration)>,
     /// Start and duration of a time in which all of Google's machines are silent.
     pub hung: Option<(Duration, Duration)>,
@@ -109,7 +109,7 @@ pub struct Events {
     pub added: Option<Added>,
 }
 
-/// Addition of a source address.
+/// A source address that each origin gets during the run.
 #[derive(Clone, Copy)]
 pub struct Added {
     pub at: Duration,
@@ -119,7 +119,7 @@ pub struct Added {
 }
 
 impl Population {
-    /// A tenth of the documented population: a hundred forms with 400 checks a day, and twenty lists of 5,000
+    /// A tenth of the documented population of a hundred forms with 400 checks a day, and twenty lists of 5,000
     /// addresses.
     pub const TENTH: Self = Self {
         forms: 10,
@@ -127,7 +127,7 @@ impl Population {
         lists: 4,
         addresses_per_list: 2_500,
         lists_at: Duration::from_secs(8 * 3_600),
-        lists_apart: LISTS_APART,
+        lists_apart: LIST_INTERVAL,
         only_list: None,
         dead_percent: (5, 30),
         has_dictionary: false,
@@ -145,7 +145,7 @@ impl Plan {
         Self {
             seed,
             lasts: DAY,
-            quiet: QUIET,
+            quiet: QUIET_TIME,
             origins: 3,
             sources_each: 1,
             customers: Population::TENTH,
@@ -157,7 +157,7 @@ impl Plan {
         }
     }
 
-    /// Returns the plan of the first `hours` of such a day.
+    /// Returns [`Plan::day`], cut to its first `hours`.
     pub fn hours(seed: u64, hours: u32) -> Self {
         Self { lasts: HOUR * hours, ..Self::day(seed) }
     }

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// A check of a form.
+/// The result of a form's check.
 #[derive(Debug, Clone, Copy)]
 pub struct SingleRecord {
     pub at: Duration,
@@ -21,7 +21,7 @@ pub struct ListRecord {
     pub owner: usize,
     pub started: Duration,
     pub took: Duration,
-    /// Time until 95 % of its addresses had their final answer.
+    /// Time until 95 % of the list's addresses had their final answer.
     pub took_most: Option<Duration>,
     pub total: usize,
     pub answered: usize,
@@ -49,7 +49,7 @@ impl Results {
     }
 
     /// Records that an address of an owner's list got its answer.
-    pub fn listed(&self, owner: usize, at: Duration) {
+    pub fn record_list_answer(&self, owner: usize, at: Duration) {
         self.pages().listed_at.entry(owner).or_default().push(at);
     }
 

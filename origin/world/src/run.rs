@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Interval between checks of the pools' counts.
-const LOOK: Duration = MINUTE;
+const CHECK_INTERVAL: Duration = MINUTE;
 
 /// Outcome of a run.
 pub struct Outcome {
@@ -27,14 +27,14 @@ pub struct Outcome {
     pub credit: Credit,
     pub by_reason: BTreeMap<String, u64>,
     pub bans: Vec<Ban>,
-    /// Number of exceeded limits, and descriptions of the first ones.
+    /// Number of exceeded limits, and descriptions of the first of these.
     pub broken: (u64, Vec<String>),
     pub most_open: usize,
-    /// Highest number of one origin's entries in memory; `not_forgotten` are those that all should have removed by the
-    /// end.
+    /// Highest number of one origin's entries in memory; `not_forgotten` are those that all origins should have removed
+    /// by the end.
     pub most_entries: usize,
     pub not_forgotten: usize,
-    /// Number of refusals of us that the pools have counted since each origin's last start.
+    /// Number of times that servers refused us, as the pools counted since each origin's last start.
     pub refusals_of_us: u64,
     /// Numbers of the pools' sessions in use, idle sessions and waiters at the end.
     pub left: (usize, usize, usize),
@@ -92,9 +92,9 @@ async fn live(
     let usual = MemoryBounds::of(plan, &desk.town)?;
     let (bounds, mut most_entries) = (bounds.unwrap_or(usual), 0);
     while clock.now() < end {
-        sleep(LOOK.min(end - clock.now())).await;
+        sleep(CHECK_INTERVAL.min(end - clock.now())).await;
         // No session may outlive its permit.
-        let (open, shown) = (observations.all_open(), desk.shown());
+        let (open, shown) = (observations.all_open(), desk.sessions_in_status());
         if open > shown && plan.limited && !is_restarting(plan, clock) {
             let at = clock.now();
             observations
@@ -139,7 +139,7 @@ async fn live(
     })
 }
 
-/// Returns whether an origin is restarting: the desk then doesn't see its sessions.
+/// Returns whether an origin may be restarting: the desk then doesn't see its sessions.
 fn is_restarting(plan: &Plan, clock: WorldClock) -> bool {
     plan.events.restarts_nightly && (3.0..3.1).contains(&clock.hour())
 }
@@ -162,7 +162,7 @@ fn populate(plan: &Plan, desk: &Arc<Desk>, results: &Arc<Results>) -> JoinSet<()
         let dead = (most.saturating_sub(least) as f64).mul_add(part, least as f64) / 100.0;
         let at = customers.lists_at + customers.lists_apart * owner as u32;
         let list = (at, customers.addresses_per_list, dead);
-        // Each owner has the same list, even if `only_list` leaves out the others.
+        // The seed is drawn even for a list that `only_list` leaves out, so that each owner's list stays the same.
         let seed = seed();
         if customers.only_list.is_none_or(|only| only == owner) {
             people.spawn(lists::own(desk.clone(), results.clone(), owner, list, seed));

@@ -63,7 +63,7 @@ impl Say {
 pub struct Caller<'a> {
     pub source: IpAddr,
     pub now: Duration,
-    /// Open sessions of the source with the server's operator, including this one.
+    /// Open sessions of the source with the server's operator, including this session.
     pub open: usize,
     /// Number of earlier recipients in this session.
     pub asked: usize,

@@ -8,7 +8,7 @@ use crate::{
     corpus, desk,
     experiments::{manners, safety},
     figures::{Row, Spread, jain, spreads},
-    plan::{LISTS_APART, Leniency, Plan, Population},
+    plan::{LIST_INTERVAL, Leniency, Plan, Population},
     run::{Outcome, run, run_surveyed},
     truth,
 };
@@ -18,7 +18,7 @@ fn seed() -> u64 {
     seed.unwrap_or(1)
 }
 
-/// Returns the plan of 75 minutes with a few customers of each kind.
+/// Returns the plan of 75 minutes with a few customers of each kind, except the dictionary.
 fn short(seed: u64) -> Plan {
     let customers = Population {
         forms: 3,
@@ -26,7 +26,7 @@ fn short(seed: u64) -> Plan {
         lists: 2,
         addresses_per_list: 300,
         lists_at: Duration::from_secs(300),
-        lists_apart: LISTS_APART,
+        lists_apart: LIST_INTERVAL,
         only_list: None,
         dead_percent: (10, 20),
         has_dictionary: false,

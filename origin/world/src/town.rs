@@ -28,7 +28,7 @@ use crate::{
     server::{Behaviour, Server},
 };
 
-/// Numbers of domains of each kind; Google has 60 % of all.
+/// Numbers of domains of each kind; Google has 60 % of all domains.
 const GOOGLE: usize = 1_080;
 const RULES: usize = 20;
 const MICROSOFT: usize = 150;
@@ -260,8 +260,8 @@ impl Town {
         Self { machines: Arc::new(machines), names: Arc::new(names), domains }
     }
 
-    /// Returns a random domain, by the share of its kind in all questions. At Google and Microsoft, a quarter of them
-    /// are `gmail.com` and `outlook.com`.
+    /// Returns a random domain, by the share of its kind in all questions. At Google and Microsoft, a quarter of the
+    /// questions are about `gmail.com` and `outlook.com`.
     pub fn domain(&self, random: &mut StdRng) -> &str {
         let mut remainder = random.random_range(0..100);
         let of_part = |(kind, part): &(&'static str, u32)| {
@@ -285,7 +285,7 @@ impl Town {
         all.get(random.random_range(0..all.len().max(1))).map_or("gmail.com", String::as_str)
     }
 
-    /// Returns the kind of the domain.
+    /// Returns the domain's kind in `TRAFFIC`, otherwise `none`.
     pub fn kind_of(&self, domain: &str) -> &'static str {
         let mut kinds = TRAFFIC.iter().map(|(kind, _)| *kind);
         kinds

@@ -1,5 +1,5 @@
-//! The trace of a run: each reply about a recipient and each verdict, with its time. Two runs were equal if their
-//! hashes are.
+//! The trace of a run: each reply about a recipient and each verdict, with its time. Two runs with equal hashes were
+//! equal.
 
 use std::{net::IpAddr, time::Duration};
 

@@ -99,7 +99,7 @@ impl Row<'_> {
         for item in items {
             match item.as_str().map(str::to_ascii_lowercase) {
                 Some(name) if is_fine(&name) => names.push(name),
-                _ => self.wrong(&format!("{key}: expected {expected}, got {}", shown(item))),
+                _ => self.wrong(&format!("{key}: expected {expected}, got {}", format_value(item))),
             }
         }
         names
@@ -109,7 +109,7 @@ impl Row<'_> {
         let value = self.table.get(key)?;
         let flag = value.as_bool();
         if flag.is_none() {
-            self.wrong(&format!("{key}: expected true or false, got {}", shown(value)));
+            self.wrong(&format!("{key}: expected true or false, got {}", format_value(value)));
         }
         flag
     }
@@ -121,7 +121,7 @@ impl Row<'_> {
         if number.is_none() {
             self.wrong(&format!(
                 "{key}: expected a number, {least} to {most}, got {}",
-                shown(value)
+                format_value(value)
             ));
         }
         number
@@ -129,7 +129,7 @@ impl Row<'_> {
 }
 
 /// Returns the value as it is shown in a message.
-fn shown(value: &Value) -> String {
+fn format_value(value: &Value) -> String {
     match value {
         Value::String(text) => format!("{text:?}"),
         Value::Integer(number) => number.to_string(),

@@ -73,7 +73,7 @@ fn what_is_known_of_an_operator() {
     let row = |host| table.of_host(host).and_then(|id| table.get(id)).unwrap();
     assert_eq!(row("mta5.am0.yahoodns.net").informative, Some(false));
     assert_eq!(row("aspmx.l.google.com").informative, Some(true));
-    // Replies of a gateway depend on each of its customers.
+    // A gateway's replies depend on the customer.
     assert_eq!(row("us-smtp-inbound-1.mimecast.com").informative, None);
     assert!(table.is_consumer_domain("gmail.com") && !table.is_consumer_domain("example.org"));
 }

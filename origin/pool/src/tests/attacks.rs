@@ -47,7 +47,7 @@ pub(super) fn text(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
-/// Returns a site with `sessions` sessions, and one new session per `interval` after these.
+/// Returns a pool with `sessions` sessions per site, and with one new session per `interval` beyond the first ones.
 pub(super) fn site_of(sessions: usize, interval: Duration) -> Arc<Pool<u32>> {
     let limits = Limits { sessions, interval, ..LIMITS };
     let rows = OPERATORS
@@ -82,7 +82,8 @@ pub(super) fn insist(
     })
 }
 
-/// Results of other accounts' checks, by ten accounts in turn; one a second by default.
+/// Results of checks by accounts that don't attack. [`Self::by`] starts one check a second, [`Self::every`] one per
+/// interval.
 pub(super) struct Noticed {
     times: Vec<Duration>,
     ends: Vec<End>,
@@ -189,7 +190,7 @@ async fn several_accounts_with_slow_domains_take_no_more_either() {
     }
 }
 
-/// Each check has another domain, so that none is known to be slow.
+/// Each check has a new domain, so that no domain is known to be slow.
 #[tokio::test(start_paused = true)]
 async fn ever_new_slow_domains_of_one_account_take_no_more() {
     let pool = site_of(2, 500 * MS);
@@ -207,8 +208,8 @@ async fn ever_new_slow_domains_of_one_account_take_no_more() {
     noticed.assert_good(OPENING + 50 * MS, "new domains");
 }
 
-/// Accounts check unresponsive domains only, while others wait for the only session. Neither free cuts nor checks after
-/// a long wait may be unlimited.
+/// Accounts check unresponsive domains only, while others wait for the only session. There must be few cuts, and at
+/// least half of the others' checks must be quick.
 #[tokio::test(start_paused = true)]
 async fn slow_domains_do_not_hold_the_only_session_for_ever() {
     for (accounts, domains) in [(1, "new"), (3, "new"), (5, "new"), (1, "one"), (3, "one")] {
@@ -280,7 +281,7 @@ async fn tarpits_do_not_starve_another_machine_of_their_network() {
     }
 }
 
-/// To all others, free accounts are one group, but they share it fairly.
+/// Free accounts are one group, whose sessions they share fairly.
 #[tokio::test(start_paused = true)]
 async fn free_accounts_with_slow_domains_hold_up_neither_paying_nor_other_free_accounts() {
     for pays in [true, false] {

@@ -1,5 +1,5 @@
-//! Random histories: many parties act for minutes, and the invariants are checked every ten
-//! milliseconds.
+//! Random histories: many parties act for about half a minute, and the invariants are checked every
+//! ten milliseconds.
 
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 

@@ -8,13 +8,13 @@ use super::{refused::refused_controls, *};
 use crate::Cause;
 
 const MINUTE: Duration = Duration::from_secs(60);
-const SPAN: Duration = Duration::from_secs(600);
+const WINDOW: Duration = Duration::from_secs(600);
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// Number of unknown recipients after which the machine bans.
-const BAN: usize = 20;
+const RECIPIENTS_TO_BAN: usize = 20;
 const KEY: [u64; 2] = [7, 11];
 
-/// Returns a pool without limits on recipients, so that only refused ones count.
+/// Returns a pool without limits on recipients, so that only refused recipients count.
 fn pool() -> Arc<Pool<u32>> {
     pool_under(KEY)
 }
@@ -44,7 +44,7 @@ fn batch(account: &str) -> Wanted {
     of(account, account, Class::Batch)
 }
 
-/// Runs one check if the pool permits it. Returns whether it did.
+/// Runs one check if the pool permits it, and returns whether the pool did.
 async fn asks(pool: &Arc<Pool<u32>>, want: &Wanted, refused: bool) -> bool {
     match want.ask(pool).await {
         Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) => {
@@ -54,13 +54,13 @@ async fn asks(pool: &Arc<Pool<u32>>, want: &Wanted, refused: bool) -> bool {
         }
         Err(refused) => {
             assert_eq!(refused.cause, Cause::Refusals);
-            assert!(refused.after <= SPAN, "{:?}", refused.after);
+            assert!(refused.after <= WINDOW, "{:?}", refused.after);
             false
         }
     }
 }
 
-/// Checks dead recipients until it must wait. Returns their number.
+/// Checks dead recipients until the account must wait, and returns their number.
 async fn guesses(pool: &Arc<Pool<u32>>, want: &Wanted) -> usize {
     let mut count = 0;
     while asks(pool, want, true).await {
@@ -89,8 +89,8 @@ async fn an_account_that_guesses_stops_at_half_and_the_others_go_on() {
     assert!(asks(&pool, &single("newcomer"), false).await);
     let of_form = guesses(&pool, &single("form")).await;
     assert_eq!((of_dictionary, of_owner, of_form), (8, 7, 3));
-    assert!(of_dictionary + of_owner + of_form + LIMITS.sessions <= BAN);
-    sleep(SPAN).await;
+    assert!(of_dictionary + of_owner + of_form + LIMITS.sessions <= RECIPIENTS_TO_BAN);
+    sleep(WINDOW).await;
     assert!(asks(&pool, &single("dictionary"), true).await, "ten minutes later");
 }
 
@@ -109,8 +109,8 @@ async fn a_thousand_accounts_that_are_new_do_not_reach_the_number_that_bans() {
             }
             sleep(5 * Duration::from_secs(1)).await;
             assert!(asks(&pool, &single("form"), false).await, "{n}");
-            let lately = checks.iter().filter(|at| at.elapsed() < SPAN).count();
-            assert!(lately + LIMITS.sessions < BAN, "{lately}");
+            let lately = checks.iter().filter(|at| at.elapsed() < WINDOW).count();
+            assert!(lately + LIMITS.sessions < RECIPIENTS_TO_BAN, "{lately}");
             if tenant.is_some() {
                 assert!(lately <= 7, "free accounts are one tenant: {lately}");
             }
@@ -130,7 +130,7 @@ async fn lists_have_fifteen_in_any_ten_minutes_and_learn_the_time_of_the_next_on
                 permit.keep(0);
                 sent.push(Instant::now());
                 let first = sent.len().checked_sub(16).and_then(|index| sent.get(index));
-                assert!(first.is_none_or(|at| at.elapsed() >= SPAN));
+                assert!(first.is_none_or(|at| at.elapsed() >= WINDOW));
                 // The checks are spread over the window.
                 sleep(Duration::from_secs(sent.len() as u64 % 30)).await;
             }
@@ -149,7 +149,7 @@ async fn the_control_recipient_is_no_guess_and_gives_way_at_half() {
     let pool = pool();
     assert_eq!(refused_controls(&pool, (0..30).map(|_| single("form"))).await, 8);
     assert_eq!(pool.status().entries.histories, 1);
-    // Its history stays good until a fifth of its recipients are refused.
+    // The form's history stays good until more than a fifth of its recipients are refused.
     assert_eq!(guesses(&pool, &single("form")).await, 8);
 }
 
@@ -169,11 +169,11 @@ async fn what_is_under_way_at_once_stays_below_the_number_that_bans() {
         });
     }
     let recipient_count: usize = all.join_all().await.into_iter().sum();
-    assert!((16..=BAN).contains(&recipient_count), "{recipient_count}");
+    assert!((16..=RECIPIENTS_TO_BAN).contains(&recipient_count), "{recipient_count}");
 }
 
-/// Checks the dead recipients of many lists, of which none has a history, at a machine that bans when `ban_at` were
-/// refused. Returns their number, and whether it banned.
+/// Checks dead recipients for many accounts without a history, at a machine that bans after `ban_at` refusals. Returns
+/// the number of refusals, and whether the machine banned us.
 async fn lists_at(pool: &Arc<Pool<u32>>, address: &str, ban_at: usize) -> (usize, bool) {
     let mut count = 0;
     loop {
@@ -190,7 +190,7 @@ async fn lists_at(pool: &Arc<Pool<u32>>, address: &str, ban_at: usize) -> (usize
     }
 }
 
-/// Runs [`lists_at`] a machine that bans for the eleventh refused recipient.
+/// Runs [`lists_at`] a machine that bans at the eleventh refused recipient.
 async fn lists(pool: &Arc<Pool<u32>>) -> (usize, bool) {
     lists_at(pool, "198.51.100.7", 11).await
 }
@@ -228,7 +228,7 @@ async fn an_account_that_guesses_and_a_form_have_their_parts_of_the_smaller_numb
     history(&pool, "dictionary", true).await;
     history(&pool, "form", false).await;
     assert_eq!(lists(&pool).await, (11, true));
-    sleep(6 * SPAN).await;
+    sleep(6 * WINDOW).await;
     let of_dictionary = guesses(&pool, &single("dictionary")).await;
     let (of_lists, _) = lists(&pool).await;
     let of_form = guesses(&pool, &single("form")).await;
@@ -236,13 +236,13 @@ async fn an_account_that_guesses_and_a_form_have_their_parts_of_the_smaller_numb
     assert!(of_dictionary + of_lists + of_form + LIMITS.sessions <= 10, "no ban");
 }
 
-/// Each of the new accounts is a group of its own, and two of them are in flight.
+/// Each new account is a group of its own, and the checks of two such accounts are in flight.
 #[tokio::test(start_paused = true)]
 async fn after_a_ban_newcomers_leave_room_to_a_form() {
     let pool = pool();
     history(&pool, "form", false).await;
     assert_eq!(lists(&pool).await, (11, true));
-    sleep(6 * SPAN).await;
+    sleep(6 * WINDOW).await;
     for n in 0..100 {
         let wants = [0, 1].map(|half| single(&format!("newcomer{n}-{half}")));
         let [first, second] = [wants[0].ask(&pool).await, wants[1].ask(&pool).await];
@@ -262,11 +262,11 @@ async fn a_refusal_of_us_that_no_refused_recipients_precede_changes_no_number() 
     let pool = pool();
     assert_eq!(lists_at(&pool, "198.51.100.7", 3).await, (3, true));
     assert_eq!(pool.status().entries.bans, 0);
-    sleep(SPAN).await;
+    sleep(WINDOW).await;
     assert_eq!(lists_at(&pool, "198.51.100.7", 20).await, (15, false));
-    // Neither is a ban, despite enough refusals: a domain's own rule at RCPT, or a connection limit while another
+    // Despite enough refusals, a domain's own rule at RCPT isn't a ban, and neither is a connection limit while another
     // session is open.
-    sleep(SPAN).await;
+    sleep(WINDOW).await;
     for n in 0..6 {
         assert!(asks(&pool, &batch(&format!("other{n}")), true).await);
     }
@@ -279,14 +279,14 @@ async fn a_refusal_of_us_that_no_refused_recipients_precede_changes_no_number() 
     assert_eq!(pool.status().entries.bans, 1);
 }
 
-/// A server that is busy sounds like one that bans. Otherwise, one account's few dead recipients would hold up the lists of
-/// all others for a week.
+/// A busy server sounds like a server that bans. Without the minimum, one account's few dead recipients would hold up
+/// the lists of all others for a week.
 #[tokio::test(start_paused = true)]
 async fn few_refused_recipients_before_a_busy_banner_leave_a_third_to_lists() {
     let pool = pool();
     for _ in 0..3 {
         assert_eq!(lists_at(&pool, "198.51.100.7", 4).await, (4, true));
-        sleep(6 * SPAN).await;
+        sleep(6 * WINDOW).await;
     }
     assert_eq!(lists_at(&pool, "198.51.100.7", 20).await, (5, false));
 }
@@ -317,7 +317,7 @@ async fn a_number_of_one_lets_one_pass_in_ten_minutes_and_operators_have_no_such
     let settings = Settings { pace, ..settings(1, Vec::new()) };
     let pool = Pool::new(settings, drop, || NOW, HashKey::default());
     assert_eq!(guesses(&pool, &batch("owner")).await, 1);
-    sleep(SPAN - MINUTE).await;
+    sleep(WINDOW - MINUTE).await;
     assert!(!asks(&pool, &batch("owner"), true).await);
     sleep(MINUTE).await;
     assert!(asks(&pool, &batch("owner"), true).await);

@@ -31,7 +31,7 @@ async fn refused_recipients_of_the_hour_are_counted_over_a_restart() {
     after.recall(&before.memory(), Duration::from_secs(5));
     let refused = || google_at(&after, "source 0").unwrap().refused_last_hour;
     assert_eq!(refused(), 70);
-    // A party with a used-up share still has none, and others may continue.
+    // A party that has used up its share must still wait, and others may continue.
     let cause = async |tenant| {
         let want = Wanted { tenant: Some(tenant), ..google("x.org") };
         want.ask(&after).await.err().map(|refused| refused.cause)
@@ -40,7 +40,7 @@ async fn refused_recipients_of_the_hour_are_counted_over_a_restart() {
     assert_eq!(cause("second").await, None);
     refuse(&after, "third", 2).await;
     assert_eq!(refused(), 72);
-    // The count expires as before: the first fifty an hour after they were counted.
+    // The count expires as before: the first fifty refusals an hour after they were counted.
     sleep(Duration::from_secs(2_700)).await;
     assert_eq!(refused(), 22);
     assert_eq!(cause("harvester").await, None);

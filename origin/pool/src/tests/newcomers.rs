@@ -34,7 +34,7 @@ async fn others_wait_for_one_cut_also_where_nobody_was_answered_before() {
     }
 }
 
-/// If the server is slow for everybody, no account is quicker than the others: a session reserved for a quicker one
+/// If the server is slow for everybody, no account is quicker than the others: a session reserved for a quicker account
 /// would only idle. The accounts' debts limit the answers, and which account pays first depends on the random order of
 /// keys. In 1,500 runs two accounts had 25 or 26 answers, and four had 14 (4 % of the runs), 25, 28 or 46. With a
 /// reserve that idled, four had 10.

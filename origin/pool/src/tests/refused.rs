@@ -1,4 +1,4 @@
-//! Refused recipients when many are checked concurrently: waiting ones must also count.
+//! Refused recipients when many are checked concurrently: waiting recipients must also count.
 
 use super::*;
 use crate::Cause;
@@ -17,7 +17,7 @@ async fn dead_list(pool: &Arc<Pool<u32>>, want: &Wanted, count: usize) -> usize 
                     true
                 }
                 Err(refused) => {
-                    // Requests that wait in vain until their deadline are crowded out.
+                    // Requests that find the queue too full fail with `Crowded`.
                     assert!(matches!(refused.cause, Cause::Refusals | Cause::Crowded));
                     false
                 }

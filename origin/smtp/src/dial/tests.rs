@@ -7,10 +7,10 @@ use tokio::{
     time::timeout,
 };
 
-use super::{ConnectFailure, Dialer, Unconnected, whose};
+use super::{ConnectFailure, Dialer, Unconnected, classify};
 use crate::{Families, HeloIdentity, SourceAddress};
 
-const PATIENCE: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 async fn listener() -> (TcpListener, SocketAddr) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -45,7 +45,7 @@ async fn the_first_that_accepts_wins_and_the_other_is_not_connected_to() {
     let (_first, accepting) = listener().await;
     let (second, never_tried) = listener().await;
     let race = |first, second| async move {
-        let raced = dialer().race(&from(None), first, || Some(second), PATIENCE).await;
+        let raced = dialer().race(&from(None), first, || Some(second), CONNECT_TIMEOUT).await;
         raced.map(|(_, address)| address)
     };
     assert_eq!(race(accepting, never_tried).await, Ok(accepting));
@@ -83,7 +83,8 @@ async fn a_socket_that_cannot_be_had_is_our_failure() {
     let failure = dialer().connect(&nowhere, address).await.unwrap_err();
     assert_eq!(failure, Unconnected::Ours);
     let other = refusing().await;
-    let failure = dialer().race(&nowhere, address, || Some(other), PATIENCE).await.unwrap_err();
+    let failure =
+        dialer().race(&nowhere, address, || Some(other), CONNECT_TIMEOUT).await.unwrap_err();
     assert_eq!(failure, Unconnected::Ours);
 }
 
@@ -107,7 +108,7 @@ async fn the_other_family_is_tried_beside_an_address_that_is_silent() {
     let (_held, hanging, _filling) = silent().await;
     let listener = TcpListener::bind("[::1]:0").await.unwrap();
     let accepting = listener.local_addr().unwrap();
-    let race = dialer().race(&from(None), hanging, || Some(accepting), PATIENCE).await;
+    let race = dialer().race(&from(None), hanging, || Some(accepting), CONNECT_TIMEOUT).await;
     let (_stream, address) = race.unwrap();
     assert_eq!(address, accepting);
 }
@@ -122,7 +123,8 @@ async fn an_address_that_we_have_no_way_to_is_our_failure_unless_the_other_famil
         let listener = TcpListener::bind("[::1]:0").await.unwrap();
         listener.local_addr().unwrap()
     };
-    let failure = dialer().race(&from(None), no_way, || Some(shut), PATIENCE).await.unwrap_err();
+    let failure =
+        dialer().race(&from(None), no_way, || Some(shut), CONNECT_TIMEOUT).await.unwrap_err();
     assert_eq!(failure, Unconnected::Theirs);
 }
 
@@ -131,7 +133,7 @@ async fn a_family_that_is_switched_off_is_not_dialled() {
     let (_listener, address) = listener().await;
     let v6_only = Some(Families { ipv4: false, ipv6: true });
     let identity = HeloIdentity::all("probe.example.com", &[], v6_only).remove(0);
-    let failure = dialer().race(&identity, address, || None, PATIENCE).await.unwrap_err();
+    let failure = dialer().race(&identity, address, || None, CONNECT_TIMEOUT).await.unwrap_err();
     assert_eq!(failure, Unconnected::Ours);
 }
 
@@ -147,6 +149,6 @@ fn what_a_router_says_of_the_way_is_the_servers_failure_and_what_our_system_says
         (ConnectionRefused, ConnectFailure::Theirs, ConnectFailure::Theirs),
         (AddrNotAvailable, ConnectFailure::NoSocket, ConnectFailure::NoSocket),
     ] {
-        assert_eq!((whose(error, true), whose(error, false)), (at_once, later), "{error:?}");
+        assert_eq!((classify(error, true), classify(error, false)), (at_once, later), "{error:?}");
     }
 }

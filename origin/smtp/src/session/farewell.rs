@@ -16,7 +16,7 @@ use super::Session;
 use crate::Command;
 
 /// Time limit for the replies that the server still owes. Until then the socket stays open.
-const FAREWELL: Duration = Duration::from_secs(2);
+const REPLIES_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Session<S> {
     /// Sends QUIT and doesn't wait, because nothing can change the verdict any more. Outstanding
@@ -25,7 +25,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Session<S> {
     ///
     /// `permit`, the connection's permit, is dropped after the connection is closed.
     pub fn quit(self, permit: impl Send + 'static) {
-        // Variables are dropped in reverse order.
+        // Variables are dropped in reverse order, so the permit is last.
         let permit_guard = permit;
         let mut session = self;
         let unread = session.outstanding > 0;
@@ -41,7 +41,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin + Send + 'static> Session<S> {
         if unread {
             tokio::spawn(async move {
                 let permit_guard = permit_guard;
-                let _ = timeout(FAREWELL, session.part()).await;
+                let _ = timeout(REPLIES_TIMEOUT, session.part()).await;
                 drop(permit_guard);
             });
         }

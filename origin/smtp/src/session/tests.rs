@@ -13,8 +13,8 @@ use tokio::{
 use super::{Answer, Broken, Envelope, Failure, Greeting, Patience, Session};
 
 /// Starts a server that sends the first text, then for each further pair waits for exactly the
-/// expected bytes and sends the reply. Afterwards it closes, and returns any input beyond the
-/// script.
+/// expected bytes and sends the reply. Afterwards the server closes, and returns any input beyond
+/// the script.
 fn server(script: &'static [(&str, &str)]) -> (DuplexStream, JoinHandle<String>) {
     let (client, mut stream) = duplex(4_096);
     let running = tokio::spawn(async move {

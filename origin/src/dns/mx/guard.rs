@@ -1,4 +1,4 @@
-//! Rules for the addresses that we may connect to. Strangers choose the names of mail hosts, so
+//! Rules for the addresses that we may connect to. Domain owners choose the names of mail hosts, so
 //! without this check a probe could connect to any machine in our network.
 
 use std::{
@@ -54,7 +54,7 @@ const FORBIDDEN_V6: [Ipv6Net; 5] = [
     v6(0x3fff, 0, 0, 20), // documentation
 ];
 
-/// Decides which addresses from DNS we may connect to.
+/// Rules that decide which addresses from DNS we may connect to.
 #[derive(Debug, Default)]
 pub struct Guard {
     allowed: Vec<IpNet>,

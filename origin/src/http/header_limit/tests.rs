@@ -9,7 +9,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::HEADER;
+use super::HEADER_TIMEOUT;
 use crate::http::serve::serve;
 
 const REQUEST: &[u8] = b"POST / HTTP/1.1\r\nhost: origin\r\ncontent-length: 2\r\n\r\nhi";
@@ -75,7 +75,7 @@ async fn ask(client: &mut DuplexStream) {
 }
 
 fn assert_limit(took: Duration) {
-    assert!(took >= HEADER && took < HEADER + Duration::from_secs(2), "{took:?}");
+    assert!(took >= HEADER_TIMEOUT && took < HEADER_TIMEOUT + Duration::from_secs(2), "{took:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,7 +90,7 @@ async fn so_does_that_of_a_later_request_and_an_idle_connection_stays() {
     let mut client = connect();
     for _ in 0..3 {
         ask(&mut client).await;
-        sleep(HEADER * 10).await;
+        sleep(HEADER_TIMEOUT * 10).await;
     }
     assert_limit(drip(&mut client, REQUEST).await);
 }
@@ -100,7 +100,7 @@ async fn a_handler_and_its_body_may_take_longer_than_a_header() {
     let mut client = connect();
     let (head, body) = REQUEST.split_at(REQUEST.len() - 2);
     client.write_all(head).await.unwrap();
-    sleep(HEADER * 2).await;
+    sleep(HEADER_TIMEOUT * 2).await;
     client.write_all(body).await.unwrap();
     let mut answer = vec![0; 1_024];
     let length = client.read(&mut answer).await.unwrap();

@@ -16,7 +16,7 @@ use tokio::{
     time::{Instant, advance},
 };
 
-use super::{OPEN_STANDS, PortCheck, SHUT_STANDS, Server, Unheard};
+use super::{BLOCKED_INTERVAL, OPEN_LIFETIME, PortCheck, Server, Unheard};
 
 fn check(servers: &[SocketAddr]) -> Arc<PortCheck> {
     let servers = servers.iter().map(server).collect();
@@ -97,8 +97,8 @@ async fn what_is_known_stands_a_while_and_a_banner_ends_the_alarm() {
     assert!(!checked.is_known_shut() && checked.is_open().await, "an ordinary probe was greeted");
 
     tokio::time::pause();
-    advance(OPEN_STANDS).await;
+    advance(OPEN_LIFETIME).await;
     tokio::time::resume();
     assert!(!checked.is_open().await, "a minute later it is asked again");
-    assert!(SHUT_STANDS < OPEN_STANDS);
+    assert!(BLOCKED_INTERVAL < OPEN_LIFETIME);
 }

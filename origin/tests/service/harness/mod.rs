@@ -75,7 +75,8 @@ impl MailServer {
     }
 }
 
-/// Answers commands until the client leaves or sends STARTTLS; in that case returns `true`, and the caller must answer.
+/// Answers commands until the client leaves or sends STARTTLS; after STARTTLS returns `true`, and the caller must
+/// answer.
 pub async fn obey<S>(stream: &mut BufReader<S>, extensions: &str, mail: &str, rcpt: &str) -> bool
 where
     S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin,
@@ -111,7 +112,7 @@ pub async fn shut_port() -> String {
     TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string()
 }
 
-/// Returns an origin configured by `environment`, without a responsive nameserver.
+/// Returns an origin configured by `environment`; by default, no nameserver responds.
 pub fn origin(environment: &[(&str, &str)]) -> Router {
     build(state(environment))
 }

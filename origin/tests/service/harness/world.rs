@@ -30,7 +30,7 @@ use tokio::{
 use super::origin;
 
 const GOOGLE: Ipv4Addr = Ipv4Addr::new(127, 0, 1, 1);
-/// Replies of the mail servers at RCPT by the recipient's domain, and their delay.
+/// The simulated Internet: its settings, and records of connections and refused recipients.
 pub struct World {
     pub refusals: Mutex<HashMap<String, &'static str>>,
     /// True if each domain has its own host with its own address, as at Microsoft.
@@ -40,7 +40,7 @@ pub struct World {
     port: u16,
     /// Number of connections so far.
     pub accepted: AtomicUsize,
-    /// Highest number of open connections seen when one was accepted, if recorded.
+    /// Highest number of open connections seen when a connection was accepted, if recorded.
     pub most_open: AtomicUsize,
     /// Number of recipients refused in each session.
     pub refused: Mutex<Vec<usize>>,
@@ -57,7 +57,7 @@ impl Drop for World {
 pub struct Settings {
     pub own_hosts: bool,
     pub delay: Duration,
-    /// Reads [`World::open`] when a connection is accepted. Reading takes twenty milliseconds, in which no other
+    /// True to read [`World::open`] when a connection is accepted. Reading takes twenty milliseconds, in which no other
     /// connection is accepted.
     pub watches_open: bool,
 }
@@ -127,7 +127,7 @@ impl World {
         sockets.lines().filter(is_open).count()
     }
 
-    /// Starts a nameserver: `<n>.own.org` has its own host; every other domain is at Google, or at
+    /// Starts a nameserver: `<n>.named.org` has its own host; every other domain is at Google, or at
     /// Microsoft.
     async fn nameserver(self: &Arc<Self>) -> SocketAddr {
         let socket = UdpSocket::bind("127.0.0.1:0").await.unwrap();
@@ -207,8 +207,8 @@ impl World {
     }
 }
 
-/// Returns a host's address: Google's hosts share one, one machine serves all names of `named.org`, and all other hosts
-/// have their own address.
+/// Returns a host's address: Google's hosts share one address, one machine serves all names of `named.org`, and all
+/// other hosts have their own address.
 fn address_of(host: &str) -> Ipv4Addr {
     if host.contains("google") {
         return GOOGLE;

@@ -1,4 +1,4 @@
-//! Sign-up forms: one check per visitor, more by day than at night; 95 % of the addresses are good.
+//! Sign-up forms: one check per visitor, more by day than at night; 5 % of the addresses are dead.
 
 use std::{f64::consts::PI, sync::Arc, time::Duration};
 
@@ -12,7 +12,7 @@ use crate::{
     town::address_at,
 };
 
-const DEAD: f64 = 0.05;
+const DEAD_SHARE: f64 = 0.05;
 
 /// Returns the time until the next visitor: a Poisson process whose rate at 3 a.m. is a ninth of
 /// that at 3 p.m.
@@ -38,7 +38,7 @@ pub async fn visit(
     loop {
         sleep(pause(checks as f64, desk.observations.clock.hour(), &mut random)).await;
         let domain = desk.town.domain(&mut random).to_owned();
-        let Some(address) = address_at(&domain, DEAD, &mut random) else { continue };
+        let Some(address) = address_at(&domain, DEAD_SHARE, &mut random) else { continue };
         let (desk, results, asker) = (desk.clone(), results.clone(), asker.clone());
         let details = random.random_bool(0.5);
         running.spawn(async move {

@@ -1,5 +1,4 @@
-//! List owners: each day a list, of which 5 to 30 % are dead. The Worker repeats questions in the real service; here, a
-//! model of it does.
+//! List owners: each checks a list every day. The Worker repeats questions in the real service; here, the owner does.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
@@ -17,13 +16,13 @@ use crate::{
 };
 
 /// Addresses of one batch.
-const BATCH: usize = 100;
+const BATCH_ADDRESSES: usize = 100;
 /// Shortest and longest time to the next attempt.
-const SOONEST: Duration = Duration::from_secs(60);
-const LATEST: Duration = Duration::from_secs(3_600);
+const NEXT_ATTEMPT_MIN: Duration = Duration::from_secs(60);
+const NEXT_ATTEMPT_MAX: Duration = Duration::from_secs(3_600);
 /// Number of repeats, and the delay before each, for an address without a reply about the recipient.
 const REPEATS: u8 = 2;
-const REPEAT: Duration = Duration::from_secs(900);
+const REPEAT_DELAY: Duration = Duration::from_secs(900);
 
 struct Entry {
     address: Address,
@@ -71,7 +70,7 @@ pub async fn own(
             let mut part = Vec::new();
             let mut rest = VecDeque::new();
             for entry in waiting {
-                let takes = part.len() < BATCH && entry.not_before <= now;
+                let takes = part.len() < BATCH_ADDRESSES && entry.not_before <= now;
                 if takes { part.push(entry) } else { rest.push_back(entry) }
             }
             waiting = rest;
@@ -82,17 +81,22 @@ pub async fn own(
                 let now = Instant::now();
                 match answer {
                     Err(after) => {
-                        let wait = Duration::from_secs(after.into()).clamp(SOONEST, LATEST);
+                        let wait = Duration::from_secs(after.into())
+                            .clamp(NEXT_ATTEMPT_MIN, NEXT_ATTEMPT_MAX);
                         waiting.push_back(Entry { not_before: now + wait, ..entry });
                     }
                     Ok(verdict) if is_undecided(&verdict) && entry.repeats < REPEATS => {
                         let repeats = entry.repeats + 1;
-                        waiting.push_back(Entry { not_before: now + REPEAT, repeats, ..entry });
+                        waiting.push_back(Entry {
+                            not_before: now + REPEAT_DELAY,
+                            repeats,
+                            ..entry
+                        });
                     }
                     Ok(verdict) => {
                         answered += 1;
                         decided += usize::from(!is_undecided(&verdict));
-                        results.listed(number, desk.observations.clock.now());
+                        results.record_list_answer(number, desk.observations.clock.now());
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! The operator of the service, who restarts an origin each night, one after the other, and adds source addresses.
+//! The operator of the service, who restarts the origins in turn, one each night, and adds source addresses.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Time in which the shipped rates of a new source address double.
-const DOUBLES_IN: f64 = 2.0 * 24.0 * 3_600.0;
+const DOUBLING_S: f64 = 2.0 * 24.0 * 3_600.0;
 
 /// Restarts one origin each night at three o'clock, until the task is aborted.
 pub async fn restart_nightly(desk: Arc<Desk>, origins: usize) {
@@ -25,7 +25,7 @@ pub async fn restart_nightly(desk: Arc<Desk>, origins: usize) {
     }
 }
 
-/// Adds a new source address at each origin, with a warm-up for batches, until the task is aborted. The shipped rates
+/// Adds a source address to each origin, and updates its warm-up until the task is aborted. The shipped rates
 /// apply; the date of first use is shifted to simulate another doubling time.
 pub async fn add_source(desk: Arc<Desk>, origins: usize, added: Added) {
     sleep(added.at).await;
@@ -37,7 +37,7 @@ pub async fn add_source(desk: Arc<Desk>, origins: usize, added: Added) {
     loop {
         let clock = desk.observations.clock;
         let age = (clock.now() - started).as_secs_f64();
-        let shifted = age * DOUBLES_IN / added.doubles_in.as_secs_f64();
+        let shifted = age * DOUBLING_S / added.doubles_in.as_secs_f64();
         for origin in 0..origins {
             desk.set_new_since(origin, clock.unix_now().saturating_sub(shifted as u64));
         }

@@ -1,4 +1,4 @@
-//! Owners of slow domains: each checks a domain whose server never replies.
+//! Owners of slow domains: each checks a domain whose server replies late or never.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,7 +9,7 @@ use super::free;
 use crate::{desk::Desk, town::address_at};
 
 const PAUSE: Duration = Duration::from_secs(4);
-/// Domains with a tarpit, or behind a gateway whose customer never replies.
+/// Domains with a tarpit, or behind a gateway to a server that never replies.
 const DOMAINS: [&str; 5] =
     ["town-mc3.net", "town-mc17.net", "town-pp5.net", "town-b0.net", "town-b5.net"];
 

@@ -1,4 +1,4 @@
-//! Curves of the constants, each with the servers' limits as documented, halved, and raised by half.
+//! Curves of the constants, each with the servers' limits unchanged, halved, and raised by half.
 
 use std::time::Duration;
 
@@ -13,19 +13,19 @@ use super::{
 use crate::{
     clock::{DAY, HOUR},
     figures::Row,
-    plan::{Added, Events, LISTS_APART, Leniency, Plan, Population},
+    plan::{Added, Events, LIST_INTERVAL, Leniency, Plan, Population},
     run::Outcome,
     svg::{Chart, Line},
 };
 
-/// Lists with 30 % dead addresses, with forms and a dictionary.
+/// A population with forms, a dictionary, and lists with 30 % dead addresses.
 const HUNGRY: Population = Population {
     forms: 5,
     checks_per_form: 400,
     lists: 3,
     addresses_per_list: 5_000,
     lists_at: Duration::from_secs(8 * 3_600),
-    lists_apart: LISTS_APART,
+    lists_apart: LIST_INTERVAL,
     only_list: None,
     dead_percent: (30, 30),
     has_dictionary: true,
@@ -39,8 +39,8 @@ const REFUSED: [usize; 5] = [30, 100, 300, 1_000, 3_000];
 pub const LENIENCIES: [(&str, f64); 3] =
     [("servers as read", 1.0), ("50 % stricter", 0.5), ("50 % more lenient", 1.5)];
 
-/// Returns the hours until the last list is done. If one isn't, returns those from the first list's start to the end of
-/// the run.
+/// Returns the duration of the slowest list in hours. If a list is never done, returns the hours from the first list's
+/// start to the end of the run.
 fn list_hours(outcome: &Outcome, plan: &Plan) -> f64 {
     let hours = |duration: Duration| duration.as_secs_f64() / 3_600.0;
     if outcome.lists.len() < plan.customers.lists {
@@ -177,8 +177,8 @@ pub fn gate_interval(report: &mut Report, seed: u64) -> Result<()> {
     )
 }
 
-/// Measures the curve of the batch turn: while both classes wait, one session in this many goes to
-/// a batch.
+/// Measures the curve of `batch_turn`: while both classes wait, one session in every `batch_turn` goes
+/// to a batch.
 ///
 /// # Errors
 /// When a run can't be set up.
@@ -189,7 +189,7 @@ pub fn batch_turn(report: &mut Report, seed: u64) -> Result<()> {
         ("turn-forms", "Turn of batches: how long forms wait"),
         ("turn-hours", "Turn of batches: until the last list is done"),
     ];
-    // As many form checks as one source address can serve at one small operator.
+    // The forms send as many checks as one source address can serve at one small operator.
     let busy = Population {
         forms: 20,
         checks_per_form: 4_000,

@@ -50,6 +50,8 @@ fn line(name: &'static str, outcome: &Outcome) -> Line {
     Line::new(name, parts.map(|part| (part * 100.0, quantile(&took, part))))
 }
 
+/// Measures W3.
+///
 /// # Errors
 /// When a run can't be set up.
 pub fn measure(report: &mut Report, seed: u64) -> Result<()> {

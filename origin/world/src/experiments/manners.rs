@@ -10,26 +10,14 @@ use crate::{
     figures::Row,
     inhabitants::shared_hosting::SharedHosting,
     journal::Ban,
-    plan::{Events, LISTS_APART, Plan, Population},
+    plan::{Events, Plan, Population},
     run::Outcome,
     svg::{Chart, Line},
 };
 
-/// Fewer customers than in a day's run, because this one lasts two weeks.
-pub const FEW: Population = Population {
-    forms: 5,
-    checks_per_form: 400,
-    lists: 2,
-    addresses_per_list: 1_500,
-    lists_at: Duration::from_secs(8 * 3_600),
-    lists_apart: LISTS_APART,
-    only_list: None,
-    dead_percent: (5, 30),
-    has_dictionary: false,
-    crowd: 0,
-    newcomers: 0,
-    slow: 0,
-};
+/// Fewer customers than in a day's run, because this run lasts two weeks.
+pub const FEW: Population =
+    Population { forms: 5, lists: 2, addresses_per_list: 1_500, ..Population::TENTH };
 
 /// Returns the hours of bans by kind of operator, summed over all source addresses, within the run.
 pub fn ban_hours(bans: &[Ban], lasts: Duration) -> BTreeMap<&'static str, f64> {
@@ -78,6 +66,8 @@ fn by_day(name: &'static str, outcome: &Outcome, plan: &Plan) -> Line {
     Line::new(name, (0..days).map(|day| (day as f64 + 1.0, of_day(day))))
 }
 
+/// Measures W2.
+///
 /// # Errors
 /// When a run can't be set up.
 pub fn measure(report: &mut Report, seed: u64) -> Result<()> {

@@ -14,11 +14,11 @@ use crate::{
 };
 
 /// Interval for which a share of decided checks is computed.
-const BIN: Duration = Duration::from_secs(600);
+const BIN_LENGTH: Duration = Duration::from_secs(600);
 /// Share of the earlier value from which a kind counts as recovered.
-const AS_BEFORE: f64 = 0.95;
+const RECOVERED_SHARE: f64 = 0.95;
 
-/// Returns the share of a kind's checks between two times that were decided.
+/// Returns the share of decided checks among a kind's checks between two times.
 fn share(outcome: &Outcome, kind: &str, from: Duration, to: Duration) -> f64 {
     let records =
         || outcome.singles.iter().filter(move |it| it.kind == kind && (from..to).contains(&it.at));
@@ -26,21 +26,22 @@ fn share(outcome: &Outcome, kind: &str, from: Duration, to: Duration) -> f64 {
     decided as f64 / records().count().max(1) as f64
 }
 
-/// Returns the minutes after `end` until a bin's share is [`AS_BEFORE`] of that on the day before
-/// `begin`.
+/// Returns the minutes after `end` until a bin's share is [`RECOVERED_SHARE`] of the share on the day before `begin`.
 fn recovers(outcome: &Outcome, kind: &str, (begin, end): (Duration, Duration)) -> f64 {
     let before = share(outcome, kind, begin.saturating_sub(DAY), begin);
     let fine = (0..144).find(|bin| {
-        let from = end + BIN * *bin;
-        share(outcome, kind, from, from + BIN) >= AS_BEFORE * before
+        let from = end + BIN_LENGTH * *bin;
+        share(outcome, kind, from, from + BIN_LENGTH) >= RECOVERED_SHARE * before
     });
-    fine.map_or(f64::INFINITY, |bin| (BIN * (bin + 1)).as_secs_f64() / 60.0)
+    fine.map_or(f64::INFINITY, |bin| (BIN_LENGTH * (bin + 1)).as_secs_f64() / 60.0)
 }
 
+/// Measures W6.
+///
 /// # Errors
 /// When a run can't be set up.
 pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
-    // Enough checks for a share of each ten minutes.
+    // Enough checks to compute a share for every ten minutes.
     let customers = Population { forms: 20, checks_per_form: 1_000, lists: 0, ..Population::TENTH };
     let (listed, hung) = ((3 * DAY + 12 * HOUR, DAY), (9 * DAY + 14 * HOUR, HOUR));
     let events =

@@ -21,7 +21,7 @@ pub fn invariants(plan: &Plan, outcome: &Outcome) -> Vec<(bool, String)> {
     ]
 }
 
-/// Runs a day with every kind of customer.
+/// Measures W1 and W5 on a day with [`Population::EVERYBODY`].
 ///
 /// # Errors
 /// When a run can't be set up.

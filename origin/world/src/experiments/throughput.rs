@@ -1,5 +1,5 @@
 //! W4: duration of lists, compared with the lower bound that follows from the servers' limits. The bound includes the
-//! repetitions of undecided addresses, which model the Worker's.
+//! repetitions of undecided addresses, which model the Worker's repetitions.
 
 use std::collections::BTreeMap;
 
@@ -21,8 +21,8 @@ const BEARS: [(&str, f64, f64); 3] = [
     ("microsoft", 1_000.0, 3_600.0),
     ("shared_hosting", 20.0, 600.0),
 ];
-/// Concurrent sessions that a kind of server tolerates from one source address, and the seconds of one question with
-/// all its round trips.
+/// Concurrent sessions that the bound assumes at a kind of server from one source address, and seconds of one question
+/// with its round trips.
 const SERVES: [(&str, f64, f64); 5] = [
     ("google", 20.0, 0.1),
     ("microsoft", 30.0, 0.9),
@@ -30,11 +30,10 @@ const SERVES: [(&str, f64, f64); 5] = [
     ("gateway", 8.0, 0.5),
     ("shared_hosting", 2.0, 0.15),
 ];
-/// Two repetitions of undecided addresses, each after a quarter of an hour, while the list
-/// continues.
+/// Time of two repetitions of undecided addresses, each after a quarter of an hour.
 const REPETITIONS_S: f64 = 1_800.0;
 
-/// Returns the minimum seconds that all lists take together.
+/// Returns the minimum time for all lists together, in seconds.
 pub fn lower_bound(plan: &Plan, outcome: &Outcome) -> f64 {
     let sources = (plan.origins * plan.sources_each) as f64;
     let of = |kind: &str| outcome.listed.get(kind).copied().unwrap_or_default();
@@ -50,6 +49,8 @@ pub fn lower_bound(plan: &Plan, outcome: &Outcome) -> f64 {
     by_refusals.chain(by_sessions).fold(REPETITIONS_S, f64::max)
 }
 
+/// Measures W4.
+///
 /// # Errors
 /// When a run can't be set up.
 pub fn measure(report: &mut Report, seed: u64) -> Result<()> {

@@ -1,7 +1,7 @@
 //! Broken and hostile servers.
 //!
 //! Documented: Postfix' `smtpd_error_sleep_time` and OpenBSD's spamd(8) for tarpits. RFC 5321 §4.5.3.1.10 has a limit
-//! of recipients answered with 421, and RFC 2920 §3.1 servers that answer a flight in the wrong order.
+//! of recipients (answered with 421 here), and RFC 2920 §3.1 mentions servers that answer a flight in the wrong order.
 
 use std::time::Duration;
 
@@ -51,7 +51,7 @@ impl Behaviour for Broken {
     }
 
     fn mail(&mut self, caller: &Caller<'_>) -> Say {
-        // Sends a surplus reply after RSET.
+        // The surplus reply to RSET is sent here, before the reply to MAIL.
         self.owes_reply = self.fault == Fault::OutOfStep && caller.asked > 0;
         if self.owes_reply { Say::now("250 2.0.0 Reset\r\n250 2.1.0 OK") } else { Say::ok() }
     }

@@ -25,7 +25,7 @@ pub struct Gateway {
     pub connections_max: usize,
     /// Domains whose own server never replies.
     pub mute_domains: HashSet<String>,
-    /// Time after which a recipient is deferred because its domain's server hasn't replied.
+    /// Time after which a recipient of a mute domain is deferred; zero if the gateway never replies.
     pub gives_up: Duration,
     pub blocklist: Blocklist,
 }

@@ -1,8 +1,9 @@
 //! An operator with most of the domains, like Google.
 //!
 //! Documented: <https://support.google.com/a/answer/3726730> has the replies, 421 4.7.0 and 4.7.28 for a source with
-//! too many requests, and 450 4.2.1 for a mailbox that gets too much mail. No page has the numbers: ours are guesses,
-//! and figures that depend on them are varied. A new source address is limited for an hour if it exceeds [`Volumes`].
+//! too many requests, and 450 4.2.1 for a mailbox that gets too much mail. No page has the numbers: our numbers are
+//! guesses, and figures that depend on them are varied. A new source address is limited for an hour if it exceeds
+//! [`Volumes`].
 
 use std::{
     collections::{HashMap, HashSet},
@@ -23,10 +24,9 @@ use crate::{
 
 /// Limits of the operator, for one source address.
 pub struct Google {
-    /// Maximum number of concurrent connections; a further one gets 421.
+    /// Maximum number of concurrent connections; a further connection gets 421.
     pub connections_max: usize,
-    /// Maximum number of recipients in a minute; a further one gets 421 and the connection is
-    /// closed.
+    /// Maximum number of recipients in a minute; a further recipient gets 421 and the connection is closed.
     pub recipients_per_minute_max: usize,
     /// Unknown recipients in an hour, after which the source is limited for an hour.
     pub unknown_per_hour_max: usize,
@@ -75,7 +75,7 @@ impl Google {
     fn limit(&mut self, caller: &Caller<'_>, span: Duration) -> Say {
         let until = caller.now + span;
         self.limited.ban(caller.source, until);
-        caller.journal.banned(Self::KIND, caller.source, caller.now, until);
+        caller.journal.record_ban(Self::KIND, caller.source, caller.now, until);
         Say::closing(corpus::reply("Gmail: rate of the address", ""))
     }
 }

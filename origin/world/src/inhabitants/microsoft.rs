@@ -3,8 +3,8 @@
 //! Documented:
 //! <https://learn.microsoft.com/en-us/exchange/mail-flow-best-practices/non-delivery-reports-in-exchange-online/non-delivery-reports-in-exchange-online>
 //! has 4.7.500 to 4.7.699 (server busy, for a source with a change in its traffic) and 5.7.606 to 5.7.649 (banned
-//! source). Its limits against harvesting aren't published, so runs vary ours. Refusals of unknown recipients are
-//! delayed by five seconds, as Exchange's connectors do (`TarpitInterval`).
+//! source). The limits against harvesting aren't published, so ours are guesses, and are varied. Refusals of unknown
+//! recipients are delayed by five seconds, as by Exchange's connectors (`TarpitInterval`).
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use crate::{
 
 /// Limits of the operator per source address.
 pub struct Microsoft {
-    /// Unknown recipients in an hour after which recipients are deferred for the rest of the hour.
+    /// Unknown recipients in an hour after which each further one defers all recipients for ten minutes.
     pub busy_after: usize,
     /// Unknown recipients in an hour after which the source is banned for a day.
     pub ban_after: usize,
@@ -59,7 +59,7 @@ impl Behaviour for Microsoft {
             let count = self.unknown.count(source, now);
             if count > self.ban_after {
                 self.bans.ban(source, now + DAY);
-                caller.journal.banned(Self::KIND, source, now, now + DAY);
+                caller.journal.record_ban(Self::KIND, source, now, now + DAY);
             } else if count > self.busy_after {
                 self.deferred.ban(source, now + Duration::from_secs(600));
             }

@@ -1,5 +1,5 @@
-//! Postfix' postscreen: sends `220-` immediately and the rest after six seconds, and 450 in a
-//! source's first session.
+//! Postfix' postscreen: greets an unknown source after six seconds, and answers its first recipient
+//! with 450.
 //!
 //! Documented: <https://www.postfix.org/POSTSCREEN_README.html>, `postscreen_greet_wait` (6 s) and the tests after the
 //! greeting, which end in 450 4.3.2 and pass the client for a day.

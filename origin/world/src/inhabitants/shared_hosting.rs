@@ -2,7 +2,8 @@
 //!
 //! Documented: cPanel's Exim with `smtp_accept_max_per_host`, and its dictionary attack ACL (four unknown recipients in
 //! a connection). csf/lfd and fail2ban's `postfix` and `exim` jails ban an address after some refusals within ten
-//! minutes, for ten minutes to an hour. Hosters choose their own numbers; the simulated one is among the strictest.
+//! minutes, for ten minutes to an hour. Hosters choose their own numbers; the simulated numbers are among the
+//! strictest.
 
 use std::time::Duration;
 
@@ -67,7 +68,7 @@ impl Behaviour for SharedHosting {
                 if self.unknown.count(source, now) > self.ban_after {
                     self.unknown.clear(source);
                     self.bans.ban(source, now + self.ban);
-                    caller.journal.banned(Self::KIND, source, now, now + self.ban);
+                    caller.journal.record_ban(Self::KIND, source, now, now + self.ban);
                 }
                 Say::now("550 No such user here")
             }

@@ -33,7 +33,7 @@ pub struct Small {
     pub delay: Duration,
     pub banner_delay: Duration,
     first_seen: HashMap<(IpAddr, String), Duration>,
-    /// Sources that have passed five times, as in postgrey's automatic list.
+    /// Number of passes by source. After five, a source is never deferred, as in postgrey's automatic list.
     passes: HashMap<IpAddr, usize>,
     denied: HashSet<&'static str>,
 }

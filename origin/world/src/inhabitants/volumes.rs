@@ -1,8 +1,8 @@
-//! Volume of a source address that is new to an operator: much more than on earlier days is suspicious.
+//! Volume of a source address that is new to an operator. A volume far above that of earlier days is suspicious.
 //!
 //! Documented: Google's sender guidelines (<https://support.google.com/a/answer/81126>) ask for a slow increase, and
-//! say that suddenly doubling the volume can lead to rate limits. No page has the limit of the first day: ours is a
-//! guess, and varied.
+//! say that suddenly doubling the volume can lead to rate limits. No page has the limit of the first day: our limit is
+//! a guess, and is varied.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,7 +12,7 @@ use std::{
 
 use crate::clock::{DAY, HOUR};
 
-/// Factor by which an hour's volume may exceed the largest of earlier days.
+/// Factor by which an hour's volume may exceed the largest hourly volume of earlier days.
 const GROWTH: usize = 2;
 
 /// Recipients per hour of one source address.
@@ -28,7 +28,7 @@ struct Volume {
 /// The new source addresses, and their volumes.
 pub struct Volumes {
     new: HashSet<IpAddr>,
-    /// Recipients per hour that every source may have.
+    /// Recipients per hour that every new source may have.
     first_max: usize,
     volumes: HashMap<IpAddr, Volume>,
 }
@@ -38,8 +38,8 @@ impl Volumes {
         Self { new, first_max, volumes: HashMap::new() }
     }
 
-    /// Returns whether a recipient is more than the operator expects from a new source; otherwise
-    /// counts it.
+    /// Returns whether a recipient is more than the operator expects from a new source. If not, counts
+    /// the recipient; recipients of other sources are neither refused nor counted.
     pub fn is_sudden(&mut self, source: IpAddr, now: Duration) -> bool {
         if !self.new.contains(&source) {
             return false;
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     /// Returns the number of recipients accepted in an hour, of 10,000.
-    fn taken(volumes: &mut Volumes, day: u32, hour: u32) -> usize {
+    fn accepted_count(volumes: &mut Volumes, day: u32, hour: u32) -> usize {
         let (source, now) = (IpAddr::from([192, 0, 2, 1]), DAY * day + HOUR * hour);
         (0..10_000).filter(|_| !volumes.is_sudden(source, now)).count()
     }
@@ -77,9 +77,9 @@ mod tests {
     fn an_hour_has_twice_the_most_of_a_former_day_and_a_known_source_all_it_wants() {
         let source = IpAddr::from([192, 0, 2, 1]);
         let mut volumes = Volumes::new(HashSet::from([source]), 200);
-        assert_eq!([0, 1].map(|hour| taken(&mut volumes, 0, hour)), [200, 200]);
-        assert_eq!([1, 2, 9].map(|day| taken(&mut volumes, day, 5)), [400, 800, 1_600]);
+        assert_eq!([0, 1].map(|hour| accepted_count(&mut volumes, 0, hour)), [200, 200]);
+        assert_eq!([1, 2, 9].map(|day| accepted_count(&mut volumes, day, 5)), [400, 800, 1_600]);
         let mut known = Volumes::new(HashSet::new(), 200);
-        assert_eq!(taken(&mut known, 0, 0), 10_000);
+        assert_eq!(accepted_count(&mut known, 0, 0), 10_000);
     }
 }

@@ -22,7 +22,7 @@ pub struct Yahoo {
 
 impl Yahoo {
     pub const KIND: &'static str = "yahoo";
-    const DEFERRED: Duration = Duration::from_secs(1_800);
+    const DEFERRAL: Duration = Duration::from_secs(1_800);
 
     /// Creates the operator with its limits multiplied by `factor`.
     pub fn new(factor: f64) -> Self {
@@ -46,8 +46,8 @@ impl Behaviour for Yahoo {
     fn rcpt(&mut self, caller: &Caller<'_>, _: &str) -> Say {
         let Caller { source, now, .. } = *caller;
         if self.recipients.count(source, now) > self.recipients_max {
-            self.deferred.ban(source, now + Self::DEFERRED);
-            caller.journal.banned(Self::KIND, source, now, now + Self::DEFERRED);
+            self.deferred.ban(source, now + Self::DEFERRAL);
+            caller.journal.record_ban(Self::KIND, source, now, now + Self::DEFERRAL);
         }
         Say::now("250 recipient <> ok")
     }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use super::Guard;
 
-/// First and last address of every forbidden range, and well-known addresses in between.
+/// Addresses of every forbidden range: often the first and the last, and well-known ones.
 const FORBIDDEN: &[&str] = &[
     // IPv4
     "0.0.0.0",
