@@ -1,12 +1,12 @@
-# All commands; `make help` lists them.
+# The project's commands; `make help` lists them.
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
 export EDGE_PORT ?= 8787
 export ORIGIN_PORT ?= 8788
 
-# Limit in bytes, gzipped; the platform's is 3 MB. Each isolate compiles the Worker when it starts: 1.3 ms of CPU per
-# 100 KB (`node devtools/bench/cold-start.mjs`), about 12 ms in total. A tenth more would add a millisecond.
+# Limit of the gzipped Worker in bytes; Cloudflare's is 3 MB. A starting isolate compiles the Worker: 1.3 ms of CPU per
+# 100 KB (`node devtools/bench/cold-start.mjs`), about 12 ms in total. 10 % more would add 1 ms.
 WASM_LIMIT := 900000
 
 .PHONY: help
@@ -26,13 +26,14 @@ EDGE_SOURCES := $(shell find edge shared \( -path edge/build -o -path edge/porta
 PORTAL_SOURCES := $(shell find edge/portal \( -path edge/portal/dist -o -name schema.ts \) -prune -o -type f -print) \
 	edge/openapi.json edge/data/common-passwords.txt edge/data/sandbox.json origin/data/lists/disposable.toml package-lock.json wrangler.toml
 
-# `shipped` is the deployed Worker; `quick` compiles in seconds. `make dev` accepts either.
+# `shipped` is the deployed Worker; `quick` compiles in seconds. `make dev` accepts both kinds.
 export RCPT_WORKER ?= shipped
 
 # Cargo gets none of make's flags: otherwise it would warn about a job server whose pipes make hasn't passed on.
 CARGO := MAKEFLAGS= cargo
 
-# Builds always name the whole workspace: a single package would compile its dependencies again, with other features.
+# Everyday native builds name the whole workspace: a single package would compile its dependencies again, with other
+# features.
 CARGO_BUILD := $(CARGO) build --locked --workspace
 
 # With this variable, macros use `js_sys::futures`, as `worker` requires.
@@ -75,8 +76,8 @@ dev-wasm: setup-rust-target
 dev-programs:
 	$(CARGO_BUILD) --bin rcpt-worker --bin origin --bin dev
 
-# Most end-to-end tests spend most of their time waiting, so more of them run than there are cores. Tests that keep the
-# cores busy take turns (`process::turn`).
+# Most end-to-end tests spend most of their time waiting, so four run at the same time even on fewer cores. Tests that
+# keep the cores busy take turns (`process::turn`).
 export RUST_TEST_THREADS ?= 4
 export RCPT_ORIGIN_BIN ?= $(CURDIR)/target/debug/origin
 export RCPT_COMMAND_BIN ?= $(CURDIR)/target/debug/rcpt
@@ -84,7 +85,7 @@ export RCPT_COMMAND_BIN ?= $(CURDIR)/target/debug/rcpt
 # A failed test prints its cause; forty frames of tokio below it add nothing.
 export RUST_BACKTRACE := $(or $(BACKTRACE),0)
 
-# Random draws are the same in every `make test`, and new in every `make proof`.
+# Seed of random tests: SEED, or otherwise a fixed seed in `make test` and a new seed in every `make proof`.
 export PROPTEST_RNG_SEED := $(or $(SEED),$(if $(filter proof,$(MAKECMDGOALS))$(PROOF),$(shell date +%s),1))
 
 CARGO_TEST := $(CARGO) test --locked --workspace
@@ -95,9 +96,9 @@ PROGRAMS := $(notdir $(patsubst %.rs,%,$(patsubst %/main.rs,%,$(wildcard */tests
 # Tests that need no Worker, mail server or browser.
 UNIT := --lib --bins $(patsubst %,--test %,$(filter-out load $(PARTS),$(PROGRAMS)))
 
-# `make test` runs two at a time, because they spend most of their time waiting. Parts without a browser run first, then
-# the browser's beside those that wait for leases and queues. `account` and `edge` run alone, because they measure
-# waits. `load` and `programs`, which send requests without pause, don't run in parallel.
+# `make test` runs two parts at a time, because parts mostly wait. Most parts without a browser run first; `portal`,
+# which needs one, runs beside `ledger` and `scans`, which wait for leases and queues. `account` and `edge` run alone,
+# because they measure waits. `load` and `programs`, which send requests without pause, don't run in parallel.
 FIRST := load unit origin clients harness programs doc
 LAST := portal ledger scans
 test-account: | $(FIRST:%=test-%)
@@ -119,7 +120,7 @@ test: setup ## every test; ONLY=unit, account, edge, ledger, scans, origin, clie
 	target/debug/scan
 
 # Runs in parallel with the Worker's build, whose last step uses one core. The builder is compiled first, because cargo
-# locks the folder.
+# locks its target folder.
 .PHONY: test-build
 test-build: | worker-builder
 	$(CARGO_TEST) --no-run
@@ -140,7 +141,7 @@ else ifeq ($(ONLY),unit)
 test: unit
 else ifeq ($(ONLY),portal)
 test: setup worker
-	@# `serve`, origin and their dependencies, with the same features as always.
+	@# Compiles `serve`, origin and their dependencies with the same features as for the other parts.
 	$(CARGO_TEST) --quiet --no-run
 	npm run --silent test:portal
 else ifneq ($(filter $(ONLY),$(PARTS)),)
@@ -164,7 +165,7 @@ proof: setup worker ## the long proofs, which `make test` runs in a short form
 		every_sequence_is_answered_alike whatever_owner_and_operator that_is_killed beside_an_abuser leavers:: replaced_alone secret_is_replaced \
 		read_every_domain_alike what_the_library_says no_input_panics every_text_has_an_explanation many_seeds_live
 
-# The figures are printed to standard output. The last line is the hash of all traces, which depends on the seed alone.
+# Prints its figures to standard output. The last line is the hash of all traces: one binary and seed give one hash.
 .PHONY: world
 world: ## what our manners do over days, simulated (SEED, SEEDS, ONLY): figures, target/world/*.json and pictures, the traces' hash last
 	cargo run --locked --quiet --profile quick --package rcpt-world --bin world
@@ -192,7 +193,7 @@ load: worker ## ten minutes of load (LOAD_SECONDS, LOAD_RATE, LOAD_WARM_UP, LOAD
 	$(CARGO_BUILD) --bin load
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin target/debug/load
 
-# The tools' folder and versions
+# Folder of the programs that `tools/install` builds, and the path of a program in its version
 TOOLS := $(shell . tools/versions && echo "$$RCPT_TOOLS")
 TOOL = $(TOOLS)/$(1)-$(shell . tools/versions && echo "$$$(2)")/bin/$(1)
 

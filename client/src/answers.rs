@@ -1,5 +1,5 @@
-//! Responses of the API, as `edge/openapi.json` describes them. Members unknown to this version are kept in `further`,
-//! so that a program passes them on.
+//! Responses of the API, as `edge/openapi.json` describes them. Members unknown to this version are in `further`, and
+//! are serialised again.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use serde_json::Value;
 pub struct Validation {
     pub email: String,
     pub status: Status,
-    /// True if a recent identical check gave the answer; `None` when the address is malformed.
+    /// True if the verdict is that of a recent identical check; `None` for a malformed address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<bool>,
-    /// True if the verdict hadn't arrived by the deadline; the same check with its key returns it later.
+    /// True if the verdict hadn't arrived by the deadline; a repeat with the same `Idempotency-Key` returns it later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pending: bool,
     /// Evidence behind the verdict, if it was requested.
@@ -27,8 +27,7 @@ pub struct Validation {
 }
 
 impl Validation {
-    /// Returns one word that says what to do with the address: from the details if present,
-    /// otherwise from the status.
+    /// Returns the verdict: from the details if present, otherwise derived from the status.
     #[must_use]
     pub fn verdict(&self) -> Deliverability {
         match (&self.details, self.status) {
@@ -62,33 +61,33 @@ pub struct Details {
 pub struct ListValidation {
     /// One result per address, in the order of the request.
     pub results: Vec<Validation>,
-    /// Number of charged results: those with `fatal_exception` aren't. `None` while a result is
+    /// Number of charged results: all but those with `fatal_exception`. `None` while a result is
     /// pending.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<u32>,
-    /// True if a verdict hadn't arrived by the deadline; the same list with its key returns all
-    /// verdicts later.
+    /// True if a verdict hadn't arrived by the deadline; a repeat with the same `Idempotency-Key`
+    /// returns all verdicts later.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pending: bool,
     #[serde(flatten)]
     pub further: BTreeMap<String, Value>,
 }
 
-/// The kind of a domain.
+/// The facts about a domain: its kind, its operator, and whether it accepts mail.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Domain {
     /// The domain, in lower case and in ASCII.
     pub name: String,
     /// A word such as `relay`. New ones may be added.
     pub kind: String,
-    /// True if DNS names a server for its mail; `None` when this couldn't be determined.
+    /// True if DNS names a server for the domain's mail; `None` when this couldn't be determined.
     pub accepts_mail: Option<bool>,
     /// Operator of the forwarding service or of the mail server.
     pub operator: Option<String>,
-    /// `disposable` if its mail server belongs to a service for disposable mailboxes.
+    /// `disposable` if the domain's mail server belongs to a service for disposable mailboxes.
     pub suspected: Option<String>,
     pub evidence: Vec<DomainEvidence>,
-    /// The domain that was probably meant.
+    /// Domain that the user probably meant.
     pub suggestion: Option<String>,
     #[serde(flatten)]
     pub further: BTreeMap<String, Value>,
@@ -119,7 +118,7 @@ pub struct Quota {
     pub further: BTreeMap<String, Value>,
 }
 
-/// The allowance of checks.
+/// Today's allowance of checks, and the remaining welcome checks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Allowance {
     pub daily_allowance: i64,
@@ -131,7 +130,7 @@ pub struct Allowance {
     pub further: BTreeMap<String, Value>,
 }
 
-/// The allowance of scans.
+/// Today's allowance of scans, and the scan credits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScanAllowance {
     pub daily_allowance: i64,

@@ -10,7 +10,7 @@ use crate::{Client, client::OnWait, error::Error, retry::Wait};
 const CONNECT: Duration = Duration::from_secs(10);
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Builds a [`Client`].
+/// Builder of a [`Client`].
 #[derive(Clone)]
 pub struct Builder {
     url: String,
@@ -84,7 +84,7 @@ fn is_here(host: &str) -> bool {
         || host.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback())
 }
 
-/// Returns the URL without a trailing slash. Only a URL on this machine may use http or omit the
+/// Returns the URL without `/v1` and without a trailing slash. Only a URL on this machine may use http or omit the
 /// scheme: a key mustn't leave the machine unencrypted.
 fn checked(url: &str) -> Result<String, Error> {
     let with_scheme = match url.parse::<Uri>() {

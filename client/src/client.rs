@@ -1,4 +1,4 @@
-//! The client and its calls.
+//! The client, its calls except those about scans, and how a call is sent and retried.
 
 use std::{fmt, sync::Arc, thread, time::Duration};
 
@@ -20,12 +20,12 @@ use crate::{
     retry::{Attempts, Wait, now},
 };
 
-/// Greatest size of a response in bytes: a page of results has 1,000 lines.
+/// Greatest size of a response in bytes: a page has up to 1,000 results.
 const RESPONSE_BYTES_MAX: u64 = 4 << 20;
 
 pub(crate) type OnWait = Arc<dyn Fn(&Wait) + Send + Sync>;
 
-/// Calls the API. Cloning is cheap; clones share their connections.
+/// A client of the API. Cloning is cheap; clones share their connections.
 #[derive(Clone)]
 pub struct Client {
     pub(crate) agent: Agent,
@@ -114,8 +114,7 @@ impl Client {
         &self.url
     }
 
-    /// Returns the remaining allowance as of the last response that carried it; `None` before that, and on an unlimited
-    /// plan.
+    /// Returns the remaining allowance from the last response that had it; `None` until then, and on an unlimited plan.
     #[must_use]
     pub fn rate_limit(&self) -> Option<RateLimit> {
         self.last_rate_limit.lock().clone()
@@ -138,7 +137,7 @@ impl Client {
     }
 
     /// Checks an address under the caller's own `Idempotency-Key` of 16 to 255 printable
-    /// characters. A repeat with the same key within 24 hours is charged only once, even by another
+    /// characters. A repeat with the same key within 24 hours isn't charged again, even from another
     /// process.
     ///
     /// # Errors
@@ -155,8 +154,8 @@ impl Client {
 
     /// Checks an address and responds within `deadline` (0.3 to 10 seconds): with the verdict, or with
     /// [`Validation::pending`] and the details known so far. The check continues in the background. A repeat with the
-    /// same key (16 to 255 printable characters) is counted once, and returns the verdict when there is one. Without a
-    /// key, a repeat is a new check. The client's own timeout should exceed `deadline`.
+    /// same key (16 to 255 printable characters) isn't charged again, and returns the verdict when there is one.
+    /// Without a key, a repeat is a new check. The client's own timeout should exceed `deadline`.
     ///
     /// # Errors
     /// If there is no response: see [`Error`].
@@ -214,8 +213,8 @@ impl Client {
         self.call(&Call::get("/me/quota"))
     }
 
-    /// Permanently ends the client's own API key. The account's first key is replaced, and the next
-    /// sign-in returns the new one.
+    /// Permanently ends the client's own API key. If it was the account's first key, the next sign-in
+    /// returns a new one.
     ///
     /// # Errors
     /// See [`Error`].
@@ -226,7 +225,7 @@ impl Client {
     /// Signs in with the password. `code` is needed if the service returned `totp_required`.
     ///
     /// # Errors
-    /// [`Error::Unauthorised`] with its code; see also [`Error`].
+    /// [`Error::Unauthorised`] with a code; see also [`Error`].
     pub fn sign_in(
         &self,
         email: &str,
@@ -268,7 +267,7 @@ impl Client {
             let attempt = self.attempt(call, key.as_deref(), attempts.next(now()));
             let (error, requested_pause) = match attempt {
                 Ok(reply) if (200..300).contains(&reply.status) => return Ok(reply),
-                // An earlier attempt of this call is still in flight: it had no answer.
+                // An earlier attempt of this call got no answer and is still in flight.
                 Ok(reply) if is_in_progress(&reply) && (is_unanswered || call.key.is_none()) => {
                     (Error::Network { cause: NO_ANSWER.to_owned() }, reply.after)
                 }
@@ -364,7 +363,7 @@ fn is_momentary(reply: &Reply) -> bool {
     matches!(reply.status, 429 | 502 | 503 | 504) || is_in_progress(reply)
 }
 
-/// Message and code of an error in any of its three shapes.
+/// Message, code and further members of an error response.
 struct Problem {
     message: String,
     code: Option<String>,

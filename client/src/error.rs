@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// The call failed.
+/// Failure of a call.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The service's URL can't be used.
@@ -23,10 +23,10 @@ pub enum Error {
     /// Another 4xx: the request itself was rejected.
     #[error("{message}")]
     Refused { status: u16, code: Option<String>, message: String, details: Box<ErrorDetails> },
-    /// 5xx on every attempt.
+    /// 5xx on the last attempt.
     #[error("{message}")]
     Unavailable { status: u16, code: Option<String>, message: String, details: Box<ErrorDetails> },
-    /// Every attempt ended without a connection, with a broken connection, or without a response in time.
+    /// The last attempt ended without a connection, with a broken connection, or without a response in time.
     #[error("{cause}")]
     Network { cause: String },
     /// The response isn't the service's: it came from a proxy, a network's sign-in page, or another version.
@@ -34,7 +34,7 @@ pub enum Error {
     Unintelligible(String),
 }
 
-/// Members of the service's error besides its message and code.
+/// Members of an error response besides its message and code.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ErrorDetails {
     /// Id to quote when you report a problem.
@@ -66,7 +66,7 @@ impl Error {
         }
     }
 
-    /// Returns further members of the response; `None` if the service didn't respond.
+    /// Returns further members of the error response, if the service sent one.
     #[must_use]
     pub const fn details(&self) -> Option<&ErrorDetails> {
         match self {

@@ -7,7 +7,7 @@
 //! # Ok::<(), rcpt_client::Error>(())
 //! ```
 //!
-//! A list is checked in the background. Its results have positions and no addresses, so keep the list:
+//! A list is checked in the background. Results have positions, not addresses, so keep the list:
 //!
 //! ```no_run
 //! # let client = rcpt_client::Client::new("https://rcpt.example.net", "rcpt_live_…")?;
@@ -22,7 +22,7 @@
 //!
 //! [`verify_webhook`] verifies the events that a webhook receives.
 //!
-//! Calls block. A call that fails temporarily (502, 503, 429, no connection) is retried for as long
+//! Calls block. A call that fails temporarily (429, 502, 503, 504, no connection) is retried for as long
 //! as [`Builder::timeout`] allows.
 
 mod answers;

@@ -2,16 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-/// Pause before the first retry if the service doesn't name one; it doubles each time.
-const FIRST: Duration = Duration::from_millis(500);
-/// Longest pause if the service doesn't name one.
-const LONGEST: Duration = Duration::from_secs(15);
+/// Pause before the first retry if the service doesn't name one; each further pause is twice as long.
+const FIRST_PAUSE: Duration = Duration::from_millis(500);
+/// Longest pause, without jitter, if the service doesn't name one.
+const PAUSE_MAX: Duration = Duration::from_secs(15);
 /// Time limit of an attempt: the service responds to a check within 12 seconds, even if only with
 /// an error.
 const ATTEMPT: Duration = Duration::from_secs(15);
 
 /// Shortest time of an attempt: a shorter one would end the call with "no answer" instead of the
-/// service's last response. A short call uses a quarter of its time.
+/// service's last response. A call of under 4 s uses a quarter of its time.
 const RESERVE: Duration = Duration::from_secs(1);
 
 /// A pause before a retry.
@@ -45,8 +45,8 @@ impl Attempts {
         self.end.saturating_duration_since(now).clamp(Duration::from_millis(1), ATTEMPT)
     }
 
-    /// Returns the pause before the next attempt: the service's, or one that doubles. Up to half of
-    /// it is added, so that many clients don't return together. `jitter` is in 0..1. Returns `None`
+    /// Returns the pause before the next attempt: the service's, or a doubled one. `jitter`, in 0..1,
+    /// adds up to half of the pause, so that many clients don't return at once. Returns `None`
     /// if too little of the call's time would be left.
     pub(crate) fn pause(
         &mut self,
@@ -54,9 +54,9 @@ impl Attempts {
         jitter: f64,
         now: Instant,
     ) -> Option<Wait> {
-        let doubled = FIRST.saturating_mul(1 << self.failures.min(10)).min(LONGEST);
+        let doubled = FIRST_PAUSE.saturating_mul(1 << self.failures.min(10)).min(PAUSE_MAX);
         let pause = requested_pause
-            .map_or(doubled, |requested_pause| requested_pause.max(FIRST))
+            .map_or(doubled, |requested_pause| requested_pause.max(FIRST_PAUSE))
             .mul_f64(1.0 + jitter / 2.0);
         if pause + self.reserve > self.end.saturating_duration_since(now) {
             return None;

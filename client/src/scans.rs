@@ -11,7 +11,7 @@ use crate::{
     error::Error,
 };
 
-/// Positions in a part; the last part of a list holds the rest.
+/// Positions in a part; the last part of a list may have fewer.
 pub const PART: usize = 1_000;
 
 /// A list that is checked in the background.
@@ -22,7 +22,7 @@ pub struct Scan {
     /// `open` (parts are missing), `running`, `completed`, `cancelled` or `expired`.
     pub state: String,
     pub total: u64,
-    /// Positions that were sent.
+    /// Positions that the service has received.
     pub received: u64,
     /// Positions with a final verdict.
     pub answered: u64,
@@ -73,9 +73,9 @@ pub struct ScanResults {
 /// An event, in the form that a webhook receives.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Event {
-    /// The webhook's `webhook-id`.
+    /// Value of the header `webhook-id`.
     pub id: String,
-    /// The body of the webhook.
+    /// Body of the webhook request.
     pub event: Value,
 }
 
@@ -99,8 +99,9 @@ fn other_list(message: String) -> Error {
     Error::Refused { status: 409, code: None, message, details: Box::default() }
 }
 
-/// First and longest pause between two requests for a scan's state; pauses grow.
+/// First pause between two requests for a scan's state; pauses grow.
 const LOOK: Duration = Duration::from_millis(500);
+/// Longest pause between two such requests.
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
 
 impl Client {
@@ -175,7 +176,7 @@ impl Client {
                     row.result = Some(result);
                 }
             }
-            // Pages that lead back to an earlier one would never end.
+            // A cursor that leads back to an earlier page would loop forever.
             match page.next {
                 Some(next) if after.is_none_or(|after| next > after) => after = Some(next),
                 _ => return Ok(rows),
@@ -225,10 +226,11 @@ impl Client {
         self.reply(&Call::delete(&format!("/scans/{id}"))).map(drop)
     }
 
-    /// Creates a scan of `total` addresses, whose parts are sent later.
+    /// Creates a scan of `total` addresses, whose parts are sent later. A repeat with the same key
+    /// within 24 hours returns the same scan.
     ///
     /// # Errors
-    /// See [`Error`]. A repeat with the same key within 24 hours returns the same scan.
+    /// See [`Error`].
     pub fn create_scan(
         &self,
         total: usize,

@@ -9,10 +9,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha2::Sha256;
 
-/// Greatest age of an event: an older one, or one from the future, may be a replay.
+/// Maximum difference between `webhook-timestamp` and the current time. A larger one may mean a replay.
 const TOLERANCE: Duration = Duration::from_secs(300);
 
-/// The headers of a webhook request.
+/// The three headers of a webhook request that its verification needs.
 #[derive(Debug, Clone, Copy)]
 pub struct WebhookHeaders<'a> {
     /// `webhook-id`
@@ -23,7 +23,7 @@ pub struct WebhookHeaders<'a> {
     pub signature: &'a str,
 }
 
-/// An event.
+/// A verified event of the service.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct WebhookEvent {
     /// `scan.completed`, `scan.expired` or `webhook.test`. New ones may be added.
@@ -50,8 +50,8 @@ pub enum WebhookError {
     Body,
 }
 
-/// Verifies a request's signature under one of the secrets and returns its event. Pass the new and
-/// the old secret while one is being replaced. `body` is the request's raw body.
+/// Verifies a request's signature under one of the secrets and returns the event. While a secret
+/// is being replaced, pass the new and the old one. `body` is the request's raw body.
 ///
 /// # Errors
 /// See [`WebhookError`].

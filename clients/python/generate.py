@@ -1,7 +1,7 @@
 """Writes the generated part of the Python client into a folder: generate.py OPENAPI FOLDER.
 
 Words such as `reason` may get new values, which today's client must accept. Generated code rejects values that
-the document doesn't list, so the generator gets the document without those lists.
+the document doesn't list, so the generator gets the document without its lists of values.
 """
 
 import json
@@ -25,7 +25,7 @@ with tempfile.TemporaryDirectory() as scratch:
     reduced, config = Path(scratch, "openapi.json"), Path(scratch, "config.json")
     reduced.write_text(json.dumps(without_lists(json.loads(document.read_text()))))
     config.write_text(json.dumps({"package_name_override": "generated"}))
-    # The formatter reads the oldest supported Python version from this file, in any folder.
+    # Sets the oldest supported Python version for the formatter.
     Path(scratch, "ruff.toml").write_text('target-version = "py310"\n')
     generated = Path(scratch, "generated")
     tools = Path(sys.executable).parent

@@ -1,4 +1,4 @@
-// Runs in place of the package until `make clients` has generated it.
+// Runs in place of the package in this folder, which lacks the generated part.
 const line =
   "This folder is the source of rcpt-client, without what is generated from the API's description. " +
   "Run `make clients` in the repository, and install the .tgz that it writes into target/clients.";

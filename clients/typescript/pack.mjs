@@ -1,4 +1,4 @@
-// Creates the package's manifest from that of its source: pack.mjs FOLDER.
+// Derives the package's manifest from its source's manifest: pack.mjs FOLDER.
 import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 

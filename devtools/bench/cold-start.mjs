@@ -67,7 +67,7 @@ const worker :Workerd.Worker = (compatibilityDate = "2026-01-01",
 const median = (times) => times.toSorted((a, b) => a - b)[Math.floor(times.length / 2)];
 const times = COPIES.map(() => []);
 try {
-  // The subjects alternate, so that disturbances of the machine affect all equally.
+  // The Workers alternate, so that other load on the machine affects all equally.
   for (let round = 0; round < STARTS; round += 1) {
     for (const [index, copies] of COPIES.entries()) times[index].push(await start(copies));
   }

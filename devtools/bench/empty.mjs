@@ -1,4 +1,4 @@
-// An empty Worker, with which the cost of the runtime itself is measured.
+// An empty Worker, to measure the cost of the runtime itself.
 export default {
   fetch() {
     return new Response("{}", { headers: { "content-type": "application/json" } });

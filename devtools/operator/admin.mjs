@@ -88,7 +88,7 @@ const SHOW = `SELECT a.id, a.email, a.display_name, a.state,
   a.welcome_left, a.scan_credits
   FROM accounts a`;
 
-// Assignments to the account's row by action, with their parameters from ?2; null: none.
+// SQL assignments to the account's row, with parameters from ?2; null for actions without such assignments.
 const CHANGES = {
   show: () => null,
   tenant: () => null,
@@ -104,7 +104,7 @@ const CHANGES = {
   "deactivate-key": () => ["key_active = 0"],
   "reactivate-key": () => ["key_active = 1"],
   deactivate: () => ["state = 'deactivated'"],
-  // Restores the state before the deactivation: only the mailed link can confirm an account.
+  // Restores the state before the deactivation: only the emailed link can confirm an account.
   reactivate: () => [
     "state = CASE WHEN state <> 'deactivated' THEN state WHEN confirmed_at IS NULL THEN 'unconfirmed' ELSE 'confirmed' END",
   ],
@@ -180,7 +180,7 @@ const descending = (name) => (a, b) => (a[name] < b[name] ? 1 : a[name] > b[name
 const MERGED = {
   list: (rows) => rows.sort(descending("used_today")).slice(0, 50),
   search: (rows) => rows.sort(descending("email")).reverse().slice(0, 50),
-  // All databases have the same plans, unless a change was cut off; all different rows are shown.
+  // All databases have the same plans, unless a change was interrupted; then all versions are shown.
   plans: (rows) => {
     const shown = new Map(rows.map(({ database, ...row }) => [JSON.stringify(row), row]));
     return [...shown.values()];
@@ -190,7 +190,7 @@ const MERGED = {
   secrets: (rows) => summed(rows, ({ secret, name }) => `${secret} ${name}`),
 };
 
-/** Returns one row for each key, with the accounts of all its rows. */
+/** Merges rows with the same key, and adds up their `accounts`. */
 function summed(rows, keyOf) {
   const sums = new Map();
   for (const row of rows) {
@@ -213,7 +213,7 @@ const LOCKED = /SQLITE_BUSY|database is locked|internal error/;
 const TRIES = 60;
 const PAUSE_MS = 500;
 
-/** Runs statements as one transaction in one database and returns the rows of the last. */
+/** Runs statements as one transaction in one database and returns the rows of the last statement. */
 async function run(database, statements, tries = TRIES) {
   try {
     return await databases.run(database, statements);
@@ -250,9 +250,9 @@ function addressSecrets() {
 /** Returns a keyed hash in hexadecimal (edge/src/credentials/address_hash.rs). */
 const keyed = (secret, purpose, text) => createHmac("sha256", secret).update(`${purpose}\0${text}`).digest("hex");
 
-// Number of rows per query: that many ids take a megabyte.
+// Number of rows per query; their ids take a megabyte at most.
 const PAGE = 20_000;
-// Number of rows that one statement enters: they are one parameter, which may have two megabytes.
+// Number of rows that one statement inserts, from one parameter of at most two megabytes.
 const MENDED_AT_ONCE = 500;
 
 /** Returns the email of the account with this tenant name (edge/src/credentials/address_hash.rs). */
@@ -279,7 +279,7 @@ if (words.includes("--help") || words.length === 0) {
   process.exit(words.length === 0 ? 2 : 0);
 }
 
-/** Removes an option and its value from the words, and returns the value. */
+/** Removes an option and its value from the words, and returns the value; undefined if the option is absent. */
 function option(name) {
   const index = words.indexOf(name);
   if (index < 0) return undefined;
@@ -349,13 +349,13 @@ if (action === "directory") {
 }
 await databases.close();
 
-/** Returns the account of an address, with its database. */
+/** Returns the account with this email or id, and its database. */
 async function find(email) {
   const id = ID.exec(email)?.[1];
   const sql = `SELECT id, state, email FROM accounts WHERE ${id ? "id = ?1" : BY_EMAIL} AND deleted_at IS NULL`;
   const found = await everywhere(statement(sql, id ?? email));
   if (found.length < 2) return found[0];
-  // A registration that was cut off may have left a second account, until housekeeping removes it.
+  // An interrupted registration may have left a second account, until housekeeping removes it.
   const ids = JSON.stringify(found.map(({ id }) => id));
   const named = await query(first, "SELECT account_id FROM addresses WHERE account_id IN (SELECT value FROM json_each(?1))", ids);
   return found.find(({ id }) => id === named[0]?.account_id) ?? found[0];
@@ -409,7 +409,7 @@ async function change() {
     const plans = await query(database, "SELECT name FROM plans WHERE name = ?1", value ?? "");
     if (plans.length === 0) fail(`there is no plan ${value}`);
   }
-  // One transaction. The record is first, because it is made from the account's row.
+  // One transaction. The record is first, because it reads the account's row.
   const statements = [recordOf(id)];
   if (action === "set-plan") statements.push(own("plan_changed", id, value));
   if (changes) {
@@ -423,10 +423,10 @@ async function change() {
   }
   if (END_SESSIONS.includes(action)) statements.push(statement("DELETE FROM sessions WHERE account_id = ?1", id));
   if (action === "delete") {
-    // The account's usage is kept, as when its owner deletes it. The next scheduled run removes it from the directory.
+    // Keeps the account's usage, as when owners delete accounts. The next scheduled run clears the directory.
     const now = Math.floor(Date.now() / 1000);
     statements.push(own("tombstone", id, "", Math.floor(now / 86400), now));
-    // Scheduled runs remove its rows in other tables, in steps.
+    // Scheduled runs remove the account's rows in other tables, in steps.
     statements.push(own("erase", id, "", "", now), own("delete_notices", id));
     statements.push(statement("SELECT ?1 AS deleted", found.email));
   } else {
@@ -441,7 +441,7 @@ async function change() {
   }
 }
 
-/** Returns why an account can't be recovered. */
+/** Returns the reason why no recovery of the account has started. Call this only if none has. */
 function unrecoverable(row) {
   if (row.confirmed_at === null) return "its address hasn't been confirmed";
   if (!row.two_factor) return "two-factor authentication is off";
@@ -462,7 +462,7 @@ function differs(one, other) {
   return kid === otherKid && one !== other;
 }
 
-/** Compares the directory with the accounts; with --mend, enters missing ones. */
+/** Compares the directory with the accounts; with --mend, adds missing entries. */
 async function directory() {
   const [named, places] = [new Map(), new Map()];
   for await (const row of pages(first, "address_hash", "address_hash, account_id", "addresses WHERE confirmed = 1 AND reserved_until IS NULL")) {
@@ -485,7 +485,7 @@ async function directory() {
       wrong.push({ id, database, email, directory: other ? `names ${other}` : isMending ? "entered" : "has lost it" });
     }
   }
-  // No account has these ids. If an account was just deleted, the next scheduled run removes its row.
+  // No account has these ids. If an account was just deleted, the next scheduled run removes its entry.
   for (const id of named.keys()) wrong.push({ id, database: "-", email: "-", directory: "names no account" });
   for (let from = 0; isMending && from < lost.length; from += MENDED_AT_ONCE) {
     const rows = lost.slice(from, from + MENDED_AT_ONCE).map(({ address_hash, id }) => [address_hash, id]);

@@ -17,7 +17,7 @@ const WORKER = `export default {
   },
 };`;
 
-// A plain `import` would first read the whole package for the names that it exports: half a second.
+// A plain `import` would first search the whole package for exports, which takes half a second.
 const require = createRequire(import.meta.url);
 
 /** Returns a statement; each parameter is a text or a number. */
@@ -41,7 +41,7 @@ export class LocalDatabases {
     return Object.keys(this.#ids);
   }
 
-  /** Returns the rows of the last statement. */
+  /** Runs statements as one transaction, and returns the rows of the last statement. */
   async run(database, statements) {
     const { Miniflare } = require("miniflare");
     this.#runtime ??= new Miniflare({

@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 // Deploys or updates the service in a Cloudflare account: deploy [--config FILE] [--dry-run]. It reads at most five
-// values from the environment or the terminal, and writes them to wrangler.toml. Another run continues where the last
-// one ended, and changes nothing if everything is up to date. docs/operating.md, "Deploy the edge", describes a first run.
+// values from the environment or the terminal, and writes all but JURISDICTION to wrangler.toml. Another run
+// continues where the last one ended, and changes nothing if everything is up to date. docs/operating.md, "Deploy
+// the edge", describes a first run.
 // --dry-run needs no account: it lists the example values left in wrangler.toml and the secrets that the Worker needs,
 // and exits with 1 while a value is missing.
 import { spawnSync } from "node:child_process";
@@ -89,7 +90,7 @@ async function look(platform, settings) {
   const worker = await platform.worker(settings.name);
   const ids = databases.map(({ id }) => id);
   const bound = worker?.bindings.filter(({ type }) => type === "d1").map(({ id, database_id }) => database_id ?? id);
-  // Stops only if every binding has an id: one without an id proves nothing.
+  // Stops only if every binding has an id: a binding without an id proves nothing.
   if (bound?.every((id) => id && !ids.includes(id)))
     throw new Stop(`the name ${settings.name} is taken: the account has a Worker of this name with other databases. Change \`name\` in wrangler.toml`);
   const domain = await platform.domain(settings.host);
@@ -101,7 +102,7 @@ async function look(platform, settings) {
   return { databases, jurisdiction, stores, queue: queues[0], worker, domain };
 }
 
-/** Returns whether a database is ours, its migrations, and whether it has accounts. */
+/** Returns a database's applied migrations, and whether it has or had accounts. Stops if its tables aren't ours. */
 async function contents(platform, { uuid, name }) {
   const query = (sql) => platform.query(uuid, [statement(sql)]);
   const rows = await query("SELECT name FROM sqlite_master WHERE type = 'table'");
@@ -110,7 +111,7 @@ async function contents(platform, { uuid, name }) {
   if (tables.some((table) => table !== "d1_migrations") && !applied.includes("0001_accounts.sql"))
     throw new Stop(`the name ${name} is taken: the database has tables of something else. Change \`database_name\` in wrangler.toml`);
   let isInUse = false;
-  // A deleted account leaves a tombstone, which is also found by a secret.
+  // A deleted account leaves a tombstone, which can't be found without the old secrets either.
   for (const table of ["accounts", "tombstones"].filter((each) => tables.includes(each)))
     isInUse ||= (await query(`SELECT 1 AS found FROM ${table} LIMIT 1`)).length > 0;
   return { applied, isInUse };

@@ -1,5 +1,4 @@
-// Calls of Cloudflare's API: they read and create resources, and run statements. Wrangler handles migrations and the
-// Worker.
+// Calls Cloudflare's API to read and create resources and to run statements. Wrangler handles migrations and deploys.
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 
@@ -10,7 +9,7 @@ export const WRANGLER = `${ROOT}node_modules/.bin/wrangler`;
 /** An error that the operator can fix. */
 export class Stop extends Error {}
 
-/** The permission that a token needs, by a pattern of the path. */
+/** Permissions that a token needs for calls, by patterns of their paths. */
 const RIGHTS = [
   [/\/d1\//, "Account, D1, Edit"],
   [/\/storage\/kv\//, "Account, Workers KV Storage, Edit"],
@@ -21,11 +20,11 @@ const RIGHTS = [
   [/^\/accounts\?/, "Account, Account Settings, Read; or set CLOUDFLARE_ACCOUNT_ID"],
 ];
 const PAGE = 100;
-/** Retention of the queue: messages of scans wait for a day at most. */
+/** Retention of the queue: a scan's messages wait for a day at most. */
 const RETENTION_SECONDS = 86_400;
 
 export class Platform {
-  /** Returns a platform for the configured account, or the only one that the token can access. */
+  /** Returns a platform for the configured account, or for the only account that the token can access. */
   static async open(account) {
     const token = process.env.CLOUDFLARE_API_TOKEN;
     const platform = new Platform(token ? { Authorization: `Bearer ${token}` } : authorise());
@@ -55,7 +54,7 @@ export class Platform {
     return (await this.call("POST", `/accounts/${this.account}/d1/database`, body)).uuid;
   }
 
-  /** Runs statements, {sql, params} each, as one transaction; returns the rows of the last. */
+  /** Runs statements, {sql, params} each, as one transaction; returns the rows of the last statement. */
   async query(id, statements) {
     const body = statements.length === 1 ? statements[0] : { batch: statements };
     return (await this.call("POST", `/accounts/${this.account}/d1/database/${id}/query`, body)).at(-1).results;
@@ -88,7 +87,7 @@ export class Platform {
     return reply.schedules.map(({ cron }) => cron);
   }
 
-  /** Returns the tag of the version that gets all requests, if there is one. */
+  /** Returns the tag of the version that gets all requests; undefined without such a version, or if it has no tag. */
   async tag(name) {
     const script = `/accounts/${this.account}/workers/scripts/${name}`;
     const versions = (await this.call("GET", `${script}/deployments`)).deployments[0]?.versions ?? [];
@@ -133,7 +132,7 @@ export class Platform {
       });
       text = await reply.text();
     } catch (error) {
-      // Retries, because our idle connections may have been closed while wrangler ran.
+      // Retries once: idle connections may have been closed while wrangler ran.
       if (method === "GET" && !isAgain) return this.call(method, path, body, expected, true);
       throw new Stop(`${method} ${path}: no answer (${error.cause?.code ?? error.message}). Run this again`);
     }

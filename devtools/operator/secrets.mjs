@@ -12,7 +12,7 @@ export function neededSecrets() {
 }
 
 export class SecretsFile {
-  /** The file is `SECRETS_FILE`, or one for this Worker and account. */
+  /** The file is `SECRETS_FILE`, or a default file for this Worker and account. */
   constructor(worker, account) {
     const folder = process.env.XDG_CONFIG_HOME || path.join(homedir(), ".config");
     this.path = path.resolve(process.env.SECRETS_FILE || path.join(folder, "rcpt", `${worker}-${account.slice(0, 8)}.secrets`));

@@ -30,7 +30,7 @@ export class Settings {
     this.toml = parse(this.text);
   }
 
-  /** Replaces the example's values by those of the environment or the terminal; returns their names. */
+  /** Replaces example values by those of the environment or the terminal; returns the names of all changes. */
   async complete() {
     const { vars } = this.toml;
     const missing = Object.keys(VALUES).filter((name) => EXAMPLE.test(vars[name] ?? ((name === "CONTACT_EMAIL" && vars.CONTACT_URL) || "example.net")));
@@ -55,7 +55,7 @@ export class Settings {
     return missing;
   }
 
-  /** Names the ids and values that are still the example's, or absent. */
+  /** Returns a message for each id or value that is still the example's, and for missing contact data. */
   get missing() {
     const { vars = {} } = this.toml;
     const ids = this.databases.filter(({ id }) => !id).map(({ binding, name }) => `${binding}: database_id is the example's; make deploy creates ${name}`);

@@ -41,7 +41,7 @@ pub async fn databases() -> Result<()> {
     Ok(())
 }
 
-/// A measured figure.
+/// A measured value, as the table and `target/bench/*.json` show it.
 #[derive(Debug, Clone, Serialize)]
 pub struct Figure {
     pub name: &'static str,
@@ -51,12 +51,12 @@ pub struct Figure {
     pub n: usize,
 }
 
-/// Measures everything, prints a table, and writes each figure to `target/bench/<name>.json`;
+/// Measures all but conversations, prints a table, and writes each figure to `target/bench/<name>.json`;
 /// figures of accounts and of scans are collected in `target/bench/accounts.json` and
 /// `target/bench/scans.json`.
 ///
 /// # Errors
-/// If a part doesn't start, or a file can't be written.
+/// If a component doesn't start, or a file can't be written.
 pub async fn run() -> Result<()> {
     let mut figures = vec![wasm_size()?];
     let stack = Stack::builder().try_start().await?;

@@ -20,12 +20,12 @@ use self::{mails::Mails, rebuild::Rebuild, settings::Settings};
 use rcpt_shared::sandbox;
 use rcpt_tests::{Account, Mailbox, Origin, Process, Sandbox, process::folder};
 
-const WATCH: Duration = Duration::from_millis(250);
+const WATCH_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Starts everything, prints usage hints, and runs until a signal arrives or a part ends.
+/// Starts everything, prints usage hints, and runs until a signal arrives or a component ends.
 ///
 /// # Errors
-/// If a part doesn't start or ends unexpectedly; the error shows the end of its log.
+/// If a component doesn't start or ends unexpectedly; the error shows the end of its log.
 pub async fn run() -> Result<()> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -62,7 +62,7 @@ async fn live() -> Result<()> {
                 bail!("ended by itself ({status}): {}", part.last_lines());
             }
         }
-        sleep(WATCH).await;
+        sleep(WATCH_INTERVAL).await;
     }
 }
 

@@ -15,14 +15,14 @@ use tokio::{
     time::{Instant, interval, sleep},
 };
 
-/// Number of domains. The edge distributes them over origins by name: with this many, each of three origins gets about
-/// a third.
+/// Number of domains. The edge distributes domains over origins by name: of 120, each of three origins gets about a
+/// third.
 const DOMAINS: usize = 120;
 const MAILBOXES: [&str; 4] = ["accepts", "accepts", "rejects", "full"];
 /// Time limit from SIGTERM to exit: the grace period, and some reserve.
-const END: Duration = Duration::from_secs(30);
-/// Time limit of a response, longer than the edge's own.
-const PATIENCE: Duration = Duration::from_secs(60);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(30);
+/// Time limit of a response, longer than the edge's own limit.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Duration of each row, and checks sent per second.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +31,7 @@ pub struct DrillPlan {
     pub rate: u32,
 }
 
-/// Measurements of one event.
+/// Measurements of checks during one event.
 #[derive(Debug)]
 pub struct Row {
     pub name: &'static str,
@@ -68,7 +68,7 @@ enum Event {
     Kill,
     Hang,
     ShutPort,
-    /// One origin is restarted, another killed, and the first hung.
+    /// The first of two origins is restarted, the second is killed and started, and then the first hangs.
     Mixed,
 }
 
@@ -83,7 +83,7 @@ const ROWS: [(&str, bool, Event); 5] = [
 /// Runs all rows one after the other, with three origins.
 ///
 /// # Errors
-/// If a part doesn't start, or doesn't recover.
+/// If a component doesn't start, or doesn't recover.
 pub async fn run(plan: DrillPlan) -> Result<Vec<Row>> {
     let mut service = Service::start(3).await?;
     let mut rows = Vec::new();
@@ -107,7 +107,7 @@ pub async fn in_short(plan: DrillPlan) -> Result<Row> {
     Ok(Row { name: "restarted, killed, hung", ..row })
 }
 
-/// The edge, the origins and the account.
+/// The running service that is drilled, and the account whose checks are measured.
 struct Service {
     /// Mail server of the origins; it runs until it is dropped.
     _sandbox: Sandbox,
@@ -135,7 +135,7 @@ impl Service {
     }
 
     async fn row(&mut self, plan: DrillPlan, number: usize, event: Event) -> Result<Row> {
-        // The day's count is reset at midnight.
+        // Waits if midnight is near, when the day's count is reset.
         today().await;
         let before = self.account.email_checks().await.used_today;
         let url = format!("{}/v1/validate_email", self.edge.url);
@@ -154,7 +154,7 @@ async fn charged(account: &Account, before: i64, due: i64) -> i64 {
     loop {
         let charged = account.email_checks().await.used_today - before;
         if charged == due || Instant::now() > deadline {
-            // An extra charge would be wrong too, so this waits a second for one.
+            // An extra charge would be wrong too, so this waits a second longer.
             sleep(Duration::from_secs(1)).await;
             return account.email_checks().await.used_today - before;
         }
@@ -218,7 +218,7 @@ async fn disturb(
 /// Restarts an origin as a service manager does.
 async fn restart(origin: &mut Origin) -> Result<()> {
     origin.process.terminate();
-    origin.process.wait_for_end(END).await?;
+    origin.process.wait_for_end(EXIT_TIMEOUT).await?;
     origin.restart().await
 }
 
@@ -235,11 +235,13 @@ fn signal(origin: &Origin, signal: &str) -> Result<()> {
     Ok(())
 }
 
-/// Sends checks at an even rate, regardless of earlier ones.
+/// Sends checks at an even rate, regardless of earlier checks.
 async fn load(plan: DrillPlan, number: usize, url: String, account: Arc<Account>) -> Result<Row> {
-    // workerd closes connections that are idle for longer.
-    let client =
-        Client::builder().timeout(PATIENCE).pool_idle_timeout(Duration::from_secs(2)).build()?;
+    // workerd closes idle connections.
+    let client = Client::builder()
+        .timeout(RESPONSE_TIMEOUT)
+        .pool_idle_timeout(Duration::from_secs(2))
+        .build()?;
     let mut ticks = interval(Duration::from_secs(1) / plan.rate);
     let mut checks = JoinSet::new();
     for n in 0..plan.seconds * u64::from(plan.rate) {
@@ -253,7 +255,7 @@ async fn load(plan: DrillPlan, number: usize, url: String, account: Arc<Account>
             let answer = match request.send().await {
                 Ok(reply) => {
                     let status = reply.status().as_u16();
-                    // An interrupted response doesn't count.
+                    // An interrupted response counts as none.
                     reply.json::<Value>().await.map(|body| (status, body)).ok()
                 }
                 Err(_) => None,

@@ -7,12 +7,12 @@ use anyhow::{Result, ensure};
 use reqwest::{Client, Request};
 use tokio::{task::JoinSet, time::Instant};
 
-/// A server under comparison: its request and its process.
+/// A compared server: the request that it gets, its process, and its measurements so far.
 pub struct Subject {
     request: Request,
     process: u32,
     client: Client,
-    /// Response times in milliseconds, in the order of arrival.
+    /// Response times in milliseconds, unsorted.
     times: Vec<f64>,
     busy: Duration,
     /// CPU time of the server's process in milliseconds.
@@ -20,6 +20,8 @@ pub struct Subject {
 }
 
 impl Subject {
+    /// Returns the server of `process`, to be measured with `request`.
+    ///
     /// # Errors
     /// If the HTTP client can't be built.
     pub fn new(request: Request, process: u32) -> Result<Self> {
@@ -63,7 +65,7 @@ impl Subject {
         Ok(())
     }
 
-    /// Discards the measurements so far, which were warm-up.
+    /// Discards the measurements so far.
     pub fn reset(&mut self) {
         self.times.clear();
         self.busy = Duration::ZERO;
@@ -102,7 +104,7 @@ pub(crate) fn cpu_milliseconds(process: u32) -> Result<f64> {
     Ok(nanoseconds / 1e6)
 }
 
-/// Returns a quantile by the nearest-rank method.
+/// Returns the quantile `part` (0 to 1) by the nearest-rank method; NaN if there are no values.
 pub(crate) fn quantile(sorted: &[f64], part: f64) -> f64 {
     let rank = (sorted.len() as f64 * part).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)

@@ -22,7 +22,7 @@ pub use report::{Percentiles, Report};
 
 use crate::drive::Subject;
 
-/// Plan of a load run.
+/// Duration, rate and kinds of checks of a load run.
 #[derive(Debug, Clone, Copy)]
 pub struct LoadPlan {
     /// Cached checks before the measurement, in rounds of [`ROUND`]: V8 optimises wasm only after
@@ -40,7 +40,7 @@ pub struct LoadPlan {
 
 impl Default for LoadPlan {
     fn default() -> Self {
-        // Two cores can serve this rate with reserve: workerd, origin, mail server and the senders
+        // Two cores can carry this rate with some reserve: workerd, origin, mail server and senders
         // together.
         let (seconds, rate, seed) = (600, 40.0, 1);
         Self { warm_up: 4_000, settle: 60, seconds, rate, cached_of_ten: 8, seed }
@@ -63,7 +63,7 @@ const MAILBOXES: [&str; 10] = [
     "greylisted",
 ];
 
-/// A scheduled check.
+/// A check, with its time after the start of the run.
 struct Arrival {
     after: Duration,
     address: String,
@@ -137,8 +137,8 @@ async fn measure(
     account: &Arc<Account>,
 ) -> Result<(Vec<Answer>, Vec<Sample>)> {
     let (answers, mut answered) = mpsc::unbounded_channel();
-    // workerd closes connections that are idle for longer; a request on a connection that is just
-    // being closed would fail unsent.
+    // workerd closes idle connections; a request on a connection that is just being closed would
+    // fail unsent.
     let client = Client::builder().timeout(Duration::from_secs(30));
     let client = client.pool_idle_timeout(Duration::from_secs(2)).build()?;
     let arrivals = plan.arrivals();
@@ -174,7 +174,7 @@ async fn warm_up(plan: &LoadPlan, stack: &Stack, account: &Account) -> Result<()
     Ok(())
 }
 
-/// Sends each check at its scheduled time, and returns all responses.
+/// Sends each check at its scheduled time, and passes each response to `answers`.
 async fn send(
     arrivals: Vec<Arrival>,
     start: Instant,
@@ -194,7 +194,7 @@ async fn send(
             let status = match request.send().await {
                 Ok(reply) => {
                     let status = reply.status().as_u16();
-                    // An interrupted response doesn't count.
+                    // An interrupted response counts as none.
                     reply.json::<Value>().await.map_or(0, |_| status)
                 }
                 Err(_) => 0,

@@ -34,7 +34,7 @@ pub struct Scan {
 /// Reads the logs of every edge and origin that tests have written below `folder`.
 ///
 /// # Errors
-/// If there are no files, or one can't be read.
+/// If `folder` can't be read, or contains no readable logs.
 pub fn scan(folder: &Path) -> Result<Scan> {
     let mut scan = Scan::default();
     let [mut edge_ids, mut origin_ids] = [const { Vec::new() }; 2];
@@ -57,7 +57,7 @@ pub fn scan(folder: &Path) -> Result<Scan> {
 impl Scan {
     fn read(&mut self, file: &Path, log: &str, ids: &mut Vec<String>) {
         for (number, line) in log.lines().enumerate() {
-            // Edge and origin log JSON; other lines are miniflare's, which logs received emails.
+            // Edge and origin log JSON; other lines are miniflare's, which logs the Worker's emails.
             let Ok(entry) = serde_json::from_str::<Value>(line) else { continue };
             self.lines += 1;
             ids.extend(entry["request_id"].as_str().map(str::to_owned));

@@ -21,7 +21,7 @@ use tokio::{
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 enum Command {
-    /// A confirmed account, signed in: `{email, password, token, api_key}`; with two-factor authentication
+    /// Creates a confirmed account, signed in: `{email, password, token, api_key}`; with two-factor authentication
     /// also `secret` and `recovery_codes`.
     Account {
         email: String,
@@ -36,18 +36,17 @@ enum Command {
     WrongCode {
         secret: String,
     },
-    /// Waits for the `nth` email to an address, from 1: `{from, to, subject, text, html, link}`.
+    /// Waits for the `nth` email to an address, counted from 1: `{from, to, subject, text, html, link}`.
     Mail {
         to: String,
         nth: usize,
     },
-    /// Returns the rows of a D1 statement.
+    /// Runs a D1 statement and returns its rows.
     Sql {
         sql: String,
         params: Vec<Value>,
     },
-    /// Sets the status that the stand-in for webhook receivers returns for this host; 0 closes the connection without a
-    /// response.
+    /// Sets the status that the stand-in for webhook receivers returns for this host; 0 means no response.
     Webhook {
         host: String,
         status: u16,
@@ -57,7 +56,7 @@ enum Command {
 }
 
 struct World {
-    /// The service: write-locked while one of its parts starts or ends.
+    /// The service: write-locked while a component starts or ends.
     stack: RwLock<Stack>,
     webhooks: FakeWebhook,
     /// Authenticators by secret; each remembers the codes it has returned.
@@ -69,10 +68,10 @@ struct World {
 /// Call this within a [`tokio::task::LocalSet`].
 ///
 /// # Errors
-/// If a part doesn't start, or standard output is closed.
+/// If a component doesn't start, or standard output is closed.
 pub async fn run() -> Result<()> {
-    // Attempts on an account are throttled as in production. Attempts of a network aren't, because
-    // all tests share one.
+    // Attempts on an account are throttled as in production. Attempts of a network aren't throttled,
+    // because all tests share one network.
     let webhooks = FakeWebhook::start();
     let stack = Stack::builder().with_waits().webhooks(webhooks.port).on_localhost();
     let stack = stack

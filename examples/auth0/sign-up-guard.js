@@ -1,6 +1,6 @@
 // An Auth0 Action of the trigger "Pre User Registration". Secrets: RCPT_URL, RCPT_API_KEY.
 
-/** Longer than the policy's own deadline, and shorter than Auth0 waits. */
+/** Time limit of a decision: longer than the deadline in the guard's policy, shorter than Auth0's own limit. */
 const PATIENCE_MS = 5_000;
 
 exports.onExecutePreUserRegistration = async (event, api) => {
@@ -12,7 +12,7 @@ exports.onExecutePreUserRegistration = async (event, api) => {
   api.access.deny(`sign_up_guard_${decision.reason}`, decision.message + meant);
 };
 
-/** The guard's decision. Without an answer nobody is turned away. */
+/** Returns the guard's decision; undefined without a response, so that nobody is turned away. */
 async function decide({ RCPT_URL, RCPT_API_KEY }, email) {
   try {
     const response = await fetch(`${RCPT_URL}/v1/guard/decide`, {

@@ -2,7 +2,7 @@
 import { betterAuth } from "better-auth";
 import { APIError, createAuthMiddleware } from "better-auth/api";
 
-/** Longer than the policy's own deadline. */
+/** Time limit of a decision: longer than the deadline in the guard's policy. */
 const PATIENCE_MS = 5_000;
 
 export const auth = betterAuth({
@@ -18,7 +18,7 @@ export const auth = betterAuth({
   },
 });
 
-/** The guard's decision. Without an answer nobody is turned away. */
+/** Returns the guard's decision; undefined without a response, so that nobody is turned away. */
 async function decide(email) {
   try {
     const response = await fetch(`${process.env.RCPT_URL}/v1/guard/decide`, {

@@ -35,7 +35,7 @@ pub enum FormatError {
 pub struct Address {
     given: String,
     normal: String,
-    /// Length of the local part in bytes, the same in both forms: only the domain is rewritten.
+    /// Length of the local part in bytes, in `given` and in `normal`: only the domain is rewritten.
     local_len: usize,
 }
 
@@ -45,7 +45,7 @@ impl Address {
     /// # Errors
     /// [`FormatError`], which names the wrong part.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
-        // A quoted local part may contain an `@`, a domain never.
+        // A quoted local part may contain an `@`; a domain can't.
         let (local, domain) = text.rsplit_once('@').ok_or(FormatError::NoAt)?;
         if local.is_empty() || local.len() > LOCAL_PART_BYTES_MAX || !is_local_part(local) {
             return Err(FormatError::LocalPart);
@@ -97,7 +97,7 @@ impl PartialEq for Address {
 
 impl Eq for Address {}
 
-/// Doesn't show the address: `{:?}` ends up in logs, and checked addresses aren't logged
+/// Doesn't show the address: `{:?}` may end up in logs, which contain no checked addresses
 /// (docs/trust.md, A10).
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

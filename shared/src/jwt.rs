@@ -20,9 +20,9 @@ use crate::KeyRing;
 
 /// Greatest tolerated difference between two clocks, in seconds. With a larger difference, new tokens are rejected as
 /// issued in the future.
-pub const CLOCK_SKEW: u64 = 5;
+pub const CLOCK_SKEW_S: u64 = 5;
 
-/// The token isn't valid: from another issuer, for another audience, or outside its lifetime.
+/// The token isn't valid: forged, from another issuer, for another audience, or outside its lifetime.
 /// The error has no details, so that an attacker learns nothing from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("not a valid token")]
@@ -53,7 +53,7 @@ pub fn sign<C: Serialize>(keys: &KeyRing, claims: &C) -> Result<String, InvalidT
         .map_err(|_| InvalidToken)
 }
 
-/// Checks signature, `kid`, issuer, audience and times (`now` in unix seconds) and returns the claims.
+/// Checks signature, `kid`, issuer, audience and times (`now` in Unix seconds) and returns the claims.
 ///
 /// # Errors
 /// [`InvalidToken`] for any deviation.
@@ -70,13 +70,13 @@ pub fn verify<C: DeserializeOwned + Timed>(
     rules.set_issuer(&[purpose.issuer]);
     rules.set_audience(&[purpose.audience]);
     rules.set_required_spec_claims(&["exp", "iss", "aud"]);
-    // The library would read the clock, which panics in wasm; the check below uses the argument
-    // instead.
+    // The library would read the clock, which panics in wasm; the check below uses `now` instead.
     rules.validate_exp = false;
     let claims = jsonwebtoken::decode::<C>(token, &DecodingKey::from_secret(secret), &rules)
         .map_err(|_| InvalidToken)?
         .claims;
-    let in_time = claims.issued_at() <= now.saturating_add(CLOCK_SKEW) && now < claims.expires_at();
+    let in_time =
+        claims.issued_at() <= now.saturating_add(CLOCK_SKEW_S) && now < claims.expires_at();
     if in_time { Ok(claims) } else { Err(InvalidToken) }
 }
 
@@ -94,7 +94,7 @@ fn install() {
     };
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        // Fails only if a provider is installed already, and there is no other.
+        // Fails only if a provider is already installed, and no other code installs one.
         let _ = PROVIDER.install_default();
     });
 }

@@ -34,5 +34,5 @@ pub use status::Status;
 pub use ticket::{FREE, Tenant, Ticket};
 
 /// Version of the messages between edge and origin (CHANGELOG.md): each side also supports the
-/// previous one.
+/// previous version.
 pub const WIRE_FORMAT: u32 = 2;

@@ -8,7 +8,7 @@ const LABEL_BYTES_MAX: usize = 63;
 /// The at sign of Japanese, Chinese and Korean keyboards.
 const FULL_WIDTH_AT: char = '＠';
 
-/// Describes the mistake in a text that [`Address::parse`] rejects, in one sentence. The
+/// Describes the mistake in a text that [`Address::parse`] rejects, in one or two sentences. The
 /// description quotes at most one character of the text.
 #[must_use]
 pub fn explain(text: &str) -> String {
@@ -37,8 +37,8 @@ fn no_at(text: &str) -> &'static str {
     }
 }
 
-/// Returns a mistake that applies to the whole address, unless its local part is quoted, which may
-/// contain anything.
+/// Returns a mistake in the whole address, if there is one. If the local part is quoted, only a line break
+/// is a mistake, because quotes may contain the other characters.
 fn outside_quotes(text: &str) -> Option<String> {
     if text.contains(['\r', '\n']) {
         return Some("There is a line break in it.".into());
@@ -120,10 +120,11 @@ fn domain(domain: &str) -> String {
     }
 }
 
-/// Returns the address that was probably meant, if one small repair turns the text into an address.
+/// Returns the address that was probably meant, if small repairs turn the text into an address with a dot
+/// in its domain.
 #[must_use]
 pub fn suggested_address(text: &str) -> Option<String> {
-    // A typed address is never longer, and each repair reads all of it.
+    // Nobody types a longer address, and each repair reads the whole text.
     if text.len() > 2 * ADDRESS_BYTES_MAX {
         return None;
     }
@@ -139,7 +140,7 @@ pub fn suggested_address(text: &str) -> Option<String> {
     Address::parse(&repaired).ok().filter(is_whole).map(|_| repaired)
 }
 
-/// Replaces the full-width forms U+FF01 to U+FF5E by ASCII, if one of them is the `@`.
+/// Replaces the full-width forms U+FF01 to U+FF5E by ASCII, if the text contains a full-width `@`.
 fn half_width(text: &str) -> String {
     if !text.contains(FULL_WIDTH_AT) {
         return text.to_owned();
@@ -149,7 +150,7 @@ fn half_width(text: &str) -> String {
     text.chars().map(|c| ascii(c).and_then(char::from_u32).unwrap_or(c)).collect()
 }
 
-/// Returns the text without blanks, and with repeated `@` and dots reduced to one.
+/// Returns the text without blanks, and with each run of `@` or dots reduced to one.
 fn squeezed(text: &str) -> String {
     let mut squeezed = String::new();
     for c in text.chars().filter(|c| !c.is_whitespace()) {

@@ -1,6 +1,6 @@
 //! Extracts the address from `Name <address>`, a form that people paste from an email's header.
 
-/// The input looks like `Name <address>` but contains no address.
+/// The input is empty, or looks like `Name <address>` but doesn't contain exactly one address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ReduceError {
     #[error("the address is empty")]
@@ -10,11 +10,12 @@ pub enum ReduceError {
 }
 
 /// Reduces `Name <address>` to the address. Any other text is returned without blanks, line breaks
-/// and zero-width marks around it, which come from files and clipboards. Inside the address they
-/// make it invalid.
+/// and zero-width marks around it, which come from files and clipboards. Inside the text, such
+/// characters stay, and [`Address::parse`](crate::Address::parse) rejects them.
 ///
 /// # Errors
-/// [`ReduceError`] if nothing is left, or the brackets are unbalanced, empty or repeated.
+/// [`ReduceError`] if nothing is left, or the brackets are unbalanced, empty, repeated or not
+/// at the end.
 pub fn reduce(input: &str) -> Result<&str, ReduceError> {
     let input = trimmed(input);
     if input.is_empty() {

@@ -1,4 +1,4 @@
-//! Messages of `POST /v1/probe`, from edge to origin.
+//! Messages of `POST /v1/probe`, between edge and origin.
 
 mod batch;
 mod cache_times;
@@ -64,7 +64,7 @@ pub struct Verdict {
     pub status: Status,
     pub reason: Reason,
     pub stage: Stage,
-    /// Name of the MX host that decided, if one was chosen.
+    /// Name of the MX host that decided the verdict, if a host was chosen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mx_host: Option<String>,
     /// Basic reply code (RFC 5321 §4.2), 200–599.
@@ -76,10 +76,10 @@ pub struct Verdict {
     /// Seconds after which another check may give a different result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_after: Option<u32>,
-    /// Age in seconds of a repeated verdict; absent on a new one.
+    /// Age in seconds of a repeated verdict; absent on a new verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_before: Option<u64>,
-    /// Present if it was requested.
+    /// The evidence, if it was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<Details>>,
 }

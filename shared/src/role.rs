@@ -1,7 +1,7 @@
 //! Local parts that name a function, such as `info`, instead of a person. The edge can report a role before a probe
 //! ends.
 
-/// Mailboxes for services, roles and functions: RFC 2142 §3–§6, and newer ones.
+/// Mailboxes for services, roles and functions: RFC 2142 §3–§6, and newer names.
 const ROLES: &[&str] = &[
     // RFC 2142
     "info",

@@ -1,5 +1,5 @@
 //! Addresses of `sandbox.test`, each with a fixed result: an address for every reason, for the
-//! traits of an address, and for errors of the API. The origin, the edge, the mail server of `make
+//! traits of an address, and for errors of the API. The origin, the portal, the mail server of `make
 //! dev` and the documentation all use this table.
 
 use crate::{
@@ -17,7 +17,7 @@ pub const MISSING_DOMAIN: &str = "nodomain.test";
 /// Delay of the slow server in seconds.
 pub const SLOW_S: u64 = 3;
 
-/// A sandbox address.
+/// A sandbox address, and the result of checking it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SandboxCase {
     pub address: &'static str,
@@ -41,7 +41,7 @@ pub enum Behaviour {
     Silence,
     /// The mail server accepts every recipient.
     AcceptsAll,
-    /// The mail server of this operator accepts the recipient.
+    /// This mail host, which belongs to a known operator, accepts the recipient.
     AcceptedBy(&'static str),
     /// The verdict is reached at this stage, without a reply to RCPT.
     Decided(Stage),
@@ -50,7 +50,7 @@ pub enum Behaviour {
 }
 
 impl Behaviour {
-    /// Returns whether a mail server determines the result.
+    /// Returns whether the sandbox's mail server determines the result.
     #[must_use]
     pub const fn is_by_server(self) -> bool {
         matches!(self, Self::Reply(_) | Self::SlowReply(_) | Self::Silence | Self::AcceptsAll)
@@ -144,7 +144,7 @@ pub struct SandboxDomain {
     pub does: &'static str,
 }
 
-/// A domain for each kind. Addresses of these domains behave like those of [`DOMAIN`].
+/// A domain for each kind. Their addresses behave like those of [`DOMAIN`], except where [`CASES`] has the domain.
 #[rustfmt::skip]
 pub const DOMAINS: [SandboxDomain; 9] = [
     domain("provider.sandbox.test", DomainKind::Provider, true, "a mailbox provider; `free_provider`"),
@@ -207,8 +207,8 @@ impl SandboxCase {
     }
 }
 
-/// Returns the case of a sandbox address; `None` for all others. Tags are ignored, and the name of
-/// a reason is an address for it.
+/// Returns the case of a sandbox address; `None` for all others. Tags are ignored, and each
+/// reason's name is also a local part.
 #[must_use]
 pub fn find(address: &Address) -> Option<&'static SandboxCase> {
     find_parts(address.local_part(), address.domain())
@@ -242,7 +242,7 @@ pub fn find_parts(local_part: &str, domain: &str) -> Option<&'static SandboxCase
     }
     let below = domain.strip_suffix(DOMAIN)?;
     if !below.is_empty() && !below.ends_with('.') {
-        // Another domain, which only ends with the same letters.
+        // Not the sandbox: a domain that only ends with the same letters.
         return None;
     }
     let name = local_part.split('+').next().unwrap_or(local_part);

@@ -1,7 +1,7 @@
 //! The ticket, which only the edge can issue: it authorises one request to an origin.
 //!
-//! A short-lived HS256 JWT in `Authorization: Bearer`, which contains the SHA-256 of the request's
-//! body, so that a captured ticket can only repeat the same probe, for a minute.
+//! The ticket is a short-lived HS256 JWT in `Authorization: Bearer`, with the SHA-256 of the request's body:
+//! a captured ticket can only repeat the same probe, for a minute.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use crate::{
 
 /// Lifetime of a ticket in seconds: a probe's budget of 10 s, and room for a failover and clock
 /// skew.
-pub const TTL: u64 = 60;
+pub const TTL_S: u64 = 60;
 
 const PURPOSE: Purpose = Purpose { issuer: "rcpt-edge", audience: "origin" };
 
@@ -80,12 +80,10 @@ impl Ticket {
         Self::issue_for(keys, request_id, body, now, None)
     }
 
-    /// Issues the token for one request of `tenant`, for which an origin reserves a share of its
-    /// permits.
+    /// Issues the token for one request of `tenant`, which an origin limits to a share of its permits.
     ///
     /// # Errors
-    /// [`InvalidToken`] when the claims can't be serialised, or the tenant's name is too
-    /// long.
+    /// [`InvalidToken`] when the claims can't be serialised, or the tenant's name isn't valid.
     pub fn issue_for(
         keys: &KeyRing,
         request_id: &str,
@@ -100,7 +98,7 @@ impl Ticket {
             iss: PURPOSE.issuer.to_owned(),
             aud: PURPOSE.audience.to_owned(),
             iat: now,
-            exp: now.saturating_add(TTL),
+            exp: now.saturating_add(TTL_S),
             jti: request_id.to_owned(),
             body: digest(body),
             tenant: tenant.map(|tenant| tenant.name.to_owned()),
@@ -112,18 +110,18 @@ impl Ticket {
     /// Checks the token against the request's body; `now` is in Unix seconds.
     ///
     /// # Errors
-    /// [`InvalidToken`] when it is forged or expired, or was issued for another audience
-    /// or body.
+    /// [`InvalidToken`] when the token is forged or expired, or was issued for another
+    /// audience or body.
     pub fn check(keys: &KeyRing, token: &str, body: &[u8], now: u64) -> Result<Self, InvalidToken> {
         let ticket: Self = jwt::verify(keys, PURPOSE, token, now)?;
-        // A token with a longer lifetime than ours wasn't issued by an edge.
-        let short_lived = ticket.exp.saturating_sub(ticket.iat) <= TTL;
+        // A token with a longer lifetime than `TTL_S` wasn't issued by an edge.
+        let short_lived = ticket.exp.saturating_sub(ticket.iat) <= TTL_S;
         let fine_name = ticket.tenant.as_deref().is_none_or(is_name);
         let fine = short_lived && fine_name && ticket.body == digest(body);
         if fine { Ok(ticket) } else { Err(InvalidToken) }
     }
 
-    /// Returns the name under which the tenant's requests are counted: all free accounts share one.
+    /// Returns the name under which the tenant's requests are counted: all free accounts share one name.
     pub fn counted_as(&self) -> Option<&str> {
         let name = self.tenant.as_deref()?;
         Some(if self.paying { name } else { FREE })
@@ -150,7 +148,7 @@ mod tests {
     use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
     use serde_json::json;
 
-    use super::{TTL, Tenant, Ticket};
+    use super::{TTL_S, Tenant, Ticket};
     use crate::{KeyRing, jwt};
 
     const NOW: u64 = 1_790_000_000;
@@ -177,7 +175,7 @@ mod tests {
     #[test]
     fn a_ticket_opens_nothing_else() {
         assert!(Ticket::check(&keys(), &issued(), b"{}", NOW).is_err(), "another body");
-        assert!(Ticket::check(&keys(), &issued(), BODY, NOW + TTL).is_err(), "expired");
+        assert!(Ticket::check(&keys(), &issued(), BODY, NOW + TTL_S).is_err(), "expired");
         assert!(Ticket::check(&keys(), &issued(), BODY, NOW - 60).is_err(), "from the future");
         let stranger = KeyRing::parse(&ring("k1", 8)).unwrap();
         assert!(Ticket::check(&stranger, &issued(), BODY, NOW).is_err(), "another secret");
@@ -213,7 +211,7 @@ mod tests {
 
     #[test]
     fn claims_that_are_signed_but_wrong_are_refused() {
-        let good = json!({"iss": "rcpt-edge", "aud": "origin", "iat": NOW, "exp": NOW + TTL,
+        let good = json!({"iss": "rcpt-edge", "aud": "origin", "iat": NOW, "exp": NOW + TTL_S,
             "jti": "r", "body": super::digest(BODY)});
         let accepts = |claims: &serde_json::Value| {
             let token = jwt::sign(&keys(), claims).unwrap();

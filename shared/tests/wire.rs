@@ -1,5 +1,5 @@
-//! Messages between edge and origin: they equal the recordings of this version, and those of the
-//! previous version are understood.
+//! Messages between edge and origin: they equal the recordings of this version, and recordings of
+//! the previous version are understood.
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
@@ -143,7 +143,7 @@ fn what_was_sent_by_this_version_and_the_one_before_is_understood() {
 
 #[test]
 fn nothing_is_asked_that_the_version_before_refuses() {
-    // An origin rejects unknown members.
+    // An older origin rejects members that it doesn't know.
     let members = |version: u32, of: &str| -> BTreeSet<String> {
         let lines = recorded(version).into_iter().filter(|(kind, _)| kind == of);
         let objects = lines.map(|(_, text)| serde_json::from_str::<Value>(&text).unwrap());

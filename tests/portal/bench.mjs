@@ -1,6 +1,5 @@
-// Measures a first visit: bytes, requests, and the time until the page is usable. It prints a table
-// and writes target/bench/portal.json. Run with `npm run bench:portal`; it has the same
-// requirements as the tests.
+// Measures a first visit: bytes, requests, and the time until the page is usable. Prints a table and writes
+// target/bench/portal.json. Run with `npm run bench:portal`; it has the same requirements as the tests.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
@@ -9,7 +8,7 @@ import { ROOT, startStack } from "./stack.mjs";
 
 const VISITS = 15;
 const DIST = path.join(ROOT, "edge/portal/dist");
-/** Maximum of gzipped JavaScript in bytes, as in suites/first-page.mjs. */
+/** Maximum size of the gzipped JavaScript in bytes, as in suites/first-page.mjs. */
 const LIMIT = 30_000;
 /** "Slow 4G" of Chromium's developer tools: 150 ms and 1.6 Mbit/s. */
 const SLOW = { offline: false, latency: 150, downloadThroughput: 200_000, uploadThroughput: 93_750 };

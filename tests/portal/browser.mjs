@@ -1,6 +1,6 @@
 // Debian's Chromium, with windows that record forbidden events.
 //
-// The headless shell is the same engine without drawing, which would take half of the time.
+// The headless shell is the same engine without drawing, which would take half of the run's time.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -12,7 +12,7 @@ const EXECUTABLE = process.env.CHROMIUM ?? "/usr/bin/chromium-headless-shell";
 export function launch() {
   return chromium.launch({
     executablePath: EXECUTABLE,
-    // Chromium's own services mustn't use the network. Its sandbox doesn't work as root, which containers use.
+    // Chromium's own services mustn't use the network. Chromium's sandbox doesn't work as root, which containers use.
     args: [
       "--no-sandbox",
       "--disable-gpu",
@@ -27,7 +27,7 @@ export function launch() {
 
 /**
  * Opens a window with its own storage, a record of events that mustn't happen, and a record of refused requests for
- * reports. `foreign`: the origins besides the service from which pages may load.
+ * reports. `foreign`: web origins besides the service's from which pages may load.
  */
 export async function openWindow(browser, stack, { foreign = [], ...options } = {}) {
   const context = await browser.newContext({
@@ -73,7 +73,7 @@ export async function openWindow(browser, stack, { foreign = [], ...options } = 
   return { context, page, wrongs, refused };
 }
 
-/** Asserts that the named accessibility rules, or all, find nothing in the current view. */
+/** Asserts that the named accessibility rules, or otherwise WCAG's and best practices, find nothing in the view. */
 export async function assertAccessible(page, state, rules) {
   if (!(await page.evaluate(() => "axe" in globalThis))) await page.evaluate(AXE);
   const violations = await page.evaluate(async (rules) => {

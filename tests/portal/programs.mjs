@@ -34,7 +34,8 @@ export function programs() {
 }
 
 /**
- * Installs the packages in a folder that is removed when the tests end. Their dependencies are found in parent folders.
+ * Installs the packages in a folder that is removed when the tests end. The packages' dependencies are found in parent
+ * folders.
  */
 function install() {
   const folder = mkdtempSync(path.join(ROOT, "target/examples-"));

@@ -1,7 +1,7 @@
-"""Reads emails as a mail program does: JSON on standard input, and what it found in each on standard output.
+"""Reads emails as a mail program does: JSON on standard input, and its findings on standard output.
 
-In production, the platform writes the MIME of our emails. Here Python's own composer does, strictly: it fails on an
-invalid header, or a text that can't be encoded. The parts are then read from the composed bytes.
+In production, the platform writes the MIME of our emails. Here Python's own composer writes it, strictly: a header
+that is invalid, or a text that can't be encoded, is an error. The parts are then read from the composed bytes.
 """
 
 import email

@@ -1,6 +1,5 @@
-// Takes screenshots of every page and its main states, into target/screenshots:
-// NAME-WIDTH-SCHEME.png. Run with `npm run portal:screenshots [NAME]...`; it needs the tests'
-// installation. Three of them are in docs/.
+// Takes screenshots of every page and its main states, into target/screenshots: NAME-WIDTH-SCHEME.png. Run with `npm
+// run portal:screenshots [NAME]...`; it needs the tests' installation. Three screenshots are in docs/.
 import { copyFileSync, mkdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { openWindow } from "./browser.mjs";

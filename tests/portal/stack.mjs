@@ -57,7 +57,7 @@ class Stack {
     return this.tell("sql", { sql, params });
   }
 
-  /** Waits for the `nth` email to an address, from 1, and returns it. */
+  /** Waits for the `nth` email to an address, counted from 1, and returns it. */
   mail(to, nth = 1) {
     return this.tell("mail", { to, nth });
   }

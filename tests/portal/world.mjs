@@ -156,7 +156,7 @@ export class Reader {
     await this.settles();
   }
 
-  /** Signs in through the form, which starts its own session. */
+  /** Signs in through the form, which starts a new session. */
   async enterBySigningIn(account, path = "/overview") {
     await this.signIn(account, `/sign-in?next=${path}`);
     await this.arrivesAt(path);

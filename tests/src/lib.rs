@@ -1,5 +1,6 @@
-//! The harness of the end-to-end tests and of `devtools`: the real origin, the real Worker in workerd, real mail and
-//! name servers, each on free ports of the loopback interface. None of them outlives the process that started it.
+//! The harness of the end-to-end tests and of `devtools`: the real origin, the real Worker in workerd, and real mail
+//! and name servers. Each listens on free ports of the loopback interface. No server outlives the process that started
+//! it.
 //!
 //! [`process`] contains programs and their resources on the machine, [`servers`] the servers that the service talks to,
 //! [`service`] the service itself, and [`people`] its callers.

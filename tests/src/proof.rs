@@ -1,4 +1,4 @@
-//! Long proofs have a short form: `make test` runs the short one, `make proof` the long one.
+//! Long proofs have a short form: `make test` runs the short form, `make proof` the long form.
 
 use std::env;
 
@@ -15,7 +15,7 @@ pub fn count(short: usize, long: usize) -> usize {
 }
 
 /// Returns the seed of a random test: `SEED` if it is set, and otherwise a new number in each long proof. In `make
-/// test`, the seed is constant, so that no draw causes a failure. Prints the seed.
+/// test`, the seed is constant, so that results don't vary. Prints the seed.
 ///
 /// # Panics
 /// If `SEED` isn't a number.

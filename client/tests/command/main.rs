@@ -1,4 +1,4 @@
-//! The command without a service: messages and exit codes on errors. `tests/tests/clients/` tests
+//! The command with a stand-in for the service: messages and exit codes on errors. `tests/tests/clients/` tests
 //! it with a real service.
 
 mod listening;

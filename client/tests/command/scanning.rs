@@ -1,5 +1,5 @@
 //! `rcpt scan` under interruptions: kills, a lost network, two concurrent runs, a file that changes. The stand-in for
-//! the service enforces the API's rules: each part is sent once and unchanged, and a list is one scan.
+//! the service enforces the API's rules: a part that is sent again is unchanged, and a list is one scan.
 
 mod world;
 
@@ -260,7 +260,7 @@ fn ctrl_c_says_that_the_scan_goes_on_and_how_to_stop_it() {
     while !line.contains("as scan_1") {
         assert!(stderr.read_line(&mut line).unwrap() > 0, "{line}");
     }
-    // The handler is in place before the first part is sent.
+    // The handler of Ctrl-C is installed before the first part is sent.
     let pid = child.id().to_string();
     assert!(std::process::Command::new("kill").args(["-INT", &pid]).status().unwrap().success());
     let ended = child.wait().unwrap();

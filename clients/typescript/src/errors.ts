@@ -9,7 +9,7 @@ export interface ErrorDetails {
   cause?: unknown;
 }
 
-/** The call failed: another response than the expected one, or none at all. */
+/** Failure of a call: an unexpected response, or none at all. */
 export class RcptError extends Error {
   override name = "RcptError";
   /** Code for programs; some errors have none. */
@@ -26,7 +26,7 @@ export class RcptError extends Error {
 
   constructor(
     message: string,
-    /** The HTTP status; 0 without a response of the service. */
+    /** The HTTP status; 0 if no response was received in time. */
     readonly status: number,
     details: ErrorDetails = {},
   ) {

@@ -37,11 +37,11 @@ export interface Options extends Retries {
 export interface CheckOptions extends Signal {
   /** Includes the evidence behind the verdict. */
   details?: boolean;
-  /** A repeat with the same key within 24 hours is charged only once. */
+  /** A repeat with the same key within 24 hours isn't charged again. */
   idempotencyKey?: string;
   /**
    * Milliseconds, 300 to 10,000, after which the result is `pending` if the verdict hasn't arrived:
-   * the same call with its key returns it later.
+   * a repeat with the same `idempotencyKey` returns it later.
    */
   deadlineMs?: number;
 }
@@ -52,7 +52,7 @@ export interface Signal {
 }
 
 export class Rcpt {
-  /** Every operation of the API, typed by its description. */
+  /** Every operation of the API, typed by its OpenAPI document. */
   readonly api: Client<paths>;
   #rateLimit: RateLimit | undefined;
 
@@ -73,7 +73,7 @@ export class Rcpt {
     });
   }
 
-  /** The remaining allowance, from the last response that had it; undefined before that, and on an unlimited plan. */
+  /** Remaining allowance from the last response that had it; undefined until then, and on an unlimited plan. */
   get rateLimit(): RateLimit | undefined {
     return this.#rateLimit;
   }
@@ -118,7 +118,7 @@ export class Rcpt {
     return answer(await this.api.GET("/v1/me/quota", signalOf(signal)));
   }
 
-  /** Permanently ends this client's own API key. The account's first key is replaced. */
+  /** Permanently ends this client's own API key. If it was the account's first key, signing in returns a new one. */
   async endKey({ signal }: Signal = {}): Promise<void> {
     answer(await this.api.POST("/v1/keys/self-revoke", signalOf(signal)));
   }
@@ -160,7 +160,7 @@ export class Rcpt {
 
   /**
    * Returns the addresses of a scan in their original order, each with its result. Rejects with a
-   * `RangeError` if it isn't the scanned list; the service compares each part up to twenty times.
+   * `RangeError` if `addresses` isn't the scanned list; the service compares each part up to twenty times.
    */
   async joinScan(id: string, addresses: readonly string[], { signal }: Signal = {}): Promise<Joined[]> {
     const { total } = await this.scan(id, { signal });
@@ -248,7 +248,7 @@ function signalOf(signal: AbortSignal | undefined): { signal?: AbortSignal } {
   return signal === undefined ? {} : { signal };
 }
 
-/** Returns the response's data, or throws its error. Also for calls of {@link Rcpt.api}. */
+/** Returns the response's data, or throws its error. Also for responses of {@link Rcpt.api}. */
 export function answer<T>(told: { data?: T; error?: unknown; response: Response }): T {
   const { data, error, response } = told;
   // A 204 has no body.

@@ -3,13 +3,13 @@ export interface RateLimit {
   /** `daily` or `welcome` for checks, `scans` or `credits` for scans. New ones may be added. */
   name: string;
   left: number;
-  /** Seconds until it's renewed; undefined if it isn't. */
+  /** Seconds until the allowance is renewed; undefined if it never is. */
   seconds: number | undefined;
   /** Size of the allowance. */
   allowance: number | undefined;
 }
 
-/** Returns the first allowance in a response. */
+/** Returns the first allowance in a response's headers, if they name one. */
 export function rateLimitOf(headers: Headers): RateLimit | undefined {
   const [limit = ""] = (headers.get("RateLimit") ?? "").split(",");
   const [name, left] = [nameOf(limit), numberOf(limit, "r")];

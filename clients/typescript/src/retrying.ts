@@ -1,6 +1,6 @@
 import { RcptError, membersOf, secondsOf } from "./errors.js";
 
-/** Time limit of calls. */
+/** Settings for the retries of calls. */
 export interface Retries {
   /** Time limit of a call in seconds, including its retries and pauses; 30 by default. */
   timeout?: number;
@@ -8,7 +8,7 @@ export interface Retries {
   patience?: number;
 }
 
-/** Seconds before the first retry if the service doesn't name a pause; it doubles each time. */
+/** Seconds before the first retry if the service doesn't name a pause; each further pause is twice as long. */
 const FIRST = 0.5;
 const LONGEST = 15;
 
@@ -19,15 +19,15 @@ const LONGEST = 15;
 const ATTEMPT = 15;
 
 /**
- * Shortest time of an attempt in seconds; a quarter of a short call's time. With less, the call
- * would end with "no answer" instead of the service's previous response.
+ * Shortest time of an attempt in seconds; a quarter of the time of a call under 4 s. With less, the
+ * call would end with "no answer" instead of the service's last response.
  */
 const RESERVE = 1;
 
 /** Code of a 409: the first call with this `Idempotency-Key` is still in flight. */
 const IN_PROGRESS = "idempotency_key_in_use";
 
-/** Returns a `fetch` that retries if the service requests it, or if the connection breaks. */
+/** Returns a `fetch` that retries after temporary errors of the service and broken connections. */
 export function retrying({ timeout, patience }: Retries): (request: Request) => Promise<Response> {
   const seconds = timeout ?? patience ?? 30;
   if (!(seconds > 0)) throw new RangeError("The timeout must be more than 0 seconds.");
@@ -38,7 +38,7 @@ async function called(request: Request, seconds: number): Promise<Response> {
   const hasKey = request.headers.has("Idempotency-Key");
   // All attempts share one key, so that the service recognises them as one request.
   if (request.method === "POST" && !hasKey) request.headers.set("Idempotency-Key", crypto.randomUUID());
-  // Every attempt can send these bytes again; a stream would need a copy for each.
+  // Every attempt can send these bytes again; a stream would need a copy for each attempt.
   const body = request.body === null ? null : await request.arrayBuffer();
   const end = performance.now() + seconds * 1000;
   const reserve = Math.min(RESERVE, seconds / 4) * 1000;
@@ -54,7 +54,7 @@ async function called(request: Request, seconds: number): Promise<Response> {
     const pause = Math.max(asked ?? doubled, FIRST) * (1 + Math.random() / 2) * 1000;
     if (performance.now() + pause + reserve > end) {
       if (outcome instanceof RcptError) throw outcome;
-      // An earlier attempt of this call is still in flight: it had no answer.
+      // An earlier attempt of this call got no answer and is still in flight.
       if (isInProgress && (unanswered || !hasKey))
         throw new RcptError(`The service didn't answer within ${seconds} s.`, 0);
       return outcome;
@@ -73,7 +73,7 @@ async function attempt(
   milliseconds: number,
 ): Promise<Response | RcptError> {
   const limit = new AbortController();
-  // `AbortSignal.timeout` has a timer that doesn't keep a program alive, so it isn't used.
+  // `AbortSignal.timeout` isn't used: its timer doesn't keep a program alive.
   const timer = setTimeout(() => limit.abort(), Math.max(milliseconds, 1));
   try {
     const response = await fetch(url, {
@@ -98,14 +98,14 @@ async function attempt(
   }
 }
 
-/** Returns the cause of a `fetch failed`, which alone says nothing. */
+/** Returns the cause behind the message `fetch failed`. */
 function reasonOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   const { code, message } = membersOf(cause);
   return ([message, code].find((text) => typeof text === "string" && text !== "") as string) ?? String(error);
 }
 
-/** Resolves after the time, and rejects as soon as the signal aborts. */
+/** Resolves after the pause, and rejects as soon as the signal aborts. */
 export function paused(milliseconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted();

@@ -31,15 +31,16 @@ export const PART = 1_000;
 /** Results per page. */
 export const PAGE = 10_000;
 
-/** First and longest pause between two polls of a scan, in milliseconds. */
+/** First pause between two polls of a scan, in milliseconds; pauses grow. */
 export const LOOK = 500;
+/** Longest pause between two polls, in milliseconds. */
 export const LONGEST_LOOK = 10_000;
 
 export function isOver({ state }: Scan): boolean {
   return state !== "open" && state !== "running";
 }
 
-/** Returns the parts of a list. */
+/** Splits a list into parts of `PART` addresses, in order; the last part may be shorter. */
 export function partsOf(addresses: readonly string[]): string[][] {
   const count = Math.ceil(addresses.length / PART);
   return Array.from({ length: count }, (_, n) => addresses.slice(n * PART, (n + 1) * PART));

@@ -15,7 +15,7 @@ export interface WebhookEvent {
 /** Headers of a request from Node.js, Express or `fetch`. */
 export type WebhookHeaders = Headers | Record<string, string | string[] | undefined>;
 
-/** Greatest age of an event in seconds: an older one, or one from the future, may be a replay. */
+/** Maximum difference in seconds between `webhook-timestamp` and this machine's clock; a larger one may mean a replay. */
 const TOLERANCE = 5 * 60;
 
 const HMAC = { name: "HMAC", hash: "SHA-256" };
@@ -23,8 +23,8 @@ const HMAC = { name: "HMAC", hash: "SHA-256" };
 /**
  * Returns the event of a request, after verifying its signature under one of the secrets.
  *
- * `body` is the request's raw body, before any parsing. While a secret is being replaced, give both the new one and the
- * old one. `now` is in milliseconds since 1970.
+ * `body` is the request's raw body, before any parsing. While a secret is being replaced, pass the new and the old
+ * one. `now` is in milliseconds since 1970.
  */
 export async function verifyWebhook(
   body: string | Uint8Array,

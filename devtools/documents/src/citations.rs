@@ -6,10 +6,10 @@ use crate::patterns::{
     BARE_CLAIM, BARE_PAGE, CITED_CLAIM, CITED_PAGE, CLAIM, CLAIM_ROW, COMMENT_LINE, SECTION,
 };
 
-/// Texts that customers read.
+/// Path prefixes of texts that customers read, which may cite none of our documents.
 const SHOWN: [&str; 3] = ["edge/openapi.json", "edge/portal/src/", "edge/src/mail.rs"];
 
-/// Returns the claims of docs/trust.md.
+/// Returns the names of the claims (`A1`) in the text of docs/trust.md.
 pub fn claims(trust: &str) -> BTreeSet<String> {
     CLAIM_ROW.captures_iter(trust).map(|row| row[1].to_owned()).collect()
 }
@@ -32,7 +32,7 @@ pub fn expand(cited: &str) -> Vec<String> {
     names
 }
 
-/// Returns the wrong citations of a file.
+/// Returns a message for each wrong citation in a file.
 pub fn offenders(root: &Path, name: &str, text: &str, claims: &BTreeSet<String>) -> Vec<String> {
     let mut offenders = Vec::new();
     for (index, line) in text.lines().enumerate() {

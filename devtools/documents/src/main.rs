@@ -11,7 +11,7 @@
 //! - Lines of a *.md have at most 120 columns, but for tables and code.
 //! - No comment or document has a phrase that docs/words.md lists under "In code and documents".
 //!
-//! Other figures, without a limit, are how comments begin, and how many names are bare participles.
+//! It also prints, without a limit, how comments begin and how many names are bare participles.
 
 mod citations;
 mod markdown;
@@ -46,13 +46,13 @@ const SKIPPED_FILES: [&str; 5] = [
     "devtools/documents/src/tests.rs",
 ];
 
-/// A repository's folder, and its files' paths relative to it.
+/// Folder of a repository, and the files' paths relative to the folder.
 struct Repository {
     root: PathBuf,
     files: BTreeSet<String>,
 }
 
-/// Offending lines, and the figures of all comments.
+/// Offending lines, and figures about comments and names.
 struct Findings {
     offenders: Vec<String>,
     figures: String,

@@ -1,4 +1,4 @@
-//! Links of pages, and the files and tests that they name.
+//! Checks the links of pages, the files and tests that pages name, and the lengths of lines.
 
 use std::{collections::BTreeSet, fs, path::Path};
 

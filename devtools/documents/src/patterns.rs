@@ -1,4 +1,4 @@
-//! Patterns of citations, links, comments and phrases. Classes are ASCII: its word boundary needs no second engine.
+//! Patterns of citations, links, comments and phrases. Word boundaries are ASCII, which `regex` matches faster.
 
 use std::sync::LazyLock;
 

@@ -1,14 +1,14 @@
-//! Phrases that native readers find hard to understand, in comments and prose; figures of comments and names.
+//! Finds phrases that are hard to understand in comments and prose, and counts first words and participles.
 
 use std::{collections::HashMap, fmt, path::Path};
 
 use crate::patterns::{COMMENT, DOC_COMMENT, FIELD_PARTICIPLE, PARTICIPLE, PHRASE};
 
-/// First words of doc comments that are counted.
+/// First words of doc comments whose occurrences are counted.
 const OPENINGS: [&str; 6] = ["What", "Whose", "Who", "Whether", "How", "One"];
-/// First words with which no doc comment begins.
+/// First words with which no doc comment may begin.
 const REFUSED_OPENINGS: [&str; 3] = ["What", "Whose", "Who"];
-/// Endings of files whose comments are read.
+/// Endings of files whose comments are checked.
 const ENDINGS: [&str; 5] = ["rs", "ts", "tsx", "mjs", "py"];
 /// Pages that aren't checked: the list of the phrases, and texts of earlier releases.
 const SKIPPED_PAGES: [&str; 2] = ["docs/words.md", "CHANGELOG.md"];

@@ -18,18 +18,18 @@ const FILE: u32 = 0o644;
 const PROGRAM: u32 = 0o755;
 const DOCUMENTS: &str = "usr/share/doc/rcpt-origin/";
 
-/// The content of an image.
+/// The files and properties from which an image is built.
 pub struct Image {
     pub binary: Vec<u8>,
     /// Names and texts of the licences.
     pub licences: Vec<(&'static str, Vec<u8>)>,
     pub architecture: &'static str,
     pub version: String,
-    /// Unix time of all files in it.
+    /// Unix time of all files in the image.
     pub epoch: i64,
 }
 
-/// A written image.
+/// An image as a file, with its digest.
 pub struct ImageArchive {
     pub archive: Vec<u8>,
     pub layer_bytes: usize,
@@ -37,10 +37,10 @@ pub struct ImageArchive {
     pub digest: String,
 }
 
-/// Returns the name in images of a Rust target's architecture.
+/// Returns the OCI name of a Rust target's architecture.
 ///
 /// # Errors
-/// If origin isn't released for it.
+/// If origin isn't released for that architecture.
 pub fn architecture(target: &str) -> Result<&'static str> {
     Ok(match target.split('-').next() {
         Some("x86_64") => "amd64",
@@ -53,7 +53,7 @@ fn digest(data: &[u8]) -> String {
     format!("sha256:{}", hex::encode(Sha256::digest(data)))
 }
 
-/// An archive whose files have the same time and owner.
+/// A tar archive whose entries all have the same time and owner.
 struct Archive {
     builder: Builder<Vec<u8>>,
     epoch: u64,
@@ -64,7 +64,7 @@ impl Archive {
         Ok(Self { builder: Builder::new(Vec::new()), epoch: epoch.try_into()? })
     }
 
-    /// Adds a folder if the name ends with a slash.
+    /// Adds a file, or a folder if the name ends with a slash.
     fn add(&mut self, name: &str, data: &[u8], mode: u32) -> Result<()> {
         let mut header = Header::new_ustar();
         let is_folder = name.ends_with('/');
@@ -106,8 +106,10 @@ fn octets(mut value: Value) -> Vec<u8> {
 }
 
 impl Image {
+    /// Writes the image as an OCI archive.
+    ///
     /// # Errors
-    /// If the time is no date, or a name is too long for an archive.
+    /// If the time isn't a valid date, or a name is too long for an archive.
     pub fn write(&self) -> Result<ImageArchive> {
         let Self { architecture, version, epoch, .. } = self;
         let created =
@@ -204,7 +206,7 @@ mod tests {
         }
     }
 
-    /// Returns the files of an archive; asserts that they have the image's time and no owner.
+    /// Returns the files of an archive; asserts that they have the image's time and belong to root.
     fn files(archive: &[u8]) -> BTreeMap<String, (u32, Vec<u8>)> {
         let mut archive = tar::Archive::new(archive);
         let files = archive.entries().unwrap().map(|entry| {

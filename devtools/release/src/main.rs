@@ -1,5 +1,5 @@
-//! Parts of a release that need more than a call of a program. `tools/release` and `tools/image` run it in the
-//! repository's folder.
+//! Parts of a release that need more than a call of a program. `tools/release` and `tools/image` run this program
+//! in the repository's folder.
 
 mod bill;
 mod image;

@@ -1,11 +1,12 @@
-//! Checks that a version can be released: the changelogs and the released answers mention it.
+//! Checks that a version can be released: the changelogs mention it, and edge/data/released-answers.json contains all
+//! answers of its API.
 
 use std::{collections::BTreeSet, fs, path::Path};
 
 use anyhow::{Context as _, Result};
 use serde_json::Value;
 
-/// Files that a release is checked against.
+/// The version, and the contents of the files that it is checked against.
 #[derive(Debug, Clone)]
 pub struct Sources {
     pub version: String,
@@ -21,7 +22,7 @@ pub struct Sources {
 /// Returns the version of all packages.
 ///
 /// # Errors
-/// If it isn't the text of the workspace's Cargo.toml.
+/// If `manifest` isn't the text of the workspace's Cargo.toml.
 pub fn version(manifest: &str) -> Result<String> {
     let manifest: toml::Table = manifest.parse()?;
     let version =
@@ -29,7 +30,7 @@ pub fn version(manifest: &str) -> Result<String> {
     Ok(version.context("no version in Cargo.toml")?.to_owned())
 }
 
-/// Returns the changelog's lines under this heading.
+/// Returns the changelog's lines between the heading of the version `name` and the next heading.
 fn section<'a>(changelog: &'a str, name: &str) -> Vec<&'a str> {
     let is_heading = |line: &str| {
         line.split_whitespace().nth(1).is_some_and(|word| word.trim_matches(['[', ']']) == name)
@@ -39,6 +40,8 @@ fn section<'a>(changelog: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 impl Sources {
+    /// Reads the files below `root`.
+    ///
     /// # Errors
     /// If a file is missing, or not in its format.
     pub fn read(root: &Path) -> Result<Self> {
@@ -59,7 +62,7 @@ impl Sources {
         })
     }
 
-    /// Returns everything that keeps this version from being released.
+    /// Returns the reasons why this version can't be released yet.
     pub fn mistakes(&self) -> Vec<String> {
         let Self { version, wire_format, changelog, .. } = self;
         let changes = section(changelog, version);

@@ -1,5 +1,5 @@
-//! Cost of account operations, and differences in their response times (docs/trust.md, A1): the CPU time of argon2 in
-//! workerd.
+//! Measures the cost of account operations, such as the CPU time of argon2 in workerd, and differences in their
+//! response times (docs/trust.md, A1).
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ const CALLS: usize = 200;
 /// Measures all account operations on a separate edge.
 ///
 /// # Errors
-/// If it does not start, an answer is not the documented one, or there is no `/proc`.
+/// If the edge doesn't start, a response isn't the documented one, or there is no `/proc`.
 pub async fn run() -> Result<Vec<Figure>> {
     let edge = Edge::builder().start().await?;
     // Sign-ins end an account's least recently used session, so they use a separate account.
@@ -81,7 +81,7 @@ async fn beside_sign_ins(account: &Account, busy: Account) -> Result<Vec<Figure>
 }
 
 /// Returns the median times for addresses with and without an account, and their ratio:
-/// docs/trust.md, A1 allows 10 %.
+/// docs/trust.md, A1 allows a difference of 10 %.
 async fn enumeration(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
     let anonymous = &account.anonymous;
     let unknown = |n: usize| format!("unknown-{n}@rcpt-tests.net");

@@ -1,5 +1,5 @@
-//! Measures conversations on one core, with and without TLS: from 100 to 2,000 concurrent ones,
-//! each with a mail server that takes four seconds (docs/trust.md, L3).
+//! Measures 100 to 2,000 concurrent conversations on one core, with and without TLS, each with a
+//! mail server that takes four seconds (docs/trust.md, L3).
 
 use std::{fs, process::Command, sync::Arc, time::Duration};
 
@@ -13,21 +13,20 @@ use super::folder;
 use crate::drive::{cpu_milliseconds, quantile};
 
 const AT_ONCE: [usize; 5] = [100, 250, 500, 1_000, 2_000];
-/// Probes per conversation: the first ones fill the machine, the others are measured while it is
-/// full.
+/// Number of probes per conversation: the first builds up the load, and the others run under full load.
 const PROBES_EACH: usize = 3;
-/// The mail server's delay. Exchange delays some replies by five seconds.
+/// The mail server's delay; for comparison, Exchange delays some replies by five seconds.
 const DELAY: Duration = Duration::from_secs(4);
-/// The memory limit of the systemd unit.
+/// Memory limit of the systemd unit in bytes, which origin must not reach.
 const MEMORY_BYTES_MAX: u64 = 512 << 20;
 
-/// Figures for one number of conversations.
+/// Figures measured with `at_once` concurrent conversations.
 #[derive(Debug, Serialize)]
 struct Point {
     in_tls: bool,
     at_once: usize,
     probes_per_s: f64,
-    /// Median time of a probe beyond the mail server's four seconds.
+    /// Median time of a probe in milliseconds, minus the mail server's four seconds.
     p50_ms: f64,
     p99_ms: f64,
     /// CPU time of origin per probe.
@@ -39,7 +38,7 @@ struct Point {
 /// Prints the curve and writes it to `target/bench/conversations.json`.
 ///
 /// # Errors
-/// If origin doesn't start, a probe fails, or 2,000 conversations need more than 512 MB.
+/// If origin doesn't start, a probe fails, or origin needs 512 MiB or more.
 pub async fn run() -> Result<()> {
     println!(
         "          at once  probes/s  p50 +ms  p99 +ms  CPU ms/probe  resident MB  descriptors"

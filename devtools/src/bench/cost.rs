@@ -21,10 +21,10 @@ const CPU: f64 = 0.02;
 
 const CHECKS: u32 = 200;
 
-/// Measures a list without repeats, against the real origin, and the same number of cached checks.
+/// Measures checks of distinct addresses at the real origin, and the same number of cached checks.
 ///
 /// # Errors
-/// If a part doesn't start, or a check isn't answered.
+/// If a component doesn't start, or a check isn't answered.
 pub async fn costs() -> Result<Vec<Figure>> {
     let stack = Stack::builder().shimmed().try_start().await?;
     let edge = &stack.edge;
@@ -82,10 +82,10 @@ const CALLERS: usize = 8;
 const SECONDS: u64 = 8;
 const ADDRESS: &str = "known@scale.example";
 
-/// Returns the checks per second with four databases, divided by those with one.
+/// Returns the ratio of checks per second with four databases and with one.
 ///
 /// # Errors
-/// If a part doesn't start, or a check isn't answered.
+/// If a component doesn't start, or a check isn't answered.
 pub async fn scaling() -> Result<Figure> {
     let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
     let edge = Edge::builder().origins(&[&origin.url]).databases(usize::from(DATABASES));

@@ -19,14 +19,14 @@ const TARPITS: usize = 500;
 const DEADLINE_MS: u32 = 1_000;
 /// Checks per second, each sent at its scheduled time.
 const RATE: u32 = 20;
-/// Duration in seconds: with the deadline, shorter than the ten seconds for which a tarpit holds a session.
+/// Duration in seconds; with the deadline added, shorter than the ten seconds for which a tarpit holds a session.
 const SECONDS: u32 = 6;
 
-/// Returns the 99th percentile of pending responses' delay after their deadline, in milliseconds: measured by the
-/// caller, and without the database's round trips.
+/// Returns the 99th percentile of pending responses' delay after their deadline, in milliseconds: once as the
+/// caller measures it, and once without the database's round trips.
 ///
 /// # Errors
-/// If a part doesn't start, or a response isn't pending.
+/// If a component doesn't start, or a response isn't pending.
 pub async fn run() -> Result<[Figure; 2]> {
     let stack = Stack::builder().origin_env("RCPT_MAX_PROBES", "2000").start().await;
     stack.edge.sql("UPDATE plans SET max_in_flight = 10000", &[]).await;

@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// Concurrent callers, requests per round and subject, and rounds. With one caller, each subject
-/// gets one request per round: disturbances of the machine affect all alike, and the ratio is
+/// gets one request per round: other load on the machine affects all alike, and the ratio is
 /// reproducible within 1 %.
 const LEVELS: [(usize, usize, usize); 3] = [(1, 1, 1_500), (8, 400, 6), (32, 640, 6)];
 /// Requests to each subject before the measurement: V8 optimises wasm only after some thousand
@@ -31,8 +31,11 @@ const STARTS: usize = 5;
 const FRESH: usize = 150;
 const ADDRESS: &str = "accepts@sandbox.test";
 
+/// Measures the Worker alone and against an empty Worker, and writes the figures to
+/// `target/bench/edge.json`.
+///
 /// # Errors
-/// If a part doesn't start or respond, or the file can't be written.
+/// If a component doesn't start or respond, or the file can't be written.
 pub async fn run() -> Result<Vec<Figure>> {
     let mut figures = comparison().await?;
     figures.push(fresh_overhead().await?);
@@ -72,8 +75,8 @@ pub async fn comparison() -> Result<Vec<Figure>> {
     for subject in &mut subjects {
         subject.drive(WARM_UP, 8).await?;
     }
-    // Each subject follows each other subject equally often, because the predecessor affects caches
-    // and garbage collection.
+    // The order is random, because the subject measured before affects caches and garbage
+    // collection.
     let mut random = StdRng::seed_from_u64(1);
     let mut order: Vec<usize> = (0..subjects.len()).collect();
     for (at_once, count, rounds) in LEVELS {
@@ -114,8 +117,8 @@ fn check(account: &Account, url: &str) -> Result<Request> {
     Ok(request.build()?)
 }
 
-/// Returns the time of a fresh check through the edge, minus the same probe sent directly to the
-/// origin, measured sequentially.
+/// Returns the median time of a fresh check through the edge, minus that of a similar probe sent
+/// directly to the origin, measured alternately.
 async fn fresh_overhead() -> Result<Figure> {
     let stack = Stack::builder().try_start().await?;
     let account = stack.edge.account().await;

@@ -2,7 +2,7 @@
 //! Markdown.
 //!
 //! It uses the figures of `make bench` in `target/bench`, and the list prices below. The origins'
-//! machines are extra: their number follows from the load that one can carry.
+//! machines are extra: their number depends on the load that one machine carries.
 
 use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path};
 
@@ -18,8 +18,8 @@ const PLAN: f64 = 5.00;
 const MILLION: f64 = 1_000_000.0;
 const VOLUMES: [(&str, f64); 3] =
     [("100 thousand", 100_000.0), ("1 million", MILLION), ("100 million", 100.0 * MILLION)];
-/// Share of checks of addresses that weren't checked recently. If all are fresh, the list has no repeats, and KV is
-/// written as often as measured. Otherwise each address is checked again later, and written once.
+/// Shares of fresh checks. If all checks are fresh, no address repeats, and KV is written as often as measured.
+/// Otherwise addresses repeat, and a fresh check writes once.
 const FRESH_SHARES: [f64; 2] = [0.2, 1.0];
 /// Maximum rows read by a cached and a fresh check; at this price the exact number hardly matters.
 const ROWS_READ: [f64; 2] = [2.0, 8.0];
@@ -52,6 +52,8 @@ struct Measured {
 }
 
 impl Measured {
+    /// Reads the figures below `folder`.
+    ///
     /// # Errors
     /// If a figure is missing.
     fn read(folder: &Path) -> Result<Self> {

@@ -1,5 +1,5 @@
 //! Measures cost and speed of scans (docs/trust.md, S4), their effect on single checks, and the
-//! share of addresses left greylisted.
+//! number of addresses left greylisted.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -11,17 +11,17 @@ use tokio::time::{Instant, sleep};
 use super::{Figure, checks, expect};
 use crate::drive::quantile;
 
-/// Number of addresses in the measured scan, and in a part.
+/// Number of addresses in the measured scan, and maximum number in each of its parts.
 const ADDRESSES: usize = 5_000;
-const PART: usize = 1_000;
-const LIMIT: Duration = Duration::from_secs(600);
-const LOOK: Duration = Duration::from_millis(500);
+const PART_POSITIONS: usize = 1_000;
+const SCAN_TIMEOUT: Duration = Duration::from_secs(600);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Measures each figure on a separate stack.
+/// Measures the cost, the greylisting and the single checks, each on a separate stack.
 ///
 /// # Errors
-/// If a scan doesn't start, or doesn't complete. If the scan ended too soon to measure checks
-/// during it, those figures are left out with a message.
+/// If a scan for the cost or the greylisting doesn't start, or doesn't complete. If single checks
+/// can't be measured, their figure is left out with a message.
 pub async fn run() -> Result<Vec<Figure>> {
     let mut figures = cost().await?;
     figures.push(greylisting().await?);
@@ -62,7 +62,7 @@ async fn cost() -> Result<Vec<Figure>> {
     ])
 }
 
-/// Measures single checks at one mail server during a scan of another, so slow that the scan outlasts the checks.
+/// Measures single checks at one mail server during a scan at another one, so slow that the scan outlasts the checks.
 async fn beside() -> Result<Figure> {
     let slow = |machine, milliseconds| {
         let any = SocketAddr::from(([127, 0, 0, machine], 0));
@@ -84,7 +84,7 @@ async fn beside() -> Result<Figure> {
     };
     single("warm").await?;
     let alone = single("alone").await?;
-    let list: Vec<_> = (0..PART * 10).map(|n| format!("a+{n}@listed.test")).collect();
+    let list: Vec<_> = (0..PART_POSITIONS * 10).map(|n| format!("a+{n}@listed.test")).collect();
     let id = begin(&account, &list).await?;
     let before = shown(&account, &id).await?;
     let started = Instant::now();
@@ -125,7 +125,7 @@ async fn begin(account: &Account, list: &[String]) -> Result<String> {
     let made = account.post("/scans", &json!({ "total": list.len(), "details": true })).await;
     ensure!(made.status == 201, "{}", made.body);
     let id = made.text("id").to_owned();
-    for (part, addresses) in list.chunks(PART).enumerate() {
+    for (part, addresses) in list.chunks(PART_POSITIONS).enumerate() {
         let body = json!({ "addresses": addresses });
         let response = account.put(&format!("/scans/{id}/parts/{part}"), &body).await;
         ensure!(response.status == 200, "{}", response.body);
@@ -140,13 +140,13 @@ async fn shown(account: &Account, id: &str) -> Result<Value> {
 }
 
 async fn ended(account: &Account, id: &str) -> Result<Value> {
-    let deadline = Instant::now() + LIMIT;
+    let deadline = Instant::now() + SCAN_TIMEOUT;
     loop {
         let scan = shown(account, id).await?;
         if scan["state"] == "completed" {
             return Ok(scan);
         }
         ensure!(Instant::now() < deadline, "still {scan}");
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
     }
 }

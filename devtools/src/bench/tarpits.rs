@@ -14,16 +14,16 @@ use super::Figure;
 use crate::drive::quantile;
 
 const TARPITS: usize = 500;
-/// Probes per second, each sent at its scheduled time regardless of earlier ones.
+/// Probes per second, each sent at its scheduled time regardless of earlier probes.
 const GOOD: u32 = 50;
 /// Duration in seconds: shorter than the ten seconds for which a tarpit holds a session.
 const SECONDS: u32 = 7;
 
-/// Number of rounds, since a single one depends on the machine's other load.
+/// Number of rounds: a single one would depend too much on the machine's other load.
 const ROUNDS: usize = 3;
 
-/// Returns the 99th percentile of good probes during 500 held ones, divided by that without held ones: the median of
-/// three rounds.
+/// Returns the ratio of good probes' 99th percentile with 500 held probes and without held ones: the median of three
+/// rounds.
 ///
 /// # Errors
 /// If origin doesn't start, or a good probe fails.
@@ -70,7 +70,7 @@ async fn ratio(round: usize, sandbox: &Sandbox, origin: &Arc<Origin>) -> Result<
     Ok(beside / alone)
 }
 
-/// Returns the 99th percentile of the times in milliseconds since each probe was due.
+/// Returns the 99th percentile of response times in milliseconds, counted from when each probe was due.
 async fn good(origin: &Arc<Origin>, name: &str, seconds: u32) -> Result<f64> {
     let start = Instant::now();
     let mut probes = JoinSet::new();

@@ -1,4 +1,4 @@
-//! Runs `make bench` or a part of it.
+//! The program of `make bench`; an argument selects one part.
 
 const HELP: &str = "\
 Usage: bench [PART]

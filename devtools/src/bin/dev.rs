@@ -1,4 +1,4 @@
-//! Runs `make dev`.
+//! The program of `make dev`.
 
 use std::process::ExitCode;
 

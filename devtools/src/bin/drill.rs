@@ -1,4 +1,4 @@
-//! Runs `make drill`: rows of 20 seconds (`DRILL_SECONDS`) at 40 checks a second (`DRILL_RATE`).
+//! The program of `make drill`: rows of 20 seconds (`DRILL_SECONDS`) at 40 checks a second (`DRILL_RATE`).
 
 use std::{env, str::FromStr};
 

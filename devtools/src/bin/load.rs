@@ -1,5 +1,5 @@
-//! Runs `make load`: ten minutes (`LOAD_SECONDS`) at 40 checks a second (`LOAD_RATE`), after 4,000
-//! warm-up checks (`LOAD_WARM_UP`) and a minute of fresh checks (`LOAD_SETTLE`).
+//! The program of `make load`: ten minutes (`LOAD_SECONDS`) at 40 checks a second (`LOAD_RATE`),
+//! after 4,000 warm-up checks (`LOAD_WARM_UP`) and a minute of fresh checks (`LOAD_SETTLE`).
 
 use std::{env, str::FromStr};
 

@@ -5,7 +5,7 @@ use rcpt_tests::{Account, Anonymous};
 
 use super::{mails::Mails, say};
 
-/// The developer's account; it exists only in the local D1.
+/// Email address of the developer's account, which exists only in the local D1.
 const EMAIL: &str = "dev@rcpt.example";
 const PASSWORD: &str = "rcpt-local-development";
 

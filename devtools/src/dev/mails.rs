@@ -27,7 +27,7 @@ impl Mails {
         Ok(Self { mailbox, folder: folder.to_owned(), delivered: 0, bytes: 0 })
     }
 
-    /// Delivers emails that arrived since the last call.
+    /// Writes the emails that arrived since the last call, and prints their links.
     pub fn deliver(&mut self) -> Result<()> {
         let bytes = self.mailbox.log_bytes();
         if bytes == self.bytes {

@@ -12,7 +12,7 @@ use rcpt_tests::service::secret;
 
 use super::say;
 
-/// Ports of a plain `npx wrangler dev`; other ports are set on its command line.
+/// URLs with the ports of a plain `npx wrangler dev`; `make dev` passes its own as arguments.
 const PLAIN: [(&str, &str); 2] =
     [("ORIGINS", "http://127.0.0.1:8788"), ("PORTAL_URL", "http://127.0.0.1:8787")];
 

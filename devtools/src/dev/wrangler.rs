@@ -9,8 +9,8 @@ use reqwest::Client;
 use super::{Settings, say};
 
 /// Time limit of a start: `wrangler dev` first tries to reach the network, and continues without it.
-const START: Duration = Duration::from_secs(120);
-const MIGRATE: Duration = Duration::from_secs(120);
+const START_TIMEOUT: Duration = Duration::from_secs(120);
+const MIGRATION_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Migrates the local databases, then serves the Worker.
 pub(super) async fn start(settings: &Settings) -> Result<Process> {
@@ -23,7 +23,7 @@ pub(super) async fn start(settings: &Settings) -> Result<Process> {
     // Resets the throttles, because this is the developer's own machine.
     migrate.args(["--forget-throttles", "--persist-to"]).arg(&settings.state);
     let mut migrating = Process::spawn("migrations", &migrate, &settings.folder)?;
-    let status = migrating.wait_for_end(MIGRATE).await?;
+    let status = migrating.wait_for_end(MIGRATION_TIMEOUT).await?;
     let log = migrating.log();
     ensure!(
         !log.contains("accounts_of_before_cannot_be_carried_over"),
@@ -41,12 +41,12 @@ pub(super) async fn start(settings: &Settings) -> Result<Process> {
     command.args(["--show-interactive-dev-session=false"]);
     command.arg(format!("--var=ORIGINS:http://127.0.0.1:{}", settings.origin_port));
     command.arg(format!("--var=PORTAL_URL:{edge_url}"));
-    // No email leaves this machine, and fictitious domains may register.
+    // Fictitious domains may register, because no email leaves this machine.
     command.arg("--var=DNS_URL:off");
     let mut process = Process::spawn("edge", &command, &settings.folder)?;
     let (client, health) = (Client::new(), format!("{edge_url}/v1/health"));
     process
-        .wait_until("answer of /v1/health", START, async || {
+        .wait_until("answer of /v1/health", START_TIMEOUT, async || {
             client.get(&health).send().await.ok()?.error_for_status().ok()
         })
         .await
@@ -58,7 +58,7 @@ fn wrangler(temporary: &Path) -> Command {
     node("node_modules/wrangler/bin/wrangler.js", temporary)
 }
 
-/// Returns the command for wrangler, or for a program of the repository that runs it.
+/// Returns the command for wrangler, or for a program of the repository that uses its modules.
 fn node(program: &str, temporary: &Path) -> Command {
     let root = folder::repository();
     let mut command = Command::new("node");

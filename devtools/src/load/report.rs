@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::LoadPlan;
 use crate::drive::quantile;
 
-/// A response, or status 0 if there was none.
+/// Response to a check of the run; `status` is 0 if there was none.
 #[derive(Debug, Clone, Copy)]
 pub struct Answer {
     /// Second of the run in which the check was due.
@@ -35,7 +35,7 @@ pub struct Report {
     pub statuses: BTreeMap<u16, usize>,
     /// Share of 5xx and missing responses.
     pub error_rate: f64,
-    /// Number of charged responses, and the charges in the quota report.
+    /// Number of responses that must be charged, and the charges in the quota report.
     pub counted: i64,
     pub charged: i64,
     pub cached_ms: Percentiles,

@@ -98,8 +98,8 @@ async fn an_empty_account_has_the_service_after_one_command_and_a_second_changes
     assert_whole(&platform, 3).await;
 }
 
-/// Cuts off the run at each change, or at two of them in the short form. The change takes effect in one of two runs;
-/// its reply and all later calls are lost.
+/// Cuts off the run at each change, once before and once after it takes effect; in the short form, at two such points.
+/// The change's reply and all later calls are lost.
 #[tokio::test]
 async fn a_run_that_is_cut_off_anywhere_goes_on_where_it_was() {
     let whole = Platform::small().await.unwrap();
@@ -149,7 +149,7 @@ async fn a_secret_is_never_made_anew_where_there_are_accounts() {
     assert_eq!(platform.changes().await.unwrap(), changes);
     assert!(!platform.secrets_file().exists());
 
-    // No new secrets are made if the whole Worker is lost, either.
+    // Even if the whole Worker is lost, no new secrets are made.
     platform.order(&json!({"state": {"workers": {}, "domains": []}})).await.unwrap();
     let run = platform.deploy(&[]).await.unwrap();
     assert!(!run.succeeded && run.output.contains("the Worker lacks them"), "{}", run.output);
@@ -162,7 +162,7 @@ async fn a_secret_is_never_made_anew_where_there_are_accounts() {
     assert_whole(&platform, 1).await;
 }
 
-/// Wrangler may run for longer than the platform keeps our own idle connections open.
+/// While wrangler migrates, the platform may close our idle connections.
 #[tokio::test]
 async fn a_version_with_a_further_migration_is_deployed_in_one_run() {
     let platform = Platform::small().await.unwrap();
@@ -194,7 +194,7 @@ async fn a_token_without_a_right_is_told_which_one_and_nothing_is_half_done() {
         assert!(!platform.secrets_file().exists());
     }
     assert_eq!(platform.changes().await.unwrap(), 0);
-    // A read-only token ends the run at the first change, and the next run continues.
+    // A token that may not create queues ends the run there, and the next run continues.
     platform.order(&json!({"refuse": {"path": "POST .*/queues", "status": 403}})).await.unwrap();
     let run = platform.deploy(&[]).await.unwrap();
     assert!(!run.succeeded && run.output.contains("\"Account, Queues, Edit\""), "{}", run.output);

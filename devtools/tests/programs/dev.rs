@@ -15,14 +15,14 @@ use rcpt_tests::{
 };
 use tokio::time::{Instant, sleep};
 
-const START: Duration = Duration::from_secs(180);
-const STOP: Duration = Duration::from_secs(20);
+const START_TIMEOUT: Duration = Duration::from_secs(180);
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A local environment separate from the developer's own.
 struct World {
     folder: PathBuf,
     command: Command,
-    /// Environment variable of every process of this environment.
+    /// `NAME=value` of a variable that marks every process of this environment.
     marker: String,
 }
 
@@ -48,7 +48,7 @@ impl World {
         let grace = Duration::from_secs(18);
         let started = Process::spawn_with_grace("dev", &self.command, &self.folder, grace);
         let mut process = started.unwrap();
-        process.wait_for_line("Ctrl-C stops everything", START).await.unwrap();
+        process.wait_for_line("Ctrl-C stops everything", START_TIMEOUT).await.unwrap();
         assert!(process.log().lines().any(|line| line == "ready"), "{}", process.log());
         process
     }
@@ -71,7 +71,7 @@ impl World {
 impl World {
     /// Returns the processes that still run after some time, since ending takes a moment.
     async fn left_behind(&self) -> Vec<(u32, String)> {
-        let deadline = Instant::now() + STOP;
+        let deadline = Instant::now() + STOP_TIMEOUT;
         while !self.processes().is_empty() && Instant::now() < deadline {
             sleep(Duration::from_millis(50)).await;
         }
@@ -92,12 +92,11 @@ fn printed<'a>(log: &'a str, start: &str) -> &'a str {
         .unwrap_or_else(|| panic!("no line with {start} in:\n{log}"))
 }
 
-/// Guesses the developer's password, and passwords of other addresses, until this machine is
-/// throttled.
+/// Guesses the developer's password, and then that of another address, until both are throttled.
 async fn throttle(url: &str) {
     let anonymous = Anonymous::new(url);
     for email in ["dev@rcpt.example", "other@rcpt.example"] {
-        let deadline = Instant::now() + START;
+        let deadline = Instant::now() + START_TIMEOUT;
         while anonymous.login(email, "not-the-password").await.status != 429 {
             assert!(Instant::now() < deadline, "never throttled");
         }
@@ -131,7 +130,7 @@ async fn the_printed_line_gives_a_verdict_and_nothing_is_left_behind() {
 
     assert!(world.processes().len() > 3, "{:?}", world.processes());
     dev.terminate();
-    let status = dev.wait_for_end(STOP).await.unwrap();
+    let status = dev.wait_for_end(STOP_TIMEOUT).await.unwrap();
     assert_eq!(Process::code(status), 0, "{}", dev.last_lines());
     drop(dev);
     assert_eq!(world.left_behind().await, []);
@@ -153,7 +152,7 @@ async fn when_a_part_dies_it_says_so_and_everything_ends() {
     let origin = processes.iter().find(|(_, command)| command.trim().ends_with("/origin"));
     let (id, _) = origin.unwrap_or_else(|| panic!("no origin in {processes:?}"));
     assert!(Command::new("kill").args(["-9", &id.to_string()]).status().unwrap().success());
-    let status = dev.wait_for_end(STOP).await.unwrap();
+    let status = dev.wait_for_end(STOP_TIMEOUT).await.unwrap();
     assert_eq!(Process::code(status), 1, "{}", dev.last_lines());
     assert!(dev.log().contains("[dev] error: ended by itself"), "{}", dev.last_lines());
     drop(dev);
@@ -167,7 +166,7 @@ async fn a_taken_port_is_named() {
     let port = listener.local_addr().unwrap().port().to_string();
     world.command.env("EDGE_PORT", &port);
     let mut dev = Process::spawn("dev", &world.command, &world.folder).unwrap();
-    let status = dev.wait_for_end(STOP).await.unwrap();
+    let status = dev.wait_for_end(STOP_TIMEOUT).await.unwrap();
     assert_eq!(Process::code(status), 1);
     assert!(dev.log().contains(&format!("port {port} is taken")), "{}", dev.log());
 }

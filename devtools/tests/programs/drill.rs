@@ -12,6 +12,6 @@ async fn origins_that_are_restarted_killed_and_hung_cost_no_wrong_charge() {
     assert_eq!(all, plan.seconds * u64::from(plan.rate));
     assert!(row.statuses.keys().all(|status| [200, 502].contains(status)), "{row:?}");
     assert_eq!(row.charged, row.counted, "{row:?}");
-    // The other origin was always up. If the edge didn't try it, a quarter of all checks would fail.
+    // One of the two origins was always up. If the edge didn't try it, a quarter of all checks would fail.
     assert!(row.failed_share() < 0.1, "{row:?}");
 }

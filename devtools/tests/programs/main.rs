@@ -1,4 +1,4 @@
-//! The programs that people start: `make dev` for developers, `serve` for the portal's tests.
+//! The programs for developers and operators, such as `make dev` and `make deploy`, and `serve` for the portal's tests.
 
 mod deploy;
 mod deployable;

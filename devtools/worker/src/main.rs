@@ -2,8 +2,8 @@
 //! wasm-opt, esbuild and the entry in `edge/entry.mjs`. The Makefile runs cargo and this program.
 //!
 //! `rcpt-worker shipped` optimises for size and takes a minute; `rcpt-worker quick` takes seconds,
-//! for `make dev` and for tests of a change. A stamp file in the folder names the kind that was
-//! built last.
+//! for `make dev` and for tests of a change. Stamp files in the folder name the kinds that
+//! the last build satisfies: a shipped Worker also satisfies `quick`.
 //!
 //! `rcpt-worker table [--functions CRATE] [FILE]` prints the composition of the shipped Worker.
 
@@ -68,7 +68,7 @@ fn main() -> Result<()> {
 }
 
 fn build(kind: Kind) -> Result<()> {
-    // Both kinds use the same folder.
+    // A lock, because both kinds use the same folder.
     let lock = File::create("target/worker-build.lock")?;
     lock.lock()?;
 
@@ -91,7 +91,7 @@ fn bind(kind: Kind, wasm: &Path, staging: &Path) -> Result<()> {
     }
     let mut bindgen = Bindgen::new();
     bindgen.module(true)?.input_path(wasm).out_name("index").typescript(false);
-    // Function names are kept for profiling the shipped Worker.
+    // Readable function names, for profiles of the shipped Worker.
     bindgen.demangle(kind == Kind::Shipped);
     bindgen.reset_state_function(true).force_enable_abort_handler(true);
     bindgen.generate(staging).context("wasm-bindgen")

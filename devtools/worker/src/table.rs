@@ -11,10 +11,10 @@ use std::{
 use anyhow::{Context as _, Result};
 use wasmparser::{KnownCustom, Name, Parser, Payload, TypeRef};
 
-/// Minimum bytes of a row; smaller rows are summed in one.
+/// Minimum bytes of a row; everything smaller is summed up in one row.
 const LEAST: usize = 1_000;
 
-/// Number of functions listed for a crate.
+/// Maximum number of functions listed for a crate.
 const FUNCTIONS: usize = 60;
 
 /// Prints bytes by crate, or the largest functions of one crate.
@@ -100,7 +100,7 @@ impl Sizes {
     }
 }
 
-/// Sums up the sizes of equal names.
+/// Sums up the sizes by name, largest first.
 fn largest_first<'n>(sizes: impl Iterator<Item = (&'n str, usize)>) -> Vec<(&'n str, usize)> {
     let mut sums = BTreeMap::new();
     for (name, size) in sizes {
@@ -111,7 +111,7 @@ fn largest_first<'n>(sizes: impl Iterator<Item = (&'n str, usize)>) -> Vec<(&'n 
     rows
 }
 
-/// Returns the crate of the type for `<a::B as c::D>::e`, otherwise that of the first path.
+/// Returns the type's crate for `<a::B as c::D>::e`, otherwise the first path's crate.
 fn crate_of(function: &str) -> &str {
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     for (at, _) in function.match_indices("::") {

@@ -70,7 +70,7 @@ mod unicode {
     }
 }
 
-/// Uses the platform's own tables: ours would be a tenth of the Worker.
+/// Uses the platform's tables: our own would be a tenth of the Worker's size.
 #[cfg(target_arch = "wasm32")]
 mod unicode {
     use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -107,8 +107,8 @@ mod tests {
 
     use super::{super::bidi, labels, to_a_labels};
 
-    /// Uses the `idna` crate, except that UTS #46 V4 (2024) isn't applied: a label that looks
-    /// encoded isn't encoded again.
+    /// Uses the `idna` crate, and adds rule V4 of UTS #46 (2024), which the crate doesn't apply: no
+    /// decoded label begins with `xn--`.
     fn by_the_library(domain: &str) -> Option<String> {
         let ascii = Uts46::new().to_ascii(
             domain.as_bytes(),

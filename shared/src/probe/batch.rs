@@ -1,12 +1,12 @@
-//! Messages of `POST /v1/probe/batch`, from edge to origin.
+//! Messages of `POST /v1/probe/batch`, between edge and origin.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Verdict, is_false};
 use crate::Address;
 
-/// Header of a batch: milliseconds until the edge stops reading the response; a minute if it is
-/// missing.
+/// Header of a batch: milliseconds until the edge stops reading the response; without the header,
+/// a minute.
 pub const WITHIN_HEADER: &str = "x-within-ms";
 
 /// Maximum number of addresses per batch.

@@ -1,10 +1,10 @@
-//! Cache lifetimes of verdicts: a setting of the edge, which it sends to origins.
+//! Cache lifetimes of verdicts: a setting that the edge sends to origins.
 
 use std::fmt;
 
 use crate::{Reason, Status};
 
-/// Header of `POST /v1/probe` with [`CacheTimes`]. Without it, the origin neither stores a verdict
+/// Header of `POST /v1/probe` with [`CacheTimes`]. Without this header, the origin neither stores a verdict
 /// nor returns a stored one. The times aren't in the body, because older origins reject unknown members.
 pub const REMEMBER_HEADER: &str = "x-remember";
 
@@ -20,10 +20,10 @@ pub struct CacheTimes {
 }
 
 /// Greatest lifetime in seconds.
-const MOST_REMEMBERED: u64 = 7 * 24 * 60 * 60;
+const CACHE_TIME_MAX_S: u64 = 7 * 24 * 60 * 60;
 
 /// Greatest lifetime of the verdict about a full mailbox, in seconds.
-const FULL_MOST: u64 = 24 * 60 * 60;
+const FULL_MAILBOX_MAX_S: u64 = 24 * 60 * 60;
 
 impl fmt::Display for CacheTimes {
     /// Formats the three times, separated by `/`.
@@ -37,7 +37,7 @@ impl CacheTimes {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut times = text.split('/').map(|time| time.parse().ok());
-        let mut time = || times.next()?.filter(|time| *time <= MOST_REMEMBERED);
+        let mut time = || times.next()?.filter(|time| *time <= CACHE_TIME_MAX_S);
         let times_read = Self { decided: time()?, no_mail: time()?, undecided: time()? };
         times.next().is_none().then_some(times_read)
     }
@@ -47,10 +47,14 @@ impl CacheTimes {
     #[must_use]
     pub fn of_verdict(&self, status: Status, reason: Option<Reason>) -> Option<u64> {
         let seconds = self.of(status)?;
-        Some(if reason == Some(Reason::MailboxFull) { seconds.min(FULL_MOST) } else { seconds })
+        Some(if reason == Some(Reason::MailboxFull) {
+            seconds.min(FULL_MAILBOX_MAX_S)
+        } else {
+            seconds
+        })
     }
 
-    /// Returns the cache lifetime for this status in seconds; `None` for our own failures.
+    /// Returns the cache lifetime for this status in seconds; `None` if it isn't cached.
     #[must_use]
     pub const fn of(&self, status: Status) -> Option<u64> {
         match status {
@@ -59,7 +63,7 @@ impl CacheTimes {
             Status::SmtpConnectError | Status::SmtpTimeout | Status::BlockedByProvider => {
                 Some(self.undecided)
             }
-            // The format is checked before any cache.
+            // Our own failures aren't cached, and malformed addresses never reach a cache.
             Status::FatalException | Status::InvalidFormat => None,
         }
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::DomainFacts;
 use crate::names::names;
 
-/// Whether a domain accepts mail for every recipient.
+/// Catch-all state of a domain: whether it accepts every name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CatchAll {
@@ -28,9 +28,9 @@ pub enum Confidence {
     /// ones, or DNS declares that the domain accepts no mail.
     High,
     /// Accepted by an operator that is known to refuse unknown recipients; or refused temporarily,
-    /// or with a mailbox code and unknown words.
+    /// or with a code for mailboxes and unknown words.
     Medium,
-    /// Accepted, but the server accepts everything, or it isn't known if it does.
+    /// Accepted by a server that accepts every name, or may do so.
     Low,
     /// There is no evidence about the mailbox.
     #[default]
@@ -44,7 +44,7 @@ names! { Confidence:
     None = "none",
 }
 
-/// Advice about an address, in one word.
+/// The verdict about an address, in one word.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Deliverability {
@@ -63,7 +63,7 @@ names! { Deliverability:
     Unknown = "unknown",
 }
 
-/// Whether the mailbox exists, even if it accepts no mail now.
+/// Existence of the mailbox, even if it accepts no mail now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mailbox {
@@ -82,16 +82,16 @@ names! { Mailbox:
     Unknown = "unknown",
 }
 
-/// Facts about an address that are known without a server.
+/// Facts about an address that are known without contacting a mail server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traits {
     /// The domain provides disposable addresses.
     pub disposable: bool,
     /// The local part names a function (RFC 2142) instead of a person.
     pub role_account: bool,
-    /// The domain provides addresses for free.
+    /// The domain belongs to a mailbox provider, whether it is free or not.
     pub free_provider: bool,
-    /// The domain that was probably meant if this one looks misspelt.
+    /// The domain that was probably meant, if the given domain looks misspelt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggested_domain: Option<String>,
 }
@@ -99,11 +99,11 @@ pub struct Traits {
 /// The evidence sent only on request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Details {
-    /// The server's reply, at most 512 characters, without our address and the checked one.
+    /// The server's reply, at most 512 characters, without our address and the checked address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smtp_text: Option<String>,
     pub catch_all: CatchAll,
-    /// True if the session was encrypted; absent when there was none.
+    /// True if the session was encrypted; absent without a session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<bool>,
     /// Duration of the check in milliseconds.
@@ -111,7 +111,7 @@ pub struct Details {
     /// Absent from origins before November 2026.
     #[serde(default)]
     pub confidence: Confidence,
-    /// Name of the operator of the mail host (`google`, `microsoft`, …), if it is a known one.
+    /// Name of the operator of the mail host (`google`, `microsoft`, …), if the operator is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<String>,
     /// Absent from origins before November 2026.
@@ -123,8 +123,8 @@ pub struct Details {
     /// Absent from origins before December 2026.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<Box<DomainFacts>>,
-    /// The second reader's probability in percent that the reply reports a dead mailbox, if it
-    /// matches no rule (docs/verdicts.md). The probability decides nothing.
+    /// The second reader's probability in percent that the reply reports a dead mailbox; absent if a
+    /// rule has decided or the reader abstains (docs/verdicts.md). The probability decides nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reader: Option<u8>,
     #[serde(flatten)]

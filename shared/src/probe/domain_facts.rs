@@ -17,11 +17,11 @@ pub enum DomainKind {
     Relay,
     /// Provides disposable mailboxes.
     Disposable,
-    /// Its mail servers belong to a parking service.
+    /// The domain's mail servers belong to a parking service.
     Parked,
     /// Receives mail at its own servers, or at those of an operator for businesses.
     Organization,
-    /// None of these is known, or a newer origin has sent an unknown kind.
+    /// The kind isn't known, or a newer origin has sent an unknown word.
     #[default]
     #[serde(other)]
     Unknown,
@@ -77,7 +77,7 @@ pub struct DomainEvidence {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainFacts {
     pub kind: DomainKind,
-    /// True if DNS names a host for its mail; absent when this couldn't be determined.
+    /// True if DNS names a host for the domain's mail; absent when this couldn't be determined.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accepts_mail: Option<bool>,
     /// Operator of the forwarding service or, if known, of the mail server.

@@ -1,4 +1,4 @@
-// The API's own description: a linter finds nothing, and its sentences are short and plain.
+// The OpenAPI document: a linter finds nothing, and its sentences are short and plain.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -35,7 +35,7 @@ export function suite() {
   });
 }
 
-/** Returns the description's texts for people. */
+/** Returns the document's texts for people. */
 function textsOf(node) {
   if (Array.isArray(node)) return node.flatMap(textsOf);
   if (typeof node !== "object" || node === null) return [];

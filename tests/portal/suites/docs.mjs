@@ -1,4 +1,4 @@
-// The API reference.
+// The API reference: its content is that of the API's description, and its examples run.
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
@@ -67,7 +67,7 @@ export function suite(world) {
         );
       const row = (name) => shown.find((text) => text.startsWith(`${name} `));
       assert.equal(row("interim"), "interim boolean, optional");
-      // The page shows the member as required; the description says optional, because earlier releases lack it.
+      // The page shows the member as required; the OpenAPI document says optional, because earlier releases lack it.
       assert.equal(row("final"), "final boolean");
       assert.match(row("confidence"), /may be absent$/);
       await reader.accessible("an endpoint with parameters");
@@ -150,7 +150,7 @@ export function suite(world) {
           const id = path.includes("{id}") ? await scanOf(operation) : "";
           const { stdout, stderr } = await runs[language](text.replaceAll("SCAN_ID", id));
           const told = `${operation} in ${language}: ${stdout}${stderr}`;
-          // The description contains words that the last check forbids.
+          // The OpenAPI document contains words that the last check forbids.
           if (operation === "openapi") assert.match(stdout, /["']?openapi["']?: ?["']3\.1\.0/, told);
           // The response of `deleteScan` has no body.
           else if (operation === "deleteScan") assert.match(stdout, /^(undefined|None)?\s*$/, told);
@@ -249,7 +249,7 @@ export function suite(world) {
       body: { email: shown.email.replace("@", "+example@"), details: true },
     });
     // Leaves out `catch_all`, which is "no" only after another check: a server that has refused one recipient doesn't
-    // accept all.
+    // accept all recipients.
     const told = ({ status, details: { reason, smtp_code, enhanced_code, smtp_text, stage } }) => ({
       status,
       reason,
@@ -277,7 +277,7 @@ export function suite(world) {
       (await rowsOf("Statuses")).sort(),
       [true, false, ...words].map((status) => JSON.stringify(status)).sort(),
     );
-    // Extension that marks lists to which a later version may add.
+    // Extension that marks lists of values to which a later version may add.
     const OPEN = "x-extensible-enum";
     const { Details, PlainError, LimitError } = body.components.schemas;
     const { reason, stage } = Details.properties;

@@ -1,4 +1,4 @@
-// The start page: complete without JavaScript, correct, and small.
+// The home page: complete without JavaScript, correct, and small.
 //
 // With WRITE_RECORDED=1, this suite writes the recorded responses of the try-it field instead of comparing them.
 import assert from "node:assert/strict";
@@ -12,7 +12,7 @@ import { sourceOf } from "./source.mjs";
 const DIST = fileURLToPath(new URL("../../../edge/portal/dist", import.meta.url));
 const RECORDED = fileURLToPath(new URL("../../../edge/portal/src/pages/home/recorded.ts", import.meta.url));
 
-/** Addresses of the try-it field, in its order. */
+/** Addresses of the try-it field, in the field's order. */
 const ADDRESSES = [
   "accepts@sandbox.test",
   "rejects@sandbox.test",
@@ -24,7 +24,7 @@ const ADDRESSES = [
   "x@nodomain.test",
 ];
 
-/** Bytes of JavaScript, gzipped, that a first visit may cost. */
+/** Maximum number of bytes of gzipped JavaScript that a first visit loads. */
 const SCRIPT_LIMIT = 30_000;
 
 export function suite(world) {
@@ -43,7 +43,7 @@ export function suite(world) {
     }
     if (process.env.WRITE_RECORDED !== undefined) return record(answers);
     const { RECORDED: recorded } = await sourceOf("pages/home/recorded.ts");
-    // A newer service may add members to the recorded response, but change none.
+    // A newer service may add members to the recorded response, but not change existing ones.
     const told = answers.map((answer, at) => ({
       ...Object.fromEntries(Object.keys(recorded[at]).map((name) => [name, answer[name]])),
       details: Object.fromEntries(

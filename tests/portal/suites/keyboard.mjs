@@ -1,4 +1,4 @@
-// Registration, sign-in and key rotation without a mouse.
+// Registration, sign-in and replacing the key without a mouse.
 import assert from "node:assert/strict";
 import { PASSWORD } from "../world.mjs";
 

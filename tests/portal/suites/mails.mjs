@@ -88,7 +88,7 @@ export async function showMail(page, stack, html) {
   await page.goto(url);
 }
 
-/** Returns one email of each kind that doesn't require waiting for hours or days. */
+/** Returns emails of common kinds, none of which requires waiting for hours or days. */
 export async function allMails(world) {
   const { stack } = world;
   const email = world.newEmail();

@@ -9,7 +9,7 @@ const check = (stack, key) =>
     body: { email: "accepts@sandbox.test" },
   });
 
-/** Returns the text of the only new key. */
+/** Shows the new key of this name, and returns its text. */
 async function shownKey(reader, name) {
   await reader.press(`Show key ${name}`);
   return reader.page.locator("[data-part=key]").last().innerText();
@@ -41,7 +41,7 @@ export function suite(world) {
     assert.ok([200, 403].includes(quota.status), "a genuine key");
 
     await reader.press("I’ve copied it");
-    // The page asks before it is left until its listener is removed.
+    // Until its listener is removed, the page asks before it is left.
     await reader.page.waitForFunction(() =>
       window.dispatchEvent(new Event("beforeunload", { cancelable: true })),
     );

@@ -107,7 +107,7 @@ export function suite(world) {
       const configured = await built({ ...urls, PORTAL_API_URL: "https://api.example/" });
       for (const url of Object.values(urls)) assert.ok(configured.footer.includes(`href="${url}"`), url);
       assert.ok(configured.footer.includes('href="https://api.example/v1/openapi.json"'));
-      // The API may have another origin; connections to any other are blocked.
+      // The API may have its own web origin; connections to others are blocked.
       assert.ok(
         configured.headers.includes("; connect-src 'self' https://api.example; "),
         configured.headers,

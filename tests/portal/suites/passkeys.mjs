@@ -84,7 +84,7 @@ export function suite(world) {
         const [{ id }] = await reader.stack.sql("SELECT id FROM accounts WHERE email = ?1", account.email);
         assert.equal(Buffer.from(made.userHandle, "base64").toString("hex"), id);
 
-        // Adds a passkey on a device that already has one for the account.
+        // Adds a passkey on a device that already has a passkey for the account.
         await reader.press("Add a passkey…");
         await fillDialog(reader, { "Passkey name": "again", Password: PASSWORD });
         await reader.press("Add passkey");

@@ -13,7 +13,7 @@ const OFFER = {
 const offers = (reader, offer) =>
   reader.page.route("**/v1/me/plan", (route) => route.fulfill({ json: offer }));
 
-/** Uses up all checks and scans. */
+/** Uses up the account's checks and scans of the day. */
 async function useUpAll(stack, email) {
   await useUp(stack, email);
   await stack.sql(

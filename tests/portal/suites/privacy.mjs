@@ -1,4 +1,4 @@
-// The privacy page lists the same data as the page for engineers.
+// The privacy page lists the same data as docs/architecture.md.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";

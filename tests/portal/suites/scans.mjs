@@ -24,7 +24,7 @@ const file = (content, name = "customers.csv") => ({
   buffer: Buffer.from(content),
 });
 
-/** Starts measuring the page's longest task; returns a function that returns it in milliseconds. */
+/** Starts measuring the page's longest task; returns a function that returns the task's milliseconds. */
 async function watchTasks(page) {
   await page.evaluate(() => {
     window.longest = 0;
@@ -165,7 +165,7 @@ export function suite(world) {
       assert.match(lines[1], /^1,deliverable,/);
       assert.match(lines[12], /^12,undeliverable,/);
 
-      // Selects another column; equal rows may be swapped.
+      // A file with the addresses in another column also matches.
       const elsewhere = ["Other,Mail", ...addresses.map((row, n) => `o${n}@sandbox.test,${row}`)].join("\n");
       await chooses(reader, file(elsewhere, "renamed.csv"));
       await joined.waitFor();

@@ -191,7 +191,7 @@ export function suite(world) {
     async (reader) => {
       const account = await world.securedAccount();
       const { stack } = reader;
-      // Turned on more than a week ago.
+      // As if two-factor authentication had been turned on over a week ago.
       await stack.sql(
         "DELETE FROM former_credentials WHERE account_id = (SELECT id FROM accounts WHERE email = ?)",
         account.email,

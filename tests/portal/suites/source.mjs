@@ -1,4 +1,4 @@
-// Reads modules of the portal, so that tests and pages have one source for what both name.
+// Reads modules of the portal, so that tests don't repeat values that pages define.
 import { buildSync } from "esbuild";
 import { fileURLToPath } from "node:url";
 

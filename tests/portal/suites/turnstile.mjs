@@ -31,7 +31,7 @@ const SCRIPT = `
 
 const TYPES = { ".html": "text/html; charset=utf-8", ".js": "text/javascript", ".css": "text/css" };
 
-/** Serves the pages of a folder at the service's origin, with the folder's policy. */
+/** Serves the pages of a folder at the service's web origin, with the folder's policy. */
 async function serve(page, stack, folder) {
   const policy = /Content-Security-Policy: (.*)/.exec(readFileSync(path.join(folder, "_headers"), "utf8"))[1];
   await page.route(
@@ -70,7 +70,7 @@ export function suite(world) {
             : route.fulfill({ status: 201, json: {} });
         });
         const arrived = (count) => eventually("the form is sent", () => sent.length === count);
-        // Returns whether the form has an unused token.
+        // Waits until the form has an unused token.
         const hasToken = () =>
           page.waitForFunction(() => globalThis.given?.length > globalThis.removed.length);
 

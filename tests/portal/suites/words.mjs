@@ -1,5 +1,5 @@
-// Asserts that the portal's sentences are short, in the words of docs/words.md. They are read from its sources, so that
-// no state of a page is missed.
+// Asserts that the portal's sentences are short, in the words of docs/words.md. The sentences come from the portal's
+// sources, so that no state of a page is missed.
 import assert from "node:assert/strict";
 import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";

@@ -43,7 +43,7 @@ impl AbortingClient {
         Ok(Self(stream))
     }
 
-    /// Ends the connection with a reset. After a mere FIN workerd continues, since a client may shut down its own
+    /// Ends the connection with a reset. After a FIN alone, workerd continues, since a client may shut down its own
     /// direction and still wait for the response.
     ///
     /// # Errors

@@ -71,7 +71,7 @@ impl Account {
         serde_json::from_value(checks).unwrap_or_else(|error| panic!("{error}: {}", reply.body))
     }
 
-    /// Sends `POST /auth/rotate-api-key`; the account keeps using its former key.
+    /// Sends `POST /auth/rotate-api-key`; `api_key` stays the former key.
     pub async fn rotate_api_key(&self) -> Reply {
         self.post("/auth/rotate-api-key", &json!({})).await
     }
@@ -86,7 +86,7 @@ impl Account {
     /// Creates a named key; returns its text and its id.
     ///
     /// # Panics
-    /// If the answer isn't 201.
+    /// If the response's status isn't 201.
     pub async fn named_key(&self, terms: &Value) -> (String, String) {
         let reply = self.make_key(terms).await;
         assert_eq!(reply.status, 201, "{}", reply.body);
@@ -130,7 +130,7 @@ impl Account {
         Authenticator::new(reply.text("secret"))
     }
 
-    /// Turns on two-factor authentication, which consumes the current step. Also returns the recovery codes.
+    /// Turns on two-factor authentication, which uses up the current time step. Also returns the recovery codes.
     ///
     /// # Panics
     /// If a step doesn't go as documented.

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{PasskeyDevice, Reply, send};
 
-/// Time limit of a request; a response that takes longer never arrives.
+/// Time limit of a request; no response should take that long.
 const PATIENCE: Duration = Duration::from_secs(180);
 
 /// A caller without credentials.
@@ -34,8 +34,7 @@ impl Anonymous {
     /// # Panics
     /// Never: no TLS backend is needed.
     pub fn on_kept_connections(url: &str) -> Self {
-        // workerd closes connections that are idle for longer; a request on a connection that was just closed would
-        // fail unread.
+        // workerd closes idle connections; a request on a connection that was just closed would fail unread.
         let client = Client::builder().pool_idle_timeout(Duration::from_secs(2)).timeout(PATIENCE);
         Self { client: client.build().expect("a client"), url: url.to_owned() }
     }

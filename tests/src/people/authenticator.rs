@@ -19,11 +19,13 @@ pub struct Authenticator {
     totp: Totp,
     /// The secret in base32.
     pub secret: String,
-    /// The last step whose code was used.
+    /// The last step whose code was returned.
     last_step: AtomicU64,
 }
 
 impl Authenticator {
+    /// Returns an app for this secret in base32.
+    ///
     /// # Panics
     /// If the secret isn't base32.
     pub fn new(secret: &str) -> Self {
@@ -45,7 +47,7 @@ impl Authenticator {
     }
 
     /// Returns a code that wasn't returned before, since each is accepted once. The service also accepts the next
-    /// step's code; for a later one, the function waits.
+    /// step's code; if that was returned too, the function waits.
     pub async fn unused_code(&self) -> String {
         loop {
             let now = step();
@@ -66,7 +68,7 @@ impl Authenticator {
     }
 }
 
-/// Returns the current time step.
+/// Returns the number of the current time step.
 pub fn step() -> u64 {
     clock::now() / STEP
 }

@@ -17,7 +17,7 @@ use crate::process::{
 /// Returns the path of `rcpt`: `RCPT_COMMAND_BIN`, or a fresh build.
 ///
 /// # Errors
-/// If it doesn't build.
+/// If `rcpt` doesn't build.
 pub fn binary() -> Result<PathBuf> {
     static BINARY: Once<PathBuf> = Once::new();
     once(&BINARY, || match std::env::var_os("RCPT_COMMAND_BIN") {
@@ -77,7 +77,7 @@ impl CommandLine {
     /// Returns the command `rcpt` with these arguments.
     ///
     /// # Panics
-    /// If it doesn't build.
+    /// If `rcpt` doesn't build.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(binary().unwrap_or_else(|error| panic!("{error:#}")));
         command.env_clear().env("HOME", &self.home).env("RCPT_URL", &self.url);
@@ -91,7 +91,7 @@ impl CommandLine {
     /// Runs `rcpt` with this standard input until it exits.
     ///
     /// # Panics
-    /// If it can't be started, or a signal ends it.
+    /// If `rcpt` can't be started, or a signal ends it.
     pub async fn run(&self, arguments: &[&str], input: &str) -> Ran {
         ran(self.command(arguments), input).await
     }
@@ -100,7 +100,7 @@ impl CommandLine {
 /// Runs a program with this standard input until it exits.
 ///
 /// # Panics
-/// If it can't be started, or a signal ends it.
+/// If the program can't be started, or a signal ends it.
 pub async fn ran(mut command: Command, input: &str) -> Ran {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");

@@ -45,7 +45,7 @@ impl fmt::Debug for PasskeyDevice {
     }
 }
 
-/// Returns the head of a CBOR item.
+/// Returns the head of a CBOR item: its major type and argument.
 fn head(major: u8, argument: usize) -> Vec<u8> {
     let major = major << 5;
     match argument {
@@ -78,7 +78,7 @@ impl PrivateKey {
         Self::P256(Box::new(key.expect("a key")))
     }
 
-    /// Returns an RSA key of 2,048 bits, always the same.
+    /// Returns an RSA key of 2,048 bits, always the same key.
     fn rsa() -> Self {
         let pkcs8 = include_bytes!("passkey-rsa.pk8");
         Self::Rsa(Box::new(RsaKeyPair::from_pkcs8(pkcs8).expect("a key")))
@@ -146,7 +146,7 @@ impl PasskeyDevice {
         (device, credential)
     }
 
-    /// Creates a device whose passkey is synced to several devices and counts nothing.
+    /// Makes the passkey one that is synced to several devices and doesn't count signatures.
     #[must_use]
     pub fn synced(mut self) -> Self {
         self.flags |= SYNCABLE;

@@ -1,4 +1,4 @@
-//! A response of the service, and the assertions that every test makes about it.
+//! A response of the service, and assertions about it.
 
 use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ impl Reply {
         (self.status, &self.body)
     }
 
-    /// Asserts that an account operation has failed with this status, and with exactly `{detail, code}` and this code.
+    /// Asserts that the request has failed with this status, and with exactly `{detail, code}` and this code.
     ///
     /// # Panics
     /// If the answer differs.

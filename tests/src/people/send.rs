@@ -1,4 +1,4 @@
-//! Sends requests: one, several in sequence, or all in parallel.
+//! Sends requests: one, a limited number at a time, or all at the same time.
 
 use std::sync::Arc;
 
@@ -8,12 +8,12 @@ use tokio::{sync::Semaphore, task::JoinSet};
 
 use super::Reply;
 
-/// Limit of concurrent requests over all tests of a binary; further ones wait for a permit. The runtime closes a
-/// connection whose request it hasn't read within 15 s (kj's `headerTimeout`). Behind miniflare's own Workers, it reads
-/// 170 a second on two idle cores, and a third of that on busy ones: 500 suit both.
+/// Limit of concurrent requests over all tests of a binary; further requests wait. The runtime closes a connection
+/// whose request it hasn't read within 15 s (kj's `headerTimeout`). Behind miniflare's own Workers, it reads 170
+/// requests a second on two idle cores, and a third of that on busy cores: 500 is safe in both cases.
 static IN_FLIGHT: Semaphore = Semaphore::const_new(500);
 
-/// Sends a request. A body that isn't JSON becomes a JSON string.
+/// Sends a request. A response body that isn't JSON becomes a JSON string.
 ///
 /// # Panics
 /// If the connection fails.
@@ -83,8 +83,8 @@ pub async fn send_again(request: RequestBuilder) -> Reply {
     send(request).await
 }
 
-/// Sends all requests, `width` at a time, and returns the responses in the order of the requests. A hundred requests
-/// that each hash a password occupy a busy machine for long.
+/// Sends all requests, `width` at a time, and returns the responses in the order of the requests. A small `width`
+/// limits the load of requests that hash passwords.
 ///
 /// # Panics
 /// If a request gets no answer five times.

@@ -23,9 +23,9 @@ use tokio::time::{Instant, sleep};
 use super::{Log, Stat};
 
 const LEASH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/process/leash.sh");
-const POLL: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Time for the kernel to end a killed process.
-const KILLED: Duration = Duration::from_secs(10);
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A running program, its output in a file. Dropping it ends the program and everything it has
 /// started.
@@ -158,7 +158,7 @@ impl Process {
     /// Waits for the program to end.
     ///
     /// # Errors
-    /// If it still runs after `limit`.
+    /// If the program still runs after `limit`.
     pub async fn wait_for_end(&mut self, limit: Duration) -> Result<ExitStatus> {
         let deadline = Instant::now() + limit;
         loop {
@@ -167,7 +167,7 @@ impl Process {
                 None if Instant::now() > deadline => {
                     bail!("{} still runs after {limit:?}\n{}", self.name, self.last_lines())
                 }
-                None => sleep(POLL).await,
+                None => sleep(POLL_INTERVAL).await,
             }
         }
     }
@@ -177,8 +177,8 @@ impl Process {
         self.members().find(|(_, stat)| stat.name == name).map(|(pid, _)| pid)
     }
 
-    /// Waits until no process of the group is left. A killed process keeps its ports until the kernel has handled the
-    /// signal.
+    /// Waits until no process of the group is left, for `patience` at most. A killed process keeps its ports until the
+    /// kernel has handled the signal.
     fn wait_for_group(&self, patience: Duration) {
         wait_at_most(patience, || self.members().all(|(_, stat)| stat.has_ended));
     }
@@ -197,8 +197,8 @@ impl Process {
     pub fn kill(&mut self) {
         self.signal_group(Signal::SIGKILL);
         self.ended = self.leash.wait().ok().or(self.ended);
-        // The leash may end first.
-        self.wait_for_group(KILLED);
+        // The leash may end before the rest of the group.
+        self.wait_for_group(KILL_TIMEOUT);
     }
 
     /// Returns the exit code, or 128 plus the signal, as a shell reports it.
@@ -211,7 +211,7 @@ impl Process {
         let _ = killpg(self.group(), signal);
     }
 
-    /// Returns the process group of the program and all it has started.
+    /// Returns the process group of the program and of all processes that it has started.
     pub fn group_id(&self) -> i32 {
         self.group().as_raw()
     }
@@ -236,7 +236,7 @@ impl Drop for Process {
 pub(crate) fn wait_at_most(patience: Duration, mut is_over: impl FnMut() -> bool) {
     let mut waited = Duration::ZERO;
     while !is_over() && waited < patience {
-        thread::sleep(POLL);
-        waited += POLL;
+        thread::sleep(POLL_INTERVAL);
+        waited += POLL_INTERVAL;
     }
 }

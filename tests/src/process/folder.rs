@@ -1,4 +1,4 @@
-//! Paths: the repository, and a scratch folder for each run.
+//! Paths of the repository, of builds and of scratch folders.
 
 use std::{
     env, fs,
@@ -37,13 +37,13 @@ pub fn tools() -> PathBuf {
 /// Creates a folder `target/tests/<process id>-<n>-<name>`.
 ///
 /// # Errors
-/// If it cannot be created.
+/// If the folder can't be created.
 pub fn scratch(name: &str) -> Result<PathBuf> {
     static COUNT: AtomicUsize = AtomicUsize::new(0);
     let all = target().join("tests");
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let folder = all.join(format!("{}-{count}-{name}", process::id()));
-    // A folder of the same name was left by an ended process with our id.
+    // If the folder exists, an ended process with the same id has left it.
     let _ = fs::remove_dir_all(&folder);
     fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
     if count == 0 {

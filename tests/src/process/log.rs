@@ -10,8 +10,8 @@ use std::{
 use anyhow::{Result, bail};
 use tokio::time::{Instant, sleep};
 
-const POLL: Duration = Duration::from_millis(20);
-/// Lines that an error about a program shows.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Maximum number of log lines in an error about a program.
 const SHOWN_LINES: usize = 30;
 
 /// Output of a program, in a file `NAME.log`.
@@ -21,7 +21,7 @@ pub(crate) struct Log {
 }
 
 impl Log {
-    /// Creates the log of the program called `name`, in `folder`.
+    /// Returns the log of the program called `name`, in `folder`.
     pub(crate) fn new(name: &str, folder: &Path) -> Self {
         Self { path: folder.join(format!("{name}.log")) }
     }
@@ -64,12 +64,12 @@ impl Log {
             if Instant::now() > deadline {
                 bail!("no {what} within {limit:?}\n{self}");
             }
-            sleep(POLL).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 }
 
-/// Returns the last lines, for an error message.
+/// Shows the path and the last lines, for an error message.
 impl Display for Log {
     fn fmt(&self, formatter: &mut Formatter<'_>) -> fmt::Result {
         let text = self.text();

@@ -36,7 +36,7 @@ pub fn command(program: &str) -> Command {
 /// is named, because a single package would compile its dependencies with other features.
 ///
 /// # Errors
-/// If it does not build.
+/// If the binary doesn't build.
 pub fn binary(name: &str) -> Result<PathBuf> {
     let output = command("cargo")
         .args(["build", "--quiet", "--locked", "--workspace", "--bin", name])

@@ -1,4 +1,4 @@
-//! Free ports.
+//! Ports of the loopback interface that no other program uses.
 
 use std::{
     env,
@@ -13,10 +13,11 @@ use std::{
 use tokio::net::TcpSocket;
 
 /// First port of all blocks: below Linux's ephemeral range (32768–60999), so that no outgoing connection takes a port
-/// before its program listens on it.
+/// before a program listens on it.
 const FIRST: u16 = 20_000;
-/// Number of ports for each test program, and number of programs that may run in parallel.
+/// Number of ports for each test program.
 const BLOCK: u16 = 1_000;
+/// Number of test programs that may run in parallel.
 const BLOCKS: u16 = 12;
 
 /// Lock and first port of this process's block. The kernel releases the lock when the process ends in any way.
@@ -33,10 +34,11 @@ fn lock(number: u16) -> Option<(File, u16)> {
 }
 
 /// Returns a port that no program listens on, on any loopback address. No other process gets the same port, and this
-/// process only after 1,000 others. UDP isn't checked: our nameservers use both.
+/// process gets it again only after trying the others. Only TCP is checked: our nameservers use a port
+/// for both protocols.
 ///
 /// # Panics
-/// If all 1,000 are in use, or twelve other test programs are running.
+/// If all 1,000 ports are in use, or twelve other test programs are running.
 pub fn free() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let (_, first) = &*OURS;

@@ -7,7 +7,7 @@ pub fn bytes(pid: u32) -> Option<u64> {
     status(pid, "VmRSS:")
 }
 
-/// Returns the largest resident size since its start.
+/// Returns the largest resident size of the process since its start, in bytes.
 pub fn peak(pid: u32) -> Option<u64> {
     status(pid, "VmHWM:")
 }

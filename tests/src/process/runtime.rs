@@ -8,7 +8,7 @@ use tokio::{
 };
 
 /// Spawns a task on a runtime that lives as long as the process. A server shared by several tests mustn't run on the
-/// runtime of the test that started it: each `#[tokio::test]` has its own.
+/// runtime of the test that started it: each `#[tokio::test]` has its own runtime.
 pub fn spawn(task: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
     static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
         let mut builder = Builder::new_multi_thread();

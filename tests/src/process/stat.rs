@@ -2,10 +2,10 @@
 
 use std::fs;
 
-/// A process at one moment.
+/// State of a process when it was read.
 #[derive(Debug)]
 pub(crate) struct Stat {
-    /// Name of its program, at most 15 bytes.
+    /// Name of the process's program, at most 15 bytes.
     pub(crate) name: String,
     pub(crate) has_ended: bool,
     pub(crate) group: i32,
@@ -15,7 +15,7 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
-    /// Returns `None` if the process doesn't exist.
+    /// Reads a process by its id; `None` if it doesn't exist.
     pub(crate) fn of(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // `pid (name) state parent group …`; the name may contain any character.

@@ -3,7 +3,7 @@
 use tokio::sync::{Mutex, MutexGuard};
 
 /// Waits until no other test of this binary holds a turn. Tests that measure or send hundreds of concurrent requests
-/// take a turn: two at the same time could exceed time limits.
+/// take a turn: two such tests at the same time could exceed time limits.
 pub async fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::const_new(());
     TURN.lock().await

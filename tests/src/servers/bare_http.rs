@@ -1,4 +1,4 @@
-//! A minimal HTTP server for simulated failures: reads one request and writes bytes.
+//! Parts of a minimal HTTP server for simulated failures: reads one request, and formats a response.
 
 use anyhow::{Result, ensure};
 use tokio::{io::AsyncReadExt as _, net::TcpStream};

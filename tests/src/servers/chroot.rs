@@ -1,6 +1,5 @@
 //! Mail servers that Debian doesn't let us install beside Postfix. `tools/install` unpacks each with its libraries.
-//! The server runs in a separate root (chroot(2)), with the paths and users of the package, which the machine itself
-//! doesn't have.
+//! The server runs in a separate root (chroot(2)), with the package's paths and users, which the machine itself lacks.
 
 use std::{
     fmt::Write as _,
@@ -16,9 +15,9 @@ use crate::process::{Process, folder};
 /// Content of the root besides the package, and the command that runs in it.
 #[derive(Debug, Clone, Copy)]
 pub struct Chroot<'a> {
-    /// The Debian package.
+    /// Name of the Debian package.
     pub package: &'a str,
-    /// Name and id of its users, each with a group of the same name and id.
+    /// Name and id of the package's users, each with a group of the same name and id.
     pub users: &'a [(&'a str, u32)],
     /// Paths without the leading `/`, and contents; the files belong to root.
     pub files: &'a [(&'a str, String)],
@@ -29,8 +28,8 @@ pub struct Chroot<'a> {
 }
 
 impl Chroot<'_> {
-    /// Starts the command, with its output in `folder/package.log`. Needs root or `sudo`. `prepare` may put more files
-    /// into the folder that is copied into the root.
+    /// Starts the command, with its output in a file named after the package. Needs root or `sudo`. `prepare` may put
+    /// more files into the folder that is copied into the root.
     ///
     /// # Errors
     /// If the package is missing, or a file can't be written.
@@ -53,7 +52,7 @@ impl Chroot<'_> {
         Process::spawn_as_root(self.package, &command, &scratch)
     }
 
-    /// Returns the contents of passwd(5) and group(5).
+    /// Returns the path and the content of passwd(5) and group(5).
     fn databases(&self) -> [(&'static str, String); 2] {
         let mut passwd = "root:x:0:0:root:/:/bin/false\n".to_owned();
         let mut group = "root:x:0:\n".to_owned();
@@ -70,7 +69,7 @@ fn write(path: &PathBuf, text: &str) -> Result<()> {
     fs::write(path, text).with_context(|| format!("writing {}", path.display()))
 }
 
-/// Arguments: the root to create, the package, the files, the number of owned paths, each with its owner, and the
+/// Arguments: the root to create, the package, the files, the number of owned paths, each path and its owner, and the
 /// command. Copies belong to root and keep their mode, because Exim is setuid. `wait` returns at the signal, and again
 /// when the server has ended.
 const RUN: &str = r#"

@@ -27,7 +27,7 @@ const ALIASES: &str = "retired: :fail: This account has been disabled\n";
 /// Bytes of a mailbox that exceeds the quota in `configuration`.
 const FULL: usize = 20_000;
 
-/// A running Exim with its greylisting daemon; both end with it.
+/// A running Exim with its greylisting daemon; dropping it ends both.
 #[derive(Debug)]
 pub struct Exim {
     pub process: Process,
@@ -50,7 +50,7 @@ impl Exim {
             package: "exim4-daemon-light",
             users: &[EXIM, MAIL],
             files: &[
-                // Exim's built-in path: with another configuration file it drops the right to change users.
+                // Exim's built-in path: with another configuration file, Exim gives up its root privileges.
                 ("etc/exim4/exim4.conf", configuration(plain, tls_only, postgrey.address())),
                 ("etc/aliases", ALIASES.to_owned()),
                 ("etc/mailboxes", MAILBOXES.to_owned()),
@@ -72,7 +72,7 @@ impl Exim {
         Ok(Self { process, _postgrey: postgrey, plain, tls_only })
     }
 
-    /// Returns the routes for origin's `RCPT_ROUTES`; it accepts no mail for `elsewhere.test`. The port of
+    /// Returns the routes for origin's `RCPT_ROUTES`; Exim accepts no mail for `elsewhere.test`. The port of
     /// `tls-only.exim.test` answers 530 to MAIL until STARTTLS.
     pub fn routes(&self) -> String {
         let (plain, tls_only) = (self.plain, self.tls_only);
@@ -81,8 +81,8 @@ impl Exim {
 }
 
 /// Returns exim4.conf, whose ACL for recipients follows Debian's own `acl_check_rcpt`, including its texts.
-/// `verify = recipient/quota` asks the transport, which runs as another user, whether the mailbox has room; its texts
-/// are those in Exim's log. Postgrey is queried with Postfix' protocol.
+/// `verify = recipient/quota` asks the transport, which runs as another user, whether the mailbox has room; the
+/// refusals have the texts of Exim's log. Postgrey is queried with Postfix's protocol.
 fn configuration(plain: SocketAddr, tls_only: SocketAddr, postgrey: SocketAddr) -> String {
     const TEXT: &str = r"
 primary_hostname = mx.exim.test

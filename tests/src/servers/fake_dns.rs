@@ -37,7 +37,7 @@ impl FakeDns {
     /// Listens on a free port. `rule` returns the behaviour for the target of each request, including its query.
     ///
     /// # Panics
-    /// If it can't listen on the port.
+    /// If the port can't be used.
     pub fn start(rule: impl Fn(&str) -> Dns + Send + Sync + 'static) -> Self {
         let port = port::free();
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a port");

@@ -1,5 +1,5 @@
-//! An origin that fails on command, for faults that the real one shows only when broken. Over bare TCP, some faults are
-//! below HTTP.
+//! An origin that fails on command, for faults that the real origin shows only when broken. It speaks bare TCP, because
+//! some faults are below HTTP.
 
 use std::{
     collections::BTreeMap,
@@ -74,7 +74,7 @@ pub struct FakeOrigin {
     task: JoinHandle<()>,
 }
 
-/// Behaviour for `GET /health`.
+/// Behaviour for `GET /health`, and the number of such requests.
 #[derive(Debug, Default)]
 struct Health {
     requests: AtomicUsize,
@@ -84,10 +84,10 @@ struct Health {
 }
 
 impl FakeOrigin {
-    /// Listens on a free port. `rule` returns the behaviour for the address of each probe. `/health` is up.
+    /// Listens on a free port. `rule` returns the behaviour for the address of each probe. `/health` reports up.
     ///
     /// # Panics
-    /// If it can't listen on the port.
+    /// If the port can't be used.
     pub fn start(rule: impl Fn(&str) -> Conduct + Send + Sync + 'static) -> Self {
         let port = port::free();
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a port");
@@ -128,10 +128,10 @@ impl FakeOrigin {
     }
 
     /// Starts an origin whose behaviour depends on an address's first word. `held` waits for its release, `broken`
-    /// gives 500, `fatal` stays unknown, `seen` is a repeated verdict, and all others are accepted.
+    /// gives 500, `fatal` gives a `fatal_exception`, `seen` a repeated verdict, and all others are accepted.
     ///
     /// # Panics
-    /// If it can't listen on the port.
+    /// If the port can't be used.
     pub fn by_name() -> Self {
         Self::start(|address| match address.split(['-', '@']).next() {
             Some("held") => Conduct::Hold,
@@ -177,7 +177,7 @@ impl FakeOrigin {
         check
     }
 
-    /// Releases the held probes of this address; later ones aren't held.
+    /// Releases the held probes of this address; later probes aren't held.
     pub fn release(&self, address: &str, conduct: Conduct) {
         self.released.send_modify(|all| {
             all.insert(address.to_owned(), conduct);
@@ -259,8 +259,8 @@ async fn conduct_of(
     all.get(address).cloned().context("released")
 }
 
-/// Sends a line for each address, held addresses last. If a single probe would fail, the address is reported as not
-/// checked.
+/// Sends a line for each address, held and silent addresses last; from the first silent address on, nothing is sent.
+/// If a single probe would fail, the address is reported as not checked.
 async fn batch(
     mut stream: TcpStream,
     request: &Request,

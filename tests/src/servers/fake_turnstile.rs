@@ -38,7 +38,7 @@ impl FakeTurnstile {
     /// Listens on a free port.
     ///
     /// # Panics
-    /// If it can't listen on the port.
+    /// If the port can't be used.
     pub fn start() -> Self {
         let port = port::free();
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a port");

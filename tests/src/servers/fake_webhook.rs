@@ -1,4 +1,4 @@
-//! Customers' webhook receivers, all in one: it records the requests and answers as configured.
+//! One server for all customers' webhook receivers: records the requests and answers as configured.
 
 use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Duration};
 
@@ -33,15 +33,15 @@ pub struct Event {
 }
 
 impl Event {
-    /// Returns the body.
+    /// Returns the body, parsed as JSON.
     ///
     /// # Panics
-    /// If it isn't JSON.
+    /// If the body isn't JSON.
     pub fn body(&self) -> Value {
         serde_json::from_str(&self.text).expect("a body of JSON")
     }
 
-    /// Returns whether one of its signatures is by this secret (`whsec_…`), as Standard Webhooks specifies.
+    /// Returns whether one of the event's signatures is by this secret (`whsec_…`), as Standard Webhooks specifies.
     ///
     /// # Panics
     /// If the secret isn't valid.
@@ -78,7 +78,7 @@ impl FakeWebhook {
     /// Listens on a free port.
     ///
     /// # Panics
-    /// If it can't listen on the port.
+    /// If the port can't be used.
     pub fn start() -> Self {
         let port = port::free();
         let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port)).expect("a port");
@@ -97,7 +97,7 @@ impl FakeWebhook {
         Self { port, world, task }
     }
 
-    /// Sets the status of this host's answers, with a `Location` if it's a redirect; 0 means no answer.
+    /// Sets the status of this host's answers, with a `Location` for 302; 0 means no answer.
     pub fn answer(&self, host: &str, status: u16) {
         lock(&self.world).statuses.insert(host.to_owned(), status);
     }
@@ -112,7 +112,7 @@ impl FakeWebhook {
     /// Waits for `count` events and returns them.
     ///
     /// # Panics
-    /// If they take too long.
+    /// If the events don't arrive in time.
     pub async fn wait_for(&self, host: &str, count: usize) -> Vec<Event> {
         let deadline = Instant::now() + PATIENCE;
         loop {

@@ -27,8 +27,8 @@ pub enum Hostility {
     Endless,
     /// Answers EHLO with an incomplete reply of the greatest length.
     Hoarding,
-    /// Resets the connection (RST) immediately, or instead of the banner or the reply to EHLO or
-    /// MAIL.
+    /// Resets the connection (RST) after this number of replies: instead of the banner, or of a reply to
+    /// EHLO, MAIL or RCPT.
     Reset(usize),
     /// Sends all replies before the first command.
     Hasty,
@@ -53,7 +53,7 @@ impl Hostility {
         Self::Confused,
     ];
 
-    /// Behaves like this until the client leaves.
+    /// Shows this behaviour until the client disconnects.
     async fn converse(self, stream: TcpStream) -> Result<()> {
         let mut stream = BufReader::new(stream);
         match self {
@@ -75,8 +75,8 @@ impl Hostility {
             }
             Self::Hoarding => {
                 reply(&mut stream, b"220 hello\r\n").await?;
-                // 31 × 2,000 bytes: below the limits of 2,048 a line, 100 lines and 64 KiB. The replacement of a byte
-                // that isn't UTF-8 takes three.
+                // 31 × 2,000 bytes: below origin's limits of 2,048 a line, 100 lines and 64 KiB. Decoding replaces
+                // each byte that isn't UTF-8 by three.
                 let line = [b"250-".as_slice(), &[0xff; 1_994], b"\r\n"].concat();
                 stream.write_all(&line.repeat(31)).await?;
             }
@@ -145,7 +145,7 @@ impl HostileServer {
         Ok(Self { address, task })
     }
 
-    /// Returns the address on which it listens.
+    /// Returns the address on which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

@@ -14,7 +14,7 @@ use crate::process::{Process, port};
 const START: Duration = Duration::from_secs(30);
 
 const ROOT: u32 = 0;
-/// Debian's users of these names, and the owner of the mailboxes; the ids are those inside its root.
+/// Debian's users of these names, and the owner of the mailboxes; the ids are those inside the server's root.
 const USERS: [(&str, u32); 3] = [("opensmtpd", 101), ("opensmtpq", 102), ("vmail", 103)];
 
 const MAILBOXES: &str = "\
@@ -37,7 +37,7 @@ impl OpenSmtpd {
     /// Starts OpenSMTPD; needs root or `sudo`.
     ///
     /// # Errors
-    /// If it is missing or doesn't start; the error shows its log.
+    /// If OpenSMTPD is missing or doesn't start; the error shows its log.
     pub async fn start() -> Result<Self> {
         let [plain, tls_only] =
             [(); 2].map(|()| SocketAddr::from((Ipv4Addr::LOCALHOST, port::free())));
@@ -65,7 +65,7 @@ impl OpenSmtpd {
         Ok(Self { process, plain, tls_only })
     }
 
-    /// Returns the routes for origin's `RCPT_ROUTES`; it accepts no mail for `elsewhere.test`. The port of
+    /// Returns the routes for origin's `RCPT_ROUTES`; OpenSMTPD accepts no mail for `elsewhere.test`. The port of
     /// `tls-only.opensmtpd.test` answers 530 to MAIL until STARTTLS.
     pub fn routes(&self) -> String {
         let (plain, tls_only) = (self.plain, self.tls_only);

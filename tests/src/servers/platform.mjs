@@ -1,10 +1,10 @@
-// A stand-in for Cloudflare's API: what `make deploy` and wrangler call, over state in memory and databases of workerd.
-// It records every call; it tests our calls, not the platform's behaviour.
+// A stand-in for the part of Cloudflare's API that `make deploy` and wrangler call, with state in memory and databases
+// in workerd. It records every call, to test our calls, not the platform's behaviour.
 //
 // node platform.mjs STATE.json prints its port, and continues with the state in that file, which it updates.
 // GET /control returns the state and the calls so far. POST /control accepts
 //   cut     {after: N, before: boolean}: the Nth change from now takes effect unless `before` is true. Its reply and
-//           everything later are lost
+//           all later calls are lost
 //   refuse  {path: regular expression, status}: matching calls are refused with this status
 //   state   members that replace those of the state
 import { createServer } from "node:http";
@@ -45,7 +45,7 @@ const page = (all, query) => {
 };
 const taken = (message) => ({ status: 400, errors: [{ code: 7502, message }] });
 
-/** Returns the statements of a query: a single one with parameters, a batch, or a text of several. */
+/** Returns the statements of a query: a single statement with parameters, a batch, or a text of several statements. */
 const statementsOf = ({ sql, params, batch }) => batch ?? (params?.length ? [{ sql, params }] : split(sql).map((each) => ({ sql: each })));
 
 async function query(id, json) {

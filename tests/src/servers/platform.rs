@@ -18,7 +18,7 @@ use crate::process::{Process, folder};
 const START: Duration = Duration::from_secs(60);
 /// Time limit of a deployment with wrangler on a busy machine.
 const RUN: Duration = Duration::from_secs(300);
-/// URL at which the deployed Worker answers; the stand-in serves it.
+/// URL of the deployed Worker; the stand-in answers there.
 const PORTAL: &str = "https://rcpt.acme.test";
 
 /// A running stand-in with an empty account, and a folder with the repository's wrangler.toml beside a small Worker.
@@ -26,12 +26,12 @@ const PORTAL: &str = "https://rcpt.acme.test";
 pub struct Platform {
     process: Process,
     folder: PathBuf,
-    /// Secrets are stored outside any git work tree.
+    /// Folder of the secrets, which must be outside any git work tree.
     home: TempDir,
     url: String,
 }
 
-/// Result of a run of an operator's program, and its output.
+/// Whether a run of an operator's program succeeded, and the program's output.
 #[derive(Debug)]
 pub struct Run {
     pub succeeded: bool,
@@ -39,6 +39,8 @@ pub struct Run {
 }
 
 impl Platform {
+    /// Starts the stand-in, and fills the operator's folder.
+    ///
     /// # Errors
     /// If the stand-in doesn't start.
     pub async fn start() -> Result<Self> {
@@ -70,7 +72,7 @@ impl Platform {
     /// Starts the stand-in with one database and two migrations, for fewer calls.
     ///
     /// # Errors
-    /// When the stand-in doesn't start.
+    /// If the stand-in doesn't start.
     pub async fn small() -> Result<Self> {
         let platform = Self::start().await?;
         let migrations = platform.folder.join("edge/migrations");
@@ -89,10 +91,10 @@ impl Platform {
         Ok(platform)
     }
 
-    /// Changes wrangler.toml.
+    /// Replaces the text of the operator's wrangler.toml by the result of `change`.
     ///
     /// # Errors
-    /// If it can't be read or written.
+    /// If the file can't be read or written.
     pub fn edit(&self, change: impl FnOnce(String) -> String) -> Result<()> {
         Ok(fs::write(self.configuration(), change(fs::read_to_string(self.configuration())?))?)
     }
@@ -110,10 +112,10 @@ impl Platform {
         self.home.path().join("kept/rcpt.secrets")
     }
 
-    /// Runs `make deploy` with the four values that it needs, and these variables (an empty one is removed).
+    /// Runs `make deploy` with the four values that it needs, and these variables (an empty variable is removed).
     ///
     /// # Errors
-    /// If it doesn't start, or doesn't end by itself.
+    /// If the program doesn't start, or doesn't end by itself.
     pub async fn deploy(&self, variables: &[(&str, &str)]) -> Result<Run> {
         let mut command = self.program("deploy.mjs");
         let preload = format!("--import {}", self.folder.join("preload.mjs").display());
@@ -137,7 +139,7 @@ impl Platform {
     /// Runs `make admin` on the deployed databases.
     ///
     /// # Errors
-    /// If it doesn't run, or not to its end.
+    /// If the program doesn't start, or doesn't end by itself.
     pub async fn admin(&self, words: &[&str]) -> Result<Run> {
         let mut command = self.program("admin.mjs");
         command.arg("--remote").args(words);
@@ -167,10 +169,11 @@ impl Platform {
         })
     }
 
-    /// Sends a command to the stand-in: its `cut` and `refuse` replace earlier ones, and `state` is merged.
+    /// Sends a command to the stand-in: its `cut` and `refuse` replace those of earlier commands, and `state` is
+    /// merged.
     ///
     /// # Errors
-    /// If it doesn't answer.
+    /// If the stand-in doesn't answer.
     pub async fn order(&self, order: &Value) -> Result<()> {
         let reply = reqwest::Client::new()
             .post(format!("{}/control", self.url))
@@ -200,7 +203,7 @@ impl Platform {
         Ok(calls.iter().filter(|call| call["changes"] == json!(true)).count())
     }
 
-    /// Inserts an account with this id into a database.
+    /// Inserts an account into the database with this id.
     ///
     /// # Errors
     /// If the stand-in doesn't answer.

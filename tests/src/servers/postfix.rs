@@ -17,7 +17,7 @@ use crate::process::{Process, folder, port};
 
 const START: Duration = Duration::from_secs(30);
 
-/// The domains for which it accepts mail, on either port.
+/// The domains for which Postfix accepts mail, on both ports.
 pub const DOMAINS: [&str; 2] = ["postfix.test", "tls-only.test"];
 
 const MAILBOXES: &str = "\
@@ -29,7 +29,8 @@ greylisted@postfix.test greylisted/
 greylisted-once@postfix.test greylisted/
 ";
 
-/// Recipients with special answers: the reply of Dovecot's quota policy service, and the class that queries postgrey.
+/// Postfix's access table. Two recipients get fixed replies, worded like those of Dovecot's quota service. The class
+/// `greylisting` queries postgrey for the other two.
 const RECIPIENTS: &str = "\
 full@postfix.test 552 5.2.2 Mailbox is full
 over-quota@postfix.test 452 4.2.2 Mailbox is over its quota
@@ -47,7 +48,7 @@ pub struct Postfix {
 }
 
 impl Postfix {
-    /// Starts Postfix and postgrey. Needs root or `sudo`, because Postfix drops root's rights itself. A
+    /// Starts Postfix and postgrey. Needs root or `sudo`, because Postfix drops root's privileges itself. A
     /// `greylisted…@postfix.test` is accepted after `greylist_delay`.
     ///
     /// # Errors
@@ -56,7 +57,7 @@ impl Postfix {
         let postgrey = Postgrey::start(greylist_delay).await?;
         let logs = folder::scratch("postfix")?;
         // The folder isn't under target/, because the user `postfix` needs access to it, but not to the repository.
-        // `RUN` removes it as root, which owns most of its content.
+        // `RUN` removes the folder as root, which owns most of its content.
         let folder = TempDir::with_prefix("rcpt-postfix-").context("creating a folder")?.keep();
         let [plain, tls_only] =
             [(); 2].map(|()| SocketAddr::from((Ipv4Addr::LOCALHOST, port::free())));
@@ -84,7 +85,7 @@ impl Postfix {
         self.plain
     }
 
-    /// Returns the routes for origin's `RCPT_ROUTES`; it accepts no mail for `elsewhere.test`.
+    /// Returns the routes for origin's `RCPT_ROUTES`; Postfix accepts no mail for `elsewhere.test`.
     pub fn routes(&self) -> String {
         let (plain, tls_only) = (self.plain, self.tls_only);
         format!("postfix.test={plain},elsewhere.test={plain},tls-only.test={tls_only}")

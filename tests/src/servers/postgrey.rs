@@ -14,7 +14,7 @@ use crate::process::{Process, folder, port};
 
 const START: Duration = Duration::from_secs(30);
 
-/// A running postgrey that hasn't seen any sender yet.
+/// A running postgrey, whose database is empty at the start.
 #[derive(Debug)]
 pub struct Postgrey {
     _process: Process,
@@ -26,7 +26,7 @@ impl Postgrey {
     /// first attempt.
     ///
     /// # Errors
-    /// If it isn't installed or doesn't start; the error shows its log.
+    /// If postgrey isn't installed or doesn't start; the error shows its log.
     pub async fn start(delay: Duration) -> Result<Self> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port::free()));
         // `RUN` removes the folder, because root owns its content.
@@ -42,7 +42,7 @@ impl Postgrey {
         Ok(Self { _process: process, address })
     }
 
-    /// Returns the address at which it speaks the protocol of Postfix's policy delegation.
+    /// Returns the address at which postgrey speaks the protocol of Postfix's policy delegation.
     pub fn address(&self) -> SocketAddr {
         self.address
     }

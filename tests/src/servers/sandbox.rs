@@ -1,6 +1,6 @@
 //! The sandbox: addresses with documented verdicts, without any network.
 //!
-//! Origin reaches them through explicit routes, like a mail server's transport map.
+//! Origin reaches the sandbox through explicit routes, like a mail server's transport map.
 
 use std::{net::SocketAddr, time::Duration};
 
@@ -22,7 +22,7 @@ impl Sandbox {
     /// Starts on a free port of 127.0.0.1.
     ///
     /// # Errors
-    /// If it can't listen on a port.
+    /// If there is no free port.
     pub fn start() -> Result<Self> {
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         Ok(Self { server: SmtpServer::start(any, answer)? })

@@ -18,12 +18,12 @@ const PACKAGE: &str = "sendmail-bin";
 
 /// Clients at 127.0.0.1 may relay, so the tests connect from another address.
 pub const STRANGER: &str = "127.0.0.2";
-/// Clients at this address must use encryption: `503 5.7.0` to MAIL until they do.
+/// Clients at this address must use encryption: before STARTTLS, MAIL gets `503 5.7.0`.
 pub const TLS_ONLY: &str = "127.0.0.3";
 /// Like [`TLS_ONLY`], but with a temporary refusal: `454 4.7.0`.
 pub const TLS_ONLY_FOR_NOW: &str = "127.0.0.4";
 
-/// Sendmail's access database.
+/// Sendmail's access database: replies to recipients, and the encryption that clients need.
 const ACCESS: &str = "\
 To:full@sendmail.test|ERROR:5.2.2:552 Mailbox full
 To:retired@sendmail.test|ERROR:5.2.1:550 Mailbox disabled
@@ -43,7 +43,7 @@ impl Sendmail {
     /// Starts Sendmail; needs root or `sudo`.
     ///
     /// # Errors
-    /// If it is missing or doesn't start; the error shows its log.
+    /// If Sendmail is missing or doesn't start; the error shows its log.
     pub async fn start() -> Result<Self> {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port::free()));
         let chroot = Chroot {
@@ -70,7 +70,7 @@ impl Sendmail {
         Ok(Self { process, address })
     }
 
-    /// Returns the routes for origin's `RCPT_ROUTES`; it accepts no mail for `elsewhere.test`.
+    /// Returns the routes for origin's `RCPT_ROUTES`; Sendmail accepts no mail for `elsewhere.test`.
     pub fn routes(&self) -> String {
         format!("sendmail.test={0},elsewhere.test={0}", self.address)
     }

@@ -74,7 +74,7 @@ impl SmtpServer {
     /// Listens on `address` (port 0: any). `rule` returns the behaviour for each recipient.
     ///
     /// # Errors
-    /// If it can't listen on the address.
+    /// If the address can't be used.
     pub fn start(
         address: SocketAddr,
         rule: impl Fn(&str) -> Answer + Send + Sync + 'static,
@@ -85,7 +85,7 @@ impl SmtpServer {
     /// Like [`Self::start`], and offers STARTTLS with a self-signed certificate.
     ///
     /// # Errors
-    /// If it can't listen on the address.
+    /// If the address can't be used.
     pub fn start_with_tls(
         address: SocketAddr,
         rule: impl Fn(&str) -> Answer + Send + Sync + 'static,
@@ -105,12 +105,12 @@ impl SmtpServer {
         Ok(Self { address, record, task })
     }
 
-    /// Returns the address on which it listens.
+    /// Returns the address on which the server listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Returns every connection so far, in the order of arrival.
+    /// Returns the commands of every connection so far, in the order of arrival.
     pub fn sessions(&self) -> Vec<Session> {
         self.record.lock().clone()
     }
@@ -154,7 +154,7 @@ async fn serve(
     }
 }
 
-/// A connection with its client.
+/// A connection: the rule for its replies, and its place in the record.
 struct MailSession {
     rule: Arc<Rule>,
     record: Record,
@@ -215,7 +215,7 @@ impl MailSession {
     }
 }
 
-/// Returns `None` if the client has left or was silent for too long.
+/// Reads a command line; `None` if the client has left, was silent for too long, or sent too long a line.
 async fn next_line(reader: &mut BufReader<impl AsyncRead + Unpin>) -> Result<Option<String>> {
     let mut line = Vec::new();
     let mut bounded = reader.take(LINE_BYTES_MAX);
@@ -239,7 +239,7 @@ async fn answer(writer: &mut (impl AsyncWrite + Unpin), answer: Answer) -> Resul
     Ok(())
 }
 
-/// Returns the address in `RCPT TO:<address>`.
+/// Returns the address in `RCPT TO:<address>`; empty if there is none.
 fn recipient(line: &str) -> &str {
     let path = line.split_once('<').map_or("", |(_, rest)| rest);
     path.rsplit_once('>').map_or(path, |(address, _)| address)

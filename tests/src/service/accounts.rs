@@ -36,7 +36,7 @@ impl Edge {
         mail.unwrap_or_else(|error| panic!("{error:#}\n{}", self.process.last_lines()))
     }
 
-    /// Creates an account: registers, and opens the mailed link, which signs in.
+    /// Creates an account: registers, and opens the emailed link, which signs in.
     ///
     /// # Panics
     /// If any step does not go as documented.
@@ -68,7 +68,7 @@ impl Edge {
     /// Ends all sessions of the account directly in the database.
     ///
     /// # Panics
-    /// If D1 rejects the statement.
+    /// If D1 rejects the statement, or the account has no session.
     pub async fn end_sessions(&self, email: &str) {
         let sql = "DELETE FROM sessions
             WHERE account_id = (SELECT id FROM accounts WHERE email = ?) RETURNING id";
@@ -106,15 +106,15 @@ impl Edge {
     /// Waits until all reset emails have been sent.
     ///
     /// # Panics
-    /// If that takes longer than half a minute.
+    /// If the wait takes longer than half a minute.
     pub async fn wait_for_reset_mails(&self) {
         self.wait_for_count("mail_due", 0).await;
     }
 
-    /// Waits until all databases together have `rows` rows.
+    /// Waits until [`Self::count`] of `from` is `rows`.
     ///
     /// # Panics
-    /// If that takes longer than half a minute.
+    /// If the wait takes longer than half a minute.
     pub async fn wait_for_count(&self, from: &str, rows: u64) {
         for _ in 0..600 {
             if self.count(from).await == rows {
@@ -144,7 +144,7 @@ impl Edge {
         self.sql(sql, &[email.into()]).await
     }
 
-    /// Returns every table of D1 except these, each with all its rows in all databases.
+    /// Returns every table of D1 except those in `without`, each with its rows in all databases.
     pub async fn dump(&self, without: &[&str]) -> Vec<(String, Value)> {
         let tables = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE '\\_cf%' ESCAPE '\\'
             ORDER BY name";
@@ -159,7 +159,7 @@ impl Edge {
         dump
     }
 
-    /// Makes every time step of the account acceptable again, so that a test needn't wait for the next.
+    /// Makes every time step of the account acceptable again, so that a test needn't wait for the next step.
     ///
     /// # Panics
     /// If there is no such account.
@@ -167,7 +167,7 @@ impl Edge {
         self.set(&account.email, "totp_last_step = 0").await;
     }
 
-    /// Returns the current code, usable regardless of earlier ones.
+    /// Returns the current code, and makes it acceptable even after the use of a later code.
     pub async fn fresh_code(&self, account: &Account, authenticator: &Authenticator) -> String {
         self.forget_steps(account).await;
         authenticator.code()

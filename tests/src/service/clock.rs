@@ -18,7 +18,7 @@ pub fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
-/// Returns the current day, counted from 1970-01-01, and waits first if it ends within a minute.
+/// Returns the current day, counted from 1970-01-01, and waits first if the day ends within a minute.
 pub async fn today() -> u64 {
     let seconds_left = seconds_to_reset();
     if seconds_left <= MARGIN_S {

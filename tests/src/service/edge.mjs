@@ -1,4 +1,4 @@
-// The built Worker in the real runtime, with the bindings of wrangler.toml and state of its own.
+// The built Worker in the real runtime, with the bindings of wrangler.toml and separate state.
 //
 // `new Edge(SETTINGS, LOG)`, where LOG is miniflare's log and SETTINGS has these members:
 //   log        path of the file for the Worker's log lines and the emails that it "sends"
@@ -10,14 +10,14 @@
 //   control    port of the control channel. POST /sql runs {sql, params}, or a list of them as one
 //              transaction, on all databases or on ?database=N, and returns the rows of the last statement.
 //              POST /scheduled runs the scheduled handler, of the Worker or of ?variant=N. POST /queue [text]
-//              delivers these messages to the consumer, and returns its reply to the queue
+//              delivers these messages to the consumer, and returns the consumer's reply
 //   state      folder of D1, KV and the Cache API, as wrangler's --persist-to; kept across restarts
 //   vars       vars and secrets, which override those of wrangler.toml
 //   shielded   false: the rate limit bindings let everything through
 //   shields    limits of single rate limit bindings, by name
 //   mailless   true: every email is rejected
 //   shimmed    true: the Worker's bindings are counted, and fail as shim.mjs is configured
-//   beside     further Workers in the same runtime with the same bindings and storage: a list of
+//   beside     further Workers in the same runtime with the same D1, KV, rate limits and vars: a list of
 //              {script, port, vars}, with the script's path and further vars
 //   exchanged  numbers of two databases whose bindings are swapped; null: none
 //   databases  number of databases; null: those of wrangler.toml
@@ -30,13 +30,14 @@ import http from "node:http";
 import { createRequire } from "node:module";
 import path from "node:path";
 
-// A plain `import` would first read all of miniflare for the names that it exports: half a second of CPU.
+// A plain `import` would first search all of miniflare for exports, which takes half a second of CPU.
 const miniflare = createRequire(import.meta.url)("miniflare");
 const { Miniflare, Response } = miniflare;
 export const { Log, LogLevel } = miniflare;
 
 // Keeps open the persistent connections over which the runtime passes emails to a server in miniflare. Node would close
-// them after five idle seconds; an email sent at that moment would be lost, and the Worker would respond 503.
+// the connections after five idle seconds; an email sent at that moment would be lost, and the Worker would respond
+// 503.
 const { createServer } = http;
 http.createServer = (...handed) => Object.assign(createServer(...handed), { keepAliveTimeout: 0 });
 
@@ -112,7 +113,7 @@ export class Edge {
   }
 
   // The control channel is also a Worker. Miniflare's own access to D1 from Node makes a synchronous call for each
-  // `prepare` and `bind`. It occasionally mistakes the late end of one call for the end of the next.
+  // `prepare` and `bind`. That access occasionally mistakes the late end of one call for the end of the next.
   #control() {
     const script = `const DATABASES = ${JSON.stringify(this.#databases)};
 export default {
@@ -146,7 +147,7 @@ export default {
   }
 
   // A socket of the Worker itself would lead through miniflare's router of static assets. The router costs JavaScript
-  // time, and the other Workers have none.
+  // time that the other Workers don't spend.
   #direct() {
     const { name, options } = this.#config;
     return {
@@ -171,7 +172,7 @@ export default {
 
   #variant({ port, vars }, index) {
     const { main, options } = this.#config;
-    // With assets, the variant's socket would lead through their router. A queue has only one consumer, the Worker.
+    // With assets, the variant's socket would lead to the assets' router. A queue has only one consumer, the Worker.
     const { assets, queueConsumers: _, ...rest } = options;
     return {
       ...rest,
@@ -250,7 +251,7 @@ export default {
     const rows = await this.#sql(database, { sql: "SELECT name FROM d1_migrations" });
     const applied = new Set(rows.map((row) => row.name));
     const missing = this.#config.migrations.filter(({ name }) => !applied.has(name));
-    // All statements run at once, because starting the Worker takes most of many tests' time.
+    // All statements run in one call, because many tests spend most of their time on starting the Worker.
     const statements = missing.flatMap(({ name, statements }) => [
       ...statements.map((sql) => ({ sql })),
       { sql: "INSERT INTO d1_migrations (name) VALUES (?)", params: [name] },
@@ -258,7 +259,7 @@ export default {
     if (statements.length > 0) await this.#sql(database, statements);
   }
 
-  // Runs one statement, or several as one transaction, and returns the rows of the last.
+  // Runs one statement, or several as one transaction, and returns the rows of the last statement.
   async #sql(database, statements) {
     const body = JSON.stringify(statements);
     const url = `http://127.0.0.1:${this.#settings.control}/sql?database=${database}`;
@@ -268,7 +269,7 @@ export default {
   }
 }
 
-// Answers requests of the Worker to the Internet; port `webhooks` receives those with https.
+// Answers requests of the Worker to the Internet; port `webhooks` receives the requests with https.
 async function outside(request, webhooks) {
   if (!request.url.startsWith("https:")) return miniflare.fetch(request);
   const told = [...request.headers].filter(([name]) => /^(webhook-|content-type$|user-agent$)/.test(name));
@@ -278,7 +279,7 @@ async function outside(request, webhooks) {
   return new Response(null, { status: reply.status, headers: reply.headers });
 }
 
-// Returns the entry module that wraps the shipped one.
+// Returns the entry module that wraps the shipped entry.
 function shim(entry) {
   const contents = readFileSync(new URL("shim.mjs", import.meta.url), "utf8");
   return { type: "ESModule", path: path.join(path.dirname(entry), "shim.mjs"), contents };

@@ -36,13 +36,13 @@ const FREE_ATTEMPTS: [&str; 8] = [
 /// Vars for the rate of password hashes, and of one account's requests.
 const RATES: [&str; 2] = ["PASSWORD_HASHES_PER_MINUTE", "ACCOUNT_REQUESTS_PER_SECOND"];
 
-/// Time limit of a request; a response that takes longer never arrives.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit of a request; no response should take that long.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Builds the Worker unless it is up to date.
 ///
 /// # Errors
-/// If it doesn't build.
+/// If the Worker doesn't build.
 pub fn build() -> Result<()> {
     static BUILT: Once<()> = Once::new();
     once(&BUILT, run_make)
@@ -60,7 +60,7 @@ fn run_make() -> Result<()> {
     Ok(())
 }
 
-/// Returns the file with the content of wrangler.toml as read by `wrangler.mjs`, once per process.
+/// Returns the file into which `wrangler.mjs` has converted wrangler.toml, once per process.
 fn wrangler() -> Result<PathBuf> {
     static READ: Once<PathBuf> = Once::new();
     once(&READ, read_wrangler)
@@ -104,7 +104,7 @@ impl EdgeBuilder {
         self
     }
 
-    /// Serves the portal under a host name for which browsers allow passkeys; for an IP address they allow none.
+    /// Serves the portal under a host name for which browsers allow passkeys; for an IP address they allow no passkeys.
     pub fn on_localhost(self) -> Self {
         let url = format!("http://localhost:{}", self.port);
         self.var("PORTAL_URL", url)
@@ -115,7 +115,7 @@ impl EdgeBuilder {
         self.var("ORIGINS", urls.join(","))
     }
 
-    /// Keeps the rate limits of wrangler.toml and the Worker's own waits between attempts, which are off by default.
+    /// Keeps the rate limits of wrangler.toml and the Worker's waits between attempts, which are off by default.
     pub fn throttled(mut self) -> Self {
         self.shielded = true;
         self.vars.retain(|name, _| !RATES.contains(&name.as_str()));
@@ -128,7 +128,7 @@ impl EdgeBuilder {
         self
     }
 
-    /// Keeps the Worker's own waits between attempts, but not the rate limits before them.
+    /// Keeps the Worker's default waits between attempts, but not the rate limits before them.
     pub fn with_waits(mut self) -> Self {
         self.vars.retain(|name, _| !FREE_ATTEMPTS.contains(&name.as_str()));
         self
@@ -140,15 +140,15 @@ impl EdgeBuilder {
         self
     }
 
-    /// Adds a further Worker in the same runtime, with the same bindings and storage; `vars` are further vars.
+    /// Adds a further Worker in the same runtime, with the same D1, KV and rate limits; `vars` are further vars.
     pub fn beside(mut self, script: PathBuf, port: u16, vars: &[(&str, &str)]) -> Self {
         let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         self.beside.push((script, port, vars.collect()));
         self
     }
 
-    /// Adds the same Worker with other vars to the same runtime and storage, as during a deployment. Its URL is in
-    /// [`Edge::variants`].
+    /// Adds the same Worker with other vars to the same runtime and storage, as during a deployment. The new Worker's
+    /// URL is in [`Edge::variants`].
     pub fn variant(mut self, vars: &[(&str, String)]) -> Self {
         let vars = vars.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
         self.variants.push((vars.collect(), port::free()));
@@ -173,7 +173,7 @@ impl EdgeBuilder {
         self
     }
 
-    /// Sets whether the mailer fails.
+    /// Sets whether every email is rejected.
     pub fn mailless(mut self, mailless: bool) -> Self {
         self.mailless = mailless;
         self
@@ -182,7 +182,7 @@ impl EdgeBuilder {
     /// Starts the Worker and waits until it answers.
     ///
     /// # Errors
-    /// If it isn't built, ends, or doesn't answer in time; the error shows its log.
+    /// If the Worker isn't built, ends, or doesn't answer in time; the error shows its log.
     pub async fn start(self) -> Result<Edge> {
         let folder = folder::scratch("edge")?;
         self.start_in(&folder).await
@@ -226,14 +226,14 @@ impl EdgeBuilder {
             direct: format!("http://127.0.0.1:{direct}"),
             control: format!("http://127.0.0.1:{control}"),
             variants: variant_urls,
-            client: Client::builder().pool_max_idle_per_host(0).timeout(PATIENCE).build()?,
+            client: Client::builder().pool_max_idle_per_host(0).timeout(REQUEST_TIMEOUT).build()?,
             folder: folder.to_owned(),
             builder: self,
         })
     }
 }
 
-/// A running Worker.
+/// A running Worker, and access to its databases, log and emails.
 #[derive(Debug)]
 pub struct Edge {
     pub process: Workerd,
@@ -250,7 +250,7 @@ pub struct Edge {
 }
 
 impl Edge {
-    /// Creates a Worker with fresh secrets, no origin, and no rate limits.
+    /// Returns settings with fresh secrets, no origin, and no rate limits.
     ///
     /// # Panics
     /// If there is no `/dev/urandom`.
@@ -283,7 +283,7 @@ impl Edge {
         }
     }
 
-    /// Returns the secrets that the Worker was started with, by variable name.
+    /// Returns the key ring in this var of the Worker.
     ///
     /// # Panics
     /// If there is no ring of this name.
@@ -304,7 +304,7 @@ impl Edge {
         self.try_sql(sql, params).await.unwrap_or_else(|error| panic!("{error:#}"))
     }
 
-    /// Runs one statement on each of its databases.
+    /// Like [`Self::sql`], but returns an error.
     ///
     /// # Errors
     /// If D1 rejects the statement.
@@ -359,7 +359,7 @@ impl Edge {
     /// Runs the scheduled handler once.
     ///
     /// # Panics
-    /// If it fails.
+    /// If the handler fails.
     pub async fn run_scheduled(&self) {
         self.schedule("/scheduled").await;
     }
@@ -367,12 +367,12 @@ impl Edge {
     /// Runs the scheduled handler of the variant at `index` once.
     ///
     /// # Panics
-    /// If it fails.
+    /// If the handler fails.
     pub async fn run_scheduled_of(&self, index: usize) {
         self.schedule(&format!("/scheduled?variant={index}")).await;
     }
 
-    /// Delivers these texts to the queue's consumer as one batch, immediately; returns its reply to the queue.
+    /// Delivers these texts to the queue's consumer as one batch, immediately; returns the consumer's reply.
     ///
     /// # Panics
     /// If the consumer can't be reached.

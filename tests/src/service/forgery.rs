@@ -1,6 +1,6 @@
 //! Credentials forged outside the edge, with a known or guessed secret.
 //!
-//! Written from docs/decisions/0002-derived-keys.md alone, so that it also checks the edge's output.
+//! Written from docs/decisions/0002-derived-keys.md alone, so that tests with it also check the edge's output.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use hmac::{Hmac, KeyInit as _, Mac as _};
@@ -57,7 +57,7 @@ pub fn named_key(
 /// Changes one character of the key's MAC, and corrects the checksum.
 ///
 /// # Panics
-/// If it is not a key.
+/// If `api_key` isn't a key.
 pub fn with_another_mac(api_key: &str) -> String {
     let (covered, _) = api_key.split_at(api_key.len() - 6);
     let (head, last) = covered.split_at(covered.len() - 1);
@@ -85,7 +85,7 @@ pub fn session_claims(account: &str, session: &str) -> Value {
 /// Returns the session named in a genuine token.
 ///
 /// # Panics
-/// If it is not a token.
+/// If `token` isn't a token.
 #[must_use]
 pub fn session_of(token: &str) -> String {
     let claims = token.split('.').nth(1).expect("claims");
@@ -105,7 +105,7 @@ pub fn session(keys: &KeyRing, claims: &Value) -> String {
 /// Replaces the algorithm in the token's header, and its signature.
 ///
 /// # Panics
-/// If it is not a token.
+/// If `token` isn't a token.
 pub fn with_algorithm(token: &str, algorithm: &str, signature: &str) -> String {
     let mut parts = token.split('.');
     let header = URL_SAFE_NO_PAD.decode(parts.next().expect("a header")).expect("base64url");

@@ -1,5 +1,5 @@
 // The Node process for all edges of a test program; each edge has its own miniflare and workerd. A separate Node for
-// each would spend most of a second of CPU time on loading and compiling miniflare.
+// each edge would spend most of a second of CPU time on loading and compiling miniflare.
 //
 // node host.mjs prints `listening PORT`. A POST to / with an edge's settings (edge.mjs) starts the edge. The response
 // is the process id of its workerd, or 500 with the reason. An edge ends with its workerd.
@@ -14,7 +14,7 @@ import { Edge, Log, LogLevel } from "./edge.mjs";
 /** Edges that are being started, by the address of their workerd. */
 const starting = new Map();
 
-// Miniflare doesn't reveal the process that it has started, so the runtime's starter is replaced. The log is complete
+// Miniflare doesn't reveal the process that it has started, so `spawn` is replaced. The log is complete
 // even if this program is busy, because workerd writes directly to it.
 const { spawn } = childProcess;
 childProcess.spawn = (command, args, options) => {
@@ -31,7 +31,7 @@ childProcess.spawn = (command, args, options) => {
   return Object.assign(workerd, { stdout: Readable.from([]), stderr: Readable.from([]) });
 };
 
-// An error in one edge is reported to its own test; the others continue.
+// An error in one edge is reported to its own test; other edges continue.
 for (const event of ["uncaughtException", "unhandledRejection"])
   process.on(event, (error) => console.error(event, error));
 for (const signal of ["SIGTERM", "SIGINT"]) process.on(signal, () => process.exit(0));

@@ -1,4 +1,4 @@
-//! The emails that a local Worker "sends": miniflare writes each one's text and HTML to temporary files, and its
+//! The emails that a local Worker "sends": miniflare writes each email's text and HTML to temporary files, and its
 //! envelope and the files' paths to the log.
 
 use std::{
@@ -10,8 +10,8 @@ use std::{
 use anyhow::{Result, bail};
 use tokio::time::{Instant, sleep};
 
-const POLL: Duration = Duration::from_millis(50);
-const LIMIT: Duration = Duration::from_secs(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+const WAIT_MAX: Duration = Duration::from_secs(10);
 
 /// An email as its recipient sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Mail {
     }
 }
 
-/// Reads emails from the log of miniflare or `wrangler dev`.
+/// The emails in the log of miniflare or `wrangler dev`.
 #[derive(Debug, Clone)]
 pub struct Mailbox {
     log: PathBuf,
@@ -59,7 +59,7 @@ impl Mailbox {
         parse(&String::from_utf8_lossy(&log), is_wanted, |path| fs::read_to_string(path).ok())
     }
 
-    /// Returns the length of the log: while it is unchanged, so are the emails.
+    /// Returns the length of the log: an unchanged length means no new emails.
     pub fn log_bytes(&self) -> u64 {
         fs::metadata(&self.log).map_or(0, |data| data.len())
     }
@@ -80,36 +80,36 @@ impl Mailbox {
     /// Waits for the `nth` email to this address with this subject, counted from 1.
     ///
     /// # Errors
-    /// If it doesn't arrive within ten seconds.
+    /// If the email doesn't arrive within ten seconds.
     pub async fn wait_for_titled(&self, to: &str, subject: &str, nth: usize) -> Result<Mail> {
-        let deadline = Instant::now() + LIMIT;
+        let deadline = Instant::now() + WAIT_MAX;
         loop {
             let mut titled = self.mails_to(to).into_iter().filter(|mail| mail.subject == subject);
             if let Some(mail) = titled.nth(nth.saturating_sub(1)) {
                 return Ok(mail);
             }
             if Instant::now() > deadline {
-                bail!("{subject:?} to {to} did not come for the {nth}. time within {LIMIT:?}");
+                bail!("{subject:?} to {to} did not come for the {nth}. time within {WAIT_MAX:?}");
             }
-            sleep(POLL).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 
     /// Waits for the `nth` email to this address, counted from 1.
     ///
     /// # Errors
-    /// If it doesn't arrive within ten seconds.
+    /// If the email doesn't arrive within ten seconds.
     pub async fn wait_for_nth_mail(&self, to: &str, nth: usize) -> Result<Mail> {
-        let deadline = Instant::now() + LIMIT;
+        let deadline = Instant::now() + WAIT_MAX;
         loop {
             let mails = self.mails_to(to);
             if let Some(mail) = mails.get(nth.saturating_sub(1)) {
                 return Ok(mail.clone());
             }
             if Instant::now() > deadline {
-                bail!("mail {nth} to {to} did not come within {LIMIT:?}; there were {mails:#?}");
+                bail!("mail {nth} to {to} did not come within {WAIT_MAX:?}; there were {mails:#?}");
             }
-            sleep(POLL).await;
+            sleep(POLL_INTERVAL).await;
         }
     }
 }

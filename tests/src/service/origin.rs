@@ -28,7 +28,7 @@ const GRACE: Duration = Duration::from_secs(12);
 /// Returns the path of the origin binary: `RCPT_ORIGIN_BIN`, or a fresh build.
 ///
 /// # Errors
-/// If it doesn't build.
+/// If origin doesn't build.
 pub fn binary() -> Result<PathBuf> {
     static BINARY: Once<PathBuf> = Once::new();
     once(&BINARY, build)
@@ -62,7 +62,7 @@ impl OriginBuilder {
         self.env("RCPT_ROUTES", routes)
     }
 
-    /// Adds routes to the existing ones.
+    /// Adds routes to the existing routes.
     pub fn add_routes(self, routes: &str) -> Self {
         let present = self.environment.iter().find(|(key, _)| key == "RCPT_ROUTES");
         let all = present.map_or_else(|| routes.to_owned(), |(_, all)| format!("{all},{routes}"));
@@ -75,7 +75,7 @@ impl OriginBuilder {
         self
     }
 
-    /// Sets a port instead of a free one.
+    /// Sets the port; by default, a free port is used.
     pub fn port(mut self, port: u16) -> Self {
         self.port = port;
         self
@@ -100,7 +100,7 @@ impl OriginBuilder {
     /// Starts origin and waits until it answers.
     ///
     /// # Errors
-    /// If it ends, or doesn't answer in time; the error shows its log.
+    /// If origin ends, or doesn't answer in time; the error shows its log.
     pub async fn start(self) -> Result<Origin> {
         let folder = folder::scratch("origin")?;
         self.start_in(&folder).await
@@ -145,12 +145,12 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Returns a builder without routes and nameservers, which may connect to loopback addresses.
+    /// Returns a builder that may connect to loopback addresses, and has no routes or nameservers.
     ///
     /// # Panics
     /// If there is no `/dev/urandom`.
     pub fn builder() -> OriginBuilder {
-        // Nothing listens there: a test that needs DNS sets its own nameserver.
+        // Nothing listens on this port: a test that needs DNS sets its own nameserver.
         Self::system_dns().env("RCPT_NAMESERVERS", "127.0.0.1:1")
     }
 
@@ -220,7 +220,7 @@ impl Origin {
         &self.keys
     }
 
-    /// Sends `POST /v1/probe` with any body and bearer token.
+    /// Sends `POST /v1/probe` with this body and bearer token.
     ///
     /// # Errors
     /// If the connection fails.
@@ -228,7 +228,7 @@ impl Origin {
         self.post_to("/v1/probe", body, ticket).await
     }
 
-    /// Sends `POST path` with any body and bearer token.
+    /// Sends `POST path` with this body and bearer token.
     ///
     /// # Errors
     /// If the connection fails.
@@ -236,7 +236,7 @@ impl Origin {
         self.request(path, body, ticket).send().await
     }
 
-    /// Returns the request before it is sent.
+    /// Returns a POST request with this body and ticket, to change before it is sent.
     pub fn request(&self, path: &str, body: &str, ticket: &str) -> RequestBuilder {
         self.client
             .post(format!("{}{path}", self.url))
@@ -253,7 +253,7 @@ impl Origin {
         self.client.get(format!("{}{path}", self.url)).send().await
     }
 
-    /// Returns the process id.
+    /// Returns origin's process id; `None` if there is no such process.
     pub fn pid(&self) -> Option<u32> {
         self.process.member("origin")
     }

@@ -1,4 +1,4 @@
-//! New secrets, and their names in the edge's configuration.
+//! Creates secrets, and lists the vars that contain the edge's secrets.
 
 use std::{fs::File, io::Read as _};
 

@@ -12,7 +12,7 @@
 //   late        true: the call fails after it has taken effect, like a lost reply
 //   swallow     true: the call reports success without any effect
 // `statementsPerSecond` limits each database, as if it were far busier. `reset` clears the counts. `reset` and `quiet`
-// first wait, for two seconds at most, for background work (`waitUntil`) of earlier responses, which also counts.
+// first wait, for two seconds at most, for background work (`waitUntil`) of earlier responses, whose calls also count.
 // `busyMs` blocks the isolate. The header `continent` of a request replaces Cloudflare's data about its client.
 import { WorkerEntrypoint } from "cloudflare:workers";
 import Worker from "./index.js";
@@ -107,8 +107,8 @@ function count(database, statements) {
   counts.d1_trips_by_database[database] = (counts.d1_trips_by_database[database] ?? 0) + 1;
 }
 
-// The first query of an isolate to each database asks for its number. Its time depends on earlier requests, so it is
-// counted separately and never fails.
+// The first query of an isolate to each database asks for the database's number. When it is sent depends on earlier
+// requests, so this query is counted separately and never fails.
 const identifies = ({ sql }) => /\bthis_database\b/.test(sql);
 
 function identified(call) {
@@ -116,7 +116,7 @@ function identified(call) {
   return call();
 }
 
-// Counts the rows that D1 bills. `first` doesn't report them, but the Worker doesn't call it.
+// Counts the rows that D1 bills. `first` doesn't report rows, but the Worker doesn't call `first`.
 function counted(results) {
   for (const { meta } of results) {
     counts.d1_rows_written += meta.rows_written;

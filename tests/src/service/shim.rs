@@ -1,5 +1,5 @@
-//! The bindings of a Worker started with [`super::edge::EdgeBuilder::shimmed`]: their counts and their faults
-//! (`shim.mjs`).
+//! Counts and disturbs the calls of the bindings of a Worker started with
+//! [`super::edge::EdgeBuilder::shimmed`] (`shim.mjs`).
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::Edge;
 
-/// Number of calls of each binding.
+/// Numbers of the calls of each binding, and of the rows and messages in the calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 pub struct Counts {
     pub d1_trips: u64,
@@ -25,7 +25,7 @@ pub struct Counts {
     pub queue_messages: u64,
 }
 
-/// A binding's behaviour instead of its normal answer.
+/// A fault of a binding: which calls it affects, and what happens to them.
 #[derive(Debug, Clone, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Fault {
@@ -34,7 +34,7 @@ pub struct Fault {
     /// Number of the affected database; `None` for all.
     pub database: Option<u8>,
     /// The fault applies only to round trips to D1 with exactly these statements, each as a verb and a table, in any
-    /// order: `["update accounts", "delete leases"]`. If empty, it applies to every round trip.
+    /// order: `["update accounts", "delete leases"]`. If empty, the fault applies to every round trip.
     pub statements: &'static [&'static str],
     /// Calls to let through before the first fault.
     pub skip: u32,
@@ -50,38 +50,38 @@ pub struct Fault {
 }
 
 impl Edge {
-    /// Returns the calls since this was last called, or since the start.
+    /// Returns the calls since the counts were last reset, or since the start, and resets the counts.
     pub async fn counts(&self) -> Counts {
         let counts = self.shim(&json!({ "reset": true })).await;
         serde_json::from_value(counts).expect("the counts")
     }
 
-    /// Returns the round trips to the first three databases since the counts were last read.
+    /// Returns the round trips to the first three databases since the counts were last reset, and resets the counts.
     pub async fn trips(&self) -> [u64; 3] {
         let counts = self.shim(&json!({ "reset": true })).await;
         let trips = &counts["d1_trips_by_database"];
         ["0", "1", "2"].map(|number| trips[number].as_u64().unwrap_or_default())
     }
 
-    /// Returns the number of queries for a database's own number since the last [`Self::counts`].
+    /// Returns the number of queries for a database's own number since the counts were last reset.
     pub async fn identifications(&self) -> u64 {
         let counts = self.shim(&json!({})).await;
         counts["d1_identifications"].as_u64().unwrap_or_default()
     }
 
-    /// Returns the emails handed over since the last [`Self::counts`]: `to`, `subject` and `headers` of each.
+    /// Returns the emails handed over since the counts were last reset: `to`, `subject` and `headers` of each.
     pub async fn mails(&self) -> Vec<Value> {
         let counts = self.shim(&json!({ "quiet": true })).await;
         counts["mails"].as_array().expect("the mails").clone()
     }
 
-    /// Returns the URLs that the cache was asked to store since [`Self::counts`] was last called.
+    /// Returns the URLs that the cache was asked to store since the counts were last reset.
     pub async fn cache_urls(&self) -> Vec<Value> {
         let counts = self.shim(&json!({})).await;
         counts["cache_urls"].as_array().expect("the URLs").clone()
     }
 
-    /// Returns the texts put into the queue since [`Self::counts`] was last called.
+    /// Returns the messages put into the queue since the counts were last reset.
     ///
     /// # Panics
     /// If the Worker was started without its shim.
@@ -105,7 +105,7 @@ impl Edge {
         self.shim(&json!({ "busyMs": time.as_millis() })).await;
     }
 
-    /// Sends a command to the shim. Its path is below `/v1`, because all other paths belong to the static assets.
+    /// Sends a command to the shim. The path is below `/v1`, because all other paths belong to the static assets.
     async fn shim(&self, command: &Value) -> Value {
         let client = reqwest::Client::builder().pool_max_idle_per_host(0).build();
         let request =

@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::{Edge, Origin, edge, origin, secret};
 use crate::servers::Sandbox;
 
-/// A running service. Its parts can be inspected, killed and restarted.
+/// A running service, whose components can be inspected, killed and restarted.
 #[derive(Debug)]
 pub struct Stack {
     pub edge: Edge,
@@ -28,7 +28,7 @@ impl StackBuilder {
         self
     }
 
-    /// Adds this origin of the test next to the real one.
+    /// Adds this origin of the test next to the real origin.
     pub fn beside_origin(mut self, url: String) -> Self {
         self.more_origins.push(url);
         self
@@ -58,7 +58,7 @@ impl StackBuilder {
         self
     }
 
-    /// Keeps the Worker's own waits between attempts.
+    /// Keeps the Worker's default waits between attempts.
     pub fn with_waits(mut self) -> Self {
         self.edge = self.edge.with_waits();
         self
@@ -73,7 +73,7 @@ impl StackBuilder {
     /// Starts everything; routes given with `RCPT_ROUTES` come before the sandbox's.
     ///
     /// # Errors
-    /// If a part doesn't start; the error shows its log.
+    /// If a component doesn't start; the error shows its log.
     pub async fn try_start(self) -> Result<Stack> {
         let sandbox = Sandbox::start()?;
         let tickets = secret::key_ring()?;
@@ -85,25 +85,25 @@ impl StackBuilder {
         Ok(Stack { edge: edge.start().await?, origin, sandbox })
     }
 
-    /// Starts all parts and waits until they answer.
+    /// Starts all components and waits until they answer.
     ///
     /// # Panics
-    /// If a part doesn't start; the message shows its log.
+    /// If a component doesn't start; the message shows its log.
     pub async fn start(self) -> Stack {
         self.try_start().await.unwrap_or_else(|error| panic!("{error:#}"))
     }
 }
 
 impl Stack {
-    /// Creates a stack with fresh secrets, empty storage, no rate limits and the sandbox's addresses.
+    /// Returns settings with fresh secrets, empty storage, no rate limits and the sandbox's addresses.
     pub fn builder() -> StackBuilder {
         StackBuilder { origin: Origin::builder(), edge: Edge::builder(), more_origins: Vec::new() }
     }
 
-    /// Starts all parts with the default settings.
+    /// Starts all components with the default settings.
     ///
     /// # Panics
-    /// If a part doesn't start; the message shows its log.
+    /// If a component doesn't start; the message shows its log.
     pub async fn start() -> Self {
         Self::builder().start().await
     }

@@ -16,7 +16,7 @@ const TAIL_BYTES: u64 = 64 * 1024;
 /// Returns the bytes of the Worker's linear memory according to its last log line.
 ///
 /// # Errors
-/// If it has logged nothing yet.
+/// If the Worker has logged nothing yet.
 pub fn wasm_bytes(edge: &Edge) -> Result<u64> {
     let mut log = File::open(edge.process.log_path())?;
     let length = log.metadata()?.len();

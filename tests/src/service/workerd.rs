@@ -13,11 +13,11 @@ use tokio::sync::OnceCell;
 
 use crate::process::{Log, Process, Stat, folder, wait_at_most};
 
-const START: Duration = Duration::from_secs(60);
+const START_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time for the kernel to end a killed process.
-const KILLED: Duration = Duration::from_secs(10);
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A running workerd. Dropping it kills it, and removes miniflare's files.
+/// A running workerd. Dropping this value kills workerd, and removes miniflare's files.
 #[derive(Debug)]
 pub struct Workerd {
     pid: u32,
@@ -29,14 +29,14 @@ impl Workerd {
     /// Starts an edge with these settings (`edge.mjs`), except `log` and `temporary`, which are in `folder`.
     ///
     /// # Errors
-    /// If it ends, or isn't ready in time; the error shows its log.
+    /// If the edge ends, or isn't ready in time; the error shows its log.
     pub(super) async fn start(mut settings: Value, folder: &Path) -> Result<Self> {
         let log = Log::new("edge", folder);
         let temporary = folder.join("tmp");
         fs::create_dir_all(&temporary)?;
         settings["log"] = log.path().to_string_lossy().into();
         settings["temporary"] = temporary.to_string_lossy().into();
-        let client = Client::builder().pool_max_idle_per_host(0).timeout(START).build()?;
+        let client = Client::builder().pool_max_idle_per_host(0).timeout(START_TIMEOUT).build()?;
         let (host, url) = host().await?;
         let reply = client.post(url).json(&settings).send().await;
         let reply = reply.with_context(|| format!("no edge\n{log}\n{}", host.last_lines()))?;
@@ -47,12 +47,12 @@ impl Workerd {
         Ok(Self { pid, started: stat.started, log })
     }
 
-    /// Returns the process id.
+    /// Returns workerd's process id.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Returns the log so far, and the emails that it has sent.
+    /// Returns the log so far, which names the emails that the Worker has sent.
     pub fn log(&self) -> String {
         self.log.text()
     }
@@ -82,9 +82,9 @@ impl Workerd {
         if self.has_ended() {
             return;
         }
-        // ESRCH means that it has just ended.
+        // ESRCH means that workerd has just ended.
         let _ = kill(Pid::from_raw(self.pid.cast_signed()), Signal::SIGKILL);
-        wait_at_most(KILLED, || self.has_ended());
+        wait_at_most(KILL_TIMEOUT, || self.has_ended());
     }
 
     fn has_ended(&self) -> bool {
@@ -106,13 +106,14 @@ async fn host() -> Result<&'static (Process, String)> {
 
 async fn start_host() -> Result<(Process, String)> {
     let mut process = Process::spawn("host", &node("host.mjs"), &folder::scratch("host")?)?;
-    let line = process.wait_for_line("listening ", START).await?;
+    let line = process.wait_for_line("listening ", START_TIMEOUT).await?;
     let port = line.split(' ').next_back().context("a port")?;
     let url = format!("http://127.0.0.1:{port}");
     Ok((process, url))
 }
 
-/// Returns the command for a program beside this file. It runs in the repository, where Node finds node_modules.
+/// Returns the command for a program beside this file. The program runs in the repository, where Node finds
+/// node_modules.
 pub(super) fn node(program: &str) -> Command {
     let mut command = Command::new("node");
     command.arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/service").join(program));

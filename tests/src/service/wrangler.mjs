@@ -1,5 +1,5 @@
-// Converts wrangler.toml to miniflare's options. It is a separate program, run once for all edges of a test
-// binary: loading wrangler takes more than a second of CPU time, half of an edge's start.
+// Converts wrangler.toml to miniflare's options. This is a separate program, run once for all edges of a test binary:
+// loading wrangler takes more than a second of CPU time, half of an edge's start.
 //
 // node wrangler.mjs WRANGLER.toml OPTIONS.json writes
 //   name        the Worker's name
@@ -13,7 +13,7 @@ import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 
-// A plain `import` would first read all of wrangler for the names that it exports.
+// A plain `import` would first search all of wrangler for exports.
 const { unstable_getMiniflareWorkerOptions, unstable_readConfig, unstable_splitSqlQuery } =
   createRequire(import.meta.url)("wrangler");
 

@@ -1,5 +1,5 @@
-//! One abuser doesn't affect everybody: shields before D1 by network, site and account, draining throttles, and few
-//! emails (docs/trust.md, B2, B3 and B5).
+//! One abuser can't stop the service for everybody else: shields before D1 by network, site and account, draining
+//! throttles, and few emails (docs/trust.md, B2, B3 and B5).
 
 use rcpt_tests::{
     Account, Edge,
@@ -57,7 +57,7 @@ async fn an_account_that_asks_without_end_is_turned_away_before_the_database() {
     const TRIES: usize = 400;
     let edge = Edge::builder().throttled().shimmed().start().await.unwrap();
     let (busy, other) = (edge.account().await, edge.account().await);
-    // The shield's minute may end during a flood, but not during two in a row.
+    // The shield's minute may end during one flood, but not during two in a row.
     let mut quota = 200;
     for _ in 0..2 {
         edge.counts().await;
@@ -91,7 +91,7 @@ async fn a_flood_with_a_stolen_key_does_not_keep_its_owner_from_replacing_it() {
     assert_eq!(other.get("/me").await.status, 200, "another account");
 }
 
-/// With an ended session or a replaced key, only the first calls query the database, and none counts for the owner.
+/// With an ended session or a replaced key, only the first calls query the database, and no call counts for the owner.
 #[tokio::test]
 async fn a_flood_with_an_ended_session_or_a_replaced_key_costs_its_owner_nothing() {
     const AT_ONCE: usize = 20;
@@ -123,7 +123,7 @@ async fn a_flood_with_an_ended_session_or_a_replaced_key_costs_its_owner_nothing
     send(newest).await.assert_error(401, "invalid_api_key", "replaced by now");
 }
 
-/// A second, live session has its own rate.
+/// A second, live session has a separate rate.
 #[tokio::test]
 async fn a_flood_with_a_stolen_session_does_not_keep_its_owner_from_ending_it() {
     let edge = Edge::builder().throttled().start().await.unwrap();
@@ -202,7 +202,7 @@ async fn readiness_is_looked_at_once_however_often_it_is_asked_for() {
     }
     let looks = edge.counts().await.d1_trips;
     let periods = started.elapsed().as_secs() / 2 + 1;
-    // Each of the three databases is looked up at most once in two seconds.
+    // Each of the three databases is queried at most once in two seconds.
     assert!(looks <= 3 * periods, "{looks} looks in {:?}", started.elapsed());
 }
 
@@ -251,7 +251,7 @@ async fn a_victim_gets_three_mails_an_hour_however_they_are_caused() {
         // An email sent to somebody else now arrives after all emails to the victim.
         edge.registered().await;
         edge.mailbox().wait_for_nth_mail(&victim, 3).await.unwrap();
-        // One of the three emails is about the member's own registration.
+        // If the victim has an account, one of the three emails is that account's own confirmation.
         assert_eq!(edge.mailbox().mails_to(&victim).len(), 3);
     }
 }

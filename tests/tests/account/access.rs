@@ -1,4 +1,4 @@
-//! Every route against every caller (docs/trust.md, A8), as one table; complete against `/v1/openapi.json`.
+//! Every route against every caller (docs/trust.md, A8), as one table, which must cover `/v1/openapi.json`.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +23,7 @@ const CALLERS: [&str; 9] = [
 ];
 
 /// Expected statuses for each caller. The bodies contain the account's own password and address. Another account that
-/// sends them acts on itself, or is rejected.
+/// sends these bodies acts on itself, or is rejected.
 #[rustfmt::skip]
 const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
@@ -157,7 +157,7 @@ async fn with_password(edge: &Edge, password: &str) -> Account {
     Account::from_credentials(&anonymous, password, &reply)
 }
 
-/// Returns a key and a session that are right but for the state of their account.
+/// Returns a key and a session that are valid except for the account's state.
 async fn credentials(edge: &Edge, email: &str) -> (Proof, Proof) {
     let [keys, sessions] = ["API_KEY_SECRETS", "SESSION_SECRETS"].map(|var| edge.key_ring(var));
     let id = edge.id(email).await;

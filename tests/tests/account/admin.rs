@@ -9,8 +9,8 @@ use tokio::{
     sync::{MappedMutexGuard, Mutex, MutexGuard},
 };
 
-/// A service and its operator. Used by one test at a time: the local database rejects a Worker's
-/// reads while another process writes.
+/// A service on which a test runs an operator's commands. Used by one test at a time: the local database rejects a
+/// Worker's reads while another process writes.
 pub struct Operated {
     pub edge: Edge,
     pub origin: FakeOrigin,
@@ -49,13 +49,12 @@ pub async fn run_admin(
 }
 
 impl Operated {
-    /// Returns exit code, standard output and standard error.
+    /// Runs an action; returns its exit code, standard output and standard error.
     pub async fn admin(&self, words: &[&str]) -> (i32, String, String) {
         self.admin_with(&[], words).await
     }
 
-    /// Returns the exit code, standard output and standard error; `environment` is added to the
-    /// tests' own variables.
+    /// Like [`Self::admin`]; `environment` is added to the tests' own variables.
     pub async fn admin_with(
         &self,
         environment: &[(&str, &str)],

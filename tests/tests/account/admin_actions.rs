@@ -183,7 +183,7 @@ async fn accounts_that_the_directory_has_lost_are_shown_and_entered_again() {
     let renamed = "UPDATE addresses SET account_id = ?2 WHERE account_id = ?1";
     let nobody = "00ffffffffffffff";
     edge.sql(renamed, &[other_id.as_str().into(), nobody.into()]).await;
-    // One of the two databases was restored to a minute before the account's address changed.
+    // As if one of the two databases had been restored to a minute before the account's address changed.
     let another = "UPDATE addresses SET address_hash = address_hash || '0' WHERE account_id = ?1";
     edge.sql(another, &[moved_id.as_str().into()]).await;
     let line_of = |text: &str, id: &str| {
@@ -211,7 +211,7 @@ async fn accounts_that_the_directory_has_lost_are_shown_and_entered_again() {
     assert_eq!(service.output(&["directory"]).await, "every account is in the directory\n");
 }
 
-// A single statement for all of them would exceed D1's time limit.
+// A single statement for all rows of the account would exceed D1's time limit.
 #[tokio::test]
 async fn an_account_of_many_rows_that_the_operator_deletes_goes_in_steps() {
     let service = operated().await;

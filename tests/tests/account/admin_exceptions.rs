@@ -46,7 +46,7 @@ async fn an_allowed_address_registers_beside_another_spelling_and_no_other_does(
     assert_eq!(anonymous.verify_email(mail.token().unwrap()).await.status, 200);
     assert_eq!(anonymous.login(allowed, PASSWORD).await.status, 200);
     assert_eq!(anonymous.login(&ann.email, PASSWORD).await.status, 200, "the first one stays");
-    // The mailbox still belongs to the first account: a third spelling finds it.
+    // The mailbox still belongs to the first account: a third spelling finds that account.
     anonymous.login(other, PASSWORD).await.assert_error(401, "invalid_credentials", "");
     for (email, has_mailbox) in [(ann.email.as_str(), 1), (allowed, 0)] {
         let sql = "SELECT mailbox_hash NOT GLOB '- *' AS n FROM addresses WHERE account_id = ?";

@@ -18,12 +18,12 @@ enum Kind {
     Password,
     Token,
     Code,
-    /// A code of an operation that otherwise requires none.
+    /// A code that only accounts with two-factor authentication need.
     OptionalCode,
     Name,
 }
 
-/// A member of a body, its kind, and the response to a wrong text.
+/// A member of a body, its kind, and the status and code of the response to a wrong text.
 type Member = (&'static str, Kind, u16, &'static str);
 
 /// An operation, its caller, a valid body, and its members.
@@ -117,7 +117,7 @@ async fn world() -> World {
         edge.mailbox().wait_for_titled(&protected.email, "Set a new password", 1).await.unwrap();
     let [confirmation, reset] =
         [&confirmation, &reset].map(|mail| mail.token().unwrap().to_owned());
-    // These codes are already used: operations reject an earlier member before they check the code.
+    // Used codes suffice: operations reject an earlier wrong member before they check the code.
     let code = |authenticator: &Authenticator| authenticator.code();
     let operations = operations(
         &plain,
@@ -350,7 +350,7 @@ async fn every_wrong_text_gets_its_documented_answer_and_changes_nothing() {
         }
     }
     println!("{tries} wrong texts");
-    // The wrong codes above were counted: this resets the count, and notices and throttles are left out.
+    // The wrong codes above were counted: this resets the count, and notices, events and throttles aren't compared.
     edge.sql("UPDATE accounts SET wrong_codes = 0", &[]).await;
     assert_eq!(
         edge.dump(&["notices", "security_events", "this_database", "throttles"]).await,

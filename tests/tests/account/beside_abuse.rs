@@ -1,7 +1,7 @@
-//! One abuser beside another account's twenty checks a second: no check of the others fails, and D1 gets few statements
+//! One abuser beside another account's twenty checks a second: none of these checks fails, and D1 gets few statements
 //! (docs/trust.md, B2). In `make proof`, which has the machine to itself, the abuser sends `ABUSE_PER_SECOND` requests
-//! (500). The others' times are compared, in alternating rounds, with their times beside as many requests with junk
-//! keys. `ABUSE=rotations` measures only kinds of abuse whose names contain `rotations`.
+//! a second (500). The checks' times are compared, in alternating rounds, with their times beside as many requests with
+//! junk keys. `ABUSE=rotations` measures only kinds of abuse whose names contain `rotations`.
 
 use std::{env, sync::Arc, time::Duration};
 
@@ -21,7 +21,7 @@ use tokio::{
 };
 
 const CHECKS: Duration = Duration::from_millis(50);
-/// Rounds with each kind of abuse, and with junk keys. Their medians are compared.
+/// Rounds with each kind of abuse, and with junk keys. The rounds' medians are compared.
 const ROUNDS: usize = 3;
 
 /// Returns the time between two requests of the abuser.
@@ -31,13 +31,13 @@ fn pause() -> Duration {
         / per_second.map_or(500, |value| value.parse().expect("ABUSE_PER_SECOND"))
 }
 
-/// Returns the abuser's maximum of concurrent requests: more would overload a busy machine.
+/// Returns the maximum number of the abuser's concurrent requests: more would overload a busy machine.
 fn at_once() -> usize {
     proof::count(8, 200)
 }
 
 /// Greatest number of statements a second, averaged over a minute because a shield lets a minute's
-/// requests through together.
+/// requests through at once.
 const STATEMENTS: f64 = 50.0;
 
 type Abuse = Arc<dyn Fn(usize) -> RequestBuilder + Send + Sync>;
@@ -48,7 +48,8 @@ struct World {
     other: Account,
 }
 
-/// Measurements of the others' checks during one abuse.
+/// Measurements during one abuse: the 99th percentile of the other account's checks in milliseconds, and the number of
+/// D1 statements.
 struct Met {
     p99: f64,
     statements: u64,
@@ -64,7 +65,7 @@ impl World {
         Self { edge, _origin: origin, other }
     }
 
-    /// Returns requests from one network, or each from its own network within one site.
+    /// Returns requests from one network or, with `is_site`, each from another network of one site.
     fn anonymous(
         &self,
         path: &'static str,
@@ -125,7 +126,7 @@ impl World {
         all
     }
 
-    /// Runs the others' checks during the abuse, half of them uncached.
+    /// Runs the other account's checks during the abuse, half of them uncached.
     async fn beside(&self, name: &str, abuse: &Abuse, seconds: usize) -> Met {
         self.edge.counts().await;
         let abuser = start(Arc::clone(abuse));
@@ -189,13 +190,13 @@ async fn beside_an_abuser_the_others_fail_in_nothing_and_d1_hears_little() {
         for round in 0..proof::count(1, ROUNDS) {
             let junk = world.beside(&format!("junk before {name} {round}"), &junk, seconds).await;
             let met = world.beside(&format!("{name} {round}"), abuse, seconds).await;
-            // The others send as many checks in both runs, so the difference is the abuser's.
+            // Both runs have equally many checks, so the difference is the abuser's.
             caused += met.statements.saturating_sub(junk.statements);
             alone.push(junk.p99);
             beside.push(met.p99);
         }
         let (alone, beside) = (median(alone), median(beside));
-        // A shield lets a minute's requests through together.
+        // A shield lets a minute's requests through at once.
         let a_second = caused as f64 / (seconds * ROUNDS).max(60) as f64;
         let ratio = beside / alone;
         println!(
@@ -226,7 +227,7 @@ async fn checks_go_on_between_the_passwords_of_a_site_and_its_neighbours_sign_in
         let request = other.anonymous.request(Method::POST, "/auth/login").json(&body);
         request.header("cf-connecting-ip", network)
     };
-    // Each sign-in comes from its own network, so that neither a shield nor a network's wait applies.
+    // Each sign-in comes from a separate network, so that neither a shield nor a network's wait applies.
     let from_a_site = |n: usize| sign_in("nobody@abuse.example", format!("2001:db8:8:{n:x}::1"));
     let burst: Vec<_> = (0..100).map(from_a_site).collect();
     let abuse = tokio::spawn(send_all(burst, 100));

@@ -1,4 +1,4 @@
-//! A code is consumed by the action that it authorises, and two-factor that has been turned on since is required
+//! A code is consumed by the action that it authorises, and two-factor authentication turned on meanwhile is required
 //! (docs/trust.md, A4).
 
 use std::time::Duration;
@@ -49,7 +49,7 @@ async fn sign_ins_under_way_while_two_factor_is_turned_on_are_asked_for_a_code()
             tokio::spawn(async move { anonymous.login(&email, PASSWORD).await })
         })
         .collect();
-    // Each makes five trips: the count, two look-ups, the refund, and the trip that the fault delays.
+    // Each sign-in makes five trips: the count, two look-ups, the refund, and the trip that the fault delays.
     wait_for_trips(&edge, u64::from(SIGN_INS) * 5).await;
     assert_eq!(owner.enable_with(&authenticator.code()).await.status, 200);
     for attack in attacks {

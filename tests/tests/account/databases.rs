@@ -10,11 +10,11 @@ use rcpt_tests::{
 use reqwest::Method;
 use serde_json::{Value, json};
 
-/// Each continent has its own database.
+/// Each of the [`CONTINENTS`] has its own database.
 const HOMES: &str = "EU:1 NA:2 *:0";
 const CONTINENTS: [&str; 3] = ["AF", "EU", "NA"];
 
-/// Makes every round trip to this database, or to any, fail.
+/// Returns a fault of every round trip to this database; `None` means all databases.
 fn down(database: Option<u8>) -> Fault {
     Fault { part: "d1", database, times: 1_000_000, error: "away", ..Fault::default() }
 }
@@ -44,7 +44,7 @@ fn confirmations(edge: &Edge, email: &str) -> usize {
     edge.mailbox().mails_to(email).iter().filter(|mail| mail.subject == CONFIRMATION).count()
 }
 
-/// Confirms with the link in the nth email that contains one.
+/// Confirms with the link in the `nth` confirmation email.
 async fn confirmed(edge: &Edge, email: &str, nth: usize) -> Account {
     let mail = edge.mailbox().wait_for_titled(email, CONFIRMATION, nth).await.unwrap();
     let reply = edge.anonymous().verify_email(mail.token().unwrap()).await;
@@ -106,8 +106,8 @@ async fn one_database_down_is_its_accounts_trouble_only() {
     }
     edge.fail(&[]).await;
     for account in &accounts {
-        // One check was charged before, and two during the failure of each other database. None was charged while the
-        // own database was down.
+        // One check was charged before, and two during the failure of each of the other two databases. None was charged
+        // while the own database was down.
         assert_eq!(account.email_checks().await.used_today, 5);
     }
 }
@@ -128,7 +128,7 @@ async fn a_check_asks_the_database_of_its_account_and_no_other() {
     }
 }
 
-/// A stranger could measure the number of round trips to each database.
+/// Anyone could measure the number of round trips to each database.
 #[tokio::test]
 async fn an_unknown_address_asks_as_many_databases_as_a_member_s() {
     let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
@@ -251,7 +251,7 @@ async fn a_confirmation_cut_off_anywhere_is_made_good_by_the_link_or_a_new_one()
         assert_reachable_once(&edge, &email, what).await;
     })
     .await;
-    // After a cut between directory and account, the link is lost: registering again sends another one.
+    // After a cut between directory and account, the link is lost: registering again sends another link.
     let (email, token) = registered().await;
     edge.fail(&[Fault { skip: 2, ..down(None) }]).await;
     assert_eq!(edge.anonymous().verify_email(&token).await.status, 503);

@@ -174,7 +174,7 @@ const STEP: &[&str] = &[
     "select accounts",
 ];
 
-/// Rows that belong to an account, in tables that have many of them.
+/// Inserts rows of an account into the tables that can have many of them.
 async fn fill(edge: &Edge, id: &str, keys: u64) {
     for rows in [
         "idempotency_keys (account_id, name, request, answer, expires_at)
@@ -220,7 +220,7 @@ async fn an_account_with_a_hundred_thousand_rows_is_ended_by_one_statement_and_i
     println!("102,000 rows: 204 after {took:?}, with {rows_at_first} of them left");
     assert!(rows_at_first > 90_000, "{rows_at_first}");
 
-    // Its credentials no longer work, and no data of the owner is left.
+    // The account's credentials no longer work, and no data of the owner is left.
     account.get("/me").await.assert_error(401, "invalid_session", "the session");
     account.quota().await.assert_error(401, "invalid_api_key", "the key");
     let row = "SELECT email, display_name, password_hash, totp_secret, confirmed_at FROM accounts";
@@ -229,7 +229,7 @@ async fn an_account_with_a_hundred_thousand_rows_is_ended_by_one_statement_and_i
     let back = edge.try_sql("UPDATE accounts SET state = 'confirmed'", &[]).await.unwrap_err();
     assert!(format!("{back:#}").contains("the account is deleted"), "{back:#}");
 
-    // Its owner registers again, and gets another account.
+    // The owner registers again, and gets another account.
     let fresh = again(&edge, &account).await;
     assert_eq!(fresh.get("/me").await.status, 200);
     assert_ne!(edge.id(&account.email).await, id);
@@ -276,7 +276,7 @@ async fn a_deletion_that_is_cut_off_anywhere_is_finished_by_the_scheduled_run() 
         let reply = account.delete("/me", &json!({ "password": PASSWORD })).await;
         assert_eq!(reply.status, 204, "{cut:?}: {}", reply.body);
         assert_eq!(account.get("/me").await.status, 401, "{cut:?}");
-        // While the directory still names the account, neither its password nor a link signs anybody in.
+        // While the directory still names the account, neither the password nor a link signs anybody in.
         let anonymous = &account.anonymous;
         let reply = anonymous.login(&account.email, PASSWORD).await;
         reply.assert_error(401, "invalid_credentials", "sign-in");

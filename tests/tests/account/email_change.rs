@@ -44,7 +44,7 @@ pub(super) async fn sign_in(edge: &Edge, email: &str, password: &str) -> u16 {
     edge.anonymous().login(email, password).await.status
 }
 
-/// Changes the address; returns the new address, and the token of the link sent to the old one.
+/// Changes the address; returns the new address, and the token of the link sent to the old address.
 pub(super) async fn changed(edge: &Edge, account: &Account) -> (String, String) {
     let new = edge.new_email();
     assert_eq!(ask(account, &new, PASSWORD).await.status, 202);
@@ -93,7 +93,7 @@ async fn the_link_at_the_new_address_makes_it_the_account_s_and_everything_else_
     let reply = account.anonymous.reset_password(&reset, NEW).await;
     reply.assert_error(400, "invalid_token", "a reset link of the old address");
 
-    // For a week nobody can register the old address, and the response doesn't reveal this.
+    // For a week nobody can register the old address, and the response doesn't reveal this rule.
     let registered = account.anonymous.register(&account.email, NEW).await;
     assert_eq!(registered.status, 201);
     edge.mailbox()
@@ -265,7 +265,7 @@ async fn the_old_mailbox_alone_freezes_for_a_day_and_once() {
 async fn a_takeover_by_session_and_password_is_undone_with_the_password_of_before() {
     let edge = Edge::builder().databases(3).start().await.unwrap();
     let account = edge.account().await;
-    // The thief has the session and the password. They move the account twice, turn two-factor on and change the password.
+    // With session and password, the thief moves the account twice, turns two-factor on and changes the password.
     let (first, token) = changed(&edge, &account).await;
     let thief = Account { email: first.clone(), ..account.clone() };
     let (second, thieves_token) = changed(&edge, &thief).await;
@@ -307,7 +307,7 @@ async fn an_undo_asks_for_the_authenticator_that_was_on_before() {
     let edge = edge().await;
     let account = edge.account().await;
     let (authenticator, codes) = account.enable_two_factor().await;
-    // The change is now more than a week old: within a week, the earlier state would also be accepted.
+    // As if two-factor had been turned on more than a week ago: within a week, the state before is also accepted.
     edge.sql("DELETE FROM former_credentials", &[]).await;
     let new = edge.new_email();
     let body = json!({ "email": new, "password": PASSWORD, "totp_code": codes[0] });
@@ -404,7 +404,7 @@ async fn a_change_and_an_undo_that_are_cut_off_anywhere_end_in_one_address() {
                 assert_eq!(edge.count(&addresses).await, 1, "{what}");
                 assert_eq!(edge.count("email_changes WHERE settled = 0").await, 0, "{what}");
                 if !is_undo && open[0] == &new {
-                    // The first link works although the run may have mailed it a second time.
+                    // The first link works although the run may have emailed it a second time.
                     let token = link(&edge, &account.email, AWAY, 1).await;
                     assert_eq!(by_link(&edge, "/auth/freeze", &token).await.status, 204, "{what}");
                     let reply = undo(&edge, &token, PASSWORD, "").await;

@@ -17,7 +17,7 @@ async fn with_password(account: &Account, password: &str) -> Account {
     Account::from_credentials(&account.anonymous, password, &reply)
 }
 
-/// Moves the account to a new address; returns the account there, and the token of the link sent to the old address.
+/// Moves the account to a new address; returns the address, and the token of the link sent to the old address.
 async fn moved(edge: &Edge, account: &Account) -> (String, String) {
     let new = edge.new_email();
     assert_eq!(ask(account, &new, &account.password).await.status, 202);
@@ -60,7 +60,7 @@ async fn a_link_that_cannot_be_mailed_is_tried_until_it_ends_and_holds_up_no_oth
     let (new, token) = changed(&edge, &account).await;
     let id = edge.id(&new).await;
     edge.wait_for_count("email_changes WHERE settled = 0", 0).await;
-    // More changes than a run handles, with ids that sort before the undone change.
+    // More changes than one scheduled run handles, with ids that sort before the undone change.
     let stuck = "INSERT INTO email_changes
           (id, account_id, state, new_email, token_hash, asked_at, expires_at, old_email, settled)
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 120)
@@ -112,7 +112,7 @@ async fn an_undo_accepts_each_password_of_the_week_before_though_an_older_one_en
     assert_eq!(sign_in(&edge, &owner.email, NEW).await, 200);
 }
 
-/// The thief changes the password repeatedly to the same one, and waits until those former passwords expire.
+/// The thief changes the password repeatedly to the same text, and waits until those former passwords expire.
 #[tokio::test]
 async fn a_thief_s_many_changes_push_out_no_password_of_the_owner_s() {
     let edge = Edge::builder().databases(3).start().await.unwrap();
@@ -179,7 +179,7 @@ async fn an_undo_suspends_what_was_made_in_the_week_before_the_change_was_asked_
     edge.mailbox().wait_for_titled(&account.email, title, 1).await.unwrap();
 }
 
-/// The thief's request has its password compared before the owner's reset, and moves the address after it.
+/// The thief's request reads the account before the owner's reset, and would move the address after the reset.
 #[tokio::test]
 async fn a_confirmation_in_flight_loses_against_a_reset() {
     let edge = Edge::builder().shimmed().start().await.unwrap();
@@ -287,7 +287,7 @@ async fn a_request_beyond_the_emails_of_an_address_changes_nothing() {
     assert_eq!(mails.iter().filter(|mail| mail.subject == ASKED).count(), 2);
 }
 
-/// A thief replaces the owner's keys and has their texts.
+/// A thief replaces the owner's keys and knows the new keys' texts.
 #[tokio::test]
 async fn keys_that_were_replaced_in_the_week_before_a_recovery_wait_for_their_owner() {
     let edge = Edge::builder().databases(3).start().await.unwrap();

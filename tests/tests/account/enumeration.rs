@@ -10,7 +10,7 @@ use crate::edge;
 
 const WRONG: &str = "copper-meadow-58-lattice";
 
-/// Returns an address without an account, and one with an account in each state.
+/// Returns an address without an account, and an address with an account in each state.
 async fn addresses() -> Vec<(&'static str, String)> {
     let edge = edge().await;
     let (unconfirmed, _) = edge.registered().await;

@@ -110,11 +110,11 @@ async fn every_table_about_accounts_is_exported_or_has_a_reason_not_to_be() {
         // Maps the keyed hash of the address to the account's id.
         "addresses",
         "tombstones",
-        // The requested and the previous address, for a week: the emails to both say so.
+        // The requested and the previous address, for a week: emails to both addresses announce this.
         "email_changes",
         // The hash of a former password and a sealed secret, for a week.
         "former_credentials",
-        // Hashes that are removed within a day.
+        // Hashes, and sealed responses that are removed within a day.
         "idempotency_keys",
         "mailed_tokens",
         "recovery_codes",

@@ -11,7 +11,7 @@ use reqwest::Method;
 use serde_json::json;
 use tokio::time::Instant;
 
-/// Number of wrong passwords of one mailbox, or wrong codes of one account, before the first wait.
+/// Number of wrong passwords for one mailbox, or wrong codes for one account, before the first wait.
 const FREE: usize = 20;
 /// Seconds until one more attempt is evaluated.
 const INTERVAL: u64 = 15 * 60;
@@ -20,7 +20,7 @@ const RESET: &str = "Set a new password";
 
 #[derive(Debug, Clone, Copy)]
 enum Step {
-    /// Tries this many wrong passwords in parallel, each from its own network.
+    /// Tries this many wrong passwords in parallel, each from a separate network.
     Passwords(usize),
     /// Tries this many wrong codes with the correct password.
     Codes(usize),
@@ -118,7 +118,7 @@ impl<'e> History<'e> {
         let ask = ask.json(&json!({ "email": email })).header("cf-connecting-ip", from);
         assert_eq!(send_all([ask], 1).await[0].status, 200);
         self.edge.wait_for_reset_mails().await;
-        // The newest email: strangers and earlier steps may have requested this hour's.
+        // The newest email: strangers and earlier steps may have requested this hour's email.
         let mails = self.edge.mailbox().mails_to(&email);
         let mail = mails.iter().rev().find(|mail| mail.subject == RESET).expect("a link");
         let code = self.recovery_codes.pop().expect("a recovery code");
@@ -177,7 +177,7 @@ impl<'e> History<'e> {
         }
     }
 
-    /// Returns the number of evaluated attempts; the others had to wait, and none succeeded.
+    /// Returns the number of evaluated attempts; the rest had to wait, and no attempt succeeded.
     fn evaluated(&self, replies: &[Reply], code: &str) -> usize {
         let of = |wanted: &str| replies.iter().filter(|reply| reply.body["code"] == wanted).count();
         // Only the correct password reveals that an account is deactivated.

@@ -117,7 +117,7 @@ async fn calls(account: &Account, count: usize) -> Vec<Duration> {
     times
 }
 
-/// Even among many live keys, each range is read by its key, and one run removes all expired ones.
+/// Even among many live `Idempotency-Key`s, each range is read by the primary key, and a run reads a million rows.
 #[tokio::test]
 async fn expired_idempotency_keys_go_in_one_run_among_many_that_live() {
     let live = rcpt_tests::proof::count(200_000, 5_000_000) as u64;

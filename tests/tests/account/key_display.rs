@@ -1,4 +1,4 @@
-//! Showing the API key requires the same as a sign-in, and starts no session.
+//! Showing the API key requires the same proof as a sign-in, and starts no session.
 
 use rcpt_tests::{Account, people::PASSWORD, people::send_all};
 use reqwest::Method;

@@ -51,7 +51,7 @@ async fn one_network_or_site_that_forgets_and_registers_without_end_stops_nobody
             let replies = send_all(attack, 8).await;
             let refused = replies.iter().filter(|reply| ![200, 201].contains(&reply.status));
             let refused = refused.inspect(|reply| reply.assert_error(429, "throttled", "too many"));
-            // Up to two attempts may have drained in the meantime.
+            // Up to two attempts may have become free again in the meantime.
             assert!((38..=40).contains(&refused.count()));
         }
     }
@@ -73,7 +73,7 @@ async fn sixty_people_behind_one_address_register_within_an_hour() {
     for email in &emails {
         edge.mailbox().wait_for_mail(email).await.unwrap();
     }
-    // Password resets have their own limit.
+    // Password resets have a separate limit.
     assert_eq!(send(forgot(&anonymous, office, &emails[0])).await.status, 200);
 }
 
@@ -127,7 +127,7 @@ async fn networks_that_take_what_they_can_leave_a_place_for_a_fresh_one_and_memb
     }
     let checks = replies.iter().filter(|reply| reply.status == 200).count();
     println!("{networks} networks: {checks} emails of {} places", per_day / 2);
-    // Up to four attempts may have drained in the meantime.
+    // Up to four attempts may have become free again in the meantime.
     let firsts = networks - fillers;
     assert!((unreserved + firsts..=unreserved + firsts + 4).contains(&checks), "{checks}");
 

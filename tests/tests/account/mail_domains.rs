@@ -1,5 +1,5 @@
-//! The service looks up a domain before it emails a link. A domain without mail is the same error for everybody, and a
-//! failing or slow resolver rejects nobody.
+//! The service looks up a domain before it emails a link. A domain without mail causes the same error for everybody.
+//! A failing or slow resolver rejects nobody.
 
 use rcpt_tests::{
     Dns, Edge, FakeDns, Reply,

@@ -1,5 +1,5 @@
 //! A confirmation link that can't be emailed is a 503 and leaves nothing half-done. A reset link is emailed later;
-//! meanwhile the previous one works. `notices.rs` tests other emails.
+//! meanwhile the previous link works. `notices.rs` tests other emails.
 
 use rcpt_tests::{Edge, Reply, people::PASSWORD, service::shim::Fault};
 use serde_json::{Value, json};

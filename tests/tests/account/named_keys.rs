@@ -1,5 +1,5 @@
 //! Named keys: created with a password, ended with a session or by themselves, and limited by rights, expiry and
-//! networks. A recovery suspends them, and no database stores their texts (docs/trust.md, A14 and A15).
+//! networks. A recovery suspends named keys, and no database stores the keys' texts (docs/trust.md, A14 and A15).
 
 use rcpt_tests::{
     Account, Edge,
@@ -58,7 +58,7 @@ async fn a_key_is_shown_once_works_until_it_ends_and_is_in_no_database() {
     assert_eq!(reply.body["key"], expected);
     assert_eq!(listed(&account).await, [expected]);
 
-    // Two overlapping keys allow a rotation without an outage.
+    // Two overlapping keys allow a replacement without an outage.
     let (next, _) = account.named_key(&checks("shop, next")).await;
     for text in [&key, &next] {
         let request = account.anonymous.check_request(text, "no address");
@@ -325,6 +325,9 @@ async fn all_keys_are_replaced_at_once_and_keep_their_terms() {
     let (one, _) = account.named_key(&checks("one")).await;
     let limited = json!({ "name": "two", "rights": ["checks", "quota"], "daily_limit": 9 });
     let (two, _) = account.named_key(&limited).await;
+    assert_eq!(check(&account, &two).await.status, 200);
+    // The limited key was last used yesterday.
+    edge.sql("UPDATE named_keys SET day = day - 1 WHERE charged > 0", &[]).await;
     let before = listed(&account).await;
     let stranger = edge.account().await;
     let (strangers_key, _) = stranger.named_key(&checks("of somebody else")).await;

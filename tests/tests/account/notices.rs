@@ -21,7 +21,7 @@ fn subjects(edge: &Edge, email: &str) -> Vec<String> {
     all
 }
 
-/// Runs the schedule as if the retries were due.
+/// Runs the scheduled handler as if the retries were due.
 async fn run_scheduled_later(edge: &Edge) {
     edge.sql("UPDATE notices SET due_at = 0", &[]).await;
     edge.run_scheduled().await;

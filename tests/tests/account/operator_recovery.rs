@@ -19,7 +19,7 @@ async fn recover(service: &Operated, email: &str) -> String {
     service.shown(&words, "recovery_due").await
 }
 
-/// Starts a recovery with the command's own statements.
+/// Starts a recovery with the statements of `make admin`.
 pub(super) async fn start(edge: &Edge, email: &str) {
     let text =
         std::fs::read_to_string(folder::repository().join("devtools/operator/statements.json"))
@@ -40,7 +40,7 @@ async fn pass_hours(edge: &Edge, email: &str, hours: u32) {
         ("notices", &["due_at"]),
         ("passkeys", &["created_at"]),
     ] {
-        // `max` keeps 0, which means that the owner hasn't been mailed yet.
+        // `max` keeps 0, which means that the owner hasn't been emailed yet.
         let earlier: Vec<_> =
             times.iter().map(|time| format!("{time} = max({time} - {hours} * 3600, 0)")).collect();
         let sql = format!("UPDATE {table} SET {} WHERE account_id = ?1", earlier.join(", "));
@@ -52,7 +52,7 @@ async fn pass(edge: &Edge, email: &str, days: u32) {
     pass_hours(edge, email, days * 24).await;
 }
 
-/// Makes the three days of a recovery pass, with an email each day: the next run puts it into effect.
+/// Makes the three days of a recovery pass, with an email each day. The next run puts the recovery into effect.
 pub(super) async fn pass_three_days(edge: &Edge, email: &str) {
     for _ in 0..3 {
         edge.run_scheduled().await;
@@ -261,7 +261,7 @@ async fn an_account_that_may_have_been_taken_over_is_not_recovered() {
     edge.run_scheduled().await;
     edge.mailbox().wait_for_titled(&account.email, STOPPED, 1).await.unwrap();
 
-    // If a thief has turned on two-factor authentication, deactivating the account keeps them from ending the recovery.
+    // If a thief has turned on two-factor, deactivating the account keeps the thief from ending the recovery.
     let stolen_account = with_two_factor(edge).await.0;
     service.output(&["deactivate", &stolen_account.email]).await;
     assert_ne!(recover(&service, &stolen_account.email).await, "-");
@@ -272,7 +272,7 @@ async fn an_account_that_may_have_been_taken_over_is_not_recovered() {
     reply.assert_error(401, "invalid_credentials", "the password is void");
 }
 
-/// The seven days end at the start of the recovery, not three days later when it takes effect.
+/// The seven days end when the recovery starts, not three days later when it takes effect.
 #[tokio::test]
 async fn what_was_made_in_the_week_before_a_recovery_was_started_waits_for_the_owner() {
     let edge = &Edge::builder().databases(3).start().await.unwrap();
@@ -353,7 +353,7 @@ async fn a_late_email_of_a_recovery_leaves_half_a_day() {
     }
     edge.run_scheduled().await;
     edge.mailbox().wait_for_titled(&forgotten.email, PENDING, 1).await.unwrap();
-    // No email is sent to `cut_off` after the first one, and no scheduled run handles `forgotten`.
+    // No email is sent to `cut_off` after the first email, and no scheduled run handles `forgotten`.
     edge.restart_with(|builder| builder.mailless(true)).await.unwrap();
     for _ in 0..4 {
         pass(&edge, &cut_off.email, 1).await;

@@ -13,7 +13,7 @@ use reqwest::Method;
 use serde_json::json;
 
 const GUESS: &str = "copper-meadow-58-lattice";
-/// Number of wrong passwords of one mailbox before the first wait.
+/// Number of wrong passwords for one mailbox before the first wait.
 const SIGN_INS: usize = 20;
 const STEPS: usize = 9;
 
@@ -45,7 +45,7 @@ const STEPS_OF_ALL: [Step; 10] = [
     Step::OperatorReactivates,
 ];
 
-/// Returns a new network for each of a stranger's calls.
+/// Source of a new network for each of a stranger's calls.
 struct Networks(u32);
 
 impl Networks {
@@ -74,7 +74,7 @@ impl Step {
     }
 }
 
-/// An account with its owner, and its state.
+/// An account: the owner's credentials, and whether the account is deleted or active.
 struct Owned {
     email: String,
     password: String,
@@ -162,7 +162,7 @@ async fn history(edge: &Edge, networks: &mut Networks, seed: u64, steps_left: us
         let (Some(member), Some(stranger)) = (member, stranger) else { continue };
         let (a, b) = (view_of(&member, &owned.email), view_of(&stranger, &nobody));
         assert_eq!(a, b, "seed {seed}, {steps_left} left, step {number} of {steps:?}");
-        // A wait may differ by a second if the two calls were made in different seconds.
+        // The waits may differ by a few seconds, because the calls are made one after the other.
         let wait = |reply: &Reply| {
             let after = reply.headers.get("retry-after");
             after.map_or(0, |after| after.to_str().unwrap().parse::<i64>().unwrap())

@@ -1,5 +1,5 @@
 //! Recovery suspends the passkeys that a thief may have added, whichever way the owner recovers, and a concurrent
-//! sign-in loses against it (docs/trust.md, A16).
+//! sign-in loses against the recovery (docs/trust.md, A16).
 
 use rcpt_tests::{
     Account, Edge,
@@ -43,7 +43,7 @@ enum Recovery {
     Undo,
 }
 
-/// Recovers an account; returns it signed in, with its password.
+/// Recovers an account; returns the account signed in, with the current password.
 async fn recover(edge: &Edge, account: &Account, way: Recovery) -> Account {
     let (anonymous, mut password) = (edge.anonymous(), NEW);
     match way {
@@ -127,7 +127,7 @@ async fn a_frozen_account_gets_no_passkey_and_loses_one() {
     reply.assert_error(401, "passkey_refused", "removed");
 }
 
-/// Whatever a thief sends during the recovery, no session, passkey or challenge of theirs works afterwards.
+/// Whatever a thief sends during the recovery, none of the thief's sessions, passkeys and challenges works afterwards.
 #[tokio::test]
 async fn nothing_that_is_in_flight_during_a_recovery_survives_it() {
     let edge = Edge::builder().databases(3).start().await.unwrap();
@@ -148,7 +148,7 @@ async fn nothing_that_is_in_flight_during_a_recovery_survives_it() {
         requests.push(account.request(Method::POST, "/auth/passkeys").json(&body));
         let body = json!({ "token": token, "password": NEW });
         let reset = anonymous.request(Method::POST, "/auth/reset-password").json(&body);
-        // Alternates which of the two is sent first.
+        // Alternates whether the reset or the thief's requests are sent first.
         let (reset, replies) = if round % 2 == 0 {
             tokio::join!(send(reset), send_at_once(requests))
         } else {

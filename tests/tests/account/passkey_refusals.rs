@@ -86,7 +86,7 @@ async fn whatever_is_wrong_gets_one_answer_after_the_same_work() {
     for (answer, (what, _)) in answers.iter().zip(&wrong) {
         assert_eq!(answer, &answers[0], "{what}");
     }
-    // A copied device's counter is lower than the stored one.
+    // A copied device's counter is lower than the stored counter.
     let before = AtomicU32::new(device.counter.as_ref().unwrap().load(Relaxed));
     assert_eq!(anonymous.sign_in_with(&device).await.status, 200);
     device.counter = Some(before);

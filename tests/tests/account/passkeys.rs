@@ -50,7 +50,7 @@ async fn a_passkey_signs_in_without_the_password_until_it_is_removed() {
         "last_used_at": null, "syncable": false, "suspended": false,
     });
     assert_eq!(reply.parts(), (201, &added));
-    // The second one uses RSA and is synced.
+    // The second passkey uses RSA and is synced.
     let options = account.passkey_options().await.body;
     assert_eq!(
         options["excludeCredentials"],
@@ -59,7 +59,7 @@ async fn a_passkey_signs_in_without_the_password_until_it_is_removed() {
     let phone = PasskeyDevice::create_rsa(&options, &origin).0.synced();
     let reply = account.add_credential("phone", &phone.attest(&options["challenge"])).await;
     assert_eq!((reply.status, &reply.body["syncable"]), (201, &json!(true)), "{}", reply.body);
-    // Makes the order definite: passkeys are sorted by creation time, and both may have the same second.
+    // Makes the order definite: passkeys are sorted by creation time, and both passkeys may have the same second.
     let older = "UPDATE passkeys SET created_at = created_at - 1 WHERE id = ?1";
     let id = added["id"].as_str().unwrap().strip_prefix("pk_").unwrap();
     edge.sql_of(&edge.id(&account.email).await, older, &[json!(id)]).await;
@@ -131,7 +131,7 @@ async fn a_stolen_session_or_key_adds_no_passkey_and_the_code_is_shown_once() {
     reply.assert_error(400, "invalid_passkey", "a challenge for anybody");
     assert_eq!(account.add_credential("mine", &credential).await.status, 201);
     assert_eq!(listed(&account).await.len(), 1);
-    // A used challenge adds no other passkey, nor the same one after its removal.
+    // A used challenge adds no other passkey, nor the same passkey after its removal.
     let (another, _) = PasskeyDevice::create(&options.body, &edge.anonymous().origin());
     let again = another.attest(&options.body["challenge"]);
     account.add_credential("thief", &again).await.assert_error(400, "invalid_passkey", "twice");
@@ -198,7 +198,7 @@ async fn one_signature_starts_one_session_however_often_it_is_sent() {
     let account = edge.account().await;
     for device in [account.add_passkey("counts").await.0, account.add_passkey("b").await.0.synced()]
     {
-        // A passkey is synced from its creation or never: this one was created on one device.
+        // A passkey is synced from its creation or never: this passkey was created unsynced.
         if device.counter.is_none() {
             let reply = account.anonymous.sign_in_with(&device).await;
             reply.assert_error(401, "passkey_refused", "eligible for backups all of a sudden");

@@ -113,7 +113,7 @@ async fn a_reset_link_is_valid_for_an_hour_and_only_the_newest_is() {
 #[tokio::test]
 async fn of_a_hundred_uses_of_a_reset_link_at_once_exactly_one_succeeds() {
     let _turn = turn().await;
-    // Uses its own edge, because so much hashing would delay the other tests.
+    // Uses a separate edge, because so much hashing would delay the other tests.
     let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
     let reply = account.anonymous.forgot_password(&account.email).await;
@@ -204,8 +204,8 @@ async fn a_common_password_and_one_like_the_address_are_refused_with_the_reason(
     assert_eq!(account.get("/me").await.status, 200, "nothing has changed");
 }
 
-/// A password with a combining accent, as some systems send it. Other systems send the composed letter; the normal form
-/// is the same.
+/// A password with a combining accent, as some systems send it. Other systems send the composed letter; both
+/// texts have the same normal form.
 const DECOMPOSED: &str = " cafe\u{301}-meadow-58 ";
 const COMPOSED: &str = " caf\u{e9}-meadow-58 ";
 

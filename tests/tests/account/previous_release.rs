@@ -4,7 +4,7 @@
 use rcpt_tests::Edge;
 use serde_json::{Value, json};
 
-/// Name and text of each statement, a line each.
+/// Names and texts of the statements, one on each line.
 const STATEMENTS: &str = include_str!("previous_release/0.2.0.tsv");
 
 /// Returns as many parameters as the statement names.

@@ -1,4 +1,4 @@
-//! Key rotation and the display name (docs/interface.md).
+//! Replacing the API key, and the display name (docs/interface.md).
 
 use rcpt_tests::{
     Account, Reply,
@@ -36,7 +36,7 @@ fn invalid_name() -> Value {
     )
 }
 
-/// Returns the new key of a successful rotation; asserts that the response has no other member.
+/// Returns the new key of a successful replacement; asserts that the response has no other member.
 fn new_key(reply: &Reply) -> String {
     let key = reply.body["api_key"].as_str().unwrap_or_default().to_owned();
     assert_eq!(reply.parts(), (200, &json!({ "api_key": key })));

@@ -31,7 +31,7 @@ async fn a_session_that_ends_meanwhile_does_not_replace_the_recovery_codes() {
         let account = account.clone();
         async move { account.post("/auth/totp/recovery-codes", &body).await }
     });
-    // Five trips: the session, the password's attempt and its refund, the code's attempt, and the batch that the fault
+    // Five trips: the session, the password's attempt and its refund, the code's attempt, and the trip that the fault
     // delays.
     let mut trips = 0;
     while trips < 5 {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{admin::run_admin, operator_recovery};
 
-/// Copies the database files that contain this text, or all of them.
+/// Copies the database files that contain this text; `None` means all files.
 fn copy(from: &Path, to: &Path, text: Option<&str>) {
     fs::create_dir_all(to).unwrap();
     let files: Vec<_> = fs::read_dir(from).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -109,13 +109,13 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
         edge.set(&rotated.email, &format!("key_version = {}", noted["key_version"])).await;
         assert_eq!(checks().await, (401, 200));
         if is_whole {
-            // Each instance of the Worker remembers a dead key permanently; a deployment clears this memory.
+            // Each instance of the Worker remembers dead keys; a deployment clears this memory.
             edge.set(&rotated.email, "key_version = key_version - 1").await;
             assert_eq!(checks().await, (401, 401));
             edge.restart().await.unwrap();
             assert_eq!(checks().await, (200, 401));
         }
-        // Two-factor that was turned on is off, until the operator restores it from the notes.
+        // Two-factor that was turned on is off, until the operator restores it from the saved values.
         assert_eq!(works(&secured).await, EVERYTHING);
         let texts =
             ["password_hash", "totp_secret"].map(|column| secrets[column].as_str().unwrap());
@@ -156,7 +156,7 @@ const SAVED: [(&str, &str); 5] = [
     ("former_credentials", "SELECT * FROM former_credentials"),
 ];
 
-/// Sets what was revoked since the restored minute, as step 3 of the guide says.
+/// Revokes again what was revoked since the restored minute, as step 3 of the guide says.
 async fn revoke_again(edge: &Edge, saved: &[(&str, Vec<Value>)]) {
     for (table, rows) in saved {
         let params = [json!(json!(rows).to_string())];

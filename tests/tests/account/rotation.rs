@@ -1,4 +1,4 @@
-//! A replaced key is dead in the next request (docs/trust.md, A6).
+//! A replaced key is rejected from the next request on (docs/trust.md, A6).
 
 use std::{
     sync::{
@@ -23,7 +23,7 @@ const ROTATIONS: usize = 10;
 /// Requests between two rotations.
 const BETWEEN: usize = 15;
 
-/// A request of the load: its time, its key, and the response.
+/// A request of the load: its time, its API key, and the status of the response.
 struct Shot {
     sent_at: Instant,
     key: String,
@@ -78,7 +78,7 @@ async fn after_the_answer_of_a_rotation_the_old_key_is_answered_401_and_nothing_
         let reply = account.rotate_api_key().await;
         let at = Instant::now();
         assert_eq!(reply.status, 200, "{}", reply.body);
-        // The load continues with the old key for a while before it gets the new one.
+        // The load continues with the old key for a while before it gets the new key.
         let count_before = count.load(Ordering::Relaxed);
         while count.load(Ordering::Relaxed) < count_before + 5 {
             tokio::time::sleep(PACE / 4).await;

@@ -4,7 +4,7 @@ use rcpt_tests::{Edge, people::send, service::clock};
 use reqwest::Method;
 use serde_json::json;
 
-/// Rows that a free account can create in an hour: 150 checks with keys, and 11 scans with keys,
+/// Rows that a free account can create in an hour with `Idempotency-Key`s: 150 checks, and 11 scans,
 /// ten of which are refunded.
 const ROWS: u64 = 161;
 

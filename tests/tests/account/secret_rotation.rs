@@ -1,6 +1,6 @@
-//! Every secret can be replaced without losing anything (docs/trust.md, B6). During a deployment,
-//! two versions of the configuration serve the same accounts. The tests run each pair of successive versions at the
-//! same time, with all secrets replaced together and with one alone.
+//! Every secret can be replaced without losing anything (docs/trust.md, B6). During a deployment, two versions of the
+//! configuration serve the same accounts. The tests run each pair of successive versions at the same time, with all
+//! secrets replaced together and with one secret replaced alone.
 
 use std::time::Duration;
 
@@ -24,14 +24,14 @@ fn requests() -> usize {
     proof::count(100, 300)
 }
 
-/// The stages of a rotation and their secrets: before it, the new secret second, the new secret
-/// first, the old one removed.
+/// The stages of a replacement and their secrets: the old secret alone, the new secret
+/// added, the new secret first, the new secret alone.
 const STAGES: [&str; 4] = ["old", "old,new", "new,old", "new"];
 
 struct World {
     edge: Edge,
     origin: FakeOrigin,
-    /// Ticket secrets of the origin during the rotation: the old and the new one.
+    /// Ticket secrets of the origin during the replacement, the old and the new secret.
     tickets: KeyRing,
     /// The names of the secrets that are replaced.
     replaced: &'static [&'static str],
@@ -77,8 +77,8 @@ impl World {
         Account::from_credentials(&anonymous, PASSWORD, &reply)
     }
 
-    /// Sends 50 requests a second, alternately to the two stages, with the credentials of `people`. Asserts that none
-    /// fails.
+    /// Sends 50 requests a second, alternately to the two stages, with the credentials of `people`. Asserts that no
+    /// request fails.
     async fn load(&self, stages: [usize; 2], people: &[Account]) {
         let mut pace = interval(PACE);
         let mut tasks = Vec::new();
@@ -178,7 +178,7 @@ async fn replace_under_load(replaced: &'static [&'static str]) {
         assert_eq!(world.kid(&with_totp.email, column).await, world.newest(secret), "{column}");
         assert_eq!(world.kid(&dormant.email, column).await, "old", "{column}");
     }
-    // The scheduled run renews all others.
+    // The scheduled run renews all other values.
     edge.run_scheduled_of(1).await;
     let query = "SELECT email FROM accounts
         WHERE address_hash NOT LIKE ?1 || '.%' OR totp_secret NOT LIKE ?2 || '.%'";
@@ -196,7 +196,7 @@ async fn replace_under_load(replaced: &'static [&'static str]) {
     }
     let reply = world.at(3).verify_email(confirmation.token().unwrap()).await;
     assert_eq!((reply.status, reply.text("email")), (200, unconfirmed.as_str()));
-    // The address has an account now: registering it again creates no second one.
+    // The address has an account now: registering it again creates no second account.
     assert_eq!(world.at(3).register(&unconfirmed, PASSWORD).await.status, 201);
     assert_eq!(edge.count(&format!("accounts WHERE email = '{unconfirmed}'")).await, 1);
     let newest = world.newest("ADDRESS_SECRETS");

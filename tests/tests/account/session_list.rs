@@ -1,4 +1,4 @@
-//! The owner sees the account's sessions, and ends any of them, but none of another account.
+//! The owner sees the account's sessions, and can end each of them, but none of another account.
 
 use rcpt_tests::{
     Account,

@@ -15,7 +15,7 @@ async fn shimmed() -> Edge {
     Edge::builder().shimmed().databases(3).start().await.unwrap()
 }
 
-/// Creates an account with an older session that was last used `seconds` ago, and returns it.
+/// Creates and returns an account with an older session that was last used `seconds` ago.
 async fn unused_for(edge: &Edge, seconds: u64) -> Account {
     let account = edge.account().await;
     let id = edge.id(&account.email).await;

@@ -123,7 +123,7 @@ async fn a_token_with_another_algorithm_key_or_claim_is_401() {
     }
 }
 
-/// Flips every bit of one token, and of six in the long form, one at a time, except those that HTTP can't carry.
+/// Flips every bit of one token, or of six tokens in the long form, one at a time, except those that HTTP can't carry.
 #[tokio::test]
 async fn no_token_with_one_bit_changed_is_accepted() {
     let _turn = turn().await;

@@ -1,4 +1,4 @@
-//! Sessions are rows on the server: signing out ends one immediately, and its owner can recognise each.
+//! Sessions are rows on the server: signing out ends a session immediately, and owners can recognise each.
 
 use rcpt_tests::{
     Account,

@@ -1,5 +1,5 @@
-//! A client written from the interface specification alone works with the current service: it sends nothing else and
-//! expects the quoted responses.
+//! A client written from the interface specification alone works with the current service. It sends and
+//! expects only what the comments quote.
 
 use rcpt_tests::{Mailbox, Stack, service::clock};
 use reqwest::{Method, StatusCode, header::RETRY_AFTER};
@@ -107,7 +107,7 @@ const STATUSES: [&str; 7] = [
     "fatal_exception",
 ];
 
-/// Returns whether the response is an error of the form "`{detail: string}`".
+/// Returns whether the response is a 4xx error of the form "`{detail: string}`".
 fn is_plain(reply: &Response) -> bool {
     reply.status.is_client_error() && reply.body["detail"].is_string()
 }

@@ -12,7 +12,7 @@ use serde_json::json;
 use tokio::time::sleep;
 
 const TRIES: usize = 200;
-/// The owner's network address. Locally, clients may set it in a header, which Cloudflare would overwrite.
+/// The owner's network address. Locally, clients may set the address in a header, which Cloudflare would overwrite.
 const OWNER: &str = "198.51.100.7";
 const STRANGER: &str = "203.0.113.9";
 
@@ -111,7 +111,7 @@ async fn of_two_hundred_wrong_codes_few_are_evaluated_and_the_owner_gets_in_by_m
     let (authenticator, recovery_codes) = account.enable_two_factor().await;
     let wrong = authenticator.wrong_code();
     let rotation = json!({ "totp_code": wrong });
-    // Some guessers know the password, and others have a session: both count.
+    // Some guessers know the password, others have a session: the attempts of both count.
     let guess = |n| match n % 4 {
         0 => sign_in(&account, STRANGER, PASSWORD, &wrong),
         _ => account.request(Method::POST, "/auth/rotate-api-key").json(&rotation),
@@ -168,7 +168,7 @@ async fn a_stranger_delays_the_owner_by_no_more_than_the_longest_wait() {
         // A client that retries without waiting is soon throttled by network.
         sleep(Duration::from_secs(1)).await;
     }
-    // The guesser's network has to wait, for other accounts as well.
+    // Another account doesn't have to wait.
     let other = edge.account().await;
     assert_eq!(send(sign_in(&other, OWNER, PASSWORD, "")).await.status, 200);
 }
@@ -253,8 +253,8 @@ async fn asking_again_and_again_for_a_reset_link_mails_once_an_hour_and_that_one
     assert_eq!(reply.status, 200, "{}", reply.body);
 }
 
-/// The waits that a stranger gets at an address depend only on strangers: neither its owner's sign-in nor a reset
-/// empties their bucket (docs/trust.md, B1).
+/// The waits that a stranger gets at an address depend only on strangers: neither the owner's sign-in nor a reset
+/// shortens them (docs/trust.md, B1).
 #[tokio::test]
 async fn a_stranger_does_not_see_that_the_owner_has_signed_in_or_reset() {
     let edge = edge_with_waits().await;

@@ -83,7 +83,7 @@ async fn guesses_at_an_address_stay_counted_when_its_account_is_deleted() {
     let edge = Edge::builder().with_waits().start().await.unwrap();
     let account = edge.account().await;
     account.anonymous.login(&account.email, "not-the-password").await;
-    // Uses up the burst of twenty attempts, after which one is allowed every 15 minutes.
+    // Uses up the burst of twenty attempts, after which one attempt is allowed every 15 minutes.
     let wait =
         "UPDATE throttles SET drained_at = unixepoch() + 20 * 900 WHERE key LIKE 'sign-in:%'";
     edge.sql(wait, &[]).await;

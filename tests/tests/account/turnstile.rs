@@ -16,7 +16,7 @@ fn configured(turnstile: &FakeTurnstile) -> EdgeBuilder {
     edge.var("TURNSTILE_SECRET", FakeTurnstile::SECRET)
 }
 
-/// Uses up these budgets for an hour.
+/// Uses up the [`BUDGETS`] with this prefix for an hour.
 async fn exhaust(edge: &Edge, prefix: &str) {
     for budget in BUDGETS {
         let sql = "INSERT OR REPLACE INTO throttles (key, drained_at, last_attempt)

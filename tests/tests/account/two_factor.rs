@@ -19,7 +19,7 @@ async fn two_factor(account: &Account) -> (bool, u64) {
     (reply.body["two_factor"] == true, reply.body["recovery_codes_left"].as_u64().unwrap())
 }
 
-/// Rotates with the code of the step at `offset` from the current one, again if a step ends meanwhile.
+/// Replaces the key with the code of the step at `offset` from now; retries if a step ends meanwhile.
 async fn rotate_at(account: &Account, authenticator: &Authenticator, offset: i64) -> Reply {
     loop {
         edge().await.forget_steps(account).await;
@@ -136,11 +136,11 @@ async fn signing_in_asks_for_the_code_only_after_the_right_password() {
 #[tokio::test]
 async fn of_a_hundred_uses_of_one_code_at_once_exactly_one_is_accepted() {
     let _turn = turn().await;
-    // Uses its own edge, because so much hashing would delay the other tests.
+    // Uses a separate edge, because so much hashing would delay the other tests.
     let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
     let (authenticator, _) = account.enable_two_factor().await;
-    // The next step's code is accepted for a minute at least: hashing takes a busy machine that long.
+    // Uses the next step's code, which is accepted for at least a minute: hashing is slow on a busy machine.
     let code = authenticator.code_of(step() + 1);
     let sign_in = json!({ "email": account.email, "password": PASSWORD, "totp_code": code });
     let rotation = json!({ "totp_code": code });
@@ -196,7 +196,7 @@ async fn a_step_is_not_accepted_again_nor_after_a_later_one() {
 #[tokio::test]
 async fn of_a_hundred_uses_of_one_recovery_code_at_once_exactly_one_is_accepted() {
     let _turn = turn().await;
-    // Uses its own edge, because so much hashing would delay the other tests.
+    // Uses a separate edge, because so much hashing would delay the other tests.
     let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
     let (_, codes) = account.enable_two_factor().await;

@@ -1,5 +1,5 @@
-//! Random histories of an owner and a thief in one account: requests one after the other, pairs of concurrent requests,
-//! and a recovery during others. Afterwards nothing that the thief has created, knows or has in
+//! Random histories of an owner and a thief in one account: requests one after the other, and then a recovery during
+//! two of the thief's requests. Afterwards nothing that the thief has created, knows or has in
 //! progress opens the account (docs/trust.md, A15).
 
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
@@ -63,7 +63,7 @@ struct Story<'a> {
     owners_passkey: PasskeyDevice,
     authenticator: Option<Authenticator>,
     codes: Vec<String>,
-    /// The thief's sessions and known passwords.
+    /// The thief's sessions, and the password that the thief knows.
     sessions: Vec<Account>,
     password: String,
     keys: Vec<String>,
@@ -270,7 +270,7 @@ impl<'a> Story<'a> {
         }
     }
 
-    /// Returns the link sent to the owner's mailbox, if the thief has moved the account.
+    /// Returns the token of the link sent to the owner's mailbox, if the thief has moved the account.
     fn away_link(&self) -> Option<String> {
         let mails = self.edge.mailbox().mails_to(&self.email);
         let mail =
@@ -285,7 +285,7 @@ impl<'a> Story<'a> {
         Some(authenticator.code())
     }
 
-    /// Recovers as the owner would: by an undo if the account was moved, else by a reset.
+    /// Returns the owner's request for a recovery: an undo if the account was moved, else a reset.
     async fn recovery(&self) -> RequestBuilder {
         let code = self.owners_code().await;
         if let Some(token) = self.away_link() {
@@ -337,7 +337,7 @@ impl<'a> Story<'a> {
             }
         }
         if !has_recovered {
-            // The thief's new password invalidates a reset link, so the owner requests another one.
+            // The thief's new password invalidates a reset link, so the owner requests another link.
             let reply = send(self.recovery().await).await;
             assert!(matches!(reply.status, 200 | 204), "{} {}", reply.status, reply.body);
         }

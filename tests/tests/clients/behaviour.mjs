@@ -29,7 +29,7 @@ const calls = ["silent", "drip", "busy", "in_use", "closed"].map(async (name) =>
 });
 await Promise.all(calls);
 
-// A caller's own key may be in use elsewhere, which the caller must handle.
+// A caller's own `Idempotency-Key` may be in use elsewhere, which the caller must handle.
 const own = at("in_use_elsewhere").check("a@b.example", { idempotencyKey: "0123456789abcdef" });
 assert.equal((await failed(own)).error.code, "idempotency_key_in_use");
 

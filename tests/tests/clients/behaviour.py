@@ -58,7 +58,7 @@ def failed(name: str, call) -> RcptError:
     raise AssertionError(name)
 
 
-# A caller's own key may be in use elsewhere, which the caller must handle.
+# A caller's own `Idempotency-Key` may be in use elsewhere, which the caller must handle.
 own = failed("in_use_elsewhere", lambda rcpt: rcpt.check("a@b.example", idempotency_key="0123456789abcdef"))
 assert own.code == "idempotency_key_in_use", own
 

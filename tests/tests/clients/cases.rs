@@ -40,7 +40,7 @@ struct Case {
     #[serde(default)]
     message: String,
     code: Option<String>,
-    /// The allowance in `RateLimit` and its remainder; `rcpt` doesn't show it.
+    /// Name and remainder of the allowance in `RateLimit`; `rcpt` doesn't show them.
     left: Option<(String, u64)>,
     /// Expected exit code of `rcpt`.
     exit: i32,
@@ -77,7 +77,7 @@ fn cases(client: &str) -> Vec<Case> {
     serde_json::from_str(&text).expect("cases")
 }
 
-/// A client's accounts.
+/// URL of the service, and a client's accounts: one with allowances left, and one without.
 struct Callers {
     url: String,
     owner: Account,
@@ -102,7 +102,7 @@ impl Callers {
     }
 }
 
-/// Returns whether `actual` has every member of `expected`, at any depth.
+/// Returns whether `actual` has every member of `expected`, at any depth. Lists must have the same length.
 fn contains(actual: &Value, expected: &Value) -> bool {
     match expected {
         Value::Array(items) => {

@@ -1,4 +1,4 @@
-//! `rcpt` against the real service: signing in, lists, exit codes, and counting.
+//! `rcpt` against the real service: signing in, lists, exit codes, and charges.
 
 use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt as _};
 

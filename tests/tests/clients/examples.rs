@@ -10,7 +10,7 @@ use crate::{
     stack,
 };
 
-/// Replaces the service's URL, and mailboxes by ones that exist there, as a reader would.
+/// Replaces the service's URL, and the mailboxes by existing mailboxes, as a reader would.
 fn at(url: &str, example: &str) -> String {
     let example = example.replace("https://rcpt.example.net", url);
     example

@@ -1,4 +1,5 @@
-//! All clients against services that are silent, send byte by byte, always fail, or are newer.
+//! All clients against services that are silent, send byte by byte, always fail, or are newer
+//! than the client.
 
 use std::{
     io::{Read as _, Write as _},
@@ -53,8 +54,8 @@ fn in_use(stream: TcpStream) {
     answer(stream, "409 Conflict", "retry-after: 1\r\n", &body.to_string());
 }
 
-/// Serves one scan, of `a@b.example` and `c@d.example` in this order. Without `compares` it behaves like an older
-/// service.
+/// Serves one scan, of `a@b.example` and `c@d.example` in this order. Without `compares`, the service
+/// is older and can't compare lists.
 fn scan(mut stream: TcpStream, compares: bool) {
     let mut request = [0; 8192];
     let read = stream.read(&mut request).unwrap_or_default();

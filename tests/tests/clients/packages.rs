@@ -1,5 +1,5 @@
-//! The npm package and the wheel: generated from the served document, packed, and installed as by a
-//! user.
+//! The npm package and the wheel: generated from the served document, packed, and installed as a
+//! user does.
 
 use std::{
     fs,
@@ -39,7 +39,7 @@ fn all_clients_have_the_version_of_the_workspace() {
     assert!(project.contains(&version), "{project}");
 }
 
-/// The packages as installed by a user, and a folder that contains both.
+/// Folders of the packages as a user has installed them, and the means to import them.
 pub struct Installed {
     pub typescript: PathBuf,
     pub python: PathBuf,

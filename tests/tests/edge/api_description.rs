@@ -11,13 +11,13 @@ use rcpt_tests::{
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Operations that end other credentials: they are tested last, and separately.
+/// Operations that end credentials: they are tested last, and separately.
 const ROTATE: &str = "/v1/auth/rotate-api-key";
 const SIGN_OUT: &str = "/v1/auth/sign-out";
 const SIGN_OUT_EVERYWHERE: &str = "/v1/auth/sign-out-everywhere";
 
-/// Operations whose schema describes all checks: any input that fits it is accepted. Schemas of other operations can't
-/// express, for example, that a token was emailed, or that an `Idempotency-Key` is new.
+/// Operations whose schema describes every rule: all input that fits the schema is accepted. Schemas of other
+/// operations can't express, for example, that a token was emailed, or that an `Idempotency-Key` is new.
 const ALL_SAID: [&str; 14] = [
     "cancelScan",
     "deleteScan",

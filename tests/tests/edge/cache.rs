@@ -1,4 +1,4 @@
-//! Cache times of a verdict, and its sources (docs/architecture.md).
+//! Tests how long a verdict is cached, and from which sources it is returned (docs/architecture.md).
 
 use std::{
     fs,
@@ -102,7 +102,7 @@ async fn a_verdict_is_found_in_kv_by_a_data_centre_that_has_not_seen_it_and_in_i
     assert!(is_cached(&account, address).await, "the origin was asked again, and knew");
     assert_eq!(origin.probes_of(address), 2);
     let state = edge.state().join("v3");
-    // Waits for both copies, since the KV copy is written after the response, and tests each alone.
+    // Waits for both copies, since the KV copy is written after the response, and tests each copy alone.
     let blobs = |kind: &str| {
         let folder = state.join(kind);
         let files = walk(&folder);

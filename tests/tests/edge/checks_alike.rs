@@ -56,7 +56,7 @@ async fn a_check_is_answered_alike_with_and_without_an_origin() {
             let status = response.status().as_u16();
             let mut body = response.text().await.unwrap();
             if status == 429 {
-                // The seconds change.
+                // The seconds to wait change.
                 body.truncate(40);
             }
             replies.push((status, headers, body));

@@ -135,7 +135,7 @@ async fn a_used_up_allowance_does_not_answer_for_another_credential_of_the_accou
         .await;
     assert_eq!(account.check("no address").await.status, 429);
     assert_eq!(account.rotate_api_key().await.status, 200);
-    // For some seconds, the isolate remembers that the account is used up; only later is the key found dead.
+    // For some seconds, the isolate remembers that no unit is left; only then is the replaced key rejected.
     let deadline = Instant::now() + Duration::from_secs(20);
     while account.check("no address").await.status != 401 {
         assert!(Instant::now() < deadline, "the replaced key is never refused");

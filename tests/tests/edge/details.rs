@@ -12,7 +12,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
 
-/// No server can be reached at 10.0.0.1; the server at 127.0.0.31 refuses further sessions after some time.
+/// No server can be reached at 10.0.0.1; the server at 127.0.0.31 answers 421 to the recipient `weary`.
 const ZONE: &str = "
 null            MX 0  .
 bare            TXT \"neither mail nor addresses\"
@@ -121,7 +121,7 @@ fn silence() -> Value {
     })
 }
 
-/// Returns the confidence and the advice. Each server in these cases that accepts a mailbox refuses
+/// Returns the confidence and the verdict. Each server in these cases that accepts a mailbox refuses
 /// a missing one, unless it accepts everything.
 fn assessed(status: &Value, reason: &Value) -> [Value; 2] {
     let [confidence, verdict] = match (status.as_str(), status.as_bool()) {

@@ -1,4 +1,4 @@
-//! The kind of a domain: charged as a check, once per key, and not at all if it couldn't be
+//! The kind of a domain: charged as a check, once per `Idempotency-Key`, and not at all if it couldn't be
 //! determined.
 
 use rcpt_tests::{Account, Edge, Reply, Stack, people::send};
@@ -34,7 +34,7 @@ async fn a_domain_counts_as_a_check_and_once_under_its_key() {
     }
     let other = ask(&ann, "provider.sandbox.test", Some(key)).await;
     assert_eq!((other.status, &other.body["code"]), (422, &json!("idempotency_key_reused")));
-    // A check under the same key is a different request.
+    // A check with the same `Idempotency-Key` is a different request.
     assert_eq!(ann.check_under(key, "a@relay.sandbox.test").await.status, 422);
     assert_eq!(ask(&ann, "ann@sandbox.test", None).await.status, 400);
     assert_eq!(ann.email_checks().await.used_today, 2);

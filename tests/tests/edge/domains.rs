@@ -63,7 +63,7 @@ const CURIOUS: [&str; 44] = [
 /// Pattern of names that look more or less like domains.
 const RANDOM: &str = r"(xn--)?[a-zA-Zéßñ。.\-_0-9אبД你ก]{1,10}(\.xn--([a-z0-9-]{1,9}|bcher-kva|e1afmkfd))?(\.é|\.example)?";
 /// First code point that A-labels of random names avoid: the platform's and our tables get new characters at different
-/// times. Of Unicode 18's 13,007 new characters, 29 are below (docs/decisions/0007-domains-read-by-the-platform.md).
+/// times. Of Unicode 18's 13,007 new characters, 29 are below it (docs/decisions/0007-domains-read-by-the-platform.md).
 const MAY_BE_NEW: char = '\u{10000}';
 const COUNT: usize = 400;
 const AT_ONCE: usize = 20;

@@ -1,6 +1,6 @@
-//! Every example in the API description is a response of the running service. The test repeats each
+//! Every example in the OpenAPI document is a response of the running service. The test repeats each
 //! operation and compares; with `WRITE_OPENAPI` (`make openapi`) it writes
-//! `edge/data/examples.json`, which the description includes.
+//! `edge/data/examples.json`, which the document includes.
 
 mod fixed;
 mod plays;

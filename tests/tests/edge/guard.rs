@@ -172,7 +172,7 @@ async fn decisions_follow_the_policy_and_refusals_are_counted_without_addresses(
     let used = ann.email_checks().await.used_today;
     assert_eq!(used, 13, "own lists cost no check, and what couldn't be found out isn't counted");
 
-    // By default neither forwarding services nor roles are refused.
+    // By default, forwarding services, roles and suspected domains aren't refused.
     let bob = stack.edge.account().await;
     for email in
         ["accepts@relay.sandbox.test", "info@sandbox.test", "accepts@suspected.sandbox.test"]
@@ -207,7 +207,7 @@ async fn decisions_follow_the_policy_and_refusals_are_counted_without_addresses(
     assert_eq!(bob.get("/guard").await.body["refusals"], json!([]));
 }
 
-/// A service with a hook; its bindings and its origin fail on command.
+/// A service whose bindings and origin fail on command, and an account with a hook.
 struct World {
     edge: Edge,
     origin: FakeOrigin,
@@ -358,7 +358,7 @@ async fn a_call_that_is_sent_again_is_counted_once_and_so_many_calls_a_day_are_l
     }
     assert_eq!(ann.email_checks().await.used_today, 1);
     assert_eq!(origin.probes_of("bad-1@guard.example"), 1);
-    // Three calls of today count already, so only a fourth is checked.
+    // Three calls of today count already, so the fourth is the last that is checked.
     assert_eq!(set(ann, &json!({ "daily": 4 })).await.status, 200);
     assert!(refused(&hook.call(edge, "msg_fourth", "bad-2@guard.example").await));
     assert!(!refused(&hook.call(edge, "msg_fifth", "bad-3@guard.example").await));

@@ -116,7 +116,7 @@ async fn request(method: Method, url: &str) -> Reply {
     send(Client::new().request(method, url)).await
 }
 
-/// Checks the headers of every API response; a cache may store `/site`, and nothing else.
+/// Checks the headers that every API response has. Caches may store only a 200 of `/site`.
 fn assert_headers(reply: &Reply, what: &str) {
     let is_json = reply.header("content-type") == "application/json";
     let may_be_kept = what == "/site" && reply.status == 200 && is_json;
@@ -213,7 +213,7 @@ async fn an_unknown_path_is_404() {
     }
 }
 
-/// Outside `/v1` the portal answers; tests/portal tests its pages.
+/// Outside `/v1` the portal answers; tests/portal tests the portal's pages.
 #[tokio::test]
 async fn an_unknown_page_is_404_too() {
     let edge = edge().await;
@@ -243,7 +243,7 @@ async fn a_request_outside_the_api_that_no_page_answers_is_told_the_right_path()
         (Method::POST, "/v2/validate_email", far.clone()),
         (Method::POST, "/V1/validate_email", far),
     ] {
-        // Larger than any body that is read into memory.
+        // The second size is larger than any body that is read into memory.
         for size in [2, 100_000] {
             let body = if method == Method::HEAD || method == Method::GET { 0 } else { size };
             let url = format!("{}{path}", edge.url);
@@ -482,7 +482,7 @@ async fn the_api_description_says_which_credentials_an_operation_takes() {
     assert_eq!(schemes["Session"], session);
 }
 
-// --- the page behind a mailed link
+// --- the page behind an emailed link
 
 #[tokio::test]
 async fn the_confirmation_page_is_served_with_a_strict_policy_and_opening_it_confirms_nothing() {

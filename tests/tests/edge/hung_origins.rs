@@ -1,4 +1,4 @@
-//! A slow origin isn't hung: it is only abandoned if it is silent at `/health`.
+//! A slow origin isn't hung: the edge abandons an origin only if it is also silent at `/health`.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn fine() -> FakeOrigin {
     FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted))
 }
 
-/// Number of domains: enough that each of two origins is the first choice for some, regardless of the ports.
+/// Number of domains: enough that each of two origins is the first choice for some domains, whatever the ports.
 const DOMAINS: usize = 24;
 
 async fn edge(origins: &[&FakeOrigin]) -> (Edge, Account) {
@@ -35,7 +35,7 @@ async fn edge(origins: &[&FakeOrigin]) -> (Edge, Account) {
     (edge, account)
 }
 
-/// Creates an account whose plan allows this many concurrent checks.
+/// Creates an account whose plan allows enough concurrent checks.
 async fn account(edge: &Edge) -> Account {
     let account = edge.account().await;
     edge.set(&account.email, "plan = 'unlimited'").await;
@@ -91,7 +91,7 @@ async fn a_slow_mail_server_does_not_make_an_origin_look_hung() {
         let (account, slow) = (account.clone(), slow.clone());
         async move { check_all(&account, slow).await }
     });
-    // Waits for two answered health checks at each; the first one at the tarpit is lost and repeated.
+    // Waits for two answered health checks at each origin; the tarpit loses the first, which is repeated.
     while tarpit.health_checks() < 3 || other.health_checks() < 2 {
         assert!(!checks.is_finished(), "the checks ended without a verdict");
         sleep(Duration::from_millis(50)).await;

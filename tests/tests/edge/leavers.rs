@@ -1,4 +1,4 @@
-//! Clients that leave during a check: the check is charged once if it has reached an origin, causes no additional work,
+//! Clients that leave during a check. The check is charged once if it has reached an origin, causes no additional work,
 //! and leaves nothing in memory (docs/trust.md, B4 and B7).
 
 use std::time::Duration;
@@ -30,7 +30,7 @@ async fn on_plan(edge: &Edge, plan: &str) -> Account {
     account
 }
 
-/// Sends checks of these addresses, one per `pace`; each client leaves after its time.
+/// Sends these checks, one per `pace`; each client leaves after the time given with its check.
 async fn leave(edge: &Edge, pace: Duration, checks: Vec<(Account, String, Duration)>) {
     let mut leavers = JoinSet::new();
     for (account, address, after) in checks {

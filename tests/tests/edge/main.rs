@@ -1,4 +1,4 @@
-//! The edge end to end: who may check, the result of a check, and the behaviour when a part fails.
+//! The edge end to end: who may check, the result of a check, and the behaviour when a component fails.
 
 mod api_description;
 mod bodies;

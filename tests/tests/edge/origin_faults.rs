@@ -242,7 +242,7 @@ async fn of_several_origins_a_domain_keeps_one_and_the_next_takes_over_when_it_f
     let first = probe_counts.values().filter(|counts| **counts == [3, 0]).count();
     assert!((1..DOMAINS).contains(&first), "both have some: {first} of {DOMAINS}");
 
-    // If one origin is at capacity or returns nonsense, the other is tried; each gets one request.
+    // If one origin is at capacity or returns nonsense, the other origin is tried; each origin gets one request.
     for local in ["busy", "wrong"] {
         let address = format!("{local}@domain-0.example");
         assert_upstream_error(&account.check(&address).await, local);
@@ -251,7 +251,7 @@ async fn of_several_origins_a_domain_keeps_one_and_the_next_takes_over_when_it_f
     let used = i64::try_from(3 * DOMAINS).unwrap();
     assert_eq!(account.email_checks().await.used_today, used, "the failures are not counted");
 
-    // The first origin ends, and the other one gets the requests for its domains.
+    // The first origin ends, and the second origin gets the requests for the first origin's domains.
     let [one, other] = origins;
     let moved: Vec<_> = probe_counts.iter().filter(|(_, counts)| **counts == [3, 0]).collect();
     drop(one);

@@ -1,4 +1,4 @@
-//! Failures in a part of the edge: the request gets a clean 503 and counts nothing, and only the log has the cause
+//! Failures in the edge itself: the request gets a clean 503 and counts nothing, and only the log has the cause
 //! (docs/trust.md, Q4 and L2).
 
 use std::time::Duration;
@@ -72,7 +72,7 @@ async fn a_database_that_fails_makes_the_request_503_and_the_next_one_works_agai
     let expected = json!({ "status": "down", "database": "down", "origins": "up" });
     assert_eq!(reply.parts(), (503, &expected));
     edge.sql("ALTER TABLE plans_gone RENAME TO plans", &[]).await;
-    // The edge remembers the state for some seconds.
+    // The edge remembers its readiness for some seconds.
     let deadline = Instant::now() + Duration::from_secs(20);
     while edge.anonymous().get("/health/ready").await.status != 200 {
         assert!(Instant::now() < deadline, "never ready again");

@@ -21,7 +21,7 @@ const WRONG_PASSWORD: &str = "pelican-wrong-42-lantern";
 const OLD_PASSWORD: &str = "pelican-replaced-43-lantern";
 const NAME: &str = "marker-zebra";
 
-/// Local parts of checked addresses, each with a word that mustn't occur anywhere.
+/// Checked addresses, each with a word that mustn't occur anywhere.
 const CHECKED: [&str; 8] = [
     "accepts+marker-zebra-1@sandbox.test",
     "rejects+marker-zebra-2@sandbox.test",
@@ -126,8 +126,8 @@ async fn run(stack: &Stack) -> (Secrets, Vec<String>) {
     (secrets, ids)
 }
 
-/// Creates every kind of secret: authenticators, pending ones, recovery codes and reset links, used and unused, and new
-/// passwords.
+/// Creates every kind of secret: active and pending authenticators, recovery codes and reset links, used and unused,
+/// and new passwords.
 async fn two_factor_and_passwords(stack: &Stack, account: Account, secrets: &mut Secrets) {
     let edge = &stack.edge;
     let (authenticator, codes) = account.enable_two_factor().await;
@@ -221,7 +221,7 @@ fn files_below(folder: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// Returns the Worker's own log lines. The other lines are miniflare's, in place of Cloudflare: one with the path of
-/// each request, and the envelopes of unsent emails. The texts of the emails are files beside its state.
+/// each request, and the envelopes of unsent emails. The texts of the emails are files beside miniflare's state.
 fn lines_of_the_worker(log: &str) -> String {
     let envelope = ["From: ", "To: ", "Subject: ", "Text: ", "HTML: ", "[mf:"];
     let lines = log.lines().filter(|line| !envelope.iter().any(|start| line.starts_with(start)));

@@ -1,5 +1,5 @@
-//! The ticket names the account: an origin can tell accounts apart by it but learns nothing else
-//! about them. An account that floods an origin has to wait for others.
+//! The ticket has a name of the account: an origin can tell accounts apart but learns nothing else
+//! about them. An account that floods an origin has to wait for other accounts.
 
 use std::time::Duration;
 

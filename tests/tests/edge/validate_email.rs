@@ -18,7 +18,7 @@ use tokio::{sync::OnceCell, task::JoinSet};
 const LIMIT: usize = 16 * 1024;
 
 /// Returns the stack shared by the tests of this file, with its cache: each test uses its own accounts and addresses.
-/// Mail servers have four seconds instead of ten to reply, one more than `slow@` takes.
+/// Mail servers have four seconds instead of ten to reply, a second more than `slow@` takes.
 async fn stack() -> &'static Stack {
     static STACK: OnceCell<Stack> = OnceCell::const_new();
     let start = async || Stack::builder().origin_env("RCPT_BUDGET_MS", "4000").start().await;
@@ -63,8 +63,8 @@ async fn every_verdict_of_the_sandbox_comes_fresh_and_then_from_the_cache_and_co
     }
     let mut statuses = checks.join_all().await;
     assert_eq!(used(&account).await, 2 * count);
-    // Only two statuses can't come from an origin: one is decided before the request, the other is
-    // a failure.
+    // Two statuses are missing here: `invalid_format` is decided without an origin, and
+    // `fatal_exception` isn't cached.
     statuses.extend([Status::InvalidFormat, Status::FatalException]);
     statuses.sort();
     statuses.dedup();

@@ -1,4 +1,4 @@
-//! Files of one crate don't depend on each other in a circle. Between crates, cargo ensures this.
+//! Files of one crate have no import cycles. Between crates, cargo prevents cycles.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -8,18 +8,18 @@ use std::{
 
 use rcpt_tests::process::folder;
 
-/// Path of a file: the names of its folders, then its own.
+/// Path of a file: the names of its folders, then its own name.
 type Place = Vec<String>;
 
 fn first_name(text: &str) -> String {
     text.chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
 }
 
-/// Returns all Rust files except tests, without comments.
+/// Collects the texts of all Rust files except tests, without comments.
 fn files(folder: &Path, place: &Place, paths: &mut BTreeMap<Place, String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        // Tests may use files above the tested one.
+        // Tests may use files above the tested file.
         if path.file_stem().is_some_and(|name| name == "tests") {
             continue;
         }
@@ -55,7 +55,7 @@ fn paths(source: &str, own: &Place) -> Vec<Place> {
     matches
 }
 
-/// Expands one tree of a `use`, and returns the rest of the text.
+/// Expands one tree of a `use`, and returns the text after the tree.
 fn expand<'a>(text: &'a str, base: &Place, paths: &mut Vec<Place>) -> &'a str {
     let (mut rest, mut path) = (text, base.clone());
     loop {
@@ -103,7 +103,7 @@ fn arrows(files: &BTreeMap<Place, String>) -> BTreeMap<Place, BTreeSet<Place>> {
     arrows
 }
 
-/// Returns a file that imports itself through others, if there is one.
+/// Returns an entry that imports itself through other entries; `None` if there is none.
 fn circle(arrows: &BTreeMap<Place, BTreeSet<Place>>) -> Option<Place> {
     arrows.keys().find_map(|start| {
         let (mut open, mut seen) = (vec![start], BTreeSet::new());

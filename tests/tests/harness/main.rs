@@ -1,4 +1,4 @@
-//! Tests of the harness itself.
+//! Tests of the harness, and of rules for the source code: no import cycles, and one meaning per type name.
 
 mod circles;
 mod process;

@@ -1,4 +1,5 @@
-//! `deadline_ms`: an answer in time, its charge when the probe ends, and the verdict under the same key (docs/trust.md, Q4, Q6).
+//! Checks with `deadline_ms`: the response comes in time, the end of the probe charges the check, and a repeat with the
+//! same `Idempotency-Key` returns the verdict (docs/trust.md, Q4, Q6).
 
 use std::time::Duration;
 
@@ -99,7 +100,7 @@ async fn a_pending_check_is_charged_when_its_verdict_comes_and_given_under_its_k
     let other = world.check(Some(key), "ok-other@deadlines.example", 300).await;
     assert_eq!(other.status, 422, "the key of another address");
     assert_eq!((world.charged().await, world.origin.probes_of(address)), (json!(1), 1));
-    // Without a key, a repeat is a normal check.
+    // Without an `Idempotency-Key`, a repeat is a normal check.
     assert_eq!(world.check(None, address, 300).await.parts(), (200, &verdict));
     assert_eq!(world.charged().await, 2);
 }
@@ -178,7 +179,7 @@ async fn a_lease_that_runs_out_after_a_pending_answer_is_released() {
     world.origin.release(address, ACCEPTED);
     world.settled().await;
     assert_eq!(world.charged().await, 0);
-    // The check wasn't charged, so it is neither stored under the key nor cached.
+    // The check wasn't charged, so it is neither stored under the `Idempotency-Key` nor cached.
     let reply = world.check(Some(key), address, 10_000).await;
     let verdict = json!({ "email": address, "status": true, "cached": false });
     assert_eq!(reply.parts(), (200, &verdict));

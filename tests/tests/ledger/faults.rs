@@ -1,4 +1,4 @@
-//! Failing or slow storage, lost replies, clients that leave, and Workers that end: only the affected check gets an
+//! Failing or slow storage, lost replies, clients that leave, and Workers that end. Only the affected check gets an
 //! error, and the ledger is exact (docs/trust.md, Q4 and L2).
 
 use std::{collections::BTreeMap, time::Duration};
@@ -55,7 +55,7 @@ async fn one_failed_statement_is_one_503_and_no_other_request_suffers() {
     let edge = edge(&origin).await;
     let account = customer(&edge).await;
     assert_eq!(account.check("popular-1@faults.example").await.status, 200);
-    // A lost charge or settlement is repeated once, so two must fail.
+    // A lost charge or settlement is repeated once, so two attempts must fail.
     let faults = [
         ("charge once", d1(CHARGE), 0),
         ("lease", d1(LEASE), 1),
@@ -157,7 +157,7 @@ async fn a_database_that_takes_five_seconds_delays_one_check_and_no_other() {
             let (account, address) = (account.clone(), format!("ok-slow-{n}@faults.example"));
             tokio::spawn(async move { account.check(&address).await })
         };
-        // The fault applies to the first check only, so the second is sent later.
+        // The fault applies to the first check only, so the second check is sent later.
         sleep(Duration::from_secs(1)).await;
         let beside = account.check(&format!("ok-beside-{n}@faults.example")).await;
         assert_eq!(beside.status, 200);

@@ -109,7 +109,7 @@ async fn inhabited(world: &World) -> usize {
     world.edge.sql(lives, &[]).await.len()
 }
 
-/// Runs histories of `total` steps in total, and asserts that none fails.
+/// Runs histories of at least `total` steps together, and asserts that none fails.
 async fn assert_whole(world: World, total: usize) {
     let first_seed = proof::seed();
     let world = Arc::new(world);
@@ -120,7 +120,7 @@ async fn assert_whole(world: World, total: usize) {
         end += 1;
     }
     assert_none_fails(&world, first_seed..end).await;
-    // The database of each account is chosen at random, so a few accounts can all be in one.
+    // The database of each account is chosen at random, so a few accounts can all be in one database.
     while inhabited(&world).await < 2 {
         assert!(end < first_seed + 100, "the accounts are in one database");
         planned += history(end, LENGTH).current().len();
@@ -171,7 +171,7 @@ async fn a_ledger_that_loses_a_charge_is_found_and_its_history_made_short() {
     let (history, first) = first_hit.expect("one of twenty histories has three charges on one day");
     let (steps, fault) = shortest(&world, history, first).await;
     println!("{steps:?}: {fault}");
-    // Three charges on one day are required, and one step can cause them all.
+    // Three charges on one day are required, and one step can cause all three.
     assert!(steps.len() <= 3, "{steps:?}");
     assert!(fault.contains("(3, 5) 2 charged for 3"), "{fault}");
 }

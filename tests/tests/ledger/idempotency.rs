@@ -42,7 +42,7 @@ impl World {
         row["daily_charged"].as_u64().unwrap()
     }
 
-    /// Returns the number of rows stored under keys of the account.
+    /// Returns the number of the account's stored `Idempotency-Key`s.
     async fn stored_key_count(&self, account: &Account) -> usize {
         let id = self.edge.id(&account.email).await;
         let sql = "SELECT name FROM idempotency_keys WHERE account_id = ?";
@@ -70,7 +70,7 @@ impl World {
         check
     }
 
-    /// Clears both caches.
+    /// Makes both caches fail for the next check.
     async fn forget_verdicts(&self) {
         let away = |part| Fault { part, times: 2, error: "away", ..Fault::default() };
         self.edge.fail(&[away("cache"), away("kv")]).await;
@@ -83,7 +83,7 @@ fn verdict(address: &str, cached: bool) -> Value {
     json!({ "email": address, "status": true, "cached": cached })
 }
 
-/// Repeats the request while another request with the same key is in flight.
+/// Repeats the request while another request with the same `Idempotency-Key` is in flight.
 async fn patiently(account: &Account, key: &str, address: &str) -> Reply {
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
@@ -170,7 +170,7 @@ async fn a_repeat_is_the_first_answer_and_another_request_is_422() {
         let reply = send(request(address, details).header("idempotency-key", key)).await;
         reply.assert_error(422, "idempotency_key_reused", address);
     }
-    // Requests with details, one with the cache and one without.
+    // Requests with details, with the cache and without it.
     let detailed = |n: u8| {
         request("ok-why@keys.example", true)
             .header("idempotency-key", format!("why-it-is-so-{n:04}"))
@@ -184,7 +184,7 @@ async fn a_repeat_is_the_first_answer_and_another_request_is_422() {
     assert_eq!(send(detailed(2)).await.status, 200);
     assert_eq!(world.charged(&account).await, 3);
 
-    // A key belongs to its account, and stays valid with a new API key, but not with the old one.
+    // An idempotency key belongs to its account, and stays valid with a new API key, but not with the replaced API key.
     assert_eq!(other.check_under(key, "ok-other@keys.example").await.status, 200);
     let rotated = account.rotate_api_key().await;
     assert_eq!(account.check_under(key, address).await.status, 401);
@@ -264,7 +264,7 @@ async fn while_the_first_is_in_flight_a_repeat_is_409_and_a_failure_frees_the_ke
     assert_eq!(account.check_under(key, address).await.body, verdict(address, true));
     assert_eq!((world.charged(&account).await, world.origin.probes_of(address)), (1, 4));
 
-    // The client leaves; its check continues, and the repeat gets its response.
+    // The client leaves; its check continues, and the repeat gets that check's response.
     let address = "held-leaver@keys.example";
     let header = "Idempotency-Key: order-of-one-who-left\r\n";
     let leaver = AbortingClient::check_with(&world.edge.direct, &account, address, header);
@@ -282,7 +282,7 @@ async fn a_lease_that_dies_frees_its_key_and_of_two_that_live_one_is_charged() {
     let (world, _turn) = world().await;
     let account = world.edge.account().await;
     today().await;
-    // The first request's Worker has ended or is too late, so its lease has expired.
+    // The first request's Worker has ended or is too late, so the request's lease has expired.
     for (n, (key, revived)) in
         [("order-of-the-dead-01", false), ("order-of-two-clocks", true)].into_iter().enumerate()
     {

@@ -71,8 +71,8 @@ async fn stack() -> (&'static Stack, MutexGuard<'static, ()>) {
     (STACK.get_or_init(start).await, turn)
 }
 
-/// Sends all checks concurrently, and asserts that exactly 100 are answered and all others are
-/// rejected properly. Returns the responses.
+/// Sends all checks concurrently, and asserts that exactly 100 get a 200 and all others the documented 429.
+/// Returns the hundred responses.
 async fn assert_exactly_a_hundred(
     edge: &Edge,
     account: &Account,

@@ -1,4 +1,5 @@
-//! `POST /v1/validate_emails`: one lease of several units, one batch to the origins, one answer (docs/trust.md, Q1 to Q6).
+//! `POST /v1/validate_emails`: one lease of several units, one batch to the origins, one answer (docs/trust.md,
+//! Q1 to Q6).
 
 use std::time::Duration;
 
@@ -208,7 +209,7 @@ async fn a_list_counts_as_the_plans_number_in_flight_at_most() {
     assert_eq!((reply.status, &reply.body["code"]), (429, &json!("too_many_in_flight")));
     world.origin.release(held_address, ACCEPTED);
     assert_eq!(wide.await.unwrap().body["counted"], 6);
-    // One check in flight leaves room for a list of two, but not for one of three.
+    // One check in flight leaves room for a list of two addresses, but not for a list of three.
     let single = "held-single@lists.example";
     let check = world.origin.hold(&world.account, single).await;
     let reply = world.list(&emails("ok-three", 3)).await;
@@ -274,7 +275,7 @@ async fn a_list_about_which_nothing_was_found_out_is_502_and_releases_its_units(
     );
     let reply = world.list(&["http_429@sandbox.test".to_owned()]).await;
     assert_eq!((reply.status, world.leases().await), (429, 0), "the sandbox' errors too");
-    // If no address could be determined, the request still succeeds.
+    // With a `fatal_exception` for every address, the request still succeeds.
     let reply = world.list(&emails("fatal", 2)).await;
     assert_eq!((reply.status, &reply.body["counted"]), (200, &json!(0)), "{}", reply.body);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! `RateLimit` and `RateLimit-Policy`: the remaining units, on every response that knows them.
+//! `RateLimit` and `RateLimit-Policy`: the remaining units, on every response for which they are known.
 
 use rcpt_tests::{Account, people::Reply, service::clock::today};
 use serde_json::json;

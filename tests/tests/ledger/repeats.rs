@@ -1,5 +1,4 @@
-//! Identical checks right after each other and at the same time: one
-//! probe, and each answer charged.
+//! Identical checks one after the other and at the same time: one probe, and each answer charged.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},

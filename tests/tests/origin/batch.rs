@@ -1,4 +1,4 @@
-//! `POST /v1/probe/batch` of origin: up to 500 addresses, each answered as soon as its verdict is known.
+//! `POST /v1/probe/batch` of origin: up to 500 addresses, with a line for each as soon as its verdict is known.
 
 use std::{collections::BTreeSet, time::Duration};
 
@@ -101,14 +101,14 @@ async fn five_hundred_addresses_of_a_real_server_each_get_their_own_verdict() {
         let verdict = &answer.verdict;
         assert_eq!((answer.index, verdict.status, verdict.reason), expected, "{verdict:?}");
     }
-    // Twenty unknown recipients at three per session need seven sessions, and the known ones fit in between.
+    // Twenty unknown recipients at three per session need seven sessions, and the known recipients fit in between.
     let ended = postfix.process.log().matches("ehlo=1").count();
     assert!((1..=20).contains(&ended), "{ended} sessions have ended");
 }
 
 #[tokio::test]
 async fn no_session_refuses_so_many_recipients_that_the_server_would_slow_down() {
-    // Postfix' smtpd_soft_error_limit: a pause of a second after ten unknown recipients in one session.
+    // Postfix's smtpd_soft_error_limit: a pause of a second after ten unknown recipients in one session.
     let mut postfix = Postfix::start(Duration::from_secs(2)).await.expect("Postfix");
     let origin = Origin::builder().routes(&postfix.routes()).start().await.expect("origin");
     let addresses: Vec<_> = (0..50).map(|n| format!("nobody-{n}@postfix.test")).collect();
@@ -264,6 +264,6 @@ async fn when_the_client_leaves_what_is_left_of_its_batch_is_not_asked() {
     timeout(PATIENCE, gone).await.expect("nothing in progress");
     let server_lines = sandbox.server().sessions().concat();
     let rcpt_count = server_lines.iter().filter(|line| line.starts_with("RCPT TO:")).count();
-    // With two at a time for ten seconds each, the whole batch would take more than eight minutes.
+    // With two probes at a time for ten seconds each, the whole batch would take more than eight minutes.
     assert!(rcpt_count < 20, "{rcpt_count} were asked about");
 }

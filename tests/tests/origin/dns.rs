@@ -126,7 +126,7 @@ impl World {
     }
 }
 
-/// Returns the records of two domains. `ten` has ten hosts that are down, and a last one that is up. `thousand` has a
+/// Returns the records of two domains. `ten` has ten hosts that are down, and a last host that is up. `thousand` has a
 /// thousand hosts, whose response of 50 KB doesn't fit into UDP; only the most preferred is up.
 fn many_mx() -> String {
     let ten = (1..=10).map(|n| format!("ten MX {n} h{n}.ten\nh{n}.ten A 127.0.0.95\n"));
@@ -141,7 +141,7 @@ fn many_mx() -> String {
 
 fn resolving(nsd: &Nsd, smtp_port: u16) -> origin::OriginBuilder {
     let origin = Origin::builder().env("RCPT_SMTP_PORT", smtp_port.to_string());
-    // Each check has its own session, because these tests count connections.
+    // Each check has a separate session, because these tests count connections.
     let origin = origin.env("RCPT_SESSION_RECIPIENTS", "1");
     origin.env("RCPT_NAMESERVERS", nsd.address().to_string())
 }

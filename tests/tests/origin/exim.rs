@@ -89,7 +89,7 @@ async fn a_local_part_in_another_script_is_asked_with_smtputf8() {
 
 #[tokio::test]
 async fn the_next_address_in_a_warm_session_gets_its_own_verdict() {
-    // The origin has a single session, so the next probe inherits the state that the previous one left.
+    // The origin has a single session, so the next probe inherits the state that the previous probe left.
     let one_session = Origin::builder().routes(&exim().await.routes());
     let one_session = one_session.env("RCPT_OPERATOR_SESSIONS", "1").start().await.expect("origin");
     for (name, status) in [

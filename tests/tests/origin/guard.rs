@@ -12,7 +12,7 @@ use rcpt_shared::{Reason, Stage, Status, Verdict};
 use rcpt_tests::{Answer, Nsd, Origin, SmtpServer, process::port};
 use tokio::task::JoinSet;
 
-/// First and last address of each range of the IANA special-purpose registries, and of multicast.
+/// Addresses in each range of the IANA special-purpose registries and of multicast, mostly the first and the last.
 #[rustfmt::skip]
 const SPECIAL: [&str; 72] = [
     "0.0.0.0", "0.255.255.255", "10.0.0.0", "10.255.255.255", "100.64.0.0", "100.127.255.255",
@@ -74,7 +74,7 @@ async fn origin(nameserver: SocketAddr, smtp_port: u16, allowed: &str) -> Arc<Or
         .env("RCPT_NAMESERVERS", nameserver.to_string())
         .env("RCPT_SMTP_PORT", smtp_port.to_string())
         .env("RCPT_ALLOW_NETWORKS", allowed)
-        // Each probe has its own session: otherwise names of one machine would share a session.
+        // Each probe has a separate session: otherwise names of one machine would share a session.
         .env("RCPT_SESSION_RECIPIENTS", "1");
     Arc::new(origin.start().await.expect("origin"))
 }
@@ -148,7 +148,8 @@ outer  A    127.0.0.40
     assert_eq!((outside.sessions().is_empty(), inside.sessions().len()), (false, 0));
 }
 
-/// Starts a nameserver for DNS rebinding: a name's first query gets 127.0.0.40, later ones 127.0.0.41, with a TTL of 0.
+/// Starts a nameserver for DNS rebinding: a name's first query gets 127.0.0.40, later queries 127.0.0.41, with a TTL of
+/// 0.
 fn rebinding_nameserver() -> SocketAddr {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = socket.local_addr().expect("an address");

@@ -1,4 +1,4 @@
-//! The origin end to end, against real mail and name servers and against hostile ones.
+//! The origin end to end, against real and hostile mail servers and real name servers.
 
 mod api;
 mod batch;

@@ -154,7 +154,7 @@ async fn a_key_makes_one_scan_and_a_repeat_finishes_what_was_cut_off() {
     check.assert_error(422, "idempotency_key_reused", "a check is another request");
     send(request("short", &other)).await.assert_error(400, "invalid_idempotency_key", "short");
 
-    // Sends five keys in parallel, each three times, with three units left.
+    // Sends five `Idempotency-Key`s in parallel, each three times, with three units left.
     edge.sql("UPDATE plans SET max_scans = 10", &[]).await;
     let total = json!({ "total": 2 });
     let keys = (0..15).map(|n| request(&format!("one-of-five-keys-{}", n % 5), &total));
@@ -194,7 +194,7 @@ async fn ten_units_a_day_are_given_back_to_an_owner_and_what_we_failed_always_is
     cycle(false).await;
     assert_eq!(scans_left().await, (1, 29), "so is every later one");
 
-    // This scan expires without a result: the failure is ours.
+    // This scan expires without a result, so its unit is refunded even after ten refunds.
     let made = account.post("/scans", &json!({ "total": 1 })).await;
     assert_eq!(scans_left().await, (1, 28));
     let aged = "UPDATE scans SET created_at = created_at - 86400 WHERE id = ?";

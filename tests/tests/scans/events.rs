@@ -1,4 +1,5 @@
-//! `GET /v1/events`: the ends of scans of the last day, each once, in their order.
+//! `GET /v1/events` lists each scan that completed or expired in the last 24 hours once, ordered
+//! by end time.
 
 use rcpt_tests::{Account, Edge};
 use serde_json::{Value, json};
@@ -22,7 +23,7 @@ async fn a_listener_gets_each_end_once_and_those_of_a_day_only() {
         // A scan of a malformed address ends as soon as it is received.
         ids.push(start(&ann, &["no address".to_owned()], false).await);
     }
-    // All scans end in one second, except two: one ended a day ago, and one has no time yet.
+    // All scans end in one second, except two: one ended a day ago, and one ends later.
     let ended = "UPDATE scans SET ended_at = unixepoch() - 2";
     edge.sql(ended, &[]).await;
     let (old, new) = (ids.remove(0), ids.pop().unwrap());

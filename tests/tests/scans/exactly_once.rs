@@ -1,4 +1,4 @@
-//! Every position is answered once and correctly under any failure; and the cost of that (docs/trust.md, S1 and S4).
+//! Every position gets one correct result, whatever fails; and the cost of a scan (docs/trust.md, S1 and S4).
 
 use std::time::Duration;
 
@@ -106,7 +106,7 @@ async fn a_binding_that_fails_at_any_call_before_or_after_its_effect_loses_nothi
                 response = put(&ann, &id, 0, &list).await;
             }
             assert_eq!(response.status, 200, "{part} {statements:?}: {}", response.body);
-            // A failed message returns after a minute: the test doesn't wait for it.
+            // A failed message returns after a minute: the test doesn't wait that long.
             sleep(Duration::from_secs(2)).await;
             let messages = stack.edge.queue_messages().await;
             stack.edge.fail(&[]).await;

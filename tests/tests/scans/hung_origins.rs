@@ -1,4 +1,4 @@
-//! Hanging origins don't delay a scan.
+//! Hanging origins delay a scan by seconds only.
 
 use std::{net::TcpListener, time::Duration};
 

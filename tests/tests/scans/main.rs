@@ -72,7 +72,7 @@ async fn ended(account: &Account, id: &str) -> Value {
     wait_for(account, id, |scan| !scan["completed_at"].is_null()).await
 }
 
-/// Returns all results, page by page.
+/// Returns all results of a scan, read in pages of `limit`.
 async fn results(account: &Account, id: &str, limit: usize) -> Vec<Value> {
     let mut all = Vec::new();
     let mut after = String::new();

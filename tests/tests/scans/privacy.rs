@@ -1,4 +1,4 @@
-//! No checked address, no domain and no hash of one is stored anywhere, and in the queue they are sealed
+//! No checked address, no domain and no hash of an address is stored anywhere; in the queue, addresses are sealed
 //! (docs/trust.md, S2).
 
 use std::{fs, path::Path};
@@ -12,8 +12,8 @@ use super::{ended, results, start};
 
 const MARKER: &str = "marker-zebra";
 
-/// Returns texts that would reveal an address: itself, its parts, and values computed from it
-/// without a secret, or with the secret of the cache.
+/// Returns texts that would reveal an address: a word of it, and values computed from it without a
+/// secret, or with the secret of the cache or of scans.
 fn traces(address: &str, stack: &Stack) -> Vec<String> {
     let hash = Sha256::digest(address.as_bytes());
     let mut cached = stack.edge.key_ring("ADDRESS_SECRETS").signing_mac();

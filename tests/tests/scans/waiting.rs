@@ -100,10 +100,12 @@ async fn up_to_three_scans_wait_beside_one_that_runs_and_a_retry_takes_its_place
     logged(edge, "no place").await;
     assert_eq!((rounds().await, &show(&ann, &first).await["waiting"]), (0, &json!(1)));
 
-    // Once that scan has ended, the queued message is processed.
+    // Once the running scan has ended, the queued message is processed.
     let id = running.text("id");
     assert_eq!(ann.post(&format!("/scans/{id}/cancel"), &json!({})).await.status, 200);
     let message = edge.queue_messages().await.pop().unwrap();
+    let queued: Value = serde_json::from_str(message.as_str().unwrap()).unwrap();
+    assert_eq!(queued["misses"], 0, "no origin was asked, so none was full");
     edge.deliver(&[message]).await;
     assert_eq!((rounds().await, &show(&ann, &first).await["waiting"]), (1, &json!(1)));
 

@@ -1,4 +1,4 @@
-//! A failing webhook is retried with growing delays and the same id, and delays no other account's.
+//! A failing webhook is retried with growing delays and the same id, and delays no other account's webhook.
 
 use rcpt_tests::{Account, Edge, FakeWebhook, service::shim::Fault};
 use serde_json::json;
@@ -22,7 +22,7 @@ async fn account(edge: &Edge, host: &str, scans: usize) -> Account {
     account
 }
 
-/// Runs the schedule as if the endpoints' pauses had passed.
+/// Runs the scheduled handler as if the endpoints' pauses had passed.
 async fn run_scheduled_later(edge: &Edge) {
     edge.sql("UPDATE webhooks SET free_at = 0", &[]).await;
     edge.run_scheduled().await;
@@ -61,7 +61,8 @@ async fn what_fails_is_sent_again_later_and_delays_nobody_else() {
     let wait = edge.sql(waits, &[]).await[0]["wait"].as_i64().unwrap();
     assert!((240..=300).contains(&wait), "{wait}");
 
-    // Three endpoints that never respond, each with several deliveries, beside one that works.
+    // Three endpoints that never respond, each with several deliveries, beside an endpoint that
+    // works.
     for host in ["a", "b", "c"] {
         server.answer(&format!("{host}.dead.example.com"), 0);
         account(&edge, &format!("{host}.dead.example.com"), 2).await;

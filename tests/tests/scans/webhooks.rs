@@ -1,5 +1,5 @@
 //! The end of a scan is announced by email, and by a webhook in the form of Standard Webhooks.
-//! Neither contains an address.
+//! Neither the email nor the webhook contains an address.
 
 use rcpt_tests::{
     Account, Dns, Edge, FakeDns, FakeWebhook, Stack,

@@ -7,10 +7,10 @@ use clap_complete::Shell;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    every address can receive mail; or the command has done what it was asked to
-  1    at least one address can't receive mail
+  0    every address is deliverable or risky, every domain accepts mail, or the command has succeeded
+  1    at least one address can't receive mail, or one domain accepts none
   2    the command line is wrong
-  3    at least one verdict is unknown, and no address is undeliverable
+  3    at least one verdict is unknown, or one domain's mail servers are, and code 1 doesn't apply
   4    no API key, a wrong one, or a sign-in that was refused
   5    the allowance is used up, or there were too many requests
   6    the service can't be reached

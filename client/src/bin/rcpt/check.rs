@@ -23,9 +23,9 @@ use crate::{
     output::{Outcome, Row, Rows},
 };
 
-/// Width of an address in a table before all addresses are known.
-const WIDTH: usize = 36;
-/// Interval at which an idle worker checks for failures of the others.
+/// Width of the address column if addresses are read from standard input, so that not all are known.
+const ADDRESS_WIDTH: usize = 36;
+/// Interval at which an idle worker looks for other workers' failures.
 const LOOK: Duration = Duration::from_millis(50);
 
 type Question = (usize, Result<Entry, Failure>);
@@ -46,14 +46,14 @@ pub fn run(service: &Service, args: &Check) -> Result<RunExit, Failure> {
     };
     let longest = args.addresses.iter().map(|address| address.chars().count()).max();
     let is_listed = !args.addresses.iter().any(|address| address == "-");
-    let width = longest.filter(|_| is_listed).unwrap_or(WIDTH);
+    let width = longest.filter(|_| is_listed).unwrap_or(ADDRESS_WIDTH);
     // Omits colours if the output isn't a terminal.
     let mut rows = Rows::new(anstream::AutoStream::auto(io::stdout().lock()), format, width);
     let outcome = match args.together {
         true => together(&client, args, &mut rows),
         false => checked(&client, args, &mut rows),
     };
-    // Responses that have arrived are written completely, even if a later one failed.
+    // Responses received so far are written completely, even if a later request failed.
     let closed = rows.end();
     outcome.and_then(|outcome| closed.map(|()| outcome))
 }
@@ -77,7 +77,7 @@ fn together<W: io::Write>(
     Ok(outcome)
 }
 
-/// Reads, checks and writes concurrently.
+/// Reads and checks addresses and writes verdicts, concurrently.
 fn checked<W: io::Write>(
     client: &Client,
     args: &Check,
@@ -89,7 +89,7 @@ fn checked<W: io::Write>(
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let stop = &stop;
-        // The reading thread isn't scoped: it may be reading from a terminal, and nothing waits for it.
+        // The reading thread isn't scoped: the scope would wait for it, even when it reads a terminal.
         let addresses = args.addresses.clone();
         thread::spawn(move || read(&addresses, &questions));
         for _ in 0..args.at_once {
@@ -147,7 +147,7 @@ fn row(client: &Client, args: &Check, entry: Entry) -> Result<Row, Failure> {
     };
     let outcome = match answer {
         Ok(answer) => Outcome::Verdict(Box::new(answer)),
-        // A text that can't be checked doesn't stop the others.
+        // A text that can't be checked doesn't end the run.
         Err(Error::Refused { status: 400 | 413, message, code, .. }) if is_one_of_many(args) => {
             Outcome::Refusal { error: message, code }
         }

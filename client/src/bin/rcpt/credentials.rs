@@ -22,7 +22,7 @@ use crate::{
 /// Default address of the service, set when the command was built.
 const BUILT_IN: Option<&str> = option_env!("RCPT_DEFAULT_URL");
 
-/// Time limit of a request, unless the command sets another.
+/// Time limit of a request, unless the command sets another limit.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Contents of the credentials file.
@@ -32,14 +32,14 @@ struct StoredCredentials {
     api_key: SecretString,
 }
 
-/// Serialised form of the credentials, the only place where a key leaves its type.
+/// Serialised form of the credentials. The key is a plain string only here.
 #[derive(Serialize)]
 struct SerialisedCredentials<'a> {
     url: &'a str,
     api_key: &'a str,
 }
 
-/// Returns a client with the user's key.
+/// Returns a client with the key from `RCPT_API_KEY`, or else with the stored key.
 pub fn client(service: &Service, timeout: Duration) -> Result<Client, Failure> {
     let credentials = stored_credentials()?;
     let builder = builder(service, credentials.as_ref(), timeout)?;
@@ -152,7 +152,7 @@ pub fn write_private(file: &Path, text: &str) -> Result<(), Failure> {
     let write = || -> io::Result<()> {
         let folder = file.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
-        // The library creates it with mode 0600.
+        // `tempfile` creates files with mode 0600.
         let mut new = NamedTempFile::new_in(folder)?;
         new.write_all(text.as_bytes())?;
         new.as_file().sync_all()?;

@@ -89,7 +89,7 @@ fn secret() -> Result<String, Failure> {
     Ok(secret)
 }
 
-/// Returns the time for an event's signature.
+/// Returns the current time, for signing events.
 #[expect(clippy::disallowed_methods, reason = "the command runs natively")]
 pub fn now() -> SystemTime {
     SystemTime::now()

@@ -1,4 +1,4 @@
-//! `rcpt domain`.
+//! `rcpt domain`: shows the kinds of domains.
 
 use std::io::{self, IsTerminal as _};
 

@@ -18,7 +18,7 @@ impl From<RunExit> for ExitCode {
     }
 }
 
-/// Cause of a failed run.
+/// Cause of a failed run. The number is the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     CommandLine = 2,

@@ -9,13 +9,13 @@ use crate::failure::{Failure, Kind};
 /// Greatest length of a line in bytes; a file with longer lines isn't a list of addresses.
 const LINE_BYTES_MAX: u64 = 64 * 1024;
 
-/// An address as it was given.
+/// An address as the user gave it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// Line of standard input, from 1.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// The text without spaces around it.
+    /// The argument as it is, or the line without blanks around it.
     pub input: String,
 }
 
@@ -31,7 +31,7 @@ pub fn entries(arguments: &[String]) -> impl Iterator<Item = Result<Entry, Failu
     })
 }
 
-/// Iterator over the non-empty lines, trimmed.
+/// Iterator over the trimmed lines, without the empty ones.
 struct Lines<R> {
     from: R,
     number: usize,
@@ -39,7 +39,7 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Reads the next line; `None` at the end.
+    /// Reads and trims the next line; `None` at the end.
     fn line(&mut self) -> Result<Option<String>, Failure> {
         let mut bytes = Vec::new();
         self.number += 1;
@@ -74,7 +74,8 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Builds the error for a file in another encoding, with advice for Windows, the source of most such files.
+/// Builds the error for a file in another encoding. Most such files come from Windows, so the message names UTF-16 or
+/// Windows-1252.
 pub fn not_utf8(what: &str, line: usize, bytes: &[u8]) -> Failure {
     let is_wide =
         bytes.contains(&0) || bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff");

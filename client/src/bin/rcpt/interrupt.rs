@@ -5,7 +5,7 @@ use std::{process, sync::Once};
 use parking_lot::Mutex;
 
 /// Exit code: 128 plus SIGINT.
-const CODE: i32 = 130;
+const EXIT_CODE: i32 = 130;
 
 static SENTENCE: Mutex<String> = Mutex::new(String::new());
 static HANDLER: Once = Once::new();
@@ -18,7 +18,7 @@ pub fn say(sentence: String) {
         let _ = ctrlc::set_handler(|| {
             let sentence = SENTENCE.lock();
             anstream::eprintln!("\nrcpt: {sentence}");
-            process::exit(CODE);
+            process::exit(EXIT_CODE);
         });
     });
 }

@@ -68,7 +68,7 @@ fn end_of_events(client: &Client) -> Result<String, Failure> {
     Ok(page.next)
 }
 
-/// Delivers an event and reports a failing receiver, which still gets later events.
+/// Delivers an event and prints the outcome. A receiver that fails still gets later events.
 fn forward(receiver: &Receiver, Event { id, event, .. }: &Event) -> Result<(), Failure> {
     let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
     let outcome = match receiver.deliver(id, &event.to_string(), now()) {

@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints help and version; any other error means an invalid command line.
+/// Prints the help, the version, or the error in the command line.
 fn not_parsed(error: &clap::Error) -> ExitCode {
     match error.print() {
         Ok(()) => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)),

@@ -12,7 +12,7 @@ use crate::{args::Format, failure::Failure, input::Entry};
 #[derive(Debug)]
 pub enum Outcome {
     Verdict(Box<Validation>),
-    /// The service refused to check this text, which says nothing about a mailbox.
+    /// The service refused to check this text; nothing is known about a mailbox.
     Refusal {
         error: String,
         code: Option<String>,
@@ -39,7 +39,7 @@ struct Line<'a> {
 }
 
 impl Row {
-    /// Returns the verdict; `None` if the service gave none.
+    /// Returns the verdict; `None` if the service refused to check the text.
     pub fn verdict(&self) -> Option<Deliverability> {
         match &self.outcome {
             Outcome::Verdict(answer) => Some(answer.verdict()),
@@ -78,7 +78,7 @@ impl Row {
     }
 }
 
-/// Joins the reason, the problem with the address, and the suggested address.
+/// Joins the reason, the problem with the address, and the suggestion.
 fn in_words(details: &Details) -> String {
     let text = |name: &str| details.further.get(name).and_then(Value::as_str);
     let mut words = details.reason.clone();
@@ -148,7 +148,7 @@ impl<W: Write> Rows<W> {
     }
 }
 
-/// Removes control characters, which could send commands to the terminal.
+/// Replaces control characters, which could send commands to the terminal, with U+FFFD.
 fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }

@@ -1,4 +1,4 @@
-//! `rcpt quota`.
+//! `rcpt quota`: shows the plan and what is left of it.
 
 use std::io::{self, IsTerminal as _};
 

@@ -28,10 +28,11 @@ use list::List;
 use progress::Progress;
 use verdicts::Verdicts;
 
-/// Time limit of a request: a longer outage is left to the next run.
+/// Time limit of a request; after a longer outage, the next run continues.
 const TIMEOUT: Duration = Duration::from_secs(600);
-/// First and longest pause between two requests for a scan's state; pauses grow.
+/// First pause between two requests for a scan's state; pauses grow.
 const LOOK: Duration = Duration::from_millis(500);
+/// Longest pause between two such requests.
 const LONGEST_LOOK: Duration = Duration::from_secs(10);
 
 const GOES_ON: &str = "Run the same command again to continue.";
@@ -46,7 +47,7 @@ pub fn run(service: &Service, args: &args::Scan) -> Result<RunExit, Failure> {
     into_file(service, args, file, &output)
 }
 
-/// Stores standard input in a private file, because its rows are read twice.
+/// Scans standard input, which is stored in a private file because its rows are read twice.
 fn of_input(service: &Service, args: &args::Scan) -> Result<RunExit, Failure> {
     let unread =
         |error: io::Error| Failure::new(Kind::Input, format!("The input can't be read: {error}."));
@@ -126,7 +127,7 @@ fn scanned(
     journal.write(journal_path)?;
     let scan = match &journal.scan {
         Some(id) => client.scan(id).map_err(|error| failed_later(error, &journal, journal_path))?,
-        // A key creates one scan, however often the request is repeated.
+        // For 24 hours, repeated requests with the same key create only one scan.
         None => client
             .create_scan(total, &journal.name(name), &journal.key)
             .map_err(|error| not_started(error, list, journal_path))?,
@@ -219,7 +220,7 @@ fn wait(
 /// Returns the error for a scan that wasn't created. The journal is removed if a retry can't
 /// succeed.
 fn not_started(error: Error, list: &List, journal_path: Option<&Path>) -> Failure {
-    // The scan can start when another one ends.
+    // `too_many_scans`: the scan can start when another scan ends.
     let is_momentary = error.is_transient() || error.code() == Some("too_many_scans");
     if is_momentary || !matches!(error, Error::Refused { .. }) {
         let failure = Failure::from(error);

@@ -1,4 +1,4 @@
-//! `rcpt scans` and `rcpt results`.
+//! `rcpt scans` and `rcpt results`: lists scans, and prints results.
 
 use std::io::{self, IsTerminal as _};
 

@@ -11,7 +11,7 @@ use crate::{
     failure::{Failure, Kind, RunExit},
 };
 
-/// Error codes for named keys without the right `quota`.
+/// Error codes for keys that may not read the quota.
 const LIMITED: [&str; 2] = ["missing_right", "test_key"];
 
 pub fn run(service: &Service, args: &SignIn) -> Result<RunExit, Failure> {
@@ -20,7 +20,7 @@ pub fn run(service: &Service, args: &SignIn) -> Result<RunExit, Failure> {
         let api_key = secret("API key: ")?;
         let whose = match with(&client, &api_key)?.quota() {
             Ok(quota) => format!("the key of an account on plan {}", quota.plan),
-            // The key is genuine but lacks the right to read the quota; its other rights show when
+            // The key is genuine but may not read the quota; its other rights show when
             // it is used.
             Err(error) if error.code().is_some_and(|code| LIMITED.contains(&code)) => {
                 "a named key, which may not see the account's quota".to_owned()
@@ -57,7 +57,7 @@ fn by_password(client: &Client, email: Option<String>) -> Result<(String, Secret
     Ok((signed_in.email, signed_in.api_key))
 }
 
-/// Replaces the service's message: "sign in again" doesn't help during sign-in.
+/// Returns the service's message without the usual advice to sign in again, which doesn't help during sign-in.
 fn sign_in_failure(error: Error) -> Failure {
     match error {
         Error::Unauthorised { message, .. } => Failure::new(Kind::Credentials, message),

@@ -31,10 +31,10 @@ pub struct Service {
     /// Number of requests that are executed but whose response is lost.
     pub lost_responses: usize,
     requests: usize,
-    /// Number of requests answered; later ones wait until this is cleared.
+    /// Number of requests that get a response; later requests wait until this is cleared.
     pub held_after: Option<usize>,
     pub state: Option<&'static str>,
-    /// Largest scan of the plan.
+    /// Largest scan that the plan allows.
     pub most: Option<usize>,
     pub deleted: bool,
 }
@@ -210,8 +210,8 @@ impl World {
     }
 }
 
-/// Returns a list with a column before and one after the addresses, including repeated and
-/// malformed ones.
+/// Returns a list with columns before and after the addresses, some of which are repeated or
+/// malformed.
 pub fn list(rows: usize) -> String {
     let mut text = "no,email,comment\n".to_owned();
     for row in 0..rows {

@@ -75,7 +75,7 @@ class AsyncRcpt(Service):
         return await self._run(steps.quota())
 
     async def end_key(self) -> None:
-        """Permanently ends this client's own API key. The account's first key is replaced."""
+        """Permanently ends this client's API key. If it's the account's first one, signing in returns a new key."""
         await self._run(steps.end_key())
 
     async def start_scan(

@@ -1,4 +1,4 @@
-"""Retries: when a call is made again, and when its time has run out."""
+"""Retries: when a call is repeated, and when its time has run out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import httpx
 
 from ._errors import RcptError
 
-# Pause before the first retry if the service doesn't name one; it doubles each time. In seconds.
+# Pause before the first retry if the service doesn't name one, in seconds. Each further pause is
+# twice as long.
 _FIRST = 0.5
 _LONGEST = 15
 
@@ -18,11 +19,11 @@ _LONGEST = 15
 # error. In seconds.
 _ATTEMPT = 15
 
-# Shortest time for an attempt, in seconds; a quarter of a short call's time. With less, the call would end with "no
-# answer" instead of the service's previous answer.
+# Shortest time of an attempt, in seconds; a quarter of the time of a call under 4 s. With less, the call would end with
+# "no answer" instead of the service's last response.
 _RESERVE = 1
 
-# The first call with this `Idempotency-Key` is still in flight.
+# Code of a 409: the first call with this `Idempotency-Key` is still in flight.
 _IN_PROGRESS = b'"idempotency_key_in_use"'
 
 
@@ -60,10 +61,10 @@ class Attempts:
         return pause
 
     def result(self, outcome: httpx.Response | RcptError) -> httpx.Response:
-        """Returns the response that ends the call, unless it is an error."""
+        """Returns the response that ends the call. Raises an error without one, or while an earlier attempt runs."""
         if isinstance(outcome, RcptError):
             raise outcome
-        # An earlier attempt of this call is still in flight: it had no answer.
+        # An earlier attempt of this call got no answer and is still in flight.
         if _is_in_progress(outcome) and (self._unanswered or not self._has_key):
             raise RcptError(f"The service didn't answer within {self._timeout:g} s.")
         return outcome

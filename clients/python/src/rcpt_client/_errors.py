@@ -11,7 +11,7 @@ import httpx
 
 
 class RcptError(Exception):
-    """The call failed: another response than the expected one, or none at all."""
+    """Failure of a call: an unexpected response, or none at all."""
 
     def __init__(
         self,
@@ -27,15 +27,15 @@ class RcptError(Exception):
     ):
         super().__init__(message)
         self.message = message
-        # : The HTTP status; 0 without a response of the service.
+        #: The HTTP status; 0 if no response was received in time.
         self.status = status
-        # : Code for programs; some errors have none.
+        #: Code for programs; some errors have none.
         self.code = code
-        # : Seconds until a retry makes sense, if the service names them.
+        #: Seconds until a retry makes sense, if the service names them.
         self.retry_after = retry_after
-        # : Id to quote when you report a problem.
+        #: Id to quote when you report a problem.
         self.request_id = request_id
-        # : The exhausted allowance, such as `email check`, and the time of its renewal.
+        #: The exhausted allowance, such as `email check`, and the time of its renewal.
         self.limit = limit
         self.resets_at = resets_at
         #: A page about this error, if the service names one.

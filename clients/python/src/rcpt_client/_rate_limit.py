@@ -12,17 +12,17 @@ import httpx
 class RateLimit:
     """Remaining units of an allowance."""
 
-    # : `daily` or `welcome` for checks, `scans` or `credits` for scans. New ones may be added.
+    #: `daily` or `welcome` for checks, `scans` or `credits` for scans. New ones may be added.
     name: str
     left: int
-    # : Seconds until it's renewed; None if it isn't.
+    #: Seconds until the allowance is renewed; None if it never is.
     seconds: int | None
-    # : Size of the allowance.
+    #: Size of the allowance.
     allowance: int | None
 
     @classmethod
     def of(cls, headers: httpx.Headers) -> RateLimit | None:
-        """Returns the first allowance in a response."""
+        """Returns the first allowance in a response's headers, if they name one."""
         limit = headers.get("RateLimit", "").split(",")[0]
         name, left = _name(limit), _number(limit, "r")
         if name is None or left is None:

@@ -1,4 +1,4 @@
-"""The part shared by both clients."""
+"""Base of the blocking and the asyncio client."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from ._rate_limit import RateLimit
 from .generated import AuthenticatedClient
 from .generated.types import Response
 
-# The error response for which `answered` is waiting: the generated code parses only the shapes in
-# the description.
+# Error response of the current call, raised by `answered`: the generated code fails on shapes that
+# the OpenAPI document lacks.
 _failure: ContextVar[RcptError | None] = ContextVar("failure", default=None)
 
 
@@ -27,7 +27,7 @@ class Service:
     def __init__(self, url: str, api_key: str, **httpx_args: Any):
         _check(url)
         self._rate_limit: RateLimit | None = None
-        # : Client for the modules of `rcpt_client.generated.api`, which contain every operation.
+        #: Client for the modules of `rcpt_client.generated.api`, which contain every operation.
         self.client = AuthenticatedClient(
             base_url=url.rstrip("/"),
             token=api_key,
@@ -40,8 +40,8 @@ class Service:
 
     @property
     def rate_limit(self) -> RateLimit | None:
-        """The remaining allowance according to the last response with it; None before that, and on
-        an unlimited plan.
+        """The remaining allowance from the last response that had it; None before the first such
+        response, and on an unlimited plan.
         """
         return self._rate_limit
 
@@ -55,7 +55,7 @@ class Service:
 
 
 def whole_timeout(timeout: float | None, patience: float | None) -> float:
-    """Returns the time limit of a call in seconds."""
+    """Returns the time limit of a call in seconds: `timeout` or, by its earlier name, `patience`; 30 by default."""
     if patience is not None:
         warnings.warn("patience is now timeout", DeprecationWarning, stacklevel=3)
     seconds = 30.0 if timeout is None and patience is None else float(timeout or patience or 0)
@@ -76,7 +76,7 @@ def _check(url: str) -> None:
 
 
 def parsed(response: Response[Any]) -> Any:
-    """Returns the parsed response of a successful call; others are raised as errors."""
+    """Returns the parsed response of a successful call; raises other responses as errors."""
     status = int(response.status_code)
     if 200 <= status < 300 and (response.parsed is not None or status == 204):
         return response.parsed

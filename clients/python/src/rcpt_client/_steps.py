@@ -1,4 +1,4 @@
-"""Steps of the helpers, for the blocking and the asyncio client."""
+"""Steps of each call, for the blocking and the asyncio client."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Pause:
 
 
 T = TypeVar("T")
-# : Yields requests and pauses, receives their results, and returns the final result.
+#: Yields requests and pauses, receives their results, and returns the final result.
 Steps = Generator[Call | Pause, Any, T]
 Progress = Callable[[Scan], object]
 
@@ -70,7 +70,7 @@ class Joined:
     """An address of a list, and its result."""
 
     address: str
-    # : None if the position has no result.
+    #: None if the position has no result.
     result: ScanResult | None
 
 

@@ -45,8 +45,8 @@ class Rcpt(Service):
     ) -> ValidationResult:
         """Checks an address; with `details`, the result includes the reason.
 
-        A repeat with the same `idempotency_key` within 24 hours is charged only once. If the verdict hasn't arrived
-        after `deadline_ms` (300 to 10,000), the result is `pending`: the same call with its key returns it later.
+        A repeat with the same `idempotency_key` within 24 hours isn't charged again. If the verdict hasn't arrived
+        after `deadline_ms` (300 to 10,000), the result is `pending`: a repeat with that key returns it later.
         """
         return self._run(steps.check(email, details, idempotency_key, deadline_ms))
 
@@ -73,7 +73,7 @@ class Rcpt(Service):
         return self._run(steps.quota())
 
     def end_key(self) -> None:
-        """Permanently ends this client's own API key. The account's first key is replaced."""
+        """Permanently ends this client's API key. If it's the account's first one, signing in returns a new key."""
         self._run(steps.end_key())
 
     def start_scan(
@@ -94,13 +94,13 @@ class Rcpt(Service):
     def wait_for_scan(
         self, id: str, *, timeout: float | None = None, on_progress: Progress | None = None
     ) -> Scan:
-        """Waits until a scan has ended, for `timeout` seconds at most. `on_progress` gets its state at each poll."""
+        """Waits until a scan has ended, for `timeout` seconds at most. `on_progress` gets the scan at each poll."""
         return self._run(steps.wait(id, timeout, on_progress))
 
     def join_scan(self, id: str, addresses: Sequence[str]) -> list[Joined]:
         """Returns the addresses of a scan in their original order, each with its result.
 
-        Raises a ValueError if it isn't the scanned list; the service compares each part up to twenty times.
+        Raises a ValueError if `addresses` isn't the scanned list; the service compares each part up to twenty times.
         """
         return self._run(steps.join(id, addresses))
 

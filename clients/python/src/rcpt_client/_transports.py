@@ -18,7 +18,7 @@ from ._errors import RcptError
 # Deadline of this thread's attempt, on the monotonic clock.
 _end: ContextVar[float] = ContextVar("end")
 
-# Bytes per write, so that a server that reads slowly can't stall a call.
+# Bytes per write: each write has a deadline, so a server that reads slowly can't stall a call.
 _PIECE = 16 * 1024
 
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# Greatest age of an event: an older one, or one from the future, may be a replay. In seconds.
+# Maximum difference in seconds between `webhook-timestamp` and `now`. A larger one may mean a replay.
 _TOLERANCE = 5 * 60
 
 
@@ -28,7 +28,7 @@ def verify_webhook(
 ) -> dict[str, Any]:
     """Returns the event of a request, after verifying its signature under one of the secrets.
 
-    `body` is the request's raw body. While a secret is being replaced, pass both the new one and the old one.
+    `body` is the request's raw body. While a secret is being replaced, pass the new and the old one.
     `now` is in seconds since 1970.
     """
     payload = body.encode() if isinstance(body, str) else body

@@ -32,7 +32,7 @@ const SECRET: &str = "whsec_bm90IGEgc2VjcmV0LCBvbmx5IGFuIGV4YW1wbGUgISE=";
 const MESSAGE: &str = "msg_0000000000000000000000000000cafe";
 const SCAN: &str = "scan_01a2b3c4d5e6f708192a3b4c5d6e";
 const HOST: &str = "hooks.example.com";
-/// Time limit of a request; a response that takes longer never arrives.
+/// Time limit of a request; no response should take that long.
 const LIMIT: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -87,7 +87,7 @@ pub async fn service(recorder: &mut Recorder) {
 /// Records checks, and their effect on the allowances.
 pub async fn checks(recorder: &mut Recorder, account: &Account) {
     let (operation, path) = ("validateEmail", "/validate_email");
-    // 127.0.0.1 is the sandbox.
+    // 127.0.0.1 is the sandbox's mail server.
     recorder.fixed.replace("127.0.0.1", "mx.sandbox.test");
     for (title, body) in [
         ("Rejected, in short", json!({ "email": "rejects@sandbox.test" })),
@@ -284,7 +284,7 @@ pub async fn scans(recorder: &mut Recorder, account: &Account) {
     ] {
         let request = recorder.request(by, GET, &path);
         let mut reply = recorder.play(operation, title, request, None, 200).await;
-        // The end of a scan is listed once its second has passed.
+        // The end of a scan is listed once the second of the end has passed.
         while operation == "events" && reply.body["events"] == json!([]) {
             sleep(LOOK).await;
             recorder.recorded.remove(operation);
@@ -353,7 +353,7 @@ pub async fn webhooks(recorder: &mut Recorder, account: &Account) {
     recorder.fixed.replace(completed.text("id"), SCAN);
     recorder.fixed.replace(expired.text("id"), SCAN);
     for (event, age) in events.iter().zip([30, 20, 10]) {
-        // Deliveries of the same second would be listed in any order.
+        // Deliveries of the same second would be listed in random order.
         let older = "UPDATE webhook_deliveries SET created_at = created_at - ? WHERE id = ?";
         recorder.stack.edge.sql(older, &[json!(age), json!(event.id)]).await;
         recorder.fixed.replace(&event.id, MESSAGE);
@@ -531,7 +531,7 @@ async fn named_keys(recorder: &mut Recorder, by: By<'_>) {
     recorder.play("selfRevokeKey", "Whatever was sent", request, None, 204).await;
 }
 
-/// Returns the members of a browser's credential that the description lists. The service ignores others, but the
+/// Returns the members of a browser's credential that the OpenAPI document lists. The service ignores others, but the
 /// example must fit its schema.
 fn listed(credential: &Value) -> Value {
     let mut response = credential["response"].clone();

@@ -1,4 +1,4 @@
-//! Comparison of the database, the quota report and the model after every step.
+//! Compares the database and the quota report with the model after every step.
 
 use anyhow::{Context as _, Result, ensure};
 use rcpt_tests::{people::EmailChecks, service::clock};
@@ -8,7 +8,7 @@ use super::run::{Player, answer};
 
 const UNLIMITED: i64 = 2_147_483_647;
 
-/// The account's state in the database.
+/// The account's charges, leases and limits in the database.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Ledger {
     day: i64,
@@ -65,7 +65,7 @@ impl Player<'_> {
         let bound = allowed.max(before.used(today)?);
         ensure!(used <= bound && welcome <= ledger.welcome_left, "(1) {ledger:?}");
 
-        // 2: a lease ends once: the database contains exactly those that haven't ended.
+        // 2: a lease ends once: the database contains exactly the leases that haven't ended.
         let of_model = model.leases.iter().map(|lease| {
             LeaseRow(day_of(lease.day), lease.daily, lease.welcome, lease.is_live.into())
         });

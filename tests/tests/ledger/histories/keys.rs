@@ -1,4 +1,4 @@
-//! Named keys in a history: requests use one with a limit, while leases of the previous one are
+//! Named keys in a history: requests use a key with a limit, while leases of the previous key are
 //! still alive.
 
 use std::collections::BTreeMap;

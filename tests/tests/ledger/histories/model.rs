@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-/// Source of a unit.
+/// Allowance from which a unit is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Source {
     Daily,
@@ -15,7 +15,7 @@ pub enum Source {
 pub struct Lease {
     /// The day of the lease, counted from the history's first.
     pub day: i64,
-    /// Leased units of that day's allowance, and leased welcome checks.
+    /// Leased units of the day's allowance, and leased welcome checks.
     pub daily: u64,
     pub welcome: u64,
     pub is_live: bool,
@@ -25,7 +25,7 @@ pub struct Lease {
     pub key: u64,
 }
 
-/// The named key used by the history, whose limit applies within the account's.
+/// The named key that the history uses; the key's limit applies within the account's limit.
 #[derive(Debug, Clone)]
 pub struct LimitedKey {
     /// Number of the key, from 1.
@@ -35,7 +35,7 @@ pub struct LimitedKey {
     pub charged: BTreeMap<i64, u64>,
 }
 
-/// The account's state under the rules.
+/// The account's expected allowances, charges and leases.
 #[derive(Debug, Clone)]
 pub struct Model {
     pub today: i64,
@@ -60,7 +60,7 @@ impl Model {
         self.charged.get(&day).copied().unwrap_or(0)
     }
 
-    /// Returns the units charged today plus those leased from today's allowance.
+    /// Returns the units charged today plus the units of live leases from today's allowance.
     pub fn used_today(&self) -> u64 {
         let leased = |lease: &Lease| if lease.day == self.today { lease.daily } else { 0 };
         self.charged_on(self.today) + self.live(leased)
@@ -75,13 +75,13 @@ impl Model {
         self.leases.iter().filter(|lease| lease.is_live).map(units).sum()
     }
 
-    /// Returns the units of today's allowance that aren't leased.
+    /// Returns the units of today's allowance that are neither charged nor leased.
     fn daily_free(&self) -> u64 {
         self.allowance.map_or(u64::MAX, |allowance| allowance.saturating_sub(self.used_today()))
     }
 
-    /// Returns the units charged to the named key today plus its leases of today; 0 for the first
-    /// key.
+    /// Returns the units charged to the named key today plus the units of the key's live
+    /// leases of today; 0 for the first key.
     pub fn used_by_key(&self) -> u64 {
         let Some(key) = &self.key else { return 0 };
         let is_its = |lease: &Lease| lease.key == key.number && lease.day == self.today;
@@ -135,8 +135,8 @@ impl Model {
         has_room
     }
 
-    /// Ends a check with this many verdicts. Returns whether its lease was still alive: if so, the verdicts are charged
-    /// to the lease's day, and the other units are free again.
+    /// Ends a check with this many verdicts. Returns whether the check's lease was still alive: if so, the verdicts are
+    /// charged to the lease's day, and the other units are free again.
     pub fn settle(&mut self, check: u64, units: u64) -> bool {
         let lease = self.release(check).filter(|lease| lease.is_live);
         if let Some(lease) = lease {
@@ -148,7 +148,7 @@ impl Model {
         lease.is_some()
     }
 
-    /// Ends a check without a chargeable response.
+    /// Removes and returns the check's lease, without a charge.
     pub fn release(&mut self, check: u64) -> Option<Lease> {
         let index = self.leases.iter().position(|lease| lease.check == check)?;
         Some(self.leases.swap_remove(index))

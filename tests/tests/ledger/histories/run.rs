@@ -17,7 +17,7 @@ use super::{
     world::{PLANS, POPULAR, World},
 };
 
-/// Maximum number of checks in flight per account, because a history starts more than it ends.
+/// Maximum number of checks in flight per account, because a history starts more checks than it ends.
 pub(super) const MOST_HELD: usize = 4;
 /// Time after which a check is ended, in case a slow machine has delayed the history. The Worker itself waits three
 /// times as long.
@@ -25,7 +25,7 @@ const LONGEST_HELD: Duration = Duration::from_secs(20);
 /// Prefix of the ids of dead Workers' leases.
 const LOST_PREFIX: &str = "lost-";
 
-/// The account of one history.
+/// Plays one history with an account, and keeps the expected state.
 pub struct Player<'a> {
     pub world: &'a World,
     pub account: Account,
@@ -36,7 +36,7 @@ pub struct Player<'a> {
     /// Chargeable responses received, and welcome checks ever granted.
     pub counted: u64,
     pub granted: u64,
-    /// Highest number of charges that the database has reported for each day.
+    /// Number of charges that the database has last reported for each day.
     pub highest_charges: BTreeMap<i64, u64>,
     /// Checks in flight, oldest first.
     pub(super) checks_in_flight: VecDeque<CheckInFlight>,
@@ -56,9 +56,9 @@ pub type Answer = Result<(u16, Value)>;
 pub(super) struct CheckInFlight {
     pub number: u64,
     pub address: String,
-    /// Number of its addresses.
+    /// Number of addresses.
     pub units: u64,
-    /// Id of its lease.
+    /// Id of the lease.
     pub lease: String,
     pub since: Instant,
     pub client: Waiting,
@@ -67,7 +67,7 @@ pub(super) struct CheckInFlight {
 /// The caller that waits for a check in flight.
 pub(super) enum Waiting {
     ForItsAnswer(JoinHandle<Answer>),
-    /// The response was pending; the same request under its key will get the verdict.
+    /// The response was pending; the same request with its `Idempotency-Key` will get the verdict.
     Under(KeyedRequest),
 }
 
@@ -187,8 +187,8 @@ impl<'a> Player<'a> {
         self.renew_credentials().await
     }
 
-    /// The Worker remembers the rejection of a key or a session. The history continues with other
-    /// credentials once the cause may have passed.
+    /// Continues with other credentials once the cause of a rejection may have passed: the Worker remembers rejected
+    /// keys and sessions.
     async fn renew_credentials(&mut self) -> Result<()> {
         if self.refused {
             let Account { anonymous, email, password, .. } = &self.account;
@@ -209,7 +209,7 @@ impl<'a> Player<'a> {
             let request = self.request(&address, false);
             checks.spawn(async move { answer(request).await });
         }
-        // Any request may get the last unit, but the number of successes is certain.
+        // Which request gets the last unit is open, but the number of successes is certain.
         let mut statuses = Vec::new();
         while let Some(reply) = checks.join_next().await {
             statuses.push(reply??.0);
@@ -284,7 +284,8 @@ impl<'a> Player<'a> {
         post.header("x-api-key", &self.account.api_key)
     }
 
-    /// Ends the probe of a pending response. If the lease is alive, the verdict is charged and returned under its key.
+    /// Ends the probe of a pending response. If the lease is alive, the verdicts are charged, and a repeat gets
+    /// them.
     async fn finish_pending(
         &mut self,
         number: u64,
@@ -314,7 +315,7 @@ impl<'a> Player<'a> {
         Ok(())
     }
 
-    /// Returns the id of the new lease: the one that no earlier check holds.
+    /// Returns the id of the new lease: the lease that no earlier check holds.
     async fn new_lease(&self) -> Result<String> {
         let sql = "SELECT id FROM leases WHERE account_id = ?";
         let rows = self.world.edge.sql_of(&self.id, sql, &[self.id_value()]).await;
@@ -430,7 +431,7 @@ impl<'a> Player<'a> {
         self.id.as_str().into()
     }
 
-    /// Returns a new address.
+    /// Returns a new address; `conduct`, its first word, determines the origin's behaviour.
     pub(super) fn address(&mut self, conduct: &str) -> String {
         self.checks += 1;
         format!("{conduct}-{}-{}@histories.example", self.id, self.checks)
@@ -458,8 +459,8 @@ impl<'a> Player<'a> {
 /// Number of attempts per request: workerd closes connections unread if a busy machine keeps them waiting.
 const TRIES: usize = 5;
 
-/// Sends a request; returns status and body. If workerd has read the first request after all, both are charged, and the
-/// comparison fails.
+/// Sends a request; returns status and body. If workerd has read the first request after all, the repeat is charged
+/// too, and the comparison fails.
 pub async fn answer(request: reqwest::RequestBuilder) -> Answer {
     let mut tries = 1;
     let response = loop {

@@ -27,13 +27,13 @@ pub enum Step {
     },
     InvalidFormat,
     /// A list of this many new addresses and some that no origin can check, with a cached, a repeated and a malformed
-    /// one.
+    /// address.
     List {
         fresh: u8,
         broken: u8,
     },
-    /// A list of this many addresses, of which one stays in progress during the next steps. Its response is pending or
-    /// outstanding.
+    /// A list of this many addresses, of which one stays in progress during the next steps. The list's response is
+    /// pending or outstanding.
     BeginList {
         units: u8,
         is_pending: bool,
@@ -49,15 +49,15 @@ pub enum Step {
     Finish(u8, End),
     /// All leases expire.
     LeasesExpire,
-    /// The day ends. Leases of the previous day have already ended, because a lease lives for minutes at most.
+    /// The day ends. Leases of the day before it have already expired, because a lease lives for minutes at most.
     Midnight,
     /// The operator changes the account's plan: index of the plan, modulo the number of plans.
     PlanChange(u8),
     /// Grants this many welcome checks.
     Grant(u8),
-    /// Replaces the key, and tries the old one once more.
+    /// Replaces the key, and tries the old key once more.
     Rotate,
-    /// Continues with a new named key with this many checks a day, and ends the previous one.
+    /// Continues with a new named key with this many checks a day, and ends the previous named key.
     NamedKey(u8),
 }
 

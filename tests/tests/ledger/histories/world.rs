@@ -12,12 +12,12 @@ use tokio::time::timeout;
 
 use super::{run::Player, step::Step};
 
-/// Plans with few checks, so that a short history reaches every limit, and one without a limit.
+/// Plans with few checks, so that a short history reaches every limit, and a plan without a limit.
 pub const PLANS: [(&str, Option<u64>); 4] =
     [("three", Some(3)), ("eight", Some(8)), ("none", Some(0)), ("unlimited", None)];
 /// Time limit of a request: longer than any check.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Time limit of a step, which sends a few requests: one that never ends mustn't block the search.
+/// Time limit of a step, which sends a few requests: a step that never ends mustn't block the search.
 const PATIENCE_WITH_A_STEP: Duration = Duration::from_secs(120);
 pub const POPULAR: &str = "popular@histories.example";
 
@@ -29,8 +29,10 @@ pub struct World {
 }
 
 impl World {
+    /// Starts the edge and its origin.
+    ///
     /// # Errors
-    /// If the edge does not start.
+    /// If the edge doesn't start.
     pub async fn start() -> Result<Self> {
         Self::start_with(|edge| edge).await
     }
@@ -67,7 +69,7 @@ impl World {
         }
         let warm = edge.account().await;
         ensure!(warm.check(POPULAR).await.status == 200, "the popular address is not cached");
-        // workerd closes connections that are idle for longer.
+        // workerd closes idle connections.
         let client = Client::builder().timeout(PATIENCE).pool_idle_timeout(Duration::from_secs(2));
         let client = client.build()?;
         Ok(Self { edge, origin, client })

@@ -18,7 +18,7 @@ pub struct Journal {
     file: String,
     column: usize,
     url: String,
-    /// The `Idempotency-Key` with which the scan is created.
+    /// `Idempotency-Key` of the request that creates the scan.
     pub key: String,
     /// The scan's id, once it is known.
     pub scan: Option<String>,
@@ -32,7 +32,7 @@ impl Journal {
         Self { file, column, url, key, scan: None, parts: 0 }
     }
 
-    /// Reads the journal of an earlier run.
+    /// Reads the journal of an earlier run; `None` if the file doesn't exist.
     pub fn read(path: &Path) -> Result<Option<Self>, Failure> {
         let text = match fs::read(path) {
             Ok(text) => text,
@@ -68,7 +68,7 @@ impl Journal {
         Err(Failure::new(Kind::Journal, message))
     }
 
-    /// Returns the scan's name. The name ends with a part of the key, which distinguishes scans of the same file.
+    /// Returns the scan's name. It ends with 8 characters of the key, to distinguish scans of the same file.
     pub fn name(&self, name: &str) -> String {
         let short: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
         format!("{} #{}", short.trim(), self.key.get(..8).unwrap_or(&self.key))

@@ -16,9 +16,9 @@ use crate::{
     input::not_utf8,
 };
 
-/// Rows that are read to find the column.
+/// Number of rows read to find the column.
 const SAMPLE_ROWS: usize = 100;
-/// Greatest size of a field in bytes; a larger one follows an unclosed quote.
+/// Greatest size of a field in bytes; a larger one means an unclosed quote.
 const FIELD_BYTES_MAX: usize = 16 * 1024;
 const NAMES: [&str; 7] =
     ["email", "e-mail", "e_mail", "mail", "email address", "e-mail address", "emailaddress"];
@@ -48,11 +48,11 @@ pub struct Dialect {
     /// The file begins with U+FEFF, by which Excel recognises UTF-8.
     pub has_mark: bool,
     pub line_end: Terminator,
-    /// Rows may have fewer or more fields than the first.
+    /// Rows may have fewer or more fields than the first row.
     pub is_lenient: bool,
 }
 
-/// Number of rows that need no check of their own.
+/// Numbers of rows that need no check of their own.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counts {
     duplicates: usize,
@@ -60,11 +60,11 @@ struct Counts {
     empty: usize,
 }
 
-/// Meaning of a row of the file.
+/// A row of the file: the position of its address in the scan, or the reason why it has none.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Subject {
     Position(usize),
-    /// Not an address, so the service isn't asked.
+    /// Not an address, so the service isn't asked about it.
     Malformed,
     Empty,
 }
@@ -139,7 +139,7 @@ impl List {
         }
     }
 
-    /// Iterates over the rows again, the header first if there is one.
+    /// Reads the file again and calls `each` with every row; the header has no subject.
     ///
     /// # Errors
     /// `each` fails, or the file has changed since it was read.
@@ -262,8 +262,8 @@ fn next(
     Ok(read)
 }
 
-/// Returns the column of addresses: the selected one, else one with a known name, else the one with
-/// the most addresses.
+/// Returns the column of addresses: the selected column, else a column with a known name and an
+/// address in `records`, else the column with the most addresses there.
 fn address_column(
     records: &[StringRecord],
     has_header: bool,

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::failure::{Failure, Kind};
 
-/// Columns that we add. A result has one value for each.
+/// Columns that the output adds, with one value per result.
 const COLUMNS: [&str; 4] = ["rcpt_status", "rcpt_verdict", "rcpt_confidence", "rcpt_reason"];
 
 type RowColumns = [u16; COLUMNS.len()];
