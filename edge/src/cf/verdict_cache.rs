@@ -87,13 +87,10 @@ fn dashed(domain: &str) -> String {
 }
 
 fn relative(host: &str, domain: &str) -> String {
-    let replaced = [(domain, ORIGIN), (&dashed(domain), DASHED_ORIGIN)].into_iter().fold(
-        format!(".{}.", host.to_ascii_lowercase()),
-        |host, (labels, placeholder)| {
-            host.replace(&format!(".{labels}."), &format!(".{placeholder}."))
-        },
-    );
-    replaced.trim_matches('.').to_owned()
+    let host = format!(".{}.", host.to_ascii_lowercase());
+    let host = host.replace(&format!(".{domain}."), &format!(".{ORIGIN}."));
+    let host = host.replace(&format!(".{}.", dashed(domain)), &format!(".{DASHED_ORIGIN}."));
+    host.trim_matches('.').to_owned()
 }
 
 fn absolute(host: &str, domain: &str) -> String {

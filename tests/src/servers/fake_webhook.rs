@@ -1,4 +1,4 @@
-//! One server for all customers' webhook receivers: records the requests and answers as configured.
+//! A server that stands in for customers' webhook receivers. It records requests and answers as configured.
 
 use std::{collections::BTreeMap, net::Ipv4Addr, sync::Arc, time::Duration};
 

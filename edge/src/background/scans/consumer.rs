@@ -42,7 +42,7 @@ pub enum Disposition {
 /// running.
 const CONCURRENCY_WAIT_S: u64 = 60;
 /// Number of consecutive rounds without contact with a mail server after which a message skips overloaded origins.
-const MISSES_MAX: u32 = 3;
+const MISSES_BEFORE_SKIPPING: u32 = 3;
 
 /// Outcome of a message, for the log. Contains no address and no domain.
 #[derive(Debug, Default, Serialize)]
@@ -176,7 +176,7 @@ async fn probe(
     id: &str,
 ) -> Result<Vec<BatchItem>, Error> {
     let addresses: Vec<_> = due_addresses.iter().map(|waiting| waiting.address.clone()).collect();
-    let urgent = message.misses >= MISSES_MAX;
+    let urgent = message.misses >= MISSES_BEFORE_SKIPPING;
     let tenant = address_hash::of_tenant(&app.config.address_secrets, message.position.account);
     let tenant = Tenant { name: &tenant, paying: stored_round.paying != 0 };
     // The one-word verdict comes with the details, and is stored even for a scan without details.
