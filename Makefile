@@ -6,7 +6,7 @@ export EDGE_PORT ?= 8787
 export ORIGIN_PORT ?= 8788
 
 # Limit of the gzipped Worker in bytes; Cloudflare's is 3 MB. A starting isolate compiles the Worker: 1.3 ms of CPU per
-# 100 KB (`node devtools/bench/cold-start.mjs`), about 12 ms in total. 10 % more would add 1 ms.
+# 100 KB (`node lab/cold-start.mjs`), about 12 ms in total. 10 % more would add 1 ms.
 WASM_LIMIT := 900000
 
 .PHONY: help
@@ -32,9 +32,9 @@ export RCPT_WORKER ?= shipped
 # Cargo gets none of make's flags: otherwise it would warn about a job server whose pipes make hasn't passed on.
 CARGO := MAKEFLAGS= cargo
 
-# Everyday native builds name the whole workspace: a single package would compile its dependencies again, with other
+# Everyday native builds are of all default members: a single package would compile its dependencies again, with other
 # features.
-CARGO_BUILD := $(CARGO) build --locked --workspace
+CARGO_BUILD := $(CARGO) build --locked
 
 # With this variable, macros use `js_sys::futures`, as `worker` requires.
 CARGO_WASM := WASM_BINDGEN_USE_JS_SYS=1 $(CARGO) build --locked --package rcpt-edge --lib --target wasm32-unknown-unknown
@@ -88,18 +88,16 @@ export RUST_BACKTRACE := $(or $(BACKTRACE),0)
 # Seed of random tests: SEED, or otherwise a fixed seed in `make test` and a new seed in every `make proof`.
 export PROPTEST_RNG_SEED := $(or $(SEED),$(if $(filter proof,$(MAKECMDGOALS))$(PROOF),$(shell date +%s),1))
 
-CARGO_TEST := $(CARGO) test --locked --workspace
+CARGO_TEST := $(CARGO) test --locked
 # The programs of the end-to-end tests; ONLY may name any of them.
 PARTS := account edge ledger scans origin clients harness programs
-# The names of all test programs in the packages' folders.
-PROGRAMS := $(notdir $(patsubst %.rs,%,$(patsubst %/main.rs,%,$(wildcard */tests/*.rs */tests/*/main.rs))))
-# Tests that need no Worker, mail server or browser.
-UNIT := --lib --bins $(patsubst %,--test %,$(filter-out load $(PARTS),$(PROGRAMS)))
+# Tests that need no Worker, mail server or browser: all other programs, as cargo names them.
+UNIT = --lib --bins $(patsubst %,--test %,$(filter-out $(PARTS),$(shell tools/test-programs)))
 
 # `make test` runs two parts at a time, because parts mostly wait. Most parts without a browser run first; `portal`,
 # which needs one, runs beside `ledger` and `scans`, which wait for leases and queues. `account` and `edge` run alone,
-# because they measure waits. `load` and `programs`, which send requests without pause, don't run in parallel.
-FIRST := load unit origin clients harness programs doc
+# because they measure waits.
+FIRST := unit origin clients harness programs doc
 LAST := portal ledger scans
 test-account: | $(FIRST:%=test-%)
 test-edge: | test-account
@@ -126,7 +124,7 @@ test-build: | worker-builder
 	$(CARGO_TEST) --no-run
 
 .PHONY: $(patsubst %,test-%,$(FIRST) account edge $(LAST))
-$(patsubst %,test-%,load $(PARTS)): test-%:
+$(patsubst %,test-%,$(PARTS)): test-%:
 	$(CARGO_TEST) --no-fail-fast --test $* $(NOTED)
 
 test-unit: test-%:
@@ -165,33 +163,54 @@ proof: setup worker ## the long proofs, which `make test` runs in a short form
 		every_sequence_is_answered_alike whatever_owner_and_operator that_is_killed beside_an_abuser leavers:: replaced_alone secret_is_replaced \
 		read_every_domain_alike what_the_library_says no_input_panics every_text_has_an_explanation many_seeds_live
 
-# Prints its figures to standard output. The last line is the hash of all traces: one binary and seed give one hash.
-.PHONY: world
-world: ## what our manners do over days, simulated (SEED, SEEDS, ONLY): figures, target/world/*.json and pictures, the traces' hash last
-	cargo run --locked --quiet --profile quick --package rcpt-world --bin world
+# The lab's programs are optimised: the TLS of their mail servers would otherwise be slower than origin's.
+LAB_BUILD := $(CARGO) build --locked --profile quick --package rcpt-lab --package rcpt-world
+LAB := RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin target/quick/lab
 
-# The weights are the same bytes on every machine; `cargo test -p rcpt-trainer` compares the hash of the inputs.
-.PHONY: reader
-reader: ## train the second reader of refusals: origin/verdict/data/reader/model.bin, and what it is worth out of fold
-	cargo run --locked --quiet --profile quick --package rcpt-trainer
+.PHONY: lab-build
+lab-build: worker
+	@tools/install apt
+	$(CARGO) build --locked --profile origin --package rcpt-origin
+	$(LAB_BUILD)
 
 .PHONY: bench
-bench: worker ## measured figures as a table, and as target/bench/*.json
-	@tools/install apt
-	cargo build --locked --profile origin --package rcpt-origin
-	$(CARGO_BUILD) --bin bench
-	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin target/debug/bench
-	@# Optimised, because the TLS of its mail server would otherwise be slower than origin's.
-	cargo build --locked --profile quick --package rcpt-devtools --bin bench
-	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin target/quick/bench conversations
-	cargo bench --locked --package rcpt-origin
+ifeq ($(ONLY),)
+bench: lab-build ## measured figures as a table, and in target/bench; ONLY=probe, portal, or a part that `lab --help` lists
+	$(LAB) bench
+	$(LAB) conversations
+	$(CARGO) bench --locked --package rcpt-lab
 	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin npm run --silent bench:portal
+else ifeq ($(ONLY),probe)
+bench:
+	$(CARGO) bench --locked --package rcpt-lab
+else ifeq ($(ONLY),portal)
+bench: lab-build
+	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin npm run --silent bench:portal
+else
+bench: lab-build
+	$(LAB) $(ONLY)
+endif
 
-.PHONY: load
-load: worker ## ten minutes of load (LOAD_SECONDS, LOAD_RATE, LOAD_WARM_UP, LOAD_SETTLE), as JSON in target/load
-	cargo build --locked --profile origin --package rcpt-origin
-	$(CARGO_BUILD) --bin load
-	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin target/debug/load
+.PHONY: lab lab-tests lab-world lab-load lab-drill lab-boot
+ifeq ($(ONLY),)
+lab: lab-tests lab-world lab-drill lab-load ## the lab (lab/README.md); ONLY=tests, world, drill, load, boot
+else
+lab: lab-$(ONLY)
+endif
+
+lab-tests: lab-build
+	$(CARGO) test --locked --profile quick --package rcpt-lab --package rcpt-world
+
+lab-world:
+	$(LAB_BUILD)
+	ONLY=$(EXPERIMENT) target/quick/world
+
+lab-load lab-drill: lab-%: lab-build
+	$(LAB) $*
+
+lab-boot: deb
+	@tools/install debian-root machine
+	lab/boot
 
 # Folder of the programs that `tools/install` builds, and the path of a program in its version
 TOOLS := $(shell . tools/versions && echo "$$RCPT_TOOLS")
@@ -217,11 +236,6 @@ try-image: image ## the image compiled again in another folder is equal byte by 
 	@tools/install try-image
 	dist/tests/image
 
-.PHONY: try-boot
-try-boot: deb ## the package on an emulated Debian machine, with systemd: started, hung, upgraded, rebooted (needs root; ten minutes)
-	@tools/install debian-root machine
-	dist/tests/boot
-
 .PHONY: release
 release: ## origin's package, command, clients, bills of materials, checksums, in target/dist
 	@tools/install package npm python
@@ -236,18 +250,6 @@ alerts: ## test the alerts with promtool
 	@tools/install promtool
 	$(TOOLS)/prometheus/usr/bin/promtool check rules dist/prometheus/alerts.yml
 	$(TOOLS)/prometheus/usr/bin/promtool test rules dist/prometheus/alerts.test.yml
-
-.PHONY: drill
-drill: worker ## three origins behind the edge under load, restarted, killed, hung, cut off (DRILL_RATE, DRILL_SECONDS)
-	cargo build --locked --profile origin --package rcpt-origin
-	$(CARGO_BUILD) --bin drill
-	RCPT_ORIGIN_BIN=$(CURDIR)/target/origin/origin target/debug/drill
-
-# Uses the results of the last `make bench`.
-.PHONY: cost
-cost: ## what a month costs, from the figures of make bench and list prices
-	@$(CARGO_BUILD) --quiet --bin bench
-	@target/debug/bench month
 
 FUZZ_SECONDS ?= 600
 

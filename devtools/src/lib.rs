@@ -1,11 +1,6 @@
-//! Programs for developers besides tests: the local environment of `make dev`, `make bench`, `make
-//! load`, the log scan after `make test`, and `serve`. The portal's tests use the harness through
-//! `serve`.
+//! Programs for developers besides tests: the local environment of `make dev`, the log scan after `make test`, and
+//! `serve`, through which the portal's tests use the harness.
 
-pub mod bench;
 pub mod dev;
-pub mod drill;
-pub(crate) mod drive;
-pub mod load;
 pub mod log_scan;
 pub mod serve;

@@ -3,6 +3,5 @@
 mod deploy;
 mod deployable;
 mod dev;
-mod drill;
 mod remote_admin;
 mod serve;

@@ -1,4 +1,4 @@
-//! Checks parts of the package's units that otherwise only systemd would reject. `make try-boot` starts the unit.
+//! Checks parts of the package's units that otherwise only systemd would reject. `make lab ONLY=boot` starts the unit.
 
 use clap::Parser as _;
 use rcpt_origin::cli::{Cli, Command, ListsAction};

@@ -1,4 +1,4 @@
-//! `make world`: runs the experiments of W1 to W6, prints their figures, and writes rows and charts to `target/world`.
+//! `make lab ONLY=world`: runs the experiments of W1 to W6, prints their figures, and writes rows and charts to `target/world`.
 //! The last line is the hash of all traces. `ONLY` selects experiments by name; `variation` and the constants' curves
 //! run only if named. `SEEDS` sets the number of seeds; each figure then has its mean, minimum and maximum.
 

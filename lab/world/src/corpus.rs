@@ -4,11 +4,11 @@
 use std::{collections::HashMap, sync::LazyLock};
 
 const FILES: [&str; 3] = [
-    include_str!("../../verdict/src/tests/golden.txt"),
-    include_str!("../../verdict/src/tests/seen/providers.txt"),
-    include_str!("../../verdict/src/tests/seen/software.txt"),
+    include_str!("../../../origin/verdict/src/tests/golden.txt"),
+    include_str!("../../../origin/verdict/src/tests/seen/providers.txt"),
+    include_str!("../../../origin/verdict/src/tests/seen/software.txt"),
 ];
-const DEAD: &str = include_str!("../../verdict/src/tests/languages/dead.txt");
+const DEAD: &str = include_str!("../../../origin/verdict/src/tests/languages/dead.txt");
 
 static REPLIES: LazyLock<HashMap<&str, &str>> = LazyLock::new(|| {
     let mut replies = HashMap::new();

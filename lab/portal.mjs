@@ -1,10 +1,10 @@
 // Measures a first visit: bytes, requests, and the time until the page is usable. Prints a table and writes
-// target/bench/portal.json. Run with `npm run bench:portal`; it has the same requirements as the tests.
+// target/bench/portal.json. Run with `make bench ONLY=portal`; it has the same requirements as the tests.
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { gzipSync } from "node:zlib";
-import { launch, openWindow } from "./browser.mjs";
-import { ROOT, startStack } from "./stack.mjs";
+import { launch, openWindow } from "../tests/portal/browser.mjs";
+import { ROOT, startStack } from "../tests/portal/stack.mjs";
 
 const VISITS = 15;
 const DIST = path.join(ROOT, "edge/portal/dist");

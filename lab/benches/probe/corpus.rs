@@ -18,12 +18,20 @@ use crate::figure::Figure;
 
 /// Name and text of each corpus; true if a column before the reply names its source.
 const CORPORA: [(&str, &str, bool); 6] = [
-    ("golden", include_str!("../../verdict/src/tests/golden.txt"), false),
-    ("seen", include_str!("../../verdict/src/tests/seen.txt"), true),
-    ("seen_providers", include_str!("../../verdict/src/tests/seen/providers.txt"), true),
-    ("seen_software", include_str!("../../verdict/src/tests/seen/software.txt"), true),
-    ("refusals_in_languages", include_str!("../../verdict/src/tests/languages/refusals.txt"), true),
-    ("dead_in_languages", include_str!("../../verdict/src/tests/languages/dead.txt"), true),
+    ("golden", include_str!("../../../origin/verdict/src/tests/golden.txt"), false),
+    ("seen", include_str!("../../../origin/verdict/src/tests/seen.txt"), true),
+    ("seen_providers", include_str!("../../../origin/verdict/src/tests/seen/providers.txt"), true),
+    ("seen_software", include_str!("../../../origin/verdict/src/tests/seen/software.txt"), true),
+    (
+        "refusals_in_languages",
+        include_str!("../../../origin/verdict/src/tests/languages/refusals.txt"),
+        true,
+    ),
+    (
+        "dead_in_languages",
+        include_str!("../../../origin/verdict/src/tests/languages/dead.txt"),
+        true,
+    ),
 ];
 
 #[derive(Debug, Serialize)]

@@ -6,7 +6,7 @@
 //! `target/bench/verdicts.json`. The delay line holds bytes back for 20 ms in each direction and doesn't serialise
 //! replies. TCP's own handshake isn't delayed on the loopback: add one round trip to `cold_rtt` for it.
 //!
-//! `cargo bench --locked --package rcpt-origin -- cpu held` measures only the groups `cpu` and `held`. Some figures
+//! `cargo bench --locked --package rcpt-lab -- cpu held` measures only the groups `cpu` and `held`. Some figures
 //! have a limit, above which the program fails. In the group `cpu`, only figures relative to a bare exchange in the
 //! same run have limits: these figures are comparable between machines. Other work on the machine may raise a figure
 //! above its limit.

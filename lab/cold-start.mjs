@@ -1,5 +1,5 @@
 // Measures the start time of an isolate by the size of its Worker: the CPU time of workerd until its first response.
-// The Worker has zero, one, two or four copies of the wasm module. Usage: node devtools/bench/cold-start.mjs [FILE]
+// The Worker has zero, one, two or four copies of the wasm module. Usage: node lab/cold-start.mjs [FILE]
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -8,7 +8,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 
-const repository = fileURLToPath(new URL("../..", import.meta.url));
+const repository = fileURLToPath(new URL("..", import.meta.url));
 const file = process.argv[2] ?? path.join(repository, "edge/build/index_bg.wasm");
 const workerd = path.join(repository, "node_modules/@cloudflare/workerd-linux-64/bin/workerd");
 const COPIES = [0, 1, 2, 4];

@@ -58,7 +58,7 @@ pub async fn run() -> Result<Vec<Figure>> {
 pub async fn comparison() -> Result<Vec<Figure>> {
     let port = port::free();
     let origin = FakeOrigin::start(|_| Conduct::Seen(Status::Accepted));
-    let empty = Path::new(env!("CARGO_MANIFEST_DIR")).join("bench/empty.mjs");
+    let empty = Path::new(env!("CARGO_MANIFEST_DIR")).join("empty.mjs");
     let edge = Edge::builder().origins(&[&origin.url]).beside(empty, port, &[]).start().await?;
     let account = edge.account().await;
     edge.set(&account.email, "plan = 'unlimited'").await;
@@ -177,7 +177,7 @@ async fn isolate_start() -> Result<Figure> {
     Ok(Figure { name: "isolate_start_ms", value: quantile(&times, 0.5), unit: "ms", n: STARTS })
 }
 
-/// Runs two minutes of load, enough to find errors and fast memory leaks. `make load` takes longer.
+/// Runs two minutes of load, enough to find errors and fast memory leaks. `make lab ONLY=load` takes longer.
 async fn load_figures() -> Result<[Figure; 3]> {
     let plan = LoadPlan { seconds: 120, ..LoadPlan::default() };
     let report = load::run(&plan, &folder::target().join("bench/load.json")).await?;

@@ -41,7 +41,7 @@ fn short(seed: u64) -> Plan {
 fn lived(plan: &Plan) -> Outcome {
     let outcome = run(plan).unwrap();
     for (holds, text) in safety::invariants(plan, &outcome) {
-        assert!(holds, "make world SEED={}: {text}", plan.seed);
+        assert!(holds, "make lab ONLY=world SEED={}: {text}", plan.seed);
     }
     outcome
 }

@@ -1,7 +1,7 @@
-//! Half a minute of `make load` (docs/trust.md, L1), for properties that hold on any machine: no
-//! errors, and an exact ledger. `make load` itself measures speed and memory.
+//! Half a minute of `make lab ONLY=load` (docs/trust.md, L1), for properties that hold on any machine: no
+//! errors, and an exact ledger. `make lab ONLY=load` itself measures speed and memory.
 
-use rcpt_devtools::load::{self, LoadPlan};
+use rcpt_lab::load::{self, LoadPlan};
 use rcpt_tests::process::folder;
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,7 @@
-//! The short form of `make drill` (docs/operating.md), for properties that hold on any machine. The
+//! The short form of `make lab ONLY=drill` (docs/operating.md), for properties that hold on any machine. The
 //! drill itself measures response times.
 
-use rcpt_devtools::drill::{self, DrillPlan};
+use rcpt_lab::drill::{self, DrillPlan};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn origins_that_are_restarted_killed_and_hung_cost_no_wrong_charge() {
