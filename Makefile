@@ -170,11 +170,6 @@ proof: setup worker ## the long proofs, which `make test` runs in a short form
 world: ## what our manners do over days, simulated (SEED, SEEDS, ONLY): figures, target/world/*.json and pictures, the traces' hash last
 	cargo run --locked --quiet --profile quick --package rcpt-world --bin world
 
-# The weights are the same bytes on every machine; `cargo test -p rcpt-trainer` compares the hash of the inputs.
-.PHONY: reader
-reader: ## train the second reader of refusals: origin/verdict/data/reader/model.bin, and what it is worth out of fold
-	cargo run --locked --quiet --profile quick --package rcpt-trainer
-
 .PHONY: bench
 bench: worker ## measured figures as a table, and as target/bench/*.json
 	@tools/install apt
