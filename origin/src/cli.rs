@@ -43,8 +43,7 @@ pub enum Command {
         #[arg(required = true, value_name = "ADDRESS")]
         addresses: Vec<String>,
     },
-    /// Print what a mail server's reply to RCPT means: the rule that decides, and where none understands it what the second
-    /// reader makes of each word. Needs no configuration
+    /// Print what a mail server's reply to RCPT means, and the rule that decides. Needs no configuration
     Explain {
         /// The reply, such as `550 5.1.1 no such user`; `\n` between its lines
         #[arg(required = true, value_name = "REPLY")]

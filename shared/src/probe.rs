@@ -137,7 +137,6 @@ mod tests {
             confidence: Confidence::High,
             operator: Some("google".to_owned()),
             verdict: Deliverability::Undeliverable,
-            reader: Some(72),
             traits: Traits { suggested_domain: Some("gmail.com".to_owned()), ..Traits::default() },
             ..Details::new(Some("no such user".to_owned()), Some(true))
         };

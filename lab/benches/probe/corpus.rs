@@ -1,27 +1,23 @@
-//! Accuracy of the verdicts: a table of given and correct statuses for all replies of the corpus, and figures on
-//! replies of unseen sources. The results are printed and written to `target/bench/verdicts.json`.
+//! Accuracy of the verdicts: a table of given and correct statuses for all replies of the corpus. The results are printed
+//! and written to `target/bench/verdicts.json`.
 
-use std::{collections::BTreeMap, fs, hint::black_box, path::Path, time::Instant};
+use std::{collections::BTreeMap, fs, path::Path};
 
 use anyhow::{Context as _, Result};
 use rcpt_shared::{Reason, Stage, Status};
 use rcpt_smtp::Reply;
-use rcpt_trainer::{
-    corpus::{self, Row as Collected},
-    measure::{self, Scope},
-    regression,
-};
-use rcpt_verdict::{judge, reader};
+use rcpt_verdict::judge;
 use serde::Serialize;
 
 use crate::figure::Figure;
 
 /// Name and text of each corpus; true if a column before the reply names its source.
-const CORPORA: [(&str, &str, bool); 6] = [
+const CORPORA: [(&str, &str, bool); 7] = [
     ("golden", include_str!("../../../origin/verdict/src/tests/golden.txt"), false),
     ("seen", include_str!("../../../origin/verdict/src/tests/seen.txt"), true),
     ("seen_providers", include_str!("../../../origin/verdict/src/tests/seen/providers.txt"), true),
     ("seen_software", include_str!("../../../origin/verdict/src/tests/seen/software.txt"), true),
+    ("seen_pages", include_str!("../../../origin/verdict/src/tests/seen/pages.txt"), true),
     (
         "refusals_in_languages",
         include_str!("../../../origin/verdict/src/tests/languages/refusals.txt"),
@@ -44,23 +40,6 @@ struct Report {
     false_no: Vec<String>,
     /// Replies with a wrong status.
     wrong: Vec<String>,
-    /// Results of rules and reader on replies of unseen sources.
-    out_of_fold: Vec<Interval>,
-    /// Results without classifiers' patterns, which are only parts of replies.
-    whole: Vec<Interval>,
-    /// Results on the held-out fold.
-    apart: Vec<Interval>,
-}
-
-/// A share of replies with its 95 % confidence interval.
-#[derive(Debug, Serialize)]
-struct Interval {
-    name: &'static str,
-    value: f64,
-    from: f64,
-    to: f64,
-    part: usize,
-    n: usize,
 }
 
 #[derive(Debug, Default, Serialize)]
@@ -86,15 +65,7 @@ pub fn measure() -> Result<Vec<Figure>> {
         given_by_right: BTreeMap::new(),
         false_no: Vec::new(),
         wrong: Vec::new(),
-        out_of_fold: Vec::new(),
-        whole: Vec::new(),
-        apart: Vec::new(),
     };
-    let rows = corpus::rows()?;
-    let judged = measure::out_of_fold(&rows, regression::WORDS_MIN);
-    report.out_of_fold = intervals(&judged, Scope::Collected);
-    report.whole = intervals(&judged, Scope::Whole);
-    report.apart = intervals(&judged, Scope::Apart);
     for (name, text, has_source) in CORPORA {
         let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
         for line in lines {
@@ -115,40 +86,7 @@ pub fn measure() -> Result<Vec<Figure>> {
         Figure::new("corpus_accuracy", share(right, replies), "share", replies),
         Figure::new("false_no", report.false_no.len() as f64, "replies", all),
         Figure::new("dead_told", share(dead.right, dead.replies), "share", dead.replies),
-        reader_cost(&rows),
     ])
-}
-
-fn intervals(judged: &[measure::Judged], scope: Scope) -> Vec<Interval> {
-    let of = |(name, share): (&'static str, measure::Share)| {
-        let [from, to] = share.interval;
-        Interval { name, value: share.value(), from, to, part: share.part, n: share.whole }
-    };
-    measure::figures(judged, scope).into_iter().map(of).collect()
-}
-
-/// Returns the reader's average time for a reply in the fastest of 200 rounds, in microseconds.
-fn reader_cost(rows: &[Collected]) -> Figure {
-    const ROUNDS: usize = 200;
-    let questions: Vec<_> = rows
-        .iter()
-        .map(|row| (&row.reply, judge(Stage::Rcpt, &row.reply)))
-        .filter(|(reply, finding)| reader::is_asked(Stage::Rcpt, reply, finding))
-        .collect();
-    let mut best = f64::INFINITY;
-    for _ in 0..ROUNDS {
-        let began = Instant::now();
-        for (reply, finding) in &questions {
-            black_box(reader::percent(
-                Stage::Rcpt,
-                black_box(reply),
-                finding,
-                ["probe.example.com"],
-            ));
-        }
-        best = best.min(began.elapsed().as_secs_f64());
-    }
-    Figure::new("reader_us", best * 1e6 / questions.len() as f64, "µs", questions.len())
 }
 
 impl Report {
@@ -181,16 +119,6 @@ impl Report {
         for (given, row) in &self.given_by_right {
             let count = |name: &str| row.get(name).copied().unwrap_or_default();
             println!("{given:<22}{}", line(&right, |name| count(name).to_string()));
-        }
-        for (scope, figures) in
-            [("out of fold", &self.out_of_fold), ("whole", &self.whole), ("set apart", &self.apart)]
-        {
-            for Interval { name, value, from, to, part, n } in figures {
-                let [value, from, to] = [value, from, to].map(|share| share * 100.0);
-                println!(
-                    "{scope:<12} {name:<16} {part:>4} of {n:>4}: {value:.1} % ({from:.1} to {to:.1})"
-                );
-            }
         }
     }
 

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use rcpt_shared::{CatchAll, Confidence, Details, Reason, Stage, Status, Verdict};
 use rcpt_smtp::{Answer, Broken, Connection, Envelope, Failure, Patience, Reply};
-use rcpt_verdict::{Finding, Scope, reader};
+use rcpt_verdict::{Finding, Scope};
 use tokio::time::{Instant, timeout};
 
 use super::{
@@ -281,9 +281,7 @@ impl HostProbe<'_> {
         let text = reply.map(|reply| redact(reply.beginning(), &self.question.address, names));
         let confidence =
             if finding.is_doubtful { Confidence::Medium } else { Confidence::default() };
-        let names = identities.helo_names();
-        let reader = reply.and_then(|reply| reader::percent(stage, reply, &finding, names));
-        let details = Details { confidence, reader, ..Details::new(text, Some(tls)) };
+        let details = Details { confidence, ..Details::new(text, Some(tls)) };
         Verdict { details: Some(Box::new(details)), ..verdict }
     }
 }

@@ -9,7 +9,7 @@ use rcpt_shared::{
     sandbox::{Behaviour, DOMAIN, MISSPELT_DOMAIN, MX_HOST, SLOW_S, domain_facts, find},
 };
 use rcpt_smtp::Reply;
-use rcpt_verdict::{judge, reader};
+use rcpt_verdict::judge;
 use tokio::time::sleep;
 
 use super::progress::Progress;
@@ -80,8 +80,7 @@ fn replied(line: &str, host: &str, catch_all: Option<CatchAll>) -> Verdict {
     let verdict = finding.at(Stage::Rcpt, Some(&reply));
     let is_about_recipient = matches!(verdict.status, Status::Accepted | Status::Refused);
     let details = catch_all.map(|catch_all| {
-        let reader = reader::percent(Stage::Rcpt, &reply, &finding, []);
-        let mut details = Details { reader, ..Details::new(text_of(line), None) };
+        let mut details = Details::new(text_of(line), None);
         if is_about_recipient {
             details.catch_all = catch_all;
         }

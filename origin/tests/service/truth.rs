@@ -147,28 +147,6 @@ async fn one_name_that_is_refused_makes_no_invented_address_deliverable() {
     }
 }
 
-#[tokio::test]
-async fn the_readers_number_stands_beside_a_verdict_that_it_does_not_change() {
-    for (refusal, is_read) in [
-        ("550 no one here by that name", true),
-        ("550 no one here by that name, says probe.example.com", false),
-        ("550 no one here by that name, see https://example.org/", false),
-        ("550 no one here by that name on this server", false),
-    ] {
-        let server = MailServer::answering("220 mx", "", refusal).await;
-        let origin = origin(&[("RCPT_ROUTES", &server.route())]);
-        let answer = detailed(&origin, "ann@sandbox.test").await;
-        assert_eq!((answer.status, answer.reason), (Status::BlockedByProvider, Reason::Unclear));
-        let details = answer.details.unwrap();
-        assert_eq!(
-            (details.confidence, details.verdict),
-            (Confidence::None, Deliverability::Unknown),
-            "{refusal}"
-        );
-        assert_eq!(details.reader.is_some(), is_read, "{refusal}: {:?}", details.reader);
-    }
-}
-
 /// The control recipient is inconclusive, so it is only known that the host looks names up.
 #[tokio::test]
 async fn a_refusal_by_name_is_worth_a_medium_where_the_control_recipient_tells_nothing() {

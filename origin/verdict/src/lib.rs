@@ -19,15 +19,12 @@ mod encryption;
 mod languages;
 mod matcher;
 mod phrases;
-pub mod reader;
 mod reading;
 mod reception;
 mod retry;
 mod rules;
 mod tables;
 mod text;
-
-use std::sync::LazyLock;
 
 use rcpt_shared::{Reason, Stage, Status, Verdict};
 use rcpt_smtp::{Broken, Reply};
@@ -121,10 +118,8 @@ pub fn judge(stage: Stage, reply: &Reply) -> Finding {
     })
 }
 
-/// Loads the word lists and the reader's weights, so that startup finds mistakes in them and the first check needn't
-/// load them.
+/// Loads the word lists, so that startup finds mistakes in them and the first check needn't load them.
 pub fn load() {
-    LazyLock::force(&reader::MODEL);
     // The reply contains a mailbox, a state and a host name, so that each list is used.
     if let Some(reply) = Reply::parse("550 user unknown at mx.example.org\r\n") {
         let _ = judge(Stage::Rcpt, &reply);

@@ -123,10 +123,6 @@ pub struct Details {
     /// Absent from origins before December 2026.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<Box<DomainFacts>>,
-    /// The second reader's probability in percent that the reply reports a dead mailbox; absent if a
-    /// rule has decided or the reader abstains (docs/verdicts.md). The probability decides nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reader: Option<u8>,
     #[serde(flatten)]
     pub traits: Traits,
 }
@@ -145,7 +141,6 @@ impl Details {
             verdict: Deliverability::Unknown,
             mailbox: None,
             domain: None,
-            reader: None,
             traits: Traits {
                 disposable: false,
                 role_account: false,
@@ -185,6 +180,5 @@ mod tests {
         assert_eq!(details.verdict, Deliverability::Unknown);
         assert_eq!(details.operator, None);
         assert_eq!((details.mailbox, details.domain), (None, None));
-        assert_eq!(details.reader, None);
     }
 }

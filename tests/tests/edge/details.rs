@@ -288,29 +288,6 @@ async fn every_reason_is_seen_with_its_status_and_its_evidence() {
 }
 
 #[tokio::test]
-async fn the_readers_number_is_given_fresh_and_cached_and_changes_nothing() {
-    let account = World::account().await;
-    let mut numbers = Vec::new();
-    for cached in [false, true] {
-        let Reply { status, body, .. } =
-            check(&account, "worded@scripted.test", &json!(true)).await;
-        let details = &body["details"];
-        assert_eq!((status, &body["cached"]), (200, &json!(cached)), "{body}");
-        assert_eq!(body["status"], "blocked_by_provider", "{body}");
-        assert_eq!(
-            (&details["verdict"], &details["confidence"]),
-            (&json!("unknown"), &json!("none"))
-        );
-        let number = details["evidence"]["reader"].as_u64().expect("a percentage");
-        assert!(number <= 100, "{body}");
-        numbers.push(number);
-    }
-    assert_eq!(numbers[0], numbers[1]);
-    let puzzling = check(&account, "puzzling+again@scripted.test", &json!(true)).await;
-    assert!(puzzling.body["details"].get("evidence").is_none(), "{}", puzzling.body);
-}
-
-#[tokio::test]
 async fn whether_a_domain_takes_everything_is_yes_no_or_unknown() {
     let account = World::account().await;
     for (email, catch_all) in [

@@ -67,19 +67,6 @@ pub struct Details {
     pub tls: Option<bool>,
     /// Duration of the check in milliseconds.
     pub duration_ms: u64,
-    /// Evidence that decides nothing yet. Absent if there is none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = ReaderEvidence, required = false)]
-    pub evidence: Option<ReaderEvidence>,
-}
-
-/// Evidence that decides nothing yet.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct ReaderEvidence {
-    /// Estimated probability in percent that the mail server's words mean a missing or closed mailbox. Given when the
-    /// words fit none of our rules.
-    #[schema(maximum = 100)]
-    pub reader: u8,
 }
 
 /// Returns the schema of a string with one of these values.
@@ -145,7 +132,6 @@ impl Details {
             retry_after: None,
             tls: None,
             duration_ms: 0,
-            evidence: None,
         }
     }
 
@@ -183,7 +169,6 @@ impl Details {
             retry_after: u32::try_from(retry_after).ok(),
             tls: None,
             duration_ms,
-            evidence: None,
         }
     }
 
@@ -214,10 +199,6 @@ impl Details {
             retry_after: verdict.retry_after,
             tls: evidence.as_ref().and_then(|evidence| evidence.tls),
             duration_ms: evidence.as_ref().map_or(0, |evidence| evidence.duration_ms),
-            evidence: evidence
-                .as_ref()
-                .and_then(|evidence| evidence.reader)
-                .map(|reader| ReaderEvidence { reader }),
             smtp_text: evidence.and_then(|evidence| evidence.smtp_text),
         }
     }
@@ -262,25 +243,6 @@ mod tests {
                     ]
                 }
             })
-        );
-    }
-
-    #[test]
-    fn the_readers_number_is_evidence_of_its_own() {
-        let verdict: Verdict = serde_json::from_value(json!({
-            "status": "blocked_by_provider", "reason": "unclear", "stage": "rcpt", "smtp_code": 550,
-            "details": {
-                "catch_all": "unknown", "duration_ms": 12, "disposable": false, "role_account": false,
-                "free_provider": false, "reader": 97
-            }
-        }))
-        .unwrap();
-        let address = Address::parse("ann@example.org").unwrap();
-        let details = serde_json::to_value(Details::new(&address, verdict)).unwrap();
-        assert_eq!(details["evidence"], json!({ "reader": 97 }));
-        assert_eq!(
-            (&details["verdict"], &details["confidence"]),
-            (&json!("unknown"), &json!("none"))
         );
     }
 

@@ -55,13 +55,6 @@ pub(super) fn stand_between(words: &str, noun: &Range<usize>, state: &Range<usiz
         || is_of_a_thing(words, noun)
 }
 
-/// Returns whether any of `words` names a machine or a service, in any language.
-pub(crate) fn are_named(words: &str) -> bool {
-    let sets = [&THINGS.things, &THINGS.with_of, &THINGS.without_of];
-    words.split(' ').any(|word| sets.iter().any(|set| set.contains(word)))
-        || THINGS.unspaced.iter().any(|thing| words.contains(thing.as_str()))
-}
-
 /// Returns the word after the word that contains `place`.
 fn word_behind<'a>(words: &'a str, place: &Range<usize>) -> Option<&'a str> {
     let rest = words.get(place.end..)?;

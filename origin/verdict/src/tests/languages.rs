@@ -3,10 +3,7 @@
 use rcpt_shared::{Stage, Status};
 use rcpt_smtp::Reply;
 
-use crate::{
-    judge,
-    reader::{self, MODEL},
-};
+use crate::judge;
 
 const REFUSALS: &str = include_str!("languages/refusals.txt");
 const DEAD: &str = include_str!("languages/dead.txt");
@@ -48,21 +45,4 @@ fn nine_of_ten_dead_mailboxes_are_a_false_in_any_language() {
     println!("{} of {count} dead mailboxes are told", count - missed.len());
     assert!(count >= 60, "{count} dead mailboxes");
     assert!(missed.len() * 10 <= count, "{} of {count}:\n{}", missed.len(), missed.join("\n"));
-}
-
-#[test]
-fn the_reader_takes_no_refusal_of_us_for_a_dead_mailbox_in_any_language() {
-    let (mut count, mut asked) = (0, 0);
-    let wrong: Vec<_> = rows(REFUSALS)
-        .inspect(|_| count += 1)
-        .filter_map(|(name, _, reply)| {
-            let finding = judge(Stage::Rcpt, &reply);
-            asked += usize::from(reader::is_asked(Stage::Rcpt, &reply, &finding));
-            let percent = reader::percent(Stage::Rcpt, &reply, &finding, [])?;
-            (percent >= MODEL.threshold).then(|| format!("{name}: {} {percent}", reply.text()))
-        })
-        .collect();
-    println!("asked about {asked} of {count} refusals of us");
-    assert!(asked > 0 && count >= 300, "{asked} of {count}");
-    assert!(wrong.is_empty(), "{} of {count}:\n{}", wrong.len(), wrong.join("\n"));
 }

@@ -154,3 +154,36 @@ fn a_person_who_has_left_is_no_mailbox() {
         assert_ne!(read(raw).0, Status::Refused, "{raw}");
     }
 }
+
+/// In these refusals an unknown or ambiguous thing is missing, not a mailbox.
+#[test]
+fn what_names_no_mailbox_or_an_unknown_subject_is_not_a_no() {
+    for raw in [
+        "550 PTR not found",
+        "550 mailbox server is not available",
+        "550 peer does not exist",
+        "550 unknown peer",
+        "550 the address of the caller is not known",
+        "550 this account of a reseller is closed",
+        "550 certificate expired",
+        "550 user backend not found",
+        "550 identity unknown",
+        "550 neznámý odesílatel",
+        "550 file not found",
+        "550 this tenant is closed for the day",
+        "550 no such list",
+        "550 no such rule here",
+        "550 quota of this hour is full",
+        "550 there is no account here for those who knock at this door",
+        "550 this name is not known to us as one of our partners",
+        "550 order does not exist",
+        "550 kein Konto für Fremde hier",
+        "550 do\u{7}es not\u{0} ex\u{8}ist, said the list",
+        "550 \u{202e}tsixe ton seod",
+        "550 n\u{200b}o su\u{200b}ch ru\u{200b}le here",
+        "550 phone not reachable, no such number here",
+        "550 guest not found on the list",
+    ] {
+        assert_ne!(read(raw).0, Status::Refused, "{raw}");
+    }
+}

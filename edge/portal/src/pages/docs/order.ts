@@ -96,7 +96,6 @@ const FIELDS = [
   "free_provider",
   "tls",
   "duration_ms",
-  "reader",
   "deliverable",
   "undeliverable",
   "risky",
