@@ -133,22 +133,22 @@ const INSERT_SCAN: &str = concat!(
      FROM caller WHERE ?7 <= size AND may_run AND may_keep AND (daily OR credit)"
 );
 
-/// `?11` and `?12` names of an `Idempotency-Key`, `?13` its request. With a key whose
+/// `?11` and `?12` names of an `Idempotency-Key`, `?13` and `?14` its request. With a key whose
 /// scan was deleted, the same request creates another scan.
 const INSERT_SCAN_ONCE: &str = concat!(
     INSERT_SCAN,
     " AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = caller.id
         AND k.name IN (?11, ?12) AND k.expires_at > ?10
-        AND (k.request <> ?13 OR EXISTS (SELECT 1 FROM scans s WHERE s.id = k.answer)))"
+        AND (k.request NOT IN (?13, ?14) OR EXISTS (SELECT 1 FROM scans s WHERE s.id = k.answer)))"
 );
 
 /// Selects the response stored under the key of [`INSERT_SCAN_ONCE`], unless the key may be used again.
 const SELECT_STORED_RESPONSE: &str = concat!(
     WITH_CALLER,
-    "SELECT k.request, k.answer, '' AS left_over FROM caller
+    "SELECT k.request, k.answer, 0 AS in_flight, '' AS left_over FROM caller
      JOIN idempotency_keys k ON k.account_id = caller.id
      WHERE k.name IN (?11, ?12) AND k.expires_at > ?10
-       AND (k.request <> ?13 OR EXISTS (SELECT 1 FROM scans s WHERE s.id = k.answer))"
+       AND (k.request NOT IN (?13, ?14) OR EXISTS (SELECT 1 FROM scans s WHERE s.id = k.answer))"
 );
 
 /// `?1` scan created in this transaction; `?2` name and `?3` request of its key; `?4` expiry.
@@ -258,10 +258,11 @@ pub async fn create(
     let statements = match once {
         None => vec![(INSERT_SCAN, params), charge, read.clone()],
         Some(once) => {
-            let [first, second] = once.names();
-            params.extend([Param::from(first), second.into(), once.request().into()]);
+            let (names, requests) = (once.names(), once.requests());
+            params.extend(names.iter().chain(requests).map(Param::from));
             let until = now.saturating_add(KEY_TTL_S);
-            let keep = [id, vec![first.into(), once.request().into(), until.into()]].concat();
+            let stored = vec![(&names[0]).into(), (&requests[0]).into(), until.into()];
+            let keep = [id, stored].concat();
             let create = (INSERT_SCAN_ONCE, params.clone());
             vec![
                 create,

@@ -301,10 +301,11 @@ impl<'a> Player<'a> {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let counted = units - u64::from(end != End::Verdict);
+        let paid = self.model.paid(number);
         if counted == 0 {
             self.model.release(number);
         } else if self.model.settle(number, counted) {
-            self.counted += counted;
+            self.counted += counted - paid;
             let reply = answer(self.keyed(again)).await?;
             let is_whole = match units {
                 1 => reply.1["status"] == true,
