@@ -79,7 +79,12 @@ impl Player<'_> {
 
     /// Expects a charge for what the answer at the deadline gave out. If the charge took until the deadline, nothing was
     /// given out, and the charge may still come.
-    async fn pay_for_part(&mut self, number: u64, units: u64, body: &Value) -> Result<()> {
+    pub(super) async fn pay_for_part(
+        &mut self,
+        number: u64,
+        units: u64,
+        body: &Value,
+    ) -> Result<()> {
         let results = body["results"].as_array().context("results")?;
         let given = results.iter().filter(|result| result["pending"].is_null()).count() as u64;
         let lease = self.checks_in_flight.back().context("a list in flight")?.lease.clone();
