@@ -1,5 +1,5 @@
 //! Stored form of a request with an `Idempotency-Key`: keyed hashes, and a response that only the
-//! key decrypts. A dump of the database reveals nothing, even with our secrets, as long as the key
+//! key decrypts. A key belongs to one operation: the same text means another key elsewhere. A dump of the database reveals nothing, even with our secrets, as long as the key
 //! is hard to guess.
 
 use hmac::Mac as _;
@@ -27,9 +27,11 @@ pub struct Idempotent {
 const HASH_DIGITS: usize = 32;
 
 impl Idempotent {
-    /// `request` is the content that a repeat must share with the first request, besides the key.
+    /// `request` is the content that a repeat must share with the first request, besides the key. It begins with the
+    /// operation's name and a NUL.
     pub fn new(secrets: &KeyRing, account: AccountId, key: &str, request: &str) -> Self {
-        let about = format!("rcpt idempotency\0{account}\0{key}");
+        let operation = request.split('\0').next().unwrap_or_default();
+        let about = format!("rcpt idempotency\0{account}\0{operation}\0{key}");
         let hashes = |text: String| {
             let mut hashes = secrets.macs().map(|mut mac| {
                 mac.update(text.as_bytes());
@@ -51,9 +53,9 @@ impl Idempotent {
         &self.names
     }
 
-    /// Returns the stored hash of the request.
-    pub fn request(&self) -> &str {
-        &self.requests[0]
+    /// Returns the hashes of the request. The first is stored; a comparison takes both.
+    pub const fn requests(&self) -> &[String; 2] {
+        &self.requests
     }
 
     /// Returns whether `request` is a stored hash of this request.
@@ -91,31 +93,36 @@ mod tests {
     #[test]
     fn another_account_key_request_or_secret_is_another_hash_and_opens_nothing() {
         let (old, new) = (format!("old:{}", "w".repeat(43)), format!("new:{}", "0".repeat(43)));
-        let of = |ring: &KeyRing, account, key, request| {
-            Idempotent::new(ring, AccountId::from_u64(account), key, request)
+        let of = |ring: &KeyRing, account, key, address| {
+            let request = format!("check\0{address}");
+            Idempotent::new(ring, AccountId::from_u64(account), key, &request)
         };
         let secrets = ring(&old);
         let first = of(&secrets, 1, KEY, "ann@example.org");
         let sealed = first.seal(&secrets, "verdict").unwrap();
         assert_eq!(first.open(&secrets, &sealed).as_deref(), Some("verdict"));
         let repeat = of(&secrets, 1, KEY, "ann@example.org");
-        assert!(repeat.names == first.names && repeat.is(first.request()));
+        assert!(repeat.names == first.names && repeat.is(&first.requests[0]));
         let reused = of(&secrets, 1, KEY, "bob@example.org");
-        assert!(reused.names == first.names && !reused.is(first.request()));
+        assert!(reused.names == first.names && !reused.is(&first.requests[0]));
         for (secrets, account, key) in [
             (&secrets, 2, KEY),
             (&secrets, 1, "another-key-of-this-account"),
             (&ring(&new), 1, KEY),
         ] {
             let other = of(secrets, account, key, "ann@example.org");
-            assert!(other.names != first.names && !other.is(first.request()));
+            assert!(other.names != first.names && !other.is(&first.requests[0]));
             assert_eq!(other.open(secrets, &sealed), None);
         }
+        let elsewhere =
+            Idempotent::new(&secrets, AccountId::from_u64(1), KEY, "list\0ann@example.org");
+        assert!(elsewhere.names != first.names && !elsewhere.is(&first.requests[0]));
+        assert_eq!(elsewhere.open(&secrets, &sealed), None, "an operation's keys are its own");
         // While a secret is being replaced, values under the old one are still found.
         let both = ring(&format!("{new},{old}"));
         let later = of(&both, 1, KEY, "ann@example.org");
         assert_eq!(later.names[1], first.names[0]);
-        assert!(later.is(first.request()));
+        assert!(later.is(&first.requests[0]));
         assert_eq!(later.open(&both, &sealed).as_deref(), Some("verdict"));
     }
 }

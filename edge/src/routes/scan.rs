@@ -29,7 +29,8 @@ pub struct Scan {
     pub received: u32,
     /// Positions with a final verdict.
     pub answered: u32,
-    /// Positions whose server has deferred them: they're retried later. Until then they have an interim verdict.
+    /// Positions that are tried again later: their server has deferred them, and until then they have an interim
+    /// verdict; or we couldn't ask about them, and until then they have none.
     pub waiting: u32,
     pub counts: StatusCounts,
     pub by_verdict: VerdictCounts,
@@ -40,7 +41,7 @@ pub struct Scan {
     /// Time at which the next waiting address is retried; null when none waits.
     pub next_retry_at: Option<DateTime<Utc>>,
     /// Latest time at which every waiting address has its final verdict, even if each server asks for the longest wait
-    /// that is granted; null when none waits.
+    /// that is granted, or if we can't ask for longer; null when none waits.
     pub retries_until: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
     /// Time at which the scan ended; null while it is running.
@@ -54,7 +55,8 @@ const RESULTS_TTL_S: u64 = 7 * 24 * 60 * 60;
 
 /// Returns the longer of two estimates in seconds: for unchecked addresses at the pace of the last minutes, for waiting
 /// addresses at our own delays. `None` if the scan isn't running, or if unchecked addresses remain and the pace is
-/// unknown.
+/// unknown. The pace is that of the scan's last progress: without any further progress the estimate shrinks, and ends
+/// when it has come to nothing.
 fn seconds_left(scan: &scans::StoredScan, now: u64) -> Option<u64> {
     if scan.state != "running" {
         return None;
@@ -64,11 +66,16 @@ fn seconds_left(scan: &scans::StoredScan, now: u64) -> Option<u64> {
         _ if remaining == 0 => 0,
         0 => return None,
         done => {
-            let elapsed = now.saturating_sub(scan.previous_at).max(1);
-            u64::from(remaining).saturating_mul(elapsed).div_ceil(u64::from(done))
+            let elapsed = scan.progress_at.saturating_sub(scan.previous_at).max(1);
+            let all = u64::from(remaining).saturating_mul(elapsed).div_ceil(u64::from(done));
+            let left = all.saturating_sub(now.saturating_sub(scan.progress_at));
+            if left == 0 {
+                return None;
+            }
+            left
         }
     };
-    let waits = scan.expected_at.filter(|_| scan.waiting > 0);
+    let waits = scan.expected_at.filter(|_| scan.waiting + scan.unasked > 0);
     Some(at_pace.max(waits.map_or(0, |at| at.saturating_sub(now))).max(1))
 }
 
@@ -91,7 +98,7 @@ impl Scan {
             total: scan.total,
             received: scan.received,
             answered: scan.answered,
-            waiting: scan.waiting,
+            waiting: scan.waiting.saturating_add(scan.unasked),
             details: scan.details != 0,
         }
     }
@@ -140,5 +147,55 @@ impl NewScanRequest {
         let name = self.name.as_deref().unwrap_or_default().trim();
         let is_fine = name.chars().count() <= 100 && !name.chars().any(char::is_control);
         if is_fine { Ok(name) } else { Err(Error::invalid_scan_name()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::seconds_left;
+    use crate::store::scans::{StoredScan, Tally};
+
+    const START: u64 = 1_790_000_000;
+
+    /// A scan of a hundred addresses, of which `answered` had their verdicts a minute after its start.
+    fn scan(answered: u32) -> StoredScan {
+        StoredScan {
+            id: String::new(),
+            name: String::new(),
+            state: "running".to_owned(),
+            details: 0,
+            total: 100,
+            received: 100,
+            answered,
+            waiting: 0,
+            counts: Tally::default(),
+            by_verdict: Tally::default(),
+            created_at: START,
+            ended_at: None,
+            previous_at: START,
+            previous_answered: 0,
+            progress_at: START + 60,
+            unasked: 0,
+            due_at: None,
+            expected_at: None,
+            latest_at: None,
+            left_over: None,
+        }
+    }
+
+    #[test]
+    fn without_progress_the_estimate_shrinks_with_the_clock_and_ends() {
+        let left = |after| seconds_left(&scan(75), START + 60 + after);
+        assert_eq!([0, 1, 19].map(left), [Some(20), Some(19), Some(1)]);
+        assert_eq!([20, 1_000, 90_000].map(left), [None; 3], "it never grows again");
+        assert_eq!(seconds_left(&scan(0), START + 60), None, "no pace is known");
+    }
+
+    #[test]
+    fn what_could_not_be_asked_about_is_left_at_the_pace_and_not_before_its_next_attempt() {
+        let waits = StoredScan { unasked: 25, expected_at: Some(START + 300), ..scan(75) };
+        assert_eq!(seconds_left(&waits, START + 60), Some(240));
+        let none = StoredScan { unasked: 100, ..scan(0) };
+        assert_eq!(seconds_left(&none, START + 60), None);
     }
 }

@@ -18,13 +18,13 @@ use utoipa::ToSchema;
 
 use super::validate_email::{
     ValidationResult,
-    deadline::{self, lease_or_answer},
+    deadline::{self, beside, lease_or_answer},
     remember, sandbox,
-    units::{admit_checks, lease_of, settle_of},
+    units::{admit_checks, lease_of, settle_of, settle_part},
 };
 use crate::{
     app::App,
-    cf::{clock, verdict_cache::CachedVerdict},
+    cf::{clock, log, verdict_cache::CachedVerdict},
     credentials::{address_hash, idempotency::Idempotent, proof::Caller},
     error::{Error, LimitError, Outcome, PlainError, ValidationError, rate_limit::RateLimit},
     extract::{json_body::JsonBody, request::RequestContext},
@@ -160,13 +160,13 @@ pub async fn check(
     let once = once.map_err(Error::of_validation)?;
     let list = List::of(&request.emails, request.details, &app.config.address_secrets);
     admit_checks(&app, caller, once.as_ref(), list.units()).await?;
-    let (charged, end) = match request.deadline_ms {
+    let deadline_ms = request.deadline_ms;
+    let (charged, end) = match deadline_ms {
         None => (Some(lease_of(&app, caller, list.units(), once.as_ref()).await?), u64::MAX),
         Some(deadline_ms) => {
             lease_or_answer(deadline_ms, &app, caller, list.units(), once.as_ref()).await?
         }
     };
-    let answers = Arc::new(Answers::none_of(&list));
     let lease = match charged {
         Some(Charged::Now(lease)) => lease,
         Some(Charged::Before(stored)) => {
@@ -178,31 +178,94 @@ pub async fn check(
             return Ok(list.result(&answers).leaving(&stored.left_over));
         }
         // The first request with this `Idempotency-Key` is still in flight.
-        None => return Ok(list.pending_result(&answers, request.deadline_ms)),
+        None => return Ok(list.unsettled_result(deadline_ms)),
     };
     let left_over = lease.left_over.clone();
-    let list = Arc::new(list);
-    let deferred = context.deferred.clone();
-    let work = {
-        let (list, answers) = (Arc::clone(&list), Arc::clone(&answers));
-        let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
-        async move { ask_and_settle(&app, (&list, &answers), lease, &tenant, &context, once).await }
+    let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
+    let answers = Answers::none_of(&list);
+    let work = Arc::new(ListWork { app, context, list, answers, tenant });
+    let answer = answer(Arc::clone(&work), lease, once, deadline_ms.map(|ms| (ms, end)));
+    let answered = work.context.deferred.outliving(answer);
+    let cut_off = || Err(Error::internal("a list was cut off"));
+    let Some(deadline_ms) = deadline_ms else {
+        return answered.await.unwrap_or_else(cut_off).map(|result| result.leaving(&left_over));
     };
-    let answered = async {
-        let done = deferred.outliving(work).await;
-        done.unwrap_or_else(|| Err(Error::internal("a list was cut off")))
+    let result = match clock::within(time_until(end), answered).await {
+        Some(result) => result.unwrap_or_else(cut_off)?,
+        // The charge for the results at the deadline takes too long, so none of them leaves.
+        None => work.list.unsettled_result(Some(deadline_ms)),
     };
-    let answered = match request.deadline_ms {
-        None => Some(answered.await),
-        Some(_) => {
-            let time_left = Duration::from_millis(end.saturating_sub(clock::now_ms()));
-            clock::within(time_left, answered).await
+    Ok(result.leaving(&left_over))
+}
+
+/// Returns the time until `end`, in milliseconds of the Worker's clock.
+fn time_until(end: u64) -> Duration {
+    Duration::from_millis(end.saturating_sub(clock::now_ms()))
+}
+
+/// A list that holds a lease.
+struct ListWork {
+    app: Arc<App>,
+    context: RequestContext,
+    list: List,
+    answers: Answers,
+    /// Name of the account for the origins.
+    tenant: String,
+}
+
+/// Milliseconds before the deadline at which the results that have arrived are charged, in one round trip to the
+/// account's database; at most a quarter of the deadline.
+const CHARGING_MS: u64 = 100;
+
+/// Returns the result of the whole list, or what is there at the deadline (in milliseconds of the request, and of the
+/// Worker's clock). No result leaves before its charge: at the deadline the lease is charged for what is given out, and
+/// keeps the rest until the list ends.
+async fn answer(
+    work: Arc<ListWork>,
+    lease: Lease,
+    once: Option<Idempotent>,
+    deadline: Option<(u64, u64)>,
+) -> Result<ListResult, Error> {
+    let is_paying = lease.is_paying;
+    let mut finding = Box::pin({
+        let work = Arc::clone(&work);
+        async move { work.find_out(is_paying).await }
+    });
+    let Some((deadline_ms, end)) = deadline else {
+        let found = finding.await;
+        return work.settle(found, lease, once).await;
+    };
+    let charging = Duration::from_millis(CHARGING_MS.min(deadline_ms / 4));
+    let time = time_until(end).saturating_sub(charging);
+    if let Some(found) = clock::within(time, finding.as_mut()).await {
+        return work.settle(found, lease, once).await;
+    }
+    let snapshot = work.answers.clone();
+    let units = work.list.charged_positions(&snapshot);
+    let charging = async {
+        match units {
+            0 => Ok(()),
+            units => settle_part(&work.app, &lease, units, once.as_ref()).await,
         }
     };
-    match answered {
-        Some(result) => result.map(|result| result.leaving(&left_over)),
-        None => Ok(list.pending_result(&answers, request.deadline_ms).leaving(&left_over)),
-    }
+    let (charged, found) = beside(charging, finding.as_mut()).await;
+    let rest = Arc::clone(&work);
+    work.context.deferred.after_response(async move {
+        let found = match found {
+            Some(found) => found,
+            None => finding.await,
+        };
+        if let Err(error) = rest.settle(found, lease, once).await {
+            log::failure("the rest of a list", &error);
+        }
+    });
+    Ok(match charged {
+        Ok(()) => work.list.pending_result(&snapshot, Some(deadline_ms)),
+        Err(error) => {
+            log::failure("the results of a list at its deadline", &error);
+            work.list.unsettled_result(Some(deadline_ms))
+        }
+    })
 }
 
 /// Answers a list sent with a test key, as [`sandbox::check`] answers a check. Each address has its
@@ -245,76 +308,71 @@ impl ListResult {
     }
 }
 
-/// Looks up each distinct address in the caches and then at the origins. Settles the lease before
-/// the response is sent: counted results are charged, the other units are returned.
-async fn ask_and_settle(
-    app: &Arc<App>,
-    (list, answers): (&List, &Answers),
-    lease: Lease,
-    tenant: &str,
-    context: &RequestContext,
-    once: Option<Idempotent>,
-) -> Result<ListResult, Error> {
-    let tenant = Tenant { name: tenant, paying: lease.is_paying };
-    if let Err(error) = find_out(app, list, answers, tenant, context).await {
-        ledger::release(app.databases.of(lease.account())?, lease).await?;
-        return Err(error);
-    }
-    let sealed = match &once {
-        Some(once) => once.seal(&app.config.address_secrets, &answers.to_stored(list))?,
-        None => String::new(),
-    };
-    let once = once.as_ref().map(|once| (once, sealed.as_str()));
-    settle_of(app, lease, list.charged_positions(answers), once).await?;
-    remember_fresh(app, list, answers, context).await;
-    Ok(list.result(answers))
-}
-
-/// Looks up the verdicts in the caches and then at the origins.
-///
-/// # Errors
-/// The error assigned to a sandbox address, or [`Error::upstream`] if no result is charged and no
-/// address has a verdict.
-async fn find_out(
-    app: &Arc<App>,
-    list: &List,
-    answers: &Answers,
-    tenant: Tenant<'_>,
-    context: &RequestContext,
-) -> Result<(), Error> {
-    let life_ms = app.config.lease_ttl.saturating_mul(1_000);
-    let budget_ms = BUDGET_MS.min(life_ms.saturating_sub(SETTLING_MS));
-    let (now, deadline) = (clock::now(), clock::now_ms().saturating_add(budget_ms));
-    let errors = list.distinct().iter().filter_map(|one| sandbox::error_of(&one.address, now));
-    if let Some(error) = errors.into_iter().next() {
-        return Err(error);
-    }
-    let cache_reads = list.distinct().iter().map(|one| app.verdicts.get(&one.key, now));
-    for (index, cached_verdict) in join_all(cache_reads).await.into_iter().enumerate() {
-        if let Some(cached_verdict) = cached_verdict
-            .filter(|cached_verdict| !list.details() || cached_verdict.evidence.is_some())
-        {
-            answers.set(index, ListAnswer::Before(cached_verdict));
+impl ListWork {
+    /// Settles the lease before the result is sent: counted results are charged, the other units are returned.
+    async fn settle(
+        &self,
+        found: Result<(), Error>,
+        lease: Lease,
+        once: Option<Idempotent>,
+    ) -> Result<ListResult, Error> {
+        let Self { app, context, list, answers, .. } = self;
+        if let Err(error) = found {
+            ledger::release(app.databases.of(lease.account())?, lease).await?;
+            return Err(error);
         }
+        let sealed = match &once {
+            Some(once) => once.seal(&app.config.address_secrets, &answers.to_stored(list))?,
+            None => String::new(),
+        };
+        let once = once.as_ref().map(|once| (once, sealed.as_str()));
+        settle_of(app, lease, list.charged_positions(answers), once).await?;
+        remember_fresh(app, list, answers, context).await;
+        Ok(list.result(answers))
     }
-    let unknown: Vec<(usize, Address)> = answers.missing_of(list);
-    if !unknown.is_empty() {
-        let (positions, addresses): (Vec<usize>, Vec<Address>) = unknown.into_iter().unzip();
-        let heard = |index: usize, item: &BatchItem| {
-            if let Some(position) = positions.get(index) {
+
+    /// Looks up each distinct address in the caches and then at the origins.
+    ///
+    /// # Errors
+    /// The error assigned to a sandbox address, or [`Error::upstream`] if no result is charged and no
+    /// address has a verdict.
+    async fn find_out(&self, is_paying: bool) -> Result<(), Error> {
+        let Self { app, context, list, answers, tenant } = self;
+        let life_ms = app.config.lease_ttl.saturating_mul(1_000);
+        let budget_ms = BUDGET_MS.min(life_ms.saturating_sub(SETTLING_MS));
+        let (now, deadline) = (clock::now(), clock::now_ms().saturating_add(budget_ms));
+        let errors = list.distinct().iter().filter_map(|one| sandbox::error_of(&one.address, now));
+        if let Some(error) = errors.into_iter().next() {
+            return Err(error);
+        }
+        let cache_reads = list.distinct().iter().map(|one| app.verdicts.get(&one.key, now));
+        for (index, cached_verdict) in join_all(cache_reads).await.into_iter().enumerate() {
+            if let Some(cached_verdict) = cached_verdict
+                .filter(|cached_verdict| !list.details() || cached_verdict.evidence.is_some())
+            {
+                answers.set(index, ListAnswer::Before(cached_verdict));
+            }
+        }
+        let unknown: Vec<(usize, Address)> = answers.missing_of(list);
+        if !unknown.is_empty() {
+            let (positions, addresses): (Vec<usize>, Vec<Address>) = unknown.into_iter().unzip();
+            let heard = |index: usize, item: &BatchItem| {
+                if let Some(position) = positions.get(index) {
+                    answers.set(*position, ListAnswer::of(item));
+                }
+            };
+            let (details, request_id) = (list.details(), context.id.as_str());
+            let tenant = Tenant { name: tenant, paying: is_paying };
+            let urgent = true;
+            let call = BatchCall { details, request_id, tenant, urgent, deadline, heard: &heard };
+            let items = app.origins.probe_batch(&addresses, call).await?;
+            for (position, item) in positions.iter().zip(&items) {
                 answers.set(*position, ListAnswer::of(item));
             }
-        };
-        let (details, request_id) = (list.details(), context.id.as_str());
-        let urgent = true;
-        let call = BatchCall { details, request_id, tenant, urgent, deadline, heard: &heard };
-        let items = app.origins.probe_batch(&addresses, call).await?;
-        for (position, item) in positions.iter().zip(&items) {
-            answers.set(*position, ListAnswer::of(item));
         }
+        let is_empty = list.charged_positions(answers) == 0 && answers.has_no_verdict();
+        if is_empty { Err(Error::upstream("no address of a list was asked about")) } else { Ok(()) }
     }
-    let is_empty = list.charged_positions(answers) == 0 && answers.has_no_verdict();
-    if is_empty { Err(Error::upstream("no address of a list was asked about")) } else { Ok(()) }
 }
 
 /// Caches the new verdicts in this data centre.

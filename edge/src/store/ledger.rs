@@ -2,7 +2,8 @@
 //!
 //! A check costs one unit: of the daily allowance first, then of the welcome checks. A cached response is charged
 //! immediately; a new check holds a lease while an origin works on it. A list's lease holds a unit per address;
-//! settling it charges the addresses with counted results and returns the other units. The daily usage is the sum of
+//! settling it charges the addresses with counted results and returns the other units. A list that is answered in part
+//! at its deadline is charged for that part before it leaves. The daily usage is the sum of
 //! charges and live leases. Each statement checks the allowance itself, and D1 runs statements one at a time, so the
 //! sum never exceeds the allowance.
 
@@ -28,7 +29,7 @@ use of_named_keys::{UPDATE_KEY_CHARGE, UPDATE_KEY_SETTLEMENT, for_caller};
 use serde::Deserialize;
 use statements::{
     DELETE_LEASE, INSERT_LEASE, INSERT_LEASE_ONCE, SELECT_CHARGE, SELECT_REFUSAL, SELECT_USAGE,
-    UPDATE_CHARGE, UPDATE_CHARGE_ONCE, UPDATE_SETTLEMENT,
+    UPDATE_CHARGE, UPDATE_CHARGE_ONCE, UPDATE_LEASE, UPDATE_SETTLEMENT,
 };
 
 /// Texts of a caller's parameters, which must live as long as the statement.
@@ -68,9 +69,11 @@ pub enum Charged<T> {
 /// The response stored under an `Idempotency-Key`.
 #[derive(Debug, Deserialize)]
 pub struct StoredAnswer {
-    /// A hash of the request; empty while the first request with the key is in flight.
+    /// A hash of the request.
     pub request: String,
     pub answer: String,
+    /// Nonzero while the request is in flight: it has no answer yet.
+    pub in_flight: u8,
     pub left_over: String,
 }
 
@@ -159,7 +162,7 @@ pub async fn charge(
         None => vec![(of(UPDATE_CHARGE), charge)],
         Some((key, answer)) => {
             charge.extend([Param::from(0_u64); 2].into_iter().chain(names(key)));
-            let keep = [charge.clone(), vec![key.request().into(), answer.into()]].concat();
+            let keep = [charge.clone(), vec![(&key.requests()[0]).into(), answer.into()]].concat();
             let (keep, known) = (
                 (idempotent::INSERT_RESPONSE_OF_CHARGE, keep),
                 (of(idempotent::SELECT_STORED_RESPONSE), charge.clone()),
@@ -210,10 +213,8 @@ pub async fn lease(
         None => vec![(of(INSERT_LEASE), lease)],
         Some(key) => {
             lease.extend(names(key));
-            vec![
-                (of(INSERT_LEASE_ONCE), lease.clone()),
-                (of(idempotent::SELECT_STORED_RESPONSE), lease),
-            ]
+            let once = [lease.clone(), vec![(&key.requests()[0]).into()]].concat();
+            vec![(of(INSERT_LEASE_ONCE), once), (of(idempotent::SELECT_STORED_RESPONSE), lease)]
         }
     };
     let rows = match database.batch(&batch).await {
@@ -259,9 +260,9 @@ async fn refusal(
     Ok(why.map_or(Refusal::Dead, |why| why.refusal(units)))
 }
 
-/// Charges `units` of the lease's units, stores the response under an `Idempotency-Key`, if any, and ends the lease, in
-/// one transaction. The other units become free. Returns `false` if the lease had expired: its units may belong to
-/// another check by then, so nothing is charged.
+/// Charges `units` of the lease's units in total, stores the response under an `Idempotency-Key`, if any, and ends the
+/// lease, in one transaction. The other units become free. Returns `false` if the lease had expired: its units may
+/// belong to another check by then, so nothing more is charged.
 ///
 /// A failed statement is repeated once. If the second attempt finds no lease before its
 /// expiry, the first one charged it and only the reply was lost.
@@ -275,31 +276,63 @@ pub async fn settle(
     now: impl Fn() -> u64,
     once: Option<(&Idempotent, &str)>,
 ) -> Result<bool, Error> {
-    match try_settle(database, &lease, units, now(), once).await {
+    match charge_lease(database, &lease, (units, now()), once, true).await {
         Ok(charged) => Ok(charged),
         Err(_) => {
             let now = now();
-            Ok(try_settle(database, &lease, units, now, once).await? || now < lease.expires_at)
+            let charged = charge_lease(database, &lease, (units, now), once, true).await?;
+            Ok(charged || now < lease.expires_at)
         }
     }
 }
 
-async fn try_settle(
+/// Charges the lease's units up to `units` in total; the lease keeps the rest. A repetition charges nothing more, so a
+/// failed attempt is repeated once. Returns `false` if the lease had expired, or if the request has been answered.
+///
+/// # Errors
+/// When both attempts fail: the units may have been charged.
+pub async fn settle_part(
     database: &Database,
     lease: &Lease,
     units: u32,
-    now: u64,
+    now: impl Fn() -> u64,
+    key: Option<&Idempotent>,
+) -> Result<bool, Error> {
+    let once = key.map(|key| (key, ""));
+    match charge_lease(database, lease, (units, now()), once, false).await {
+        Ok(charged) => Ok(charged),
+        Err(_) => charge_lease(database, lease, (units, now()), once, false).await,
+    }
+}
+
+/// Charges up to `units` units of the lease in total, in one transaction. If the lease ends with it, the response is
+/// stored under the `Idempotency-Key`, if any.
+async fn charge_lease(
+    database: &Database,
+    lease: &Lease,
+    (units, now): (u32, u64),
     once: Option<(&Idempotent, &str)>,
+    ends: bool,
 ) -> Result<bool, Error> {
     let account = lease.account.to_string();
     let its: [Param<'_>; 2] = [(&account).into(), (&lease.id).into()];
-    let charge = [its.as_slice(), &[now.into(), lease.key_version.into(), units.into()]].concat();
+    let [mut names, mut requests] = [["".into(); 2]; 2];
+    if let Some((key, _)) = once {
+        names = self::names(key);
+        requests = key.requests().each_ref().map(Param::from);
+    }
+    let amount = [now.into(), lease.key_version.into(), units.into()];
+    let charge = [its.as_slice(), &amount, &names, &requests].concat();
     let mut batch = vec![(UPDATE_SETTLEMENT, charge.clone())];
     if lease.key.is_some() {
         batch.push((UPDATE_KEY_SETTLEMENT, charge.clone()));
     }
-    if let Some((key, answer)) = once {
-        let keep = [charge, vec![key.request().into(), answer.into()]].concat();
+    if !ends {
+        batch.push((UPDATE_LEASE, charge));
+        return database.batch(&batch).await?.any(0);
+    }
+    if let Some((_, answer)) = once {
+        let keep = [charge, vec![answer.into()]].concat();
         batch.push((idempotent::INSERT_RESPONSE_OF_LEASE, keep));
     }
     batch.push((DELETE_LEASE, its.to_vec()));

@@ -1,7 +1,7 @@
 //! Scans: creating, reading, cancelling and deleting them. As with checks (`ledger.rs`), the
 //! transactions that create or end a scan also charge or refund its unit.
 
-/// Condition for a scan to count as concurrent: addresses are missing or haven't been checked, or a
+/// Condition for a scan to count as concurrent: addresses are missing, are being checked or haven't been tried, or a
 /// retry round is running.
 macro_rules! is_running {
     ($scan:literal, $now:literal) => {
@@ -13,7 +13,9 @@ macro_rules! is_running {
             $scan,
             ".answered + ",
             $scan,
-            ".waiting < ",
+            ".waiting + (SELECT coalesce(sum(unasked), 0) FROM scan_retries q WHERE q.scan_id = ",
+            $scan,
+            ".id) < ",
             $scan,
             ".total OR ",
             $scan,
@@ -34,8 +36,8 @@ pub use ending::{Overdue, close, last_ended, overdue, rows_of_parts};
 pub use events::{Cursor, events};
 pub use parts::{Comparison, PartState, ScanPart, begin_part, compare_part, finish_part};
 pub use rounds::{
-    Delta, Retry, Round, RoundOutcome, RoundPosition, begin_round, hand_over, record, set_followed,
-    start_asking,
+    Delta, Miss, Retry, Round, RoundOutcome, RoundPosition, begin_round, hand_over, miss, record,
+    set_followed, start_asking,
 };
 pub use tally::{Class, StatusCounts, Tally, VerdictCounts};
 
@@ -86,6 +88,11 @@ pub struct StoredScan {
     pub ended_at: Option<u64>,
     pub previous_at: u64,
     pub previous_answered: u32,
+    /// Time of the last recorded round.
+    pub progress_at: u64,
+    /// Positions that wait because nobody could be asked about them; set with `due_at`.
+    #[serde(default)]
+    pub unasked: u32,
     /// Time of the next retry; set if a single scan or a page of scans was read.
     #[serde(default)]
     pub due_at: Option<u64>,
@@ -133,22 +140,22 @@ const INSERT_SCAN: &str = concat!(
      FROM caller WHERE ?7 <= size AND may_run AND may_keep AND (daily OR credit)"
 );
 
-/// `?11` and `?12` names of an `Idempotency-Key`, `?13` its request. With a key whose
+/// `?11` and `?12` names of an `Idempotency-Key`, `?13` and `?14` its request. With a key whose
 /// scan was deleted, the same request creates another scan.
 const INSERT_SCAN_ONCE: &str = concat!(
     INSERT_SCAN,
     " AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = caller.id
         AND k.name IN (?11, ?12) AND k.expires_at > ?10
-        AND (k.request <> ?13 OR EXISTS (SELECT 1 FROM scans s WHERE s.id = k.answer)))"
+        AND (k.request NOT IN (?13, ?14) OR EXISTS (SELECT 1 FROM scans s WHERE s.id = k.answer)))"
 );
 
 /// Selects the response stored under the key of [`INSERT_SCAN_ONCE`], unless the key may be used again.
 const SELECT_STORED_RESPONSE: &str = concat!(
     WITH_CALLER,
-    "SELECT k.request, k.answer, '' AS left_over FROM caller
+    "SELECT k.request, k.answer, 0 AS in_flight, '' AS left_over FROM caller
      JOIN idempotency_keys k ON k.account_id = caller.id
      WHERE k.name IN (?11, ?12) AND k.expires_at > ?10
-       AND (k.request <> ?13 OR EXISTS (SELECT 1 FROM scans s WHERE s.id = k.answer))"
+       AND (k.request NOT IN (?13, ?14) OR EXISTS (SELECT 1 FROM scans s WHERE s.id = k.answer))"
 );
 
 /// `?1` scan created in this transaction; `?2` name and `?3` request of its key; `?4` expiry.
@@ -170,6 +177,7 @@ const UPDATE_CHARGE: &str = "
 
 /// Columns of a scan, with the times of its retries.
 const COLUMNS: &str = "s.*,
+    (SELECT coalesce(sum(unasked), 0) FROM scan_retries r WHERE r.scan_id = s.id) AS unasked,
     (SELECT min(due_at) FROM scan_retries r WHERE r.scan_id = s.id) AS due_at,
     (SELECT max(expected_at) FROM scan_retries r WHERE r.scan_id = s.id) AS expected_at,
     (SELECT max(latest_at) FROM scan_retries r WHERE r.scan_id = s.id) AS latest_at";
@@ -258,10 +266,11 @@ pub async fn create(
     let statements = match once {
         None => vec![(INSERT_SCAN, params), charge, read.clone()],
         Some(once) => {
-            let [first, second] = once.names();
-            params.extend([Param::from(first), second.into(), once.request().into()]);
+            let (names, requests) = (once.names(), once.requests());
+            params.extend(names.iter().chain(requests).map(Param::from));
             let until = now.saturating_add(KEY_TTL_S);
-            let keep = [id, vec![first.into(), once.request().into(), until.into()]].concat();
+            let stored = vec![(&names[0]).into(), (&requests[0]).into(), until.into()];
+            let keep = [id, stored].concat();
             let create = (INSERT_SCAN_ONCE, params.clone());
             vec![
                 create,
@@ -362,7 +371,7 @@ const REFUNDS_MAX: u32 = 10;
 const NO_REFUND_LIMIT: u32 = u32::MAX;
 
 /// `?1` scan, `?2` name of its ending, `?3` today, `?4` maximum number of refunds per day. Refunds the scan's unit if
-/// no address was sent to an origin. A unit of the daily allowance is refunded only while no scan has been charged on a
+/// no address was sent to an origin, or none that was sent could be answered. A unit of the daily allowance is refunded only while no scan has been charged on a
 /// later day.
 const UPDATE_REFUND: &str = "
     UPDATE accounts SET

@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use parking_lot::Mutex;
-use rcpt_shared::{Reason, Stage, Status, Verdict};
+use rcpt_shared::{DomainReport, Reason, Stage, Status, Verdict};
 use serde_json::Value;
 use tokio::{
     io::AsyncWriteExt as _,
@@ -51,9 +51,10 @@ pub enum Conduct {
     Hold,
 }
 
-/// A probe as it was received.
+/// A probe, or a question about a domain, as it was received.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Probe {
+    /// The address, or the domain.
     pub address: String,
     /// The bearer token.
     pub ticket: String,
@@ -84,7 +85,8 @@ struct Health {
 }
 
 impl FakeOrigin {
-    /// Listens on a free port. `rule` returns the behaviour for the address of each probe. `/health` reports up.
+    /// Listens on a free port. `rule` returns the behaviour for the address of each probe, or for the domain of each
+    /// question about a domain, of which nothing is known. `/health` reports up.
     ///
     /// # Panics
     /// If the port can't be used.
@@ -211,12 +213,18 @@ async fn converse(
     if request.head.starts_with("POST /v1/probe/batch ") {
         return batch(stream, &request, rule, probes, released).await;
     }
-    ensure!(request.head.starts_with("POST /v1/probe "), "unknown request: {}", request.head);
+    let is_report = request.head.starts_with("POST /v1/domain ");
+    let is_known = is_report || request.head.starts_with("POST /v1/probe ");
+    ensure!(is_known, "unknown request: {}", request.head);
     let body: Value = serde_json::from_str(&request.body)?;
-    let address = body.get("address").and_then(Value::as_str).context("no address")?;
+    let member = if is_report { "domain" } else { "address" };
+    let address = body.get(member).and_then(Value::as_str).context("no address")?;
     note(probes, &request, address);
     let conduct = conduct_of(address, rule, released).await?;
     let answer = match conduct {
+        Conduct::Verdict(_) | Conduct::Seen(_) if is_report => {
+            http(200, &serde_json::to_string(&DomainReport::default())?)
+        }
         Conduct::Verdict(status) => http(200, &verdict(status, None)?),
         Conduct::Seen(status) => http(200, &verdict(status, Some(0))?),
         Conduct::Late(status, after) => {

@@ -9,6 +9,7 @@ mod compare;
 mod keys;
 mod lists;
 mod model;
+mod operations;
 mod run;
 mod step;
 mod world;

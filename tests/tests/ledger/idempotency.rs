@@ -247,10 +247,12 @@ async fn while_the_first_is_in_flight_a_repeat_is_409_and_a_failure_frees_the_ke
     today().await;
     let (key, address) = ("order-in-flight-0001", "held-flight@keys.example");
     let first = world.hold(&account, key, address).await;
-    for address in [address, "ok-another@keys.example", "no address"] {
-        let reply = account.check_under(key, address).await;
-        reply.assert_error(409, "idempotency_key_in_use", address);
-        assert_eq!(reply.header("retry-after"), "1");
+    let reply = account.check_under(key, address).await;
+    reply.assert_error(409, "idempotency_key_in_use", address);
+    assert_eq!(reply.header("retry-after"), "1");
+    for other in ["ok-another@keys.example", "no address"] {
+        let reply = account.check_under(key, other).await;
+        reply.assert_error(422, "idempotency_key_reused", other);
     }
     world.origin.release(address, Conduct::Answer(500, "{}"));
     assert_eq!(first.await.unwrap().status, 502);

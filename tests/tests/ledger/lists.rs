@@ -233,7 +233,7 @@ async fn at_the_deadline_what_is_there_is_given_and_the_rest_under_the_key_count
     ] });
     assert_eq!(reply.parts(), (200, &pending));
     assert_eq!((reply.header("retry-after"), world.leases().await), ("2", 1));
-    assert_eq!(world.charged().await["daily_charged"], 0, "charged when it ends");
+    assert_eq!(world.charged().await["daily_charged"], 2, "for what is given out");
     let again = world.under(key, &body).await;
     assert_eq!((again.status, &again.body["pending"]), (200, &json!(true)), "still on its way");
     world.origin.release(held, ACCEPTED);

@@ -9,6 +9,8 @@ mod key_day;
 mod leases;
 mod lists;
 mod named_keys;
+mod operations;
+mod partial;
 mod quota;
 mod rate_limit;
 mod repeats;

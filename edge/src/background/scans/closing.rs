@@ -1,8 +1,8 @@
-//! Closes overdue scans: positions without a verdict are counted as unknown.
+//! Closes overdue and stalled scans: positions without a verdict are counted as unknown.
 
 use rcpt_shared::{Deliverability, Status};
 
-use super::{LIFETIME_S, PART_POSITIONS, results::latest};
+use super::{LIFETIME_S, PART_POSITIONS, STALLED_S, results::latest};
 use crate::{
     cf::{clock, database::Database, log},
     credentials::random,
@@ -19,7 +19,8 @@ const PARTS_PER_STATEMENT: u32 = 10;
 /// [`Error::unavailable`] when the database fails.
 pub async fn run(database: &Database) -> Result<(), Error> {
     let now = clock::now();
-    for scan in scans::overdue(database, now.saturating_sub(LIFETIME_S)).await? {
+    let (created, progress) = (now.saturating_sub(LIFETIME_S), now.saturating_sub(STALLED_S));
+    for scan in scans::overdue(database, created, progress).await? {
         if let Err(error) = close(database, &scan, now).await {
             log::failure("closing of a scan", &error);
         }
@@ -44,9 +45,13 @@ async fn close(database: &Database, scan: &Overdue, now: u64) -> Result<(), Erro
         }
     }
     let known_count = counts.sum();
+    // Verdicts that took an origin, and didn't fail with it.
+    let answered = known_count
+        .saturating_sub(counts.of(Status::InvalidFormat))
+        .saturating_sub(counts.of(Status::FatalException));
     let unknown = scan.total.saturating_sub(known_count);
     counts.add(Status::FatalException, unknown);
     by_verdict.add(Deliverability::Unknown, unknown);
     let ending = random::identifier()?;
-    scans::close(database, scan, (&counts, &by_verdict), known_count == 0, &ending, now).await
+    scans::close(database, scan, (&counts, &by_verdict), answered == 0, &ending, now).await
 }

@@ -131,7 +131,8 @@ async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str
     if stored_round.handed == 0 && !scans::hand_over(database, position.scan).await? {
         return Ok(("not wanted", summary));
     }
-    let may_run = message.position.round == 0
+    // A round that was tried in vain gave up the scan's place.
+    let may_run = (message.position.round == 0 && message.misses == 0)
         || scans::start_asking(database, position.scan, now).await?
         || round::is_late(&due_addresses, now);
     if !may_run {
@@ -145,8 +146,11 @@ async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str
     let (results, gains) = round::keep(&due_addresses, &outcomes, clock, stored_round.details != 0);
     let not_asked = outcomes.iter().filter(|o| matches!(o, BatchItem::NotAsked(_))).count();
     if results.is_empty() {
-        let wait = round::wait_after_miss(&outcomes, message.misses);
-        again(app, &message, message.misses.saturating_add(1), &waiting, wait, now).await?;
+        let due_at = now.saturating_add(round::wait_after_miss(&outcomes, message.misses));
+        let waiting = round::postponed(waiting, now, due_at);
+        let (unasked, misses) = (round::unasked(&waiting), message.misses.saturating_add(1));
+        scans::miss(database, position, scans::Miss { due_at, until, unasked, misses }).await?;
+        again(app, &message, misses, &waiting, round::delay(&waiting, now), now).await?;
         return Ok(("nobody asked", Summary { not_asked, ..summary }));
     }
     let answered = gains.counts.sum();
@@ -154,7 +158,9 @@ async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str
     let delta = scans::Delta { counts, by_verdict, waiting: newly_waiting, waited };
     let text = results::to_text(&results);
     let retry = clock.forecast(&round::next(waiting.clone(), &results, now));
-    let round = scans::RoundOutcome { results: &text, delta: &delta, retry, writer: id };
+    let had_missed = message.misses > 0;
+    let round =
+        scans::RoundOutcome { results: &text, delta: &delta, retry, had_missed, writer: id };
     let Some(recorded_round) = scans::record(database, position, &round, now).await? else {
         return Ok(("not wanted", summary));
     };

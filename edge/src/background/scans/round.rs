@@ -164,6 +164,21 @@ pub fn next(
     next.collect()
 }
 
+/// Returns the addresses of a round in which nobody could be asked: those that were due wait until `due`.
+pub fn postponed(waiting: Vec<WaitingAddress>, now: u64, due: u64) -> Vec<WaitingAddress> {
+    let postpone = |waiting: WaitingAddress| match waiting.due <= now {
+        true => WaitingAddress { due, ..waiting },
+        false => waiting,
+    };
+    waiting.into_iter().map(postpone).collect()
+}
+
+/// Returns the number of positions about which no server was ever asked.
+pub fn unasked(waiting: &[WaitingAddress]) -> u32 {
+    let never = waiting.iter().filter(|waiting| waiting.tries == 0);
+    never.map(|waiting| u32::try_from(waiting.positions.len()).unwrap_or(u32::MAX)).sum()
+}
+
 /// Returns the due addresses of a message.
 pub fn due_now(waiting: &[WaitingAddress], now: u64) -> Vec<WaitingAddress> {
     waiting.iter().filter(|waiting| waiting.due <= now).cloned().collect()
@@ -196,7 +211,9 @@ pub fn wait_after_miss(outcomes: &[BatchItem], misses: u32) -> u64 {
 mod tests {
     use rcpt_shared::{Address, Deliverability, Reason, Stage, Status, Verdict};
 
-    use super::{Clock, Gains, delay, due_now, is_late, keep, next, wait_after_miss};
+    use super::{
+        Clock, Gains, delay, due_now, is_late, keep, next, postponed, unasked, wait_after_miss,
+    };
     use crate::{
         background::scans::message::WaitingAddress,
         config::RetryTimes,
@@ -325,6 +342,18 @@ mod tests {
     fn a_round_waits_an_hour_for_its_place_at_most() {
         let due = [WaitingAddress { due: NOW, ..waiting("a", &[0], 1) }];
         assert_eq!([3599, 3600].map(|later| is_late(&due, NOW + later)), [false, true]);
+    }
+
+    #[test]
+    fn where_nobody_could_be_asked_what_was_due_waits_and_positions_never_asked_about_are_known() {
+        let mut grey = waiting("grey", &[2], 1);
+        grey.due = NOW + 900;
+        let all = vec![waiting("never", &[0, 4], 0), grey, waiting("grey-now", &[3], 2)];
+        assert_eq!(unasked(&all), 2);
+        let later = postponed(all, NOW, NOW + 60);
+        let dues: Vec<_> = later.iter().map(|waiting| waiting.due - NOW).collect();
+        assert_eq!((dues, delay(&later, NOW)), (vec![60, 900, 60], 60));
+        assert!(!is_late(&later, NOW + 3600));
     }
 
     #[test]

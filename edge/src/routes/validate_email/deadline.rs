@@ -50,7 +50,8 @@ pub fn of(body: &Map<String, Value>) -> Result<Option<u64>, Error> {
 
 enum AtDeadline {
     Answered(Box<ValidationResult>),
-    /// The remaining allowance without the lease's units, if known.
+    /// The remaining allowance without the lease's units; `None` if the first request with the same `Idempotency-Key`
+    /// holds the lease.
     Pending(Option<RateLimit>),
 }
 
@@ -162,7 +163,7 @@ async fn facts_about(
 }
 
 /// Returns the result of `work`, and that of `aside` if `aside` completes no later.
-async fn beside<T, U>(
+pub async fn beside<T, U>(
     work: impl Future<Output = T>,
     aside: impl Future<Output = U>,
 ) -> (T, Option<U>) {

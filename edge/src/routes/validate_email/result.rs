@@ -112,6 +112,12 @@ impl ValidationResult {
         Self { details, pending: Some(true), ..pending }
     }
 
+    /// Returns the result of a text that may be no address, before anything is said about it.
+    pub fn pending_text(text: String) -> Self {
+        let pending = Self::of_no_address(text, false);
+        Self { status: Status::SmtpTimeout, cached: Some(false), pending: Some(true), ..pending }
+    }
+
     /// Adds the remaining checks, from the ledger's text.
     pub fn leaving(mut self, left_over: &str) -> Self {
         self.rate_limit = RateLimit::of_checks(left_over, seconds_to_reset(clock::now()));

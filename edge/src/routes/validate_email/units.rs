@@ -50,15 +50,13 @@ pub async fn lease_of(
     same_request(lease.map_err(|refusal| refuse(app, refusal, caller, now))?, once)
 }
 
-/// Fails if the stored response is pending or belongs to another request.
+/// Fails if the key belongs to another request, in flight or answered, or to a request without an answer yet.
 fn same_request<T>(charged: Charged<T>, once: Option<&Idempotent>) -> Result<Charged<T>, Error> {
     match charged {
-        Charged::Before(stored) if stored.request.is_empty() => {
-            Err(Error::idempotency_key_in_use())
-        }
         Charged::Before(stored) if !once.is_some_and(|once| once.is(&stored.request)) => {
             Err(Error::idempotency_key_reused())
         }
+        Charged::Before(stored) if stored.in_flight != 0 => Err(Error::idempotency_key_in_use()),
         charged => Ok(charged),
     }
 }
@@ -142,5 +140,21 @@ pub async fn settle_of(
         return ledger::release(database, lease).await;
     }
     let charged = ledger::settle(database, lease, units, clock::now, once).await?;
-    if charged { Ok(()) } else { Err(Error::upstream("the lease expired before the verdict came")) }
+    if charged { Ok(()) } else { Err(expired()) }
+}
+
+/// Charges `units` units of the lease in total before results leave; the lease keeps the rest.
+pub async fn settle_part(
+    app: &App,
+    lease: &Lease,
+    units: u32,
+    once: Option<&Idempotent>,
+) -> Result<(), Error> {
+    let database = app.databases.of(lease.account())?;
+    let charged = ledger::settle_part(database, lease, units, clock::now, once).await?;
+    if charged { Ok(()) } else { Err(expired()) }
+}
+
+fn expired() -> Error {
+    Error::upstream("the lease expired before the verdict came")
 }

@@ -131,6 +131,17 @@ impl List {
         ListResult { results, counted: None, pending: Some(true), rate_limit: None }
     }
 
+    /// Builds the result at the deadline if nothing has been charged for this response: every position is pending.
+    pub fn unsettled_result(&self, deadline_ms: Option<u64>) -> ListResult {
+        let mut result = self.pending_result(&Answers::none_of(self), deadline_ms);
+        for (item, result) in self.items.iter().zip(&mut result.results) {
+            if let ListItem::NoAddress(text) = item {
+                *result = ValidationResult::pending_text(text.clone());
+            }
+        }
+        result
+    }
+
     fn results(
         &self,
         answers: &Answers,
@@ -173,8 +184,15 @@ impl List {
 /// Seconds until the next attempt if an origin doesn't name a delay.
 const UNCHECKED_RETRY_AFTER_S: u32 = 30;
 
-/// Results so far, by position among the distinct addresses. Shared with the waiting request.
+/// Results so far, by position among the distinct addresses.
 pub struct Answers(Mutex<Vec<Option<ListAnswer>>>);
+
+impl Clone for Answers {
+    /// Copies the results so far.
+    fn clone(&self) -> Self {
+        Self(Mutex::new(self.lock().clone()))
+    }
+}
 
 impl Answers {
     pub fn none_of(list: &List) -> Self {
@@ -304,5 +322,14 @@ mod tests {
             (pending, result.pending, result.counted),
             (vec![Some(true), None], Some(true), None)
         );
+    }
+
+    #[test]
+    fn where_nothing_is_charged_nothing_is_given_not_even_about_a_text() {
+        let list = list(&["a@a.example", "no address"]);
+        let result = list.unsettled_result(Some(300));
+        assert_eq!(statuses(&result), [json!("smtp_timeout"), json!("smtp_timeout")]);
+        assert!(result.results.iter().all(|result| result.pending == Some(true)));
+        assert_eq!((result.results[1].email.as_str(), result.counted), ("no address", None));
     }
 }

@@ -5,17 +5,17 @@ use constcat::concat;
 
 use super::statements::{REMAINING, WITH_ROOM};
 
-/// Selects the response stored under a request's key (`?9` and `?10`), or an empty one if a lease
-/// is held under it.
+/// Selects the response stored under a request's key (`?9` and `?10`), or the request that holds a
+/// lease under it.
 pub(super) const SELECT_STORED_RESPONSE: &str = concat!(
     WITH_ROOM,
-    "SELECT k.request, k.answer, ",
+    "SELECT k.request, k.answer, 0 AS in_flight, ",
     REMAINING,
     " AS left_over
      FROM room JOIN accounts a ON a.id = room.id JOIN idempotency_keys k ON k.account_id = a.id
      WHERE k.name IN (?9, ?10) AND k.expires_at > ?5
      UNION ALL
-     SELECT '', '', '' FROM room JOIN leases l ON l.account_id = room.id
+     SELECT l.request, '', 1, '' FROM room JOIN leases l ON l.account_id = room.id
      WHERE l.idempotency IN (?9, ?10) AND l.expires_at > ?5"
 );
 
@@ -47,11 +47,12 @@ macro_rules! keep {
 pub(super) const INSERT_RESPONSE_OF_CHARGE: &str =
     keep!("?5", "?9", "?11", "?12", "WHERE a.id = ?1 AND a.last_charge = ?6");
 
-/// `?1` account, `?2` lease, `?3` now, `?6` request, `?7` response.
+/// `?1` account, `?2` lease, `?3` now, `?8` request, `?10` response. Another request's response stays: this request
+/// took its lease when it could not see the other's.
 pub(super) const INSERT_RESPONSE_OF_LEASE: &str = keep!(
     "?3",
     "l.idempotency",
-    "?6",
-    "?7",
+    "?8",
+    "?10",
     "JOIN leases l ON l.account_id = a.id WHERE a.id = ?1 AND l.id = ?2 AND l.expires_at > ?3"
 );

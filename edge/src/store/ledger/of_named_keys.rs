@@ -8,7 +8,7 @@ use std::{
 
 use constcat::concat;
 
-use super::statements::{WITH_ROOM, all_units};
+use super::statements::{ALL_CHARGED, IS_UNANSWERED, WITH_ROOM};
 use crate::{
     credentials::proof::Caller,
     store::named_keys::{FIRST_KEY_HOLDS, KEY_UNITS_HELD, NAMED_KEY_HOLDS},
@@ -73,8 +73,7 @@ pub(super) const UPDATE_KEY_CHARGE: &str = "UPDATE named_keys SET
       AND (daily_limit IS NOT NULL OR day < ?4)
       AND EXISTS (SELECT 1 FROM accounts a WHERE a.id = ?1 AND a.last_charge = ?6)";
 
-/// Counts a lease's units for its key: runs between `UPDATE_SETTLEMENT` and `DELETE_LEASE`, under the conditions of the
-/// former. `?1` account, `?2` lease, `?3` now, `?5` units. A lease taken on the previous day isn't counted if the key
+/// Counts a lease's units for its key: runs after `UPDATE_SETTLEMENT`, with its parameters and under its conditions. A lease taken on the previous day isn't counted if the key
 /// already has a charge on a newer day.
 pub(super) const UPDATE_KEY_SETTLEMENT: &str = concat!(
     "UPDATE named_keys SET
@@ -83,13 +82,12 @@ pub(super) const UPDATE_KEY_SETTLEMENT: &str = concat!(
         WHEN named_keys.day = l.day THEN charged + l.units
         ELSE charged END,
       day = max(named_keys.day, l.day)
-    FROM (SELECT l.account_id, l.key_id, l.day, l.idempotency, min(?5, ",
-    all_units!(),
-    ") AS units FROM leases l WHERE l.account_id = ?1 AND l.id = ?2 AND l.expires_at > ?3) l
+    FROM (SELECT l.account_id, l.key_id, l.day, ",
+    ALL_CHARGED,
+    " AS units FROM leases l WHERE l.account_id = ?1 AND l.id = ?2 AND l.expires_at > ?3) l
     WHERE named_keys.account_id = l.account_id AND named_keys.id = l.key_id
-      AND (daily_limit IS NOT NULL OR named_keys.day < l.day)
-      AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = ?1
-        AND k.name = l.idempotency AND k.expires_at > ?3)"
+      AND (daily_limit IS NOT NULL OR named_keys.day < l.day) AND ",
+    IS_UNANSWERED
 );
 
 #[cfg(test)]

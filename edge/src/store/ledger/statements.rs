@@ -23,7 +23,6 @@ macro_rules! all_units {
         "coalesce(l.n_daily + l.n_welcome, 1)"
     };
 }
-pub(super) use all_units;
 
 /// Units of the daily allowance of day `?4` held by live leases of account `a`. `?5` is now.
 pub(in crate::store) const DAILY_HELD: &str = concat!(
@@ -115,7 +114,7 @@ pub(super) const UPDATE_CHARGE_ONCE: &str =
 /// Reserves `?8` available units, of the daily allowance first. `?6` lease, `?7` its expiry.
 const INSERT_UNITS: &str = concat!(
     WITH_ROOM,
-    "INSERT INTO leases (id, account_id, day, source, expires_at, n_daily, n_welcome, idempotency)
+    "INSERT INTO leases (id, account_id, day, source, expires_at, n_daily, n_welcome, idempotency, request)
      SELECT ?6, room.id, ?4, CASE WHEN room.daily > 0 THEN 'daily' ELSE 'welcome' END, ?7,
        min(?8, room.daily), ?8 - min(?8, room.daily), "
 );
@@ -136,9 +135,15 @@ const RETURNING_PLAN_AND_REMAINING: &str = concat!(
 );
 
 pub(super) const INSERT_LEASE: &str =
-    concat!(INSERT_UNITS, "NULL", WHERE_FEW_LEASES, RETURNING_PLAN_AND_REMAINING);
-pub(super) const INSERT_LEASE_ONCE: &str =
-    concat!(INSERT_UNITS, "?9", WHERE_FEW_LEASES, AND_KEY_IS_NEW, RETURNING_PLAN_AND_REMAINING);
+    concat!(INSERT_UNITS, "NULL, NULL", WHERE_FEW_LEASES, RETURNING_PLAN_AND_REMAINING);
+/// `?11` request.
+pub(super) const INSERT_LEASE_ONCE: &str = concat!(
+    INSERT_UNITS,
+    "?9, ?11",
+    WHERE_FEW_LEASES,
+    AND_KEY_IS_NEW,
+    RETURNING_PLAN_AND_REMAINING
+);
 
 /// `?1` account, `?2` name of a charge.
 pub(super) const SELECT_CHARGE: &str =
@@ -167,16 +172,29 @@ pub(super) const SELECT_USAGE: &str = concat!(
     IN_FORCE
 );
 
-/// Units charged to the daily allowance and to welcome checks: `?5` of the lease's units, daily
-/// ones first.
-const DAILY_CHARGED: &str = concat!("min(?5, ", daily_units!(), ")");
+/// Units to charge for lease `l`: up to `?5` in total, without those that were charged before.
+macro_rules! due {
+    () => {
+        "max(0, ?5 - l.n_charged)"
+    };
+}
+/// Of these, the units of the daily allowance, which come first, and the welcome checks.
+const DAILY_CHARGED: &str = concat!("min(", due!(), ", ", daily_units!(), ")");
 const WELCOME_CHARGED: &str =
-    concat!("min(?5 - min(?5, ", daily_units!(), "), ", welcome_units!(), ")");
+    concat!("min(", due!(), " - min(", due!(), ", ", daily_units!(), "), ", welcome_units!(), ")");
+/// Units charged to the lease's named key.
+pub(super) const ALL_CHARGED: &str = concat!("min(", due!(), ", ", all_units!(), ")");
+
+/// Requires that this request has no stored response: `?6` and `?7` names of its `Idempotency-Key`, `?8` and `?9` its
+/// hashes; empty without a key. Another request's response doesn't pay for this one.
+pub(super) const IS_UNANSWERED: &str =
+    "NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = ?1
+       AND k.name IN (?6, ?7) AND k.request IN (?8, ?9) AND k.expires_at > ?3)";
 
 /// `?1` account, `?2` lease, `?3` now, `?4` version of the key that took the lease, `?5` units to
-/// charge. The other units become free when the same transaction ends the lease. Charges the day on
+/// charge in total. The other units become free when the same transaction ends the lease. Charges the day on
 /// which the lease was taken, which may be the account's current day, a new one or the previous
-/// one. An expired lease charges nothing. Neither does a lease whose `Idempotency-Key` got a stored
+/// one. An expired lease charges nothing. Neither does a request that got a stored
 /// response in the meantime, because the clocks of two Workers may disagree about a lease's expiry.
 pub(super) const UPDATE_SETTLEMENT: &str = concat!(
     "UPDATE accounts SET
@@ -197,15 +215,26 @@ pub(super) const UPDATE_SETTLEMENT: &str = concat!(
       welcome_left = welcome_left - l.welcome,
       day = max(accounts.day, l.day),
       key_day = CASE key_version WHEN ?4 THEN max(key_day, l.day) ELSE key_day END
-    FROM (SELECT l.account_id, l.day, l.idempotency, ",
+    FROM (SELECT l.account_id, l.day, ",
     DAILY_CHARGED,
     " AS daily, ",
     WELCOME_CHARGED,
     " AS welcome FROM leases l WHERE l.account_id = ?1 AND l.id = ?2 AND l.expires_at > ?3) l
-    WHERE accounts.id = l.account_id
-      AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = ?1
-        AND k.name = l.idempotency AND k.expires_at > ?3)
-    RETURNING accounts.id"
+    WHERE accounts.id = l.account_id AND ",
+    IS_UNANSWERED,
+    " RETURNING accounts.id"
+);
+
+/// Takes the units from the lease that `UPDATE_SETTLEMENT` has just charged, under the same conditions: a repetition
+/// charges nothing more.
+pub(super) const UPDATE_LEASE: &str = concat!(
+    "UPDATE leases AS l SET n_daily = n_daily - ",
+    DAILY_CHARGED,
+    ", n_welcome = n_welcome - ",
+    WELCOME_CHARGED,
+    ", n_charged = max(n_charged, ?5)
+     WHERE account_id = ?1 AND id = ?2 AND expires_at > ?3 AND ",
+    IS_UNANSWERED
 );
 
 pub(super) const DELETE_LEASE: &str = "DELETE FROM leases WHERE account_id = ?1 AND id = ?2";

@@ -10,23 +10,32 @@ use crate::{
     error::Error,
 };
 
-/// A scan that hasn't ended by the end of its lifetime.
+/// A scan that hasn't ended by the end of its lifetime, or that has stalled.
 #[derive(Debug, Deserialize)]
 pub struct Overdue {
     pub id: String,
     pub total: u32,
     pub answered: u32,
+    pub progress_at: u64,
 }
 
-/// `?1` latest creation time.
+/// `?1` latest creation time, `?2` latest progress of a scan that has stalled: no round was recorded since, and no
+/// server's wish for patience ended later.
 const SELECT_OVERDUE: &str = "
-    SELECT id, total, answered FROM scans WHERE ended_at IS NULL AND created_at <= ?1
+    SELECT id, total, answered, progress_at FROM scans s WHERE ended_at IS NULL AND (created_at <= ?1
+      OR state = 'running' AND progress_at <= ?2 AND NOT EXISTS (
+        SELECT 1 FROM scan_retries r WHERE r.scan_id = s.id AND r.misses = 0 AND r.due_at > ?2))
     ORDER BY created_at LIMIT 20";
 
-/// Returns at most twenty scans that haven't ended and were created at or before `until` (Unix
-/// seconds).
-pub async fn overdue(database: &Database, until: u64) -> Result<Vec<Overdue>, Error> {
-    database.batch(&[(SELECT_OVERDUE, vec![until.into()])]).await?.all(0)
+/// Returns at most twenty scans that haven't ended and were created at or before `created`, or have stalled since
+/// `progress` (both in Unix seconds).
+pub async fn overdue(
+    database: &Database,
+    created: u64,
+    progress: u64,
+) -> Result<Vec<Overdue>, Error> {
+    let params = vec![created.into(), progress.into()];
+    database.batch(&[(SELECT_OVERDUE, params)]).await?.all(0)
 }
 
 /// `?1` scan, `?2` and `?3` first and last part.
@@ -45,13 +54,13 @@ pub async fn rows_of_parts(
 }
 
 /// `?1` scan, `?2` name of this ending, `?4` state, `?5` whether the unit is refunded, `?6`
-/// answered positions when counted, `?7` counts by status, `?8` by verdict. A scan that has
+/// answered positions when counted, `?7` counts by status, `?8` by verdict, `?9` its last progress. A scan that has
 /// progressed since the count isn't closed until the next run.
 const UPDATE_CLOSED: &str = "
     UPDATE scans SET state = ?4, ended_at = unixepoch(), ended_by = ?2, waiting = 0, received = total,
       handed = CASE WHEN ?5 THEN 0 ELSE handed END, answered = total,
       counts = ?7, by_verdict = ?8
-    WHERE id = ?1 AND ended_at IS NULL AND answered = ?6";
+    WHERE id = ?1 AND ended_at IS NULL AND answered = ?6 AND progress_at = ?9";
 
 /// Ends a scan with these counts: as `completed`, or as `expired` with its unit refunded.
 pub async fn close(
@@ -73,6 +82,7 @@ pub async fn close(
         scan.answered.into(),
         (&counts).into(),
         (&by_verdict).into(),
+        scan.progress_at.into(),
     ];
     let mut statements = vec![(UPDATE_CLOSED, params), completed(&scan.id, ending)];
     if expired {

@@ -189,6 +189,7 @@ const UPDATE_RECEIVED: &str = concat!(
         WHEN received + ?3 >= total THEN 'running' ELSE state END,
       ended_at = CASE WHEN answered + ?4 >= total THEN unixepoch() ELSE ended_at END,
       ended_by = CASE WHEN answered + ?4 >= total THEN ?6 ELSE ended_by END,
+      progress_at = ?5,
       window_at = CASE WHEN received + ?3 >= total THEN ?5 ELSE window_at END,
       window_answered = CASE WHEN received + ?3 >= total THEN answered + ?4 ELSE window_answered END,
       previous_at = CASE WHEN received + ?3 >= total THEN ?5 ELSE previous_at END,

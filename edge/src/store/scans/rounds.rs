@@ -111,7 +111,51 @@ const UPSERT_RETRY: &str = "
     SELECT r.scan_id, r.part, r.slot, ?6, ?7, ?8 FROM scan_results r JOIN scans s ON s.id = r.scan_id
     WHERE r.scan_id = ?1 AND r.part = ?2 AND r.slot = ?3 AND r.round = ?4 AND r.writer = ?5 AND s.ended_at IS NULL
     ON CONFLICT (scan_id, part, slot) DO UPDATE SET
-      due_at = excluded.due_at, expected_at = excluded.expected_at, latest_at = excluded.latest_at";
+      due_at = excluded.due_at, expected_at = excluded.expected_at, latest_at = excluded.latest_at,
+      unasked = 0, misses = 0";
+
+/// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` due, `?6` latest, `?7` positions, `?8` misses.
+const UPSERT_MISS: &str = "
+    INSERT INTO scan_retries (scan_id, part, slot, due_at, expected_at, latest_at, unasked, misses)
+    SELECT s.id, ?2, ?3, ?5, ?5, ?6, ?7, ?8 FROM scans s WHERE s.id = ?1 AND s.ended_at IS NULL
+      AND NOT EXISTS (SELECT 1 FROM scan_results r
+        WHERE r.scan_id = ?1 AND r.part = ?2 AND r.slot = ?3 AND r.round = ?4)
+    ON CONFLICT (scan_id, part, slot) DO UPDATE SET
+      due_at = excluded.due_at, expected_at = max(expected_at, excluded.due_at), latest_at = excluded.latest_at,
+      unasked = excluded.unasked, misses = excluded.misses";
+
+/// Until something of the scan is answered, its unit can be refunded. `?1` scan.
+const UPDATE_MISSED: &str = "
+    UPDATE scans SET asking_until = 0, handed = handed AND EXISTS (
+      SELECT 1 FROM scan_results r WHERE r.scan_id = ?1 AND r.slot >= 0)
+    WHERE id = ?1 AND ended_at IS NULL";
+
+/// A round in which nobody could be asked.
+#[derive(Debug, Clone, Copy)]
+pub struct Miss {
+    /// Time of the next attempt, in Unix seconds.
+    pub due_at: u64,
+    /// End of the scan's lifetime, in Unix seconds.
+    pub until: u64,
+    /// Positions of the message that were never asked about.
+    pub unasked: u32,
+    /// Such rounds of the message in a row.
+    pub misses: u32,
+}
+
+/// Records that a message waits because nobody could be asked. Changes nothing if another delivery of the message has
+/// recorded the round.
+pub async fn miss(
+    database: &Database,
+    position: RoundPosition<'_>,
+    miss: Miss,
+) -> Result<(), Error> {
+    let Miss { due_at, until, unasked, misses } = miss;
+    let row = [due_at.into(), until.into(), unasked.into(), misses.into()];
+    let row = [position.params(), row.to_vec()].concat();
+    let missed = (UPDATE_MISSED, vec![position.scan.into()]);
+    database.batch(&[(UPSERT_MISS, row), missed]).await.map(drop)
+}
 
 /// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer.
 const DELETE_RETRY: &str = "
@@ -125,6 +169,8 @@ pub struct RoundOutcome<'a> {
     pub delta: &'a Delta,
     /// `None` if no server has deferred any of the undecided addresses.
     pub retry: Option<Retry>,
+    /// True if an earlier attempt at the round asked nobody, which is noted.
+    pub had_missed: bool,
     pub writer: &'a str,
 }
 
@@ -137,6 +183,20 @@ pub struct Delta {
     pub waiting: u32,
     pub waited: u32,
 }
+
+impl Delta {
+    /// Returns whether all of the round's final verdicts are our own failures.
+    fn is_unanswered(&self) -> bool {
+        let failed = self.counts.of(Status::FatalException);
+        failed > 0 && failed == self.counts.sum()
+    }
+}
+
+/// Lets the unit of a scan be refunded that this transaction has completed without a verdict about any address. `?1`
+/// scan, `?2` name of its ending.
+const UPDATE_UNANSWERED: &str = "
+    UPDATE scans SET handed = 0 WHERE id = ?1 AND ended_by = ?2 AND NOT EXISTS (
+      SELECT 1 FROM json_each(counts) WHERE key NOT IN ('fatal_exception', 'invalid_format') AND value > 0)";
 
 /// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` results, `?6` writer.
 const INSERT_RESULTS: &str = "
@@ -166,6 +226,7 @@ pub(super) use added;
 const UPDATE_COUNTS: &str = concat!(
     "UPDATE scans SET
       asking_until = 0,
+      progress_at = max(progress_at, ?9),
       answered = answered + ?6,
       waiting = max(0, waiting + ?7 - ?8),
       received = CASE WHEN answered + ?6 >= total THEN total ELSE received END,
@@ -217,7 +278,7 @@ pub async fn record(
     round: &RoundOutcome<'_>,
     now: u64,
 ) -> Result<Option<WrittenRound>, Error> {
-    let RoundOutcome { results, delta, retry, writer } = *round;
+    let RoundOutcome { results, delta, retry, had_missed, writer } = *round;
     let this = position.params();
     let select_written = (SELECT_WRITTEN, [this.clone(), vec![writer.into()]].concat());
     let row = [this.clone(), vec![results.into(), writer.into()]].concat();
@@ -230,7 +291,7 @@ pub async fn record(
             let times = [due_at, expected_at, latest_at].map(Param::from);
             Some((UPSERT_RETRY, [select_written.1.clone(), times.to_vec()].concat()))
         }
-        None if position.round > 0 => Some((DELETE_RETRY, select_written.1.clone())),
+        None if position.round > 0 || had_missed => Some((DELETE_RETRY, select_written.1.clone())),
         None => None,
     };
     let mut statements = vec![
@@ -240,6 +301,10 @@ pub async fn record(
         select_written,
     ];
     statements.extend(waits);
+    if delta.is_unanswered() {
+        statements.push((UPDATE_UNANSWERED, vec![position.scan.into(), writer.into()]));
+        statements.push(super::give_back(position.scan, writer, super::NO_REFUND_LIMIT, now));
+    }
     let rows = database.batch(&statements).await?;
     rows.first(3)
 }

@@ -2,6 +2,7 @@
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
+use tokio::time::{Duration, Instant};
 
 use super::{
     run::{KeyedRequest, MOST_HELD, Player, Waiting, answer},
@@ -53,7 +54,7 @@ impl Player<'_> {
         let has_room = self.model.begin(number, units);
         let mut body = json!({ "emails": emails });
         if is_pending {
-            body["deadline_ms"] = 300.into();
+            body["deadline_ms"] = 600.into();
         }
         let key = format!("list-{}-{number}", self.id());
         let keyed = KeyedRequest { path: "/validate_emails", key, body };
@@ -65,7 +66,8 @@ impl Player<'_> {
             }
             ensure!(status == 200 && body["pending"] == true, "{status} {body} isn't pending");
             self.world.origin.wait_for_probe(&address).await;
-            return self.add_in_flight(number, address, units, Waiting::Under(keyed)).await;
+            self.add_in_flight(number, address, units, Waiting::Under(keyed)).await?;
+            return self.pay_for_part(number, units, &body).await;
         }
         let mut list = tokio::spawn(async move { answer(request).await });
         tokio::select! {
@@ -73,6 +75,36 @@ impl Player<'_> {
             answer = &mut list => bail!("{:?} before the origin was asked", answer??),
         }
         self.add_in_flight(number, address, units, Waiting::ForItsAnswer(list)).await
+    }
+
+    /// Expects a charge for what the answer at the deadline gave out. If the charge took until the deadline, nothing was
+    /// given out, and the charge may still come.
+    pub(super) async fn pay_for_part(
+        &mut self,
+        number: u64,
+        units: u64,
+        body: &Value,
+    ) -> Result<()> {
+        let results = body["results"].as_array().context("results")?;
+        let given = results.iter().filter(|result| result["pending"].is_null()).count() as u64;
+        let lease = self.checks_in_flight.back().context("a list in flight")?.lease.clone();
+        let sql = "SELECT n_charged FROM leases WHERE account_id = ? AND id = ?";
+        let params = [self.id_value(), lease.into()];
+        let limit = Instant::now() + Duration::from_secs(5);
+        let charged = loop {
+            let rows = self.world.edge.sql_of(self.id(), sql, &params).await;
+            let charged = rows.first().and_then(|row| row["n_charged"].as_u64());
+            let charged = charged.context("no lease of the list")?;
+            if charged > 0 || given > 0 || Instant::now() > limit {
+                break charged;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        };
+        let is_paid = charged == given || (given == 0 && charged < units);
+        ensure!(is_paid, "{charged} charged for {given} of {body}");
+        self.model.pay(number, charged);
+        self.counted += charged;
+        Ok(())
     }
 
     /// Expects a rejection without any probe, because fewer units are left than the list has addresses.

@@ -18,6 +18,8 @@ pub struct Lease {
     /// Leased units of the day's allowance, and leased welcome checks.
     pub daily: u64,
     pub welcome: u64,
+    /// Units charged while the lease goes on.
+    pub paid: u64,
     pub is_live: bool,
     /// Number of the check that holds the lease.
     pub check: u64,
@@ -130,22 +132,43 @@ impl Model {
         if has_room {
             let key = self.key.as_ref().map_or(0, |key| key.number);
             let (day, is_live) = (self.today, true);
-            self.leases.push(Lease { day, daily, welcome, is_live, check, key });
+            self.leases.push(Lease { day, daily, welcome, paid: 0, is_live, check, key });
         }
         has_room
     }
 
-    /// Ends a check with this many verdicts. Returns whether the check's lease was still alive: if so, the verdicts are
-    /// charged to the lease's day, and the other units are free again.
+    /// Ends a check with this many verdicts. Returns whether the check's lease was still alive: if so, the verdicts that
+    /// haven't been charged yet are charged to the lease's day, and the other units are free again.
     pub fn settle(&mut self, check: u64, units: u64) -> bool {
-        let lease = self.release(check).filter(|lease| lease.is_live);
-        if let Some(lease) = lease {
-            let daily = units.min(lease.daily);
-            *self.charged.entry(lease.day).or_default() += daily;
-            self.welcome_left -= units - daily;
-            self.charge_key(lease.key, lease.day, units);
-        }
-        lease.is_some()
+        let is_live = self.pay(check, units);
+        self.release(check);
+        is_live
+    }
+
+    /// Charges this many verdicts in all of a check whose lease is alive, and keeps the rest of the lease.
+    pub fn pay(&mut self, check: u64, units: u64) -> bool {
+        let its = |lease: &&mut Lease| lease.check == check && lease.is_live;
+        let Some(lease) = self.leases.iter_mut().find(its) else { return false };
+        let due = units - lease.paid;
+        let daily = due.min(lease.daily);
+        lease.daily -= daily;
+        lease.welcome -= due - daily;
+        lease.paid = units;
+        let (day, key) = (lease.day, lease.key);
+        *self.charged.entry(day).or_default() += daily;
+        self.welcome_left -= due - daily;
+        self.charge_key(key, day, due);
+        true
+    }
+
+    /// Returns the units that a check has paid for.
+    pub fn paid(&self, check: u64) -> u64 {
+        self.leases.iter().find(|lease| lease.check == check).map_or(0, |lease| lease.paid)
+    }
+
+    /// Returns whether the check holds a live lease.
+    pub fn is_in_flight(&self, check: u64) -> bool {
+        self.leases.iter().any(|lease| lease.check == check && lease.is_live)
     }
 
     /// Removes and returns the check's lease, without a charge.
@@ -213,5 +236,15 @@ mod tests {
         assert_eq!((model.used_today(), model.welcome_free()), (3, 1));
         assert!(model.settle(1, 2));
         assert_eq!((model.used_today(), model.welcome_free()), (2, 2));
+    }
+
+    #[test]
+    fn what_a_list_gives_out_is_charged_and_the_lease_keeps_the_rest() {
+        let mut model = Model::new(Some(2), 2);
+        assert!(model.begin(1, 4) && model.pay(1, 3));
+        assert_eq!((model.charged_on(0), model.welcome_left, model.welcome_free()), (2, 1, 0));
+        model.expire(|_| true);
+        assert!(!model.settle(1, 4), "nothing more is charged");
+        assert_eq!((model.charged_on(0), model.welcome_free()), (2, 1));
     }
 }

@@ -13,15 +13,16 @@ use tokio::{
 
 use super::{
     model::Model,
+    operations::LastRequest,
     step::{End, Step},
     world::{PLANS, POPULAR, World},
 };
 
 /// Maximum number of checks in flight per account, because a history starts more checks than it ends.
 pub(super) const MOST_HELD: usize = 4;
-/// Time after which a check is ended, in case a slow machine has delayed the history. The Worker itself waits three
-/// times as long.
-const LONGEST_HELD: Duration = Duration::from_secs(20);
+/// Time after which a check is ended, in case a slow machine has delayed the history. The Worker itself waits twice as
+/// long for a list, and six times as long for a check.
+const LONGEST_HELD: Duration = Duration::from_secs(10);
 /// Prefix of the ids of dead Workers' leases.
 const LOST_PREFIX: &str = "lost-";
 
@@ -48,6 +49,8 @@ pub struct Player<'a> {
     pub(super) named_key: Option<String>,
     /// Number of named keys so far.
     pub(super) named_keys: u64,
+    /// The last request under each shared `Idempotency-Key`, by the path of its operation.
+    pub(super) keys: BTreeMap<(&'static str, String), LastRequest>,
 }
 
 pub type Answer = Result<(u16, Value)>;
@@ -99,6 +102,7 @@ impl<'a> Player<'a> {
             refused: false,
             named_key: None,
             named_keys: 0,
+            keys: BTreeMap::new(),
         })
     }
 
@@ -128,6 +132,9 @@ impl<'a> Player<'a> {
             Step::PlanChange(which) => self.plan_change(which).await,
             Step::Grant(count) => self.grant(count).await,
             Step::Rotate => self.rotate().await,
+            Step::UnderKey { operation, key, is_repeat, is_held } => {
+                self.under_key(operation, key, is_repeat, is_held).await
+            }
             Step::NamedKey(limit) => self.go_on_with_a_named_key(limit.into()).await,
         }
     }
@@ -295,16 +302,19 @@ impl<'a> Player<'a> {
     ) -> Result<()> {
         let sql = "SELECT id FROM leases WHERE account_id = ? AND id = ?";
         let params = [self.id_value(), lease.into()];
-        let limit = Instant::now() + LONGEST_HELD;
+        let limit = Instant::now() + 2 * LONGEST_HELD;
         while !self.world.edge.sql_of(&self.id, sql, &params).await.is_empty() {
             ensure!(Instant::now() < limit, "the lease of a pending check stays");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
         let counted = units - u64::from(end != End::Verdict);
+        let paid = self.model.paid(number);
+        let is_answered = counted > 0 && self.model.is_in_flight(number);
+        self.end_under_key(number, is_answered);
         if counted == 0 {
             self.model.release(number);
         } else if self.model.settle(number, counted) {
-            self.counted += counted;
+            self.counted += counted - paid;
             let reply = answer(self.keyed(again)).await?;
             let is_whole = match units {
                 1 => reply.1["status"] == true,

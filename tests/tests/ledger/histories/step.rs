@@ -57,6 +57,14 @@ pub enum Step {
     Grant(u8),
     /// Replaces the key, and tries the old key once more.
     Rotate,
+    /// Sends a request with one of two `Idempotency-Key`s that all operations share.
+    UnderKey {
+        operation: u8,
+        key: u8,
+        /// True for the same request as the last under this key at this operation.
+        is_repeat: bool,
+        is_held: bool,
+    },
     /// Continues with a new named key with this many checks a day, and ends the previous named key.
     NamedKey(u8),
 }
@@ -81,6 +89,9 @@ pub fn step() -> impl Strategy<Value = Step> {
         4 => (1..4u8).prop_map(Step::Grant),
         3 => Just(Step::Rotate),
         7 => (1..9u8).prop_map(Step::NamedKey),
+        20 => (0..3u8, 0..2u8, any::<bool>(), any::<bool>()).prop_map(|(operation, key, is_repeat, is_held)| {
+            Step::UnderKey { operation, key, is_repeat, is_held }
+        }),
     ]
 }
 
