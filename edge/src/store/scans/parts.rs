@@ -7,7 +7,8 @@ use serde::Deserialize;
 
 use super::{
     AUTHORISE, FoundScan, StoredScan, params,
-    rounds::{added, completed},
+    ending::ended,
+    rounds::added,
     tally::Tally,
 };
 use crate::{
@@ -233,7 +234,7 @@ pub async fn finish_part(
     }
     statements.push((UPDATE_RECEIVED, [this.clone(), received].concat()));
     if malformed.1 > 0 {
-        statements.push(completed(scan, ending));
+        statements.extend(ended(scan, ending));
     }
     statements.push((UPDATE_PART_SENT, this));
     statements.push((super::SELECT_BY_ID, vec![scan.into()]));
