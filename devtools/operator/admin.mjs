@@ -100,7 +100,12 @@ const CHANGES = {
     Date.now(),
   ],
   "grant-scan-credits": (n) => ["scan_credits = scan_credits + ?2", count(n)],
-  "grant-checks": (n) => ["welcome_left = welcome_left + ?2", count(n)],
+  "grant-checks": (n) => [
+    // The account's chart counts welcome checks from its first day (edge/src/store/usage_days.rs).
+    `welcome_left = welcome_left + ?2,
+     days = CASE days WHEN '[]' THEN json_array(json_array(0, 0, welcome_left + ?2)) ELSE days END`,
+    count(n),
+  ],
   "deactivate-key": () => ["key_active = 0"],
   "reactivate-key": () => ["key_active = 1"],
   deactivate: () => ["state = 'deactivated'"],
@@ -417,9 +422,12 @@ async function change() {
     statements.push(statement(`UPDATE accounts SET ${assignments} WHERE id = ?1`, id, ...params));
   }
   // The Worker's next scheduled run emails the owner, since an impostor may have persuaded the operator.
-  if (action === "recover") statements.push(own("recovery_pending", id), own("recover", id));
+  if (action === "recover") {
+    statements.push(own("recovery_pending_event", id), own("recovery_pending", id), own("recover", id));
+  }
   if (action === "stop-recovery") {
-    statements.push(own("recovery_stopped", id), statement("DELETE FROM recoveries WHERE account_id = ?1", id));
+    statements.push(own("recovery_stopped_event", id), own("recovery_stopped", id));
+    statements.push(statement("DELETE FROM recoveries WHERE account_id = ?1", id));
   }
   if (END_SESSIONS.includes(action)) statements.push(statement("DELETE FROM sessions WHERE account_id = ?1", id));
   if (action === "delete") {
@@ -428,12 +436,12 @@ async function change() {
     statements.push(own("tombstone", id, "", Math.floor(now / 86400), now));
     // Scheduled runs remove the account's rows in other tables, in steps.
     statements.push(own("erase", id, "", "", now), own("delete_notices", id));
-    statements.push(statement("SELECT ?1 AS deleted", found.email));
+    statements.push(statement("SELECT ?1 AS deleted FROM accounts WHERE id = ?2 AND deleted_at IS NOT NULL", found.email, id));
   } else {
     statements.push(statement(`${SHOW} WHERE id = ?1`, id));
   }
   const [row] = await run(database, statements);
-  if (!row) fail(`there is no account ${subject}`);
+  if (!row) fail(action === "delete" ? `${subject} is frozen, so it can't be deleted` : `there is no account ${subject}`);
   if (action === "recover" && row.recovery_due === null) fail(`${subject} can't be recovered: ${unrecoverable(row)}`);
   if (action === "resend" && row.state !== "unconfirmed") fail(`${subject} isn't waiting for confirmation`);
   for (const [name, shown] of Object.entries(row)) {

@@ -108,7 +108,7 @@ async function contents(platform, { uuid, name }) {
   const rows = await query("SELECT name FROM sqlite_master WHERE type = 'table'");
   const tables = rows.map((row) => row.name).filter((table) => !/^(_cf_|sqlite_)/.test(table));
   const applied = tables.includes("d1_migrations") ? (await query("SELECT name FROM d1_migrations")).map((row) => row.name) : [];
-  if (tables.some((table) => table !== "d1_migrations") && !applied.includes("0001_accounts.sql"))
+  if (tables.some((table) => table !== "d1_migrations") && !applied.includes("0001.sql"))
     throw new Stop(`the name ${name} is taken: the database has tables of something else. Change \`database_name\` in wrangler.toml`);
   let isInUse = false;
   // A deleted account leaves a tombstone, which can't be found without the old secrets either.

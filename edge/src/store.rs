@@ -12,6 +12,7 @@ pub mod deleted_accounts;
 pub mod email_changes;
 pub mod email_undos;
 pub mod expired_keys;
+mod former_credentials;
 pub mod guard;
 pub mod housekeeping;
 pub mod ledger;
@@ -44,7 +45,7 @@ const BY_RESET_LINK: &str = "state = 'confirmed' AND id = (
        AND (hash = ?1 AND expires_at > ?2 OR next_hash = ?1 AND next_expires_at > ?2))";
 
 /// Requires that session `s` was used within the last two hours.
-const IS_IN_USE: &str = "max(s.seen_at, s.created_at) > unixepoch() - 7200";
+const IS_IN_USE: &str = "s.seen_at > unixepoch() - 7200";
 
 /// Authorises by session: `?1` account, `?2` session.
 const IN_SESSION: &str = constcat::concat!(
@@ -53,3 +54,6 @@ const IN_SESSION: &str = constcat::concat!(
     IS_IN_USE,
     ")"
 );
+
+/// Requires that the account isn't frozen: what was begun before a freeze and ends after it does nothing.
+const IS_UNFROZEN: &str = "frozen_until <= unixepoch()";

@@ -178,8 +178,7 @@ async function useForAMonth(stack, { email }) {
     const weekend = ((today - ago + 4) % 7) % 6 === 0;
     const checks = weekend ? 4 + (ago % 3) : 38 + ((ago * 17) % 45);
     await stack.sql(
-      `INSERT INTO usage_days (account_id, day, checks, welcome_left)
-       SELECT id, ?, ?, welcome_left FROM accounts WHERE email = ?`,
+      "UPDATE accounts SET days = json_insert(days, '$[#]', json_array(?, ?, welcome_left)) WHERE email = ?",
       today - ago,
       checks,
       email,

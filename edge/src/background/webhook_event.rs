@@ -1,16 +1,19 @@
 //! The payload of webhooks, and the entries of `GET /v1/events`.
 
 use chrono::{DateTime, Utc};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
     limits::quota::date_time,
-    store::scans::{StatusCounts, StoredScan, VerdictCounts},
+    store::{
+        scans::{StatusCounts, VerdictCounts},
+        webhooks::StoredEvent,
+    },
 };
 
 /// The body of a webhook. It contains no address.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct WebhookEvent {
     /// `scan.completed`, `scan.expired` or `webhook.test`.
     #[serde(rename = "type")]
@@ -23,7 +26,7 @@ pub struct WebhookEvent {
     pub data: EventData,
 }
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(untagged)]
 pub enum EventData {
     StoredScan(EndedScanData),
@@ -31,7 +34,7 @@ pub enum EventData {
 }
 
 /// A scan that has ended.
-#[derive(Debug, Clone, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, Serialize, ToSchema)]
 pub struct EndedScanData {
     pub id: String,
     /// `completed` or `expired`.
@@ -42,28 +45,22 @@ pub struct EndedScanData {
     /// Positions with a final verdict; at the end of a scan this is all of them.
     pub answered: u32,
     pub counts: StatusCounts,
-    /// Absent in events that the previous release has written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub by_verdict: Option<VerdictCounts>,
+    pub by_verdict: VerdictCounts,
 }
 
 impl WebhookEvent {
     /// Builds the event for the end of a scan.
-    pub fn of_end(scan: StoredScan) -> Self {
+    pub fn of_end(event: StoredEvent) -> Self {
         let data = EndedScanData {
-            id: scan.id,
-            state: scan.state,
-            total: scan.total,
-            answered: scan.answered,
-            counts: scan.counts,
-            by_verdict: Some(scan.by_verdict),
+            id: event.scan_id,
+            state: event.kind.trim_start_matches("scan.").to_owned(),
+            total: event.total,
+            answered: event.answered,
+            counts: event.counts,
+            by_verdict: event.by_verdict,
         };
-        Self {
-            kind: format!("scan.{}", data.state),
-            timestamp: date_time(scan.ended_at.unwrap_or_default()),
-            data: EventData::StoredScan(data),
-        }
+        let timestamp = date_time(event.created_at);
+        Self { kind: event.kind, timestamp, data: EventData::StoredScan(data) }
     }
 
     /// Builds the event of a test delivery.
@@ -80,24 +77,26 @@ impl WebhookEvent {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::WebhookEvent;
+    use crate::store::webhooks::StoredEvent;
 
     #[test]
-    fn an_event_is_written_as_it_was_read_and_one_of_the_release_before_too() {
-        let of = |data: &str| {
-            format!(
-                r#"{{"type":"scan.completed","timestamp":"2026-11-22T10:00:00Z","data":{data}}}"#
-            )
-        };
+    fn the_body_of_a_webhook_has_the_documented_members_in_this_order() {
         let counts = r#"{"true":1,"false":0,"invalid_format":0,"domain_not_found":0,"no_mx_records":0,"smtp_connect_error":0,"smtp_timeout":0,"blocked_by_provider":0,"fatal_exception":0}"#;
-        let before = format!(
-            r#"{{"id":"scan_1","state":"completed","total":1,"answered":1,"counts":{counts}}}"#
+        let by_verdict = r#"{"deliverable":1,"undeliverable":0,"risky":0,"unknown":0}"#;
+        let row = json!({
+            "scan_id": "scan_1", "kind": "scan.completed", "created_at": 1_795_341_600, "total": 1,
+            "answered": 1, "counts": counts, "by_verdict": by_verdict,
+        });
+        let event: StoredEvent = serde_json::from_value(row).unwrap();
+        let body = format!(
+            r#"{{"type":"scan.completed","timestamp":"2026-11-22T10:00:00Z","data":{{"id":"scan_1","state":"completed","total":1,"answered":1,"counts":{counts},"by_verdict":{by_verdict}}}}}"#
         );
-        let words = r#""by_verdict":{"deliverable":1,"undeliverable":0,"risky":0,"unknown":0}"#;
-        let now = before.replace("}}", &format!("}},{words}}}"));
-        for text in [of("{}"), of(&before), of(&now)] {
-            let event: WebhookEvent = serde_json::from_str(&text).unwrap();
-            assert_eq!(serde_json::to_string(&event).unwrap(), text);
-        }
+        assert_eq!(serde_json::to_string(&WebhookEvent::of_end(event)).unwrap(), body);
+        let test = WebhookEvent::of_test(1_795_341_600);
+        let body = r#"{"type":"webhook.test","timestamp":"2026-11-22T10:00:00Z","data":{}}"#;
+        assert_eq!(serde_json::to_string(&test).unwrap(), body);
     }
 }

@@ -62,7 +62,13 @@ pub async fn deliver_at_once(app: &App, account: AccountId) -> Result<(), Error>
 }
 
 async fn deliver(app: &App, database: &Database, due: &DueDelivery) {
-    let answer = attempt(app, due).await;
+    let endpoint = Endpoint {
+        account: due.account_id,
+        url: &due.url,
+        secrets: [&due.secret, &due.previous_secret],
+    };
+    let event = WebhookEvent::of_end(due.event.clone());
+    let answer = attempt(app, &endpoint, &due.id, &event).await;
     let now = clock::now();
     let reported = webhooks::attempted(database, due.account_id, &due.id, answer, false, now).await;
     if let Err(error) = reported {
@@ -70,27 +76,28 @@ async fn deliver(app: &App, database: &Database, due: &DueDelivery) {
     }
 }
 
-/// Returns the body of a delivery, serialised from the documented type.
-fn body_of(due: &DueDelivery) -> String {
-    let event = serde_json::from_slice::<WebhookEvent>(due.body.as_bytes());
-    match event.and_then(|event| serde_json::to_string(&event)) {
-        Ok(body) => body,
-        Err(error) => {
-            log::failure("body of a webhook", &error);
-            due.body.clone()
-        }
-    }
+/// Where an account's events go, and the names of the secrets that sign them: the current one, and the previous one or
+/// an empty name.
+pub struct Endpoint<'a> {
+    pub account: AccountId,
+    pub url: &'a str,
+    pub secrets: [&'a str; 2],
 }
 
 /// Makes one delivery attempt and returns the receiver's answer, without recording it.
-pub async fn attempt(app: &App, due: &DueDelivery) -> ReceiverAnswer {
-    let DueDelivery { account_id, url, secret, previous_secret, id, .. } = due;
-    let body = &body_of(due);
+pub async fn attempt(
+    app: &App,
+    endpoint: &Endpoint<'_>,
+    id: &str,
+    event: &WebhookEvent,
+) -> ReceiverAnswer {
+    let Endpoint { account, url, secrets } = *endpoint;
+    // The event is made of texts and numbers, which always serialise.
+    let body = &serde_json::to_string(event).unwrap_or_default();
     let timestamp = clock::now();
-    let names = [secret.as_str(), previous_secret];
-    let signed = (id.as_str(), timestamp, body.as_str());
-    let keys = &app.config.api_key_secrets;
-    let signature = webhook_secret::signatures(keys, *account_id, names, signed);
+    let signed = (id, timestamp, body.as_str());
+    let signature =
+        webhook_secret::signatures(&app.config.api_key_secrets, account, secrets, signed);
     let attempt = DeliveryAttempt { url, id, timestamp, signature: &signature, body };
     webhook::send(app.config.dns_url.as_deref(), &attempt).await
 }

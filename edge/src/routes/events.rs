@@ -74,7 +74,7 @@ pub async fn list(State(app): State<Arc<App>>, call: ScanCall) -> Result<Json<Ev
     let next = next.unwrap_or_else(|| after.to_owned());
     let events = ended.into_iter().map(|scan| ListedEvent {
         id: WebhookEvent::id_of(&scan.id),
-        event: WebhookEvent::of_end(scan),
+        event: WebhookEvent::of_end(scan.into()),
     });
     Ok(Json(EventPage { events: events.collect(), next }))
 }

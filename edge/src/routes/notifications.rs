@@ -9,7 +9,10 @@ use utoipa::ToSchema;
 
 use crate::{
     app::App,
-    background::{webhook_event::WebhookEvent, webhooks::attempt},
+    background::{
+        webhook_event::WebhookEvent,
+        webhooks::{Endpoint, attempt},
+    },
     cf::clock,
     credentials::{random, session::Session, webhook_secret},
     error::{Error, PlainError},
@@ -20,7 +23,7 @@ use crate::{
         throttle::Attempt,
     },
     outbound::webhook_url::{self, UrlRefusal},
-    store::webhooks::{self, DueDelivery, StoredWebhook, WebhookChange},
+    store::webhooks::{self, StoredWebhook, WebhookChange},
 };
 
 /// How the end of a scan is announced.
@@ -234,20 +237,13 @@ pub async fn test(State(app): State<Arc<App>>, session: Session) -> Result<Json<
     let (now, random) = (clock::now(), random::identifier()?);
     let gates = vec![Gate::new(Key::webhook_test(session.account), TESTS)];
     Attempt::count(app.databases.directory(), gates, now).await?;
-    let body = serde_json::to_string(&WebhookEvent::of_test(now))
-        .map_err(|_| Error::internal("an event does not serialise"))?;
-    let due = DueDelivery {
-        account_id: settings.account_id,
-        url,
-        secret,
-        previous_secret: settings.previous_secret.unwrap_or_default(),
-        id: format!("msg_{random}"),
-        body,
-    };
-    let (database, account) = (app.databases.of(session.account)?, session.account);
-    webhooks::begin_test(database, account, &due.id, &due.body, now).await?;
-    let answer = attempt(&app, &due).await;
+    let (account, id) = (session.account, format!("msg_{random}"));
+    let previous = settings.previous_secret.unwrap_or_default();
+    let endpoint = Endpoint { account, url: &url, secrets: [&secret, &previous] };
+    let database = app.databases.of(account)?;
+    webhooks::begin_test(database, account, &id, now).await?;
+    let answer = attempt(&app, &endpoint, &id, &WebhookEvent::of_test(now)).await;
     let now = clock::now();
-    let delivery = webhooks::attempted(database, account, &due.id, answer, true, now).await?;
+    let delivery = webhooks::attempted(database, account, &id, answer, true, now).await?;
     delivery.map(|row| Json(row.into())).ok_or_else(Error::no_webhook)
 }

@@ -181,6 +181,9 @@ pub async fn reset(
     let (session, now) = (new_session(&app, account.id, device)?, clock::now());
     if !passwords::reset(database, &token, &right.code, &hash, &session, now).await? {
         let now = accounts::by_reset_token(database, &token, now).await?;
+        if now.as_ref().is_some_and(|now| now.frozen_until > clock::now()) {
+            return Err(Error::account_frozen());
+        }
         let otherwise = Error::invalid_reset_token();
         return Err(second_factor.explain_failure(&app, &context, &right, now, otherwise).await?);
     }
@@ -228,13 +231,12 @@ pub async fn change(
         &body.new_password,
         random::bytes()?,
     )?;
-    let Member { session, account } = member;
+    let Member { session, ref account } = member;
     let new = new_session(&app, account.id, device)?;
-    let current = &account.password_hash;
     let database = app.databases.of(account.id)?;
-    if !passwords::change(database, session, current, &hash, &new).await? {
-        return Err(Error::invalid_session());
+    if !passwords::change(database, session, &account.password_hash, &hash, &new).await? {
+        return Err(member.frozen_or(&app, Error::invalid_session()).await?);
     }
     context.notify(&app, account.id);
-    SessionCredentials::of(&app, &new, account.key_version, account.email)
+    SessionCredentials::of(&app, &new, account.key_version, member.account.email)
 }

@@ -122,17 +122,16 @@ pub struct RecoveryCodes {
 pub async fn enable(
     State(app): State<Arc<App>>,
     context: RequestContext,
-    Member { session, account }: Member,
+    member: Member,
     JsonBody(body): JsonBody<Enable>,
 ) -> Result<Json<RecoveryCodes>, Error> {
+    let Member { session, ref account } = member;
     if account.totp_secret.is_some() {
         return Err(Error::totp_already_on());
     }
     let pending = account.totp_pending.as_deref().ok_or_else(Error::totp_not_set_up)?;
+    member.unfrozen()?;
     let now = clock::now();
-    if account.frozen_until > now {
-        return Err(Error::account_frozen());
-    }
     let gates = vec![Gate::new(Key::code(account.id), app.config.throttle.account)];
     let attempt = Attempt::count(app.databases.directory(), gates, now).await?;
     let secret =
@@ -142,7 +141,7 @@ pub async fn enable(
     let codes = RecoveryCode::set_from_random(random::bytes()?);
     let hashes = hashes(account.id, &codes);
     if !two_factor::enable(app.databases.of(account.id)?, session, pending, step, &hashes).await? {
-        return Err(Error::totp_not_set_up());
+        return Err(member.frozen_or(&app, Error::totp_not_set_up()).await?);
     }
     context.notify(&app, account.id);
     attempt.give_back(app.databases.directory()).await;

@@ -45,8 +45,7 @@ pub struct DayOfUsage {
 )]
 pub async fn report(State(app): State<Arc<App>>, session: Session) -> Result<Json<Usage>, Error> {
     let today = Day::of(clock::now()).number();
-    let first = first_of(today);
-    let rows = usage_days::of_account(app.databases.of(session.account)?, session, first).await?;
+    let rows = usage_days::of_account(app.databases.of(session.account)?, session).await?;
     // Unless the session has ended, the query returns at least one row.
     if rows.is_empty() {
         return Err(Error::invalid_session());

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    BY_RESET_LINK, IN_SESSION, IS_IN_USE,
+    BY_RESET_LINK, IN_SESSION, IS_IN_USE, IS_UNFROZEN,
     addresses::DeletedAccount,
     named_keys::{self, KeyRefusal},
-    notices::notice,
+    notices::{deed, told},
     plans::IN_FORCE,
     security_events::{device, event},
     two_factor::{Code, code_holds},
@@ -142,17 +142,20 @@ pub async fn by_reset_token(
     database.first((SELECT_BY_RESET_TOKEN, vec![token.as_str().into(), now.into()])).await
 }
 
-const UPDATE_KEY_VERSION: &str = concat!(
-    "UPDATE accounts SET key_version = key_version + 1, key_day = 0
-     WHERE key_active = 1 AND ",
+const IS_ROTATABLE: &str = concat!(
+    "key_active = 1 AND ",
     code_holds!("?3", "?4"),
     " AND ",
-    IN_SESSION,
+    IS_UNFROZEN,
+    " AND ",
+    IN_SESSION
+);
+const INSERT_KEY_REPLACED: [&str; 2] = deed!("key_replaced", IS_ROTATABLE);
+const UPDATE_KEY_VERSION: &str = concat!(
+    "UPDATE accounts SET key_version = key_version + 1, key_day = 0 WHERE ",
+    IS_ROTATABLE,
     " RETURNING key_version"
 );
-
-const INSERT_KEY_REPLACED_NOTICE: &str =
-    notice!("key_replaced", "key_active = 1 AND ", code_holds!("?3", "?4"), " AND ", IN_SESSION);
 
 #[derive(Deserialize)]
 struct KeyVersion {
@@ -160,8 +163,8 @@ struct KeyVersion {
 }
 
 /// Replaces the API key and consumes the presented code; the old key is invalid from this statement
-/// on. Returns the new version; `None` if the session has ended, the key was deactivated or the
-/// code was already used.
+/// on. Returns the new version; `None` if the session has ended, the key was deactivated, the code was
+/// already used or the account is frozen.
 pub async fn rotate_key(
     database: &Database,
     session: Session,
@@ -169,11 +172,11 @@ pub async fn rotate_key(
 ) -> Result<Option<u32>, Error> {
     let (id, session) = session.texts();
     let params = [vec![(&id).into(), (&session).into()], code.params()].concat();
-    let mut statements =
-        vec![(INSERT_KEY_REPLACED_NOTICE, params.clone()), (UPDATE_KEY_VERSION, params)];
+    let mut statements = Vec::from(told(INSERT_KEY_REPLACED, &params));
+    statements.push((UPDATE_KEY_VERSION, params));
     statements.append(&mut code.used_up(&id, &session));
     let rows = database.batch(&statements).await?;
-    Ok(rows.first::<KeyVersion>(1)?.map(|row| row.key_version))
+    Ok(rows.first::<KeyVersion>(2)?.map(|row| row.key_version))
 }
 
 const SELECT_KEY_VERSION: &str = concat!(
@@ -243,10 +246,10 @@ pub(super) const INSERT_TOMBSTONE: &str = "INSERT INTO tombstones
        (address_hash, account_id, day, used, scans_used, welcome_left, expires_at)
      SELECT address_hash, id, ?3,
        CASE WHEN day < ?3 THEN 0 ELSE daily_charged END
-         + (SELECT coalesce(sum(coalesce(n_daily, source = 'daily')), 0) FROM leases
+         + (SELECT coalesce(sum(n_daily), 0) FROM leases
             WHERE account_id = ?1 AND day = ?3 AND expires_at > ?4),
        CASE WHEN scans_day < ?3 THEN 0 ELSE scans_charged END,
-       max(0, welcome_left - (SELECT coalesce(sum(coalesce(n_welcome, source = 'welcome')), 0) FROM leases
+       max(0, welcome_left - (SELECT coalesce(sum(n_welcome), 0) FROM leases
          WHERE account_id = ?1 AND expires_at > ?4)),
        ?4 + 30 * 86400
      FROM accounts WHERE ";
@@ -255,14 +258,11 @@ pub(super) const ON_CONFLICT_UPDATE_TOMBSTONE: &str = " ON CONFLICT (address_has
        scans_used = excluded.scans_used, welcome_left = excluded.welcome_left,
        expires_at = excluded.expires_at";
 
+const IS_DELETABLE: &str =
+    concat!(code_holds!("?5", "?6"), " AND ", IS_UNFROZEN, " AND ", IN_SESSION);
 /// Must run before [`UPDATE_DELETED`], under the same condition.
-const INSERT_MEMBER_TOMBSTONE: &str = concat!(
-    INSERT_TOMBSTONE,
-    code_holds!("?5", "?6"),
-    " AND ",
-    IN_SESSION,
-    ON_CONFLICT_UPDATE_TOMBSTONE
-);
+const INSERT_MEMBER_TOMBSTONE: &str =
+    concat!(INSERT_TOMBSTONE, IS_DELETABLE, ON_CONFLICT_UPDATE_TOMBSTONE);
 
 /// Clears all columns of the row that identify the owner or grant access, and marks the account as
 /// deleted. Rows of other tables are removed later in steps (`deleted_accounts.rs`). The address
@@ -273,8 +273,7 @@ pub(super) const UPDATE_ERASED: &str = "UPDATE accounts SET deleted_at = ?4, sta
        key_version = key_version + 1, confirmed_at = NULL, confirmation_requested = 0, scan_mail = 0, plan_until = NULL
      WHERE ";
 
-const UPDATE_DELETED: &str =
-    concat!(UPDATE_ERASED, code_holds!("?5", "?6"), " AND ", IN_SESSION, " RETURNING id");
+const UPDATE_DELETED: &str = concat!(UPDATE_ERASED, IS_DELETABLE, " RETURNING id");
 
 /// Deletes notices to the owner: they are few, and the address no longer exists.
 pub(super) const DELETE_NOTICES: &str = "DELETE FROM notices WHERE account_id = ?1
@@ -287,8 +286,8 @@ const SELECT_TOMBSTONE: &str =
 const SELECT_DELETED_ACCOUNT: &str = concat!(SELECT_TOMBSTONE, "account_id = ?1");
 
 /// Ends the account and frees its address; `deleted_accounts.rs` removes its rows. Returns the
-/// values to remove from the directory; `None` if the session has ended or the code was already
-/// used.
+/// values to remove from the directory; `None` if the session has ended, the code was already used or
+/// the account is frozen.
 pub async fn delete(
     database: &Database,
     session: Session,

@@ -144,8 +144,6 @@ struct ClaimRow {
 const IS_ALLOWED: &str = "EXISTS (SELECT 1 FROM allowed_addresses WHERE address_hash = ?1)";
 const OWN_MAILBOX: &str = concat!("CASE WHEN ", IS_ALLOWED, " THEN '- ' || ?1 ELSE ?4 END");
 
-// An account from before 0.3 has no mailbox hash until the scheduled run computes it
-// (`mailbox_hashes.rs`).
 const INSERT_CLAIM: &str = concat!(
     "INSERT INTO addresses (address_hash, account_id, claimed_at, mailbox_hash)
      SELECT ?1, ?2, ?3, ",

@@ -18,7 +18,7 @@ use super::{
     IN_SESSION,
     accounts::ON_CONFLICT_UPDATE_TOMBSTONE,
     addresses::Tombstone,
-    notices::notice,
+    notices::{deed, told},
     two_factor::{Code, code_holds},
 };
 use crate::{
@@ -59,8 +59,8 @@ const INSERT_CHANGE: &str = concat!(
     IN_SESSION,
     " RETURNING id"
 );
-const INSERT_REQUESTED_NOTICE: &str =
-    notice!("email_change_asked", code_holds!("?3", "?4"), " AND ", IN_SESSION);
+const INSERT_REQUESTED: [&str; 2] =
+    deed!("email_change_asked", code_holds!("?3", "?4"), " AND ", IN_SESSION);
 
 /// Stores a change and consumes the presented code; `false` if the session has ended or the code
 /// was already used.
@@ -79,13 +79,11 @@ pub async fn ask(
         change.now.into(),
         change.expires_at.into(),
     ];
-    let mut statements = vec![
-        (DELETE_REQUESTED, caller.clone()),
-        (INSERT_REQUESTED_NOTICE, caller.clone()),
-        (INSERT_CHANGE, [caller, stored].concat()),
-    ];
+    let mut statements = vec![(DELETE_REQUESTED, caller.clone())];
+    statements.extend(told(INSERT_REQUESTED, &caller));
+    statements.push((INSERT_CHANGE, [caller, stored].concat()));
     statements.append(&mut code.used_up(&account, &id));
-    database.batch(&statements).await?.any(2)
+    database.batch(&statements).await?.any(3)
 }
 
 const DELETE_CHANGE: &str = "DELETE FROM email_changes WHERE id = ?1 AND state = 'asked'";
@@ -170,7 +168,7 @@ const IS_MOVABLE: &str = "state = 'confirmed' AND frozen_until <= ?4 AND EXISTS 
 /// Removes an unconfirmed account that a registration of the new address has left.
 const DELETE_STRAY: &str = "DELETE FROM accounts WHERE address_hash = ?2 AND state = 'unconfirmed'
     AND EXISTS (SELECT 1 FROM email_changes WHERE id = ?1 AND state = 'moving')";
-const INSERT_CHANGED_NOTICE: &str = notice!("email_changed", IS_MOVABLE);
+const INSERT_CHANGED: [&str; 2] = deed!("email_changed", IS_MOVABLE);
 /// Stores the usage, which still counts for the old address.
 const INSERT_TOMBSTONE: &str = concat!(
     "INSERT INTO tombstones (address_hash, day, used, scans_used, welcome_left, expires_at)
@@ -208,19 +206,17 @@ pub async fn move_account(
     let id: Param<'_> = (&change.id).into();
     let to: Vec<Param<'_>> = vec![id, hash.as_str().into()];
     let moves = [to.clone(), vec![Day::of(now).number().into(), now.into()]].concat();
-    let rows = database
-        .batch(&[
-            (DELETE_STRAY, vec![id, hash.as_str().into()]),
-            (INSERT_CHANGED_NOTICE, moves.clone()),
-            (INSERT_TOMBSTONE, moves.clone()),
-            (UPDATE_ACCOUNT, moves),
-            (UPDATE_MOVED, [to, vec![now.into()]].concat()),
-            (UPDATE_VOID, vec![id]),
-            (DELETE_RESET_LINK, vec![id]),
-            (SELECT_BY_ID, vec![id]),
-        ])
-        .await?;
-    rows.first(7)
+    let mut statements = vec![(DELETE_STRAY, vec![id, hash.as_str().into()])];
+    statements.extend(told(INSERT_CHANGED, &moves));
+    statements.extend([
+        (INSERT_TOMBSTONE, moves.clone()),
+        (UPDATE_ACCOUNT, moves),
+        (UPDATE_MOVED, [to, vec![now.into()]].concat()),
+        (UPDATE_VOID, vec![id]),
+        (DELETE_RESET_LINK, vec![id]),
+        (SELECT_BY_ID, vec![id]),
+    ]);
+    database.batch(&statements).await?.first(statements.len() - 1)
 }
 
 /// Abandons a change whose new address now belongs to another account.

@@ -5,7 +5,11 @@
 use constcat::concat;
 use serde::Deserialize;
 
-use super::{email_changes::EmailChange, notices::notice, suspensions};
+use super::{
+    email_changes::EmailChange,
+    notices::{deed, told},
+    suspensions,
+};
 use crate::{
     account::AccountId,
     cf::database::{Database, Param, Statement},
@@ -32,7 +36,7 @@ pub async fn set_undo(
 
 const IS_FREEZABLE: &str = "state = 'confirmed' AND id = (SELECT account_id FROM email_changes
     WHERE undo_hash = ?1 AND state = 'moved' AND frozen = 0 AND expires_at > ?2)";
-const INSERT_FROZEN_NOTICE: &str = notice!("account_frozen", IS_FREEZABLE);
+const INSERT_FROZEN: [&str; 2] = deed!("account_frozen", IS_FREEZABLE);
 const UPDATE_FROZEN_UNTIL: &str =
     concat!("UPDATE accounts SET frozen_until = ?2 + 86400 WHERE ", IS_FREEZABLE);
 const UPDATE_FROZEN: &str = "UPDATE email_changes SET frozen = 1
@@ -51,14 +55,10 @@ pub async fn freeze(
     now: u64,
 ) -> Result<Option<AccountId>, Error> {
     let params: Vec<Param<'_>> = vec![token.as_str().into(), now.into()];
-    let rows = database
-        .batch(&[
-            (INSERT_FROZEN_NOTICE, params.clone()),
-            (UPDATE_FROZEN_UNTIL, params.clone()),
-            (UPDATE_FROZEN, params),
-        ])
-        .await?;
-    Ok(rows.first::<FrozenAccount>(2)?.map(|row| row.account_id))
+    let [event, notice] = told(INSERT_FROZEN, &params);
+    let freeze = [(UPDATE_FROZEN_UNTIL, params.clone()), (UPDATE_FROZEN, params)];
+    let rows = database.batch(&[[event, notice], freeze].concat()).await?;
+    Ok(rows.first::<FrozenAccount>(3)?.map(|row| row.account_id))
 }
 
 /// A change that can be undone, with the account's previous state.
@@ -113,7 +113,7 @@ pub async fn undoable(
 
 const IS_UNDOABLE: &str = "state = 'confirmed' AND (?3 = 0 OR totp_last_step < ?3) AND id = (
     SELECT account_id FROM email_changes WHERE id = ?1 AND state = 'moved' AND expires_at > ?2)";
-const INSERT_UNDONE_NOTICE: &str = notice!("email_change_undone", IS_UNDOABLE);
+const INSERT_UNDONE: [&str; 2] = deed!("email_change_undone", IS_UNDOABLE);
 /// `?4` hash of the old address, `?5` of the new password, `?6` sealed secret of the second factor or `''`. The account
 /// gets its previous state, except for the password.
 const UPDATE_ACCOUNT: &str = concat!(
@@ -160,16 +160,16 @@ pub async fn undo(
     let of_account: Vec<Param<'_>> = vec![(&account).into(), new_password_hash.into()];
     let secret = credentials.totp_secret.as_deref().unwrap_or_default();
     let to: Vec<Param<'_>> = vec![old.as_str().into(), new_password_hash.into(), secret.into()];
-    let mut statements: Vec<Statement<'_>> = vec![
-        (INSERT_UNDONE_NOTICE, undoes.clone()),
+    let mut statements: Vec<Statement<'_>> = Vec::from(told(INSERT_UNDONE, &undoes));
+    statements.extend([
         (UPDATE_ACCOUNT, [undoes, to].concat()),
         (UPDATE_OTHERS_VOID, done.clone()),
         (UPDATE_UNDONE, done),
         (DELETE_SESSIONS, of_account.clone()),
         (DELETE_LINKS, of_account.clone()),
         (DELETE_RECOVERY_CODES, of_account),
-    ];
+    ]);
     // The owner must confirm keys and passkeys that a thief may have made.
     statements.extend(suspensions::by_undo(&account, new_password_hash, &change.id));
-    database.batch(&statements).await?.any(1)
+    database.batch(&statements).await?.any(2)
 }

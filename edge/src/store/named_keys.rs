@@ -5,8 +5,8 @@ use constcat::concat;
 use serde::Deserialize;
 
 use super::{
-    IN_SESSION,
-    notices::notice,
+    IN_SESSION, IS_UNFROZEN,
+    notices::{deed, told},
     two_factor::{Code, code_holds},
 };
 use crate::{
@@ -38,7 +38,7 @@ pub(super) const NAMED_KEY_HOLDS: &str = concat!(
 
 /// Units held by live leases that key `k` took on day `?4`. `?5` is now.
 pub(super) const KEY_UNITS_HELD: &str =
-    "(SELECT coalesce(sum(coalesce(l.n_daily + l.n_welcome, 1)), 0) FROM leases l
+    "(SELECT coalesce(sum(l.n_daily + l.n_welcome), 0) FROM leases l
       WHERE l.account_id = k.account_id AND l.key_id = k.id AND l.day = ?4 AND l.expires_at > ?5)";
 
 /// A branch of `CASE ?3`: true if the first key of account `a` is valid.
@@ -119,7 +119,7 @@ macro_rules! may_make {
     };
 }
 
-const INSERT_KEY_MADE_NOTICE: &str = notice!("key_made", may_make!());
+const INSERT_KEY_MADE: [&str; 2] = deed!("key_made", may_make!());
 
 const INSERT_KEY: &str = concat!(
     "INSERT INTO named_keys (account_id, id, name, is_test, rights, daily_limit, expires_at, networks, created_at)
@@ -164,12 +164,10 @@ pub async fn make(
         new.networks.into(),
         new.created_at.into(),
     ];
-    let mut statements = vec![
-        (SELECT_COUNT, vec![(&account).into()]),
-        (INSERT_KEY_MADE_NOTICE, params.clone()),
-        (INSERT_KEY, [params, row].concat()),
-    ];
-    let made = statements.len() - 1;
+    let mut statements = vec![(SELECT_COUNT, vec![(&account).into()])];
+    statements.extend(told(INSERT_KEY_MADE, &params));
+    let made = statements.len();
+    statements.push((INSERT_KEY, [params, row].concat()));
     statements.append(&mut code.used_up(&account, &session));
     let rows = database.batch(&statements).await?;
     let keys = rows.first::<Count>(0)?.map_or(0, |count| count.keys);
@@ -311,11 +309,11 @@ pub async fn confirm(
 
 macro_rules! may_replace {
     () => {
-        concat!("key_active = 1 AND ", in_session_with_code!())
+        concat!("key_active = 1 AND ", IS_UNFROZEN, " AND ", in_session_with_code!())
     };
 }
 
-const INSERT_KEYS_REPLACED_NOTICE: &str = notice!("key_replaced", may_replace!());
+const INSERT_KEYS_REPLACED: [&str; 2] = deed!("key_replaced", may_replace!());
 const UPDATE_FIRST_KEY: &str = concat!(
     "UPDATE accounts SET key_version = key_version + 1, key_day = 0 WHERE ",
     may_replace!(),
@@ -336,7 +334,7 @@ struct FirstVersion {
 
 /// Replaces the first key and all named keys, and consumes the presented code. Returns the version of
 /// the first key and the named keys' rows. Returns `None` if the session has ended, all keys were
-/// deactivated or the code was already used.
+/// deactivated, the code was already used or the account is frozen.
 pub async fn replace_all(
     database: &Database,
     session: Session,
@@ -345,54 +343,46 @@ pub async fn replace_all(
 ) -> Result<Option<(u32, Vec<StoredKey>)>, Error> {
     let (account, session) = session.texts();
     let params = [vec![(&account).into(), (&session).into()], code.params()].concat();
-    let mut statements = vec![
-        (INSERT_KEYS_REPLACED_NOTICE, params.clone()),
+    let mut statements = Vec::from(told(INSERT_KEYS_REPLACED, &params));
+    statements.extend([
         (UPDATE_FIRST_KEY, params.clone()),
         (UPDATE_NAMED_KEYS, params),
         (SELECT_ALL_KEYS, vec![(&account).into(), "".into(), 0_u64.into(), day.into(), now.into()]),
-    ];
+    ]);
     statements.append(&mut code.used_up(&account, &session));
     let rows = database.batch(&statements).await?;
-    let Some(FirstVersion { key_version }) = rows.first(1)? else { return Ok(None) };
-    Ok(Some((key_version, rows.all(3)?)))
+    let Some(FirstVersion { key_version }) = rows.first(2)? else { return Ok(None) };
+    Ok(Some((key_version, rows.all(4)?)))
 }
 
 const NAMED_KEY_LIVES: &str = "EXISTS (SELECT 1 FROM named_keys k
     WHERE k.account_id = ?1 AND k.id = substr(?2, 1, 16) AND printf('%04x', k.version) = substr(?2, 17, 4))";
 const FIRST_KEY_LIVES: &str = "state = 'confirmed' AND key_active = 1 AND key_version = ?2";
 
-const INSERT_NAMED_KEY_ENDED_NOTICE: &str =
-    notice!("key_ended_itself", "id = ?1 AND state = 'confirmed' AND ", NAMED_KEY_LIVES);
-const INSERT_FIRST_KEY_ENDED_NOTICE: &str =
-    notice!("key_ended_itself", "id = ?1 AND ", FIRST_KEY_LIVES);
+const INSERT_NAMED_KEY_ENDED: [&str; 2] =
+    deed!("key_ended_itself", "id = ?1 AND state = 'confirmed' AND ", NAMED_KEY_LIVES);
+const INSERT_FIRST_KEY_ENDED: [&str; 2] =
+    deed!("key_ended_itself", "id = ?1 AND ", FIRST_KEY_LIVES);
 const DELETE_PRESENTED_KEY: &str =
     "DELETE FROM named_keys WHERE account_id = ?1 AND id = substr(?2, 1, 16)
     AND printf('%04x', version) = substr(?2, 17, 4) RETURNING id";
-/// A freeze stops replacements of the key, but a finder may end a leaked one. This statement therefore hides the freeze
-/// from the trigger that rejects changes; the next statement restores the freeze.
+/// A freeze stops replacements of the key, but a finder may end a leaked one.
 const UPDATE_PRESENTED_KEY: &str = concat!(
-    "UPDATE accounts SET key_version = key_version + 1, key_day = 0, frozen_until = -frozen_until
-     WHERE id = ?1 AND ",
+    "UPDATE accounts SET key_version = key_version + 1, key_day = 0 WHERE id = ?1 AND ",
     FIRST_KEY_LIVES,
     " RETURNING id"
 );
-const FREEZE_AGAIN: &str =
-    "UPDATE accounts SET frozen_until = -frozen_until WHERE id = ?1 AND frozen_until < 0";
 
 /// Ends the presented key, sent from any network: a named key permanently, the first key by its
 /// next version. Also works while the account is frozen. Returns whether the key was valid.
 pub async fn end_itself(database: &Database, caller: Caller) -> Result<bool, Error> {
     let (account, shown) = (caller.account.to_string(), caller.proof.text());
-    let (told, end, shown): (_, _, Param<'_>) = match caller.proof {
-        Proof::Key { version } => {
-            (INSERT_FIRST_KEY_ENDED_NOTICE, UPDATE_PRESENTED_KEY, version.into())
-        }
-        Proof::Named { .. } => {
-            (INSERT_NAMED_KEY_ENDED_NOTICE, DELETE_PRESENTED_KEY, (&shown).into())
-        }
+    let (deed, end, shown): (_, _, Param<'_>) = match caller.proof {
+        Proof::Key { version } => (INSERT_FIRST_KEY_ENDED, UPDATE_PRESENTED_KEY, version.into()),
+        Proof::Named { .. } => (INSERT_NAMED_KEY_ENDED, DELETE_PRESENTED_KEY, (&shown).into()),
         Proof::Session { .. } => return Ok(false),
     };
     let params = vec![(&account).into(), shown];
-    let freeze = (FREEZE_AGAIN, vec![(&account).into()]);
-    database.batch(&[(told, params.clone()), (end, params), freeze]).await?.any(1)
+    let [event, notice] = told(deed, &params);
+    database.batch(&[event, notice, (end, params)]).await?.any(2)
 }

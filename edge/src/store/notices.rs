@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::{
     account::AccountId,
-    cf::database::Database,
+    cf::database::{Database, Param, Statement},
     error::Error,
     mail::{AccountEvent, Notice},
 };
@@ -37,8 +37,8 @@ const FIRST_RETRY_S: u64 = 5 * 60;
 /// Attempts span about two weeks: the platform stops sending to a mailbox that rejects for longer.
 const ATTEMPTS_MAX: u64 = 13;
 
-/// Adds a notice to the account that the condition selects. The statement precedes the event's statement in the batch,
-/// under the same condition.
+/// Adds a notice to the account that the condition selects. The statement precedes the deed's in the batch, under the
+/// same condition.
 macro_rules! notice {
     ($kind:literal, $($condition:expr),+) => {
         constcat::concat!(
@@ -52,6 +52,23 @@ macro_rules! notice {
     };
 }
 pub(super) use notice;
+
+/// The two statements for a deed that could be a step of a takeover: a security event and a [`notice!`]. The event is
+/// first, because some conditions depend on the notices.
+macro_rules! deed {
+    ($kind:literal, $($condition:expr),+) => {
+        [
+            $crate::store::security_events::event!($kind, "''", "''", $($condition),+),
+            $crate::store::notices::notice!($kind, $($condition),+),
+        ]
+    };
+}
+pub(super) use deed;
+
+/// Returns the statements of a [`deed!`], which precede the deed's own in its batch.
+pub(super) fn told<'a>(deed: [&'static str; 2], params: &[Param<'a>]) -> [Statement<'a>; 2] {
+    deed.map(|sql| (sql, params.to_vec()))
+}
 
 /// Due notices of one kind for one account.
 #[derive(Debug, Deserialize)]
@@ -85,11 +102,17 @@ impl DueNotices {
 
 /// `?1` account, `?2` time, `?3` browser, `?4` country. Events more than a minute older belong to
 /// another request.
+const UPDATE_EVENTS_PLACE: &str = "
+    UPDATE security_events SET browser = ?3, country = ?4
+    WHERE account_id = ?1 AND class = 'deed' AND (kind, name) IN (
+      SELECT kind, date(happened_at, 'unixepoch') FROM notices
+      WHERE account_id = ?1 AND noted < deeds AND happened_at >= ?2 - 60)";
 const UPDATE_PLACE: &str = "
     UPDATE notices SET browser = ?3, country = ?4, noted = deeds
     WHERE account_id = ?1 AND noted < deeds AND happened_at >= ?2 - 60";
 
-/// Records the browser and country of events behind the account's notices, unless already recorded.
+/// Records the browser and country of the account's last deeds in their notices and security events, unless already
+/// recorded.
 pub async fn note(
     database: &Database,
     account: AccountId,
@@ -97,9 +120,8 @@ pub async fn note(
 ) -> Result<(), Error> {
     let account = account.to_string();
     let at = u64::try_from(event.at).unwrap_or_default();
-    let params =
-        vec![(&account).into(), at.into(), (&event.browser).into(), (&event.country).into()];
-    database.run((UPDATE_PLACE, params)).await
+    let place = [(&account).into(), at.into(), (&event.browser).into(), (&event.country).into()];
+    database.batch(&told([UPDATE_EVENTS_PLACE, UPDATE_PLACE], &place)).await.map(drop)
 }
 
 /// `?1` now, `?2` account or `''` for all, `?3` first retry, `?4` maximum number of attempts, `?5` row limit.

@@ -7,29 +7,33 @@ use std::collections::BTreeMap;
 use constcat::concat;
 
 use super::{
+    IS_UNFROZEN,
     accounts::{DELETE_NOTICES, INSERT_TOMBSTONE, ON_CONFLICT_UPDATE_TOMBSTONE, UPDATE_ERASED},
-    notices::notice,
+    notices::{deed, notice},
     plans::IN_FORCE,
     recoveries::{INSERT_RECOVERY, IS_RECOVERABLE},
 };
 
+// An event precedes its notice, and the notice the row, all under the same condition.
+const PENDING: [&str; 2] = deed!("recovery_pending", IS_RECOVERABLE);
+const STOPPED: [&str; 2] =
+    deed!("recovery_stopped", "id = (SELECT account_id FROM recoveries WHERE account_id = ?1)");
+
 /// Statements by name; `?1` is always the account.
-const STATEMENTS: [(&str, &str); 7] = [
+const STATEMENTS: [(&str, &str); 9] = [
     // `?3` today, `?4` now.
-    ("tombstone", concat!(INSERT_TOMBSTONE, "id = ?1", ON_CONFLICT_UPDATE_TOMBSTONE)),
-    // `?4` now.
-    ("erase", concat!(UPDATE_ERASED, "id = ?1")),
-    ("delete_notices", DELETE_NOTICES),
-    // The notice precedes the row, under the same condition.
-    ("recovery_pending", notice!("recovery_pending", IS_RECOVERABLE)),
-    ("recover", INSERT_RECOVERY),
     (
-        "recovery_stopped",
-        notice!(
-            "recovery_stopped",
-            "id = (SELECT account_id FROM recoveries WHERE account_id = ?1)"
-        ),
+        "tombstone",
+        concat!(INSERT_TOMBSTONE, "id = ?1 AND ", IS_UNFROZEN, ON_CONFLICT_UPDATE_TOMBSTONE),
     ),
+    // `?4` now.
+    ("erase", concat!(UPDATE_ERASED, "id = ?1 AND ", IS_UNFROZEN)),
+    ("delete_notices", DELETE_NOTICES),
+    ("recovery_pending_event", PENDING[0]),
+    ("recovery_pending", PENDING[1]),
+    ("recover", INSERT_RECOVERY),
+    ("recovery_stopped_event", STOPPED[0]),
+    ("recovery_stopped", STOPPED[1]),
     // `?2` the new plan.
     (
         "plan_changed",

@@ -4,9 +4,9 @@ use constcat::concat;
 use serde::Deserialize;
 
 use super::{
-    IN_SESSION,
+    IN_SESSION, IS_UNFROZEN,
     accounts::{SELECT_BY_ID, StoredAccount},
-    notices::notice,
+    notices::{deed, told},
     sessions::NewSession,
     two_factor::{Code, code_holds},
 };
@@ -25,7 +25,9 @@ pub const PASSKEYS_MAX: u32 = 20;
 
 /// Requires a live session, a valid code and an account that isn't frozen.
 const SELECT_PERMITTED: &str = concat!(
-    "SELECT id FROM accounts WHERE frozen_until <= unixepoch() AND ",
+    "SELECT id FROM accounts WHERE ",
+    IS_UNFROZEN,
+    " AND ",
     code_holds!("?3", "?4"),
     " AND ",
     IN_SESSION
@@ -60,12 +62,13 @@ pub struct NewPasskey<'a> {
 
 /// Requires that account `?1` of session `?2` can add passkey `?3`, and that challenge `?4` is unused.
 const IS_ADDABLE: &str = concat!(
-    "frozen_until <= unixepoch() AND (SELECT count(*) FROM passkeys WHERE account_id = ?1) < 20
+    IS_UNFROZEN,
+    " AND (SELECT count(*) FROM passkeys WHERE account_id = ?1) < 20
        AND NOT EXISTS (SELECT 1 FROM passkeys WHERE account_id = ?1 AND id = ?3)
        AND NOT EXISTS (SELECT 1 FROM used_challenges WHERE hash = ?4) AND ",
     IN_SESSION
 );
-const INSERT_ADDED_NOTICE: &str = notice!("passkey_added", IS_ADDABLE);
+const INSERT_ADDED: [&str; 2] = deed!("passkey_added", IS_ADDABLE);
 const INSERT_PASSKEY: &str = concat!(
     "INSERT INTO passkeys (account_id, id, credential, public_key, name, counter, is_syncable, created_at)
      SELECT id, ?3, ?5, ?6, ?7, ?8, ?9, ?10 FROM accounts WHERE ",
@@ -121,17 +124,16 @@ pub async fn add(
         u32::from(new.is_syncable).into(),
         new.created_at.into(),
     ];
-    let rows = database
-        .batch(&[
-            (SELECT_COUNT, vec![(&account).into(), new.id.as_str().into()]),
-            (INSERT_ADDED_NOTICE, condition.clone()),
-            (INSERT_PASSKEY, [condition, row].concat()),
-            used_challenge(new.challenge, new.created_at),
-        ])
-        .await?;
+    let mut statements = vec![(SELECT_COUNT, vec![(&account).into(), new.id.as_str().into()])];
+    statements.extend(told(INSERT_ADDED, &condition));
+    statements.extend([
+        (INSERT_PASSKEY, [condition, row].concat()),
+        used_challenge(new.challenge, new.created_at),
+    ]);
+    let rows = database.batch(&statements).await?;
     let count = rows.first::<PasskeyCount>(0)?;
     Ok(match count {
-        _ if rows.any(2)? => AddOutcome::Added,
+        _ if rows.any(3)? => AddOutcome::Added,
         Some(count) if count.same > 0 => AddOutcome::Known,
         Some(count) if count.passkeys >= PASSKEYS_MAX => AddOutcome::TooMany,
         _ => AddOutcome::Refused,
@@ -188,7 +190,7 @@ pub enum PasskeyOutcome {
 
 const IS_REMOVABLE: &str =
     concat!("EXISTS (SELECT 1 FROM passkeys WHERE account_id = ?1 AND id = ?3) AND ", IN_SESSION);
-const INSERT_REMOVED_NOTICE: &str = notice!("passkey_removed", IS_REMOVABLE);
+const INSERT_REMOVED: [&str; 2] = deed!("passkey_removed", IS_REMOVABLE);
 const DELETE_PASSKEY: &str = concat!(
     "DELETE FROM passkeys WHERE account_id = ?1 AND id = ?3 AND EXISTS (SELECT 1 FROM accounts WHERE ",
     IN_SESSION,
@@ -204,13 +206,10 @@ pub async fn remove(
     let (account, session) = session.texts();
     let caller: Vec<Param<'_>> = vec![(&account).into(), (&session).into()];
     let params = [caller.clone(), vec![passkey.as_str().into()]].concat();
-    let statements = [
-        (SELECT_LIVE_SESSION, caller),
-        (INSERT_REMOVED_NOTICE, params.clone()),
-        (DELETE_PASSKEY, params),
-    ];
-    let rows = database.batch(&statements).await?;
-    Ok(outcome(rows.any(0)?, rows.any(2)?))
+    let [event, notice] = told(INSERT_REMOVED, &params);
+    let (alive, remove) = ((SELECT_LIVE_SESSION, caller), (DELETE_PASSKEY, params));
+    let rows = database.batch(&[alive, event, notice, remove]).await?;
+    Ok(outcome(rows.any(0)?, rows.any(3)?))
 }
 
 const fn outcome(is_alive: bool, is_done: bool) -> PasskeyOutcome {
@@ -297,9 +296,9 @@ pub async fn sign_in(
         (&texts.id).into(),
         session.created_at.into(),
     ];
-    let [start, least_used] = session.start_by_passkey(&texts, used.password_hash, code, used.id);
     let challenge = used_challenge(used.challenge, session.created_at);
-    let mut statements = vec![(UPDATE_USED, vouched), challenge, start, least_used];
+    let mut statements = vec![(UPDATE_USED, vouched), challenge];
+    statements.extend(session.start_by_passkey(&texts, used.password_hash, code, used.id));
     statements.append(&mut code.used_up(&texts.account, &texts.id));
     database.batch(&statements).await?.any(2)
 }

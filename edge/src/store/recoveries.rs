@@ -1,21 +1,28 @@
 //! Recovery of an account whose owner has lost the second factor. The operator's command starts it (`operator.rs`). The
 //! owner gets an email immediately and then daily. Three days after the first email was handed over, two-factor
-//! authentication is turned off. Until then, any sign-in ends the recovery (by a trigger), and any session can end it.
+//! authentication is turned off. Until then, any sign-in ends the recovery (`sessions.rs`), and any session can end it.
 //! While an email can't be sent, the recovery waits.
 
 use constcat::concat;
 use serde::Deserialize;
 
-use super::{IN_SESSION, notices::notice, suspensions::suspend};
+use super::{
+    IN_SESSION, IS_UNFROZEN,
+    notices::{deed, told},
+    suspensions::suspend,
+};
 use crate::{
-    account::AccountId, cf::database::Database, credentials::session::Session, error::Error,
+    account::AccountId,
+    cf::database::{Database, Statement},
+    credentials::session::Session,
+    error::Error,
 };
 
 /// Requires two-factor authentication and an account that isn't frozen, both when a recovery starts and when it takes
 /// effect. A deactivated account qualifies, so the operator can deactivate it first. After a deactivation, a thief who
 /// has turned on two-factor authentication can't end the recovery by signing in.
 const HAS_SECOND_FACTOR: &str =
-    "confirmed_at IS NOT NULL AND totp_secret IS NOT NULL AND frozen_until <= unixepoch()";
+    concat!("confirmed_at IS NOT NULL AND totp_secret IS NOT NULL AND ", IS_UNFROZEN);
 
 /// Requires that account `?1` can be recovered. A recent change of the password or the address may be the work of a
 /// thief, so it rules out a recovery.
@@ -37,7 +44,7 @@ pub(super) const INSERT_RECOVERY: &str = concat!(
 );
 
 const IS_PENDING: &str = "EXISTS (SELECT 1 FROM recoveries WHERE account_id = accounts.id)";
-const INSERT_STOPPED_NOTICE: &str = notice!("recovery_stopped", IS_PENDING, " AND ", IN_SESSION);
+const INSERT_STOPPED: [&str; 2] = deed!("recovery_stopped", IS_PENDING, " AND ", IN_SESSION);
 const DELETE_PENDING: &str = concat!(
     "DELETE FROM recoveries WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE ",
     IN_SESSION,
@@ -45,18 +52,19 @@ const DELETE_PENDING: &str = concat!(
 );
 const SELECT_SESSION: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
 
+/// Returns the statements that end the pending recovery of the session's account, if there is one.
+pub(super) fn stop_by_session<'a>(account: &'a str, session: &'a str) -> [Statement<'a>; 3] {
+    let caller = vec![account.into(), session.into()];
+    let [event, notice] = told(INSERT_STOPPED, &caller);
+    [event, notice, (DELETE_PENDING, caller)]
+}
+
 /// Ends the pending recovery of the session's account, if there is one; `false` if the session has ended.
 pub async fn stop(database: &Database, session: Session) -> Result<bool, Error> {
     let (account, id) = session.texts();
-    let caller = || vec![(&account).into(), (&id).into()];
-    database
-        .batch(&[
-            (INSERT_STOPPED_NOTICE, caller()),
-            (DELETE_PENDING, caller()),
-            (SELECT_SESSION, caller()),
-        ])
-        .await?
-        .any(2)
+    let [event, notice, end] = stop_by_session(&account, &id);
+    let session = (SELECT_SESSION, vec![(&account).into(), (&id).into()]);
+    database.batch(&[event, notice, end, session]).await?.any(3)
 }
 
 #[derive(Deserialize)]
@@ -113,12 +121,8 @@ const TO_BE_MAILED: &str = concat!(
     ") AND ",
     IS_NOTICE_SENT
 );
-const INSERT_PENDING_NOTICE: &str = notice!(
-    "recovery_pending",
-    "id IN (SELECT account_id FROM recoveries WHERE ",
-    TO_BE_MAILED,
-    ")"
-);
+const INSERT_PENDING: [&str; 2] =
+    deed!("recovery_pending", "id IN (SELECT account_id FROM recoveries WHERE ", TO_BE_MAILED, ")");
 
 /// Marks the recoveries that take effect with this transaction, by negating `due_at`. A frozen account waits, and so
 /// does one whose owner hasn't got the last email.
@@ -133,11 +137,11 @@ const UPDATE_DUE: &str = concat!(
 );
 const OF_DUE: &str = "account_id IN (SELECT account_id FROM recoveries WHERE due_at < 0)";
 const IS_DUE: &str = "id IN (SELECT account_id FROM recoveries WHERE due_at < 0)";
-const INSERT_RECOVERED_NOTICE: &str = notice!("account_recovered", IS_DUE);
+const INSERT_RECOVERED: [&str; 2] = deed!("account_recovered", IS_DUE);
 /// Start of the recovery: keys that a thief has added shortly before the start are also suspended.
-const STARTED_AT: &str = "(SELECT coalesce(nullif(r.started_at, 0), -r.due_at - 3 * 86400)
-    FROM recoveries r WHERE r.account_id = k.account_id)";
-const UPDATE_SUSPENDED: [&str; 3] = suspend!(IS_DUE, STARTED_AT);
+const STARTED_AT: &str =
+    "(SELECT r.started_at FROM recoveries r WHERE r.account_id = k.account_id)";
+const UPDATE_SUSPENDED: [&str; 4] = suspend!(IS_DUE, STARTED_AT);
 /// `?1` the hash of a password that nobody knows.
 const UPDATE_SECOND_FACTOR: &str = concat!(
     "UPDATE accounts SET totp_secret = NULL, totp_pending = NULL, password_hash = ?1 WHERE ",
@@ -158,15 +162,10 @@ pub async fn run(database: &Database, void_hash: &str) -> Result<(), Error> {
     if !database.any(bare(SELECT_ANY)).await? {
         return Ok(());
     }
-    database.batch(&[DELETE_POINTLESS, INSERT_PENDING_NOTICE].map(bare)).await?;
-    let [tell, keys, passkeys] = UPDATE_SUSPENDED;
-    let mut statements = vec![
-        bare(UPDATE_DUE),
-        bare(INSERT_RECOVERED_NOTICE),
-        bare(tell),
-        bare(keys),
-        bare(passkeys),
-    ];
+    let [event, notice] = INSERT_PENDING;
+    database.batch(&[DELETE_POINTLESS, event, notice].map(bare)).await?;
+    let mut statements = vec![bare(UPDATE_DUE)];
+    statements.extend(INSERT_RECOVERED.into_iter().chain(UPDATE_SUSPENDED).map(bare));
     statements.push((UPDATE_SECOND_FACTOR, vec![void_hash.into()]));
     statements.extend(
         [DELETE_SESSIONS, DELETE_RECOVERY_CODES, DELETE_FORMER_CREDENTIALS, DELETE_DUE].map(bare),

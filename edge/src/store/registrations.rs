@@ -336,6 +336,12 @@ const UPDATE_CONFIRMED: &str = "
       WHERE hash = ?1 AND purpose = 'confirm' AND expires_at > ?2)
     RETURNING id, email, key_version, password_hash";
 
+/// Day 0 of the account's usage, from which the welcome checks of its first day are counted.
+const UPDATE_FIRST_DAY: &str = "
+    UPDATE accounts SET days = json_array(json_array(0, 0, welcome_left))
+    WHERE state = 'confirmed' AND welcome_left > 0 AND days = '[]' AND id = (
+      SELECT account_id FROM mailed_tokens WHERE hash = ?1 AND purpose = 'confirm')";
+
 const DELETE_TOKEN: &str = "DELETE FROM mailed_tokens WHERE hash = ?1 AND purpose = 'confirm'";
 
 /// Confirms the account to which this token was mailed and consumes the token, in one transaction;
@@ -349,9 +355,8 @@ pub async fn confirm(
 ) -> Result<Option<Confirmed>, Error> {
     let hash = token.as_str();
     let confirm = vec![hash.into(), now.into(), password_hash.unwrap_or_default().into()];
-    let rows =
-        database.batch(&[(UPDATE_CONFIRMED, confirm), (DELETE_TOKEN, vec![hash.into()])]).await?;
-    rows.first(0)
+    let [begin, delete] = [UPDATE_FIRST_DAY, DELETE_TOKEN].map(|sql| (sql, vec![hash.into()]));
+    database.batch(&[(UPDATE_CONFIRMED, confirm), begin, delete]).await?.first(0)
 }
 
 const SELECT_WAITING: &str = "

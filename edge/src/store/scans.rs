@@ -39,7 +39,7 @@ pub use rounds::{
     Delta, Miss, Retry, Round, RoundOutcome, RoundPosition, begin_round, hand_over, miss, record,
     set_followed, start_asking,
 };
-pub use tally::{Class, StatusCounts, Tally, VerdictCounts};
+pub use tally::{Class, StatusCounts, Tally, VerdictCounts, from_column};
 
 use constcat::concat;
 use rcpt_shared::{Deliverability, Status};
@@ -422,6 +422,7 @@ pub async fn act(
     if deed != ScanAction::Show {
         let ends = [own.clone(), vec![now.into(), ending.into()]].concat();
         statements.push((UPDATE_CANCELLED, ends));
+        statements.extend(ending::ended(id, ending));
         let most = if deed == ScanAction::Withdraw { NO_REFUND_LIMIT } else { REFUNDS_MAX };
         statements.push(give_back(id, ending, most, now));
     }

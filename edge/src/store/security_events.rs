@@ -1,6 +1,5 @@
-//! Security events of an account, for its owner. Database triggers write sign-ins and events that
-//! are mailed to the owner (`0130_session_use_and_security_events.sql`), so that no statement can forget them. This
-//! file writes the other events.
+//! Security events of an account, for its owner. Sign-ins are written in `sessions.rs`, and events that the owner is also
+//! emailed about with their notices (`notices.rs`).
 
 use constcat::concat;
 use serde::Deserialize;

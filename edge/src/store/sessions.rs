@@ -4,7 +4,7 @@ use constcat::concat;
 use serde::Deserialize;
 
 use super::{
-    IN_SESSION, IS_IN_USE,
+    IN_SESSION, IS_IN_USE, recoveries,
     security_events::{device, event},
     suspensions,
     two_factor::{Code, code_holds},
@@ -55,7 +55,14 @@ const INSERT_SESSION_BY_PASSKEY: &str = concat!(
 /// that such a program doesn't end its owner's session. The owner can see all remaining sessions.
 const DELETE_LEAST_USED: &str = "DELETE FROM sessions WHERE id IN (
     SELECT id FROM sessions WHERE account_id = ?1
-    ORDER BY id = ?2 DESC, seen_at > created_at DESC, max(seen_at, created_at) DESC, created_at DESC LIMIT -1 OFFSET 20)";
+    ORDER BY id = ?2 DESC, seen_at > created_at DESC, seen_at DESC, created_at DESC LIMIT -1 OFFSET 20)";
+
+/// `?1` id, `?2` account.
+const INSERT_SIGNED_IN_EVENT: &str = "
+    INSERT INTO security_events (account_id, class, kind, name, at, browser, country)
+    SELECT account_id, 'sign_in', 'signed_in', id, created_at, browser, country FROM sessions
+    WHERE id = ?1 AND account_id = ?2
+    ON CONFLICT (account_id, class, kind, name) DO NOTHING";
 
 /// Texts of a session's parameters, which must live as long as the statement.
 pub(super) struct SessionTexts {
@@ -68,13 +75,15 @@ impl NewSession {
         SessionTexts { id: self.session.id.to_string(), account: self.session.account.to_string() }
     }
 
+    /// Returns the statements that start the session, the first of which returns its id. They also write its security
+    /// event, and stop a recovery: a sign-in shows that somebody has the second factor.
     pub(super) fn start<'a>(
         &'a self,
         texts: &'a SessionTexts,
         password_hash: &'a str,
         code: &'a Code,
-    ) -> Statement<'a> {
-        (INSERT_SESSION, self.params(texts, password_hash, code))
+    ) -> Vec<Statement<'a>> {
+        texts.with_effects((INSERT_SESSION, self.params(texts, password_hash, code)))
     }
 
     fn params<'a>(
@@ -95,17 +104,31 @@ impl NewSession {
         [params, code.params()].concat()
     }
 
-    /// Returns the statements that start the session by passkey and end the least recently used ones beyond the limit.
+    /// Returns the statements of [`start`](Self::start) for a session started with a passkey, and the one that ends the
+    /// least recently used sessions beyond the limit.
     pub(super) fn start_by_passkey<'a>(
         &'a self,
         texts: &'a SessionTexts,
         password_hash: &'a str,
         code: &'a Code,
         passkey: &'a PasskeyId,
-    ) -> [Statement<'a>; 2] {
+    ) -> Vec<Statement<'a>> {
         let start = [self.params(texts, password_hash, code), vec![passkey.as_str().into()]];
-        let least_used = vec![(&texts.account).into(), (&texts.id).into()];
-        [(INSERT_SESSION_BY_PASSKEY, start.concat()), (DELETE_LEAST_USED, least_used)]
+        let mut statements = texts.with_effects((INSERT_SESSION_BY_PASSKEY, start.concat()));
+        statements.push(texts.end_least_used());
+        statements
+    }
+}
+
+impl SessionTexts {
+    fn with_effects<'a>(&'a self, start: Statement<'a>) -> Vec<Statement<'a>> {
+        let event = (INSERT_SIGNED_IN_EVENT, vec![(&self.id).into(), (&self.account).into()]);
+        let stop = recoveries::stop_by_session(&self.account, &self.id);
+        [start, event].into_iter().chain(stop).collect()
+    }
+
+    fn end_least_used(&self) -> Statement<'_> {
+        (DELETE_LEAST_USED, vec![(&self.account).into(), (&self.id).into()])
     }
 }
 
@@ -118,8 +141,8 @@ pub async fn start(
     code: &Code,
 ) -> Result<bool, Error> {
     let texts = session.texts();
-    let least_used = (DELETE_LEAST_USED, vec![(&texts.account).into(), (&texts.id).into()]);
-    let mut statements = vec![session.start(&texts, password_hash, code), least_used];
+    let mut statements = session.start(&texts, password_hash, code);
+    statements.push(texts.end_least_used());
     statements.append(&mut code.used_up(&texts.account, &texts.id));
     database.batch(&statements).await?.any(0)
 }
@@ -160,15 +183,17 @@ pub async fn end_all(
     let (account, id) = session.texts();
     let caller = vec![(&account).into(), (&id).into()];
     let event = (INSERT_ENDED_ALL_EVENT, [caller.clone(), device(deed)].concat());
-    let [tell, keys, passkeys] = suspensions::by_session(&account, &id);
-    database.batch(&[event, tell, keys, passkeys, (DELETE_SESSIONS, caller)]).await?.any(4)
+    let mut statements = vec![event];
+    statements.extend(suspensions::by_session(&account, &id));
+    statements.push((DELETE_SESSIONS, caller));
+    database.batch(&statements).await?.any(statements.len() - 1)
 }
 
 // An ended session can't be revived: the condition is that of all statements authorised by a
 // session.
 const UPDATE_SEEN_AT: &str = concat!(
     "UPDATE sessions AS s SET seen_at = unixepoch()
-     WHERE id = ?2 AND account_id = ?1 AND max(s.seen_at, s.created_at) <= unixepoch() - 600 AND ",
+     WHERE id = ?2 AND account_id = ?1 AND s.seen_at <= unixepoch() - 600 AND ",
     IS_IN_USE
 );
 
@@ -194,13 +219,12 @@ pub struct SessionRow {
 
 /// `?3` now. An account has no more sessions than this limit ([`DELETE_LEAST_USED`]).
 const SELECT_SESSIONS: &str = concat!(
-    "SELECT s.id, s.created_at, s.expires_at, max(s.seen_at, s.created_at) AS seen_at, s.browser, s.country,
-       s.id = ?2 AS current
+    "SELECT s.id, s.created_at, s.expires_at, s.seen_at, s.browser, s.country, s.id = ?2 AS current
      FROM sessions s WHERE s.account_id = ?1 AND s.expires_at > ?3 AND ",
     IS_IN_USE,
     " AND EXISTS (SELECT 1 FROM accounts WHERE ",
     IN_SESSION,
-    ") ORDER BY current DESC, seen_at DESC, s.created_at DESC LIMIT 20"
+    ") ORDER BY current DESC, s.seen_at DESC, s.created_at DESC LIMIT 20"
 );
 
 /// Returns the account's sessions, this one first; empty if this session has ended.

@@ -4,7 +4,7 @@
 
 use serde::Deserialize;
 
-use super::{IN_SESSION, notices::notice};
+use super::{IN_SESSION, former_credentials, notices::deed};
 use crate::{
     account::AccountId,
     cf::database::{Database, Param, Statement},
@@ -17,19 +17,21 @@ const NOW: &str = "unixepoch()";
 /// Stores notices to the owners of the accounts that a condition selects, and suspends the accounts' recent named keys
 /// and passkeys. `$start` is the Unix time at which the recovery of the account `k.account_id` began.
 macro_rules! suspend {
-    ($condition:expr, $start:expr) => {
-        [
-            notice!(
-                "keys_suspended",
-                "(EXISTS (SELECT 1 FROM named_keys k WHERE k.account_id = accounts.id
+    ($condition:expr, $start:expr) => {{
+        const TOLD: [&str; 2] = deed!(
+            "keys_suspended",
+            "(EXISTS (SELECT 1 FROM named_keys k WHERE k.account_id = accounts.id
                     AND k.suspended = 0 AND max(k.created_at, k.replaced_at) > ",
-                $start,
-                " - 7 * 86400) OR EXISTS (SELECT 1 FROM passkeys k WHERE k.account_id = accounts.id
+            $start,
+            " - 7 * 86400) OR EXISTS (SELECT 1 FROM passkeys k WHERE k.account_id = accounts.id
                     AND k.suspended = 0 AND k.created_at > ",
-                $start,
-                " - 7 * 86400)) AND ",
-                $condition
-            ),
+            $start,
+            " - 7 * 86400)) AND ",
+            $condition
+        );
+        [
+            TOLD[0],
+            TOLD[1],
             constcat::concat!(
                 "UPDATE named_keys AS k SET suspended = 1
                  WHERE k.suspended = 0 AND max(k.created_at, k.replaced_at) > ",
@@ -46,28 +48,24 @@ macro_rules! suspend {
                 ")"
             ),
         ]
-    };
+    }};
 }
 pub(super) use suspend;
 
 /// `?2` the hash of a password that has just been set by a mailed link.
-const UPDATE_BY_RESET: [&str; 3] = suspend!("id = ?1 AND password_hash = ?2", NOW);
+const UPDATE_BY_RESET: [&str; 4] = suspend!("id = ?1 AND password_hash = ?2", NOW);
 /// `?3` the undone change of the address: a thief may have requested it long before the undo.
-const BY_UNDO: [&str; 3] = suspend!(
+const BY_UNDO: [&str; 4] = suspend!(
     "id = ?1 AND password_hash = ?2",
     "(SELECT c.asked_at FROM email_changes c WHERE c.id = ?3)"
 );
-/// Deletes former passwords, so that nobody who knows one can undo a change.
-const DELETE_FORMER_CREDENTIALS: &str = "DELETE FROM former_credentials WHERE account_id = ?1
-    AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 /// `?2` session.
-const UPDATE_BY_SESSION: [&str; 3] = suspend!(IN_SESSION, NOW);
+const UPDATE_BY_SESSION: [&str; 4] = suspend!(IN_SESSION, NOW);
 
 /// Returns statements that must run after a new password is set by a mailed link.
-pub(super) fn by_reset<'a>(account: &'a str, new_hash: &'a str) -> [Statement<'a>; 4] {
-    let [notice, keys, passkeys] = UPDATE_BY_RESET;
-    [notice, keys, passkeys, DELETE_FORMER_CREDENTIALS]
-        .map(|sql| (sql, vec![account.into(), new_hash.into()]))
+pub(super) fn by_reset<'a>(account: &'a str, new_hash: &'a str) -> Vec<Statement<'a>> {
+    let suspend = UPDATE_BY_RESET.map(|sql| (sql, vec![account.into(), new_hash.into()]));
+    suspend.into_iter().chain([former_credentials::forget(account, new_hash)]).collect()
 }
 
 /// Returns statements that must run after a change of the address is undone.
@@ -75,15 +73,14 @@ pub(super) fn by_undo<'a>(
     account: &'a str,
     new_hash: &'a str,
     change: &'a str,
-) -> [Statement<'a>; 4] {
-    let params: Vec<Param<'a>> = vec![account.into(), new_hash.into()];
-    let [notice, keys, passkeys] =
-        BY_UNDO.map(|sql| (sql, [params.clone(), vec![change.into()]].concat()));
-    [notice, keys, passkeys, (DELETE_FORMER_CREDENTIALS, params)]
+) -> Vec<Statement<'a>> {
+    let params: Vec<Param<'a>> = vec![account.into(), new_hash.into(), change.into()];
+    let suspend = BY_UNDO.map(|sql| (sql, params.clone()));
+    suspend.into_iter().chain([former_credentials::forget(account, new_hash)]).collect()
 }
 
 /// Returns statements that must run before all sessions are ended.
-pub(super) fn by_session<'a>(account: &'a str, session: &'a str) -> [Statement<'a>; 3] {
+pub(super) fn by_session<'a>(account: &'a str, session: &'a str) -> [Statement<'a>; 4] {
     UPDATE_BY_SESSION.map(|sql| (sql, vec![account.into(), session.into()]))
 }
 

@@ -3,8 +3,9 @@
 use constcat::concat;
 
 use super::{
-    IN_SESSION,
-    notices::notice,
+    IN_SESSION, IS_UNFROZEN,
+    former_credentials::set_aside,
+    notices::{deed, notice, told},
     security_events::{self, FailedAttempt},
 };
 use crate::{
@@ -59,7 +60,7 @@ const UPDATE_STEP: &str = "
     WHERE id = ?1 AND totp_secret IS NOT NULL
       AND EXISTS (SELECT 1 FROM sessions WHERE id = ?2 AND account_id = ?1)";
 
-const INSERT_CODE_USED_NOTICE: &str = notice!(
+const INSERT_CODE_USED: [&str; 2] = deed!(
     "recovery_code_used",
     "id = ?1 AND EXISTS (SELECT 1 FROM sessions WHERE id = ?2 AND account_id = ?1)
        AND EXISTS (SELECT 1 FROM recovery_codes WHERE account_id = ?1 AND hash = ?3)"
@@ -87,10 +88,11 @@ impl Code {
         match self {
             Self::Unasked | Self::Off => Vec::new(),
             Self::Step(step) => vec![(UPDATE_STEP, params((*step).into()))],
-            Self::Recovery(hash) => vec![
-                (INSERT_CODE_USED_NOTICE, params(hash.into())),
-                (DELETE_RECOVERY_CODE, params(hash.into())),
-            ],
+            Self::Recovery(hash) => {
+                let mut statements = Vec::from(told(INSERT_CODE_USED, &params(hash.into())));
+                statements.push((DELETE_RECOVERY_CODE, params(hash.into())));
+                statements
+            }
         }
     }
 }
@@ -155,24 +157,23 @@ pub async fn pend(database: &Database, session: Session, sealed: &str) -> Result
     database.any((UPDATE_PENDING, vec![(&id).into(), (&session).into(), sealed.into()])).await
 }
 
+const IS_ENABLEABLE: &str =
+    concat!("totp_secret IS NULL AND totp_pending = ?3 AND ", IS_UNFROZEN, " AND ", IN_SESSION);
+const INSERT_ENABLED: [&str; 2] = deed!("two_factor_on", IS_ENABLEABLE);
+const SET_ASIDE_WITHOUT_SECRET: [&str; 2] = set_aside!(IS_ENABLEABLE);
 const UPDATE_ENABLED: &str = concat!(
-    "UPDATE accounts SET totp_secret = totp_pending, totp_pending = NULL, totp_last_step = ?4
-     WHERE totp_secret IS NULL AND totp_pending = ?3 AND ",
-    IN_SESSION,
+    "UPDATE accounts SET totp_secret = totp_pending, totp_pending = NULL, totp_last_step = ?4 WHERE ",
+    IS_ENABLEABLE,
     " RETURNING id"
 );
-
-const INSERT_ENABLED_NOTICE: &str =
-    notice!("two_factor_on", "totp_secret IS NULL AND totp_pending = ?3 AND ", IN_SESSION);
 
 /// `?4` a JSON array of hashes: one statement for any number. Runs before [`UPDATE_ENABLED`] and under its condition,
 /// so that only the first of two concurrent requests stores its codes.
 const INSERT_FIRST_CODES: &str = concat!(
     "INSERT INTO recovery_codes (account_id, hash)
      SELECT ?1, value FROM json_each(?4)
-     WHERE EXISTS (
-       SELECT 1 FROM accounts WHERE totp_secret IS NULL AND totp_pending = ?3 AND ",
-    IN_SESSION,
+     WHERE EXISTS (SELECT 1 FROM accounts WHERE ",
+    IS_ENABLEABLE,
     ")"
 );
 
@@ -183,7 +184,7 @@ const DELETE_OTHER_SESSIONS: &str = "
 
 /// Enables two-factor with the pending secret, consumes its first step, stores the recovery codes'
 /// hashes and ends the other sessions, in one transaction. Returns `false` if the pending secret
-/// has been replaced or enabled, or the session has ended.
+/// has been replaced or enabled, the session has ended or the account is frozen.
 pub async fn enable(
     database: &Database,
     session: Session,
@@ -193,22 +194,18 @@ pub async fn enable(
 ) -> Result<bool, Error> {
     let (id, session) = session.texts();
     let hashes = json(hashes)?;
-    let rows = database
-        .batch(&[
-            (INSERT_ENABLED_NOTICE, vec![(&id).into(), (&session).into(), pending.into()]),
-            (
-                INSERT_FIRST_CODES,
-                vec![(&id).into(), (&session).into(), pending.into(), (&hashes).into()],
-            ),
-            (UPDATE_ENABLED, vec![(&id).into(), (&session).into(), pending.into(), step.into()]),
-            (DELETE_OTHER_SESSIONS, vec![(&id).into(), (&session).into(), pending.into()]),
-        ])
-        .await?;
-    rows.any(2)
+    let deed: Vec<Param<'_>> = vec![(&id).into(), (&session).into(), pending.into()];
+    let mut statements =
+        [INSERT_ENABLED, SET_ASIDE_WITHOUT_SECRET].map(|two| told(two, &deed)).concat();
+    statements.push((INSERT_FIRST_CODES, [deed.clone(), vec![(&hashes).into()]].concat()));
+    let index = statements.len();
+    statements.push((UPDATE_ENABLED, [deed.clone(), vec![step.into()]].concat()));
+    statements.push((DELETE_OTHER_SESSIONS, deed));
+    database.batch(&statements).await?.any(index)
 }
 
 /// Requires the session and the code, like the next statement.
-const INSERT_CODES_REPLACED_NOTICE: &str = notice!(
+const INSERT_CODES_REPLACED: [&str; 2] = deed!(
     "recovery_codes_replaced",
     "totp_secret IS NOT NULL AND ",
     code_holds!("?3", "?4"),
@@ -245,37 +242,31 @@ pub async fn replace_recovery_codes(
     let (id, session) = session.texts();
     let hashes = json(hashes)?;
     let deed = [vec![(&id).into(), (&session).into()], code.params()].concat();
-    let statements = [
-        vec![
-            (INSERT_CODES_REPLACED_NOTICE, deed.clone()),
-            (INSERT_RECOVERY_CODES, [deed, vec![(&hashes).into()]].concat()),
-        ],
-        code.used_up(&id, &session),
-        vec![(DELETE_OLDER_CODES, vec![(&id).into(), (&hashes).into()])],
-    ]
-    .concat();
-    database.batch(&statements).await?.any(1)
+    let mut statements = Vec::from(told(INSERT_CODES_REPLACED, &deed));
+    statements.push((INSERT_RECOVERY_CODES, [deed, vec![(&hashes).into()]].concat()));
+    statements.append(&mut code.used_up(&id, &session));
+    statements.push((DELETE_OLDER_CODES, vec![(&id).into(), (&hashes).into()]));
+    database.batch(&statements).await?.any(2)
 }
 
 fn json(hashes: &[String]) -> Result<String, Error> {
     serde_json::to_string(hashes).map_err(|error| Error::internal(format!("hashes: {error}")))
 }
 
-const UPDATE_DISABLED: &str = concat!(
-    "UPDATE accounts SET totp_secret = NULL, totp_pending = NULL
-     WHERE totp_secret IS NOT NULL AND ",
-    code_holds!("?3", "?4"),
-    " AND ",
-    IN_SESSION,
-    " RETURNING id"
-);
-
-const INSERT_DISABLED_NOTICE: &str = notice!(
-    "two_factor_off",
+const IS_DISABLEABLE: &str = concat!(
     "totp_secret IS NOT NULL AND ",
     code_holds!("?3", "?4"),
     " AND ",
+    IS_UNFROZEN,
+    " AND ",
     IN_SESSION
+);
+const INSERT_DISABLED: [&str; 2] = deed!("two_factor_off", IS_DISABLEABLE);
+const SET_ASIDE_WITH_SECRET: [&str; 2] = set_aside!(IS_DISABLEABLE);
+const UPDATE_DISABLED: &str = concat!(
+    "UPDATE accounts SET totp_secret = NULL, totp_pending = NULL WHERE ",
+    IS_DISABLEABLE,
+    " RETURNING id"
 );
 
 // Deletes nothing while two-factor is on: if `UPDATE_DISABLED` found no live session, the codes stay.
@@ -284,15 +275,15 @@ const DELETE_USELESS_CODES: &str = "
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND totp_secret IS NULL)";
 
 /// Disables two-factor and removes the recovery codes, in one transaction. Returns `false` if
-/// two-factor is off, the session has ended or the code was already used.
+/// two-factor is off, the session has ended, the code was already used or the account is frozen.
 pub async fn disable(database: &Database, session: Session, code: &Code) -> Result<bool, Error> {
     let (id, session) = session.texts();
     let deed = [vec![(&id).into(), (&session).into()], code.params()].concat();
-    let statements = [
-        vec![(INSERT_DISABLED_NOTICE, deed.clone()), (UPDATE_DISABLED, deed)],
-        code.used_up(&id, &session),
-        vec![(DELETE_USELESS_CODES, vec![(&id).into()])],
-    ]
-    .concat();
-    database.batch(&statements).await?.any(1)
+    let mut statements =
+        [INSERT_DISABLED, SET_ASIDE_WITH_SECRET].map(|two| told(two, &deed)).concat();
+    let index = statements.len();
+    statements.push((UPDATE_DISABLED, deed));
+    statements.append(&mut code.used_up(&id, &session));
+    statements.push((DELETE_USELESS_CODES, vec![(&id).into()]));
+    database.batch(&statements).await?.any(index)
 }

@@ -1,18 +1,33 @@
-//! Webhooks that announce the end of a scan, and their deliveries, which a trigger on the table of
-//! scans writes. Each account has one delivery in progress at a time, and a failing endpoint is
+//! Webhooks that announce the end of a scan, and their deliveries, which the transaction that ends
+//! the scan stores. Each account has one delivery in progress at a time, and a failing endpoint is
 //! paused. An endpoint's cost is therefore bounded, and no endpoint delays other accounts' deliveries.
 
 use constcat::concat;
 use serde::Deserialize;
 
-use super::{IN_SESSION, notices::notice};
+use super::{
+    IN_SESSION,
+    notices::{deed, told},
+};
 use crate::{
     account::AccountId,
     cf::database::{Database, Param, Statement},
     credentials::session::Session,
     error::Error,
     outbound::webhook::ReceiverAnswer,
+    store::scans::{StatusCounts, StoredScan, VerdictCounts, from_column},
 };
+
+/// Maximum number of waiting deliveries of an account: further events are dropped. `?1` scan, `?2` name of its ending.
+pub(super) const INSERT_OF_SCAN: &str = "
+    INSERT OR IGNORE INTO webhook_deliveries
+      (account_id, id, kind, created_at, scan_id, total, answered, counts, by_verdict)
+    SELECT w.account_id, replace(s.id, 'scan_', 'msg_'), 'scan.' || s.state, s.ended_at,
+      s.id, s.total, s.answered, s.counts, s.by_verdict
+    FROM scans s JOIN webhooks w ON w.account_id = s.account_id
+    WHERE s.id = ?1 AND s.ended_by = ?2 AND s.state IN ('completed', 'expired')
+      AND 1000 > (SELECT count(*) FROM webhook_deliveries d
+        WHERE d.account_id = s.account_id AND d.state = 'pending')";
 
 /// A due delivery, with the URL and the names of the secrets of its webhook.
 #[derive(Debug, Deserialize)]
@@ -24,8 +39,38 @@ pub struct DueDelivery {
     /// Name of the previous secret; empty if it no longer signs.
     pub previous_secret: String,
     pub id: String,
-    /// The event, as the trigger wrote it.
-    pub body: String,
+    #[serde(flatten)]
+    pub event: StoredEvent,
+}
+
+/// The end of a scan, as it was when the scan ended: the owner may have deleted the scan since.
+#[derive(Debug, Clone, Deserialize)]
+pub struct StoredEvent {
+    pub scan_id: String,
+    /// `scan.completed` or `scan.expired`.
+    pub kind: String,
+    /// End of the scan in Unix seconds.
+    pub created_at: u64,
+    pub total: u32,
+    pub answered: u32,
+    #[serde(deserialize_with = "from_column")]
+    pub counts: StatusCounts,
+    #[serde(deserialize_with = "from_column")]
+    pub by_verdict: VerdictCounts,
+}
+
+impl From<StoredScan> for StoredEvent {
+    fn from(scan: StoredScan) -> Self {
+        Self {
+            scan_id: scan.id,
+            kind: format!("scan.{}", scan.state),
+            created_at: scan.ended_at.unwrap_or_default(),
+            total: scan.total,
+            answered: scan.answered,
+            counts: scan.counts,
+            by_verdict: scan.by_verdict,
+        }
+    }
 }
 
 /// The columns of `webhook_deliveries` shown to the owner.
@@ -83,12 +128,12 @@ const UPSERT_WEBHOOK: &str = concat!(
 );
 
 /// `?3` URL.
-const INSERT_CHANGED_NOTICE: &str = notice!(
+const INSERT_CHANGED: [&str; 2] = deed!(
     "webhook_changed",
     "NOT EXISTS (SELECT 1 FROM webhooks WHERE account_id = accounts.id AND url = ?3) AND ",
     IN_SESSION
 );
-const INSERT_REMOVED_NOTICE: &str = notice!(
+const INSERT_REMOVED: [&str; 2] = deed!(
     "webhook_changed",
     "EXISTS (SELECT 1 FROM webhooks WHERE account_id = accounts.id) AND ",
     IN_SESSION
@@ -143,11 +188,11 @@ pub async fn change(
         let statement = match *change {
             WebhookChange::Mail(is_on) => (UPDATE_SCAN_MAIL, with(own, &[u32::from(is_on).into()])),
             WebhookChange::Url { url, secret } => {
-                statements.push((INSERT_CHANGED_NOTICE, with(own, &[url.into()])));
+                statements.extend(told(INSERT_CHANGED, &with(own, &[url.into()])));
                 (UPSERT_WEBHOOK, with(own, &[url.into(), secret.into()]))
             }
             WebhookChange::Remove => {
-                statements.push((INSERT_REMOVED_NOTICE, own.to_vec()));
+                statements.extend(told(INSERT_REMOVED, own));
                 (DELETE_WEBHOOK, own.to_vec())
             }
             WebhookChange::Rotate { secret, until } => {
@@ -166,22 +211,28 @@ pub async fn change(
 /// Seconds after which an attempt without a recorded result is repeated.
 const LEASE_S: u64 = 60;
 
-/// `?1` now, `?2` account or `''` for all, `?3` lease, `?4` row limit, `?5` whether to select
-/// endpoints that failed last time.
-const CLAIM_WEBHOOKS: &str = "
-    UPDATE webhooks SET free_at = ?1 + ?3
-    WHERE account_id IN (
-      SELECT w.account_id FROM webhooks w
-      JOIN accounts a ON a.id = w.account_id AND a.state = 'confirmed'
-      WHERE w.free_at <= ?1 AND (?2 = '' OR w.account_id = ?2) AND (w.failures > 0) = ?5
-        AND w.account_id IN (SELECT account_id FROM webhook_deliveries WHERE state = 'pending')
-      ORDER BY w.free_at LIMIT CAST(?4 AS INTEGER))
-    RETURNING account_id, url, secret,
-      CASE WHEN previous_until > ?1 THEN previous_secret ELSE '' END AS previous_secret,
-      (SELECT d.id FROM webhook_deliveries d WHERE d.account_id = webhooks.account_id
-         AND d.state = 'pending' ORDER BY d.attempts, d.created_at, d.id LIMIT 1) AS id,
-      (SELECT d.body FROM webhook_deliveries d WHERE d.account_id = webhooks.account_id
-         AND d.state = 'pending' ORDER BY d.attempts, d.created_at, d.id LIMIT 1) AS body";
+/// Selects the webhooks to claim: `?1` now, `?2` account or `''` for all, `?3` row limit, `?4` whether to select endpoints
+/// that failed last time.
+const FREE_WEBHOOKS: &str = "
+    SELECT w.account_id FROM webhooks w
+    JOIN accounts a ON a.id = w.account_id AND a.state = 'confirmed'
+    WHERE w.free_at <= ?1 AND (?2 = '' OR w.account_id = ?2) AND (w.failures > 0) = ?4
+      AND w.account_id IN (SELECT account_id FROM webhook_deliveries WHERE state = 'pending')
+    ORDER BY w.free_at, w.account_id LIMIT CAST(?3 AS INTEGER)";
+const SELECT_DUE: &str = concat!(
+    "SELECT w.account_id, w.url, w.secret,
+       CASE WHEN w.previous_until > ?1 THEN w.previous_secret ELSE '' END AS previous_secret,
+       d.id, d.kind, d.created_at, d.scan_id, d.total, d.answered, d.counts, d.by_verdict
+     FROM webhooks w JOIN webhook_deliveries d ON d.account_id = w.account_id AND d.id = (
+       SELECT n.id FROM webhook_deliveries n WHERE n.account_id = w.account_id AND n.state = 'pending'
+       ORDER BY n.attempts, n.created_at, n.id LIMIT 1)
+     WHERE w.account_id IN (",
+    FREE_WEBHOOKS,
+    ")"
+);
+/// `?5` lease.
+const UPDATE_CLAIMED: &str =
+    concat!("UPDATE webhooks SET free_at = ?1 + ?5 WHERE account_id IN (", FREE_WEBHOOKS, ")");
 
 /// Claims one delivery for each free endpoint, of one account or all, up to a limit. `failing`
 /// selects endpoints that failed last time instead of working ones.
@@ -193,26 +244,26 @@ pub async fn claim(
     now: u64,
 ) -> Result<Vec<DueDelivery>, Error> {
     let account = account.map(|id| id.to_string()).unwrap_or_default();
-    let params =
-        vec![now.into(), (&account).into(), LEASE_S.into(), most.into(), u32::from(failing).into()];
-    database.batch(&[(CLAIM_WEBHOOKS, params)]).await?.all(0)
+    let free: Vec<Param<'_>> =
+        vec![now.into(), (&account).into(), most.into(), u32::from(failing).into()];
+    let claim = with(&free, &[LEASE_S.into()]);
+    database.batch(&[(SELECT_DUE, free), (UPDATE_CLAIMED, claim)]).await?.all(0)
 }
 
-/// `?1` account, `?2` id, `?3` body, `?4` now.
+/// `?1` account, `?2` id, `?3` now.
 const INSERT_TEST: &str = "
-    INSERT INTO webhook_deliveries (account_id, id, kind, state, body, created_at)
-    SELECT account_id, ?2, 'webhook.test', 'failed', ?3, ?4 FROM webhooks WHERE account_id = ?1";
+    INSERT INTO webhook_deliveries (account_id, id, kind, state, created_at)
+    SELECT account_id, ?2, 'webhook.test', 'failed', ?3 FROM webhooks WHERE account_id = ?1";
 
 /// Stores a test delivery, which is attempted once.
 pub async fn begin_test(
     database: &Database,
     account: AccountId,
     id: &str,
-    body: &str,
     now: u64,
 ) -> Result<(), Error> {
     let account = account.to_string();
-    let params = vec![(&account).into(), id.into(), body.into(), now.into()];
+    let params = vec![(&account).into(), id.into(), now.into()];
     database.run((INSERT_TEST, params)).await
 }
 

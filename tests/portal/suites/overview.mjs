@@ -167,8 +167,7 @@ export function suite(world) {
     await reader.accessible("no checks yet");
     const today = Math.floor(Date.now() / 86_400_000);
     await reader.stack.sql(
-      `INSERT INTO usage_days (account_id, day, checks, welcome_left)
-       SELECT id, ?, 41, 50 FROM accounts WHERE email = ?`,
+      "UPDATE accounts SET days = json_insert(days, '$[#]', json_array(?, 41, 50)) WHERE email = ?",
       today - 2,
       account.email,
     );

@@ -79,9 +79,9 @@ impl Platform {
         let all = fs::canonicalize(&migrations)?;
         fs::remove_file(&migrations)?;
         fs::create_dir(&migrations)?;
-        for name in ["0001_accounts.sql", "0002_sign_in.sql"] {
-            fs::copy(all.join(name), migrations.join(name))?;
-        }
+        fs::copy(all.join("0001.sql"), migrations.join("0001.sql"))?;
+        let second = "CREATE TABLE second (number INTEGER) STRICT;";
+        fs::write(migrations.join("0002_second.sql"), second)?;
         platform.edit(|text| {
             let start = text.find("[[d1_databases]]\nbinding = \"DB_1\"").expect("DB_1");
             let end =

@@ -36,7 +36,14 @@ async fn sign_ins_under_way_while_two_factor_is_turned_on_are_asked_for_a_code()
     let authenticator = owner.set_up_two_factor().await;
     let hold = Fault {
         part: "d1",
-        statements: &["insert sessions", "delete sessions"],
+        statements: &[
+            "insert sessions",
+            "insert security_events",
+            "insert security_events",
+            "insert notices",
+            "delete recoveries",
+            "delete sessions",
+        ],
         times: SIGN_INS,
         delay_ms: 6_000,
         ..Fault::default()
@@ -69,11 +76,17 @@ async fn a_reset_under_way_while_two_factor_is_turned_on_is_asked_for_a_code() {
     let hold = Fault {
         part: "d1",
         statements: &[
+            "insert security_events",
             "insert notices",
             "update accounts",
             "delete mailed_tokens",
             "delete sessions",
             "insert sessions",
+            "insert security_events",
+            "insert security_events",
+            "insert notices",
+            "delete recoveries",
+            "insert security_events",
             "insert notices",
             "update named_keys",
             "update passkeys",
@@ -134,8 +147,10 @@ async fn a_deed_that_cannot_be_stored_uses_no_code() {
     let broken = Fault {
         part: "d1",
         statements: &[
+            "insert security_events",
             "insert notices",
             "update accounts",
+            "insert security_events",
             "insert notices",
             "delete recovery_codes",
         ],

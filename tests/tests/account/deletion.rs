@@ -96,10 +96,11 @@ async fn deleting_removes_every_row_of_the_account() {
          VALUES (?, 'an-id', 'name', 0, 1, 0, '[]', 1)",
         "passkeys (account_id, id, credential, public_key, name, counter, is_syncable, created_at)
          VALUES (?, 'an-id', 'credential', '{}', 'name', 0, 0, 1)",
-        "recoveries (account_id, due_at, mailed_at) VALUES (?, 4000000000, 4000000000)",
+        "recoveries (account_id, due_at, mailed_at, started_at)
+         VALUES (?, 4000000000, 4000000000, 4000000000)",
         "webhooks (account_id, url, secret) VALUES (?, 'https://example.com/', 'name')",
-        "webhook_deliveries (account_id, id, kind, body, created_at)
-         VALUES (?, 'msg_1', 'webhook.test', '{}', 1)",
+        "webhook_deliveries (account_id, id, kind, created_at)
+         VALUES (?, 'msg_1', 'webhook.test', 1)",
     ] {
         let insert = format!("INSERT INTO {row}");
         edge.sql_of(&marks[0], &insert, &[marks[0].as_str().into()]).await;
@@ -124,7 +125,6 @@ async fn deleting_removes_every_row_of_the_account() {
         "security_events",
         "sessions",
         "throttles",
-        "usage_days",
         "webhook_deliveries",
         "webhooks",
     ];

@@ -102,7 +102,6 @@ async fn every_table_about_accounts_is_exported_or_has_a_reason_not_to_be() {
         "scans",
         "security_events",
         "sessions",
-        "usage_days",
         "webhook_deliveries",
         "webhooks",
     ];

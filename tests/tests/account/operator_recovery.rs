@@ -381,7 +381,6 @@ async fn a_late_email_of_a_recovery_leaves_half_a_day() {
     }
 }
 
-// A trigger rejects every change of a frozen account: a recovery of such an account would fail the whole run.
 #[tokio::test]
 async fn a_frozen_account_waits_and_holds_up_no_other() {
     let edge = &Edge::builder().start().await.unwrap();

@@ -14,6 +14,7 @@ async fn a_session_that_ends_meanwhile_does_not_replace_the_recovery_codes() {
     let fault = Fault {
         part: "d1",
         statements: &[
+            "insert security_events",
             "insert notices",
             "insert recovery_codes",
             "update accounts",

@@ -109,12 +109,3 @@ async fn what_a_program_asks_by_itself_keeps_no_session_in_use() {
     edge.counts().await;
     assert!(age(&edge, &account).await < 60, "a person's request is a use");
 }
-
-#[tokio::test]
-async fn a_session_of_the_release_before_lives_for_two_hours_from_its_start() {
-    let edge = shimmed().await;
-    let account = edge.account().await;
-    let id = edge.id(&account.email).await;
-    edge.sql_of(&id, "UPDATE sessions SET seen_at = 0 WHERE account_id = ?1", &[json!(id)]).await;
-    assert_eq!(account.get("/me").await.status, 200);
-}

@@ -1,7 +1,7 @@
 //! Checks by day: exact, without a row for any single check, and removed with the account.
 
 use rcpt_tests::{Account, people::PASSWORD, service::clock::today};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::edge;
 
@@ -20,26 +20,30 @@ async fn check(account: &Account, times: usize) {
     }
 }
 
-async fn rows(account: &Account) -> usize {
-    let rows = "SELECT day FROM usage_days WHERE account_id IN (SELECT id FROM accounts
-        WHERE email = ?1)";
-    edge().await.sql(rows, &[account.email.clone().into()]).await.len()
+/// Returns the number of stored days before the account's current one.
+async fn days(account: &Account) -> Value {
+    let columns = "json_array_length(days) + (previous_day > 0) AS stored";
+    edge().await.row(&account.email, columns).await["stored"].clone()
 }
 
+/// Makes the days before the account's current one 40 days older.
+const AGE: &str = "previous_day = max(0, previous_day - 40), days = (
+    SELECT json_group_array(json_array(max(0, d.value ->> 0 - 40), d.value ->> 1, d.value ->> 2)) FROM json_each(days) d)";
+
 #[tokio::test]
-async fn each_day_has_its_number_and_a_check_writes_no_row() {
+async fn each_day_has_its_number_in_the_account_s_own_row() {
     let edge = edge().await;
     let account = edge.account().await;
     today().await;
     check(&account, 2).await;
     assert_eq!(counts(&account).await[..4], [2, 0, 0, 0]);
-    assert_eq!(rows(&account).await, 1, "the welcome checks that it began with");
+    assert_eq!(days(&account).await, 1, "the welcome checks that it began with");
 
     edge.set(&account.email, "day = day - 3").await;
     assert_eq!(counts(&account).await[..4], [0, 0, 0, 2], "the day that is not over for it yet");
     check(&account, 3).await;
     assert_eq!(counts(&account).await[..4], [3, 0, 0, 2]);
-    assert_eq!(rows(&account).await, 2, "one for the day that is over");
+    assert_eq!(days(&account).await, 2, "one for the day that is over");
 
     edge.set(&account.email, "day = day - 1").await;
     check(&account, 1).await;
@@ -50,9 +54,8 @@ async fn each_day_has_its_number_and_a_check_writes_no_row() {
     check(&account, 2).await;
     assert_eq!(counts(&account).await[..4], [102, 4, 0, 2], "welcome checks count");
 
-    let age = "UPDATE usage_days SET day = day - 40 WHERE day > 0 AND account_id = ?1";
-    edge.sql(age, &[edge.id(&account.email).await.into()]).await;
-    edge.set(&account.email, "day = day - 40, previous_day = previous_day - 40").await;
+    edge.set(&account.email, AGE).await;
+    edge.set(&account.email, "day = day - 40").await;
     check(&account, 1).await;
     let after_a_pause = counts(&account).await;
     assert_eq!((after_a_pause[0], after_a_pause.iter().sum::<i64>()), (1, 1));
@@ -62,22 +65,20 @@ async fn each_day_has_its_number_and_a_check_writes_no_row() {
 }
 
 #[tokio::test]
-async fn rows_from_before_the_chart_go_and_a_deleted_account_leaves_none() {
+async fn days_from_before_the_chart_go_and_a_deleted_account_leaves_none() {
     let edge = edge().await;
     let account = edge.account().await;
     today().await;
     for _ in 0..4 {
         check(&account, 1).await;
         edge.set(&account.email, "day = day - 1").await;
-        // Makes the rows 40 days older.
-        let age = "UPDATE usage_days SET day = day - 40 WHERE day > 0 AND account_id = ?1";
-        edge.sql(age, &[edge.id(&account.email).await.into()]).await;
+        edge.set(&account.email, AGE).await;
     }
     check(&account, 1).await;
-    assert_eq!(rows(&account).await, 2, "the day before, and one to count welcome checks from");
+    assert_eq!(days(&account).await, 2, "the day before, and one to count welcome checks from");
     let body = json!({ "password": PASSWORD });
     let id = edge.id(&account.email).await;
     assert_eq!(account.delete("/me", &body).await.status, 204);
-    let query = "SELECT day FROM usage_days WHERE account_id = ?1";
+    let query = "SELECT days FROM accounts WHERE id = ?1";
     assert_eq!(edge.sql(query, &[id.into()]).await.len(), 0);
 }

@@ -78,7 +78,18 @@ const CALLS: [(&str, &[&str]); 6] = [
     ("queue", &[]),
     ("d1", &["select scans"]),
     ("d1", &["update scans"]),
-    ("d1", &["insert scan_results", "update scans", "update accounts", "select scan_results"]),
+    (
+        "d1",
+        &[
+            "insert scan_results",
+            "update scans",
+            "select scan_results",
+            "update accounts",
+            "insert notices",
+            "insert webhook_deliveries",
+            "delete scan_retries",
+        ],
+    ),
 ];
 
 #[tokio::test]

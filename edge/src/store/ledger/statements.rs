@@ -4,23 +4,22 @@
 
 use constcat::concat;
 
-use crate::store::{IS_IN_USE, plans::IN_FORCE};
+use crate::store::{IS_IN_USE, plans::IN_FORCE, usage_days::DAYS_WITH_PREVIOUS};
 
-/// Units of the daily allowance, welcome checks, and all units held by lease `l`. The previous
-/// release wrote only `source`, for one unit.
+/// Units of the daily allowance, welcome checks, and all units held by lease `l`.
 macro_rules! daily_units {
     () => {
-        "coalesce(l.n_daily, l.source = 'daily')"
+        "l.n_daily"
     };
 }
 macro_rules! welcome_units {
     () => {
-        "coalesce(l.n_welcome, l.source = 'welcome')"
+        "l.n_welcome"
     };
 }
 macro_rules! all_units {
     () => {
-        "coalesce(l.n_daily + l.n_welcome, 1)"
+        "(l.n_daily + l.n_welcome)"
     };
 }
 
@@ -89,6 +88,10 @@ const UPDATE_UNIT: &str = concat!(
     "UPDATE accounts SET
        previous_day = CASE WHEN day < ?4 THEN day ELSE previous_day END,
        previous_charged = CASE WHEN day < ?4 THEN daily_charged ELSE previous_charged END,
+       previous_welcome = CASE WHEN day < ?4 THEN welcome_left ELSE previous_welcome END,
+       days = CASE WHEN day < ?4 AND previous_day > 0 THEN ",
+    DAYS_WITH_PREVIOUS,
+    " ELSE days END,
        daily_charged = CASE WHEN day < ?4 THEN 0 ELSE daily_charged END + (room.daily > 0),
        welcome_left = welcome_left - (room.daily = 0),
        day = max(day, ?4),
@@ -114,9 +117,8 @@ pub(super) const UPDATE_CHARGE_ONCE: &str =
 /// Reserves `?8` available units, of the daily allowance first. `?6` lease, `?7` its expiry.
 const INSERT_UNITS: &str = concat!(
     WITH_ROOM,
-    "INSERT INTO leases (id, account_id, day, source, expires_at, n_daily, n_welcome, idempotency, request)
-     SELECT ?6, room.id, ?4, CASE WHEN room.daily > 0 THEN 'daily' ELSE 'welcome' END, ?7,
-       min(?8, room.daily), ?8 - min(?8, room.daily), "
+    "INSERT INTO leases (id, account_id, day, expires_at, n_daily, n_welcome, idempotency, request)
+     SELECT ?6, room.id, ?4, ?7, min(?8, room.daily), ?8 - min(?8, room.daily), "
 );
 /// However many units a lease has, it counts as at most the plan's maximum number of concurrent
 /// checks.
@@ -208,6 +210,13 @@ pub(super) const UPDATE_SETTLEMENT: &str = concat!(
         -- The day of the lease had no charge until now.
         WHEN accounts.day > l.day AND previous_day < l.day THEN l.daily
         ELSE previous_charged END,
+      previous_welcome = CASE
+        WHEN accounts.day < l.day OR accounts.day > l.day AND previous_day < l.day THEN welcome_left
+        ELSE previous_welcome END,
+      days = CASE
+        WHEN previous_day > 0 AND (accounts.day < l.day OR accounts.day > l.day AND previous_day < l.day) THEN ",
+    DAYS_WITH_PREVIOUS,
+    " ELSE days END,
       daily_charged = CASE
         WHEN accounts.day < l.day THEN l.daily
         WHEN accounts.day = l.day THEN daily_charged + l.daily

@@ -1,14 +1,38 @@
-//! Overdue scans, which end although some verdicts are missing.
+//! The end of a scan, and overdue scans, which end although some verdicts are missing.
 
 use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
 
-use super::{ResultRow, StoredScan, rounds::completed, tally::Tally};
+use super::{ResultRow, StoredScan, tally::Tally};
 use crate::{
     account::AccountId,
-    cf::database::{Database, Param},
+    cf::database::{Database, Param, Statement},
     error::Error,
+    store::webhooks,
 };
+
+/// `?1` scan, `?2` name of its ending.
+const UPDATE_COMPLETED_SCANS: &str = "
+    UPDATE accounts SET completed_scans = completed_scans + 1
+    FROM scans s WHERE s.id = ?1 AND s.ended_by = ?2 AND s.state = 'completed'
+      AND accounts.id = s.account_id";
+/// The email is about scans that have ended since the last one, without a time, browser and country.
+const INSERT_ENDED_NOTICE: &str = "
+    INSERT INTO notices (account_id, kind, due_at)
+    SELECT a.id, 'scan_ended', s.ended_at FROM scans s JOIN accounts a ON a.id = s.account_id
+    WHERE s.id = ?1 AND s.ended_by = ?2 AND s.state IN ('completed', 'expired') AND a.scan_mail = 1
+    ON CONFLICT (account_id, kind) DO UPDATE
+      SET deeds = deeds + 1, attempts = 0, due_at = max(due_at, excluded.due_at)";
+const DELETE_RETRIES: &str = "DELETE FROM scan_retries
+    WHERE scan_id = ?1 AND EXISTS (SELECT 1 FROM scans s WHERE s.id = ?1 AND s.ended_by = ?2)";
+
+/// Returns the statements that follow a statement of this name that may have ended the scan. They do nothing unless it
+/// has. A completed or expired scan is announced by email and webhook, and a completed one is counted.
+pub(super) fn ended<'a>(scan: &'a str, ending: &'a str) -> [Statement<'a>; 4] {
+    let statements =
+        [UPDATE_COMPLETED_SCANS, INSERT_ENDED_NOTICE, webhooks::INSERT_OF_SCAN, DELETE_RETRIES];
+    statements.map(|sql| (sql, vec![scan.into(), ending.into()]))
+}
 
 /// A scan that hasn't ended by the end of its lifetime, or that has stalled.
 #[derive(Debug, Deserialize)]
@@ -84,7 +108,8 @@ pub async fn close(
         (&by_verdict).into(),
         scan.progress_at.into(),
     ];
-    let mut statements = vec![(UPDATE_CLOSED, params), completed(&scan.id, ending)];
+    let mut statements = vec![(UPDATE_CLOSED, params)];
+    statements.extend(ended(&scan.id, ending));
     if expired {
         statements.push(super::give_back(&scan.id, ending, super::NO_REFUND_LIMIT, now));
     }

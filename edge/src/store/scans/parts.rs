@@ -5,11 +5,7 @@ use constcat::concat;
 use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
 
-use super::{
-    AUTHORISE, FoundScan, StoredScan, params,
-    rounds::{added, completed},
-    tally::Tally,
-};
+use super::{AUTHORISE, FoundScan, StoredScan, ending::ended, params, rounds::added, tally::Tally};
 use crate::{
     cf::database::{Database, Param, Statement},
     credentials::proof::Caller,
@@ -234,7 +230,7 @@ pub async fn finish_part(
     }
     statements.push((UPDATE_RECEIVED, [this.clone(), received].concat()));
     if malformed.1 > 0 {
-        statements.push(completed(scan, ending));
+        statements.extend(ended(scan, ending));
     }
     statements.push((UPDATE_PART_SENT, this));
     statements.push((super::SELECT_BY_ID, vec![scan.into()]));

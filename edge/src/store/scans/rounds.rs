@@ -4,9 +4,9 @@ use constcat::concat;
 use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
 
-use super::tally::Tally;
+use super::{ending::ended, tally::Tally};
 use crate::{
-    cf::database::{Database, Param, Statement},
+    cf::database::{Database, Param},
     error::Error,
     store::plans::IN_FORCE,
 };
@@ -245,17 +245,6 @@ const UPDATE_COUNTS: &str = concat!(
       WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4 AND writer = ?5)"
 );
 
-/// `?1` scan, `?2` name of its ending.
-const UPDATE_COMPLETED_SCANS: &str = "
-    UPDATE accounts SET completed_scans = completed_scans + 1
-    FROM scans s WHERE s.id = ?1 AND s.ended_by = ?2 AND s.state = 'completed'
-      AND accounts.id = s.account_id";
-
-/// Adds a scan that this transaction completed to the account's number of completed scans.
-pub(super) fn completed<'a>(scan: &'a str, ending: &'a str) -> Statement<'a> {
-    (UPDATE_COMPLETED_SCANS, vec![scan.into(), ending.into()])
-}
-
 /// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer.
 const SELECT_WRITTEN: &str = "
     SELECT r.results, s.ended_by = ?5 AS has_ended FROM scan_results r JOIN scans s ON s.id = r.scan_id
@@ -294,19 +283,15 @@ pub async fn record(
         None if position.round > 0 || had_missed => Some((DELETE_RETRY, select_written.1.clone())),
         None => None,
     };
-    let mut statements = vec![
-        (INSERT_RESULTS, row),
-        (UPDATE_COUNTS, count),
-        completed(position.scan, writer),
-        select_written,
-    ];
+    let mut statements = vec![(INSERT_RESULTS, row), (UPDATE_COUNTS, count), select_written];
     statements.extend(waits);
     if delta.is_unanswered() {
         statements.push((UPDATE_UNANSWERED, vec![position.scan.into(), writer.into()]));
         statements.push(super::give_back(position.scan, writer, super::NO_REFUND_LIMIT, now));
     }
+    statements.extend(ended(position.scan, writer));
     let rows = database.batch(&statements).await?;
-    rows.first(3)
+    rows.first(2)
 }
 
 /// `?1` scan, `?2` part, `?3` slot, `?4` round.
