@@ -73,6 +73,32 @@ pub struct ListValidation {
     pub further: BTreeMap<String, Value>,
 }
 
+/// The guard's decision about a sign-up.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Decision {
+    pub decision: Choice,
+    /// The address to store: the text without a name and blanks around it.
+    pub email: String,
+    pub verdict: Deliverability,
+    /// With [`Choice::Refuse`], a kind of the policy or `blocked_domain`; otherwise the verdict's reason, or why there
+    /// is no verdict. New ones may be added.
+    pub reason: String,
+    /// A sentence for the person who signs up, if the address is refused.
+    pub message: Option<String>,
+    /// The address that was probably meant.
+    pub suggestion: Option<String>,
+    #[serde(flatten)]
+    pub further: BTreeMap<String, Value>,
+}
+
+/// Whether an address may sign up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    Allow,
+    Refuse,
+}
+
 /// The facts about a domain: its kind, its operator, and whether it accepts mail.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Domain {

@@ -2,7 +2,7 @@
 
 use std::{fmt, net::Ipv4Addr, sync::Arc, time::Duration};
 
-use secrecy::SecretString;
+use secrecy::{ExposeSecret as _, SecretString};
 use ureq::{Agent, http::Uri};
 
 use crate::{Client, client::OnWait, error::Error, retry::Wait};
@@ -62,9 +62,13 @@ impl Builder {
     /// Builds the client.
     ///
     /// # Errors
-    /// [`Error::Address`] if the URL isn't valid or would send the key unencrypted.
+    /// [`Error::Address`] if the URL isn't valid or would send the key unencrypted; [`Error::Unauthorised`] if no key
+    /// has this text. Neither shows the key or the URL.
     pub fn build(self) -> Result<Client, Error> {
         let url = checked(&self.url)?;
+        if let Some(api_key) = &self.api_key {
+            check_key(api_key.expose_secret())?;
+        }
         let config = Agent::config_builder()
             .http_status_as_error(false)
             // Following a redirect could send the key to another host.
@@ -76,6 +80,21 @@ impl Builder {
         let Self { api_key, timeout, on_wait, .. } = self;
         Ok(Client { agent, url, api_key, timeout, on_wait, last_rate_limit: Arc::default() })
     }
+}
+
+/// Rejects a text that is no key, such as one read with the line break of its file.
+fn check_key(api_key: &str) -> Result<(), Error> {
+    let refused = |message: &str| {
+        let message = message.to_owned();
+        Err(Error::Unauthorised { code: None, message, details: Box::default() })
+    };
+    if api_key.is_empty() {
+        return refused("The API key is empty.");
+    }
+    if !api_key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+        return refused("The API key has characters that no key has.");
+    }
+    Ok(())
 }
 
 fn is_here(host: &str) -> bool {
@@ -97,7 +116,8 @@ fn checked(url: &str) -> Result<String, Error> {
         _ => url.to_owned(),
     };
     let url = with_scheme.as_str();
-    let wrong = |why: &str| Error::Address(format!("{url} can't be the service's address: {why}."));
+    // The text isn't shown: it's the key where both were mixed up.
+    let wrong = |why: &str| Error::Address(format!("This can't be the service's address: {why}."));
     let uri: Uri = url.parse().map_err(|_| wrong("it's not a URL"))?;
     let host = uri.host().ok_or_else(|| wrong("it has no host name"))?;
     if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
@@ -108,10 +128,10 @@ fn checked(url: &str) -> Result<String, Error> {
     match uri.scheme_str() {
         Some("https") => {}
         Some("http") if is_here(host) => {}
-        Some(scheme) => {
+        Some(scheme @ ("http" | "ftp")) => {
             return Err(wrong(&format!("it must start with https://, not with {scheme}://")));
         }
-        None => return Err(wrong("it must start with https://")),
+        _ => return Err(wrong("it must start with https://")),
     }
     if uri.query().is_some() {
         return Err(wrong("it has a query"));
@@ -152,6 +172,22 @@ mod tests {
             let error = url(wrong).unwrap_err();
             assert!(matches!(error, Error::Address(_)), "{wrong}: {error}");
             assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_key_is_an_error_at_once_that_does_not_show_it() {
+        for key in
+            ["", "rcpt_live_secret\n", " rcpt_live_secret", "rcpt_live_se\r\ncret", "secret-ü"]
+        {
+            let error = Client::new("https://rcpt.example.net", key).unwrap_err();
+            assert!(matches!(error, Error::Unauthorised { .. }), "{key:?}: {error:?}");
+            assert!(!format!("{error} {error:?}").contains("cret"), "{error:?}");
+        }
+        for url in ["rcpt_live_secret", "https://rcpt_live_secret\n", "rcpt_live_secret://x"] {
+            let error = Client::new(url, "rcpt_live_x").unwrap_err();
+            assert!(matches!(error, Error::Address(_)), "{error:?}");
+            assert!(!format!("{error} {error:?}").contains("cret"), "{error:?}");
         }
     }
 }

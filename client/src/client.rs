@@ -14,7 +14,7 @@ use ureq::{
 
 use crate::{
     Builder,
-    answers::{Domain, ListValidation, Quota, SignIn, Validation},
+    answers::{Decision, Domain, ListValidation, Quota, SignIn, Validation},
     error::{Error, ErrorDetails},
     rate_limit::RateLimit,
     retry::{Attempts, Wait, now},
@@ -114,6 +114,12 @@ impl Client {
         &self.url
     }
 
+    /// Returns a client with another time limit for a call; both share their connections.
+    #[must_use]
+    pub fn within(&self, timeout: Duration) -> Self {
+        Self { timeout, ..self.clone() }
+    }
+
     /// Returns the remaining allowance from the last response that had it; `None` until then, and on an unlimited plan.
     #[must_use]
     pub fn rate_limit(&self) -> Option<RateLimit> {
@@ -201,6 +207,16 @@ impl Client {
         self.call(&Call::post("/domains", json!({ "domain": domain })))
     }
 
+    /// Asks the sign-up guard whether an address may sign up, by the account's policy. The answer comes within the
+    /// policy's deadline. If the call fails all the same, let the person sign up: `client.within(…)` sets how long to
+    /// wait for it.
+    ///
+    /// # Errors
+    /// If there is no response: see [`Error`].
+    pub fn decide(&self, email: &str) -> Result<Decision, Error> {
+        self.call(&Call::post("/guard/decide", json!({ "email": email })))
+    }
+
     fn validate(&self, body: Value) -> Result<Validation, Error> {
         self.call(&Call::post("/validate_email", body))
     }
@@ -252,7 +268,9 @@ impl Client {
     pub(crate) fn call<T: DeserializeOwned>(&self, call: &Call<'_>) -> Result<T, Error> {
         let reply = self.reply(call)?;
         serde_json::from_slice(&reply.body).map_err(|error| {
-            Error::Unintelligible(format!("{} doesn't answer as rcpt does ({error}).", self.url))
+            // The parser's own text quotes the response, which may hold an address.
+            let (url, column) = (&self.url, error.column());
+            Error::Unintelligible(format!("{url} doesn't answer as rcpt does (byte {column})."))
         })
     }
 
@@ -304,14 +322,15 @@ impl Client {
             (None, Some(api_key)) => request = request.header("X-API-Key", api_key.expose_secret()),
             (None, None) => {}
         }
+        if key.is_some_and(|key| !key.bytes().all(|byte| byte.is_ascii_graphic())) {
+            let message = "An Idempotency-Key has only printable ASCII characters, and no spaces.";
+            return Err(refused(400, message));
+        }
         if let Some(key) = key {
             request = request.header("Idempotency-Key", key);
         }
-        let unusable = |_| Error::Unauthorised {
-            code: None,
-            message: "The API key has characters that no key has.".to_owned(),
-            details: Box::default(),
-        };
+        // Headers and the service's URL have been checked: only the path can be wrong.
+        let unusable = |_| refused(404, "An id of the service has letters, digits and _ alone.");
         let answer = match &call.body {
             Some(body) => {
                 let request = request.header(header::CONTENT_TYPE, "application/json");
@@ -347,6 +366,12 @@ impl Client {
         let configured = self.agent.configure_request(request);
         self.agent.run(configured.timeout_global(Some(timeout)).build())
     }
+}
+
+/// Returns the error for a request that can't be sent, with the status that the service would give it. It quotes
+/// nothing: an id or an `Idempotency-Key` may hold an address.
+fn refused(status: u16, message: &str) -> Error {
+    Error::Refused { status, code: None, message: message.to_owned(), details: Box::default() }
 }
 
 /// Code of a 409: the first call with this `Idempotency-Key` is still in flight.

@@ -20,6 +20,21 @@
 //! # Ok::<(), rcpt_client::Error>(())
 //! ```
 //!
+//! A sign-up form asks the guard, and lets the person sign up if there is no answer:
+//!
+//! ```no_run
+//! # use std::time::Duration;
+//! # let client = rcpt_client::Client::new("https://rcpt.example.net", "rcpt_live_…")?;
+//! match client.within(Duration::from_secs(5)).decide("ann@example.org") {
+//!     Ok(decision) if decision.decision == rcpt_client::Choice::Refuse => {
+//!         println!("{}", decision.message.unwrap_or_default());
+//!     }
+//!     Ok(decision) => println!("store {}", decision.email),
+//!     Err(_) => println!("store what was typed"),
+//! }
+//! # Ok::<(), rcpt_client::Error>(())
+//! ```
+//!
 //! [`verify_webhook`] verifies the events that a webhook receives.
 //!
 //! Calls block. A call that fails temporarily (429, 502, 503, 504, no connection) is retried for as long
@@ -35,8 +50,8 @@ mod scans;
 mod webhook;
 
 pub use answers::{
-    Allowance, Details, Domain, DomainEvidence, ListValidation, Quota, ScanAllowance, SignIn,
-    Validation,
+    Allowance, Choice, Decision, Details, Domain, DomainEvidence, ListValidation, Quota,
+    ScanAllowance, SignIn, Validation,
 };
 pub use builder::Builder;
 pub use client::{Client, idempotency_key};

@@ -1,6 +1,8 @@
 //! The configuration and the bindings of one isolate, shared by its requests.
 
+pub mod policies;
 pub mod recent;
+pub mod refusal_counts;
 
 use std::sync::Arc;
 
@@ -15,7 +17,9 @@ use crate::{
     store::{databases::Databases, plans::PlanSizes},
 };
 
+use policies::Policies;
 use recent::Recent;
+use refusal_counts::RefusalCounts;
 
 /// Built once per isolate, shared by all its requests.
 #[derive(Debug)]
@@ -34,6 +38,9 @@ pub struct App {
     pub scan_queue: ScanQueue,
     pub mailer: Mailer,
     pub shield: Shield,
+    /// The guard's policies, and its rejections that aren't written yet.
+    pub policies: Policies,
+    pub refusal_counts: RefusalCounts,
     /// Recent readiness of all databases, and of at least one origin.
     pub readiness: Recent<(bool, bool)>,
     /// The plans shown to visitors who haven't signed in.

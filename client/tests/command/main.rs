@@ -368,6 +368,80 @@ fn a_named_key_is_kept_though_it_may_not_see_the_quota_and_a_dead_one_is_not() {
 }
 
 #[test]
+fn a_key_that_is_none_is_an_error_at_once_that_does_not_show_it() {
+    let home = home();
+    for key in [
+        "rcpt_live_secret\n",
+        " rcpt_live_secret",
+        "rcpt_live_se\r\ncret",
+        "rcpt_live_secret\u{fc}",
+    ] {
+        let mut command = at(&home, "http://127.0.0.1:9", &["check", "a@b.example"]);
+        let ran = run(command.env("RCPT_API_KEY", key), b"");
+        ran.fails(4, "The API key has characters that no key has.");
+        assert!(!ran.stderr.contains("cret"), "{}", ran.stderr);
+    }
+    let mut command = at(&home, "http://127.0.0.1:9", &["check", "a@b.example"]);
+    use std::os::unix::ffi::OsStrExt as _;
+    let bytes = std::ffi::OsStr::from_bytes(b"rcpt_live_secret\xff");
+    let ran = run(command.env("RCPT_API_KEY", bytes), b"");
+    ran.fails(4, "The API key has characters that no key has.");
+    let sign_in = ["sign-in", "--key", "--url", "http://127.0.0.1:9"];
+    let ran = run(crate::command(&home).args(sign_in), b"rcpt_live_se cret\n");
+    ran.fails(4, "The API key has characters that no key has.");
+    assert!(!ran.stderr.contains("cret"), "{}", ran.stderr);
+    // The key in place of the address.
+    let ran = run(&mut at(&home, "rcpt_live_secret", &["quota"]), b"");
+    ran.fails(2, "This can't be the service's address");
+    assert!(!ran.stderr.contains("cret"), "{}", ran.stderr);
+    // An address in place of an id or of an Idempotency-Key.
+    let named = ["check", "--idempotency-key", "secret key", "a@b.example"];
+    let ran = run(&mut at(&home, "http://127.0.0.1:9", &named), b"");
+    ran.fails(12, "An Idempotency-Key has only printable ASCII characters");
+    assert!(!ran.stderr.contains("cret"), "{}", ran.stderr);
+    let ran = run(&mut at(&home, "http://127.0.0.1:9", &["results", "secret <ann>"]), b"");
+    ran.fails(12, "An id of the service has letters");
+    assert!(!ran.stderr.contains("cret"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_answer_that_is_not_the_service_s_is_not_quoted() {
+    let body = json!({ "email": "secret@b.example", "status": "secret@b.example" }).to_string();
+    let service = StandIn::start(move |_, _| (200, "", body.clone()));
+    let ran = run(&mut at(&home(), &service.url, &["check", "a@b.example"]), b"");
+    ran.fails(7, "doesn't answer as rcpt does");
+    assert!(!ran.stderr.contains("secret"), "{}", ran.stderr);
+}
+
+#[test]
+fn the_guard_is_asked_about_each_address_and_a_refusal_is_an_exit_code() {
+    let service = StandIn::start(|_, request| {
+        let email = email(&request.body);
+        let is_refused = email.starts_with("bad");
+        let answer = json!({
+            "decision": if is_refused { "refuse" } else { "allow" }, "email": email, "verdict": "unknown",
+            "reason": if is_refused { "blocked_domain" } else { "greylisted" },
+            "message": is_refused.then_some("No."), "suggestion": null,
+        });
+        (200, "", answer.to_string())
+    });
+    let home = home();
+    let ran = run(&mut at(&home, &service.url, &["guard", "a@b.example"]), b"");
+    let line = json!({ "decision": "allow", "email": "a@b.example", "verdict": "unknown", "reason": "greylisted",
+        "message": null, "suggestion": null });
+    assert_eq!(
+        (ran.code, serde_json::from_str::<Value>(&ran.out).unwrap()),
+        (0, line),
+        "{}",
+        ran.stderr
+    );
+    let ran = run(&mut at(&home, &service.url, &["guard", "-"]), b"bad@b.example\na@b.example\n");
+    assert_eq!((ran.code, ran.out.lines().count()), (1, 2), "{}", ran.stderr);
+    let requests = service.requests();
+    assert!(requests.iter().all(|request| request.line == "POST /v1/guard/decide HTTP/1.1"));
+}
+
+#[test]
 fn completions_and_manual_pages_tell_of_every_command() {
     let home = home();
     let completions = run(command(&home).args(["completions", "bash"]), b"");

@@ -1,6 +1,7 @@
 /** A client of the API that tells whether an email address can receive mail. */
 import createClient, { type Client } from "openapi-fetch";
 import { RcptError, errorOf } from "./errors.js";
+import { checkKey, checkRuntime, serviceAt } from "./options.js";
 import { type RateLimit, rateLimitOf } from "./rate-limit.js";
 import { type Retries, paused, retrying } from "./retrying.js";
 import {
@@ -24,6 +25,7 @@ export { WebhookError, type WebhookEvent, type WebhookHeaders, verifyWebhook } f
 export type Schemas = components["schemas"];
 export type ValidationResult = Schemas["ValidationResult"];
 export type ListResult = Schemas["ListResult"];
+export type Decision = Schemas["Decision"];
 export type DomainAnswer = Schemas["DomainAnswer"];
 export type QuotaReport = Schemas["QuotaReport"];
 export type { Joined, NewScan, paths, RateLimit, Retries, Scan, ScanResult, Waiting };
@@ -34,21 +36,26 @@ export interface Options extends Retries {
   apiKey: string;
 }
 
-export interface CheckOptions extends Signal {
-  /** Includes the evidence behind the verdict. */
-  details?: boolean;
+export interface CallOptions {
+  /** Aborts the call, which rejects with the signal's reason. */
+  signal?: AbortSignal | undefined;
+  /** Time limit of each request in seconds, in place of the client's. */
+  timeout?: number | undefined;
+}
+
+export interface OnceOptions extends CallOptions {
   /** A repeat with the same key within 24 hours isn't charged again. */
   idempotencyKey?: string;
+}
+
+export interface CheckOptions extends OnceOptions {
+  /** Includes the evidence behind the verdict. */
+  details?: boolean;
   /**
    * Milliseconds, 300 to 10,000, after which the result is `pending` if the verdict hasn't arrived:
    * a repeat with the same `idempotencyKey` returns it later.
    */
   deadlineMs?: number;
-}
-
-export interface Signal {
-  /** Aborts the call, which rejects with the signal's reason. */
-  signal?: AbortSignal | undefined;
 }
 
 export class Rcpt {
@@ -57,12 +64,10 @@ export class Rcpt {
   #rateLimit: RateLimit | undefined;
 
   constructor({ url, apiKey, ...retries }: Options) {
-    const { protocol, hostname } = new URL(url);
-    const isHere = ["localhost", "[::1]"].includes(hostname) || /^127(\.\d+){3}$/.test(hostname);
-    if (protocol !== "https:" && !(protocol === "http:" && isHere))
-      throw new TypeError("The service's address must start with https://.");
+    checkRuntime();
+    checkKey(apiKey);
     this.api = createClient<paths>({
-      baseUrl: url.replace(/\/+$/, ""),
+      baseUrl: serviceAt(url),
       headers: { "X-API-Key": apiKey },
       fetch: retrying(retries),
     });
@@ -81,11 +86,10 @@ export class Rcpt {
   /** Checks an address; with `details`, the result includes the reason. */
   async check(
     email: string,
-    { details = false, idempotencyKey, deadlineMs, signal }: CheckOptions = {},
+    { details = false, deadlineMs, ...call }: CheckOptions = {},
   ): Promise<ValidationResult> {
-    const header = keyOf(idempotencyKey);
     const deadline = deadlineMs === undefined ? {} : { deadline_ms: deadlineMs };
-    const init = { params: { header }, body: { email, details, ...deadline }, ...signalOf(signal) };
+    const init = { ...once(call), body: { email, details, ...deadline } };
     return answer(await this.api.POST("/v1/validate_email", init));
   }
 
@@ -95,48 +99,49 @@ export class Rcpt {
    */
   async checkList(
     emails: string[],
-    { details = false, idempotencyKey, deadlineMs, signal }: CheckOptions = {},
+    { details = false, deadlineMs, ...call }: CheckOptions = {},
   ): Promise<ListResult> {
-    const header = keyOf(idempotencyKey);
     const deadline = deadlineMs === undefined ? {} : { deadline_ms: deadlineMs };
-    const init = { params: { header }, body: { emails, details, ...deadline }, ...signalOf(signal) };
+    const init = { ...once(call), body: { emails, details, ...deadline } };
     return answer(await this.api.POST("/v1/validate_emails", init));
   }
 
   /** Returns the kind of a domain, without an address. The call is charged as a check. */
-  async checkDomain(
-    domain: string,
-    { idempotencyKey, signal }: Omit<CheckOptions, "details" | "deadlineMs"> = {},
-  ): Promise<DomainAnswer> {
-    const header = keyOf(idempotencyKey);
-    const init = { params: { header }, body: { domain }, ...signalOf(signal) };
-    return answer(await this.api.POST("/v1/domains", init));
+  async checkDomain(domain: string, call: OnceOptions = {}): Promise<DomainAnswer> {
+    return answer(await this.api.POST("/v1/domains", { ...once(call), body: { domain } }));
+  }
+
+  /**
+   * Asks the sign-up guard whether an address may sign up, by your policy. The answer comes within the policy's
+   * deadline; if the call fails all the same, let the person sign up.
+   */
+  async decide(email: string, call: OnceOptions = {}): Promise<Decision> {
+    return answer(await this.api.POST("/v1/guard/decide", { ...once(call), body: { email } }));
   }
 
   /** Returns the plan and the remaining allowances. */
-  async quota({ signal }: Signal = {}): Promise<QuotaReport> {
-    return answer(await this.api.GET("/v1/me/quota", signalOf(signal)));
+  async quota(call: CallOptions = {}): Promise<QuotaReport> {
+    return answer(await this.api.GET("/v1/me/quota", initOf(call)));
   }
 
   /** Permanently ends this client's own API key. If it was the account's first key, signing in returns a new one. */
-  async endKey({ signal }: Signal = {}): Promise<void> {
-    answer(await this.api.POST("/v1/keys/self-revoke", signalOf(signal)));
+  async endKey(call: CallOptions = {}): Promise<void> {
+    answer(await this.api.POST("/v1/keys/self-revoke", initOf(call)));
   }
 
   /** Starts a scan of a list and sends all its parts. */
   async startScan(
     addresses: readonly string[],
-    { name = "", details = true, idempotencyKey, signal }: NewScan = {},
+    { name = "", details = true, ...call }: NewScan = {},
   ): Promise<Scan> {
-    const header = keyOf(idempotencyKey);
     const isOnePart = addresses.length <= PART;
     const list = isOnePart ? { addresses: [...addresses] } : { total: addresses.length };
-    const init = { params: { header }, body: { name, details, ...list }, ...signalOf(signal) };
+    const init = { ...once(call), body: { name, details, ...list } };
     let scan: Scan = answer(await this.api.POST("/v1/scans", init));
     if (isOnePart) return scan;
     for (const [n, part] of partsOf(addresses).entries()) {
       const params = { path: { id: scan.id, n } };
-      const init = { params, body: { addresses: part }, ...signalOf(signal) };
+      const init = { params, body: { addresses: part }, ...initOf(call) };
       scan = answer(await this.api.PUT("/v1/scans/{id}/parts/{n}", init));
     }
     return scan;
@@ -162,22 +167,22 @@ export class Rcpt {
    * Returns the addresses of a scan in their original order, each with its result. Rejects with a
    * `RangeError` if `addresses` isn't the scanned list; the service compares each part up to twenty times.
    */
-  async joinScan(id: string, addresses: readonly string[], { signal }: Signal = {}): Promise<Joined[]> {
-    const { total } = await this.scan(id, { signal });
+  async joinScan(id: string, addresses: readonly string[], call: CallOptions = {}): Promise<Joined[]> {
+    const { total } = await this.scan(id, call);
     if (total !== addresses.length)
       throw new RangeError(`The scan is of ${total} addresses, and the list has ${addresses.length}.`);
     for (const [n, part] of partsOf(addresses).entries())
-      if (!(await this.#isPart(id, n, part, signal))) {
+      if (!(await this.#isPart(id, n, part, call))) {
         const [first, last] = [n * PART + 1, n * PART + part.length];
         throw new RangeError(
           `This isn't the list that was scanned, or not in its order: addresses ${first} to ${last} differ.`,
         );
       }
-    return joined(addresses, await this.scanResults(id, { signal }));
+    return joined(addresses, await this.scanResults(id, call));
   }
 
-  async #isPart(id: string, n: number, addresses: string[], signal?: AbortSignal): Promise<boolean> {
-    const init = { params: { path: { id, n } }, body: { addresses }, ...signalOf(signal) };
+  async #isPart(id: string, n: number, addresses: string[], call: CallOptions): Promise<boolean> {
+    const init = { params: { path: { id, n } }, body: { addresses }, ...initOf(call) };
     try {
       return answer(await this.api.POST("/v1/scans/{id}/parts/{n}/match", init)).matches;
     } catch (error) {
@@ -187,17 +192,17 @@ export class Rcpt {
   }
 
   /** Returns the current state of a scan. */
-  async scan(id: string, { signal }: Signal = {}): Promise<Scan> {
-    return answer(await this.api.GET("/v1/scans/{id}", { params: { path: { id } }, ...signalOf(signal) }));
+  async scan(id: string, call: CallOptions = {}): Promise<Scan> {
+    return answer(await this.api.GET("/v1/scans/{id}", { params: { path: { id } }, ...initOf(call) }));
   }
 
   /** Returns all scans, newest first. */
-  async scans({ signal }: Signal = {}): Promise<Scan[]> {
+  async scans(call: CallOptions = {}): Promise<Scan[]> {
     const found: Scan[] = [];
     let before: string | undefined;
     do {
       const query = { limit: 100, ...(before === undefined ? {} : { before }) };
-      const page = answer(await this.api.GET("/v1/scans", { params: { query }, ...signalOf(signal) }));
+      const page = answer(await this.api.GET("/v1/scans", { params: { query }, ...initOf(call) }));
       found.push(...page.scans);
       before = page.next ?? undefined;
     } while (before !== undefined);
@@ -205,12 +210,12 @@ export class Rcpt {
   }
 
   /** Returns all results of a scan, by position. */
-  async scanResults(id: string, { signal }: Signal = {}): Promise<ScanResult[]> {
+  async scanResults(id: string, call: CallOptions = {}): Promise<ScanResult[]> {
     const found: ScanResult[] = [];
     let after: number | undefined;
     do {
       const query = { limit: PAGE, ...(after === undefined ? {} : { after }) };
-      const init = { params: { path: { id }, query }, ...signalOf(signal) };
+      const init = { params: { path: { id }, query }, ...initOf(call) };
       // The default format is JSON.
       const page = answer(await this.api.GET("/v1/scans/{id}/results", init)) as Schemas["ScanResults"];
       found.push(...page.results);
@@ -220,14 +225,14 @@ export class Rcpt {
   }
 
   /** Cancels a scan; verdicts found so far are kept. */
-  async cancelScan(id: string, { signal }: Signal = {}): Promise<Scan> {
-    const init = { params: { path: { id } }, ...signalOf(signal) };
+  async cancelScan(id: string, call: CallOptions = {}): Promise<Scan> {
+    const init = { params: { path: { id } }, ...initOf(call) };
     return answer(await this.api.POST("/v1/scans/{id}/cancel", init));
   }
 
   /** Deletes a scan with its results; a running one is cancelled. */
-  async deleteScan(id: string, { signal }: Signal = {}): Promise<void> {
-    const init = { params: { path: { id } }, ...signalOf(signal) };
+  async deleteScan(id: string, call: CallOptions = {}): Promise<void> {
+    const init = { params: { path: { id } }, ...initOf(call) };
     answer(await this.api.DELETE("/v1/scans/{id}", init));
   }
 }
@@ -240,12 +245,20 @@ function isIncomparable({ status, code }: RcptError): boolean {
   return code === "nothing_to_match" || status === 404 || status === 405;
 }
 
-function keyOf(idempotencyKey: string | undefined): { "Idempotency-Key"?: string } {
-  return idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey };
+/** Returns the settings of a request that may be repeated without being charged again. */
+function once({ idempotencyKey, ...call }: OnceOptions) {
+  // The runtime's own error would quote the value, which may be an address.
+  if (idempotencyKey !== undefined && !/^[!-~]*$/.test(idempotencyKey))
+    throw new TypeError("An idempotencyKey has only printable ASCII characters, and no spaces.");
+  const header = idempotencyKey === undefined ? {} : { "Idempotency-Key": idempotencyKey };
+  return { params: { header }, ...initOf(call) };
 }
 
-function signalOf(signal: AbortSignal | undefined): { signal?: AbortSignal } {
-  return signal === undefined ? {} : { signal };
+function initOf({ signal, timeout }: CallOptions) {
+  return {
+    ...(signal === undefined ? {} : { signal }),
+    ...(timeout === undefined ? {} : { fetch: retrying({ timeout }) }),
+  };
 }
 
 /** Returns the response's data, or throws its error. Also for responses of {@link Rcpt.api}. */

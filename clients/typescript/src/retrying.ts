@@ -3,7 +3,7 @@ import { RcptError, membersOf, secondsOf } from "./errors.js";
 /** Settings for the retries of calls. */
 export interface Retries {
   /** Time limit of a call in seconds, including its retries and pauses; 30 by default. */
-  timeout?: number;
+  timeout?: number | undefined;
   /** @deprecated It's `timeout` now. */
   patience?: number;
 }
@@ -72,18 +72,17 @@ async function attempt(
   body: ArrayBuffer | null,
   milliseconds: number,
 ): Promise<Response | RcptError> {
+  // `AbortSignal.any` is missing in Node.js before 20.3.
   const limit = new AbortController();
+  const stop = () => limit.abort();
   // `AbortSignal.timeout` isn't used: its timer doesn't keep a program alive.
-  const timer = setTimeout(() => limit.abort(), Math.max(milliseconds, 1));
+  const timer = setTimeout(stop, Math.max(milliseconds, 1));
+  signal.addEventListener("abort", stop, { once: true });
+  if (signal.aborted) stop();
+  // Following a redirect could send the key to another host.
+  const init: RequestInit = { method, headers, body, redirect: "manual", signal: limit.signal };
   try {
-    const response = await fetch(url, {
-      method,
-      headers,
-      body,
-      // Following a redirect could send the key to another host.
-      redirect: "manual",
-      signal: AbortSignal.any([signal, limit.signal]),
-    });
+    const response = await fetch(url, init);
     const answer = await response.arrayBuffer();
     const { status, statusText, headers: given } = response;
     // Responses with these statuses can't have a body.
@@ -95,6 +94,7 @@ async function attempt(
     return new RcptError(`The service can't be reached: ${why}.`, 0, { cause });
   } finally {
     clearTimeout(timer);
+    signal.removeEventListener("abort", stop);
   }
 }
 

@@ -15,7 +15,9 @@ export interface NewScan {
   details?: boolean;
   /** Another call with the same list and key within 24 hours returns the same scan. */
   idempotencyKey?: string;
-  signal?: AbortSignal;
+  signal?: AbortSignal | undefined;
+  /** Time limit of each request in seconds, in place of the client's. */
+  timeout?: number | undefined;
 }
 
 export interface Waiting {

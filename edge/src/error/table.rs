@@ -95,7 +95,8 @@ errors! {
     missing_right() => S::FORBIDDEN, "missing_right", "This API key doesn't have the right to do this.";
     /// A key of mode `test` was used outside the sandbox.
     test_key() => S::FORBIDDEN, "test_key",
-        "This is a test key: it only checks addresses and domains of the sandbox, such as accepts@sandbox.test.";
+        "This is a test key: it only checks and decides about addresses and domains of the sandbox, such as \
+         accepts@sandbox.test.";
     no_such_key() => S::NOT_FOUND, "no_such_key", "There is no such key. It may have been ended already.";
     invalid_key(detail: impl Display) => S::BAD_REQUEST, "invalid_key", "{detail}";
     too_many_keys() => S::CONFLICT, "too_many_keys",

@@ -30,8 +30,6 @@ use crate::{
 const DEADLINE_RANGE_MS: std::ops::RangeInclusive<u64> = 300..=4_000;
 /// Maximum number of domains per list.
 const DOMAINS_MAX: usize = 200;
-/// Greatest daily limit of hook calls.
-const DAILY_MAX: u32 = 1_000_000;
 /// Seconds for which a replaced hook keeps working.
 const BOTH_WORK_S: u64 = 24 * 60 * 60;
 
@@ -66,8 +64,6 @@ pub struct GuardPolicy {
     pub block_domains: Vec<String>,
     /// Milliseconds after which an undecided address is allowed.
     pub deadline_ms: u64,
-    /// Hook calls evaluated per day. Further calls are allowed.
-    pub daily: u32,
     /// Null in an export.
     pub supabase: Option<SupabaseHook>,
     /// Rejections of the last 30 days, newest first.
@@ -97,7 +93,9 @@ pub struct DailyRefusals {
 }
 
 /// Body of `PUT /guard`. Absent members stay unchanged.
+// A misspelt member of a policy would leave a form open without a word.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub struct GuardSettings {
     /// Kinds of addresses to reject.
     #[serde(default)]
@@ -115,10 +113,6 @@ pub struct GuardSettings {
     #[serde(default)]
     #[schema(nullable = false, minimum = 300, maximum = 4_000)]
     pub deadline_ms: Option<u64>,
-    /// Hook calls evaluated per day.
-    #[serde(default)]
-    #[schema(nullable = false, maximum = 1_000_000)]
-    pub daily: Option<u32>,
 }
 
 impl GuardPolicy {
@@ -136,9 +130,6 @@ impl GuardSettings {
             let detail = "The 'deadline_ms' field must be a whole number from 300 to 4000.";
             return Err(Error::invalid_body(detail));
         }
-        if self.daily.is_some_and(|daily| daily > DAILY_MAX) {
-            return Err(Error::invalid_body("The 'daily' field must be 1000000 at most."));
-        }
         let refuse = self.refuse.map(|mut kinds| {
             kinds.sort_unstable_by_key(|kind| *kind as u8);
             kinds.dedup();
@@ -153,14 +144,17 @@ impl GuardSettings {
             allow_domains: allow.map(text),
             block_domains: block.map(text),
             deadline_ms: self.deadline_ms,
-            daily: self.daily,
         })
     }
 }
 
 async fn act(app: &App, session: Session, action: OwnerAction) -> Result<Json<GuardPolicy>, Error> {
     let database = app.databases.of(session.account)?;
+    let changes = !matches!(action, OwnerAction::Read);
     let done = guard::act(database, session, action, clock::now()).await?;
+    if changes {
+        app.policies.forget(session.account);
+    }
     let (stored, refusals) = done.ok_or_else(Error::invalid_session)?;
     Ok(Json(to_response(app, stored, refusals)))
 }
@@ -179,7 +173,6 @@ fn to_response(app: &App, stored: StoredPolicy, refusals: Vec<RefusalCount>) -> 
         allow_domains: serde_json::from_str(&stored.allow_domains).unwrap_or_default(),
         block_domains: serde_json::from_str(&stored.block_domains).unwrap_or_default(),
         deadline_ms: stored.deadline_ms,
-        daily: stored.daily,
         supabase: Some(SupabaseHook {
             path: format!("/v1/guard/hooks/supabase/{}", hook.name(keys)),
             secret: hook.secret(keys),
@@ -210,13 +203,14 @@ pub async fn show(
 
 /// Set the sign-up guard
 ///
-/// The whole body is checked first: if anything is wrong, nothing changes.
+/// The whole body is checked first: if anything is wrong, nothing changes. A change applies everywhere within ten
+/// seconds.
 #[utoipa::path(
     put, path = "/v1/guard", tag = "Guard", operation_id = "updateGuard",
     request_body = GuardSettings,
     responses(
         (status = 200, description = "The policy", body = GuardPolicy),
-        (status = 400, description = "`invalid_body`: an unknown kind, a text that is no domain, or a number out of its range", body = PlainError),
+        (status = 400, description = "`invalid_body`: an unknown member or kind, a text that is no domain, or a number out of its range", body = PlainError),
         (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 429, description = "Too many requests", body = PlainError),
     ),
@@ -285,8 +279,15 @@ mod tests {
             (many.as_str(), "'block_domains' field must have 200 domains at most"),
             (r#"{"deadline_ms":299}"#, "300 to 4000"),
             (r#"{"deadline_ms":4001}"#, "300 to 4000"),
-            (r#"{"daily":1000001}"#, "1000000 at most"),
-            (r#"{"daily":-1}"#, "'daily'"),
+            (
+                r#"{"block_domain":["a.example"]}"#,
+                "'block_domain' field. Did you mean 'block_domains'?",
+            ),
+            (r#"{"deadline":1}"#, "Did you mean 'deadline_ms'?"),
+            (
+                r#"{"daily":1}"#,
+                "The fields are: refuse, allow_domains, block_domains, deadline_ms.",
+            ),
         ] {
             let error = change(body).unwrap_err();
             assert!(error.contains(text) && error.contains("invalid_body"), "{body}: {error}");

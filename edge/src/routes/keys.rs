@@ -195,11 +195,12 @@ impl KeyRequest {
             let names = Right::ALL.map(Right::as_str).join(", ");
             Error::invalid_key(format!("The 'rights' field must name at least one of: {names}."))
         })?;
+        let of_tests = Rights::default().with(Right::Checks).with(Right::Guard);
         if self.mode == KeyMode::Test
-            && (rights != Rights::default().with(Right::Checks) || self.daily_limit.is_some())
+            && (rights.bits() & !of_tests.bits() != 0 || self.daily_limit.is_some())
         {
             return Err(Error::invalid_key(
-                "A test key has the right checks alone, and no daily limit.",
+                "A test key has the rights checks and guard at most, and no daily limit.",
             ));
         }
         if self.daily_limit.is_some_and(|limit| !(1..=DAILY_LIMIT_MAX).contains(&limit)) {

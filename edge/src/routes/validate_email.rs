@@ -96,18 +96,18 @@ pub async fn check(
     let identity = format!("check\0{}\0{}", request.details, request.email);
     let once = context.idempotent(&app.config.address_secrets, caller.account, &identity);
     let once = once.map_err(Error::of_validation)?;
-    answer(app, context, caller, request, once).await
+    admit(&app, caller, once.as_ref()).await?;
+    admitted(app, context, caller, request, once).await
 }
 
-/// Answers a parsed request.
-pub(super) async fn answer(
+/// Answers a parsed request of a caller whom the shield has admitted.
+pub(super) async fn admitted(
     app: Arc<App>,
     context: RequestContext,
     caller: Caller,
     request: CheckRequest,
     once: Option<Idempotent>,
 ) -> Result<ValidationResult, Error> {
-    admit(&app, caller, once.as_ref()).await?;
     let Ok(address) = Address::parse(&request.email) else {
         let left_over = match charge(&app, caller, once.as_ref().map(|once| (once, ""))).await? {
             Charged::Now(left_over) => left_over,

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     account::AccountId,
     cf::database::{Database, Param, Statement},
-    credentials::{guard_hook::GuardHook, proof::Caller, session::Session},
+    credentials::{proof::Caller, session::Session},
     error::Error,
     limits::quota::Day,
     mail::AccountEvent,
@@ -34,12 +34,19 @@ pub struct StoredPolicy {
     pub allow_domains: String,
     pub block_domains: String,
     pub deadline_ms: u64,
-    pub daily: u32,
     pub hook_version: u32,
     /// Unix seconds until which the previous version works.
     pub previous_until: u64,
     /// Version of the account's API key.
     pub key_version: u32,
+}
+
+impl StoredPolicy {
+    /// Returns whether this version of the hook works at `now` (Unix seconds).
+    pub const fn has_hook(&self, version: u32, now: u64) -> bool {
+        self.hook_version == version
+            || self.hook_version == version.saturating_add(1) && self.previous_until > now
+    }
 }
 
 /// Rejections for one reason on one day.
@@ -54,7 +61,6 @@ pub struct RefusalCount {
 // Default policy.
 const DEFAULT_REFUSE: &str = "'[\"invalid\",\"undeliverable\",\"disposable\"]'";
 const DEFAULT_DEADLINE_MS: &str = "2000";
-const DEFAULT_DAILY: &str = "1000";
 
 /// Columns of policy `g` of account `a`.
 const SELECT_POLICY: &str = concat!(
@@ -63,10 +69,8 @@ const SELECT_POLICY: &str = concat!(
     ") AS refuse, coalesce(g.allow_domains, '[]') AS allow_domains,
        coalesce(g.block_domains, '[]') AS block_domains, coalesce(g.deadline_ms, ",
     DEFAULT_DEADLINE_MS,
-    ") AS deadline_ms, coalesce(g.daily, ",
-    DEFAULT_DAILY,
-    ") AS daily, coalesce(g.hook_version, 1) AS hook_version, coalesce(g.previous_until, 0) AS previous_until,
-       a.key_version
+    ") AS deadline_ms, coalesce(g.hook_version, 1) AS hook_version,
+       coalesce(g.previous_until, 0) AS previous_until, a.key_version
      FROM accounts a LEFT JOIN guard_policies g ON g.account_id = a.id "
 );
 const SELECT_AUTHORISED: &str = concat!(SELECT_POLICY, "WHERE ", AUTHORISE);
@@ -74,30 +78,24 @@ const SELECT_IN_SESSION: &str =
     concat!(SELECT_POLICY, "WHERE a.id IN (SELECT id FROM accounts WHERE ", IN_SESSION, ")");
 const SELECT_OF_HOOK: &str = concat!(SELECT_POLICY, "WHERE a.id = ?1 AND a.state = 'confirmed'");
 
-/// Inserts the default policy if the account has none; a condition and the conflict clause must follow.
-const INSERT_DEFAULTS: &str = concat!(
-    "INSERT INTO guard_policies (account_id, refuse, allow_domains, block_domains, deadline_ms, daily)
+/// Inserts the default policy if the account has none.
+const INSERT_IN_SESSION: &str = concat!(
+    "INSERT INTO guard_policies (account_id, refuse, allow_domains, block_domains, deadline_ms)
      SELECT id, ",
     DEFAULT_REFUSE,
     ", '[]', '[]', ",
     DEFAULT_DEADLINE_MS,
-    ", ",
-    DEFAULT_DAILY,
-    " FROM accounts WHERE "
+    " FROM accounts WHERE ",
+    IN_SESSION,
+    " ON CONFLICT (account_id) DO NOTHING"
 );
-const INSERT_IN_SESSION: &str =
-    concat!(INSERT_DEFAULTS, IN_SESSION, " ON CONFLICT (account_id) DO NOTHING");
-const INSERT_OF_HOOK: &str =
-    concat!(INSERT_DEFAULTS, "id = ?1 AND state = 'confirmed' ON CONFLICT (account_id) DO NOTHING");
 
-/// `?3` to `?5` lists, or `''` for no change; `?6` deadline, 0 for no change; `?7` daily calls, or
-/// `''` for no change.
+/// `?3` to `?5` lists, or `''` for no change; `?6` deadline, 0 for no change.
 const UPDATE_POLICY: &str = concat!(
     "UPDATE guard_policies SET refuse = CASE ?3 WHEN '' THEN refuse ELSE ?3 END,
        allow_domains = CASE ?4 WHEN '' THEN allow_domains ELSE ?4 END,
        block_domains = CASE ?5 WHEN '' THEN block_domains ELSE ?5 END,
-       deadline_ms = CASE WHEN ?6 = 0 THEN deadline_ms ELSE ?6 END,
-       daily = CASE WHEN ?7 = '' THEN daily ELSE CAST(?7 AS INTEGER) END
+       deadline_ms = CASE WHEN ?6 = 0 THEN deadline_ms ELSE ?6 END
      WHERE account_id IN (SELECT id FROM accounts WHERE ",
     IN_SESSION,
     ")"
@@ -119,18 +117,10 @@ const SELECT_REFUSALS: &str = concat!(
     ") ORDER BY day DESC, reason"
 );
 
-/// Counts a call with version `?2` of account `?1`'s hook on day `?3`, at time `?4`. Returns no row if the
-/// day's calls are used up or this version of the hook no longer works.
-const UPDATE_HOOK_CALLS: &str = "UPDATE guard_policies SET
-       hook_calls = CASE WHEN hook_day < ?3 THEN 1 ELSE hook_calls + 1 END, hook_day = max(hook_day, ?3)
-     WHERE account_id = ?1 AND (hook_version = ?2 OR hook_version = ?2 + 1 AND previous_until > ?4)
-       AND (CASE WHEN hook_day < ?3 THEN 0 ELSE hook_calls END) < daily
-     RETURNING account_id";
-
-/// `?2` day, `?3` reason.
-const INSERT_REFUSAL: &str = "INSERT INTO guard_refusals (account_id, day, reason, count)
-     SELECT id, ?2, ?3, 1 FROM accounts WHERE id = ?1 AND deleted_at IS NULL
-     ON CONFLICT (account_id, day, reason) DO UPDATE SET count = count + 1";
+/// `?2` day, `?3` reason, `?4` number of rejections.
+const INSERT_REFUSALS: &str = "INSERT INTO guard_refusals (account_id, day, reason, count)
+     SELECT id, ?2, ?3, ?4 FROM accounts WHERE id = ?1 AND deleted_at IS NULL
+     ON CONFLICT (account_id, day, reason) DO UPDATE SET count = count + excluded.count";
 
 /// A change of a policy. `None` means no change.
 #[derive(Debug, Default)]
@@ -139,7 +129,6 @@ pub struct PolicyChange {
     pub allow_domains: Option<String>,
     pub block_domains: Option<String>,
     pub deadline_ms: Option<u64>,
-    pub daily: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -172,17 +161,13 @@ pub async fn act(
         }
         _ => Default::default(),
     };
-    let daily = match &action {
-        OwnerAction::Change(PolicyChange { daily: Some(daily), .. }, _) => daily.to_string(),
-        _ => String::new(),
-    };
     let mut statements: Vec<Statement<'_>> = Vec::new();
     match &action {
         OwnerAction::Read => {}
         OwnerAction::Change(change, event) => {
             let [refuse, allow, block] = texts.each_ref().map(Param::from);
             let deadline = change.deadline_ms.unwrap_or_default().into();
-            let new = vec![refuse, allow, block, deadline, (&daily).into()];
+            let new = vec![refuse, allow, block, deadline];
             statements.push((INSERT_CHANGED_EVENT, [own.clone(), device(event)].concat()));
             statements.push((INSERT_IN_SESSION, own.clone()));
             statements.push((UPDATE_POLICY, [own.clone(), new].concat()));
@@ -208,42 +193,25 @@ pub async fn policy(database: &Database, caller: Caller) -> Result<Option<Stored
     database.first((SELECT_AUTHORISED, vec![account, shown, kind])).await
 }
 
-#[derive(Debug)]
-pub enum HookCall {
-    /// The call is checked by this policy.
-    Counted(Box<StoredPolicy>),
-    /// The day's calls are used up, or the account no longer exists.
-    NotCounted,
-    /// The hook was replaced by another version.
-    Replaced,
-}
-
-/// Counts a call if the hook is valid and the day's calls aren't used up.
-pub async fn call(database: &Database, hook: GuardHook, now: u64) -> Result<HookCall, Error> {
-    let account = hook.account.to_string();
-    let own: Vec<Param<'_>> = vec![(&account).into()];
-    let day = Day::of(now).number();
-    let count = [own.clone(), vec![hook.version.into(), day.into(), now.into()]].concat();
-    let statements =
-        [(INSERT_OF_HOOK, own.clone()), (UPDATE_HOOK_CALLS, count), (SELECT_OF_HOOK, own)];
-    let rows = database.batch(&statements).await?;
-    let Some(policy) = rows.first::<StoredPolicy>(2)? else { return Ok(HookCall::NotCounted) };
-    if rows.any(1)? {
-        return Ok(HookCall::Counted(Box::new(policy)));
-    }
-    let lives = policy.hook_version == hook.version
-        || policy.hook_version == hook.version.saturating_add(1) && policy.previous_until > now;
-    Ok(if lives { HookCall::NotCounted } else { HookCall::Replaced })
-}
-
-pub async fn count_refusal(
+/// Returns the policy for a hook's calls; `None` if the account isn't confirmed or no longer exists.
+pub async fn policy_of_hook(
     database: &Database,
     account: AccountId,
-    reason: &str,
-    now: u64,
+) -> Result<Option<StoredPolicy>, Error> {
+    let account = account.to_string();
+    database.first((SELECT_OF_HOOK, vec![(&account).into()])).await
+}
+
+/// Adds rejections to the account's counts, by day and reason.
+pub async fn add_refusals(
+    database: &Database,
+    account: AccountId,
+    refusals: &[(Day, &'static str, u64)],
 ) -> Result<(), Error> {
     let account = account.to_string();
-    let day = Day::of(now).number();
-    let params = vec![(&account).into(), day.into(), reason.into()];
-    database.run((INSERT_REFUSAL, params)).await
+    let statements = refusals.iter().map(|(day, reason, count)| {
+        let counted = [day.number().into(), (*reason).into(), (*count).into()];
+        (INSERT_REFUSALS, [vec![Param::from(&account)], counted.to_vec()].concat())
+    });
+    database.batch(&statements.collect::<Vec<_>>()).await.map(drop)
 }

@@ -15,7 +15,7 @@ use worker::{Context, Env, js_sys::Object, wasm_bindgen::JsCast as _};
 
 use super::answer::{self, LogLine};
 use crate::{
-    app::{App, recent::Recent},
+    app::{App, policies::Policies, recent::Recent, refusal_counts::RefusalCounts},
     cf::{
         assets::Assets, database::Database, deferred::Deferred, limiter::Limiter, log,
         mailer::Mailer, queue::ScanQueue, verdict_cache::VerdictCache,
@@ -76,6 +76,8 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
         scan_queue: ScanQueue::new(env).map_err(missing)?,
         mailer: Mailer::new(env, &config.mail_from).map_err(missing)?,
         shield: Shield::new(|binding| Limiter::new(env, binding)).map_err(missing)?,
+        policies: Policies::default(),
+        refusal_counts: RefusalCounts::default(),
         readiness: Recent::default(),
         plans: Recent::default(),
         config,

@@ -98,8 +98,13 @@ export function suite(world) {
 
   test("each reason of a decision has words", async () => {
     const { refusedKind, whyAllowed } = await sourceOf("words/guard.ts");
-    assert.equal(whyAllowed("not_in_time"), "It couldn’t be checked in time, so it’s allowed.");
-    assert.equal(whyAllowed("unavailable"), "We couldn’t check it, so it’s allowed.");
+    const why = (reason, verdict = "unknown") => whyAllowed({ reason, verdict });
+    assert.equal(why("not_in_time"), "It couldn’t be checked in time, so it’s allowed.");
+    assert.equal(why("unavailable"), "We couldn’t check it, so it’s allowed.");
+    assert.equal(why("greylisted"), "Its mail server didn’t say whether it exists, so it’s allowed.");
+    assert.match(why("accepted_catch_all", "risky"), /may not exist/);
+    assert.match(why("no_such_mailbox", "undeliverable"), /can’t receive mail/);
+    assert.match(why("malformed", "undeliverable"), /isn’t an email address/);
     assert.equal(refusedKind("blocked_domain"), "domain you always refuse");
     assert.equal(refusedKind("new_kind"), "new kind");
   });

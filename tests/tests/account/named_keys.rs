@@ -144,7 +144,7 @@ async fn terms_that_make_no_sense_are_refused_with_a_text_of_their_own() {
         (json!({ "rights": ["checks", "scan"] }), "at least one of"),
         (json!({ "daily_limit": 0 }), "from 1 to 1000000000"),
         (json!({ "daily_limit": 1, "rights": ["scans"] }), "can't have the right scans"),
-        (json!({ "mode": "test", "rights": ["quota"] }), "the right checks alone"),
+        (json!({ "mode": "test", "rights": ["quota"] }), "the rights checks and guard at most"),
         (json!({ "mode": "test", "daily_limit": 5 }), "no daily limit"),
         (json!({ "expires_at": "2020-01-01T00:00:00Z" }), "in the future"),
         (json!({ "expires_at": "2100-01-02T00:00:00Z" }), "before the year 2100"),

@@ -3,6 +3,10 @@
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { pathToFileURL } from "node:url";
+import { inspect } from "node:util";
+
+// As Node.js 20.0, which has no `AbortSignal.any`.
+delete AbortSignal.any;
 
 const { Rcpt, RcptError, WebhookError, verifyWebhook } = await import(
   pathToFileURL(`${process.argv[2]}/dist/index.js`)
@@ -36,6 +40,29 @@ assert.equal((await failed(own)).error.code, "idempotency_key_in_use");
 const { error, seconds } = await failed(at("silent", 60).check("a@b.example", { signal: AbortSignal.timeout(200) }));
 assert.equal(error.name, "TimeoutError");
 assert(seconds < 2, `${seconds} s`);
+
+const quick = await failed(at("silent", 60).check("a@b.example", { timeout: 0.3 }));
+assert(quick.error instanceof RcptError && quick.seconds < 2, `${quick.error} after ${quick.seconds} s`);
+assert.throws(() => at("silent", 0), RangeError);
+await assert.rejects(at("silent").decide("a@b.example", { timeout: 0 }), RangeError);
+
+// A key that no service has issued, or an address that isn't one, is an error at once. Nothing is shown, not even to
+// somebody who prints the whole error.
+const made = (url, apiKey) => () => new Rcpt({ url, apiKey });
+for (const apiKey of ["rcpt_live_secret\n", " rcpt_live_secret", "rcpt_live_se\r\ncret", "rcpt_live_secret\u00fc", "", undefined])
+  assert.throws(made(urls.quota, apiKey), (error) => error instanceof TypeError && !/cret/.test(inspect(error)));
+for (const url of ["rcpt_live_secret", "https://ann:secret@rcpt.example.net", "http://x.example/?secret", "https://se cret"])
+  assert.throws(made(url, "rcpt_live_x"), (error) => error instanceof TypeError && !/cret/.test(inspect(error)));
+const { error: unsendable } = await failed(at("quota").check("a@b.example", { idempotencyKey: "ann@secret.example\n" }));
+assert(unsendable instanceof TypeError && !/secret/.test(inspect(unsendable)), inspect(unsendable));
+for (const end of ["/", "/v1", "/v1/"])
+  assert.equal((await new Rcpt({ url: urls.paths + end, apiKey: "key" }).quota()).plan, "/v1/me/quota");
+
+// What is missing is said, and isn't called an unreachable service.
+const { fetch } = globalThis;
+delete globalThis.fetch;
+assert.throws(made(urls.quota, "key"), /needs Node\.js 20 or newer/);
+globalThis.fetch = fetch;
 
 const { error: limit } = await failed(at("used_up").quota());
 const { status, code, requestId, retryAfter, resetsAt, docUrl } = limit;
@@ -83,3 +110,5 @@ const key = Buffer.from(secret.slice(6), "base64");
 const bytes = Buffer.from([0xff, 0x22]);
 const signature = createHmac("sha256", key).update("msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.").update(bytes).digest("base64");
 await refused(verifyWebhook(bytes, { ...headers, "webhook-signature": `v1,${signature}` }, secret, { now }));
+for (const parsed of [JSON.parse(body), undefined, 7])
+  await assert.rejects(verifyWebhook(parsed, headers, secret, { now }), /Pass the request's raw body/);

@@ -5,6 +5,7 @@ import asyncio
 import json
 import sys
 import time
+import traceback
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 
@@ -57,6 +58,73 @@ def failed(name: str, call) -> RcptError:
             return error
     raise AssertionError(name)
 
+
+start = time.monotonic()
+with Rcpt(URLS["silent"], "key", timeout=60) as rcpt:
+    try:
+        rcpt.check("a@b.example", timeout=0.3)
+    except RcptError as error:
+        assert error.status == 0 and time.monotonic() - start < 2, error
+    else:
+        raise AssertionError("no error")
+
+
+async def quick() -> None:
+    start = time.monotonic()
+    async with AsyncRcpt(URLS["silent"], "key", timeout=60) as rcpt:
+        try:
+            await rcpt.decide("a@b.example", timeout=0.3)
+        except RcptError as error:
+            assert error.status == 0 and time.monotonic() - start < 2, error
+        else:
+            raise AssertionError("no error")
+
+
+asyncio.run(quick())
+
+
+def hidden(call, kind: type[Exception]) -> None:
+    """Asserts that a call fails at once, and shows neither a key nor an address to somebody who prints the traceback."""
+    start = time.monotonic()
+    try:
+        call()
+    except kind as error:
+        text = "".join(traceback.format_exception(error)) + repr(error)
+        # The traceback quotes this file's lines, which don't have the secret in one piece.
+        assert SECRET_TEXT not in text and time.monotonic() - start < 1, text
+    else:
+        raise AssertionError(f"no {kind}")
+
+
+# A key that no service has issued, or an address that isn't one, is an error at once.
+SECRET_TEXT = "se" + "cret"
+for client in [Rcpt, AsyncRcpt]:
+    for key in [f"rcpt_live_{SECRET_TEXT}\n", f" {SECRET_TEXT}", f"rcpt_live_{SECRET_TEXT}\u00fc", ""]:
+        hidden(lambda: client(URLS["quota"], key), ValueError)
+    for url in [f"rcpt_live_{SECRET_TEXT}", f"https://ann:{SECRET_TEXT}@rcpt.example.net", f"https://x:{SECRET_TEXT}"]:
+        hidden(lambda: client(url, "key"), ValueError)
+with Rcpt(URLS["quota"], SECRET_TEXT) as rcpt:
+    assert SECRET_TEXT not in f"{rcpt!r} {rcpt.client!r}", rcpt.client
+    hidden(lambda: rcpt.check("a@b.example", idempotency_key=f"{SECRET_TEXT}@b.example\n"), ValueError)
+    # Half of a surrogate pair, as `json.loads` takes it from a form.
+    hidden(lambda: rcpt.check(f"{SECRET_TEXT}\ud800@b.example"), RcptError)
+    hidden(lambda: rcpt.check(b"a@b.example"), TypeError)
+
+
+async def half() -> None:
+    async with AsyncRcpt(URLS["quota"], "key") as rcpt:
+        try:
+            await rcpt.decide("\ud800@b.example")
+        except RcptError as error:
+            assert (error.code, error.status) == ("invalid_body", 0) and "surrogate" in error.message, error
+        else:
+            raise AssertionError("no error")
+
+
+asyncio.run(half())
+for end in ["/", "/v1", "/v1/"]:
+    with Rcpt(URLS["paths"] + end, "key") as rcpt:
+        assert rcpt.quota().plan == "/v1/me/quota", end
 
 # A caller's own `Idempotency-Key` may be in use elsewhere, which the caller must handle.
 own = failed("in_use_elsewhere", lambda rcpt: rcpt.check("a@b.example", idempotency_key="0123456789abcdef"))
@@ -123,3 +191,9 @@ for body, headers, secrets, now in [
     except WebhookError:
         continue
     raise AssertionError((body, headers, secrets, now))
+try:
+    verify_webhook(json.loads(BODY), HEADERS, SECRET, now=NOW)
+except TypeError as error:
+    assert "raw body" in str(error), error
+else:
+    raise AssertionError("parsed JSON is verified")

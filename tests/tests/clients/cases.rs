@@ -50,6 +50,7 @@ struct Case {
 #[serde(rename_all = "snake_case")]
 enum Operation {
     Check,
+    Decide,
     List,
     Domain,
     Quota,
@@ -159,10 +160,14 @@ async fn curl_passes_the_table() {
             }
             let path = if is_list { "validate_emails" } else { "validate_email" };
             curl.arg(format!("{}/v1/{path}", callers.url));
-        } else if case.r#do == Operation::Domain {
-            let body = json!({ "domain": case.domain }).to_string();
+        } else if matches!(case.r#do, Operation::Domain | Operation::Decide) {
+            let (path, body) = match case.r#do {
+                Operation::Domain => ("domains", json!({ "domain": case.domain })),
+                _ => ("guard/decide", json!({ "email": case.email })),
+            };
+            let body = body.to_string();
             curl.args(["--header", "Content-Type: application/json", "--data", &body]);
-            curl.arg(format!("{}/v1/domains", callers.url));
+            curl.arg(format!("{}/v1/{path}", callers.url));
         } else {
             curl.arg(format!("{}/v1/me/quota", callers.url));
         }
@@ -193,6 +198,7 @@ async fn the_command_passes_the_table() {
                 .chain(case.emails.iter().map(String::as_str))
                 .collect(),
             Operation::Domain => vec!["domain", &case.domain],
+            Operation::Decide => vec!["guard", &case.email],
             Operation::Quota => vec!["quota"],
         };
         if matches!(case.r#do, Operation::Check | Operation::List) && !case.details {
@@ -230,6 +236,7 @@ async fn passes(client: &str, mut driver: Command) {
             Operation::Check => "check",
             Operation::List => "list",
             Operation::Domain => "domain",
+            Operation::Decide => "decide",
             Operation::Quota => "quota",
         };
         let api_key = callers.key(case.r#as);

@@ -15,6 +15,7 @@ for await (const line of createInterface({ input: process.stdin })) {
       quota: () => rcpt.quota(),
       list: () => rcpt.checkList(emails, options),
       domain: () => rcpt.checkDomain(domain),
+      decide: () => rcpt.decide(email),
       check: () => rcpt.check(email, options),
     };
     const body = await asked[operation]();

@@ -14,6 +14,8 @@ for line in sys.stdin:
             body = rcpt.quota()
         elif case["do"] == "domain":
             body = rcpt.check_domain(case["domain"])
+        elif case["do"] == "decide":
+            body = rcpt.decide(case["email"])
         else:
             key = case["key"] or None
             is_list = case["do"] == "list"

@@ -53,7 +53,13 @@ async fn every_example_of_a_readme_runs() {
         outputs += &runs(Command::new(interpreter), &file, &account).await;
     }
     fs::write(folder.join("outputs"), &outputs).unwrap();
-    for expected in ["true accepted", "2 of 2", "rejects@sandbox.test false", "unlimited"] {
+    for expected in [
+        "store accepts@sandbox.test deliverable",
+        "true accepted",
+        "2 of 2",
+        "rejects@sandbox.test false",
+        "unlimited",
+    ] {
         assert!(outputs.contains(expected), "{expected}: {outputs}");
     }
     for expected in ["[True, False]", "2 of 2", "rejects@sandbox.test False"] {

@@ -99,6 +99,14 @@ fn scan(mut stream: TcpStream, compares: bool) {
     respond(stream, "200 OK", "", &body.to_string());
 }
 
+fn quota_of(plan: &str) -> String {
+    let checks = json!({ "daily_allowance": 100, "used_today": 0, "left_today": 100, "welcome_left": 50, "new": 1 });
+    let scans = json!({ "daily_allowance": 1, "used_today": 0, "left_today": 1, "credits": 0, "scan_size": 200 });
+    let body = json!({ "plan": plan, "unlimited": false, "resets_at": "2026-11-24T00:00:00Z",
+        "email_checks": checks, "scans": scans, "total_scans": 0, "completed_scans": 0 });
+    body.to_string()
+}
+
 /// Returns the services' URLs by behaviour.
 fn services() -> Value {
     // The stream stays open until the client closes it.
@@ -135,18 +143,20 @@ fn services() -> Value {
         let body = json!({ "email": "a@b.example", "status": true, "cached": false, "news": [1], "details": details });
         answer(stream, "200 OK", "", &body.to_string());
     });
-    let quota = service(|_, stream| {
-        let checks = json!({ "daily_allowance": 100, "used_today": 0, "left_today": 100, "welcome_left": 50, "new": 1 });
-        let scans = json!({ "daily_allowance": 1, "used_today": 0, "left_today": 1, "credits": 0, "scan_size": 200 });
-        let body = json!({ "plan": "free", "unlimited": false, "resets_at": "2026-11-24T00:00:00Z",
-            "email_checks": checks, "scans": scans, "total_scans": 0, "completed_scans": 0 });
-        answer(stream, "200 OK", "", &body.to_string());
+    // Answers with a quota, whose plan is the path that was asked for.
+    let paths = service(|_, mut stream| {
+        let mut request = [0; 8192];
+        let read = stream.read(&mut request).unwrap_or_default();
+        let request = String::from_utf8_lossy(&request[..read]).into_owned();
+        let path = request.split(' ').nth(1).unwrap_or_default();
+        respond(stream, "200 OK", "", &quota_of(path));
     });
+    let quota = service(|_, stream| answer(stream, "200 OK", "", &quota_of("free")));
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     json!({
         "silent": silent, "drip": drip, "busy": busy, "in_use": in_use_of_ours, "closed": format!("http://{closed}"),
         "in_use_elsewhere": service(|_, stream| in_use(stream)), "used_up": used_up, "page": page, "newer": newer,
-        "quota": quota, "scan": service(|_, stream| scan(stream, true)),
+        "quota": quota, "paths": paths, "scan": service(|_, stream| scan(stream, true)),
         "older_scan": service(|_, stream| scan(stream, false)),
     })
 }

@@ -7,8 +7,9 @@ use clap_complete::Shell;
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0    every address is deliverable or risky, every domain accepts mail, or the command has succeeded
-  1    at least one address can't receive mail, or one domain accepts none
+  0    every address is deliverable or risky, every domain accepts mail, the guard allows every address, or the
+       command has succeeded
+  1    at least one address can't receive mail, one domain accepts none, or the guard refuses one address
   2    the command line is wrong
   3    at least one verdict is unknown, or one domain's mail servers are, and code 1 doesn't apply
   4    no API key, a wrong one, or a sign-in that was refused
@@ -32,6 +33,7 @@ Examples:
   rcpt check ann@example.org
   rcpt check - < addresses.txt > verdicts.ndjson
   rcpt domain duck.com
+  rcpt guard ann@example.org
   rcpt scan customers.csv
   rcpt scans cancel scan_0193…
   rcpt results scan_0193… --format csv
@@ -75,6 +77,8 @@ pub enum Command {
     Check(Check),
     /// Show the kind of domains: mailbox provider, forwarding service, throw-away, parked, an organization's
     Domain(Domain),
+    /// Ask your sign-up guard whether addresses may sign up
+    Guard(Guard),
     /// Check the addresses of a file in the background, and write it again with their verdicts
     Scan(Scan),
     /// List your scans, newest first; cancel or delete one
@@ -133,6 +137,16 @@ pub struct Domain {
     /// Domains: what is behind the @ of an address
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
+    /// Print one answer of the service on each line, as JSON; so it does where the output is no terminal
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Arguments)]
+pub struct Guard {
+    /// Addresses; - reads them from standard input, one on each line
+    #[arg(required = true, value_name = "ADDRESS")]
+    pub addresses: Vec<String>,
     /// Print one answer of the service on each line, as JSON; so it does where the output is no terminal
     #[arg(long)]
     pub json: bool,

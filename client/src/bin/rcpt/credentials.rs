@@ -45,8 +45,9 @@ pub fn client(service: &Service, timeout: Duration) -> Result<Client, Failure> {
     let builder = builder(service, credentials.as_ref(), timeout)?;
     // A wrong URL is reported before a missing key.
     builder.clone().build()?;
-    if let Some(api_key) = variable("RCPT_API_KEY") {
-        return Ok(builder.api_key(api_key.into()).build()?);
+    // As it is: a line break at its end is a mistake that any other program would stumble over.
+    if let Some(api_key) = env::var_os("RCPT_API_KEY").filter(|key| !key.is_empty()) {
+        return Ok(builder.api_key(api_key.to_string_lossy().into_owned().into()).build()?);
     }
     let Some(credentials) = credentials else {
         return Err(Failure::new(

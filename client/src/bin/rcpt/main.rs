@@ -6,6 +6,7 @@ mod credentials;
 mod deliveries;
 mod domain;
 mod failure;
+mod guard;
 mod input;
 mod interrupt;
 mod listen;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
     let outcome = match args.command {
         Command::Check(check) => check::run(&args.service, &check),
         Command::Domain(domain) => domain::run(&args.service, &domain),
+        Command::Guard(guard) => guard::run(&args.service, &guard),
         Command::Scan(scan) => scan::run(&args.service, &scan),
         Command::Scans { action: None } => scans::list(&args.service),
         Command::Scans { action: Some(action) } => scans::act(&args.service, &action),

@@ -149,7 +149,7 @@ impl<W: Write> Rows<W> {
 }
 
 /// Replaces control characters, which could send commands to the terminal, with U+FFFD.
-fn printable(text: &str) -> String {
+pub fn printable(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect()
 }
 

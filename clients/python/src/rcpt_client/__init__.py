@@ -19,6 +19,7 @@ from ._steps import Joined
 from ._sync import Rcpt, answer
 from ._webhooks import WebhookError, verify_webhook
 from .generated.models import (
+    Decision,
     Details,
     DomainAnswer,
     ListResult,
@@ -30,6 +31,7 @@ from .generated.models import (
 
 __all__ = [
     "AsyncRcpt",
+    "Decision",
     "Details",
     "DomainAnswer",
     "Joined",

@@ -10,10 +10,18 @@ import httpx
 
 from . import _steps as steps
 from ._errors import RcptError
-from ._service import Service, answered, parsed, whole_timeout
+from ._service import Service, answered, parsed, whole_timeout, within
 from ._steps import Joined, Pause, Progress, Steps
 from ._transports import AsyncRetrying
-from .generated.models import DomainAnswer, ListResult, QuotaReport, Scan, ScanResult, ValidationResult
+from .generated.models import (
+    Decision,
+    DomainAnswer,
+    ListResult,
+    QuotaReport,
+    Scan,
+    ScanResult,
+    ValidationResult,
+)
 from .generated.types import Response
 
 T = TypeVar("T")
@@ -22,7 +30,8 @@ T = TypeVar("T")
 class AsyncRcpt(Service):
     """The service at `url`, for the account of `api_key`. Its methods are those of `Rcpt`, with `await`.
 
-    `timeout` is the time limit of one call in seconds, including its retries and pauses.
+    `timeout` is the time limit of one request in seconds, including its retries and pauses. A method's own `timeout`
+    replaces it.
     """
 
     def __init__(
@@ -46,9 +55,10 @@ class AsyncRcpt(Service):
         details: bool = False,
         idempotency_key: str | None = None,
         deadline_ms: int | None = None,
+        timeout: float | None = None,
     ) -> ValidationResult:
         """Checks an address; with `details`, the result includes the reason."""
-        return await self._run(steps.check(email, details, idempotency_key, deadline_ms))
+        return await self._run(steps.check(email, details, idempotency_key, deadline_ms), timeout)
 
     async def check_list(
         self,
@@ -57,26 +67,36 @@ class AsyncRcpt(Service):
         details: bool = False,
         idempotency_key: str | None = None,
         deadline_ms: int | None = None,
+        timeout: float | None = None,
     ) -> ListResult:
         """Checks up to 100 addresses in one call; each is charged as a check.
 
         If fewer checks are left than there are addresses, none is checked.
         """
-        return await self._run(steps.check_list(emails, details, idempotency_key, deadline_ms))
+        return await self._run(steps.check_list(emails, details, idempotency_key, deadline_ms), timeout)
 
     async def check_domain(
-        self, domain: str, *, idempotency_key: str | None = None
+        self, domain: str, *, idempotency_key: str | None = None, timeout: float | None = None
     ) -> DomainAnswer:
         """Returns the kind of a domain, without an address. The call is charged as a check."""
-        return await self._run(steps.check_domain(domain, idempotency_key))
+        return await self._run(steps.check_domain(domain, idempotency_key), timeout)
 
-    async def quota(self) -> QuotaReport:
+    async def decide(
+        self, email: str, *, idempotency_key: str | None = None, timeout: float | None = None
+    ) -> Decision:
+        """Asks the sign-up guard whether an address may sign up, by your policy.
+
+        The answer comes within the policy's deadline. If the call fails all the same, let the person sign up.
+        """
+        return await self._run(steps.decide(email, idempotency_key), timeout)
+
+    async def quota(self, *, timeout: float | None = None) -> QuotaReport:
         """Returns the plan and the remaining allowances."""
-        return await self._run(steps.quota())
+        return await self._run(steps.quota(), timeout)
 
-    async def end_key(self) -> None:
+    async def end_key(self, *, timeout: float | None = None) -> None:
         """Permanently ends this client's API key. If it's the account's first one, signing in returns a new key."""
-        await self._run(steps.end_key())
+        await self._run(steps.end_key(), timeout)
 
     async def start_scan(
         self,
@@ -85,9 +105,10 @@ class AsyncRcpt(Service):
         name: str = "",
         details: bool = True,
         idempotency_key: str | None = None,
+        timeout: float | None = None,
     ) -> Scan:
         """Starts a scan of a list and sends all its parts."""
-        return await self._run(steps.start(addresses, name, details, idempotency_key))
+        return await self._run(steps.start(addresses, name, details, idempotency_key), timeout)
 
     async def wait_for_scan(
         self, id: str, *, timeout: float | None = None, on_progress: Progress | None = None
@@ -95,29 +116,31 @@ class AsyncRcpt(Service):
         """Waits until a scan has ended, for `timeout` seconds at most."""
         return await self._run(steps.wait(id, timeout, on_progress))
 
-    async def join_scan(self, id: str, addresses: Sequence[str]) -> list[Joined]:
+    async def join_scan(
+        self, id: str, addresses: Sequence[str], *, timeout: float | None = None
+    ) -> list[Joined]:
         """Returns the addresses of a scan in their original order, each with its result."""
-        return await self._run(steps.join(id, addresses))
+        return await self._run(steps.join(id, addresses), timeout)
 
-    async def scan(self, id: str) -> Scan:
+    async def scan(self, id: str, *, timeout: float | None = None) -> Scan:
         """Returns the current state of a scan."""
-        return await self._run(steps.scan(id))
+        return await self._run(steps.scan(id), timeout)
 
-    async def scans(self) -> list[Scan]:
+    async def scans(self, *, timeout: float | None = None) -> list[Scan]:
         """Returns all scans, newest first."""
-        return await self._run(steps.scans())
+        return await self._run(steps.scans(), timeout)
 
-    async def scan_results(self, id: str) -> list[ScanResult]:
+    async def scan_results(self, id: str, *, timeout: float | None = None) -> list[ScanResult]:
         """Returns all results of a scan, by position."""
-        return await self._run(steps.results(id))
+        return await self._run(steps.results(id), timeout)
 
-    async def cancel_scan(self, id: str) -> Scan:
+    async def cancel_scan(self, id: str, *, timeout: float | None = None) -> Scan:
         """Cancels a scan; verdicts found so far are kept."""
-        return await self._run(steps.cancel(id))
+        return await self._run(steps.cancel(id), timeout)
 
-    async def delete_scan(self, id: str) -> None:
+    async def delete_scan(self, id: str, *, timeout: float | None = None) -> None:
         """Deletes a scan with its results; a running one is cancelled."""
-        await self._run(steps.delete(id))
+        await self._run(steps.delete(id), timeout)
 
     async def aclose(self) -> None:
         """Closes the connections."""
@@ -129,7 +152,7 @@ class AsyncRcpt(Service):
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    async def _run(self, steps: Steps[T]) -> T:
+    async def _run(self, steps: Steps[T], timeout: float | None = None) -> T:
         result: Any = None
         failure: RcptError | None = None
         while True:
@@ -144,7 +167,8 @@ class AsyncRcpt(Service):
                 continue
             try:
                 call = step.module.asyncio_detailed
-                result = await answer_async(call, client=self.client, **step.arguments)
+                with within(timeout):
+                    result = await answer_async(call, client=self.client, **step.arguments)
             except RcptError as error:
                 failure = error
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import time
 import uuid
+from contextvars import ContextVar
 
 import httpx
 
@@ -27,10 +28,21 @@ _RESERVE = 1
 _IN_PROGRESS = b'"idempotency_key_in_use"'
 
 
+# Time limit of the current call in seconds, in place of the client's.
+call_timeout: ContextVar[float | None] = ContextVar("call_timeout", default=None)
+
+
+def checked_timeout(seconds: float) -> float:
+    if not seconds > 0:
+        raise ValueError("The timeout must be more than 0 seconds.")
+    return seconds
+
+
 class Attempts:
     """The attempts of one call, which takes at most `timeout` seconds, pauses included."""
 
     def __init__(self, request: httpx.Request, timeout: float):
+        timeout = call_timeout.get() or timeout
         self._has_key = "Idempotency-Key" in request.headers
         # All attempts share one key, so that the service recognises them as one request.
         if request.method == "POST" and not self._has_key:

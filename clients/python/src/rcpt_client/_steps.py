@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any, TypeVar
 
 from ._errors import RcptError
 from .generated.api.account import self_revoke_key as _self_revoke_key
+from .generated.api.guard import decide as _decide
 from .generated.api.quota import quota as _quota
 from .generated.api.scans import cancel_scan as _cancel_scan
 from .generated.api.scans import create_scan as _create_scan
@@ -24,6 +26,8 @@ from .generated.api.validation import validate_email as _validate_email
 from .generated.api.validation import validate_emails as _validate_emails
 from .generated.models import (
     CheckRequest,
+    Decision,
+    DecisionRequest,
     DomainAnswer,
     DomainQuestion,
     ListRequest,
@@ -75,6 +79,9 @@ class Joined:
 
 
 def _key(idempotency_key: str | None) -> Any:
+    # The library's own error would quote the value, which may be an address.
+    if idempotency_key is not None and re.fullmatch("[!-~]*", idempotency_key) is None:
+        raise ValueError("An idempotency_key has only printable ASCII characters, and no spaces.")
     return UNSET if idempotency_key is None else idempotency_key
 
 
@@ -103,6 +110,12 @@ def check_domain(domain: str, idempotency_key: str | None) -> Steps[DomainAnswer
     call = Call(_check_domain, {"body": body, "idempotency_key": _key(idempotency_key)})
     answer: DomainAnswer = yield call
     return answer
+
+
+def decide(email: str, idempotency_key: str | None) -> Steps[Decision]:
+    body = DecisionRequest(email=email)
+    decision: Decision = yield Call(_decide, {"body": body, "idempotency_key": _key(idempotency_key)})
+    return decision
 
 
 def quota() -> Steps[QuotaReport]:

@@ -22,6 +22,11 @@ _end: ContextVar[float] = ContextVar("end")
 _PIECE = 16 * 1024
 
 
+def unsendable() -> RcptError:
+    """Returns the error for a header that HTTP can't carry. The library's own error quotes it."""
+    return RcptError("The request can't be sent: one of its headers has a character that no header has.")
+
+
 def _left(timeout: float | None, error: type[Exception]) -> float:
     left = _end.get() - time.monotonic()
     if left <= 0:
@@ -96,6 +101,8 @@ class Retrying(httpx.BaseTransport):
                 outcome = self._attempt(request, attempts.seconds())
             except (httpcore.TimeoutException, httpcore.PoolTimeout):
                 outcome = attempts.broken(TimeoutError())
+            except httpcore.LocalProtocolError:
+                raise unsendable() from None
             except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
                 outcome = attempts.broken(error)
             pause = attempts.pause(outcome)
@@ -146,6 +153,8 @@ class AsyncRetrying(httpx.AsyncBaseTransport):
                     outcome = await self._transport.handle_async_request(request)
                     await outcome.aread()
                     await outcome.aclose()
+            except httpx.LocalProtocolError:
+                raise unsendable() from None
             except (httpx.TransportError, OSError) as error:
                 outcome = attempts.broken(error)
             pause = attempts.pause(outcome)

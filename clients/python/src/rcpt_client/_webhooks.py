@@ -31,7 +31,10 @@ def verify_webhook(
     `body` is the request's raw body. While a secret is being replaced, pass the new and the old one.
     `now` is in seconds since 1970.
     """
-    payload = body.encode() if isinstance(body, str) else body
+    if not isinstance(body, (bytes, bytearray, memoryview, str)):
+        raise TypeError("Pass the request's raw body, as text or bytes: its signature doesn't fit parsed JSON.")
+    # A text with half of a surrogate pair isn't what was signed.
+    payload = body.encode(errors="replace") if isinstance(body, str) else bytes(body)
     given = {name.lower(): value for name, value in headers.items()}
     try:
         id, timestamp = given["webhook-id"], given["webhook-timestamp"]

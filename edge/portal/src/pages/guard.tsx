@@ -164,7 +164,7 @@ function TryIt() {
           inputMode="email"
           value={email}
           onValue={setEmail}
-          hint="Counts as a check, and uses the saved policy. Refusals here are in the numbers below, too."
+          hint="Uses the saved policy. Counts as a check, unless form, role or a domain of yours decides. Refusals count below, too."
           mistake={mistakes["email"]}
           beside={button}
         />
@@ -176,7 +176,7 @@ function TryIt() {
             tone={decision.decision === "refuse" ? "bad" : "good"}
             title={decision.decision === "refuse" ? "Refused" : "Allowed"}
           >
-            <p>{decision.message ?? whyAllowed(decision.reason)}</p>
+            <p>{decision.message ?? whyAllowed(decision)}</p>
             {decision.suggestion != null && <p>Did you mean {decision.suggestion}?</p>}
           </Notice>
         )}

@@ -19,16 +19,27 @@ export function refusedKind(reason: string): string {
   return (REFUSED as Readonly<Record<string, string>>)[reason] ?? reason.replaceAll("_", " ");
 }
 
+/** Reasons without a verdict. */
 const ALLOWED: Readonly<Record<string, string>> = {
-  accepted: "Nothing in your policy refuses it.",
   allowed_domain: "You always allow its domain.",
+  malformed: "It isn’t an email address, but your policy doesn’t refuse that.",
   not_in_time: "It couldn’t be checked in time, so it’s allowed.",
   used_up: "Your checks are used up, so it’s allowed without one.",
   throttled: "Too many checks came in a short time, so it’s allowed without one.",
   too_many_in_flight: "Too many of your checks are running, so it’s allowed without one.",
 };
 
-/** Returns the reason why an address is allowed. An unknown reason means that our check failed. */
-export function whyAllowed(reason: string): string {
-  return ALLOWED[reason] ?? "We couldn’t check it, so it’s allowed.";
+/** Reasons for an unknown verdict that are failures of ours. */
+const OURS = ["unavailable", "upstream", "internal", "dns_failure", "our_limit"];
+
+/** Returns the reason why an address is allowed. */
+export function whyAllowed({ reason, verdict }: Pick<Schemas["Decision"], "reason" | "verdict">): string {
+  const without = ALLOWED[reason];
+  if (without !== undefined) return without;
+  if (verdict === "deliverable") return "It can receive mail. Nothing in your policy refuses it.";
+  if (verdict === "risky") return "It may not exist: its server accepts every name. Nothing in your policy refuses it.";
+  if (verdict === "undeliverable") return "It can’t receive mail, but your policy doesn’t refuse that.";
+  return OURS.includes(reason)
+    ? "We couldn’t check it, so it’s allowed."
+    : "Its mail server didn’t say whether it exists, so it’s allowed.";
 }

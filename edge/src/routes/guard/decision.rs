@@ -3,43 +3,50 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::extract::State;
-use rcpt_shared::{Address, reduce};
+use rcpt_shared::{
+    Address, DomainKind, reduce,
+    sandbox::{domain_facts, is_domain},
+};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{
-    super::validate_email::{self, CheckRequest},
-    judgement::{Decision, Policy},
+    super::validate_email::{self, CheckRequest, ValidationResult, sandbox},
+    RefusedKind,
+    judgement::{Decision, NOT_IN_TIME, Policy, THROTTLED, UNAVAILABLE, USED_UP},
 };
 use crate::{
-    account::AccountId,
-    app::App,
+    account::{AccountId, disposable_domains::DisposableDomains},
+    app::{App, policies::Reader},
     cf::{clock, log},
     credentials::{idempotency::Idempotent, proof::Caller},
     error::{Error, PlainError, ValidationError},
-    extract::{json_body::JsonBody, request::RequestContext},
-    store::guard,
+    extract::{caller::still_good, json_body::JsonBody, request::RequestContext},
+    limits::{quota::Day, refusals::Refusal},
+    store::guard::{self, StoredPolicy},
 };
 
 /// Milliseconds to wait for the policy.
-pub const POLICY_MS: u64 = 1_000;
+const POLICY_MS: u64 = 1_000;
 /// Milliseconds before the deadline that are reserved for reading the response; at most a quarter of the time left.
 const RESERVE_MS: u64 = 150;
+/// Milliseconds to wait for the list of disposable domains, which an isolate reads once.
+const LIST_MS: u64 = 100;
 
 /// Body of `POST /guard/decide`.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "its member is read by name, with a text for each mistake")]
 pub struct DecisionRequest {
     /// The text that was typed into the form.
-    #[schema(min_length = 1)]
     pub email: String,
 }
 
 /// Decide about a sign-up
 ///
 /// Checks an address and answers by your policy, before its deadline. If no decision is reached in time, it is `allow`:
-/// neither a failure of the service nor a used-up allowance rejects anybody. It counts as a check, unless one of your
-/// own lists decides.
+/// neither a failure of the service nor a used-up allowance rejects anybody. It counts as a check, unless the text's
+/// form, a role such as `info@` or one of your own lists decides: these always apply, and never count. A test key
+/// decides about addresses of the sandbox, and never counts.
 #[utoipa::path(
     post, path = "/v1/guard/decide", tag = "Guard", operation_id = "decide",
     request_body = DecisionRequest,
@@ -73,20 +80,58 @@ pub async fn decide(
     };
     let once = context.idempotent(&app.config.address_secrets, caller.account, &identity(&email));
     let once = once.map_err(Error::of_validation)?;
-    let database = app.databases.of(caller.account)?;
-    let patience = Duration::from_millis(POLICY_MS);
-    let policy = match clock::within(patience, guard::policy(database, caller)).await {
-        Some(Ok(Some(stored))) => Policy::of(&stored),
-        Some(Ok(None)) => return Err(caller.proof.to_error().of_validation()),
-        Some(Err(_)) | None => return Ok(Decision::allow("unavailable")),
+    still_good(&app, caller).map_err(Error::of_validation)?;
+    let account = caller.account.to_string();
+    let is_admitted = match caller.proof.is_test() {
+        true => app.shield.admits_test(&account).await,
+        false => app.shield.admits_check(&account).await,
     };
-    let sign_up = SignUp { caller, email, once, began };
-    sign_up.decide(&app, &context, &policy).await
+    let found = match policy(&app, Reader::Caller(caller), is_admitted).await {
+        Ok(Some(stored)) => Ok(stored),
+        Ok(None) => return Err(caller.proof.to_error().of_validation()),
+        Err(reason) => Err(reason),
+    };
+    SignUp { caller, email, once, began, is_admitted }.decide(&app, &context, found).await
 }
 
 /// Returns the content that a repeat must share with the first request.
 pub fn identity(email: &str) -> String {
     format!("guard\0{email}")
+}
+
+/// Returns the reader's policy: as read within the last ten seconds or, for an admitted call, as read now. If it can't
+/// be read, the last one that this isolate knows. `Ok(None)` means that the database doesn't know the reader.
+///
+/// # Errors
+/// The reason why no policy is known.
+pub async fn policy(
+    app: &App,
+    reader: Reader,
+    is_admitted: bool,
+) -> Result<Option<Arc<StoredPolicy>>, &'static str> {
+    if let Some(read) = app.policies.fresh(reader, clock::now_ms()) {
+        return Ok(read);
+    }
+    let at_hand = |reason| app.policies.at_hand(reader).map(Some).ok_or(reason);
+    if !is_admitted {
+        return at_hand(THROTTLED);
+    }
+    let read = async {
+        let database = app.databases.of(reader.account())?;
+        match reader {
+            Reader::Caller(caller) => guard::policy(database, caller).await,
+            Reader::Hook(account) => guard::policy_of_hook(database, account).await,
+        }
+    };
+    let Some(Ok(read)) = clock::within(Duration::from_millis(POLICY_MS), read).await else {
+        return at_hand(UNAVAILABLE);
+    };
+    let read = read.map(Arc::new);
+    // A refused caller isn't remembered here, but as a dead key or session.
+    if read.is_some() || matches!(reader, Reader::Hook(_)) {
+        app.policies.set(reader, clock::now_ms(), read.clone());
+    }
+    Ok(read)
 }
 
 /// A sign-up that needs a decision.
@@ -96,68 +141,166 @@ pub struct SignUp {
     pub once: Option<Idempotent>,
     /// Start time in milliseconds of the Worker's clock.
     pub began: u64,
+    /// False if the shield is exceeded: then no check is made.
+    pub is_admitted: bool,
 }
 
 impl SignUp {
-    /// Decides about the sign-up, and counts a rejection after the response.
+    /// Decides about the sign-up, and counts a rejection after the response. `found` is the policy, or the reason why
+    /// none is known.
     ///
     /// # Errors
-    /// The caller's own mistakes: a replaced credential, or an `Idempotency-Key` of
-    /// another request.
+    /// The caller's own mistakes: a replaced credential, an `Idempotency-Key` of another request, or an address that a
+    /// test key can't ask about.
     pub async fn decide(
         self,
         app: &Arc<App>,
         context: &RequestContext,
-        policy: &Policy,
+        found: Result<Arc<StoredPolicy>, &'static str>,
     ) -> Result<Decision, Error> {
-        let account = self.caller.account;
-        let decision = self.decision(app, context, policy).await?;
-        if decision.is_refusal() {
-            count(app, context, account, decision.reason);
+        let caller = self.caller;
+        let decision = self.decision(app, context, found).await;
+        match &decision {
+            Ok(decision) if decision.is_refusal() && !caller.proof.is_test() => {
+                count(app, context, caller.account, decision.reason);
+            }
+            // The policy was read with a credential that no longer holds.
+            Err(error) if error.code() == caller.proof.to_error().code() => {
+                app.policies.forget(caller.account);
+            }
+            _ => {}
         }
-        Ok(decision)
+        decision
     }
 
     async fn decision(
         self,
         app: &Arc<App>,
         context: &RequestContext,
-        policy: &Policy,
+        found: Result<Arc<StoredPolicy>, &'static str>,
     ) -> Result<Decision, Error> {
-        let email = reduce(&self.email).unwrap_or(&self.email).to_owned();
-        if let Ok(address) = Address::parse(&email)
-            && let Some(decision) = policy.by_own_lists(address.domain())
-        {
+        let unknown = found.as_ref().err().copied();
+        let policy = found.map_or_else(|_| Policy::of_form_alone(), |stored| Policy::of(&stored));
+        let text = reduce(&self.email).unwrap_or_else(|_| self.email.trim());
+        let Ok(address) = Address::parse(text) else { return Ok(policy.about_no_address(text)) };
+        if self.caller.proof.is_test() && !is_domain(address.domain()) {
+            return Err(Error::test_key());
+        }
+        if let Some(decision) = policy.by_itself(&address) {
             return Ok(decision);
+        }
+        let mut fallback = Fallback { account: self.caller.account, is_admitted: None };
+        if let Some(reason) = unknown {
+            return Ok(fallback.decision(app, &policy, &address, reason).await);
+        }
+        if !self.is_admitted {
+            return Ok(fallback.decision(app, &policy, &address, THROTTLED).await);
+        }
+        let remembered = app.refusals.refusal_of(self.caller, clock::now());
+        if matches!(remembered, Some(Refusal::UsedUp { .. })) {
+            // The repeat of a check that was charged gets its answer.
+            let may_repeat = self.once.is_some() && fallback.admits(app).await;
+            if !may_repeat {
+                return Ok(fallback.decision(app, &policy, &address, USED_UP).await);
+            }
         }
         let elapsed = clock::now_ms().saturating_sub(self.began);
         let remaining_ms = policy.deadline_ms.saturating_sub(elapsed);
         let inner = remaining_ms.saturating_sub(RESERVE_MS.min(remaining_ms / 4)).max(1);
-        let request = CheckRequest { email, details: true, deadline_ms: Some(inner) };
-        let (app, checked) = (Arc::clone(app), context.clone());
-        let work = async move {
-            validate_email::answer(app, checked, self.caller, request, self.once).await
-        };
+        let request =
+            CheckRequest { email: text.to_owned(), details: true, deadline_ms: Some(inner) };
+        let work = checked(Arc::clone(app), context.clone(), self.caller, request, self.once);
         let work = context.deferred.outliving(work);
-        match clock::within(Duration::from_millis(remaining_ms), work).await {
-            Some(Some(Ok(result))) => Ok(policy.by_result(&result)),
-            Some(Some(Err(error))) if error.is_the_callers() => Err(error),
-            Some(Some(Err(error))) => Ok(Decision::allow(error.code())),
-            Some(None) | None => Ok(Decision::allow("not_in_time")),
-        }
+        let reason = match clock::within(Duration::from_millis(remaining_ms), work).await {
+            Some(Some(Ok(result))) => {
+                let decision = policy.by_result(&result);
+                if decision.reason != NOT_IN_TIME {
+                    return Ok(decision);
+                }
+                let listed = fallback.decision(app, &policy, &address, NOT_IN_TIME).await;
+                return Ok(if listed.is_refusal() {
+                    Decision { rate_limit: decision.rate_limit, ..listed }
+                } else {
+                    decision
+                });
+            }
+            Some(Some(Err(error))) if error.is_the_callers() => return Err(error),
+            Some(Some(Err(error))) => error.code(),
+            Some(None) | None => NOT_IN_TIME,
+        };
+        Ok(fallback.decision(app, &policy, &address, reason).await)
     }
 }
 
-/// Counts a rejection after the response.
+async fn checked(
+    app: Arc<App>,
+    context: RequestContext,
+    caller: Caller,
+    request: CheckRequest,
+    once: Option<Idempotent>,
+) -> Result<ValidationResult, Error> {
+    if caller.proof.is_test() {
+        return sandbox::admitted(&app, &context, caller, request).await;
+    }
+    validate_email::admitted(app, context, caller, request, once).await
+}
+
+/// The decision about an address without a result. The Worker's own list of disposable domains still applies, at the
+/// rate of the shield for an account's requests, but counted apart from them.
+struct Fallback {
+    account: AccountId,
+    /// Whether the shield admits this decision, once that is known.
+    is_admitted: Option<bool>,
+}
+
+impl Fallback {
+    async fn admits(&mut self, app: &App) -> bool {
+        if let Some(is_admitted) = self.is_admitted {
+            return is_admitted;
+        }
+        let is_admitted = app.shield.admits_account(&format!("{} by guard", self.account)).await;
+        *self.is_admitted.insert(is_admitted)
+    }
+
+    async fn decision(
+        &mut self,
+        app: &App,
+        policy: &Policy,
+        address: &Address,
+        reason: &'static str,
+    ) -> Decision {
+        let email = address.as_given();
+        let is_listed = policy.refuses(RefusedKind::Disposable)
+            && self.admits(app).await
+            && is_listed(app, address.domain()).await;
+        if is_listed { Policy::of_listed(email) } else { Decision::allow(email, reason) }
+    }
+}
+
+async fn is_listed(app: &App, domain: &str) -> bool {
+    if domain_facts(domain).is_some_and(|facts| facts.kind == DomainKind::Disposable) {
+        return true;
+    }
+    let list = app.assets.disposable_domains();
+    let list = clock::within(Duration::from_millis(LIST_MS), list).await.flatten();
+    list.and_then(DisposableDomains::parse).is_some_and(|list| list.contain(domain))
+}
+
+/// Counts a rejection, and writes the account's counts after the response if they are due.
 fn count(app: &Arc<App>, context: &RequestContext, account: AccountId, reason: &'static str) {
+    let day = Day::of(clock::now());
+    let due = app.refusal_counts.add(account, day, reason, clock::now_ms());
+    let Some(pause_ms) = due else { return };
     let app = Arc::clone(app);
     context.deferred.after_response(async move {
-        let counted = match app.databases.of(account) {
-            Ok(database) => guard::count_refusal(database, account, reason, clock::now()).await,
+        clock::sleep(Duration::from_millis(pause_ms)).await;
+        let counts = app.refusal_counts.take(account);
+        let written = match app.databases.of(account) {
+            Ok(database) => guard::add_refusals(database, account, &counts).await,
             Err(error) => Err(error),
         };
-        if let Err(error) = counted {
-            log::failure("refusal of the guard", &error);
+        if let Err(error) = written {
+            log::failure("refusals of the guard", &error);
         }
     });
 }

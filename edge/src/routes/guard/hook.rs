@@ -1,7 +1,7 @@
 //! Supabase's *Before User Created* hook, called and answered in Supabase's format. Unless the hook was replaced, a
 //! call with a genuine signature gets a 200. Supabase treats any other status as a failure, and nobody could sign up.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use axum::{
     Json,
@@ -15,11 +15,10 @@ use utoipa::ToSchema;
 
 use super::{
     super::operator::{ID, SIGNATURE, TIMESTAMP},
-    decision::{POLICY_MS, SignUp, identity},
-    judgement::Policy,
+    decision::{SignUp, identity, policy},
 };
 use crate::{
-    app::App,
+    app::{App, policies::Reader},
     cf::clock,
     credentials::{
         api_key::KeyIdentity, guard_hook::GuardHook, idempotency::Idempotent,
@@ -27,7 +26,6 @@ use crate::{
     },
     error::{Error, Outcome, PlainError},
     extract::{json_body::LIST_BODY_BYTES_MAX, request::RequestContext},
-    store::guard::{self, HookCall},
 };
 
 /// Greatest length of a `webhook-id` in characters.
@@ -75,9 +73,9 @@ impl SupabaseAnswer {
 
 /// The hook for Supabase
 ///
-/// Set it in Supabase under *Authentication, Hooks, Before User Created*, with the path and secret of `GET /v1/guard`.
-/// A signed call always gets 200, and the sign-up continues if no decision is reached in time. It counts as a check of
-/// your plan.
+/// Set it in Supabase under Authentication, Hooks, as a hook of the type Before User Created, with the path and secret
+/// of `GET /v1/guard`. A signed call always gets 200, and the sign-up continues if no decision is reached in time. It
+/// decides and counts as `POST /v1/guard/decide` does.
 #[utoipa::path(
     post, path = "/v1/guard/hooks/supabase/{hook}", tag = "Guard", operation_id = "supabaseHook",
     request_body = SupabaseCall,
@@ -113,23 +111,24 @@ pub async fn supabase(
     let email = serde_json::from_slice::<SupabaseCall>(&body).ok();
     let email = email.and_then(|call| call.user.email).filter(|email| !email.trim().is_empty());
     let Some(email) = email else { return Ok(SupabaseAnswer::of(None)) };
-    let database = app.databases.of(hook.account)?;
-    let patience = Duration::from_millis(POLICY_MS);
-    let called = clock::within(patience, guard::call(database, hook, clock::now())).await;
-    let stored = match called {
-        Some(Ok(HookCall::Counted(stored))) => stored,
-        Some(Ok(HookCall::Replaced)) => return Err(Error::invalid_hook_signature()),
-        Some(Ok(HookCall::NotCounted) | Err(_)) | None => return Ok(SupabaseAnswer::of(None)),
+    let is_admitted = app.shield.admits_check(&format!("{} by hook", hook.account)).await;
+    let found = match policy(&app, Reader::Hook(hook.account), is_admitted).await {
+        Ok(Some(stored)) if stored.has_hook(hook.version, clock::now()) => Ok(stored),
+        Ok(Some(_)) => return Err(Error::invalid_hook_signature()),
+        Ok(None) => return Ok(SupabaseAnswer::of(None)),
+        Err(reason) => Err(reason),
     };
-    let key = KeyIdentity { account: hook.account, version: stored.key_version };
+    // Without a policy no check is made, so the version doesn't matter.
+    let version = found.as_ref().map_or(0, |stored| stored.key_version);
+    let caller = Caller::from(KeyIdentity { account: hook.account, version });
     let once = Idempotent::new(
         &app.config.address_secrets,
         hook.account,
         &format!("supabase {id}"),
         &identity(&email),
     );
-    let sign_up = SignUp { caller: Caller::from(key), email, once: Some(once), began };
-    let decision = sign_up.decide(&app, &context, &Policy::of(&stored)).await;
+    let sign_up = SignUp { caller, email, once: Some(once), began, is_admitted };
+    let decision = sign_up.decide(&app, &context, found).await;
     // On any error, such as a key deactivated by the operator, the sign-up continues.
     let refusal = decision.ok().and_then(|decision| {
         let message = decision.message?;

@@ -4,49 +4,125 @@ use axum::{
     Json,
     response::{IntoResponse, Response},
 };
-use rcpt_shared::{DomainKind, Status};
+use rcpt_shared::{Address, Deliverability, DomainKind, Reason, Status, is_role, malformed};
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::{ToSchema, openapi::Schema};
 
-use super::{super::validate_email::ValidationResult, RefusedKind, domains::holds};
-use crate::{error::Outcome, store::guard::StoredPolicy};
+use super::{
+    super::validate_email::{
+        ValidationResult,
+        details::{MALFORMED, one_of, verdict_schema},
+    },
+    RefusedKind,
+    domains::{holds, meant},
+};
+use crate::{
+    error::{Outcome, rate_limit::RateLimit},
+    store::guard::StoredPolicy,
+};
+
+/// The answer about a sign-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    Allow,
+    Refuse,
+}
+
+impl Choice {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Refuse => "refuse",
+        }
+    }
+}
 
 /// Whether an address may sign up.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Decision {
-    /// `allow` or `refuse`.
-    #[schema(value_type = String, example = "refuse")]
-    pub decision: &'static str,
-    /// The kind of `refuse` that fits, or `blocked_domain`. With `allow`: `accepted`, `allowed_domain`, `not_in_time`, or why nothing
-    /// could be found out, such as `used_up` or `unavailable`. New reasons may be added.
-    #[schema(value_type = String, example = "disposable")]
+    #[schema(inline)]
+    pub decision: Choice,
+    /// The address to store: the text without a name and blanks around it.
+    pub email: String,
+    #[schema(schema_with = verdict_schema)]
+    pub verdict: Deliverability,
+    #[schema(schema_with = reason_schema)]
     pub reason: &'static str,
     /// A sentence for the person who signs up. Null with `allow`.
     pub message: Option<&'static str>,
     /// The address that was probably meant.
     pub suggestion: Option<String>,
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub rate_limit: Option<RateLimit>,
+}
+
+/// Reason for a domain that the owner always refuses, and for one that the owner always allows.
+const BLOCKED_DOMAIN: &str = "blocked_domain";
+const ALLOWED_DOMAIN: &str = "allowed_domain";
+/// Reason for an address without a verdict at the deadline.
+pub const NOT_IN_TIME: &str = "not_in_time";
+/// Reasons for which no check is made, besides the codes of errors.
+pub const UNAVAILABLE: &str = "unavailable";
+pub const THROTTLED: &str = "throttled";
+pub const USED_UP: &str = "used_up";
+const TOO_MANY_IN_FLIGHT: &str = "too_many_in_flight";
+const UPSTREAM: &str = "upstream";
+
+fn reason_schema() -> Schema {
+    let kinds = ORDER.iter().map(|(kind, _)| *kind);
+    let kinds = [RefusedKind::Invalid, RefusedKind::Role].into_iter().chain(kinds);
+    let lists = [BLOCKED_DOMAIN, ALLOWED_DOMAIN];
+    let without =
+        [NOT_IN_TIME, USED_UP, THROTTLED, TOO_MANY_IN_FLIGHT, UNAVAILABLE, UPSTREAM, MALFORMED];
+    let names: Vec<_> = kinds
+        .map(RefusedKind::as_str)
+        .chain(lists)
+        .chain(without)
+        .chain(Reason::ALL.map(Reason::as_str))
+        .collect();
+    one_of(
+        &names,
+        "With `refuse`: the kind of the policy's `refuse` that fits, or `blocked_domain`. With `allow`: the reason of \
+         the verdict, as in a check's `details`; `allowed_domain`; or why there is no verdict, such as `not_in_time` \
+         or `used_up`. New reasons may be added.",
+        "disposable",
+    )
 }
 
 impl IntoResponse for Decision {
     fn into_response(self) -> Response {
-        let outcome = Outcome(self.decision);
+        let outcome = Outcome(self.decision.as_str());
+        let rate_limit = self.rate_limit.clone();
         let mut response = Json(self).into_response();
+        if let Some(rate_limit) = rate_limit {
+            rate_limit.insert(response.headers_mut());
+        }
         response.extensions_mut().insert(outcome);
         response
     }
 }
 
 impl Decision {
-    pub fn allow(reason: &'static str) -> Self {
-        Self { decision: "allow", reason, message: None, suggestion: None }
+    pub fn allow(email: &str, reason: &'static str) -> Self {
+        Self {
+            decision: Choice::Allow,
+            email: email.to_owned(),
+            verdict: Deliverability::Unknown,
+            reason,
+            message: None,
+            suggestion: None,
+            rate_limit: None,
+        }
     }
 
-    pub fn refuse(reason: &'static str, message: &'static str, suggestion: Option<String>) -> Self {
-        Self { decision: "refuse", reason, message: Some(message), suggestion }
+    fn refuse(email: &str, reason: &'static str, message: &'static str) -> Self {
+        Self { decision: Choice::Refuse, message: Some(message), ..Self::allow(email, reason) }
     }
 
     pub fn is_refusal(&self) -> bool {
-        self.message.is_some()
+        self.decision == Choice::Refuse
     }
 }
 
@@ -68,52 +144,106 @@ impl Policy {
         }
     }
 
-    /// Returns the decision of the account's own lists for a domain, if they contain it. The list
-    /// of allowed domains is consulted first.
-    pub fn by_own_lists(&self, domain: &str) -> Option<Decision> {
-        if holds(&self.allow, domain) {
-            Some(Decision::allow("allowed_domain"))
+    /// Returns the policy for a call whose own policy isn't known: only the form decides.
+    pub fn of_form_alone() -> Self {
+        let refuse = vec![RefusedKind::Invalid];
+        Self { refuse, allow: Vec::new(), block: Vec::new(), deadline_ms: 0 }
+    }
+
+    /// Returns the decision about a text that isn't an address. While domains are blocked, no such text is allowed: it
+    /// might be another spelling of one of them.
+    pub fn about_no_address(&self, text: &str) -> Decision {
+        let decision = if meant(text).is_some_and(|domain| holds(&self.block, &domain)) {
+            Decision::refuse(text, BLOCKED_DOMAIN, BLOCKED)
+        } else if self.refuses(RefusedKind::Invalid) || !self.block.is_empty() {
+            Decision::refuse(text, RefusedKind::Invalid.as_str(), INVALID)
         } else {
-            holds(&self.block, domain).then(|| Decision::refuse("blocked_domain", BLOCKED, None))
+            Decision::allow(text, MALFORMED)
+        };
+        let suggestion = malformed::suggested_address(text);
+        Decision { verdict: Deliverability::Undeliverable, suggestion, ..decision }
+    }
+
+    /// Returns the decision that needs no check, because it tells the caller nothing new: by the account's own lists,
+    /// the list of allowed domains first, or about a role.
+    pub fn by_itself(&self, address: &Address) -> Option<Decision> {
+        let email = address.as_given();
+        if holds(&self.allow, address.domain()) {
+            Some(Decision::allow(email, ALLOWED_DOMAIN))
+        } else if holds(&self.block, address.domain()) {
+            Some(Decision::refuse(email, BLOCKED_DOMAIN, BLOCKED))
+        } else if self.refuses(RefusedKind::Role) && is_role(address.local_part()) {
+            Some(Decision::refuse(email, RefusedKind::Role.as_str(), ROLE))
+        } else {
+            None
         }
+    }
+
+    pub fn refuses(&self, kind: RefusedKind) -> bool {
+        self.refuse.contains(&kind)
+    }
+
+    /// Returns the decision for an address without a result, whose domain is on the Worker's list of disposable
+    /// domains.
+    pub fn of_listed(email: &str) -> Decision {
+        Decision::refuse(email, RefusedKind::Disposable.as_str(), DISPOSABLE)
     }
 
     /// Returns the decision for the result of a check, by the kinds that the policy refuses. While a result is pending,
     /// only evidence from lists and DNS can cause a rejection.
     pub fn by_result(&self, result: &ValidationResult) -> Decision {
-        let is_pending = result.pending.is_some();
-        let suggestion = || result.details.as_ref().and_then(|details| details.suggestion.clone());
-        let first_match =
-            ORDER.iter().find(|(kind, _)| self.refuse.contains(kind) && is(*kind, result));
-        match first_match {
-            Some((kind, message)) => Decision::refuse(kind.as_str(), message, suggestion()),
-            None => {
-                let reason = if is_pending { "not_in_time" } else { "accepted" };
-                Decision { suggestion: suggestion(), ..Decision::allow(reason) }
+        let details = result.details.as_ref();
+        let first_match = ORDER.iter().find(|(kind, _)| self.refuses(*kind) && is(*kind, result));
+        let reason = details.map_or(Reason::Unclear.as_str(), |details| details.reason);
+        let decision = match first_match {
+            Some((RefusedKind::Undeliverable, _)) => {
+                let kind = RefusedKind::Undeliverable.as_str();
+                Decision::refuse(&result.email, kind, undeliverable(reason))
             }
+            Some((kind, message)) => Decision::refuse(&result.email, kind.as_str(), message),
+            None if result.pending.is_some() => Decision::allow(&result.email, NOT_IN_TIME),
+            None => Decision::allow(&result.email, reason),
+        };
+        Decision {
+            verdict: details.map_or(Deliverability::Unknown, |details| details.verdict),
+            suggestion: details.and_then(|details| details.suggestion.clone()),
+            rate_limit: result.rate_limit.clone(),
+            ..decision
         }
     }
 }
 
+const INVALID: &str = "This isn't an email address. Check it for typing mistakes.";
 const BLOCKED: &str = "Addresses of this domain can't be used here. Use another one.";
+const ROLE: &str = "Addresses shared by a group can't be used here. Use one of your own.";
+const DISPOSABLE: &str = "Throw-away addresses can't be used here. Use another one.";
+const NO_MAIL: &str = "This domain doesn't receive email. Check the address for typing mistakes.";
 
-/// Kinds and texts for the person who signs up. The first kind that applies and
-/// that the policy refuses is the reason.
-const ORDER: [(RefusedKind, &str); 7] = [
-    (RefusedKind::Invalid, "This isn't an email address. Check it for typing mistakes."),
-    (RefusedKind::Disposable, "Throw-away addresses can't be used here. Use another one."),
-    (
-        RefusedKind::Parked,
-        "This domain doesn't receive email. Check the address for typing mistakes.",
-    ),
+/// Kinds that a check finds out, with texts for the person who signs up. The first kind that applies and that the
+/// policy refuses is the reason.
+const ORDER: [(RefusedKind, &str); 5] = [
+    (RefusedKind::Disposable, DISPOSABLE),
+    (RefusedKind::Parked, NO_MAIL),
     (RefusedKind::Undeliverable, "This address can't receive email. Check it for typing mistakes."),
-    (RefusedKind::Suspected, "Throw-away addresses can't be used here. Use another one."),
+    (RefusedKind::Suspected, DISPOSABLE),
     (
         RefusedKind::Relay,
         "Forwarding addresses can't be used here. Use the address of your mailbox.",
     ),
-    (RefusedKind::Role, "Addresses shared by a group can't be used here. Use one of your own."),
 ];
+
+/// Returns the text for an address that can't receive mail for this reason. Only a mailbox or a domain that may not
+/// exist can be a typing mistake.
+fn undeliverable(reason: &str) -> &'static str {
+    match Reason::ALL.into_iter().find(|known| known.as_str() == reason) {
+        Some(Reason::MailboxFull) => {
+            "This mailbox is full. Make room in it, or use another address."
+        }
+        Some(Reason::MailboxDisabled) => "This mailbox is closed. Use another address.",
+        Some(Reason::DomainRefusesMail | Reason::NullMx | Reason::NoMx) => NO_MAIL,
+        _ => "This address can't receive email. Check it for typing mistakes.",
+    }
+}
 
 impl RefusedKind {
     const fn as_str(self) -> &'static str {
@@ -130,12 +260,9 @@ impl RefusedKind {
 }
 
 fn is(kind: RefusedKind, result: &ValidationResult) -> bool {
-    let details = result.details.as_ref();
-    let domain = details.and_then(|details| details.domain.as_ref());
+    let domain = result.details.as_ref().and_then(|details| details.domain.as_ref());
     let is_domain = |kind| domain.is_some_and(|domain| domain.kind == kind);
     match kind {
-        RefusedKind::Invalid => result.status == Status::InvalidFormat,
-        // Earlier releases of an origin send only the status.
         RefusedKind::Undeliverable => {
             matches!(result.status, Status::Refused | Status::DomainNotFound | Status::NoMxRecords)
         }
@@ -143,6 +270,94 @@ fn is(kind: RefusedKind, result: &ValidationResult) -> bool {
         RefusedKind::Parked => is_domain(DomainKind::Parked),
         RefusedKind::Relay => is_domain(DomainKind::Relay),
         RefusedKind::Suspected => domain.is_some_and(|it| it.suspected.is_some()),
-        RefusedKind::Role => details.is_some_and(|details| details.role_account),
+        // Decided without a check.
+        RefusedKind::Invalid | RefusedKind::Role => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcpt_shared::{Address, Deliverability, Reason};
+
+    use super::{super::RefusedKind, Choice, Policy, undeliverable};
+
+    fn policy(refuse: &[RefusedKind], block: &[&str]) -> Policy {
+        let block = block.iter().map(|domain| (*domain).to_owned()).collect();
+        let allow = vec!["good.example".to_owned()];
+        Policy { refuse: refuse.to_vec(), allow, block, deadline_ms: 1 }
+    }
+
+    fn decided(policy: &Policy, text: &str) -> Option<(Choice, &'static str)> {
+        let decision = match Address::parse(text) {
+            Ok(address) => policy.by_itself(&address),
+            Err(_) => Some(policy.about_no_address(text)),
+        };
+        decision.map(|decision| (decision.decision, decision.reason))
+    }
+
+    #[test]
+    fn no_spelling_of_a_blocked_domain_is_allowed() {
+        for refuse in [&[][..], &[RefusedKind::Invalid]] {
+            let policy = policy(refuse, &["blocked.example", "xn--bcher-kva.example"]);
+            for text in [
+                "x@blocked.example",
+                "x@BLOCKED.example",
+                "x@sub.blocked.example",
+                "x@blocked.example.",
+                "x@blocked.example..",
+                "x(comment)@blocked.example",
+                "x@(comment)blocked.example",
+                "x@blocked.example(comment)",
+                "x@[blocked.example]",
+                "x @ blocked.example",
+                "x@blocked\u{3002}example",
+                "x@bloc\u{ad}ked.example",
+                "x@B\u{dc}CHER.example.",
+                "x@xn--bcher-kva.example.",
+                "a@good.example@blocked.example",
+                "<x@blocked.example",
+                "x@blocked.example>",
+            ] {
+                let expected = Some((Choice::Refuse, "blocked_domain"));
+                assert_eq!(decided(&policy, text), expected, "{text}");
+            }
+            for text in ["", "nonsense", "x@blocked.example/", "x@blocked.example?y=@good.example"]
+            {
+                let refused = Some((Choice::Refuse, "invalid"));
+                assert_eq!(decided(&policy, text), refused, "{text}");
+            }
+            assert_eq!(decided(&policy, "x@notblocked.example"), None);
+            let allowed = Some((Choice::Allow, "allowed_domain"));
+            assert_eq!(decided(&policy, "\"x@blocked.example\"@good.example"), allowed);
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_allowed_only_where_the_policy_says_so_and_blocks_nothing() {
+        let lax = policy(&[], &[]);
+        let decision = lax.about_no_address("nonsense");
+        assert_eq!(
+            (decision.decision, decision.reason, decision.verdict),
+            (Choice::Allow, "malformed", Deliverability::Undeliverable)
+        );
+        let strict = policy(&[RefusedKind::Invalid], &[]).about_no_address("ann@@example.org");
+        assert_eq!(strict.suggestion.as_deref(), Some("ann@example.org"));
+    }
+
+    #[test]
+    fn a_role_is_refused_by_its_name_unless_the_domain_is_always_allowed() {
+        let policy = policy(&[RefusedKind::Role], &[]);
+        assert_eq!(decided(&policy, "Info+x@other.example"), Some((Choice::Refuse, "role")));
+        assert_eq!(decided(&policy, "info@good.example"), Some((Choice::Allow, "allowed_domain")));
+        assert_eq!(decided(&policy, "ann@other.example"), None);
+    }
+
+    #[test]
+    fn only_what_may_be_a_typing_mistake_is_called_one() {
+        for reason in Reason::ALL {
+            let is_typing = undeliverable(reason.as_str()).contains("typing mistakes");
+            let is_certain = matches!(reason, Reason::MailboxFull | Reason::MailboxDisabled);
+            assert_eq!(is_typing, !is_certain, "{reason:?}");
+        }
     }
 }

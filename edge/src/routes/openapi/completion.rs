@@ -126,6 +126,7 @@ fn limits() -> Vec<(&'static str, Value)> {
         ("/paths/~1v1~1validate_email/post/parameters/0/schema", key.clone()),
         ("/paths/~1v1~1validate_emails/post/parameters/0/schema", key.clone()),
         ("/paths/~1v1~1domains/post/parameters/0/schema", key.clone()),
+        ("/paths/~1v1~1guard~1decide/post/parameters/0/schema", key.clone()),
         ("/components/schemas/DomainQuestion/properties/domain", json!({ "minLength": 1 })),
         ("/paths/~1v1~1scans/post/parameters/0/schema", key),
         ("/components/schemas/CheckRequest/properties/email", json!({ "minLength": 1 })),

@@ -15,7 +15,7 @@ use utoipa::{
 use crate::routes::domain_body::{DomainDetails, mailbox_schema};
 
 /// The reason for a text that isn't an address.
-const MALFORMED: &str = "malformed";
+pub const MALFORMED: &str = "malformed";
 /// Stage at which only the form of the address has been checked.
 const FORMAT: &str = "format";
 
@@ -70,7 +70,7 @@ pub struct Details {
 }
 
 /// Returns the schema of a string with one of these values.
-fn one_of(names: &[&str], description: &str, example: &str) -> Schema {
+pub fn one_of(names: &[&str], description: &str, example: &str) -> Schema {
     Object::builder()
         .schema_type(Type::String)
         .description(Some(description))
@@ -80,7 +80,7 @@ fn one_of(names: &[&str], description: &str, example: &str) -> Schema {
         .into()
 }
 
-fn verdict_schema() -> Schema {
+pub fn verdict_schema() -> Schema {
     one_of(
         &Deliverability::ALL.map(Deliverability::as_str),
         "The verdict in one word. `risky` means accepted, but the server may accept every address.",

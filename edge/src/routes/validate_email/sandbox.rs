@@ -32,6 +32,16 @@ pub(super) async fn check(
     request: CheckRequest,
 ) -> Result<ValidationResult, Error> {
     admit(app, caller, 1).await?;
+    admitted(app, context, caller, request).await
+}
+
+/// Like [`check`], for an admitted call with a valid test key.
+pub async fn admitted(
+    app: &Arc<App>,
+    context: &RequestContext,
+    caller: Caller,
+    request: CheckRequest,
+) -> Result<ValidationResult, Error> {
     let Ok(address) = Address::parse(&request.email) else {
         return Ok(ValidationResult::of_no_address(request.email, request.details));
     };

@@ -1,0 +1,110 @@
+//! The guard's policies, remembered by an isolate: decisions that need no check cost no further trip to D1.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use crate::{account::AccountId, credentials::proof::Caller, store::guard::StoredPolicy};
+
+/// Milliseconds for which a policy is used without asking the database again.
+const FRESH_MS: u64 = 10_000;
+/// Largest number of remembered policies: each has at most 400 domains of 253 bytes, 100 KB. When there are more, the
+/// old ones are forgotten, and then all.
+const POLICIES_MAX: usize = 200;
+
+/// Who has read a policy. A caller's reading also says that its credential was valid.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reader {
+    Caller(Caller),
+    Hook(AccountId),
+}
+
+impl Reader {
+    pub const fn account(self) -> AccountId {
+        match self {
+            Self::Caller(caller) => caller.account,
+            Self::Hook(account) => account,
+        }
+    }
+}
+
+/// A policy as it was read; `None` for a hook whose account isn't confirmed or no longer exists.
+type Read = Option<Arc<StoredPolicy>>;
+
+/// The policies by reader, each with the time of its reading in milliseconds of the Worker's clock.
+#[derive(Debug, Default)]
+pub struct Policies(Mutex<HashMap<Reader, (u64, Read)>>);
+
+impl Policies {
+    /// Returns what the reader has read within the last ten seconds.
+    pub fn fresh(&self, reader: Reader, now_ms: u64) -> Option<Read> {
+        let all = self.lock();
+        let (read_at, read) = all.get(&reader)?;
+        is_fresh(*read_at, now_ms).then(|| read.clone())
+    }
+
+    /// Returns the last policy that the reader has read, for calls that may not or can't ask the database.
+    pub fn at_hand(&self, reader: Reader) -> Read {
+        self.lock().get(&reader)?.1.clone()
+    }
+
+    pub fn set(&self, reader: Reader, now_ms: u64, read: Read) {
+        let mut all = self.lock();
+        if all.len() >= POLICIES_MAX {
+            all.retain(|_, (read_at, _)| is_fresh(*read_at, now_ms));
+        }
+        if all.len() >= POLICIES_MAX {
+            all.clear();
+        }
+        all.insert(reader, (now_ms, read));
+    }
+
+    /// Forgets the account's policy, after a change of the policy or a refused credential.
+    pub fn forget(&self, account: AccountId) {
+        self.lock().retain(|reader, _| reader.account() != account);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Reader, (u64, Read)>> {
+        // Never contended: an isolate has one thread and holds no lock across an await.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+const fn is_fresh(read_at: u64, now_ms: u64) -> bool {
+    now_ms < read_at.saturating_add(FRESH_MS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FRESH_MS, POLICIES_MAX, Policies, Reader};
+    use crate::account::AccountId;
+
+    fn hook(account: u64) -> Reader {
+        Reader::Hook(AccountId::from_u64(account))
+    }
+
+    #[test]
+    fn a_policy_is_fresh_for_ten_seconds_and_at_hand_until_it_is_forgotten() {
+        let policies = Policies::default();
+        assert!(policies.fresh(hook(1), 0).is_none());
+        policies.set(hook(1), 5, None);
+        assert!(policies.fresh(hook(1), 5 + FRESH_MS - 1).is_some());
+        assert!(policies.fresh(hook(1), 5 + FRESH_MS).is_none());
+        assert!(policies.fresh(hook(2), 5).is_none(), "another account's");
+        policies.forget(AccountId::from_u64(1));
+        assert!(policies.fresh(hook(1), 5).is_none());
+    }
+
+    #[test]
+    fn the_memory_is_bounded_and_loses_old_policies_first() {
+        let policies = Policies::default();
+        let most = u64::try_from(POLICIES_MAX).unwrap();
+        policies.set(hook(0), 0, None);
+        (1..most).for_each(|id| policies.set(hook(id), FRESH_MS, None));
+        policies.set(hook(most), FRESH_MS, None);
+        assert_eq!(policies.lock().len(), POLICIES_MAX);
+        policies.set(hook(most + 1), FRESH_MS, None);
+        assert_eq!(policies.lock().len(), 1);
+    }
+}

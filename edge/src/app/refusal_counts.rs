@@ -1,0 +1,105 @@
+//! The guard's rejections that an isolate hasn't written yet. What an isolate holds when it ends is lost: at most the
+//! counts of ten seconds.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+};
+
+use crate::{account::AccountId, limits::quota::Day};
+
+/// Milliseconds between two writes of an account's counts.
+const PAUSE_MS: u64 = 10_000;
+
+#[derive(Debug, Default)]
+struct Unwritten {
+    counts: Vec<(Day, &'static str, u64)>,
+    /// Time of the last planned write, in milliseconds of the Worker's clock.
+    written_at: u64,
+}
+
+#[derive(Debug, Default)]
+pub struct RefusalCounts(Mutex<HashMap<AccountId, Unwritten>>);
+
+impl RefusalCounts {
+    /// Counts a rejection. Returns the milliseconds after which the caller writes the account's counts; `None` if an
+    /// earlier caller is going to.
+    pub fn add(
+        &self,
+        account: AccountId,
+        day: Day,
+        reason: &'static str,
+        now_ms: u64,
+    ) -> Option<u64> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, its| {
+            !its.counts.is_empty() || now_ms < its.written_at.saturating_add(PAUSE_MS)
+        });
+        let its = all.entry(account).or_default();
+        match its.counts.iter_mut().find(|(on, why, _)| (*on, *why) == (day, reason)) {
+            Some((.., count)) => *count += 1,
+            None => its.counts.push((day, reason, 1)),
+        }
+        if now_ms < its.written_at {
+            return None;
+        }
+        its.written_at = now_ms.max(its.written_at.saturating_add(PAUSE_MS));
+        Some(its.written_at - now_ms)
+    }
+
+    /// Takes the account's counts, to write them.
+    pub fn take(&self, account: AccountId) -> Vec<(Day, &'static str, u64)> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get_mut(&account).map(|its| std::mem::take(&mut its.counts)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PAUSE_MS, RefusalCounts};
+    use crate::{account::AccountId, limits::quota::Day};
+
+    const START: u64 = 1_795_219_200_000;
+
+    fn account(id: u64) -> AccountId {
+        AccountId::from_u64(id)
+    }
+
+    #[test]
+    fn the_first_is_written_at_once_and_the_next_ones_together_ten_seconds_later() {
+        let counts = RefusalCounts::default();
+        let day = Day::of(START / 1_000);
+        let add = |id, reason, now| counts.add(account(id), day, reason, now);
+        assert_eq!(add(1, "invalid", START), Some(0));
+        assert_eq!(counts.take(account(1)), [(day, "invalid", 1)]);
+        assert_eq!(add(1, "invalid", START + 4_000), Some(PAUSE_MS - 4_000));
+        assert_eq!(add(1, "relay", START + 5_000), None);
+        assert_eq!(add(1, "invalid", START + 6_000), None);
+        assert_eq!(add(2, "invalid", START + 6_000), Some(0), "another account");
+        assert_eq!(counts.take(account(1)), [(day, "invalid", 2), (day, "relay", 1)]);
+        assert_eq!(counts.take(account(1)), []);
+    }
+
+    #[test]
+    fn a_write_that_never_came_is_made_up_for_by_the_next_rejection() {
+        let counts = RefusalCounts::default();
+        let day = Day::of(START / 1_000);
+        assert_eq!(counts.add(account(1), day, "role", START), Some(0));
+        assert_eq!(counts.add(account(1), day, "role", START), Some(PAUSE_MS));
+        assert_eq!(counts.add(account(1), day, "role", START + PAUSE_MS), Some(PAUSE_MS));
+        assert_eq!(counts.add(account(1), day, "role", START + 9 * PAUSE_MS), Some(0));
+        assert_eq!(counts.take(account(1)), [(day, "role", 4)]);
+    }
+
+    #[test]
+    fn an_account_that_has_rejected_nobody_for_ten_seconds_is_forgotten() {
+        let counts = RefusalCounts::default();
+        let day = Day::of(START / 1_000);
+        for id in 0..1_000 {
+            counts.add(account(id), day, "role", START);
+            counts.take(account(id));
+        }
+        counts.add(account(1), day, "role", START + PAUSE_MS);
+        assert_eq!(counts.0.lock().unwrap().len(), 1);
+    }
+}
