@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::extract::State;
-use rcpt_shared::{Address, reduce};
+use rcpt_shared::read;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
@@ -124,10 +124,14 @@ impl SignUp {
         context: &RequestContext,
         policy: &Policy,
     ) -> Result<Decision, Error> {
-        let email = reduce(&self.email).unwrap_or(&self.email).to_owned();
-        if let Ok(address) = Address::parse(&email)
-            && let Some(decision) = policy.by_own_lists(address.domain())
-        {
+        let email = read(&self.email);
+        let own = match &email {
+            Ok(address) => policy.by_own_lists(address.domain()),
+            Err(malformed) => {
+                malformed.domains().iter().find_map(|domain| policy.by_block_list(domain))
+            }
+        };
+        if let Some(decision) = own {
             return Ok(decision);
         }
         let elapsed = clock::now_ms().saturating_sub(self.began);

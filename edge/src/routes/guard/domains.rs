@@ -1,6 +1,8 @@
 //! A policy's lists of allowed and blocked domains; each domain includes its subdomains.
 
-use super::{super::domains::name_of, DOMAINS_MAX};
+use rcpt_shared::read_domain;
+
+use super::DOMAINS_MAX;
 use crate::error::Error;
 
 /// Converts a list to lower-case A-labels without duplicates.
@@ -11,7 +13,7 @@ pub fn read(member: &str, list: &[String]) -> Result<Vec<String>, Error> {
     }
     let mut names: Vec<String> = Vec::new();
     for (index, text) in list.iter().enumerate() {
-        let name = name_of(text).ok_or_else(|| {
+        let name = read_domain(text).ok_or_else(|| {
             let detail = format!(
                 "The '{member}[{index}]' field must be a domain name, such as example.org."
             );

@@ -74,8 +74,14 @@ impl Policy {
         if holds(&self.allow, domain) {
             Some(Decision::allow("allowed_domain"))
         } else {
-            holds(&self.block, domain).then(|| Decision::refuse("blocked_domain", BLOCKED, None))
+            self.by_block_list(domain)
         }
+    }
+
+    /// Returns the decision of the list of blocked domains, if it contains the domain. A text that isn't an address is
+    /// compared with this list alone, so that no spelling gets past it.
+    pub fn by_block_list(&self, domain: &str) -> Option<Decision> {
+        holds(&self.block, domain).then(|| Decision::refuse("blocked_domain", BLOCKED, None))
     }
 
     /// Returns the decision for the result of a check, by the kinds that the policy refuses. While a result is pending,

@@ -32,8 +32,9 @@ pub(super) async fn check(
     request: CheckRequest,
 ) -> Result<ValidationResult, Error> {
     admit(app, caller, 1).await?;
-    let Ok(address) = Address::parse(&request.email) else {
-        return Ok(ValidationResult::of_no_address(request.email, request.details));
+    let address = match request.email {
+        Ok(address) => address,
+        Err(malformed) => return Ok(ValidationResult::of_no_address(&malformed, request.details)),
     };
     demand([&address])?;
     let budget_ms = app.config.upstream_budget_ms;
