@@ -11,7 +11,8 @@ const PAUSE_EVERY = 2_000;
 
 /** Returns the cell of a text. A leading apostrophe keeps a spreadsheet from reading a text as a formula. */
 function cell(text: string, { delimiter, literal }: Dialect): string {
-  const shown = literal && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+  const isFormula = literal && /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text));
+  const shown = isFormula ? `'${text}` : text;
   const quoted = shown.includes(delimiter) || /["\r\n]/.test(shown) || shown !== shown.trim();
   return quoted ? `"${shown.replaceAll('"', '""')}"` : shown;
 }

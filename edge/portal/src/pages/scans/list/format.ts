@@ -5,7 +5,8 @@ import { BLANK, INVISIBLE, trimmed } from "../../../words/addresses";
 const LOCAL_PART_BYTES = 64;
 const ADDRESS_BYTES = 254;
 const NAME_BYTES = 253;
-const LABEL = /^(?!-)[a-z0-9-]{1,63}(?<!-)$/;
+/** Not an A-label whose only hyphen in the encoded part is the first: nothing is encoded so, but some browsers read it. */
+const LABEL = /^(?!-|xn---[a-z0-9]*$)[a-z0-9-]{1,63}(?<!-)$/;
 
 /** A non-ASCII character with a meaning: no control, no blank, none for private use or for a lost character. */
 const BEYOND = `(?![\\p{Cc}\\p{Co}\\p{Noncharacter_Code_Point}\\u{fffd}${BLANK}])[\\u{80}-\\u{10ffff}]`;
@@ -34,7 +35,9 @@ export function reduced(text: string): string {
 function hasOther(name: string, address: string): boolean {
   if (/^".*"$/s.test(name)) return false;
   const words = name.split(/\s/).map((word) => word.replace(/^[,;:.'"([]+|[,;:.'")\]?!]+$/g, ""));
-  return words.some((word) => /@.*\./.test(word) && isAddress(word) && word.toLowerCase() !== address.toLowerCase());
+  return words.some(
+    (word) => /@.*\./.test(word) && isAddress(word) && word.toLowerCase() !== address.toLowerCase(),
+  );
 }
 
 export function isAddress(text: string): boolean {
