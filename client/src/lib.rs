@@ -57,7 +57,7 @@ pub use builder::Builder;
 pub use client::{Client, idempotency_key};
 pub use error::{Error, ErrorDetails};
 pub use rate_limit::RateLimit;
-pub use rcpt_shared::{Address, Confidence, Deliverability, Status, reduce};
+pub use rcpt_shared::{Address, Confidence, Deliverability, Malformed, Status, read};
 pub use retry::Wait;
 pub use scans::{Event, EventPage, Joined, PART, Scan, ScanPage, ScanResult, ScanResults};
 pub use webhook::{WebhookError, WebhookEvent, WebhookHeaders, sign_webhook, verify_webhook};

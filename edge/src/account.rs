@@ -5,7 +5,7 @@ pub mod mailbox;
 
 use std::fmt;
 
-use rcpt_shared::{Address, FormatError};
+use rcpt_shared::{Address, FormatError, Malformed, read_bare};
 use serde::{Deserialize, Deserializer, de};
 
 /// Identifies an account: 8 bits for the number of its database, and 56 random bits, so that an id can't be guessed
@@ -70,10 +70,17 @@ pub struct AccountAddress(Address);
 
 impl AccountAddress {
     /// # Errors
-    /// [`FormatError`] when the text is not an RFC 5321 mailbox. The text is neither
-    /// trimmed nor normalised: its owner typed it, and can correct it.
+    /// [`FormatError`] when the text is not an RFC 5321 mailbox.
     pub fn parse(text: &str) -> Result<Self, FormatError> {
         Address::parse(text).map(Self)
+    }
+
+    /// Reads what the owner typed. The text is neither trimmed nor normalised: its owner can correct it.
+    ///
+    /// # Errors
+    /// [`Malformed`], which describes the mistake.
+    pub fn read(text: &str) -> Result<Self, Malformed> {
+        read_bare(text).map(Self)
     }
 
     /// Returns the address as the person typed it; emails go to this form.

@@ -8,26 +8,29 @@ pub mod address;
 pub mod bearer;
 pub mod jwt;
 pub mod key_ring;
-pub mod malformed;
-pub mod name_address;
+mod malformed;
+mod marks;
+mod name_address;
 mod names;
 pub mod probe;
+pub mod reading;
 pub mod reason;
 pub mod role;
 pub mod sandbox;
 pub mod status;
+mod suggestion;
 pub mod ticket;
 
 pub use address::{Address, FormatError};
 pub use bearer::bearer_token;
 pub use key_ring::KeyRing;
-pub use name_address::{ReduceError, reduce};
 pub use probe::{
     BatchAnswer, BatchEnd, BatchLine, BatchRequest, CacheTimes, CatchAll, Confidence,
     Deliverability, Details, DomainEvidence, DomainFacts, DomainKind, DomainReport, DomainRequest,
     EvidenceSource, MAX_BATCH, Mailbox, NotAsked, ProbeRequest, REMEMBER_HEADER, Stage, Traits,
     Verdict, WITHIN_HEADER,
 };
+pub use reading::{Malformed, read, read_bare, read_domain};
 pub use reason::Reason;
 pub use role::is_role;
 pub use status::Status;

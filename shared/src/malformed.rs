@@ -1,6 +1,10 @@
-//! Describes the mistake in a malformed address for the person who typed it, and suggests the intended address.
+//! Describes the mistake in a malformed address for the person who typed it.
 
-use crate::address::{ADDRESS_BYTES_MAX, Address, FormatError, LOCAL_PART_BYTES_MAX};
+use crate::{
+    address::{ADDRESS_BYTES_MAX, Address, FormatError, LOCAL_PART_BYTES_MAX, LOST},
+    marks::{LINE_BREAKS, has_hidden, is_blank},
+    name_address::FormMistake,
+};
 
 /// Greatest length of a label in bytes (RFC 1035 §2.3.4).
 const LABEL_BYTES_MAX: usize = 63;
@@ -8,25 +12,56 @@ const LABEL_BYTES_MAX: usize = 63;
 /// The at sign of Japanese, Chinese and Korean keyboards.
 const FULL_WIDTH_AT: char = '＠';
 
+const SEVERAL: &str = "This looks like several addresses. Send one at a time.";
+const LINE_BREAK: &str = "There is a line break in it.";
+const UNMATCHED: &str = "The angle brackets in it don't match.";
+
+/// Describes why a text isn't reduced to one text.
+pub fn problem_of_form(mistake: FormMistake, text: &str) -> &'static str {
+    match mistake {
+        FormMistake::Empty => "There is nothing in it.",
+        FormMistake::Pairs if text.matches('@').count() > 1 => SEVERAL,
+        FormMistake::SecondAddress => SEVERAL,
+        FormMistake::LineBreak => LINE_BREAK,
+        FormMistake::Unbalanced => UNMATCHED,
+        FormMistake::Pairs => {
+            "There are several pairs of angle brackets in it, and one is allowed."
+        }
+        FormMistake::Hollow => "There is nothing between the angle brackets.",
+        FormMistake::After | FormMistake::Separator => {
+            "There is something after the angle brackets."
+        }
+    }
+}
+
 /// Describes the mistake in a text that [`Address::parse`] rejects, in one or two sentences. The
 /// description quotes at most one character of the text.
-#[must_use]
-pub fn explain(text: &str) -> String {
+pub fn problem(text: &str) -> String {
     if let Some(problem) = outside_quotes(text) {
         return problem;
     }
+    let (local_part_of, domain_of) = text.rsplit_once('@').unwrap_or((text, ""));
     match Address::parse(text) {
         Err(FormatError::NoAt) => no_at(text).into(),
-        Err(FormatError::LocalPart) => {
-            local_part(text.rsplit_once('@').map_or(text, |(local, _)| local))
+        Err(_) if text.len() > 4 * ADDRESS_BYTES_MAX => too_long(),
+        Err(_) if text.contains(LOST) => {
+            format!("A character in it was lost, and {LOST} stands in its place.")
         }
-        Err(FormatError::Domain) => domain(text.rsplit_once('@').map_or("", |(_, domain)| domain)),
-        Err(FormatError::TooLong) => {
-            format!("It is too long: an address has at most {ADDRESS_BYTES_MAX} bytes.")
+        Err(_) if has_hidden(local_part_of) => {
+            "There is an invisible character before the @.".into()
         }
+        Err(_) if has_hidden(domain_of) => "There is an invisible character after the @.".into(),
+        Err(_) if text.contains(char::is_control) => "There is a control character in it.".into(),
+        Err(FormatError::LocalPart) => local_part(local_part_of),
+        Err(FormatError::Domain) => domain(domain_of),
+        Err(FormatError::TooLong) => too_long(),
         // Never used: the caller passes only texts that can't be parsed.
         Ok(_) => "It is an address.".into(),
     }
+}
+
+fn too_long() -> String {
+    format!("It is too long: an address has at most {ADDRESS_BYTES_MAX} bytes.")
 }
 
 fn no_at(text: &str) -> &'static str {
@@ -40,8 +75,8 @@ fn no_at(text: &str) -> &'static str {
 /// Returns a mistake in the whole address, if there is one. If the local part is quoted, only a line break
 /// is a mistake, because quotes may contain the other characters.
 fn outside_quotes(text: &str) -> Option<String> {
-    if text.contains(['\r', '\n']) {
-        return Some("There is a line break in it.".into());
+    if text.contains(LINE_BREAKS) {
+        return Some(LINE_BREAK.into());
     }
     if text.starts_with('"') {
         return None;
@@ -51,13 +86,13 @@ fn outside_quotes(text: &str) -> Option<String> {
     }
     let several = text.matches('@').count();
     if several > 1 {
-        return Some(if text.contains([',', ';', ' ']) {
-            "This looks like several addresses. Send one at a time.".into()
+        return Some(if text.contains([',', ';', '|']) || text.contains(is_blank) {
+            SEVERAL.into()
         } else {
             format!("There are {several} @ signs in it, and an address has one.")
         });
     }
-    text.contains(char::is_whitespace).then(|| "There is a space in it.".into())
+    text.contains(is_blank).then(|| "There is a space in it.".into())
 }
 
 fn local_part(local: &str) -> String {
@@ -70,24 +105,52 @@ fn local_part(local: &str) -> String {
             local.len()
         );
     }
-    if local.starts_with('"') {
-        return "The quotes before the @ don't match.".into();
-    }
     if local.starts_with('.') || local.ends_with('.') {
         return "The part before the @ can't start or end with a dot.".into();
     }
     if local.contains("..") {
         return "There are two dots in a row before the @.".into();
     }
+    if local.ends_with(is_blank) {
+        return "There is a space before the @.".into();
+    }
+    if local.starts_with('"') && local.contains(|c| c != ' ' && is_blank(c)) {
+        return "Only a plain space is allowed in the quotes before the @.".into();
+    }
+    if local.starts_with('"') {
+        return "The quotes before the @ don't match.".into();
+    }
     match local.chars().find(|c| r#"()<>[]:;\,""#.contains(*c)) {
-        Some(c) => format!("{c} isn't allowed before the @."),
+        Some(c) => format!("{} isn't allowed before the @.", named(c)),
         None => "A character before the @ isn't allowed.".into(),
     }
+}
+
+/// Names a character as the subject of a sentence: a sentence doesn't begin with a sign.
+fn named(c: char) -> String {
+    let name = match c {
+        ',' => "A comma",
+        ';' => "A semicolon",
+        ':' => "A colon",
+        '"' => "A quotation mark",
+        '\'' => "An apostrophe",
+        '\\' => "A backslash",
+        '/' => "A slash",
+        '_' => "An underscore",
+        '(' | ')' => "A parenthesis",
+        '[' | ']' => "A square bracket",
+        '<' | '>' => "An angle bracket",
+        _ => return format!("The character {c}"),
+    };
+    name.to_owned()
 }
 
 fn domain(domain: &str) -> String {
     if domain.is_empty() {
         return "There is nothing after the @.".into();
+    }
+    if domain.contains(is_blank) {
+        return "There is a space after the @.".into();
     }
     if domain.starts_with('[') {
         return "Addresses at an IP number in brackets aren't supported.".into();
@@ -97,7 +160,7 @@ fn domain(domain: &str) -> String {
         return "There is an IP number after the @, and no domain.".into();
     }
     if domain.len() > ADDRESS_BYTES_MAX {
-        return format!("It is too long: an address has at most {ADDRESS_BYTES_MAX} bytes.");
+        return too_long();
     }
     if domain.starts_with('.') || domain.ends_with('.') {
         return "The domain can't start or end with a dot.".into();
@@ -114,112 +177,112 @@ fn domain(domain: &str) -> String {
         return "A part of the domain starts or ends with a hyphen.".into();
     }
     let is_allowed = |c: &char| c.is_ascii_alphanumeric() || ".-".contains(*c) || !c.is_ascii();
-    match domain.chars().find(|c| !is_allowed(c) && !c.is_control()) {
-        Some(c) => format!("{c} isn't allowed after the @."),
+    match domain.chars().find(|c| !is_allowed(c)) {
+        Some(c) => format!("{} isn't allowed after the @.", named(c)),
         None => "What stands after the @ isn't a domain.".into(),
     }
-}
-
-/// Returns the address that was probably meant, if small repairs turn the text into an address with a dot
-/// in its domain.
-#[must_use]
-pub fn suggested_address(text: &str) -> Option<String> {
-    // Nobody types a longer address, and each repair reads the whole text.
-    if text.len() > 2 * ADDRESS_BYTES_MAX {
-        return None;
-    }
-    let text = text.trim_matches(|c: char| c.is_whitespace() || ",;:.'\"()".contains(c));
-    let text = text.strip_prefix("mailto:").unwrap_or(text);
-    let repaired = squeezed(&half_width(text));
-    let repaired = match repaired.rsplit_once('@') {
-        // The comma is next to the dot on every keyboard.
-        Some((local, domain)) => format!("{local}@{}", domain.replace(',', ".")),
-        None => repaired,
-    };
-    let is_whole = |address: &Address| address.domain().contains('.');
-    Address::parse(&repaired).ok().filter(is_whole).map(|_| repaired)
-}
-
-/// Replaces the full-width forms U+FF01 to U+FF5E by ASCII, if the text contains a full-width `@`.
-fn half_width(text: &str) -> String {
-    if !text.contains(FULL_WIDTH_AT) {
-        return text.to_owned();
-    }
-    let ascii =
-        |c: char| u32::from(c).checked_sub(0xFEE0).filter(|code| (0x21..=0x7E).contains(code));
-    text.chars().map(|c| ascii(c).and_then(char::from_u32).unwrap_or(c)).collect()
-}
-
-/// Returns the text without blanks, and with each run of `@` or dots reduced to one.
-fn squeezed(text: &str) -> String {
-    let mut squeezed = String::new();
-    for c in text.chars().filter(|c| !c.is_whitespace()) {
-        if !("@.".contains(c) && squeezed.ends_with(c)) {
-            squeezed.push(c);
-        }
-    }
-    squeezed
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::{explain, suggested_address};
-    use crate::Address;
+    use crate::{Address, read, read_bare};
 
     #[test]
     fn each_mistake_is_named_and_repaired_where_that_is_plain() {
         let long = format!("{}@example.org", "a".repeat(65));
         let label = format!("ann@{}.org", "x".repeat(64));
         let whole = format!("ann@{}.org", ["y".repeat(60).as_str(); 5].join("."));
+        let longer = format!("ann@{}.org", "é\u{200d}".repeat(9_000));
         for (text, problem, repaired) in [
             ("ann", "There is no @ in it.", None),
-            ("", "There is no @ in it.", None),
+            ("", "There is nothing in it.", None),
             ("ann＠example.org", "full-width", Some("ann@example.org")),
             ("ａｎｎ＠ｅｘａｍｐｌｅ．ｏｒｇ", "full-width", Some("ann@example.org")),
             ("ann＠", "full-width", None),
             ("ann@@example.org", "There are 2 @ signs in it", Some("ann@example.org")),
             ("ann@b@example.org", "There are 2 @ signs in it", None),
             ("ann@example.org, bob@example.org", "This looks like several", None),
+            ("ann@example.org\u{a0}bob@example.org", "This looks like several", None),
             ("ann @example.org", "There is a space", Some("ann@example.org")),
-            ("ann@exam\nple.org", "There is a line break", Some("ann@example.org")),
+            ("ann\u{2009}@ example.org", "There is a space", Some("ann@example.org")),
+            ("John Smith jsmith@example.org", "There is a space", Some("jsmith@example.org")),
+            ("山田太郎 taro@example.org", "There is a space", Some("taro@example.org")),
+            ("email: jsmith@example.org", "There is a space", Some("jsmith@example.org")),
+            ("jsmith@example.org (work)", "There is a space", Some("jsmith@example.org")),
+            ("john smith@example.org", "There is a space", None),
+            ("john. smith@example.org", "There is a space", None),
+            ("ann@example.co uk", "There is a space", None),
+            ("ann@example.co. uk", "There is a space", None),
+            ("ann@mail.example, com", "There is a space", None),
+            ("John Smith @example.org", "There is a space", None),
+            ("Ann Smith@ example.org", "There is a space", None),
+            ("ann@exam ple.org", "There is a space", None),
+            ("an n@example org", "There is a space", None),
+            ("ann@exam\nple.org", "There is a line break", None),
+            ("Ann\n ann@example.org", "There is a line break", Some("ann@example.org")),
+            ("ann@exam\u{2028}ple.org", "There is a line break", None),
             ("@example.org", "nothing before", None),
             ("ann@", "nothing after", None),
             (".ann@example.org", "start or end with a dot", Some("ann@example.org")),
+            ("ann.@example.org", "start or end with a dot", Some("ann@example.org")),
             ("an..n@example.org", "two dots in a row before", Some("an.n@example.org")),
-            ("Ann <ann@example.org>", "Angle brackets", None),
-            ("ann(work)@example.org", "( isn't allowed before", None),
-            ("ann,b@example.org", ", isn't allowed before", None),
-            ("mailto:ann@example.org", ": isn't allowed before", Some("ann@example.org")),
+            ("Ann <ann@example.org>", "Angle brackets", Some("ann@example.org")),
+            ("ann(work)@example.org", "A parenthesis isn't allowed before", None),
+            ("ann,b@example.org", "A comma isn't allowed before", None),
+            ("mailto:ann@example.org", "A colon isn't allowed before", Some("ann@example.org")),
+            ("MailTo:ann@example.org?subject=x", "A colon isn't", Some("ann@example.org")),
+            ("smtp:ann@example.org", "A colon isn't allowed before", Some("ann@example.org")),
+            ("mailto:ann@example.org?cc=bob@example.org", "There are 2 @ signs", None),
             ("\"ann@example.org", "quotes before the @ don't match", Some("ann@example.org")),
-            ("an\u{7f}n@example.org", "A character before", None),
+            ("\"an\u{a0}n\"@example.org", "Only a plain space", None),
+            ("\"ann\" @example.org", "There is a space before the @.", Some("ann@example.org")),
+            ("\"ann\"@ example.org", "There is a space after the @.", None),
+            ("an\u{7f}n@example.org", "a control character", None),
+            ("ann@example.org\0", "a control character", None),
+            ("\u{e000}@example.org", "A character before", None),
+            ("an\u{200b}n@example.org", "invisible character before", Some("ann@example.org")),
+            ("\"a\u{ad} n\"@example.org", "invisible character before", None),
+            ("ann@exam\u{200d}ple.org", "invisible character after", Some("ann@example.org")),
+            ("a\u{fffd}n@example.org", "was lost", None),
             ("ann@[192.0.2.1]", "in brackets", None),
             ("ann@192.0.2.1", "IP number after", None),
             ("ann@example.org.", "The domain can't start or end", Some("ann@example.org")),
+            ("ann@.example.org", "The domain can't start or end", Some("ann@example.org")),
+            ("ann@example.org。", "isn't a domain", Some("ann@example.org")),
             ("ann@example..org", "two dots in a row after", Some("ann@example.org")),
-            ("ann@example,org", ", isn't allowed after", Some("ann@example.org")),
+            ("ann@example,org", "A comma isn't allowed after", Some("ann@example.org")),
+            ("ann@example.org,bob", "A comma isn't allowed after", None),
             ("ann@-example.org", "a hyphen", None),
-            ("ann@exa_mple.org", "_ isn't allowed after", None),
+            ("ann@exa_mple.org", "An underscore isn't allowed after", None),
+            ("ann@exa*mple.org", "The character * isn't allowed after", None),
             ("ann@xn--\u{e9}.org", "isn't a domain", None),
+            ("“ann”@exam,ple", "A comma isn't allowed after", None),
             (&long, "too long: 65 bytes", None),
             (&label, "at most 63 characters between", None),
             (&whole, "too long", None),
+            (&longer, "too long", None),
         ] {
-            assert!(Address::parse(text).is_err(), "{text:?}");
-            assert!(explain(text).contains(problem), "{text:?}: {}", explain(text));
-            assert_eq!(suggested_address(text).as_deref(), repaired, "{text:?}");
+            let malformed = read_bare(text).expect_err(text);
+            assert!(malformed.problem().contains(problem), "{text:?}: {}", malformed.problem());
+            assert_eq!(malformed.suggestion().as_deref(), repaired, "{text:?}");
         }
     }
 
     proptest! {
         #[test]
         fn every_text_has_an_explanation_and_what_was_meant_is_an_address(
-            text in r#"["a-zé＠ａ. \\@<>,;\r\n_-]{0,300}"#,
+            text in r#"["a-zé＠ａ. \\@<>,;\r\n\u{a0}\u{200b}\u{200d}\u{fe0f}_-]{0,300}"#,
         ) {
-            prop_assert!(explain(&text).ends_with('.'));
-            if let Some(address) = suggested_address(&text) {
-                prop_assert!(Address::parse(&address).is_ok());
+            for malformed in [read(&text), read_bare(&text)].into_iter().filter_map(Result::err) {
+                let problem = malformed.problem();
+                prop_assert!(problem.ends_with('.'), "{}", problem);
+                prop_assert!(problem.starts_with(|c: char| c.is_ascii_uppercase()), "{}", problem);
+                if let Some(address) = malformed.suggestion() {
+                    prop_assert!(Address::parse(&address).is_ok());
+                    prop_assert!(read(&address).is_ok());
+                }
             }
         }
     }

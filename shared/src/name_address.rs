@@ -1,40 +1,60 @@
 //! Extracts the address from `Name <address>`, a form that people paste from an email's header.
 
-/// The input is empty, or looks like `Name <address>` but doesn't contain exactly one address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum ReduceError {
-    #[error("the address is empty")]
+use crate::marks::{LINE_BREAKS, trimmed};
+
+/// What a text holds besides or instead of one address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FormMistake {
+    /// Nothing, or nothing but quotes.
     Empty,
-    #[error("the angle brackets do not hold exactly one address")]
-    Brackets,
+    /// A bracket without its partner.
+    Unbalanced,
+    /// More than one pair of brackets.
+    Pairs,
+    /// A pair of brackets around nothing.
+    Hollow,
+    /// Something after the brackets.
+    After,
+    /// A separator after the brackets, as email programs copy it.
+    Separator,
+    /// A line break before the brackets.
+    LineBreak,
+    /// Another address before the brackets.
+    SecondAddress,
 }
 
-/// Reduces `Name <address>` to the address. Any other text is returned without blanks, line breaks
-/// and zero-width marks around it, which come from files and clipboards. Inside the text, such
+/// A text in parts; without angle brackets, all of it is the address.
+pub struct Parts<'a> {
+    pub name: &'a str,
+    pub address: &'a str,
+}
+
+/// Takes a text apart, without blanks and invisible characters around it and around the address. Inside, such
 /// characters stay, and [`Address::parse`](crate::Address::parse) rejects them.
-///
-/// # Errors
-/// [`ReduceError`] if nothing is left, or the brackets are unbalanced, empty, repeated or not
-/// at the end.
-pub fn reduce(input: &str) -> Result<&str, ReduceError> {
-    let input = trimmed(input);
-    if input.is_empty() {
-        return Err(ReduceError::Empty);
+pub fn parts(text: &str) -> Result<Parts<'_>, FormMistake> {
+    let text = trimmed(text);
+    if text.bytes().all(|byte| byte == b'"') {
+        return Err(FormMistake::Empty);
     }
-    let inner = match brackets(input)[..] {
-        [] => return Ok(input),
-        [(open, '<'), (close, '>')] if close + 1 == input.len() => input.get(open + 1..close),
-        _ => None,
+    let (open, close) = match brackets(text)[..] {
+        [] => return Ok(Parts { name: "", address: text }),
+        [(open, '<'), (close, '>')] => (open, close),
+        ref all => {
+            let opened = all.iter().filter(|(_, c)| *c == '<').count();
+            let is_balanced = 2 * opened == all.len() && all.len() > 2;
+            return Err(if is_balanced { FormMistake::Pairs } else { FormMistake::Unbalanced });
+        }
     };
-    match inner.map(trimmed) {
-        Some("") | None => Err(ReduceError::Brackets),
-        Some(address) => Ok(address),
+    let name = trimmed(text.get(..open).unwrap_or_default());
+    let address = trimmed(text.get(open + 1..close).unwrap_or_default());
+    let after = trimmed(text.get(close + 1..).unwrap_or_default());
+    match after {
+        _ if address.is_empty() => Err(FormMistake::Hollow),
+        "" if name.contains(LINE_BREAKS) => Err(FormMistake::LineBreak),
+        "" => Ok(Parts { name, address }),
+        "," | ";" => Err(FormMistake::Separator),
+        _ => Err(FormMistake::After),
     }
-}
-
-fn trimmed(text: &str) -> &str {
-    // Byte order marks and zero-width spaces are invisible when copied.
-    text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '\u{feff}' | '\u{200b}'))
 }
 
 /// Returns the positions in bytes of angle brackets outside quoted strings. An unclosed quote
@@ -65,7 +85,10 @@ fn brackets(input: &str) -> Vec<(usize, char)> {
 
 #[cfg(test)]
 mod tests {
-    use super::{ReduceError, reduce};
+    use super::{
+        FormMistake::{After, Empty, Hollow, LineBreak, Pairs, Separator, Unbalanced},
+        parts,
+    };
 
     #[test]
     fn reduces_a_name_and_address_to_the_address() {
@@ -75,6 +98,7 @@ mod tests {
             ("<a@example.org>", "a@example.org"),
             ("Ann <a@example.org>", "a@example.org"),
             ("Ann < a@example.org > ", "a@example.org"),
+            ("Ann <\u{200e}a@example.org\u{2060}>\u{feff}", "a@example.org"),
             (r#""Doe, <Ann>" <a@example.org>"#, "a@example.org"),
             (r#""a \" <b" <a@example.org>"#, "a@example.org"),
             (r#""odd<local"@example.org"#, r#""odd<local"@example.org"#),
@@ -85,27 +109,35 @@ mod tests {
             ("\u{200b}Ann <a@example.org>\n", "a@example.org"),
             ("a@exam\nple.org", "a@exam\nple.org"),
         ] {
-            assert_eq!(reduce(input), Ok(address), "{input}");
+            assert_eq!(parts(input).map(|parts| parts.address), Ok(address), "{input}");
         }
     }
 
     #[test]
     fn does_not_guess_when_the_brackets_are_wrong() {
-        for input in ["", " ", "\t \t", "\r\n", "\u{feff}"] {
-            assert_eq!(reduce(input), Err(ReduceError::Empty), "{input:?}");
-        }
-        for input in [
-            "Name <",
-            "Name <a@example.org",
-            "Name a@example.org>",
-            "Name <>",
-            "<  >",
-            ">a@example.org<",
-            "<<a@example.org>>",
-            "A <a@example.org>, B <b@example.org>",
-            "A <a@example.org> trailing",
+        for (input, mistake) in [
+            ("", Empty),
+            (" ", Empty),
+            ("\t \t", Empty),
+            ("\r\n", Empty),
+            ("\u{feff}", Empty),
+            ("\u{2800}\u{202a}", Empty),
+            ("\"\"", Empty),
+            ("Name <", Unbalanced),
+            ("Name <a@example.org", Unbalanced),
+            ("Name a@example.org>", Unbalanced),
+            ("Name <>", Hollow),
+            ("<  >", Hollow),
+            ("<\u{200b}>", Hollow),
+            (">a@example.org<", Unbalanced),
+            ("<<a@example.org>>", Pairs),
+            ("A <a@example.org>, B <b@example.org>", Pairs),
+            ("A <a@example.org> trailing", After),
+            ("A <a@example.org>;", Separator),
+            ("A <a@example.org> ,\n", Separator),
+            ("a@example.org\r\nRCPT TO:<b@example.org>", LineBreak),
         ] {
-            assert_eq!(reduce(input), Err(ReduceError::Brackets), "{input:?}");
+            assert_eq!(parts(input).map(|parts| parts.address), Err(mistake), "{input:?}");
         }
     }
 }

@@ -228,6 +228,33 @@ fn a_refusal_of_the_service_is_no_verdict() {
 }
 
 #[test]
+fn a_text_that_is_no_address_in_any_form_has_a_verdict_and_is_not_sent() {
+    let service = StandIn::start(|_, request| (200, "", verdict(&email(&request.body))));
+    let home = home();
+    let list = "a@b.example\nAnn <a@b.example\n<>\n\u{200e}\n\"\"\nb@b.example\n";
+    let ran = run(&mut at(&home, &service.url, &["check", "-"]), list.as_bytes());
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, ""));
+    let lines: Vec<Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let problems: Vec<_> = lines.iter().map(|line| line["details"]["problem"].as_str()).collect();
+    let nothing = Some("There is nothing in it.");
+    let unmatched = Some("The angle brackets in it don't match.");
+    let hollow = Some("There is nothing between the angle brackets.");
+    assert_eq!(problems, [None, unmatched, hollow, nothing, nothing, None]);
+    assert_eq!(lines[1]["status"], "invalid_format");
+    let details = json!({
+        "verdict": "undeliverable", "confidence": "high", "reason": "malformed",
+        "problem": "The angle brackets in it don't match.", "suggestion": "a@b.example"
+    });
+    assert_eq!(lines[1]["details"], details);
+    assert_eq!(service.requests().len(), 2, "only addresses are sent");
+    let ran = run(&mut at(&home, &service.url, &["check", "", "--no-details"]), b"");
+    assert_eq!((ran.code, ran.stderr.as_str()), (1, ""));
+    let line: Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(line, json!({ "input": "", "email": "", "status": "invalid_format" }));
+}
+
+#[test]
 fn a_failure_ends_it_while_the_input_stays_open() {
     let service = StandIn::start(|_, _| {
         (401, "", json!({ "detail": { "error": "Invalid API key." } }).to_string())

@@ -7,7 +7,7 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use rcpt_shared::{Address, DomainKind, DomainReport, Status, Tenant, sandbox::is_domain};
+use rcpt_shared::{DomainKind, DomainReport, Status, Tenant, read_domain, sandbox::is_domain};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -105,18 +105,9 @@ fn domain_of(body: &Map<String, Value>) -> Result<String, Error> {
             "The 'domain' field must be a domain: send the part behind the @ alone.",
         ));
     }
-    name_of(domain).ok_or_else(|| {
+    read_domain(domain).ok_or_else(|| {
         Error::invalid_body("The 'domain' field must be a domain name, such as example.org.")
     })
-}
-
-/// Returns a domain in lower-case A-labels; `None` if the text isn't a domain.
-pub(super) fn name_of(text: &str) -> Option<String> {
-    let text = text.trim();
-    let text = text.strip_suffix('.').unwrap_or(text);
-    let address = Address::parse(&["a@", text].concat());
-    let name = address.ok().map(|address| address.domain().to_owned());
-    name.filter(|name| name.contains('.') && !name.starts_with('['))
 }
 
 /// Find the kind of a domain
@@ -239,6 +230,7 @@ mod tests {
         for (typed, name) in [
             ("Duck.COM", "duck.com"),
             (" duck.com. ", "duck.com"),
+            ("\u{200e}duck.com。\u{a0}", "duck.com"),
             ("b\u{fc}cher.example", "xn--bcher-kva.example"),
         ] {
             assert_eq!(read(json!({ "domain": typed })), Ok(name.to_owned()));

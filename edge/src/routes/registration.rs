@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State, http::StatusCode};
 use futures_util::future::join;
-use rcpt_shared::malformed;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -246,8 +245,8 @@ async fn hand_over(
 /// [`Error::invalid_email`] with the reason.
 #[inline(never)]
 pub fn account_address(email: &str) -> Result<AccountAddress, Error> {
-    AccountAddress::parse(email).map_err(|_| {
-        Error::invalid_email(format!("This isn't an email address. {}", malformed::explain(email)))
+    AccountAddress::read(email).map_err(|malformed| {
+        Error::invalid_email(format!("This isn't an email address. {}", malformed.problem()))
     })
 }
 

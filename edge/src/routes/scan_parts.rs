@@ -132,11 +132,10 @@ pub async fn receive(
     app.scan_queue.send(messages).await?;
     // 3
     let malformed = u32::try_from(slots.malformed.len()).unwrap_or(u32::MAX);
-    let no_address = |position: &u16| {
-        let text = addresses.get(usize::from(*position)).map_or("", String::as_str);
-        StoredResult::of_no_address(*position, text, known.details != 0)
-    };
-    let results = to_text(&slots.malformed.iter().map(no_address).collect::<Vec<_>>());
+    let results = slots.malformed.iter().map(|(position, malformed)| {
+        StoredResult::of_no_address(*position, malformed, known.details != 0)
+    });
+    let results = to_text(&results.collect::<Vec<_>>());
     let (ending, now) = (random::identifier()?, clock::now());
     let counted = scans::finish_part(
         app.databases.of(caller.account)?,

@@ -9,7 +9,7 @@ pub(super) mod units;
 use std::sync::Arc;
 
 use axum::extract::State;
-use rcpt_shared::{Address, ReduceError, Tenant, Verdict, reduce};
+use rcpt_shared::{Address, Malformed, Tenant, Verdict, read};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
@@ -28,7 +28,8 @@ use units::{admit, charge, lease, settle};
 #[derive(ToSchema)]
 pub struct CheckRequest {
     /// The address to check, bare or as `Name <address>`.
-    pub email: String,
+    #[schema(value_type = String)]
+    pub email: Result<Address, Malformed>,
     /// Include the evidence behind the verdict.
     #[schema(required = false)]
     pub details: bool,
@@ -38,7 +39,8 @@ pub struct CheckRequest {
 }
 
 impl CheckRequest {
-    /// Reads a JSON body and extracts the address; each mistake has its own text.
+    /// Reads a JSON body; each mistake has its own text. A text that can't be reduced to one address is a mistake of the
+    /// body, unlike in a list.
     fn from_json(body: &Map<String, Value>) -> Result<Self, Error> {
         let Some(email) = body.get("email") else {
             return Err(Error::invalid_body("Missing 'email' field in request body."));
@@ -50,14 +52,25 @@ impl CheckRequest {
             return Err(Error::invalid_body("The 'details' field must be a boolean."));
         };
         let deadline_ms = deadline::of(body)?;
-        match reduce(email) {
-            Ok(address) => Ok(Self { email: address.to_owned(), details, deadline_ms }),
-            Err(ReduceError::Empty) => {
-                Err(Error::invalid_body("The 'email' field must not be empty."))
+        let email = read(email);
+        match &email {
+            Err(malformed) if malformed.is_unreadable() => {
+                let mut text =
+                    format!("The 'email' field must hold one address. {}", malformed.problem());
+                if let Some(suggestion) = malformed.suggestion() {
+                    text += &format!(" Did you mean {suggestion}?");
+                }
+                Err(Error::invalid_body(text))
             }
-            Err(ReduceError::Brackets) => Err(Error::invalid_body(
-                "The 'email' field must hold one address, as in Name <address>.",
-            )),
+            _ => Ok(Self { email, details, deadline_ms }),
+        }
+    }
+
+    /// Returns the address as it was given, or the text in its place.
+    fn text(&self) -> &str {
+        match &self.email {
+            Ok(address) => address.as_given(),
+            Err(malformed) => malformed.text(),
         }
     }
 }
@@ -93,7 +106,7 @@ pub async fn check(
     if caller.proof.is_test() {
         return sandbox::check(&app, &context, caller, request).await;
     }
-    let identity = format!("check\0{}\0{}", request.details, request.email);
+    let identity = format!("check\0{}\0{}", request.details, request.text());
     let once = context.idempotent(&app.config.address_secrets, caller.account, &identity);
     let once = once.map_err(Error::of_validation)?;
     admit(&app, caller, once.as_ref()).await?;
@@ -108,13 +121,17 @@ pub(super) async fn admitted(
     request: CheckRequest,
     once: Option<Idempotent>,
 ) -> Result<ValidationResult, Error> {
-    let Ok(address) = Address::parse(&request.email) else {
-        let left_over = match charge(&app, caller, once.as_ref().map(|once| (once, ""))).await? {
-            Charged::Now(left_over) => left_over,
-            Charged::Before(stored) => stored.left_over,
-        };
-        let result = ValidationResult::of_no_address(request.email, request.details);
-        return Ok(result.leaving(&left_over));
+    let address = match request.email {
+        Ok(address) => address,
+        Err(malformed) => {
+            let charged = charge(&app, caller, once.as_ref().map(|once| (once, ""))).await?;
+            let left_over = match charged {
+                Charged::Now(left_over) => left_over,
+                Charged::Before(stored) => stored.left_over,
+            };
+            let result = ValidationResult::of_no_address(&malformed, request.details);
+            return Ok(result.leaving(&left_over));
+        }
     };
     let check = Check {
         once,
@@ -295,7 +312,7 @@ mod tests {
     fn read(body: Value) -> Result<(String, bool), String> {
         let Value::Object(body) = body else { panic!("{body}") };
         let request = CheckRequest::from_json(&body).map_err(|error| format!("{error:?}"))?;
-        Ok((request.email, request.details))
+        Ok((request.text().to_owned(), request.details))
     }
 
     #[test]
@@ -311,8 +328,10 @@ mod tests {
         for (body, text) in [
             (json!({}), "Missing 'email'"),
             (json!({"email": 1}), "must be a string"),
-            (json!({"email": ""}), "must not be empty"),
-            (json!({"email": "<a@b> <c@d>"}), "one address"),
+            (json!({"email": ""}), "must hold one address. There is nothing in it.\""),
+            (json!({"email": "\u{200e} "}), "There is nothing in it."),
+            (json!({"email": "<a@b> <c@d>"}), "This looks like several addresses."),
+            (json!({"email": "a@b.example>"}), "don't match. Did you mean a@b.example?"),
             (json!({"email": "a@b.example", "details": "yes"}), "'details'"),
         ] {
             let error = read(body.clone()).unwrap_err();

@@ -1,14 +1,20 @@
-//! A parsed address has a stable normal form and is one line on the wire.
+//! An address that is read has a stable normal form and is one line on the wire; what isn't one has a problem, and a
+//! suggestion is an address.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use rcpt_shared::{Address, reduce};
+use rcpt_shared::{Address, read};
 use rcpt_smtp::Command;
 
 fuzz_target!(|text: &str| {
-    let Ok(address) = reduce(text).map(Address::parse).unwrap_or_else(|_| Address::parse(text))
-    else {
-        return;
+    let address = match read(text) {
+        Ok(address) => address,
+        Err(malformed) => {
+            assert!(malformed.problem().ends_with('.'));
+            assert!(malformed.suggestion().is_none_or(|text| Address::parse(&text).is_ok()));
+            assert!(malformed.domains().iter().all(|domain| domain.is_ascii()));
+            return;
+        }
     };
     let again = Address::parse(address.normal()).expect("a normal form is an address");
     assert_eq!(again.normal(), address.normal());

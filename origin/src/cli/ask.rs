@@ -5,7 +5,7 @@ use std::{fmt, io::Write as _, sync::Arc};
 
 use futures_util::{StreamExt as _, stream};
 use rcpt_pool::Question;
-use rcpt_shared::{Address, Deliverability, Details, Stage, Status, Verdict, malformed, reduce};
+use rcpt_shared::{Deliverability, Details, Stage, Status, Verdict, read};
 use serde::Serialize;
 
 use crate::{
@@ -35,6 +35,7 @@ enum RowOutcome {
     Malformed {
         status: Status,
         problem: String,
+        suggestion: Option<String>,
     },
 }
 
@@ -71,15 +72,15 @@ pub async fn ask(state: &Arc<State>, addresses: &[String], json: bool) -> u8 {
 }
 
 async fn row(state: &State, text: &str) -> Row {
-    let address = reduce(text).unwrap_or(text);
-    let answer = match Address::parse(address) {
+    let answer = match read(text) {
         Ok(address) => {
             let question = Question { details: true, ..state.prober.question(address) };
             RowOutcome::Asked(Box::new(state.prober.probe(&question).await))
         }
-        Err(_) => RowOutcome::Malformed {
+        Err(malformed) => RowOutcome::Malformed {
             status: Status::InvalidFormat,
-            problem: malformed::explain(address),
+            problem: malformed.problem(),
+            suggestion: malformed.suggestion(),
         },
     };
     Row { address: text.to_owned(), outcome: answer }
@@ -107,7 +108,13 @@ impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}  {}", self.address, self.outcome.deliverability().as_str())?;
         match &self.outcome {
-            RowOutcome::Malformed { problem, .. } => write!(f, "\n    {problem}"),
+            RowOutcome::Malformed { problem, suggestion, .. } => {
+                write!(f, "\n    {problem}")?;
+                match suggestion {
+                    Some(suggestion) => write!(f, " Perhaps {suggestion} was meant."),
+                    None => Ok(()),
+                }
+            }
             RowOutcome::Asked(verdict) => evidence(f, verdict),
         }
     }

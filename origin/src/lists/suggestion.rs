@@ -18,14 +18,23 @@ impl Lists {
     /// Returns the domain that was probably meant by `domain`, if `domain` is a listed look-alike, accepts no mail or
     /// is parked.
     #[must_use]
-    pub fn suggestion(&self, domain: &str, facts: &DomainFacts) -> Option<&str> {
+    pub fn suggestion<'a>(&'a self, domain: &'a str, facts: &DomainFacts) -> Option<&'a str> {
         if matches!(facts.kind, DomainKind::Provider | DomainKind::Relay) {
             return None;
         }
         if let Some(intended) = self.look_alikes.get(domain) {
             return Some(intended);
         }
+        // Test copies of customer lists get this suffix, so that nothing is sent to their addresses.
+        if let Some(before) = domain.strip_suffix(".invalid").filter(|name| name.contains('.')) {
+            return Some(before);
+        }
         let is_dead = facts.accepts_mail == Some(false) || facts.kind == DomainKind::Parked;
+        if is_dead && !domain.contains('.') {
+            let is_whole =
+                |known: &&String| known.split_once('.').is_some_and(|(name, _)| name == domain);
+            return self.suggested.iter().find(is_whole).map(String::as_str);
+        }
         if !is_dead || domain.len() < MIN_MISSPELT || self.suggested.iter().any(|it| it == domain) {
             return None;
         }
@@ -117,6 +126,9 @@ mod tests {
             ("t-onlin.de", Some("t-online.de")),
             ("btinterent.con", Some("btinternet.com")),
             ("yahoo.com.be", Some("yahoo.com.br")),
+            ("gmail", Some("gmail.com")),
+            ("hotmail", Some("hotmail.com")),
+            ("customers.example.org.invalid", Some("customers.example.org")),
             // Too short, too different, or a provider's own domain.
             ("qw.com", None),
             ("gmx.dd", None),
@@ -124,6 +136,9 @@ mod tests {
             ("firma.example", None),
             ("gmail.com", None),
             ("web.de", None),
+            ("localhost", None),
+            ("example", None),
+            ("example.invalid", None),
         ] {
             let suggestion = of(typed, Some(false), DomainKind::Unknown);
             assert_eq!(suggestion.as_deref(), intended, "{typed}");

@@ -1,9 +1,16 @@
 //! RFC 5893 §2, the Bidi rule: labels in right-to-left scripts, and labels next to them, must have
-//! only one reading order. The platform's URL checks only labels that start right-to-left.
+//! only one reading order. The platform's URL checks only labels that start right-to-left. The rule's data also tells
+//! the marks that need a letter before them.
 
 use icu_properties::{CodePointMapData, props::BidiClass as Class};
 
+/// Returns whether this is a mark that is drawn on the letter before it, such as U+0300.
+pub(super) fn is_mark(c: char) -> bool {
+    !c.is_ascii() && class(c) == Class::NonspacingMark
+}
+
 /// Returns whether the decoded labels may occur in one domain.
+#[cfg(any(target_arch = "wasm32", test))]
 pub(super) fn agree(labels: &[Vec<char>]) -> bool {
     let is_from_right = |c: &char| {
         matches!(class(*c), Class::RightToLeft | Class::ArabicLetter | Class::ArabicNumber)
@@ -15,6 +22,7 @@ fn class(c: char) -> Class {
     CodePointMapData::<Class>::new().get(c)
 }
 
+#[cfg(any(target_arch = "wasm32", test))]
 fn is_in_order(label: &[char]) -> bool {
     let classes: Vec<_> = label.iter().map(|c| class(*c)).collect();
     let last = classes.iter().rfind(|class| **class != Class::NonspacingMark);

@@ -5,10 +5,12 @@ use idna::punycode;
 /// Greatest length of a label in bytes (RFC 1035 §2.3.4).
 const LABEL_BYTES_MAX: usize = 63;
 const NAME_BYTES_MAX: usize = 253;
+/// Greatest number of labels in a name: one byte each, and a dot after all but the last.
+pub(crate) const LABELS_MAX: usize = NAME_BYTES_MAX.div_ceil(2);
 const A_LABEL: &str = "xn--";
 
 /// Returns the domain in lower-case A-labels; `None` if it isn't a host name.
-pub(super) fn to_a_labels(domain: &str) -> Option<String> {
+pub(crate) fn to_a_labels(domain: &str) -> Option<String> {
     if !domain.bytes().all(|b| !b.is_ascii() || b == b'.' || is_ldh(b)) {
         return None;
     }

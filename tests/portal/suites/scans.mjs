@@ -426,6 +426,22 @@ export function suite(world) {
     assert.ok(account.email);
   });
 
+  world.test("the texts of public bug reports are read here as the service reads them", async () => {
+    const { isAddress } = await sourceOf("pages/scans/list/format.ts");
+    const { checkMistake } = await sourceOf("words/addresses.ts");
+    const rows = readFileSync(new URL("../../../shared/tests/texts.tsv", import.meta.url), "utf8")
+      .split("\n")
+      .filter((line) => line !== "" && !line.startsWith("#"))
+      .slice(1)
+      .map((line) => line.split("\t"))
+      .map(([text, expected]) => ({ text: JSON.parse(`"${text}"`), valid: expected !== "invalid_format" }));
+    assert.ok(rows.length > 250);
+    for (const { text, valid } of rows) {
+      assert.equal(isAddress(text), valid, text);
+      if (valid) assert.equal(checkMistake(text), undefined, text);
+    }
+  });
+
   world.test(
     "a pasted list that is too long for the plan says so before anything is sent",
     async (reader) => {
@@ -449,6 +465,8 @@ export function suite(world) {
       `${KINDS[n % 2]}+${n}@sandbox.test`,
       n,
     ]);
+    rows[2][0] = "=1+1";
+    rows[3].splice(0, 3, "@SUM(1)", rows[3][1], -3);
     const workbook = spreadsheet([["Name", "E-Mail", "Count"], ...rows]);
     await scans(
       reader,
@@ -457,7 +475,11 @@ export function suite(world) {
     );
     const { name, bytes } = await downloads(reader, "Download CSV");
     assert.equal(name, "kunden-rcpt.csv");
-    assert.match(bytes.toString().split("\r\n")[2], /^Person 1,rejects\+1@sandbox\.test,1,undeliverable,/);
+    const lines = bytes.toString().split("\r\n");
+    assert.match(lines[2], /^Person 1,rejects\+1@sandbox\.test,1,undeliverable,/);
+    // A text of the workbook is a text in the copy, too.
+    assert.match(lines[3], /^'=1\+1,accepts\+2@sandbox\.test,2,deliverable,/);
+    assert.match(lines[4], /^'@SUM\(1\),rejects\+3@sandbox\.test,-3,undeliverable,/);
     for (const [buffer, text] of [
       [
         Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1, 0]),

@@ -112,7 +112,7 @@ async fn what_is_not_an_address_cannot_register() {
     let anonymous = edge().await.anonymous();
     let long = format!("{}@rcpt-tests.net", "a".repeat(300));
     for (email, reason) in [
-        ("", "There is no @ in it."),
+        ("", "There is nothing in it."),
         ("plain", "There is no @ in it."),
         ("a@b@rcpt-tests.net", "There are 2 @ signs in it, and an address has one."),
         ("Name <name@rcpt-tests.net>", "Angle brackets aren't part of an address: leave them out."),
@@ -121,6 +121,8 @@ async fn what_is_not_an_address_cannot_register() {
         ("name\r\n@rcpt-tests.net", "There is a line break in it."),
         (&long, "The part before the @ is too long: 300 bytes, and at most 64 are allowed."),
         ("name@rcpt-tests.net ", "There is a space in it."),
+        ("name@rcpt-tests.net\u{200e}", "There is an invisible character after the @."),
+        ("na\u{200b}me@rcpt-tests.net", "There is an invisible character before the @."),
         ("name@", "There is nothing after the @."),
         ("name@127.0.0.1", "There is an IP number after the @, and no domain."),
     ] {

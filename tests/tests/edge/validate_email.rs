@@ -195,12 +195,14 @@ async fn what_is_not_an_address_is_invalid_format_without_cached_and_counts() {
 }
 
 #[tokio::test]
-async fn blanks_and_line_ends_around_an_address_are_no_mistake() {
+async fn blanks_line_ends_and_marks_around_an_address_are_no_mistake() {
     let account = stack().await.edge.account().await;
     for (index, given) in [
         "accepts+blanks@sandbox.test\r\n",
         "\naccepts+blanks@sandbox.test",
         "\u{feff}accepts+blanks@sandbox.test\u{a0}",
+        "\u{202a}accepts+blanks@sandbox.test\u{200e}",
+        "Ann <\u{200f}accepts+blanks@sandbox.test\u{2069}>\u{2060}",
     ]
     .into_iter()
     .enumerate()
@@ -243,14 +245,23 @@ async fn a_body_without_an_address_is_400_says_why_and_costs_nothing() {
     const NOT_OBJECT: &str = "The request body must be a JSON object.";
     const MISSING: &str = "Missing 'email' field in request body.";
     const NOT_STRING: &str = "The 'email' field must be a string.";
-    const EMPTY: &str = "The 'email' field must not be empty.";
-    const NOT_ONE: &str = "The 'email' field must hold one address, as in Name <address>.";
+    const EMPTY: &str = "The 'email' field must hold one address. There is nothing in it.";
+    const HOLLOW: &str =
+        "The 'email' field must hold one address. There is nothing between the angle brackets.";
+    const UNMATCHED: &str =
+        "The 'email' field must hold one address. The angle brackets in it don't match.";
+    const MEANT: &str = "The 'email' field must hold one address. The angle brackets in it don't match. \
+                         Did you mean accepts@sandbox.test?";
+    const SEVERAL: &str = "The 'email' field must hold one address. This looks like several addresses. \
+                           Send one at a time.";
+    const AFTER: &str =
+        "The 'email' field must hold one address. There is something after the angle brackets.";
     let account = stack().await.edge.account().await;
     const COMPRESSED: &str =
         "The request body is compressed. Send it as it is, without Content-Encoding.";
     const MARKED: &str = "The request body begins with a byte order mark. Send UTF-8 without one.";
     let nested = format!(r#"{{"email":{}"#, "[".repeat(15_000));
-    let cases: [(&[u8], &str); 34] = [
+    let cases: [(&[u8], &str); 36] = [
         (b"\x1f\x8b\x08\0\0", COMPRESSED),
         (b"\xef\xbb\xbf{\"email\":\"accepts@sandbox.test\"}", MARKED),
         (b"email=accepts@sandbox.test", NOT_JSON),
@@ -279,12 +290,14 @@ async fn a_body_without_an_address_is_400_says_why_and_costs_nothing() {
         (b"{\"email\":\"\"}", EMPTY),
         (b"{\"email\":\"   \"}", EMPTY),
         (b"{\"email\":\" \\t \"}", EMPTY),
-        (b"{\"email\":\"Name <\"}", NOT_ONE),
-        (b"{\"email\":\"Name <>\"}", NOT_ONE),
-        (b"{\"email\":\"Name <accepts@sandbox.test\"}", NOT_ONE),
-        (b"{\"email\":\"accepts@sandbox.test>\"}", NOT_ONE),
-        (b"{\"email\":\"A <accepts@sandbox.test>, B <rejects@sandbox.test>\"}", NOT_ONE),
-        (b"{\"email\":\"a\\r\\nRCPT TO:<evil@sandbox.test>@sandbox.test\"}", NOT_ONE),
+        (b"{\"email\":\"\\u202a\\u2060\"}", EMPTY),
+        (b"{\"email\":\"\\\"\\\"\"}", EMPTY),
+        (b"{\"email\":\"Name <\"}", UNMATCHED),
+        (b"{\"email\":\"Name <>\"}", HOLLOW),
+        (b"{\"email\":\"Name <accepts@sandbox.test\"}", MEANT),
+        (b"{\"email\":\"accepts@sandbox.test>\"}", MEANT),
+        (b"{\"email\":\"A <accepts@sandbox.test>, B <rejects@sandbox.test>\"}", SEVERAL),
+        (b"{\"email\":\"a\\r\\nRCPT TO:<evil@sandbox.test>@sandbox.test\"}", AFTER),
     ];
     for (body, error) in cases {
         let reply = post(&account, body.to_vec()).await;

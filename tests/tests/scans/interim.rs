@@ -123,8 +123,12 @@ async fn what_is_no_address_has_evidence_in_every_form() {
         "0,invalid_format,undeliverable,high,malformed,,,,format,unknown,false,false,false,,,\
          \"There are 2 @ signs in it, and an address has one.\",true"
     );
-    assert!(lines[2].ends_with(",\"\"\" isn't allowed before the @.\",true"), "{}", lines[2]);
-    assert!(lines[4].ends_with(",'= isn't allowed after the @.,true"), "{}", lines[4]);
+    assert!(
+        lines[2].ends_with(",A quotation mark isn't allowed before the @.,true"),
+        "{}",
+        lines[2]
+    );
+    assert!(lines[4].ends_with(",The character = isn't allowed after the @.,true"), "{}", lines[4]);
     let stored_results = stack.edge.sql("SELECT results FROM scan_results", &[]).await;
     assert!(!format!("{stored_results:?}").contains("example"), "{stored_results:?}");
 }

@@ -10,6 +10,7 @@ mod hung_origins;
 mod interim;
 mod matching;
 mod privacy;
+mod texts;
 mod waiting;
 mod walk;
 mod webhook_failures;

@@ -13,7 +13,10 @@ use std::{
 };
 
 use parking_lot::Mutex;
-use rcpt_client::{Client, Deliverability, Error};
+use rcpt_client::{
+    Client, Confidence, Deliverability, Details, Error, Malformed, Status, Validation,
+};
+use serde_json::Value;
 
 use crate::{
     args::{Check, Format, Service},
@@ -138,6 +141,10 @@ fn answer(
 
 fn row(client: &Client, args: &Check, entry: Entry) -> Result<Row, Failure> {
     let email = &entry.input;
+    if let Some(malformed) = rcpt_client::read(email).err().filter(Malformed::is_unreadable) {
+        let outcome = Outcome::Verdict(Box::new(verdict_of(&malformed, !args.no_details)));
+        return Ok(Row { entry, outcome });
+    }
     let key = args.idempotency_key.as_deref();
     let answer = match (args.deadline, key, args.no_details) {
         (Some(deadline), key, no_details) => client.check_by(deadline, key, email, !no_details),
@@ -154,6 +161,29 @@ fn row(client: &Client, args: &Check, entry: Entry) -> Result<Row, Failure> {
         Err(error) => return Err(error.into()),
     };
     Ok(Row { entry, outcome })
+}
+
+/// Returns the verdict about a text that a single check refuses as a mistake of the request; in a list it would be the
+/// same.
+fn verdict_of(malformed: &Malformed, details: bool) -> Validation {
+    let further = [
+        ("problem", Value::String(malformed.problem())),
+        ("suggestion", malformed.suggestion().map_or(Value::Null, Value::String)),
+    ];
+    let details = details.then(|| Details {
+        verdict: Deliverability::Undeliverable,
+        confidence: Confidence::High,
+        reason: "malformed".to_owned(),
+        further: further.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+    });
+    Validation {
+        email: malformed.text().to_owned(),
+        status: Status::InvalidFormat,
+        cached: None,
+        pending: false,
+        details,
+        further: BTreeMap::new(),
+    }
 }
 
 fn is_one_of_many(args: &Check) -> bool {

@@ -1,9 +1,7 @@
 //! Stored results by position; they contain no part of an address or domain, and no text of a
 //! server.
 
-use rcpt_shared::{
-    CatchAll, Confidence, Deliverability, Reason, Status, Verdict, malformed, reduce,
-};
+use rcpt_shared::{CatchAll, Confidence, Deliverability, Malformed, Reason, Status, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// The stored result of one position. The previous release reads it too and ignores unknown members.
@@ -46,11 +44,11 @@ impl StoredResult {
     }
 
     /// Builds the result for a text that isn't an address.
-    pub fn of_no_address(position: u16, text: &str, details: bool) -> Self {
+    pub fn of_no_address(position: u16, malformed: &Malformed, details: bool) -> Self {
         let mut result = Self::new(position, Status::InvalidFormat, None);
         if details {
             result.evidence = MALFORMED.to_owned();
-            result.problem = Some(malformed::explain(reduce(text).unwrap_or(text)));
+            result.problem = Some(malformed.problem());
         }
         result
     }
@@ -183,7 +181,7 @@ pub fn latest<'a>(
 
 #[cfg(test)]
 mod tests {
-    use rcpt_shared::{Deliverability, Details, Reason, Stage, Status, Traits, Verdict};
+    use rcpt_shared::{Deliverability, Details, Reason, Stage, Status, Traits, Verdict, read};
 
     use super::{COLUMNS, StoredResult, from_text, latest, to_text};
 
@@ -245,9 +243,10 @@ mod tests {
 
     #[test]
     fn what_is_no_address_has_the_evidence_of_a_single_check() {
-        let plain = StoredResult::of_no_address(3, "ann@@example.org", false);
+        let malformed = read("ann@@example.org").unwrap_err();
+        let plain = StoredResult::of_no_address(3, &malformed, false);
         assert_eq!(to_text(&[plain]), r#"[{"p":3,"s":"invalid_format"}]"#);
-        let result = StoredResult::of_no_address(3, "ann@@example.org", true);
+        let result = StoredResult::of_no_address(3, &malformed, true);
         assert_eq!(result.cells().unwrap().len(), COLUMNS.len());
         assert_eq!(result.verdict(), Deliverability::Undeliverable);
         assert_eq!(

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use rcpt_shared::{Address, reduce};
+use rcpt_shared::{Malformed, read};
 
 use super::message::WaitingAddress;
 
@@ -16,11 +16,11 @@ const BYTES_MAX: usize = 64_000;
 /// Bytes of an address beyond its own text.
 const ADDRESS_OVERHEAD_BYTES: usize = 24;
 
-/// A part's addresses, split into messages, and the positions of malformed ones.
+/// A part's addresses, split into messages, and the malformed ones with their positions.
 #[derive(Debug)]
 pub struct Slots {
     pub slots: Vec<Vec<WaitingAddress>>,
-    pub malformed: Vec<u16>,
+    pub malformed: Vec<(u16, Malformed)>,
 }
 
 /// Splits a part into messages. Addresses of one domain are adjacent, because they share
@@ -30,10 +30,12 @@ pub fn split(addresses: &[String]) -> Slots {
     let mut index_of: HashMap<String, usize> = HashMap::new();
     let mut all: Vec<WaitingAddress> = Vec::new();
     for (position, text) in (0_u16..).zip(addresses) {
-        let address = reduce(text).ok().and_then(|address| Address::parse(address).ok());
-        let Some(address) = address else {
-            malformed.push(position);
-            continue;
+        let address = match read(text) {
+            Ok(address) => address,
+            Err(mistake) => {
+                malformed.push((position, mistake));
+                continue;
+            }
         };
         let same_address = index_of.get(address.normal()).and_then(|index| all.get_mut(*index));
         if let Some(first) = same_address {
@@ -82,7 +84,8 @@ mod tests {
             "",
             "x@a.example",
         ]));
-        assert_eq!(split.malformed, [1, 4]);
+        let malformed: Vec<_> = split.malformed.iter().map(|(position, _)| *position).collect();
+        assert_eq!(malformed, [1, 4]);
         let [slot] = &split.slots[..] else { panic!("{split:?}") };
         let positions: Vec<_> = slot.iter().map(|waiting| waiting.positions.clone()).collect();
         assert_eq!(

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use axum::extract::State;
 use rcpt_shared::{
-    Address, DomainKind, reduce,
+    Address, DomainKind, read,
     sandbox::{domain_facts, is_domain},
 };
 use serde_json::{Map, Value};
@@ -181,8 +181,10 @@ impl SignUp {
     ) -> Result<Decision, Error> {
         let unknown = found.as_ref().err().copied();
         let policy = found.map_or_else(|_| Policy::of_form_alone(), |stored| Policy::of(&stored));
-        let text = reduce(&self.email).unwrap_or_else(|_| self.email.trim());
-        let Ok(address) = Address::parse(text) else { return Ok(policy.about_no_address(text)) };
+        let address = match read(&self.email) {
+            Ok(address) => address,
+            Err(malformed) => return Ok(policy.about_no_address(&malformed)),
+        };
         if self.caller.proof.is_test() && !is_domain(address.domain()) {
             return Err(Error::test_key());
         }
@@ -208,7 +210,7 @@ impl SignUp {
         let remaining_ms = policy.deadline_ms.saturating_sub(elapsed);
         let inner = remaining_ms.saturating_sub(RESERVE_MS.min(remaining_ms / 4)).max(1);
         let request =
-            CheckRequest { email: text.to_owned(), details: true, deadline_ms: Some(inner) };
+            CheckRequest { email: Ok(address.clone()), details: true, deadline_ms: Some(inner) };
         let work = checked(Arc::clone(app), context.clone(), self.caller, request, self.once);
         let work = context.deferred.outliving(work);
         let reason = match clock::within(Duration::from_millis(remaining_ms), work).await {

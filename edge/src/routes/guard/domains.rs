@@ -1,6 +1,8 @@
 //! A policy's lists of allowed and blocked domains; each domain includes its subdomains.
 
-use super::{super::domains::name_of, DOMAINS_MAX};
+use rcpt_shared::read_domain;
+
+use super::DOMAINS_MAX;
 use crate::error::Error;
 
 /// Converts a list to lower-case A-labels without duplicates.
@@ -11,7 +13,7 @@ pub fn read(member: &str, list: &[String]) -> Result<Vec<String>, Error> {
     }
     let mut names: Vec<String> = Vec::new();
     for (index, text) in list.iter().enumerate() {
-        let name = name_of(text).ok_or_else(|| {
+        let name = read_domain(text).ok_or_else(|| {
             let detail = format!(
                 "The '{member}[{index}]' field must be a domain name, such as example.org."
             );
@@ -33,43 +35,9 @@ pub fn holds(list: &[String], domain: &str) -> bool {
     })
 }
 
-/// Returns the domain that a text without a valid address names: what follows the last `@`, without comments (RFC 5322
-/// §3.2.2), blanks, brackets and dots around it, in lower-case A-labels.
-pub fn meant(text: &str) -> Option<String> {
-    let (_, domain) = text.rsplit_once('@')?;
-    let mut depth = 0_u32;
-    let outside: String = domain
-        .chars()
-        .filter(|c| {
-            match c {
-                '(' => depth += 1,
-                ')' => depth = depth.saturating_sub(1),
-                _ => return depth == 0,
-            }
-            false
-        })
-        .collect();
-    name_of(outside.trim_matches(|c: char| c.is_whitespace() || "[]<>.".contains(c)))
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{holds, meant};
-
-    #[test]
-    fn a_text_means_the_domain_that_dns_would_be_asked_for() {
-        for (text, domain) in [
-            ("x@example.org.", Some("example.org")),
-            ("x@(a (b))example.org (c)", Some("example.org")),
-            ("x@[Example.ORG]", Some("example.org")),
-            ("x@ b\u{fc}cher.example >", Some("xn--bcher-kva.example")),
-            ("x@example.org/path", None),
-            ("example.org", None),
-            ("x@", None),
-        ] {
-            assert_eq!(meant(text).as_deref(), domain, "{text}");
-        }
-    }
+    use super::holds;
 
     #[test]
     fn a_listed_domain_stands_for_all_below_it_and_for_no_other() {

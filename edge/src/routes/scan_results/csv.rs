@@ -50,8 +50,8 @@ fn evidence(evidence: Option<&ScanEvidence>) -> [String; 13] {
     ]
 }
 
-/// Formats a text as a field. A `problem` may begin with a character from the customer's list that a
-/// spreadsheet reads as the start of a formula. A leading apostrophe makes the field a text.
+/// Formats a text as a field. A spreadsheet reads some first characters as the start of a formula; a leading apostrophe
+/// makes the field a text.
 fn field(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = format!("{}{text}", if formula { "'" } else { "" });

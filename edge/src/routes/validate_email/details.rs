@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use rcpt_shared::{
-    Address, CatchAll, Confidence, Deliverability, DomainKind, DomainReport, Mailbox, Reason,
-    Stage, Verdict, is_role, malformed,
+    Address, CatchAll, Confidence, Deliverability, DomainKind, DomainReport, Mailbox, Malformed,
+    Reason, Stage, Verdict, is_role,
 };
 use serde::Serialize;
 use utoipa::{
@@ -110,12 +110,12 @@ fn catch_all_schema() -> Schema {
 
 impl Details {
     /// Returns the details of a malformed address.
-    pub(super) fn of_no_address(text: &str) -> Self {
+    pub(super) fn of_no_address(malformed: &Malformed) -> Self {
         Self {
             verdict: Deliverability::Undeliverable,
             confidence: Confidence::High,
             reason: MALFORMED,
-            problem: Some(malformed::explain(text).into()),
+            problem: Some(malformed.problem().into()),
             operator: None,
             mx_host: None,
             smtp_code: None,
@@ -128,7 +128,7 @@ impl Details {
             disposable: false,
             role_account: false,
             free_provider: false,
-            suggestion: malformed::suggested_address(text),
+            suggestion: malformed.suggestion(),
             retry_after: None,
             tls: None,
             duration_ms: 0,
@@ -165,7 +165,7 @@ impl Details {
             role_account: is_role(address.local_part()),
             free_provider: is(DomainKind::Provider),
             domain: facts.map(|facts| DomainDetails::new(address.domain(), facts)),
-            suggestion: meant.map(|domain| format!("{}@{domain}", address.local_part())),
+            suggestion: address.suggestion(meant.as_deref()),
             retry_after: u32::try_from(retry_after).ok(),
             tls: None,
             duration_ms,
@@ -177,7 +177,6 @@ impl Details {
     pub(super) fn new(address: &Address, verdict: Verdict) -> Self {
         let evidence = verdict.details.map(|evidence| *evidence);
         let traits = evidence.as_ref().map(|evidence| evidence.traits.clone()).unwrap_or_default();
-        let corrected = |domain| format!("{}@{domain}", address.local_part());
         let facts = evidence.as_ref().and_then(|evidence| evidence.domain.clone());
         Self {
             verdict: evidence.as_ref().map_or(Deliverability::Unknown, |evidence| evidence.verdict),
@@ -195,7 +194,7 @@ impl Details {
             disposable: traits.disposable,
             role_account: traits.role_account,
             free_provider: traits.free_provider,
-            suggestion: traits.suggested_domain.map(corrected),
+            suggestion: address.suggestion(traits.suggested_domain.as_deref()),
             retry_after: verdict.retry_after,
             tls: evidence.as_ref().and_then(|evidence| evidence.tls),
             duration_ms: evidence.as_ref().map_or(0, |evidence| evidence.duration_ms),
@@ -206,7 +205,7 @@ impl Details {
 
 #[cfg(test)]
 mod tests {
-    use rcpt_shared::{Address, Reason, Stage, Status, Verdict};
+    use rcpt_shared::{Address, Reason, Stage, Status, Verdict, read};
     use serde_json::json;
 
     use super::Details;
@@ -248,7 +247,8 @@ mod tests {
 
     #[test]
     fn what_is_not_an_address_is_told_why_and_what_was_meant() {
-        let details = serde_json::to_value(Details::of_no_address("ann@@example.org")).unwrap();
+        let malformed = read("ann@@example.org").unwrap_err();
+        let details = serde_json::to_value(Details::of_no_address(&malformed)).unwrap();
         for (field, value) in [
             ("verdict", json!("undeliverable")),
             ("reason", json!("malformed")),

@@ -5,7 +5,7 @@ use axum::{
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
-use rcpt_shared::{Address, Status, Verdict};
+use rcpt_shared::{Address, Malformed, Status, Verdict};
 use serde::Serialize;
 use utoipa::{
     ToSchema,
@@ -82,8 +82,9 @@ impl IntoResponse for ValidationResult {
 }
 
 impl ValidationResult {
-    pub fn of_no_address(email: String, details: bool) -> Self {
-        let details = details.then(|| Details::of_no_address(&email));
+    pub fn of_no_address(malformed: &Malformed, details: bool) -> Self {
+        let email = malformed.text().to_owned();
+        let details = details.then(|| Details::of_no_address(malformed));
         let status = Status::InvalidFormat;
         Self { email, status, cached: None, details, pending: None, rate_limit: None }
     }
@@ -113,8 +114,8 @@ impl ValidationResult {
     }
 
     /// Returns the result of a text that may be no address, before anything is said about it.
-    pub fn pending_text(text: String) -> Self {
-        let pending = Self::of_no_address(text, false);
+    pub fn pending_text(malformed: &Malformed) -> Self {
+        let pending = Self::of_no_address(malformed, false);
         Self { status: Status::SmtpTimeout, cached: Some(false), pending: Some(true), ..pending }
     }
 

@@ -42,8 +42,9 @@ pub async fn admitted(
     caller: Caller,
     request: CheckRequest,
 ) -> Result<ValidationResult, Error> {
-    let Ok(address) = Address::parse(&request.email) else {
-        return Ok(ValidationResult::of_no_address(request.email, request.details));
+    let address = match request.email {
+        Ok(address) => address,
+        Err(malformed) => return Ok(ValidationResult::of_no_address(&malformed, request.details)),
     };
     demand([&address])?;
     let budget_ms = app.config.upstream_budget_ms;

@@ -5,7 +5,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use rcpt_shared::{Address, KeyRing, Reason, Stage, Status, Verdict, reduce};
+use rcpt_shared::{Address, KeyRing, Malformed, Reason, Stage, Status, Verdict, read};
 
 use super::{
     super::validate_email::{ValidationResult, deadline::RETRY_AFTER_S, details::Details},
@@ -24,7 +24,7 @@ pub struct List {
 }
 
 enum ListItem {
-    NoAddress(String),
+    NoAddress(Malformed),
     /// The address as given, and its position among the distinct addresses.
     Address(Address, usize),
 }
@@ -68,9 +68,9 @@ impl List {
         let mut distinct: Vec<DistinctAddress> = Vec::new();
         let mut facts_of = HashMap::new();
         let items = emails.iter().map(|text| {
-            let reduced = reduce(text).unwrap_or(text);
-            let Ok(address) = Address::parse(reduced) else {
-                return ListItem::NoAddress(reduced.to_owned());
+            let address = match read(text) {
+                Ok(address) => address,
+                Err(malformed) => return ListItem::NoAddress(malformed),
             };
             let position = *facts_of.entry(address.normal().to_owned()).or_insert_with(|| {
                 let key = address_hash::of_checked(secrets, &address);
@@ -135,8 +135,8 @@ impl List {
     pub fn unsettled_result(&self, deadline_ms: Option<u64>) -> ListResult {
         let mut result = self.pending_result(&Answers::none_of(self), deadline_ms);
         for (item, result) in self.items.iter().zip(&mut result.results) {
-            if let ListItem::NoAddress(text) = item {
-                *result = ValidationResult::pending_text(text.clone());
+            if let ListItem::NoAddress(malformed) = item {
+                *result = ValidationResult::pending_text(malformed);
             }
         }
         result
@@ -149,8 +149,8 @@ impl List {
     ) -> Vec<ValidationResult> {
         let answers = answers.lock();
         let result = |item: &ListItem| match item {
-            ListItem::NoAddress(text) => {
-                ValidationResult::of_no_address(text.clone(), self.details)
+            ListItem::NoAddress(malformed) => {
+                ValidationResult::of_no_address(malformed, self.details)
             }
             ListItem::Address(address, position) => match answers.get(*position).cloned().flatten()
             {

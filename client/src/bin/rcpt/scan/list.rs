@@ -8,7 +8,7 @@ use std::{
 };
 
 use csv::{ErrorKind, Reader, ReaderBuilder, StringRecord, Terminator};
-use rcpt_client::{Address, reduce};
+use rcpt_client::{Address, read};
 use sha2::{Digest as _, Sha256};
 
 use crate::{
@@ -121,13 +121,17 @@ impl List {
         self.rows += 1;
         self.width = self.width.max(record.len());
         let field = record.get(self.column).unwrap_or_default();
-        let Some(address) = address(field) else {
-            let count = match field.trim() {
-                "" => &mut self.counts.empty,
-                _ => &mut self.counts.malformed,
-            };
-            *count += 1;
-            return;
+        let address = match read(field) {
+            Ok(address) => address,
+            Err(malformed) => {
+                let count = if malformed.is_empty() {
+                    &mut self.counts.empty
+                } else {
+                    &mut self.counts.malformed
+                };
+                *count += 1;
+                return;
+            }
         };
         let position = self.addresses.len();
         match self.positions.entry(address.normal().to_owned()) {
@@ -165,10 +169,13 @@ impl List {
 
     fn subject(&self, record: &StringRecord) -> Subject {
         let field = record.get(self.column).unwrap_or_default();
-        match address(field).and_then(|address| self.positions.get(address.normal())) {
-            Some(position) => Subject::Position(*position),
-            None if field.trim().is_empty() => Subject::Empty,
-            None => Subject::Malformed,
+        let position = |address: &Address| self.positions.get(address.normal());
+        match read(field) {
+            Ok(address) => {
+                position(&address).map_or(Subject::Malformed, |at| Subject::Position(*at))
+            }
+            Err(malformed) if malformed.is_empty() => Subject::Empty,
+            Err(_) => Subject::Malformed,
         }
     }
 
@@ -186,10 +193,6 @@ impl List {
         let further: Vec<_> = further.map(|(count, word)| format!("{count} {word}")).collect();
         format!("{addresses} different addresses in {rows} rows ({})", further.join(", "))
     }
-}
-
-fn address(field: &str) -> Option<Address> {
-    Address::parse(reduce(field).ok()?).ok()
 }
 
 pub fn unreadable(file: &Path, error: &io::Error) -> Failure {
@@ -287,7 +290,7 @@ fn address_column(
     }
     let rows = records.get(usize::from(has_header)..).unwrap_or_default();
     let addresses = |column: usize| {
-        rows.iter().filter(|row| row.get(column).and_then(address).is_some()).count()
+        rows.iter().filter(|row| row.get(column).is_some_and(|field| read(field).is_ok())).count()
     };
     let by_name = NAMES.iter().find_map(|name| column_named(name)).filter(|c| addresses(*c) > 0);
     let by_content = (0..first.len()).rev().max_by_key(|column| addresses(*column));

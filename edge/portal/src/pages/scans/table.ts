@@ -3,15 +3,18 @@ import type { ScanResult } from "../../api/scans";
 import { type VerdictName, verdictOf } from "../../words/scan-verdicts";
 import type { KnownList } from "./list/known";
 import { pause } from "./list/pause";
-import { PLAIN } from "./list/read";
+import { type Dialect, PLAIN } from "./list/read";
 
 const OURS = ["rcpt_verdict", "rcpt_reason", "rcpt_confidence", "rcpt_status", "rcpt_final"];
 /** Rows processed between two pauses. */
 const PAUSE_EVERY = 2_000;
 
-function cell(text: string, delimiter: string): string {
-  const quoted = text.includes(delimiter) || /["\r\n]/.test(text) || text !== text.trim();
-  return quoted ? `"${text.replaceAll('"', '""')}"` : text;
+/** Returns the cell of a text. A leading apostrophe keeps a spreadsheet from reading a text as a formula. */
+function cell(text: string, { delimiter, literal }: Dialect): string {
+  const isFormula = literal && /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text));
+  const shown = isFormula ? `'${text}` : text;
+  const quoted = shown.includes(delimiter) || /["\r\n]/.test(shown) || shown !== shown.trim();
+  return quoted ? `"${shown.replaceAll('"', '""')}"` : shown;
 }
 
 function ours(result: ScanResult | undefined): string[] {
@@ -37,10 +40,11 @@ export interface Table {
 }
 
 export async function csvOf({ known, total, results, only }: Table): Promise<Blob> {
-  const { delimiter, newline, bom } = known?.list.dialect ?? PLAIN;
+  const dialect = known?.list.dialect ?? PLAIN;
+  const { delimiter, newline, bom } = dialect;
   const byPosition = new Map(results.map((result) => [result.position, result]));
   const lines: string[] = [];
-  const write = (cells: string[]) => lines.push(cells.map((text) => cell(text, delimiter)).join(delimiter));
+  const write = (cells: string[]) => lines.push(cells.map((text) => cell(text, dialect)).join(delimiter));
   const header = known === undefined ? ["row"] : known.list.header;
   const width = Math.max(header?.length ?? 0, ...widthsOf(known));
   if (header !== null) write([...filled(header, width), ...OURS]);

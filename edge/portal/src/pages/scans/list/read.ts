@@ -9,6 +9,8 @@ export interface Dialect {
   newline: string;
   /** True if the file begins with a byte order mark, by which Excel recognises UTF-8. */
   bom: boolean;
+  /** True if the source held its cells as text, so that in the copy none of them may become a formula. */
+  literal: boolean;
 }
 
 /** A list that was read: its rows, and the column with the addresses. */
@@ -58,7 +60,8 @@ const DECODED_BYTES = 1024 * 1024;
 /** Rows processed between two pauses. */
 const PAUSE_EVERY = 1_000;
 
-export const PLAIN: Dialect = { delimiter: ",", newline: "\r\n", bom: false };
+export const PLAIN: Dialect = { delimiter: ",", newline: "\r\n", bom: false, literal: false };
+const LITERAL: Dialect = { ...PLAIN, literal: true };
 
 /** Reads a file: a spreadsheet, a table, or a short text file of recipients in the form that email programs copy. */
 export async function readFile(file: File): Promise<List> {
@@ -66,7 +69,7 @@ export async function readFile(file: File): Promise<List> {
   if (isZip(start) || isOldExcel(start)) {
     if (isOldExcel(start)) throw new UnreadableList("spreadsheet");
     const { readSpreadsheet } = await import("./spreadsheet");
-    return listOf(file.name, await readSpreadsheet(file), { ...PLAIN, bom: true });
+    return listOf(file.name, await readSpreadsheet(file), { ...LITERAL, bom: true });
   }
   if (/\.txt$/i.test(file.name) && file.size < DECODED_BYTES) {
     const text = new TextDecoder((await encodingOf(file)).encoding).decode(await file.arrayBuffer());
@@ -78,8 +81,9 @@ export async function readFile(file: File): Promise<List> {
 /** Reads a pasted text: a table with a header, recipients, or one address per line. */
 export async function readText(text: string, name = "Pasted list"): Promise<List> {
   const table = await readTable(new File([text], name));
+  table.dialect.literal = true;
   const isTable = table.header !== null && table.header.length > 1;
-  return isTable || !isRecipients(text) ? table : listOf(name, await recipientsOf(text), PLAIN);
+  return isTable || !isRecipients(text) ? table : listOf(name, await recipientsOf(text), LITERAL);
 }
 
 async function readTable(file: File): Promise<List> {

@@ -1,0 +1,157 @@
+//! The address that was probably meant by a text, and the domains in it.
+
+use crate::{
+    address::{ADDRESS_BYTES_MAX, Address, LABELS_MAX, to_a_labels},
+    marks::{is_blank, without_hidden},
+};
+
+/// The signs that UTS #46 reads as the dot between two labels.
+pub const DOTS: [char; 4] = ['.', '。', '．', '｡'];
+/// Signs that stand around an address in a text; one of them is at most the beginning of an address.
+const BEFORE: &str = ",;:.'\"([";
+/// Signs that stand after an address in a text; none is the end of a domain.
+const AFTER: &str = ",;:.'\")]?!`|}";
+
+/// Returns the address that was probably meant, which always has a dot in its domain.
+///
+/// A blank or an angle bracket ends a word. If one word is an address, perhaps after a repair, it is what was meant, if
+/// the words before it can be a name or a label, and those after it a remark. If the only `@` is at a word's end, blanks
+/// beside it are left out, but only in a text of nothing else.
+pub fn suggestion(text: &str) -> Option<String> {
+    // Nobody types a longer address, and each repair reads the whole text.
+    if text.len() > 4 * ADDRESS_BYTES_MAX {
+        return None;
+    }
+    let plain = plain(text);
+    let words: Vec<&str> = words(&plain).collect();
+    let mut with_at = words.iter().filter(|word| word.contains('@'));
+    let (Some(word), None) = (with_at.next(), with_at.next()) else { return None };
+    let is_part = word.starts_with('@') || word.ends_with('@');
+    match words[..] {
+        [local, "@", domain] => repaired(&[local, "@", domain].concat()),
+        [one, other] if is_part => repaired(&[one, other].concat()),
+        _ if is_part => None,
+        _ => {
+            let (before, after) = plain.split_once(word)?;
+            repaired(word).filter(|_| is_name_or_label(before) && is_remark(after))
+        }
+    }
+}
+
+/// `ann smith@…` may be one local part, typed with a blank; `Ann asmith@…` and `email: ann@…` hardly are.
+fn is_name_or_label(before: &str) -> bool {
+    let before = before.trim();
+    !before.starts_with(char::is_lowercase) || before.ends_with(|c| "<([:;\"".contains(c))
+}
+
+/// `…@example.co m` may be one domain; `…@example.com (work)` is not.
+fn is_remark(after: &str) -> bool {
+    !after.contains(char::is_alphanumeric)
+        || after.trim_start().starts_with(|c| "<>()[]\"';".contains(c))
+}
+
+/// Returns whether a name before `address` holds another address. In quotes, a name may hold anything.
+pub fn holds_other_than(name: &str, address: &Address) -> bool {
+    if name.starts_with('"') && name.ends_with('"') {
+        return false;
+    }
+    let plain = plain(name);
+    let found = words(&plain).filter(|word| word.contains('@')).filter_map(repaired);
+    found.filter_map(|found| Address::parse(&found).ok()).any(|found| found != *address)
+}
+
+/// Returns the domains after each `@`, in lower-case A-labels. Labels before a domain that aren't part of a host name
+/// are left out.
+pub fn domains(text: &str) -> Vec<String> {
+    let plain = without_comments(&plain(text));
+    let mut domains: Vec<_> = plain.split('@').skip(1).filter_map(domain_at_start).collect();
+    let meant = suggestion(text).and_then(|address| Address::parse(&address).ok());
+    domains.extend(meant.map(|address| address.domain().to_owned()));
+    domains
+}
+
+fn domain_at_start(text: &str) -> Option<String> {
+    let is_possible = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c) || !c.is_ascii();
+    let text = text.trim_start_matches(|c| !is_possible(c) || DOTS.contains(&c));
+    let name = text.split(|c| !is_possible(c)).next()?;
+    let labels: Vec<&str> = name.split(DOTS).filter(|label| !label.is_empty()).collect();
+    let first = labels.len().saturating_sub(LABELS_MAX);
+    (first..labels.len()).find_map(|first| to_a_labels(&labels.get(first..)?.join(".")))
+}
+
+/// Returns the text without comments in parentheses and without blanks beside a dot (RFC 5322, `CFWS`).
+fn without_comments(text: &str) -> String {
+    let mut rest = text;
+    let mut kept = String::with_capacity(text.len());
+    while let Some((before, after)) = rest.split_once('(') {
+        let Some((_, end)) = after.split_once(')') else { break };
+        kept += before;
+        rest = end;
+    }
+    kept += rest;
+    let mut joined = String::with_capacity(kept.len());
+    for c in kept.chars() {
+        if c == '.' {
+            joined.truncate(joined.trim_end_matches(' ').len());
+        }
+        if c != ' ' || !joined.ends_with('.') {
+            joined.push(c);
+        }
+    }
+    joined
+}
+
+/// Returns the text with blanks as spaces, without hidden characters, and with typographic and full-width signs as
+/// those of an English keyboard.
+fn plain(text: &str) -> String {
+    let ascii = |c: char| match c {
+        '‘' | '’' | '‛' | 'ʼ' | '′' | '´' => '\'',
+        '“' | '”' | '„' | '‟' | '«' | '»' | '″' => '"',
+        '‐' | '‑' | '‒' | '–' | '—' | '―' | '−' => '-',
+        '﹫' => '@',
+        // Full-width forms have the order of ASCII.
+        '！'..='～' => char::from_u32(u32::from(c) - 0xFEE0).unwrap_or(c),
+        _ if is_blank(c) => ' ',
+        _ => c,
+    };
+    without_hidden(text).chars().map(ascii).collect()
+}
+
+/// Returns the words without the signs around them.
+fn words(plain: &str) -> impl Iterator<Item = &str> {
+    plain
+        .split([' ', '<', '>'])
+        .map(|word| {
+            let word = word.trim_start_matches(|c| BEFORE.contains(c));
+            word.trim_end_matches(|c| AFTER.contains(c))
+        })
+        .filter(|word| !word.is_empty())
+}
+
+/// Repairs a word: of several `@` or dots in a row one stays, dots around either part go, as do a scheme (`mailto:`,
+/// `SMTP:`) and a link's query. A comma becomes a dot if no dot is before it, because it is next to the dot on every
+/// keyboard.
+fn repaired(word: &str) -> Option<String> {
+    let squeezed = squeezed(word);
+    let (local, domain) = squeezed.rsplit_once('@')?;
+    let local = local.rsplit(':').next()?.trim_matches('.');
+    let domain = domain.split('?').next()?;
+    let domain = match domain.split_once(',') {
+        Some((before, _)) if !before.contains('.') => domain.replace(',', "."),
+        _ => domain.to_owned(),
+    };
+    let repaired = format!("{local}@{}", domain.trim_matches(DOTS));
+    let address = Address::parse(&repaired).ok()?;
+    address.domain().contains('.').then_some(repaired)
+}
+
+/// Returns the text with each run of `@` or dots reduced to one.
+fn squeezed(text: &str) -> String {
+    let mut squeezed = String::with_capacity(text.len());
+    for c in text.chars() {
+        if !("@.".contains(c) && squeezed.ends_with(c)) {
+            squeezed.push(c);
+        }
+    }
+    squeezed
+}
