@@ -23,6 +23,9 @@ pub fn suggestion(text: &str) -> Option<String> {
         return None;
     }
     let plain = plain(text);
+    if let Some(address) = with_dot(&plain) {
+        return Some(address);
+    }
     let words: Vec<&str> = words(&plain).collect();
     let mut with_at = words.iter().filter(|word| word.contains('@'));
     let (Some(word), None) = (with_at.next(), with_at.next()) else { return None };
@@ -140,9 +143,13 @@ fn repaired(word: &str) -> Option<String> {
         Some((before, _)) if !before.contains('.') => domain.replace(',', "."),
         _ => domain.to_owned(),
     };
-    let repaired = format!("{local}@{}", domain.trim_matches(DOTS));
-    let address = Address::parse(&repaired).ok()?;
-    address.domain().contains('.').then_some(repaired)
+    with_dot(&format!("{local}@{}", domain.trim_matches(DOTS)))
+}
+
+/// Returns the text if it is an address with a dot in its domain.
+fn with_dot(text: &str) -> Option<String> {
+    let address = Address::parse(text).ok()?;
+    address.domain().contains('.').then(|| text.to_owned())
 }
 
 /// Returns the text with each run of `@` or dots reduced to one.

@@ -5,7 +5,7 @@ import { BLANK, INVISIBLE, trimmed } from "../../../words/addresses";
 const LOCAL_PART_BYTES = 64;
 const ADDRESS_BYTES = 254;
 const NAME_BYTES = 253;
-/** Not an A-label whose only hyphen in the encoded part is the first: nothing is encoded so, but some browsers read it. */
+/** An A-label whose encoded part has its only hyphen at the beginning is none, but some browsers read it. */
 const LABEL = /^(?!-|xn---[a-z0-9]*$)[a-z0-9-]{1,63}(?<!-)$/;
 
 /** A non-ASCII character with a meaning: no control, no blank, none for private use or for a lost character. */
