@@ -15,7 +15,7 @@
 //! | all clients | one password hash at a time, 10 s of waiting | by isolate | `hashing` |
 //! | a network; an address or account that is signed in to; a mailed link; all mails of a day | attempts up to a limit, in buckets that drain | exactly, in D1 | `rules`, `throttle` |
 //! | an account | its plan's checks and scans a day, and checks in flight | exactly, in D1 | `quota`, `store/ledger.rs`, `store/scans.rs` |
-//! | a caller whose key is dead or whose session has ended; for ten seconds, one whose allowance is used up or whose named key isn't allowed from its network | nothing, without asking D1 again | by isolate | `refusals` |
+//! | a caller whose key is dead or whose session has ended; for ten seconds, one whose allowance is used up or whose named key isn't allowed from its network (IPv4 address, /64) | nothing, without asking D1 again | by isolate | `refusals` |
 //! | a session | one note of its use in five minutes, one write in ten | by isolate; in D1 | `seen_sessions`, `store/sessions.rs` |
 //!
 //! The numbers of the shields are in wrangler.toml, those of plans in D1. All others are settings (`config/reader.rs`)

@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use axum::{
     Router,
-    extract::DefaultBodyLimit,
+    extract::{DefaultBodyLimit, RawPathParams, Request, rejection::RawPathParamsRejection},
     http::Uri,
-    middleware::from_fn_with_state,
+    middleware::{Next, from_fn, from_fn_with_state},
+    response::{IntoResponse as _, Response},
     routing::{MethodFilter, MethodRouter, on, post},
 };
 use utoipa::{Path, openapi::HttpMethod};
@@ -157,8 +158,23 @@ pub fn router(app: Arc<App>) -> Router {
         .fallback(async |uri: Uri| not_found(uri.path()))
         .method_not_allowed_fallback(async || Error::method_not_allowed())
         .layer(DefaultBodyLimit::max(json_body::BODY_BYTES_MAX))
+        .layer(from_fn(readable_path))
         .layer(from_fn_with_state(Arc::clone(&app), follow_up))
         .with_state(app)
+}
+
+/// Answers 404 where a parameter of the path isn't UTF-8: nothing has such a name.
+async fn readable_path(
+    parameters: Result<RawPathParams, RawPathParamsRejection>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match parameters {
+        Err(RawPathParamsRejection::InvalidUtf8InPathParam(_)) => {
+            Error::not_found().into_response()
+        }
+        _ => next.run(request).await,
+    }
 }
 
 /// The prefix of every path of the API.

@@ -1,6 +1,6 @@
 //! Contents of a genuine credential: account, kind and version.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use super::{
     api_key::KeyIdentity,
@@ -59,6 +59,20 @@ impl Caller {
             }
             Proof::Key { .. } | Proof::Session { .. } => self,
         }
+    }
+}
+
+impl Caller {
+    /// Returns the same caller at the first address of the client's /64; an IPv4 address stays. An IPv6 client has as
+    /// many addresses as it likes.
+    #[must_use]
+    pub fn in_network(self) -> Self {
+        let Proof::Named { id, version, is_test, from } = self.proof else { return self };
+        let from = from.map(|address| match address.to_canonical() {
+            IpAddr::V6(address) => Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into(),
+            address @ IpAddr::V4(_) => address,
+        });
+        Self { proof: Proof::Named { id, version, is_test, from }, ..self }
     }
 }
 

@@ -46,8 +46,8 @@ impl Refusals {
     pub fn refusal_of(&self, caller: Caller, now: u64) -> Option<Refusal> {
         let all = self.lock();
         // A rejection for any reason but the network applies to all networks.
-        let both =
-            [Some(caller.anywhere()), Some(caller).filter(|here| *here != caller.anywhere())];
+        let (anywhere, here) = (caller.anywhere(), caller.in_network());
+        let both = [Some(anywhere), Some(here).filter(|here| *here != anywhere)];
         let mut remembered = both.into_iter().flatten().filter_map(|caller| all.get(&caller));
         remembered.find(|(_, until)| now < *until).map(|(refusal, _)| *refusal)
     }
@@ -70,7 +70,8 @@ impl Refusals {
         if all.len() >= CALLERS_MAX {
             all.clear();
         }
-        let caller = if refusal == Refusal::Network { caller } else { caller.anywhere() };
+        let is_network = refusal == Refusal::Network;
+        let caller = if is_network { caller.in_network() } else { caller.anywhere() };
         all.insert(caller, (refusal, until));
     }
 
@@ -133,6 +134,16 @@ mod tests {
             [caller_of(1, "192.0.2.2"), caller_of(2, "192.0.2.1"), caller_of(1, ""), caller(1)]
         {
             assert_eq!(refusals.refusal_of(other, NOON), None, "{other:?}");
+        }
+        refusals.learn(caller_of(1, "2001:db8:1:2::3"), Refusal::Network, NOON);
+        for (from, is_known) in [
+            ("2001:db8:1:2:ffff::1", true),
+            ("2001:db8:1:3::3", false),
+            ("::ffff:192.0.2.1", true),
+            ("", false),
+        ] {
+            let known = refusals.refusal_of(caller_of(1, from), NOON);
+            assert_eq!(known.is_some(), is_known, "{from}");
         }
         refusals.learn(caller_of(1, "192.0.2.1"), Refusal::Dead, NOON);
         assert_eq!(

@@ -166,7 +166,7 @@ impl Key {
         Self::of("reset-code", &account.to_string())
     }
 
-    /// Returns the key that counts passwords entered again within a session.
+    /// Returns the key that counts passwords entered again within a session, or with the link to a new address.
     pub fn password(account: AccountId) -> Self {
         Self::of("password", &account.to_string())
     }
@@ -176,15 +176,15 @@ impl Key {
         Self::of("email-change", &account.to_string())
     }
 
-    /// Returns the key that counts password attempts when a new address is confirmed by its link.
-    pub fn confirm_email(account: AccountId) -> Self {
-        Self::of("confirm-email", &account.to_string())
-    }
-
     /// Returns the key that counts attempts at the previous password, entered from the old mailbox to undo a change of
-    /// address.
+    /// address. Apart from [`Self::password`], whose attempts a thief with a session could use up.
     pub fn undo(account: AccountId) -> Self {
         Self::of("undo", &account.to_string())
+    }
+
+    /// Returns the key that counts exports of an account's data.
+    pub fn export(account: AccountId) -> Self {
+        Self::of("export", &account.to_string())
     }
 
     /// Returns the key that counts test deliveries to an account's webhook, which mustn't be used to flood

@@ -138,12 +138,12 @@ pub async fn check(
     let caller = caller.map_err(Error::of_validation)?;
     let JsonBody(body) = body.map_err(Error::of_validation)?;
     let domain = domain_of(&body).map_err(Error::of_validation)?;
-    if caller.proof.is_test() {
-        return check_sandbox(&app, &context, caller, &domain).await;
-    }
     let identity = ["domain\0", &domain].concat();
     let once = context.idempotent(&app.config.address_secrets, caller.account, &identity);
     let once = once.map_err(Error::of_validation)?;
+    if caller.proof.is_test() {
+        return check_sandbox(&app, &context, caller, &domain).await;
+    }
     admit(&app, caller, once.as_ref()).await?;
     let lease = match lease(&app, caller, once.as_ref()).await? {
         Charged::Now(lease) => lease,

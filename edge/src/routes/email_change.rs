@@ -33,6 +33,7 @@ use crate::{
     store::{
         addresses,
         email_changes::{self, EmailChange, NewChange},
+        security_events::{self, FailedAttempt},
     },
 };
 
@@ -226,9 +227,11 @@ pub async fn confirm(
     let owner = email_changes::owner(database, &token.hash, clock::now()).await?;
     let owner = owner.ok_or_else(Error::invalid_change_token)?;
     meter::note(|party| party.account = Some(owner.id.to_string()));
-    let attempt = client.attempt(&app, Key::confirm_email(owner.id)).await?;
+    let attempt = client.attempt(&app, Key::password(owner.id)).await?;
     let turn = client.comparing_turn(&app, &attempt, &body.password).await?;
     if password::verify(turn, &body.password, &owner.password_hash)? == PasswordCheck::Wrong {
+        let (failure, event) = (FailedAttempt::Password, context.event());
+        security_events::note_failure(database, Some(owner.id), failure, &event).await?;
         return Err(Error::wrong_password());
     }
     attempt.give_back(app.databases.directory()).await;

@@ -27,7 +27,10 @@ use crate::{
     },
     limits::{rules::Key, throttle::Attempt},
     meter,
-    store::email_undos::{self, UndoCredentials, UndoableChange},
+    store::{
+        email_undos::{self, UndoCredentials, UndoableChange},
+        security_events::{self, FailedAttempt},
+    },
 };
 
 /// Body of `POST /auth/freeze`.
@@ -112,7 +115,17 @@ pub async fn undo(
     meter::note(|party| party.account = Some(change.account_id.to_string()));
     check_new_password(&app, &body.new_password, &change.old_email).await?;
     let attempt = client.attempt(&app, Key::undo(change.account_id)).await?;
-    let (credentials, step) = matching(&app, &client, &attempt, &change, &body).await?;
+    let matched = matching(&app, &client, &attempt, &change, &body).await;
+    let failure = match matched.as_ref().map_err(Error::code) {
+        Err("wrong_password") => Some(FailedAttempt::Password),
+        Err("totp_invalid") => Some(FailedAttempt::Code),
+        _ => None,
+    };
+    if let Some(failure) = failure {
+        let account = Some(change.account_id);
+        security_events::note_failure(database, account, failure, &context.event()).await?;
+    }
+    let (credentials, step) = matched?;
     let turn = client.hashing_turn(&app, Some(&attempt)).await?;
     let hash = password::hash(turn, &body.new_password, random::bytes()?)?;
     let old = own_hash(&app, &change.old_email)?;

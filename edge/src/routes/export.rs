@@ -24,8 +24,12 @@ use crate::{
     app::App,
     cf::clock,
     credentials::session::Session,
-    error::Error,
+    error::{Error, PlainError},
     extract::{member::Member, request::RequestContext},
+    limits::{
+        rules::{Gate, Key, Rule},
+        throttle::Attempt,
+    },
     store::{self, operator_actions, scans},
 };
 
@@ -61,6 +65,9 @@ struct OperatorAction {
     value: String,
 }
 
+/// Limit of an account's exports, each of which costs a dozen trips to its database: a burst of ten, then ten an hour.
+const RULE: Rule = Rule { burst: 10, interval: 6 * 60 };
+
 /// Scans read per query.
 const PAGE_ROWS: u32 = 500;
 
@@ -70,7 +77,10 @@ const PAGE_ROWS: u32 = 500;
 /// both addresses got emails, and no results of scans, which have their own operation.
 #[utoipa::path(
     get, path = "/v1/me/export", tag = "Account", operation_id = "exportData",
-    responses((status = 200, description = "The data", body = Export)),
+    responses(
+        (status = 200, description = "The data", body = Export),
+        (status = 429, description = "Too many exports, at most ten an hour, or too many requests", body = PlainError),
+    ),
     security(("Session" = [])),
 )]
 pub async fn export(
@@ -79,6 +89,8 @@ pub async fn export(
     member: Member,
 ) -> Result<Json<Export>, Error> {
     let (session, now) = (member.session, clock::now());
+    let gates = vec![Gate::new(Key::export(session.account), RULE)];
+    Attempt::count(app.databases.directory(), gates, now).await?;
     let database = app.databases.of(session.account)?;
     store::security_events::note_export(database, session, &context.event()).await?;
     let state = || State(Arc::clone(&app));

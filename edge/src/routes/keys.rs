@@ -29,7 +29,7 @@ use crate::{
     },
     error::{Error, PlainError},
     extract::{
-        caller::{any_key, still_good},
+        caller::{any_key, shield, still_good},
         client_network::ClientNetwork,
         json_body::JsonBody,
         member::Member,
@@ -38,9 +38,11 @@ use crate::{
     limits::{
         quota::{Day, date_time},
         refusals::Refusal,
-        shield::Shield,
     },
-    store::named_keys::{self, KeyOutcome, MakeOutcome, NewKey, StoredKey},
+    store::{
+        accounts,
+        named_keys::{self, KeyOutcome, MakeOutcome, NewKey, StoredKey},
+    },
 };
 
 /// Greatest length of a name in characters.
@@ -457,12 +459,14 @@ pub async fn self_revoke(
     if still_good(&app, caller).is_err() {
         return Ok(StatusCode::NO_CONTENT);
     }
-    if !app.shield.admits_account(&caller.party()).await {
-        return Err(Error::throttled(Shield::PERIOD_S));
-    }
-    if named_keys::end_itself(app.databases.of(caller.account)?, caller).await? {
-        app.refusals.learn(caller, Refusal::Dead, clock::now());
+    shield(&app, caller).await?;
+    let database = app.databases.of(caller.account)?;
+    let is_ended_now = named_keys::end_itself(database, caller).await?;
+    if is_ended_now {
         context.notify(&app, caller.account);
+    }
+    if is_ended_now || accounts::has_ended(database, caller).await? {
+        app.refusals.learn(caller, Refusal::Dead, clock::now());
     }
     Ok(StatusCode::NO_CONTENT)
 }

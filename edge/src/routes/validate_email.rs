@@ -103,12 +103,12 @@ pub async fn check(
     let caller = caller.map_err(Error::of_validation)?;
     let JsonBody(body) = body.map_err(Error::of_validation)?;
     let request = CheckRequest::from_json(&body).map_err(Error::of_validation)?;
-    if caller.proof.is_test() {
-        return sandbox::check(&app, &context, caller, request).await;
-    }
     let identity = format!("check\0{}\0{}", request.details, request.text());
     let once = context.idempotent(&app.config.address_secrets, caller.account, &identity);
     let once = once.map_err(Error::of_validation)?;
+    if caller.proof.is_test() {
+        return sandbox::check(&app, &context, caller, request).await;
+    }
     admit(&app, caller, once.as_ref()).await?;
     admitted(app, context, caller, request, once).await
 }

@@ -153,11 +153,11 @@ pub async fn check(
     let caller = caller.map_err(Error::of_validation)?;
     let JsonBody(body) = body.map_err(Error::of_validation)?;
     let request = ListRequest::from_json(&body).map_err(Error::of_validation)?;
+    let once = context.idempotent(&app.config.address_secrets, caller.account, &request.identity());
+    let once = once.map_err(Error::of_validation)?;
     if caller.proof.is_test() {
         return check_sandbox(&app, &context, caller, &request).await;
     }
-    let once = context.idempotent(&app.config.address_secrets, caller.account, &request.identity());
-    let once = once.map_err(Error::of_validation)?;
     let list = List::of(&request.emails, request.details, &app.config.address_secrets);
     admit_checks(&app, caller, once.as_ref(), list.units()).await?;
     let deadline_ms = request.deadline_ms;
