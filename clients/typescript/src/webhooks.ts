@@ -33,7 +33,9 @@ export async function verifyWebhook(
   { now = Date.now() }: { now?: number } = {},
 ): Promise<WebhookEvent> {
   if (typeof body !== "string" && !ArrayBuffer.isView(body))
-    throw new TypeError("Pass the request's raw body, as text or bytes: its signature doesn't fit parsed JSON.");
+    throw new TypeError(
+      "Pass the request's raw body, as text or bytes: its signature doesn't fit parsed JSON.",
+    );
   const id = headerOf(headers, "webhook-id");
   const timestamp = headerOf(headers, "webhook-timestamp");
   const signatures = headerOf(headers, "webhook-signature").split(" ");

@@ -23,7 +23,8 @@ export const ERROR_CODES: Readonly<Record<Code, string>> = {
   key_suspended: "The API key waits for its owner’s confirmation, after a recovery of the account.",
   missing_right: "The API key doesn’t have the right for this operation.",
   network_not_allowed: "The API key can’t be used from this network.",
-  test_key: "A test key checks and decides about addresses and domains of the sandbox, and does nothing else.",
+  test_key:
+    "A test key checks and decides about addresses and domains of the sandbox, and does nothing else.",
   no_such_key: "The account has no named key of this id, or it has ended.",
   invalid_key: "The terms of the new key make no sense; the text says why.",
   too_many_keys: "The account has 20 named keys.",

@@ -37,7 +37,8 @@ export function whyAllowed({ reason, verdict }: Pick<Schemas["Decision"], "reaso
   const without = ALLOWED[reason];
   if (without !== undefined) return without;
   if (verdict === "deliverable") return "It can receive mail. Nothing in your policy refuses it.";
-  if (verdict === "risky") return "It may not exist: its server accepts every name. Nothing in your policy refuses it.";
+  if (verdict === "risky")
+    return "It may not exist: its server accepts every name. Nothing in your policy refuses it.";
   if (verdict === "undeliverable") return "It can’t receive mail, but your policy doesn’t refuse that.";
   return OURS.includes(reason)
     ? "We couldn’t check it, so it’s allowed."
