@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 use anyhow::{Context as _, Result};
 use rcpt_shared::{Reason, Stage, Status};
 use rcpt_smtp::Reply;
-use rcpt_verdict::judge;
+use rcpt_verdict::{Parties, judge};
 use serde::Serialize;
 
 use crate::figure::Figure;
@@ -91,7 +91,7 @@ pub fn measure() -> Result<Vec<Figure>> {
 
 impl Report {
     fn add(&mut self, corpus: &'static str, row: &Row) {
-        let finding = judge(row.stage, &row.reply);
+        let finding = judge(row.stage, &row.reply, &Parties::default());
         let right = finding.status == row.status;
         let share = self.corpora.entry(corpus).or_default();
         share.replies += 1;

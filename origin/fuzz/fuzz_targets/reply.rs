@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use libfuzzer_sys::fuzz_target;
 use rcpt_shared::Stage;
 use rcpt_smtp::{Reply, ReplyError, ReplyParser};
-use rcpt_verdict::judge;
+use rcpt_verdict::{Parties, judge};
 
 /// Time limit with the sanitizer on a busy machine; normally a judgement takes microseconds.
 const JUDGEMENT_TIMEOUT: Duration = Duration::from_millis(100);
@@ -43,7 +43,9 @@ fuzz_target!(init: rcpt_verdict::load(), |input: (u16, &[u8])| {
             // The machine may pause the process, but hardly three times in succession.
             let is_quick = || {
                 let began = Instant::now();
-                let _ = judge(stage, &reply);
+                let parties =
+                    Parties { recipient: "a@b.example", sender: Some("c@d.example"), helo_names: vec!["d.example"] };
+                let _ = judge(stage, &reply, &parties);
                 began.elapsed() < JUDGEMENT_TIMEOUT
             };
             assert!((0..3).any(|_| is_quick()), "{stage:?}: three times longer than {JUDGEMENT_TIMEOUT:?}");

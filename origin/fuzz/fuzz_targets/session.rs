@@ -6,7 +6,7 @@ mod tape;
 use libfuzzer_sys::fuzz_target;
 use rcpt_shared::{Address, Stage};
 use rcpt_smtp::{Answer, Envelope, Greeting, Session};
-use rcpt_verdict::judge;
+use rcpt_verdict::{Parties, judge};
 use tape::Tape;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -23,8 +23,8 @@ fuzz_target!(|bytes: &[u8]| {
         };
         for _ in 0..100 {
             match session.ask(envelope, &mut stage).await {
-                Ok(Answer::Rcpt(reply)) => judge(Stage::Rcpt, &reply),
-                Ok(Answer::Mail(reply)) => judge(Stage::Mail, &reply),
+                Ok(Answer::Rcpt(reply)) => judge(Stage::Rcpt, &reply, &Parties::default()),
+                Ok(Answer::Mail(reply)) => judge(Stage::Mail, &reply, &Parties::default()),
                 Ok(Answer::Smtputf8Unsupported) | Err(_) => return,
             };
             if !session.is_reusable(100) {

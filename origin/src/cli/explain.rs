@@ -2,13 +2,13 @@
 
 use rcpt_shared::Stage;
 use rcpt_smtp::Reply;
-use rcpt_verdict::judge;
+use rcpt_verdict::{Parties, judge};
 
 /// Explains `text`, a reply with `\n` between its lines. Returns `None` if `text` isn't a reply.
 #[must_use]
 pub fn explain(text: &str) -> Option<String> {
     let reply = Reply::parse(&(text.trim().replace("\\n", "\r\n") + "\r\n"))?;
-    let finding = judge(Stage::Rcpt, &reply);
+    let finding = judge(Stage::Rcpt, &reply, &Parties::default());
     let (status, reason) = (finding.status.as_str(), finding.reason.as_str());
     Some(format!("status {status}, reason {reason}\nrule {}\n", finding.rule.unwrap_or("none")))
 }

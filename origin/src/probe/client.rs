@@ -5,8 +5,8 @@ use std::{sync::Arc, time::Duration};
 use arc_swap::ArcSwap;
 use rcpt_pool::{HashKey, Permit, operators::Operators};
 use rcpt_shared::{Address, CatchAll, Stage};
-use rcpt_smtp::{Answer, Connection, Dialer, Envelope, HeloIdentity, Session, Tls};
-use rcpt_verdict::Finding;
+use rcpt_smtp::{Answer, Connection, Dialer, Envelope, HeloIdentity, Reply, Session, Tls};
+use rcpt_verdict::{Finding, Parties};
 
 use super::{
     host_memory::{HostMemory, Offers, catch_all_key},
@@ -49,15 +49,6 @@ pub(super) struct HostAnswer {
     pub finding: Finding,
     pub session: HostSession,
     pub took: Duration,
-}
-
-/// Judges the reply to MAIL or RCPT by the rules.
-pub(super) fn judge_answer(answer: &Answer) -> Finding {
-    match answer {
-        Answer::Mail(reply) => rcpt_verdict::judge(Stage::Mail, reply),
-        Answer::Rcpt(reply) => rcpt_verdict::judge(Stage::Rcpt, reply),
-        Answer::Smtputf8Unsupported => rcpt_verdict::smtputf8_unsupported(),
-    }
 }
 
 impl Client {
@@ -127,6 +118,26 @@ impl Client {
 
     /// Returns the envelope for `recipient`. `is_last` returns whether no control recipient
     /// follows.
+    /// Judges a reply in a conversation about `recipient` by the rules.
+    pub(super) fn judge(&self, stage: Stage, reply: &Reply, recipient: &Address) -> Finding {
+        let identities = self.identities();
+        let parties = Parties {
+            recipient: recipient.normal(),
+            sender: Some(&self.reverse_path),
+            helo_names: identities.helo_names().collect(),
+        };
+        rcpt_verdict::judge(stage, reply, &parties)
+    }
+
+    /// Judges the reply to MAIL or RCPT by the rules.
+    pub(super) fn judge_answer(&self, answer: &Answer, recipient: &Address) -> Finding {
+        match answer {
+            Answer::Mail(reply) => self.judge(Stage::Mail, reply, recipient),
+            Answer::Rcpt(reply) => self.judge(Stage::Rcpt, reply, recipient),
+            Answer::Smtputf8Unsupported => rcpt_verdict::smtputf8_unsupported(),
+        }
+    }
+
     pub(super) fn envelope<'a>(
         &'a self,
         recipient: &'a Address,

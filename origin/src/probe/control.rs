@@ -71,7 +71,7 @@ async fn catch_all(
         () = cut => return CatchAll::Unknown,
     };
     let Ok(Ok(Answer::Rcpt(reply))) = control_reply else { return CatchAll::Unknown };
-    let finding = rcpt_verdict::judge(Stage::Rcpt, &reply);
+    let finding = client.judge(Stage::Rcpt, &reply, control);
     // Earlier recipients may have caused a 421.
     if let Some(signal) = signal(finding, Stage::Rcpt, &reply, "").filter(|_| reply.code != 421) {
         permit.note(signal);

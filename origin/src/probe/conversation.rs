@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout};
 
 use super::{
     attempt::{Attempt, Retry},
-    client::{HostAnswer, HostPermit, HostSession, judge_answer},
+    client::{HostAnswer, HostPermit, HostSession},
     control::{self, keep_or_quit},
     host_memory::catch_all_key,
     host_probe::HostProbe,
@@ -59,7 +59,7 @@ impl HostProbe<'_> {
         let Ok(answer) = session.ask(self.envelope(), &mut progress.stage).await else {
             return Resumed::Stale;
         };
-        let finding = judge_answer(&answer);
+        let finding = self.client.judge_answer(&answer, &self.question.address);
         // A refusal of the session may be caused by earlier recipients instead of the current recipient.
         let refusal = match &answer {
             Answer::Mail(reply) => Some((Stage::Mail, reply)),
@@ -98,7 +98,7 @@ impl HostProbe<'_> {
         let (finding, stage, reply) = match asking.await {
             Ok(outcome) => return Box::pin(self.conclude(outcome, permit, progress)).await,
             Err(Failure::Refused(stage, reply)) => {
-                let finding = rcpt_verdict::judge(stage, &reply);
+                let finding = self.client.judge(stage, &reply, &self.question.address);
                 self.note(&permit, finding, stage, &reply);
                 (finding, stage, Some(reply))
             }

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::{
-    client::{HostAnswer, HostSession, judge_answer},
+    client::{HostAnswer, HostSession},
     host_memory::Offers,
     host_probe::HostProbe,
 };
@@ -94,7 +94,7 @@ impl HostProbe<'_> {
         }
         let mut asked_at = Instant::now();
         let mut answer = session.ask(self.envelope(), stage).await?;
-        let mut finding = judge_answer(&answer);
+        let mut finding = self.client.judge_answer(&answer, &self.question.address);
         let demands_tls = finding.demands_tls;
         if demands_tls && session.capabilities().starttls && !session.is_encrypted() {
             client.remember(self.host, |offers| offers.demands_tls = true);
@@ -104,7 +104,7 @@ impl HostProbe<'_> {
             session = self.encrypt(session, peer, helo_name, stage).await?;
             asked_at = Instant::now();
             answer = session.ask(self.envelope(), stage).await?;
-            finding = judge_answer(&answer);
+            finding = self.client.judge_answer(&answer, &self.question.address);
         } else if demands_tls && session.greeting() == Greeting::Helo {
             // A host that demands TLS knows EHLO, which may list its capabilities next time.
             client.remember(self.host, |offers| offers.greeting = Greeting::Ehlo);

@@ -9,7 +9,7 @@ use rcpt_shared::{
     sandbox::{Behaviour, DOMAIN, MISSPELT_DOMAIN, MX_HOST, SLOW_S, domain_facts, find},
 };
 use rcpt_smtp::Reply;
-use rcpt_verdict::judge;
+use rcpt_verdict::{Parties, judge};
 use tokio::time::sleep;
 
 use super::progress::Progress;
@@ -76,7 +76,7 @@ fn replied(line: &str, host: &str, catch_all: Option<CatchAll>) -> Verdict {
     let Some(reply) = Reply::parse(&format!("{line}\r\n")) else {
         return Verdict::new(Status::SmtpConnectError, Reason::ProtocolError, Stage::Rcpt);
     };
-    let finding = judge(Stage::Rcpt, &reply);
+    let finding = judge(Stage::Rcpt, &reply, &Parties::default());
     let verdict = finding.at(Stage::Rcpt, Some(&reply));
     let is_about_recipient = matches!(verdict.status, Status::Accepted | Status::Refused);
     let details = catch_all.map(|catch_all| {

@@ -12,7 +12,7 @@ use rand::{Rng, SeedableRng as _, rngs::StdRng};
 use rcpt_origin::dns::mx::guard::Guard;
 use rcpt_shared::{Address, Stage, Status};
 use rcpt_smtp::{Answer, Command, Envelope, Failure, Greeting, Session};
-use rcpt_verdict::{judge, judge_broken};
+use rcpt_verdict::{Parties, judge, judge_broken};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 const SEED: u64 = 20_261_120;
@@ -130,11 +130,11 @@ fn a_hundred_thousand_reply_streams_end_in_an_allowed_status() {
         let finding = match outcome {
             Ok(Answer::Rcpt(reply)) => {
                 answered += 1;
-                judge(Stage::Rcpt, &reply)
+                judge(Stage::Rcpt, &reply, &Parties::default())
             }
-            Ok(Answer::Mail(reply)) => judge(Stage::Mail, &reply),
+            Ok(Answer::Mail(reply)) => judge(Stage::Mail, &reply, &Parties::default()),
             Ok(Answer::Smtputf8Unsupported) => unreachable!("the recipient is ASCII"),
-            Err(Failure::Refused(stage, reply)) => judge(stage, &reply),
+            Err(Failure::Refused(stage, reply)) => judge(stage, &reply, &Parties::default()),
             Err(Failure::Broken(_, broken)) => judge_broken(broken),
             Err(Failure::Stale) => panic!("a first recipient's session is never stale"),
             Err(Failure::Silent(_)) => panic!("the tape is never silent"),

@@ -147,6 +147,28 @@ async fn one_name_that_is_refused_makes_no_invented_address_deliverable() {
     }
 }
 
+/// A server that verifies the sender refuses at RCPT, with the words and codes for a missing mailbox.
+#[tokio::test]
+async fn a_refusal_that_quotes_our_sender_or_our_name_is_about_us() {
+    for (refusal, status) in [
+        ("550 5.1.1 <check@rcpt.example>: user does not exist", Status::BlockedByProvider),
+        ("550 No such user <check@rcpt.example>", Status::BlockedByProvider),
+        ("550 5.1.2 rcpt.example: domain does not exist", Status::BlockedByProvider),
+        ("550 5.1.1 probe.example.com: no such user", Status::BlockedByProvider),
+        ("550 5.1.1 <ann@sandbox.test>: no such user for check@rcpt.example", Status::Refused),
+        ("550 5.1.1 no such user", Status::Refused),
+    ] {
+        let server = MailServer::answering("220 mx", "", refusal).await;
+        let sender = ("RCPT_MAIL_FROM", "check@rcpt.example");
+        let origin = origin(&[("RCPT_ROUTES", &server.route()), sender]);
+        let outcome = detailed(&origin, "ann@sandbox.test").await;
+        assert_eq!(outcome.status, status, "{refusal}: {outcome:?}");
+        let is_refused = status == Status::Refused;
+        let reason = if is_refused { Reason::NoSuchMailbox } else { Reason::Blocked };
+        assert_eq!((outcome.reason, outcome.stage), (reason, Stage::Rcpt), "{refusal}");
+    }
+}
+
 /// The control recipient is inconclusive, so it is only known that the host looks names up.
 #[tokio::test]
 async fn a_refusal_by_name_is_worth_a_medium_where_the_control_recipient_tells_nothing() {

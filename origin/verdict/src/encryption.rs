@@ -25,7 +25,7 @@ mod tests {
 
     use rcpt_smtp::Reply;
 
-    use crate::judge;
+    use crate::tests::judge;
 
     fn demanded(raw: &str) -> bool {
         judge(Stage::Rcpt, &Reply::parse(&format!("{raw}\r\n")).unwrap()).demands_tls

@@ -18,6 +18,7 @@ mod blocklists;
 mod encryption;
 mod languages;
 mod matcher;
+mod parties;
 mod phrases;
 mod reading;
 mod reception;
@@ -30,6 +31,7 @@ use rcpt_shared::{Reason, Stage, Status, Verdict};
 use rcpt_smtp::{Broken, Reply};
 
 pub use assessment::{Assessment, assess};
+pub use parties::Parties;
 use reading::Reading;
 pub use reception::{Reception, Scope};
 use rules::Rule;
@@ -106,23 +108,38 @@ impl Finding {
     }
 }
 
-/// Returns the meaning of `reply` at `stage`: the conclusion of the first rule that matches.
+/// Returns the meaning of `reply` at `stage`: the conclusion of the first rule that matches. `parties` tell a refusal
+/// that quotes us from one that quotes the recipient.
 #[must_use]
-pub fn judge(stage: Stage, reply: &Reply) -> Finding {
-    let reading = Reading::of(reply);
-    let mut rules = rules::of(stage, reply.code).iter();
-    let rule = rules.find(|rule| rule.fits(stage, reply.code, &reading));
+pub fn judge(stage: Stage, reply: &Reply, parties: &Parties<'_>) -> Finding {
+    let reading = Reading::of(reply, parties);
+    let code = understood(reply.code);
+    let mut rules = rules::of(stage, code).iter();
+    let rule = rules.find(|rule| rule.fits(stage, code, &reading));
     // The last rule of each table matches everything.
     rule.map_or(Finding::unanswered(Reason::ProtocolError), |rule| {
         Finding::by(rule, reply, &reading)
     })
 }
 
+/// Reads a code that no RFC defines for SMTP by its first digit (RFC 5321 §4.3.2), like the most common code of its
+/// class.
+const fn understood(code: u16) -> u16 {
+    match code {
+        211 | 214 | 220 | 221 | 235 | 250..=253 | 421 | 432 | 450..=455 | 458 | 459 => code,
+        500..=504 | 521 | 523 | 524 | 525 | 530 | 534 | 535 | 538 | 550..=556 => code,
+        200..=299 => 250,
+        400..=499 => 450,
+        500..=599 => 550,
+        _ => code,
+    }
+}
+
 /// Loads the word lists, so that startup finds mistakes in them and the first check needn't load them.
 pub fn load() {
     // The reply contains a mailbox, a state and a host name, so that each list is used.
     if let Some(reply) = Reply::parse("550 user unknown at mx.example.org\r\n") {
-        let _ = judge(Stage::Rcpt, &reply);
+        let _ = judge(Stage::Rcpt, &reply, &Parties::default());
     }
 }
 

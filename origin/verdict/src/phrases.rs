@@ -26,6 +26,8 @@ pub(super) enum Meaning {
     OurAddress,
     /// Certainly about us: our name, sender, domain or connection.
     Client,
+    /// The text quotes our sender or our HELO name, and not the recipient; no phrase has this meaning.
+    OurName,
     /// Certainly about us: the session isn't encrypted.
     Encryption,
     /// The sender: about us, unless a code says otherwise.

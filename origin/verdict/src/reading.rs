@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use rcpt_smtp::Reply;
 
 use super::{
-    languages,
+    Parties, languages,
     phrases::{self, Meaning},
     text::Said,
 };
@@ -14,6 +14,7 @@ use super::{
 /// judged by their codes alone.
 pub(super) struct Reading<'a> {
     text: &'a str,
+    parties: &'a Parties<'a>,
     meanings: OnceCell<u32>,
     /// Subject and detail of the enhanced code. Only the basic code gives the class: servers that
     /// send `450 5.7.1` expect a retry.
@@ -21,9 +22,9 @@ pub(super) struct Reading<'a> {
 }
 
 impl<'a> Reading<'a> {
-    pub(super) fn of(reply: &'a Reply) -> Self {
+    pub(super) fn of(reply: &'a Reply, parties: &'a Parties<'a>) -> Self {
         let enhanced = reply.enhanced.map(|code| (code.subject, code.detail));
-        Self { text: reply.beginning(), meanings: OnceCell::new(), enhanced }
+        Self { text: reply.beginning(), parties, meanings: OnceCell::new(), enhanced }
     }
 
     /// Returns whether the words about a mailbox or its domain are known, or there are none.
@@ -50,15 +51,18 @@ impl<'a> Reading<'a> {
     }
 
     pub(super) fn speaks_of(&self, meaning: Meaning) -> bool {
-        self.meanings.get_or_init(|| meanings(self.text)) & meaning.bit() != 0
+        self.meanings.get_or_init(|| meanings(self.text, self.parties)) & meaning.bit() != 0
     }
 }
 
-fn meanings(text: &str) -> u32 {
+fn meanings(text: &str, parties: &Parties<'_>) -> u32 {
     let plain_text = Said::of(text);
     let mut meanings = phrases::meanings(&plain_text.text) | languages::meanings(&plain_text.words);
     if plain_text.names_blocklist {
         meanings |= Meaning::OurAddress.bit();
+    }
+    if parties.are_we_meant(text) {
+        meanings |= Meaning::OurName.bit();
     }
     if !plain_text.words.contains(char::is_alphabetic) {
         meanings |= Meaning::Wordless.bit();

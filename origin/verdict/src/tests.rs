@@ -5,6 +5,7 @@ mod cost;
 mod documented;
 mod golden;
 mod languages;
+mod parties;
 mod policy;
 mod wordings;
 mod words;
@@ -12,7 +13,12 @@ mod words;
 use rcpt_shared::{Reason, Stage, Status};
 use rcpt_smtp::Reply;
 
-use super::judge;
+use super::{Finding, Parties};
+
+/// Judges a reply of which neither side is known.
+pub(super) fn judge(stage: Stage, reply: &Reply) -> Finding {
+    super::judge(stage, reply, &Parties::default())
+}
 
 /// Name, stage, reply with `\n` between its lines, status, reason.
 type Case = (&'static str, Stage, &'static str, Status, Reason);

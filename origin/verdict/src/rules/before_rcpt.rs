@@ -12,8 +12,8 @@ use super::table::{
 };
 use crate::phrases::Meaning::{
     Address, Client, Domain, DomainRule, Encryption, Greylisting, MessageSize, NoDomain,
-    OurAddress, Outage, Policy, Rate, Recipient, RecipientDenied, Relay, ReverseDns, Sender,
-    Sending, Trouble, TryLater, Unavailable, Wordless,
+    OurAddress, OurName, Outage, Policy, Rate, Recipient, RecipientDenied, Relay, ReverseDns,
+    Sender, Sending, Trouble, TryLater, Unavailable, Wordless,
 };
 
 pub(crate) const BEFORE_RCPT: &[Rule] = &[
@@ -50,7 +50,7 @@ pub(crate) const BEFORE_RCPT: &[Rule] = &[
     rule("early.takes-no-mail")
         .codes(&[521, 554, 556])
         .says(&[Domain])
-        .silent_on(&[Policy, Sender, Sending])
+        .silent_on(&[OurName, Policy, Sender, Sending])
         .unanswered(DomainRefusesMail),
     rule("early.policy").says(&[Policy, RecipientDenied, Sender]).blocked(),
     // At MAIL, only our address has been named.

@@ -11,8 +11,9 @@ use super::table::{
 };
 use crate::phrases::Meaning::{
     Address, Busy, Client, Disabled, Domain, DomainRule, Encryption, Greylisting, Mailbox,
-    MailboxFull, MessageSize, NoDomain, OurAddress, Outage, Policy, Quota, Rate, Recipient,
-    RecipientDenied, Relay, ReverseDns, Sender, Sending, Trouble, TryLater, Unavailable, Wordless,
+    MailboxFull, MessageSize, NoDomain, OurAddress, OurName, Outage, Policy, Quota, Rate,
+    Recipient, RecipientDenied, Relay, ReverseDns, Sender, Sending, Trouble, TryLater, Unavailable,
+    Wordless,
 };
 
 pub(crate) const RCPT_PERMANENT: &[Rule] = &[
@@ -29,6 +30,8 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
     // Some servers send a permanent code for a temporary refusal.
     rule("5yz.greylisting").says(&[Greylisting]).greylisted(),
     rule("5yz.their-trouble").says(&[Trouble]).unanswered(ServerUnavailable),
+    // A server that verifies senders refuses at RCPT, with the codes and words for a mailbox.
+    rule("5yz.our-name").says(&[OurName]).blocked(),
     // The next rows decide by the enhanced code. Yandex and others send 5.7.1 for a mailbox that
     // doesn't exist.
     rule("5yz.security-of-recipient")

@@ -5,8 +5,7 @@ use rcpt_shared::Reason::ProtocolError;
 use super::table::{Rule, rule};
 
 pub(crate) const RCPT_POSITIVE: &[Rule] = &[
-    // 252 is "cannot verify, but will accept". RFC 5321 §4.3.2 tells clients to use the first
-    // digit, but 220 and 221 are replies to other commands.
+    // 252 is "cannot verify, but will accept". 211, 214, 220, 221, 235 and 253 are replies to other commands.
     rule("2yz.accepted").codes(&[250, 251, 252]).accepted(),
     rule("2yz.out-of-place").unanswered(ProtocolError),
 ];

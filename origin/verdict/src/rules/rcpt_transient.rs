@@ -7,8 +7,8 @@ use super::table::{
     Rule, rule,
 };
 use crate::phrases::Meaning::{
-    Busy, Client, Domain, DomainRule, Encryption, Greylisting, MailboxFull, OurAddress, Policy,
-    Quota, Rate, RecipientDenied, Relay, ReverseDns, Sender, Sending, Trouble, TryLater,
+    Busy, Client, Domain, DomainRule, Encryption, Greylisting, MailboxFull, OurAddress, OurName,
+    Policy, Quota, Rate, RecipientDenied, Relay, ReverseDns, Sender, Sending, Trouble, TryLater,
     Unreachable,
 };
 
@@ -18,7 +18,7 @@ pub(crate) const RCPT_TRANSIENT: &[Rule] = &[
     rule("4yz.domain-rule").says(&[DomainRule]).blocked(),
     rule("4yz.full-code")
         .enhanced(&[Exactly(2, 2)])
-        .silent_on(&[ReverseDns, Relay, Rate, OurAddress, Client, Encryption, Sender])
+        .silent_on(&[ReverseDns, Relay, Rate, OurAddress, OurName, Client, Encryption, Sender])
         .refused(Full),
     // The limit is the recipient's own: other recipients there aren't affected.
     rule("4yz.busy")
@@ -29,6 +29,7 @@ pub(crate) const RCPT_TRANSIENT: &[Rule] = &[
     rule("4yz.domain-without-mail")
         .enhanced(&[Exactly(4, 4)])
         .says(&[Domain])
+        .silent_on(&[OurName])
         .refused(DomainRefusesMail),
     // Status of mail system and network (RFC 3463 §3.4, §3.5): the server's own failure, in which
     // an "IP address" may be one of its own. But Sendmail sends 4.4.0 about our reverse DNS, and
@@ -60,8 +61,8 @@ pub(crate) const RCPT_TRANSIENT: &[Rule] = &[
     // Status of protocol and content (RFC 3463 §3.6, §3.7).
     rule("4yz.protocol").enhanced(&[Subject(5), Subject(6)]).unanswered(ServerUnavailable),
     rule("4yz.421").codes(&[421]).rate_limited(),
-    rule("4yz.full").says(&[MailboxFull]).silent_on(&[Sender]).refused(Full),
-    rule("4yz.quota").says(&[Quota]).silent_on(&[Sender, Sending]).refused(Full),
+    rule("4yz.full").says(&[MailboxFull]).silent_on(&[OurName, Sender]).refused(Full),
+    rule("4yz.quota").says(&[Quota]).silent_on(&[OurName, Sender, Sending]).refused(Full),
     rule("4yz.later").says(&[TryLater]).greylisted(),
     rule("4yz.policy").says(&[Policy, RecipientDenied, Sender]).blocked(),
     rule("4yz.otherwise").unanswered(ServerUnavailable),

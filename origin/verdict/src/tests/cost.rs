@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rcpt_shared::Stage;
 use rcpt_smtp::Reply;
 
-use crate::judge;
+use super::judge;
 
 const ORDINARY: &str = "550-5.1.1 The email account that you tried to reach does not exist. Please try\r\n\
     550-5.1.1 double-checking the recipient's email address for typos or\r\n\

@@ -7,8 +7,7 @@ use rcpt_shared::{Reason, Stage, Status};
 use rcpt_smtp::Reply;
 use serde_json::{Value, from_value};
 
-use super::{Case, check};
-use crate::judge;
+use super::{Case, check, judge};
 
 const GOLDEN: &str = include_str!("golden.txt");
 /// Whole refusals with labels; a name begins with `dead`, `us` or `trouble`.

@@ -3,7 +3,7 @@
 use rcpt_shared::{Stage, Status};
 use rcpt_smtp::Reply;
 
-use crate::judge;
+use super::judge;
 
 const REFUSALS: &str = include_str!("languages/refusals.txt");
 const DEAD: &str = include_str!("languages/dead.txt");

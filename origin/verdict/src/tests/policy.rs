@@ -13,9 +13,9 @@ use rcpt_shared::{
 };
 use rcpt_smtp::{Broken, Reply};
 
-use super::{Case, check};
+use super::{Case, check, judge};
 
-use crate::{judge, judge_broken, smtputf8_unsupported};
+use crate::{judge_broken, smtputf8_unsupported};
 
 #[test]
 fn connect_eof_garbage_and_tls() {
@@ -478,4 +478,96 @@ fn a_code_of_the_recipient_over_words_that_no_table_knows_is_doubtful() {
         let finding = judge(Rcpt, &Reply::parse(&format!("{text}\r\n")).unwrap());
         assert_eq!((finding.status, finding.is_doubtful), (Refused, doubtful), "{text}");
     }
+}
+
+#[test]
+fn a_code_that_no_rfc_defines_is_read_by_its_first_digit() {
+    check(&[
+        ("2yz", Rcpt, "254 fine", Status::Accepted, Accepted),
+        ("2yz", Rcpt, "299 2.1.5 Ok", Status::Accepted, Accepted),
+        ("of another command", Rcpt, "220 ready", SmtpConnectError, ProtocolError),
+        ("of another command", Rcpt, "221 bye", SmtpConnectError, ProtocolError),
+        ("of another command", Rcpt, "235 2.7.0 welcome", SmtpConnectError, ProtocolError),
+        ("3yz", Rcpt, "354 go on", SmtpConnectError, ProtocolError),
+        ("4yz", Rcpt, "471 4.7.1 come back", BlockedByProvider, Greylisted),
+        ("4yz", Rcpt, "499 sorry", SmtpConnectError, ServerUnavailable),
+        ("5yz", Rcpt, "577 does not accept mail", Refused, DomainRefusesMail),
+        ("5yz", Rcpt, "599 no such user", Refused, NoSuchMailbox),
+        ("5yz", Rcpt, "591 your host is blacklisted", BlockedByProvider, Blocked),
+        ("5yz", Rcpt, "577 sorry", BlockedByProvider, Unclear),
+        ("5yz", Rcpt, "570 try again", SmtpConnectError, ServerUnavailable),
+        ("5yz", Mail, "577 no such address", BlockedByProvider, Blocked),
+    ]);
+}
+
+/// Replies that other verifiers read as a missing mailbox or as greylisting.
+#[test]
+fn a_refusal_of_our_names_our_sender_or_our_volume_is_about_us() {
+    check(&[
+        (
+            "volume",
+            Banner,
+            "421 Too many concurrent SMTP connections; please try again later.",
+            BlockedByProvider,
+            RateLimited,
+        ),
+        (
+            "HELO",
+            Rcpt,
+            "504 5.5.2 <probe>: Helo command rejected: need fully-qualified hostname",
+            BlockedByProvider,
+            Blocked,
+        ),
+        (
+            "HELO",
+            Rcpt,
+            "450 4.7.1 <probe.example.org>: Helo command rejected: Host not found",
+            BlockedByProvider,
+            Blocked,
+        ),
+        ("EHLO", Ehlo, "550 5.5.0 Invalid EHLO domain.", BlockedByProvider, Blocked),
+        ("EHLO", Rcpt, "550 5.5.0 Invalid EHLO domain.", BlockedByProvider, Blocked),
+        ("null sender", Rcpt, "550 - missing BATV signature", BlockedByProvider, Blocked),
+        ("null sender", Rcpt, "550 5.7.1 Invalid prvs tag", BlockedByProvider, Blocked),
+        (
+            "sender",
+            Rcpt,
+            "450 4.1.8 <probe@example.org>: Sender address rejected: Domain not found",
+            BlockedByProvider,
+            Blocked,
+        ),
+    ]);
+}
+
+#[test]
+fn a_reply_about_the_recipient_is_read_in_an_unusual_form() {
+    check(&[
+        (
+            "251",
+            Rcpt,
+            "251 2.1.5 User not local; will forward to <ann@other.example.net>",
+            Status::Accepted,
+            Accepted,
+        ),
+        (
+            "a code around an ordinary verification",
+            Rcpt,
+            "577 5.1.1 <ann@example.org>: Recipient address rejected: undeliverable address: host \
+             barracuda.example.net[192.0.2.1] said: 550 No such user (ann@example.org) (in reply to RCPT TO command)",
+            Refused,
+            NoSuchMailbox,
+        ),
+        ("invalid", Rcpt, "550 ann@example.org refused: user invalid", Refused, NoSuchMailbox),
+        (
+            "verification under way",
+            Rcpt,
+            "450 4.1.1 <ann@example.org>: Recipient address rejected: unverified address: host \
+             192.0.2.5[192.0.2.5] said: 550 5.1.1 User unknown",
+            SmtpConnectError,
+            ServerUnavailable,
+        ),
+    ]);
+    let reply = Reply::parse("421 Recipient not in route list\r\n").unwrap();
+    let status = judge(Rcpt, &reply).status;
+    assert!(!matches!(status, Refused | Status::Accepted), "{status:?}");
 }

@@ -3,7 +3,7 @@
 use rcpt_shared::{Reason, Stage, Status};
 use rcpt_smtp::Reply;
 
-use crate::judge;
+use super::judge;
 
 fn read(raw: &str) -> (Status, Reason) {
     let reply = Reply::parse(&format!("{raw}\r\n")).unwrap_or_else(|| panic!("not a reply: {raw}"));

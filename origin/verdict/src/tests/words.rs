@@ -3,8 +3,8 @@
 use rcpt_shared::{Stage, Status};
 use rcpt_smtp::Reply;
 
+use super::judge;
 use crate::{
-    judge,
     languages::LANGUAGES,
     phrases::{Meaning, idioms, phrases},
 };
