@@ -2,7 +2,7 @@
 
 use crate::marks::{LINE_BREAKS, trimmed};
 
-/// What a text holds besides or instead of one address.
+/// Reason why a text isn't one address, with or without a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FormMistake {
     /// Nothing, or nothing but quotes.

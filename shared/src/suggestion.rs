@@ -55,7 +55,8 @@ fn is_remark(after: &str) -> bool {
 
 /// Returns whether a name before `address` holds another address. In quotes, a name may hold anything.
 pub fn holds_other_than(name: &str, address: &Address) -> bool {
-    if name.starts_with('"') && name.ends_with('"') {
+    let quoted = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    if quoted.is_some_and(|content| !content.contains('"')) {
         return false;
     }
     let plain = plain(name);
@@ -63,45 +64,46 @@ pub fn holds_other_than(name: &str, address: &Address) -> bool {
     found.filter_map(|found| Address::parse(&found).ok()).any(|found| found != *address)
 }
 
-/// Returns the domains after each `@`, in lower-case A-labels. Labels before a domain that aren't part of a host name
-/// are left out.
+/// Returns every name after the first `@` that may be a domain, in lower-case A-labels. Labels before it that aren't part
+/// of a host name are left out, and so are comments, which may also stand inside a domain.
 pub fn domains(text: &str) -> Vec<String> {
-    let plain = without_comments(&plain(text));
-    let mut domains: Vec<_> = plain.split('@').skip(1).filter_map(domain_at_start).collect();
-    let meant = suggestion(text).and_then(|address| Address::parse(&address).ok());
-    domains.extend(meant.map(|address| address.domain().to_owned()));
-    domains
-}
-
-fn domain_at_start(text: &str) -> Option<String> {
+    let plain = plain(text);
+    let texts = [without_comments(&plain), plain];
+    let after_at = texts.iter().filter_map(|text| text.split_once('@'));
     let is_possible = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c) || !c.is_ascii();
-    let text = text.trim_start_matches(|c| !is_possible(c) || DOTS.contains(&c));
-    let name = text.split(|c| !is_possible(c)).next()?;
-    let labels: Vec<&str> = name.split(DOTS).filter(|label| !label.is_empty()).collect();
-    let first = labels.len().saturating_sub(LABELS_MAX);
-    (first..labels.len()).find_map(|first| to_a_labels(&labels.get(first..)?.join(".")))
+    let runs = after_at.flat_map(|(_, after)| after.split(move |c| !is_possible(c)));
+    let meant = suggestion(text).and_then(|address| Address::parse(&address).ok());
+    let meant = meant.map(|address| address.domain().to_owned());
+    runs.filter_map(domain_at_end).chain(meant).collect()
 }
 
-/// Returns the text without comments in parentheses and without blanks beside a dot (RFC 5322, `CFWS`).
+fn domain_at_end(run: &str) -> Option<String> {
+    let labels: Vec<&str> = run.split(DOTS).filter(|label| !label.is_empty()).collect();
+    let first = labels.len().saturating_sub(LABELS_MAX);
+    // At least two labels: no list has fewer.
+    let mut starts = first..labels.len().saturating_sub(1);
+    starts.find_map(|first| to_a_labels(&labels.get(first..)?.join(".")))
+}
+
+/// Returns the text without comments in parentheses, which may be nested, and without blanks beside a dot (RFC 5322,
+/// `CFWS`).
 fn without_comments(text: &str) -> String {
-    let mut rest = text;
     let mut kept = String::with_capacity(text.len());
-    while let Some((before, after)) = rest.split_once('(') {
-        let Some((_, end)) = after.split_once(')') else { break };
-        kept += before;
-        rest = end;
-    }
-    kept += rest;
-    let mut joined = String::with_capacity(kept.len());
-    for c in kept.chars() {
-        if c == '.' {
-            joined.truncate(joined.trim_end_matches(' ').len());
+    let mut depth = 0_usize;
+    for c in text.chars() {
+        match c {
+            '(' => depth += 1,
+            ')' if depth > 0 => depth -= 1,
+            _ if depth > 0 => {}
+            ' ' if kept.ends_with('.') => {}
+            '.' => {
+                kept.truncate(kept.trim_end_matches(' ').len());
+                kept.push(c);
+            }
+            _ => kept.push(c),
         }
-        if c != ' ' || !joined.ends_with('.') {
-            joined.push(c);
-        }
     }
-    joined
+    kept
 }
 
 /// Returns the text with blanks as spaces, without hidden characters, and with typographic and full-width signs as

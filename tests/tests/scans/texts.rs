@@ -22,7 +22,7 @@ async fn accepting() -> (FakeOrigin, Edge, Account) {
     (origin, edge, account)
 }
 
-/// What is said of a text: whether it is an address, its problem and its suggestion.
+/// True for an address; the problem; the suggestion.
 type Said = (bool, Option<String>, Option<String>);
 
 fn by_the_library(text: &str) -> Said {

@@ -33,7 +33,7 @@ export function reduced(text: string): string {
 
 /** Returns whether a name holds another address than the one behind it. In quotes, it may hold anything. */
 function hasOther(name: string, address: string): boolean {
-  if (/^".*"$/s.test(name)) return false;
+  if (/^"[^"]*"$/.test(name)) return false;
   const words = name.split(/\s/).map((word) => word.replace(/^[,;:.'"([]+|[,;:.'")\]?!]+$/g, ""));
   return words.some(
     (word) => /@.*\./.test(word) && isAddress(word) && word.toLowerCase() !== address.toLowerCase(),
