@@ -25,7 +25,7 @@ const CALLERS: [&str; 9] = [
 /// Expected statuses for each caller. The bodies contain the account's own password and address. Another account that
 /// sends these bodies acts on itself, or is rejected.
 #[rustfmt::skip]
-const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
+pub(super) const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
@@ -124,11 +124,11 @@ const RIGHTS: [(&str, &str, &[&str]); 14] = [
 ];
 const ALL_RIGHTS: [&str; 6] = ["checks", "scans", "scans:read", "quota", "guard", "webhooks"];
 /// Indexes of the callers in [`TABLE`].
-const NOBODY: usize = 0;
-const FIRST_KEY: usize = 3;
+pub(super) const NOBODY: usize = 0;
+pub(super) const FIRST_KEY: usize = 3;
 
 /// Returns a body with every member that an operation may accept.
-fn body(path: &str, account: &Account) -> Value {
+pub(super) fn body(path: &str, account: &Account) -> Value {
     // The guard's settings refuse unknown members.
     if path == "/v1/guard" {
         return json!({});

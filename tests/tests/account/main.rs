@@ -42,6 +42,7 @@ mod recovery_codes;
 mod registration;
 mod restore;
 mod rotation;
+mod route_costs;
 mod rows;
 mod secret_rotation;
 mod security_events;

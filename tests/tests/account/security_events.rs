@@ -8,7 +8,7 @@ use rcpt_tests::{
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::edge;
+use super::{edge, email_change};
 
 const FIREFOX: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
 const NEW: &str = "copper-meadow-58-lattice";
@@ -202,4 +202,43 @@ async fn a_stranger_s_failure_leaves_no_row() {
     edge.anonymous().login(&member, NEW).await.assert_error(401, "invalid_credentials", "a member");
     edge.counts().await;
     assert_eq!(edge.count("security_events WHERE kind = 'sign_in_failed'").await, 1);
+}
+
+/// Wrong passwords with a mailed link are attempts, too; with the link to a new address they have the session's budget.
+#[tokio::test]
+async fn wrong_passwords_with_the_links_of_a_change_of_address_are_events() {
+    let edge = Edge::builder().with_waits().start().await.unwrap();
+    let account = edge.account().await;
+    let new = edge.new_email();
+    assert_eq!(email_change::ask(&account, &new, PASSWORD).await.status, 202);
+    let token = email_change::link(&edge, &new, email_change::ASKED, 1).await;
+    let confirm = async |password: &str| {
+        let body = json!({ "token": token, "password": password });
+        account.anonymous.post("/auth/confirm-email", &body).await
+    };
+    let shown = async || account.post("/auth/show-api-key", &json!({ "password": NEW })).await;
+    for n in 0..10 {
+        confirm(&format!("wrong-guess-{n}")).await.assert_error(
+            403,
+            "wrong_password",
+            "by the link",
+        );
+        shown().await.assert_error(403, "wrong_password", "in the session");
+    }
+    confirm("wrong-guess").await.assert_error(429, "throttled", "the twenty-first");
+    shown().await.assert_error(429, "throttled", "in the session, too");
+    let count = async |account: &Account, kind: &str| {
+        let all = kinds(&events(account).await);
+        all.iter().find(|(of, _)| of == kind).map(|(_, count)| *count)
+    };
+    assert_eq!(count(&account, "wrong_password").await, Some(20));
+    edge.sql("DELETE FROM throttles", &[]).await;
+    assert_eq!(confirm(PASSWORD).await.status, 200);
+
+    let token = email_change::link(&edge, &account.email, email_change::AWAY, 1).await;
+    for _ in 0..3 {
+        let undo = email_change::undo(&edge, &token, "wrong-guess", "").await;
+        undo.assert_error(403, "wrong_password", "from the old mailbox");
+    }
+    assert_eq!(count(&account, "wrong_password").await, Some(23));
 }

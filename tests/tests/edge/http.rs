@@ -213,6 +213,26 @@ async fn an_unknown_path_is_404() {
     }
 }
 
+#[tokio::test]
+async fn a_path_that_is_not_utf_8_is_404_in_json_whatever_the_operation() {
+    let edge = edge().await;
+    let expected = json!({ "detail": "There is nothing at this path.", "code": "not_found" });
+    for (method, path) in [
+        (Method::DELETE, "/v1/keys/%ff"),
+        (Method::POST, "/v1/keys/%ff/confirm"),
+        (Method::DELETE, "/v1/auth/sessions/%ff"),
+        (Method::DELETE, "/v1/auth/passkeys/%ff"),
+        (Method::POST, "/v1/guard/hooks/supabase/%ff"),
+        (Method::GET, "/v1/scans/%ff"),
+        (Method::PUT, "/v1/scans/a/parts/%c3%28"),
+        (Method::GET, "/v1/%ff"),
+    ] {
+        let reply = request(method, &format!("{}{path}", edge.url)).await;
+        assert_eq!(reply.parts(), (404, &expected), "{path}");
+        assert_headers(&reply, path);
+    }
+}
+
 /// Outside `/v1` the portal answers; tests/portal tests the portal's pages.
 #[tokio::test]
 async fn an_unknown_page_is_404_too() {

@@ -155,6 +155,32 @@ async fn a_list_of_which_nothing_is_found_out_is_502_and_each_address_is_asked_b
 }
 
 #[tokio::test]
+async fn an_idempotency_key_that_is_wrong_with_a_live_key_is_wrong_with_a_test_key() {
+    let origin = FakeOrigin::by_name();
+    let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
+    let account = edge.account().await;
+    let keys = [account.api_key.clone(), test_key(&account).await];
+    for (path, body) in [
+        ("/validate_email", json!({ "email": "accepts@sandbox.test" })),
+        ("/validate_emails", json!({ "emails": ["accepts@sandbox.test"] })),
+        ("/domains", json!({ "domain": "sandbox.test" })),
+    ] {
+        for key in &keys {
+            let ask = async |idempotency_key: &str| {
+                let request = account.anonymous.request(reqwest::Method::POST, path).json(&body);
+                send(request.header("x-api-key", key).header("idempotency-key", idempotency_key))
+                    .await
+            };
+            let reply = ask("short").await;
+            let error = reply.body["detail"]["error"].as_str().unwrap_or_default();
+            assert_eq!(reply.text("code"), "invalid_idempotency_key", "{path}: {}", reply.body);
+            assert!(reply.status == 400 && error.contains("16 to 255"), "{path}: {}", reply.body);
+            assert_eq!(ask("a-key-that-is-long-enough").await.status, 200, "{path}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_deadline_is_kept_and_a_test_key_that_ended_is_dead() {
     let origin = FakeOrigin::start(|_| Conduct::Silence);
     let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
