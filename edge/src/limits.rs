@@ -11,6 +11,9 @@
 //! | all sessions of an account; all its keys | 600 scan requests a minute each | by data centre, approximately | `shield` |
 //! | an account | 2,000 checks in ten seconds | by data centre, approximately | `shield` |
 //! | the test keys of an account | 100 checks in ten seconds | by data centre, approximately | `shield` |
+//! | the guard's hook of an account | 2,000 calls in ten seconds | by data centre, approximately | `shield` |
+//! | an account's guard, without a check | 120 answers a minute from the list of disposable domains | by data centre, approximately | `shield` |
+//! | a caller or a hook of the guard; an account | one reading of its policy, one write of its refusals in ten seconds | by isolate | `app/policies.rs`, `app/refusal_counts.rs` |
 //! | a site, or a network without one | half of the password hashes, ten at once | by isolate | `hashing` |
 //! | all clients | one password hash at a time, 10 s of waiting | by isolate | `hashing` |
 //! | a network; an address or account that is signed in to; a mailed link; all mails of a day | attempts up to a limit, in buckets that drain | exactly, in D1 | `rules`, `throttle` |

@@ -164,7 +164,7 @@ export function suite(world) {
     const all = operations.filter(
       ([method, { security }]) => method === "get" || security.some((one) => one.ApiKey),
     );
-    assert.equal(ran.rcpt.size, 5);
+    assert.equal(ran.rcpt.size, 6);
     for (const language of ["curl", "TypeScript", "Python"])
       assert.equal(ran[language].size, all.length, language);
   });

@@ -683,6 +683,43 @@ async fn a_replaced_hook_works_for_a_day_beside_its_successor_and_then_no_more()
 }
 
 #[tokio::test]
+async fn the_hook_goes_on_when_the_account_s_key_is_replaced_and_the_old_key_asks_for_no_check() {
+    let world = World::start().await;
+    let World { edge, ann, hook, origin } = &world;
+    assert!(refused(&hook.call(edge, "msg_before", "bad-1@guard.example").await));
+    assert_eq!(decide(ann, "bad-1@guard.example").await.body["reason"], "undeliverable");
+    assert_eq!(ann.rotate_api_key().await.status, 200);
+    assert!(refused(&hook.call(edge, "msg_after", "bad-2@guard.example").await));
+    let reply = decide(ann, "bad-3@guard.example").await;
+    assert_eq!((reply.status, &reply.body["code"]), (401, &json!("invalid_api_key")));
+    assert_eq!(origin.probes_of("bad-3@guard.example"), 0);
+    // From then on the old key decides nothing, not even what needs no check.
+    assert_eq!(decide(ann, "x@blocked.example").await.status, 401);
+}
+
+#[tokio::test]
+async fn each_refusal_is_counted_once_however_many_come_at_once() {
+    let world = World::start().await;
+    let World { edge, ann, .. } = &world;
+    let count = async || {
+        let refusals = ann.get("/guard").await.body["refusals"].clone();
+        refusals.as_array().unwrap().iter().map(|it| it["count"].as_u64().unwrap()).sum::<u64>()
+    };
+    let request = |_| {
+        let request = ann.anonymous.request(Method::POST, "/guard/decide");
+        request.header("x-api-key", &ann.api_key).json(&json!({ "email": "x@blocked.example" }))
+    };
+    let (statuses, _) = flood(edge, 32, request).await;
+    assert_eq!(statuses, BTreeSet::from([200]));
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while count().await < 32 {
+        assert!(Instant::now() < deadline, "{}", count().await);
+        sleep(Duration::from_millis(200)).await;
+    }
+    assert_eq!(count().await, 32);
+}
+
+#[tokio::test]
 async fn the_hook_of_an_account_that_never_set_a_policy_works_by_the_default() {
     let world = World::start().await;
     let bob = world.edge.account().await;

@@ -1,6 +1,6 @@
 // A call in each language. Calls that accept an API key use our clients; the other calls, which
 // only the portal needs, use each language's own tools.
-import { camelToSnake, jsonLiteral, pythonLiteral } from "./literals";
+import { camelToSnake, jsonLiteral, pythonLiteral, snakeToCamel } from "./literals";
 
 export interface Example {
   /** The operation's name in the API's description, and its tag. */
@@ -80,20 +80,41 @@ const COMMANDS: Record<string, string> = {
   scanResults: "rcpt results SCAN_ID",
 };
 
+/** Commands that take the body's address. */
+const OF_ADDRESSES: Record<string, string> = { validateEmail: "rcpt check", decide: "rcpt guard" };
+
 function command({ operation, base, credential, body }: Example): string | undefined {
   const { email } = (body ?? {}) as { email?: string };
-  const line = operation === "validateEmail" ? `rcpt check ${email}` : COMMANDS[operation];
+  const line = operation in OF_ADDRESSES ? `${OF_ADDRESSES[operation]} ${email}` : COMMANDS[operation];
   if (line === undefined || credential === undefined) return undefined;
   return `export RCPT_URL=${base}\nexport RCPT_API_KEY=${credential.value}\n${line}`;
 }
 
+/** Functions of our clients, by operation: the name, and the member of the body that is its first argument. */
+const FUNCTIONS: Record<string, readonly [string, string?]> = {
+  validateEmail: ["check", "email"],
+  validateEmails: ["checkList", "emails"],
+  checkDomain: ["checkDomain", "domain"],
+  decide: ["decide", "email"],
+  createScan: ["startScan", "addresses"],
+  quota: ["quota"],
+};
+
+/** Returns the function for an operation, its first argument, and the other members as options. */
+function functionOf({ operation, body }: Example) {
+  const [name, member] = FUNCTIONS[operation] ?? [];
+  if (name === undefined) return undefined;
+  const options = { ...((body ?? {}) as Record<string, unknown>) };
+  if (member === undefined) return { name, first: [], options };
+  const first = options[member];
+  delete options[member];
+  return first === undefined ? undefined : { name, first: [first], options };
+}
+
 function typescript(example: Example): string {
-  const { operation, method, base, path, credential, body } = example;
+  const { method, base, path, credential, body } = example;
   const key = credential?.value ?? "";
-  const simple: Record<string, string> = { quota: "rcpt.quota()" };
-  const { email, ...options } = (body ?? {}) as { email?: string };
-  const further = Object.keys(options).length === 0 ? "" : `, ${jsonLiteral(options)}`;
-  if (operation === "validateEmail") simple[operation] = `rcpt.check(${jsonLiteral(email)}${further})`;
+  const named = functionOf(example);
   const parameters = parametersOf(path);
   const init = [
     ...(parameters.length === 0
@@ -103,27 +124,31 @@ function typescript(example: Example): string {
   ];
   const arguments_ =
     init.length === 0 ? JSON.stringify(path) : `${JSON.stringify(path)}, {\n${init.join("\n")}\n}`;
-  const call = simple[operation] ?? `rcpt.api.${method}(${arguments_})`;
+  const options = Object.entries(named?.options ?? {}).map(([name, value]) => [snakeToCamel(name), value]);
+  const given = [...(named?.first ?? []), ...(options.length === 0 ? [] : [Object.fromEntries(options)])];
+  const call = named && `rcpt.${named.name}(${given.map((value) => jsonLiteral(value)).join(", ")})`;
   return [
     "// npm install ./rcpt-client-*.tgz, which comes with each release",
-    `import { Rcpt${operation in simple ? "" : ", answer"} } from "rcpt-client";`,
+    `import { Rcpt${call === undefined ? ", answer" : ""} } from "rcpt-client";`,
     "",
     `const rcpt = new Rcpt({ url: ${JSON.stringify(base)}, apiKey: ${JSON.stringify(key)} });`,
-    operation in simple ? `console.log(await ${call});` : `console.log(answer(await ${call}));`,
+    call === undefined
+      ? `console.log(answer(await rcpt.api.${method}(${arguments_})));`
+      : `console.log(await ${call});`,
   ].join("\n");
 }
 
-function python({ operation, tag, base, path, credential, body, schema }: Example): string {
+function python(example: Example): string {
+  const { operation, tag, base, path, credential, body, schema } = example;
   const opened = `rcpt = Rcpt(${JSON.stringify(base)}, ${JSON.stringify(credential?.value ?? "")})`;
   const install = "# pip install ./rcpt_client-*.whl, which comes with each release";
-  const { email, ...options } = (body ?? {}) as { email?: string };
-  const further = Object.entries(options).map(([name, value]) => `, ${name}=${pythonLiteral(value)}`);
-  const simple: Record<string, string> = { quota: "rcpt.quota()" };
-  if (operation === "validateEmail")
-    simple[operation] = `rcpt.check(${pythonLiteral(email)}${further.join("")})`;
-  const call = simple[operation];
-  if (call !== undefined)
+  const named = functionOf(example);
+  if (named !== undefined) {
+    const options = Object.entries(named.options).map(([name, value]) => `${name}=${pythonLiteral(value)}`);
+    const given = [...named.first.map((value) => pythonLiteral(value)), ...options].join(", ");
+    const call = `rcpt.${camelToSnake(named.name)}(${given})`;
     return [install, "from rcpt_client import Rcpt", "", opened, `print(${call})`].join("\n");
+  }
   const module = camelToSnake(operation);
   const members = Object.entries((body ?? {}) as Record<string, unknown>);
   const given = members.map(([name, value]) => `${name}=${pythonLiteral(value)}`).join(", ");

@@ -28,3 +28,8 @@ export function pythonLiteral(value: unknown): string {
 export function camelToSnake(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
+
+/** Converts `deadline_ms` to `deadlineMs`. */
+export function snakeToCamel(name: string): string {
+  return name.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+}

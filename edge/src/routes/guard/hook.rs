@@ -112,23 +112,32 @@ pub async fn supabase(
     let email = email.and_then(|call| call.user.email).filter(|email| !email.trim().is_empty());
     let Some(email) = email else { return Ok(SupabaseAnswer::of(None)) };
     let is_admitted = app.shield.admits_check(&format!("{} by hook", hook.account)).await;
-    let found = match policy(&app, Reader::Hook(hook.account), is_admitted).await {
-        Ok(Some(stored)) if stored.has_hook(hook.version, clock::now()) => Ok(stored),
-        Ok(Some(_)) => return Err(Error::invalid_hook_signature()),
-        Ok(None) => return Ok(SupabaseAnswer::of(None)),
-        Err(reason) => Err(reason),
-    };
-    // Without a policy no check is made, so the version doesn't matter.
-    let version = found.as_ref().map_or(0, |stored| stored.key_version);
-    let caller = Caller::from(KeyIdentity { account: hook.account, version });
-    let once = Idempotent::new(
-        &app.config.address_secrets,
-        hook.account,
-        &format!("supabase {id}"),
-        &identity(&email),
-    );
-    let sign_up = SignUp { caller, email, once: Some(once), began, is_admitted };
-    let decision = sign_up.decide(&app, &context, found).await;
+    let mut decision = Err(Error::invalid_hook_signature());
+    // The policy names the account's key. A key that was replaced since the policy was read is refused, and the policy
+    // read again.
+    for _ in 0..2 {
+        let found = match policy(&app, Reader::Hook(hook.account), is_admitted).await {
+            Ok(Some(stored)) if stored.has_hook(hook.version, clock::now()) => Ok(stored),
+            Ok(Some(_)) => return Err(Error::invalid_hook_signature()),
+            Ok(None) => return Ok(SupabaseAnswer::of(None)),
+            Err(reason) => Err(reason),
+        };
+        // Without a policy no check is made, so the version doesn't matter.
+        let version = found.as_ref().map_or(0, |stored| stored.key_version);
+        let caller = Caller::from(KeyIdentity { account: hook.account, version });
+        let once = Idempotent::new(
+            &app.config.address_secrets,
+            hook.account,
+            &format!("supabase {id}"),
+            &identity(&email),
+        );
+        let (email, once) = (email.clone(), Some(once));
+        let sign_up = SignUp { caller, email, once, began, is_admitted };
+        decision = sign_up.decide(&app, &context, found).await;
+        if !matches!(&decision, Err(error) if error.code() == caller.proof.to_error().code()) {
+            break;
+        }
+    }
     // On any error, such as a key deactivated by the operator, the sign-up continues.
     let refusal = decision.ok().and_then(|decision| {
         let message = decision.message?;

@@ -25,8 +25,8 @@ export function Basics({ children }: { children: ComponentChildren }) {
           </p>
           <h3 id="authentication">Authentication</h3>
           <p>
-            Send your API key in the <code>X-API-Key</code> header. It works for checks, domains, scans,
-            events and your quota.
+            Send your API key in the <code>X-API-Key</code> header. It works for checks, domains, the sign-up
+            guard, scans, events and your quota.
           </p>
           <p>
             Account endpoints need a session token instead, in <code>Authorization: Bearer …</code>. Sign in

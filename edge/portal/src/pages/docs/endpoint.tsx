@@ -52,6 +52,8 @@ export function EndpointSection({ document, endpoint, chosen, open }: EndpointPr
   const schemes = (operation.security ?? []).flatMap((scheme) => Object.keys(scheme));
   const byKey = schemes.includes("ApiKey");
   const bySession = schemes.includes("Session");
+  // Another product makes these calls: without its signature, a program gets 401.
+  const isSigned = (operation.parameters ?? []).some(({ name }) => name === "webhook-signature");
   const credential = byKey
     ? { header: "X-API-Key", value: apiKey ?? NO_KEY }
     : bySession
@@ -115,22 +117,24 @@ export function EndpointSection({ document, endpoint, chosen, open }: EndpointPr
           </dl>
         </div>
         <div class={page.code}>
-          <ExampleBox
-            id={id}
-            example={{
-              operation: id,
-              tag: operation.tags?.[0] ?? "",
-              method,
-              base: API_URL || location.origin,
-              path,
-              credential,
-              body: inReadingOrder(exampleOf(operation.requestBody?.content)),
-              schema: nameOf(operation.requestBody?.content),
-            }}
-            shownKey={byKey && apiKey !== undefined && !keyShown ? masked(apiKey) : undefined}
-            language={language}
-            onLanguage={onLanguage}
-          />
+          {!isSigned && (
+            <ExampleBox
+              id={id}
+              example={{
+                operation: id,
+                tag: operation.tags?.[0] ?? "",
+                method,
+                base: API_URL || location.origin,
+                path,
+                credential,
+                body: inReadingOrder(exampleOf(operation.requestBody?.content)),
+                schema: nameOf(operation.requestBody?.content),
+              }}
+              shownKey={byKey && apiKey !== undefined && !keyShown ? masked(apiKey) : undefined}
+              language={language}
+              onLanguage={onLanguage}
+            />
+          )}
           {answer !== undefined && (
             <Code caption={`Response ${status}`} text={JSON.stringify(inReadingOrder(answer), null, 2)} />
           )}
