@@ -71,17 +71,19 @@ fn heading(rows: &[Vec<String>], column: usize) -> Option<usize> {
     (rows.len() > 1 && is_table_below(rows, at)).then_some(at)
 }
 
-/// Returns whether all rows above have fewer cells with a text than this one, as titles have.
+/// Returns whether no row above has an address, and all have fewer cells with a text than this one, as titles have.
 fn is_table_below(rows: &[Vec<String>], at: usize) -> bool {
     let filled = |row: &Vec<String>| row.iter().filter(|cell| !cell.trim().is_empty()).count();
     let own = rows.get(at).map_or(0, filled);
-    rows.iter().take(at).all(|row| filled(row) < own)
+    let is_title = |row: &Vec<String>| filled(row) < own && !row.iter().any(|cell| is_address(cell));
+    rows.iter().take(at).all(is_title)
 }
 
 /// Qualtrics writes three rows of headings, the last of which names the import.
 fn further_headings(rows: &[Vec<String>], header: usize) -> usize {
     let is_last = |row: &Vec<String>| row.iter().any(|cell| cell.starts_with("{\"ImportId\""));
-    rows.iter().skip(header + 1).take(2).position(is_last).map_or(0, |at| at + 1)
+    let mut headings = rows.iter().skip(header + 1).take(2).take_while(|row| !has_at(row));
+    headings.position(is_last).map_or(0, |at| at + 1)
 }
 
 fn cell(row: &[String], column: usize) -> &str {
@@ -120,6 +122,10 @@ mod tests {
         assert_eq!((place.column, place.header, place.above), (Some(1), None, 0));
         let place = find(&rows("name,email\nAnn,nobody\nBob,b@x.org"), None);
         assert_eq!((place.header, place.above), (Some(0), 1), "Ann is a row");
+        let place = find(&rows("a@x.org\nb@x.org\nemail,name"), None);
+        assert_eq!((place.header, place.above), (None, 0), "people are above it");
+        let place = find(&rows("email\na@x.org\n{\"ImportId\""), None);
+        assert_eq!(place.above, 1, "a row of headings is above the first person");
     }
 
     #[test]
