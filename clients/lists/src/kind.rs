@@ -8,7 +8,7 @@ pub enum NotAList {
     /// There is no text in it.
     Empty,
     /// It is something else, such as `a PNG picture`; the second is what to do.
-    Other(&'static str, &'static str),
+    Other(String, String),
     /// A workbook that can't be opened: damaged, or with a password.
     Workbook,
     /// A workbook that is too large when it is unpacked.
@@ -34,6 +34,28 @@ impl fmt::Display for NotAList {
 }
 
 impl std::error::Error for NotAList {}
+
+impl NotAList {
+    fn other(what: &str, advice: &str) -> Self {
+        Self::Other(what.to_owned(), advice.to_owned())
+    }
+
+    /// A text with too many control characters to be one.
+    pub(crate) fn binary() -> Self {
+        Self::other("no text", SAVE)
+    }
+}
+
+#[cfg(not(target_arch = "wasm32"))]
+impl From<rcpt_workbooks::Unreadable> for NotAList {
+    fn from(why: rcpt_workbooks::Unreadable) -> Self {
+        match why {
+            rcpt_workbooks::Unreadable::Damaged => Self::Workbook,
+            rcpt_workbooks::Unreadable::TooLarge => Self::TooLarge,
+            rcpt_workbooks::Unreadable::Other(what, advice) => Self::other(what, advice),
+        }
+    }
+}
 
 /// Beginnings of files.
 const STARTS: [(&[u8], &str, &str); 22] = [
@@ -68,9 +90,9 @@ pub(crate) fn other(bytes: &[u8]) -> Option<NotAList> {
         text.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start))
     };
     if let Some((_, what, advice)) = STARTS.iter().find(|(start, ..)| starts(start)) {
-        return Some(NotAList::Other(what, advice));
+        return Some(NotAList::other(what, advice));
     }
-    is_json(text).then_some(NotAList::Other("a JSON file", "Export it as CSV."))
+    is_json(text).then(|| NotAList::other("a JSON file", "Export it as CSV."))
 }
 
 fn is_json(text: &[u8]) -> bool {
@@ -90,5 +112,3 @@ pub(crate) fn is_binary(text: &str) -> bool {
     let odd = sample.chars().filter(is_odd).count();
     odd * 8 > sample.chars().count()
 }
-
-pub(crate) const BINARY: NotAList = NotAList::Other("no text", SAVE);

@@ -12,7 +12,6 @@ use crate::{
     recipients,
     rows::{Cell, Row, Shape, end_of_line, rows},
     source::Source,
-    workbook::{self, Workbook},
 };
 
 /// What a person chose; what is absent is found.
@@ -50,19 +49,22 @@ pub struct List {
     others: Vec<usize>,
     encoding: Encoding,
     shape: Shape,
-    pub(crate) workbook: Option<Book>,
+    pub(crate) workbook: Option<Sheet>,
     /// Columns of an earlier copy, which the next one replaces, in order.
     pub(crate) replaced: Vec<usize>,
 }
 
-/// The workbook that the rows are from.
+/// A sheet of a workbook, as `rcpt-workbooks` reads it.
 #[derive(Debug)]
-pub(crate) struct Book {
-    bytes: Vec<u8>,
-    sheets: Vec<String>,
-    sheet: usize,
-    others: Vec<usize>,
-    numbers: Vec<u32>,
+pub struct Sheet {
+    /// Names of the workbook's sheets, in order.
+    pub sheets: Vec<String>,
+    /// Index of this one.
+    pub sheet: usize,
+    /// Other sheets with addresses.
+    pub others: Vec<usize>,
+    /// The sheet's number of each row, from 1.
+    pub numbers: Vec<u32>,
 }
 
 /// A row of the file, and what it is.
@@ -85,9 +87,11 @@ pub(crate) enum Kind {
 /// # Errors
 /// [`NotAList`] says what it is instead. A list whose column isn't found is a list: see [`List::column`].
 pub fn read(bytes: Vec<u8>, choices: &Choices) -> Result<List, NotAList> {
-    if workbook::is_workbook(&bytes) {
-        let book = workbook::read(&bytes, choices.sheet)?;
-        return List::of_workbook(bytes, book, choices);
+    #[cfg(not(target_arch = "wasm32"))]
+    if rcpt_workbooks::is_workbook(&bytes) {
+        let rcpt_workbooks::Workbook { sheets, sheet, others, text, numbers } =
+            rcpt_workbooks::read(&bytes, choices.sheet)?;
+        return read_sheet(&text, Sheet { sheets, sheet, others, numbers }, choices);
     }
     if let Some(other) = kind::other(&bytes) {
         return Err(other);
@@ -96,9 +100,23 @@ pub fn read(bytes: Vec<u8>, choices: &Choices) -> Result<List, NotAList> {
     let chosen = chosen.and_then(|name| encoding_rs::Encoding::for_label(name.as_bytes()));
     let (source, encoding) = encoding::decode(bytes, chosen);
     if kind::is_binary(source.text()) {
-        return Err(kind::BINARY);
+        return Err(NotAList::binary());
     }
     List::of_source(source, encoding, choices, false)
+}
+
+/// Reads a sheet of a workbook, whose rows are CSV.
+///
+/// # Errors
+/// The sheet is empty.
+pub fn read_sheet(csv: &str, sheet: Sheet, choices: &Choices) -> Result<List, NotAList> {
+    let encoding = Encoding { name: "UTF-8", words: Vec::new(), is_guess: false, odd_lines: None };
+    // Excel recognises UTF-8 by the mark.
+    let source = Source::utf8(format!("\u{feff}{csv}"), 3);
+    let comma = Choices { delimiter: Some(b','), ..choices.clone() };
+    let mut list = List::of_source(source, encoding, &comma, true)?;
+    list.workbook = Some(sheet);
+    Ok(list)
 }
 
 /// Reads a pasted text, or a text file: a table with a heading, recipients as email programs copy them, or one address
@@ -118,17 +136,6 @@ pub fn read_pasted(bytes: Vec<u8>, choices: &Choices) -> Result<List, NotAList> 
 }
 
 impl List {
-    fn of_workbook(bytes: Vec<u8>, book: Workbook, choices: &Choices) -> Result<Self, NotAList> {
-        let Workbook { sheets, sheet, others, text, numbers } = book;
-        let encoding = Encoding { name: "UTF-8", words: Vec::new(), is_guess: false, odd_lines: None };
-        // Excel recognises UTF-8 by the mark.
-        let source = Source::utf8(format!("\u{feff}{text}"), 3);
-        let comma = Choices { delimiter: Some(b','), ..choices.clone() };
-        let mut list = Self::of_source(source, encoding, &comma, true)?;
-        list.workbook = Some(Book { bytes, sheets, sheet, others, numbers });
-        Ok(list)
-    }
-
     /// `is_ours`: the crate wrote the text, so its quotes are right.
     fn of_source(
         source: Source,
@@ -362,13 +369,10 @@ impl List {
         heading.map_or_else(|| format!("column {}", column + 1), str::to_owned)
     }
 
-    /// The file as it came.
+    /// The file as it came; of a workbook, its sheet as CSV.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
-        match self.workbook {
-            Some(book) => book.bytes,
-            None => self.source.into_bytes(),
-        }
+        self.source.into_bytes()
     }
 
     /// The lines of the file that belong to each row or notice, in order.
