@@ -4,8 +4,20 @@ use crate::{delimiter::is_address, list::Column};
 
 /// Headings of a column of addresses, the surest first.
 const NAMES: [&str; 14] = [
-    "email", "e-mail", "e_mail", "email address", "e-mail address", "email_address", "emailaddress", "e-mail-adresse",
-    "emailadresse", "correo electrónico", "adresse e-mail", "indirizzo email", "mail", "courriel",
+    "email",
+    "e-mail",
+    "e_mail",
+    "email address",
+    "e-mail address",
+    "email_address",
+    "emailaddress",
+    "e-mail-adresse",
+    "emailadresse",
+    "correo electrónico",
+    "adresse e-mail",
+    "indirizzo email",
+    "mail",
+    "courriel",
 ];
 /// Rows in which a heading is looked for.
 const HEADING_ROWS: usize = 20;
@@ -26,8 +38,9 @@ pub(crate) struct Place {
 /// Finds the column in `rows`, which have no blank line. `chosen` is a person's choice.
 pub(crate) fn find(rows: &[Vec<String>], chosen: Option<&Column>) -> Place {
     let width = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let counts: Vec<usize> =
-        (0..width).map(|column| rows.iter().filter(|row| is_address(cell(row, column))).count()).collect();
+    let counts: Vec<usize> = (0..width)
+        .map(|column| rows.iter().filter(|row| is_address(cell(row, column))).count())
+        .collect();
     let count = |column: usize| counts.get(column).copied().unwrap_or(0);
     let named = |names: &[&str]| {
         names.iter().find_map(|name| {
@@ -39,10 +52,14 @@ pub(crate) fn find(rows: &[Vec<String>], chosen: Option<&Column>) -> Place {
     let by_name = match chosen {
         Some(Column::Named(name)) => named(&[name]),
         Some(Column::Number(_)) => None,
-        None => NAMES.iter().find_map(|name| named(&[name]).filter(|(_, column)| count(*column) > 0)),
+        None => {
+            NAMES.iter().find_map(|name| named(&[name]).filter(|(_, column)| count(*column) > 0))
+        }
     };
-    let by_content = || (0..width).rev().max_by_key(|column| count(*column)).filter(|it| count(*it) > 0);
-    let by_number = |name: &str| name.parse::<usize>().ok()?.checked_sub(1).filter(|it| *it < width);
+    let by_content =
+        || (0..width).rev().max_by_key(|column| count(*column)).filter(|it| count(*it) > 0);
+    let by_number =
+        |name: &str| name.parse::<usize>().ok()?.checked_sub(1).filter(|it| *it < width);
     let column = match (by_name, chosen) {
         (Some((_, column)), _) => Some(column),
         (None, Some(Column::Number(column))) => Some(*column).filter(|column| *column < width),
@@ -55,9 +72,8 @@ pub(crate) fn find(rows: &[Vec<String>], chosen: Option<&Column>) -> Place {
         .or_else(|| column.and_then(|column| heading(rows, column)));
     // Cells beyond the headings are shifted by a comma, and no column of their own.
     let headings = header.and_then(|at| rows.get(at)).map_or(width, Vec::len);
-    let regular = |other: usize| {
-        rows.iter().any(|row| row.len() <= headings && is_address(cell(row, other)))
-    };
+    let regular =
+        |other: usize| rows.iter().any(|row| row.len() <= headings && is_address(cell(row, other)));
     let others = (0..width).filter(|other| Some(*other) != column && regular(*other)).collect();
     let above = header.map_or(0, |header| header + 1 + further_headings(rows, header));
     Place { column, header, above, others }
@@ -66,7 +82,8 @@ pub(crate) fn find(rows: &[Vec<String>], chosen: Option<&Column>) -> Place {
 /// Returns the row with the heading of a column: above the first row with an `@` in it, filled, without any `@`.
 fn heading(rows: &[Vec<String>], column: usize) -> Option<usize> {
     let above = rows.iter().take(HEADING_ROWS).take_while(|row| !cell(row, column).contains('@'));
-    let (at, _) = above.enumerate().find(|(_, row)| !cell(row, column).trim().is_empty() && !has_at(row))?;
+    let (at, _) =
+        above.enumerate().find(|(_, row)| !cell(row, column).trim().is_empty() && !has_at(row))?;
     // The only row of a list isn't its heading, and rows of people aren't what stands above one.
     (rows.len() > 1 && is_table_below(rows, at)).then_some(at)
 }
@@ -75,7 +92,8 @@ fn heading(rows: &[Vec<String>], column: usize) -> Option<usize> {
 fn is_table_below(rows: &[Vec<String>], at: usize) -> bool {
     let filled = |row: &Vec<String>| row.iter().filter(|cell| !cell.trim().is_empty()).count();
     let own = rows.get(at).map_or(0, filled);
-    let is_title = |row: &Vec<String>| filled(row) < own && !row.iter().any(|cell| is_address(cell));
+    let is_title =
+        |row: &Vec<String>| filled(row) < own && !row.iter().any(|cell| is_address(cell));
     rows.iter().take(at).all(is_title)
 }
 

@@ -1,12 +1,13 @@
 //! The copy of a list with verdicts: the bytes of the file, and our columns in its dialect.
 
+use rcpt_shared::Deliverability;
+
 use crate::{
     cell::{Problem, Subject, subject},
     list::{Item, Kind, List},
     plan::{Plan, RowPlan},
     rows::{Cell, Form},
     source::Edit,
-    verdict::{Verdict, worst},
 };
 
 /// The columns that a copy has after the file's own, everywhere in this order.
@@ -26,7 +27,7 @@ pub const NOT_AN_ADDRESS: &str = "not_an_address";
 /// What the service says about a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    pub verdict: Verdict,
+    pub verdict: Deliverability,
     /// The reason's name.
     pub reason: String,
     pub suggestion: Option<String>,
@@ -44,7 +45,7 @@ impl List {
         &self,
         plan: &Plan,
         answer: &dyn Fn(u32) -> Option<Answer>,
-        only: &dyn Fn(usize, Option<Verdict>) -> bool,
+        only: &dyn Fn(usize, Option<Deliverability>) -> bool,
     ) -> Vec<u8> {
         let mut to = self.source.mark().to_vec();
         let mut row = 0;
@@ -76,7 +77,7 @@ impl List {
         row: usize,
         plan: &Plan,
         answer: &dyn Fn(u32) -> Option<Answer>,
-    ) -> ([String; COLUMNS.len()], Option<Verdict>) {
+    ) -> ([String; COLUMNS.len()], Option<Deliverability>) {
         let none = || [const { String::new() }; COLUMNS.len()];
         let Some(planned) = plan.rows.get(row) else { return (none(), None) };
         let answers: Vec<_> = planned.positions().iter().filter_map(|at| answer(*at)).collect();
@@ -88,7 +89,7 @@ impl List {
             },
             RowPlan::Position(_) => match answers.first() {
                 Some(answer) => [
-                    answer.verdict.to_string(),
+                    answer.verdict.as_str().to_owned(),
                     answer.reason.clone(),
                     answer.suggestion.clone().unwrap_or_default(),
                     word(answer.disposable),
@@ -107,10 +108,12 @@ impl List {
                 let named = positions.iter().zip(&answers).map(|(position, answer)| {
                     let place = usize::try_from(*position).unwrap_or(usize::MAX);
                     let address = plan.addresses.get(place).map_or("", String::as_str);
-                    format!("{address} {}: {}", answer.verdict, answer.reason)
+                    format!("{address} {}: {}", answer.verdict.as_str(), answer.reason)
                 });
                 [
-                    worst(answers.iter().map(|answer| answer.verdict)).map_or("", Verdict::as_str).to_owned(),
+                    worst(answers.iter().map(|answer| answer.verdict))
+                        .map_or("", Deliverability::as_str)
+                        .to_owned(),
                     named.collect::<Vec<_>>().join("; "),
                     String::new(),
                     any(|answer| answer.disposable),
@@ -150,7 +153,10 @@ impl List {
             if self.replaced.contains(&column) {
                 // With the delimiter before it; of the first column, with the one after it.
                 let range = match column {
-                    0 => cell.range.start..cells.get(1).map_or(cell.range.end, |next| next.range.start),
+                    0 => {
+                        cell.range.start
+                            ..cells.get(1).map_or(cell.range.end, |next| next.range.start)
+                    }
                     _ => cell.range.start - 1..cell.range.end,
                 };
                 edits.push(Edit { range, by: String::new() });
@@ -159,7 +165,8 @@ impl List {
             }
         }
         let missing = self.width.saturating_sub(cells.len());
-        let kept_missing = (cells.len()..self.width).filter(|it| !self.replaced.contains(it)).count();
+        let kept_missing =
+            (cells.len()..self.width).filter(|it| !self.replaced.contains(it)).count();
         let mut ours = delimiter.repeat(kept_missing.min(missing));
         for value in columns {
             let value = if self.source.can_hold(value) { value.as_str() } else { "" };
@@ -197,12 +204,24 @@ impl List {
 
     /// Returns the only address of a row in which it isn't in its column.
     fn shifted_address(&self, row: usize) -> Option<String> {
-        let mut found = self.cells(row).into_iter().filter(|cell| crate::delimiter::is_address(cell));
+        let mut found =
+            self.cells(row).into_iter().filter(|cell| crate::delimiter::is_address(cell));
         match (found.next(), found.next()) {
             (Some(address), None) => Some(address.trim().to_owned()),
             _ => None,
         }
     }
+}
+
+/// Returns the worst of several verdicts: mail to a cell goes to all of its addresses. Nobody knows of the unknown one
+/// whether it is as bad as the undeliverable one.
+fn worst(verdicts: impl Iterator<Item = Deliverability>) -> Option<Deliverability> {
+    verdicts.max_by_key(|verdict| match verdict {
+        Deliverability::Deliverable => 0,
+        Deliverability::Risky => 1,
+        Deliverability::Unknown => 2,
+        Deliverability::Undeliverable => 3,
+    })
 }
 
 /// Joins edits at the same place.
@@ -230,8 +249,8 @@ fn word(value: Option<bool>) -> String {
 
 /// Quotes a text if it needs quotes.
 pub(crate) fn quoted(text: &str, delimiter: u8) -> String {
-    let needs = text.contains([char::from(delimiter), '"', '\r', '\n'])
-        || text.trim().len() < text.len();
+    let needs =
+        text.contains([char::from(delimiter), '"', '\r', '\n']) || text.trim().len() < text.len();
     if needs { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 

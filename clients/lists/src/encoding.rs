@@ -12,10 +12,34 @@ use crate::{
 
 /// Encodings that a person can choose, as programs name them.
 pub const ENCODINGS: [&str; 28] = [
-    "UTF-8", "windows-1252", "windows-1250", "windows-1251", "windows-1253", "windows-1254", "windows-1255",
-    "windows-1256", "windows-1257", "windows-1258", "windows-874", "ISO-8859-2", "ISO-8859-5", "ISO-8859-7",
-    "KOI8-R", "KOI8-U", "IBM866", "macintosh", "x-mac-cyrillic", "Shift_JIS", "EUC-JP", "ISO-2022-JP", "GBK",
-    "gb18030", "Big5", "EUC-KR", "UTF-16LE", "UTF-16BE",
+    "UTF-8",
+    "windows-1252",
+    "windows-1250",
+    "windows-1251",
+    "windows-1253",
+    "windows-1254",
+    "windows-1255",
+    "windows-1256",
+    "windows-1257",
+    "windows-1258",
+    "windows-874",
+    "ISO-8859-2",
+    "ISO-8859-5",
+    "ISO-8859-7",
+    "KOI8-R",
+    "KOI8-U",
+    "IBM866",
+    "macintosh",
+    "x-mac-cyrillic",
+    "Shift_JIS",
+    "EUC-JP",
+    "ISO-2022-JP",
+    "GBK",
+    "gb18030",
+    "Big5",
+    "EUC-KR",
+    "UTF-16LE",
+    "UTF-16BE",
 ];
 
 /// Words of the file that are shown with its encoding.
@@ -40,7 +64,10 @@ pub struct Encoding {
 
 /// Decodes a file. A chosen encoding applies to the file; where some of its lines are UTF-8 and others aren't, to the
 /// others.
-pub(crate) fn decode(bytes: Vec<u8>, chosen: Option<&'static encoding_rs::Encoding>) -> (Source, Encoding) {
+pub(crate) fn decode(
+    bytes: Vec<u8>,
+    chosen: Option<&'static encoding_rs::Encoding>,
+) -> (Source, Encoding) {
     let mark = match bytes.get(..3) {
         Some([0xEF, 0xBB, 0xBF]) => 3,
         _ if bytes.starts_with(b"\xFF\xFE") || bytes.starts_with(b"\xFE\xFF") => 2,
@@ -60,7 +87,12 @@ pub(crate) fn decode(bytes: Vec<u8>, chosen: Option<&'static encoding_rs::Encodi
     let is_guess = chosen.is_none() && (odd.is_some() || (marked.is_none() && main != UTF_8));
     if main == UTF_8 && odd.is_none() && std::str::from_utf8(body).is_ok() {
         let text = String::from_utf8(bytes).unwrap_or_default();
-        let encoding = Encoding { name: UTF_8.name(), words: words(text.get(mark..)), is_guess, odd_lines: None };
+        let encoding = Encoding {
+            name: UTF_8.name(),
+            words: words(text.get(mark..)),
+            is_guess,
+            odd_lines: None,
+        };
         return (Source::utf8(text, mark), encoding);
     }
     let mut text = String::with_capacity(body.len());
@@ -93,7 +125,8 @@ fn decoded<'l>(encoding: &'static encoding_rs::Encoding, line: &'l [u8]) -> Cow<
 /// Recognises UTF-16 without a mark: every second byte of Western text is zero.
 fn wide(bytes: &[u8]) -> Option<&'static encoding_rs::Encoding> {
     let sample = bytes.get(..SAMPLE.min(bytes.len()) & !1).unwrap_or_default();
-    let zeros = |from: usize| sample.iter().skip(from).step_by(2).filter(|byte| **byte == 0).count();
+    let zeros =
+        |from: usize| sample.iter().skip(from).step_by(2).filter(|byte| **byte == 0).count();
     let (even, odd, half) = (zeros(0), zeros(1), sample.len() / 2);
     let is_even = bytes.len().is_multiple_of(2) && half > 1;
     match () {
@@ -151,8 +184,8 @@ impl Lines {
         }
         let whole = guess(&self.whole);
         // Two bytes of Chinese or Japanese can happen to be a letter of UTF-8; in Europe's code pages they can't.
-        let are_joined = has_mark
-            || (self.utf8 > 0 && (self.utf8 >= self.other || whole.is_single_byte()));
+        let are_joined =
+            has_mark || (self.utf8 > 0 && (self.utf8 >= self.other || whole.is_single_byte()));
         match chosen {
             Some(chosen) if chosen == UTF_8 || !are_joined => (chosen, None),
             Some(chosen) => (UTF_8, Some(chosen)),

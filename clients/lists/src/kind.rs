@@ -16,7 +16,8 @@ pub enum NotAList {
 }
 
 const SAVE: &str = "Choose a file with one address in each row, such as a CSV or an Excel file.";
-const OPEN: &str = "Open it in your spreadsheet program, and save it as CSV or as an Excel workbook.";
+const OPEN: &str =
+    "Open it in your spreadsheet program, and save it as CSV or as an Excel workbook.";
 
 impl fmt::Display for NotAList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -86,9 +87,8 @@ const STARTS: [(&[u8], &str, &str); 22] = [
 /// Recognises a file that isn't text and no workbook either, or a text that isn't a table.
 pub(crate) fn other(bytes: &[u8]) -> Option<NotAList> {
     let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
-    let starts = |start: &[u8]| {
-        text.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start))
-    };
+    let starts =
+        |start: &[u8]| text.get(..start.len()).is_some_and(|own| own.eq_ignore_ascii_case(start));
     if let Some((_, what, advice)) = STARTS.iter().find(|(start, ..)| starts(start)) {
         return Some(NotAList::other(what, advice));
     }

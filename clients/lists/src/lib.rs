@@ -21,16 +21,15 @@ mod plan;
 mod recipients;
 mod rows;
 mod source;
-mod verdict;
 #[cfg(target_arch = "wasm32")]
 mod wasm;
 
 pub use cell::{Problem, Subject, subject};
-pub use copy::{Answer, COLUMNS};
+pub use copy::{Answer, COLUMNS, NOT_AN_ADDRESS};
 pub use delimiter::{DELIMITERS, Delimiter};
 pub use encoding::{ENCODINGS, Encoding};
 pub use kind::NotAList;
 pub use list::{Choices, Column, List, Sheet, read, read_pasted, read_sheet};
 pub use notice::Notice;
 pub use plan::{Counts, Plan, Repeats, RowPlan};
-pub use verdict::{Verdict, worst};
+pub use rcpt_shared::Deliverability;

@@ -149,7 +149,8 @@ impl List {
         }
         let first_line = text.get(..end_of_line(text.as_bytes(), 0)).unwrap_or_default();
         let declared = declared(first_line);
-        let delimiter = choices.delimiter.or(declared).unwrap_or_else(|| delimiter::likeliest(text));
+        let delimiter =
+            choices.delimiter.or(declared).unwrap_or_else(|| delimiter::likeliest(text));
         let (_, shape) = shaped(sample(text), delimiter);
         let rows = rows(text, delimiter, (!is_ours).then_some(shape));
         let kind = |row: &Row| if row.is_blank(text) { Kind::Blank } else { Kind::Data };
@@ -333,7 +334,8 @@ impl List {
             notices.push(Notice::StrayQuotes { lines: stray });
         }
         let expected = self.headings().map_or(self.shape.width, |headings| headings.len());
-        let shifted: Vec<_> = (0..self.len()).filter(|row| self.is_shifted(*row, expected)).collect();
+        let shifted: Vec<_> =
+            (0..self.len()).filter(|row| self.is_shifted(*row, expected)).collect();
         if !shifted.is_empty() {
             let lines = shifted.into_iter().map(|row| self.number(row)).collect();
             notices.push(Notice::Shifted { lines });
@@ -365,7 +367,8 @@ impl List {
     #[must_use]
     pub fn column_name(&self, column: usize) -> String {
         let headings = self.headings().unwrap_or_default();
-        let heading = headings.get(column).map(|heading| heading.trim()).filter(|it| !it.is_empty());
+        let heading =
+            headings.get(column).map(|heading| heading.trim()).filter(|it| !it.is_empty());
         heading.map_or_else(|| format!("column {}", column + 1), str::to_owned)
     }
 

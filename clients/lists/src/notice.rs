@@ -32,7 +32,7 @@ impl fmt::Display for Notice {
             Self::Blank { count } => write!(f, "{count} lines are empty."),
             Self::StrayQuotes { lines } => write!(
                 f,
-                "{}: a quotation mark isn't closed, so it's read as a character.",
+                "{}: a quotation mark is out of place, so it's read as a character.",
                 places("Line", lines)
             ),
             Self::Shifted { lines } => write!(
@@ -48,10 +48,18 @@ impl fmt::Display for Notice {
                 "{count} lines aren't UTF-8 like the others (the first is line {first}): they're read as {encoding}."
             ),
             Self::OtherColumns { names } => {
-                write!(f, "Other columns have addresses too, which aren't checked: {}.", names.join(", "))
+                write!(
+                    f,
+                    "Other columns have addresses too, which aren't checked: {}.",
+                    names.join(", ")
+                )
             }
             Self::OtherSheets { names } => {
-                write!(f, "Other sheets have addresses too, which aren't checked: {}.", names.join(", "))
+                write!(
+                    f,
+                    "Other sheets have addresses too, which aren't checked: {}.",
+                    names.join(", ")
+                )
             }
         }
     }

@@ -49,7 +49,9 @@ fn row(piece: &str) -> Option<(String, String)> {
     let piece = piece.trim();
     // A group, `Team: ann@example.org, bob@example.org;`, and headers: `To: ann@example.org`.
     let piece = match piece.split_once(':') {
-        Some((group, rest)) if !group.contains(['@', '"', '<']) && !is_a_scheme(group) => rest.trim(),
+        Some((group, rest)) if !group.contains(['@', '"', '<']) && !is_a_scheme(group) => {
+            rest.trim()
+        }
         _ => piece,
     };
     if piece.is_empty() {

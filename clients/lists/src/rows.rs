@@ -77,7 +77,8 @@ impl Row {
 
     /// Returns whether the row is an empty line, or one of blanks.
     pub fn is_blank(&self, text: &str) -> bool {
-        text.get(self.start..self.end).is_some_and(|row| row.trim_matches([' ', '\u{a0}']).is_empty())
+        text.get(self.start..self.end)
+            .is_some_and(|row| row.trim_matches([' ', '\u{a0}']).is_empty())
     }
 }
 
@@ -105,7 +106,9 @@ fn row(bytes: &[u8], start: usize, line: u32, delimiter: u8, shape: Option<Shape
             return of(strict.end, 1, Reading::Strict);
         }
         let lines = lines_in(bytes, start, strict.end);
-        if !shape.is_some_and(|shape| is_better_apart(bytes, first_end, strict.end, delimiter, shape)) {
+        if !shape
+            .is_some_and(|shape| is_better_apart(bytes, first_end, strict.end, delimiter, shape))
+        {
             return of(strict.end, lines, Reading::Strict);
         }
     }
@@ -119,7 +122,13 @@ fn row(bytes: &[u8], start: usize, line: u32, delimiter: u8, shape: Option<Shape
 }
 
 /// Returns whether the lines after the first, which a quoted cell would swallow, are mostly rows of the table.
-fn is_better_apart(bytes: &[u8], first_end: usize, end: usize, delimiter: u8, shape: Shape) -> bool {
+fn is_better_apart(
+    bytes: &[u8],
+    first_end: usize,
+    end: usize,
+    delimiter: u8,
+    shape: Shape,
+) -> bool {
     let (mut lines, mut rows) = (0, 0);
     let mut at = first_end + line_end(bytes, first_end);
     while at < end {

@@ -123,8 +123,10 @@ impl Raw {
             return line.raw;
         }
         let next = self.lines.partition_point(|line| line.text <= at);
-        let (text_end, raw_end) =
-            self.lines.get(next).map_or((text.len(), self.bytes.len()), |next| (next.text, next.raw));
+        let (text_end, raw_end) = self
+            .lines
+            .get(next)
+            .map_or((text.len(), self.bytes.len()), |next| (next.text, next.raw));
         let unit = if line.encoding == UTF_16LE || line.encoding == UTF_16BE { 2 } else { 1 };
         // The line end's characters, and those after `at`, are the same in both.
         let rest = text.get(at..text_end).unwrap_or_default();

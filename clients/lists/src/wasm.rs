@@ -1,15 +1,12 @@
 //! The interface of the portal, which runs the crate in a worker of the page.
 
+use rcpt_shared::Deliverability;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::{
-    Answer, Choices, Column, ENCODINGS, List, NotAList, Plan, Repeats, RowPlan, Sheet, Verdict,
-    read, read_pasted, subject,
+    Answer, Choices, Column, ENCODINGS, List, NotAList, Plan, Repeats, RowPlan, Sheet, read,
+    read_pasted, subject,
 };
-
-/// Verdicts by their number in [`ReadList::copy`].
-const VERDICTS: [Verdict; 4] =
-    [Verdict::Deliverable, Verdict::Undeliverable, Verdict::Risky, Verdict::Unknown];
 
 /// A list that was read, with its plan.
 #[wasm_bindgen(js_name = ReadList)]
@@ -148,7 +145,15 @@ impl ReadList {
     pub fn plan(&mut self, once: bool, case_matters: bool) -> Vec<usize> {
         self.plan = self.list.plan(Repeats { once, case_matters });
         let counts = self.plan.counts;
-        [counts.rows, counts.addresses, counts.repeated, counts.not_an_address, counts.empty, counts.several].to_vec()
+        [
+            counts.rows,
+            counts.addresses,
+            counts.repeated,
+            counts.not_an_address,
+            counts.empty,
+            counts.several,
+        ]
+        .to_vec()
     }
 
     /// The address of each position.
@@ -179,7 +184,13 @@ impl ReadList {
     /// Returns the copy with verdicts. `codes` has a number for each position: a verdict's number from 1 in bits 0 to
     /// 2 (0 if there is none), throw-away, role and free provider in two bits each (0 unknown, 1 no, 2 yes), a bit for
     /// final verdicts, and the reason's index in `reasons`. `only` is a set of the verdicts' bits; 0 means all rows.
-    pub fn copy(&self, codes: &[u32], reasons: Vec<String>, only: u8, without_traits: bool) -> Vec<u8> {
+    pub fn copy(
+        &self,
+        codes: &[u32],
+        reasons: Vec<String>,
+        only: u8,
+        without_traits: bool,
+    ) -> Vec<u8> {
         let part = |code: u32, from: u32, bits: u32| (code >> from) & ((1 << bits) - 1);
         let known = |code: u32, from: u32| match part(code, from, 2) {
             0 => None,
@@ -190,7 +201,7 @@ impl ReadList {
             let verdict = usize::try_from(part(code, 0, 3)).ok()?.checked_sub(1)?;
             let reason = reasons.get(usize::try_from(code >> 10).ok()?);
             Some(Answer {
-                verdict: *VERDICTS.get(verdict)?,
+                verdict: *Deliverability::ALL.get(verdict)?,
                 reason: reason.cloned().unwrap_or_default(),
                 suggestion: None,
                 disposable: known(code, 3),
@@ -204,7 +215,9 @@ impl ReadList {
             let answers = positions.iter().filter_map(|position| answer(*position));
             answers.into_iter().any(|it| it.disposable == Some(true) || it.role == Some(true))
         };
-        let bit = |verdict: Verdict| VERDICTS.iter().position(|it| *it == verdict).map_or(0, |at| 1 << at);
+        let bit = |verdict| {
+            Deliverability::ALL.iter().position(|it| *it == verdict).map_or(0, |at| 1 << at)
+        };
         self.list.copy(&self.plan, &answer, &|row, verdict| {
             let is_wanted = only == 0 || verdict.is_some_and(|verdict| only & bit(verdict) != 0);
             is_wanted && !(without_traits && has_trait(row))

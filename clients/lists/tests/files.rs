@@ -3,7 +3,7 @@
 
 use std::{fs, path::PathBuf};
 
-use rcpt_lists::{Answer, Choices, Column, List, Plan, Repeats, RowPlan, Verdict, read};
+use rcpt_lists::{Answer, Choices, Column, Deliverability, List, Plan, Repeats, RowPlan, read};
 
 fn bytes(name: &str) -> Vec<u8> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/files");
@@ -44,7 +44,7 @@ fn notices(list: &List) -> Vec<String> {
 fn copy(list: &List) -> Vec<u8> {
     let risky = |_| {
         Some(Answer {
-            verdict: Verdict::Risky,
+            verdict: Deliverability::Risky,
             reason: "accepted_catch_all".to_owned(),
             suggestion: None,
             disposable: Some(false),
@@ -56,7 +56,8 @@ fn copy(list: &List) -> Vec<u8> {
     list.copy(&plan(list), &risky, &|_, _| true)
 }
 
-const OURS: &str = "rcpt_verdict,rcpt_reason,rcpt_suggestion,rcpt_disposable,rcpt_role,rcpt_free,rcpt_final";
+const OURS: &str =
+    "rcpt_verdict,rcpt_reason,rcpt_suggestion,rcpt_disposable,rcpt_role,rcpt_free,rcpt_final";
 const RISKY: &str = "risky,accepted_catch_all,,false,true,,true";
 
 #[test]
@@ -81,7 +82,12 @@ fn each_file_has_its_rows_its_column_and_its_delimiter() {
         ("19-salesforce-users.csv", ',', "Email", "ann bob.jones cid=customers.example.org"),
         ("20-ghost-members.csv", ',', "email", "ann rejects"),
         ("20b-email-flag-column.csv", ',', "contact", "ann rejects"),
-        ("21-multi-address-cells.csv", ',', "email", "a1+a2 b1+b2 c1+c2 d1+d2 e1+e2 f1+f2 g1+g2 hal"),
+        (
+            "21-multi-address-cells.csv",
+            ',',
+            "email",
+            "a1+a2 b1+b2 c1+c2 d1+d2 e1+e2 f1+f2 g1+g2 hal",
+        ),
         ("22-blanks-around.csv", ',', "email", "ann bob cid dee eve fay gus"),
         ("23b-case-of-local-part.csv", ',', "email", "x x x x"),
         ("24-cr-only.csv", ',', "email", "ann rejects"),
@@ -89,7 +95,12 @@ fn each_file_has_its_rows_its_column_and_its_delimiter() {
         ("24c-joined-windows-and-unix.csv", ',', "email", "w0 w1 w2 w3 w4 u0 u1 u2 u3"),
         ("25-prefixes.csv", ',', "email", "? ? ? ? eve fay ? ? ?"),
         ("26-qualtrics-three-headers.csv", ',', "RecipientEmail", "ann rejects -"),
-        ("27-headerless-two-address-columns.csv", ';', "column 3", "ann.work bob.work cid.work dee.work"),
+        (
+            "27-headerless-two-address-columns.csv",
+            ';',
+            "column 3",
+            "ann.work bob.work cid.work dee.work",
+        ),
         ("28-tabs-padded.csv", '\t', "E-Mail", "ann rejects"),
         ("29-stray-quotes.csv", ',', "email", "ann bob rejects"),
         ("29b-unclosed-quote.csv", ',', "email", "ann bob cid dee"),
@@ -107,7 +118,11 @@ fn each_file_has_its_rows_its_column_and_its_delimiter() {
     let mut wrong = Vec::new();
     for (name, delimiter, column, expected) in table {
         let list = list(name);
-        let found = (char::from(list.delimiter()), list.column().map(|it| list.column_name(it)), rows(&list));
+        let found = (
+            char::from(list.delimiter()),
+            list.column().map(|it| list.column_name(it)),
+            rows(&list),
+        );
         if found != (delimiter, Some(column.to_owned()), expected.to_owned()) {
             wrong.push(format!("{name}: {found:?}"));
         }
@@ -127,24 +142,37 @@ fn each_file_has_its_rows_its_column_and_its_delimiter() {
 fn what_a_person_should_know_is_said_with_the_lines_of_the_file() {
     let table: &[(&str, &[&str])] = &[
         ("01-bom-header.csv", &[]),
-        ("08-mixed-encodings.csv", &["Line 4 isn't UTF-8 like the others: it's read as windows-1252."]),
+        (
+            "08-mixed-encodings.csv",
+            &["Line 4 isn't UTF-8 like the others: it's read as windows-1252."],
+        ),
         ("10-type-line.csv", &["Line 1 above the list isn't part of it."]),
         ("12-quoted-newlines.csv", &[]),
         ("14-title-line.csv", &["Lines 1, 2 above the list aren't part of it."]),
         ("24b-mixed-line-ends.csv", &[]),
         ("26-qualtrics-three-headers.csv", &["Lines 2, 4 above the list aren't part of it."]),
-        ("29-stray-quotes.csv", &["Line 3: a quotation mark isn't closed, so it's read as a character."]),
-        ("29b-unclosed-quote.csv", &["Line 3: a quotation mark isn't closed, so it's read as a character."]),
+        (
+            "29-stray-quotes.csv",
+            &["Line 3: a quotation mark is out of place, so it's read as a character."],
+        ),
+        (
+            "29b-unclosed-quote.csv",
+            &["Line 3: a quotation mark is out of place, so it's read as a character."],
+        ),
         ("31-trailing-empty-rows.csv", &["One line is empty."]),
         (
             "36-unquoted-comma.csv",
-            &["Line 3: more cells than the headings, and the address isn't in its column. Is a comma without quotes?"],
+            &[
+                "Line 3: more cells than the headings, and the address isn't in its column. Is a comma without quotes?",
+            ],
         ),
         ("37-hash-comment.csv", &["Line 1 above the list isn't part of it."]),
         ("38b-line-number-after-blank-lines.csv", &["2 lines are empty."]),
         (
             "15-outlook-short-rows.csv",
-            &["Other columns have addresses too, which aren't checked: E-mail 2 Address, E-mail 3 Address."],
+            &[
+                "Other columns have addresses too, which aren't checked: E-mail 2 Address, E-mail 3 Address.",
+            ],
         ),
     ];
     for (name, expected) in table {
@@ -175,7 +203,10 @@ fn the_encoding_is_told_or_guessed_and_shown_with_words_of_the_file() {
     let other = read(bytes("06-cp1251-semicolon.csv"), &chosen).unwrap();
     assert_eq!((other.encoding().name, &*other.encoding().words[0]), ("windows-1252", "Èìÿ"));
     // Wrongly read names go back as they came.
-    assert!(copy(&other).starts_with(b"\xc8\xec\xff;\xcf\xee\xf7\xf2\xe0;\xc3\xee\xf0\xee\xe4;rcpt_verdict;"));
+    assert!(
+        copy(&other)
+            .starts_with(b"\xc8\xec\xff;\xcf\xee\xf7\xf2\xe0;\xc3\xee\xf0\xee\xe4;rcpt_verdict;")
+    );
     // In a joined file the choice is for the lines that aren't UTF-8.
     let cyrillic = Choices { encoding: Some("windows-1251".to_owned()), ..Choices::default() };
     let joined = read(bytes("08-mixed-encodings.csv"), &cyrillic).unwrap();
@@ -185,7 +216,8 @@ fn the_encoding_is_told_or_guessed_and_shown_with_words_of_the_file() {
 #[test]
 fn shift_jis_is_recognised_and_its_bytes_that_look_like_bars_are_letters() {
     // 0x83 0x7c is ポ: its second byte is the bar of ASCII.
-    let file = b"name,email\r\n\x8eR\x93c\x91\xbe\x98Y\x83|\x83X\x83g,accepts+yamada@sandbox.test\r\n\
+    let file =
+        b"name,email\r\n\x8eR\x93c\x91\xbe\x98Y\x83|\x83X\x83g,accepts+yamada@sandbox.test\r\n\
                  \x97\xe9\x96\xd8\x82\xb3\x82\xf1,accepts+suzuki@sandbox.test\r\n";
     let list = read(file.to_vec(), &Choices::default()).unwrap();
     assert_eq!((list.encoding().name, list.cells(0)[0].as_str()), ("Shift_JIS", "山田太郎ポスト"));
@@ -201,12 +233,17 @@ fn a_copy_is_the_file_with_our_columns() {
     for (name, first, second) in [
         ("01-bom-header.csv", "email,name", "accepts+ann@sandbox.test,Ann"),
         ("24b-mixed-line-ends.csv", "email,name", "accepts+ann@sandbox.test,Ann"),
-        ("28-tabs-padded.csv", "Name  \tE-Mail  \tOrt", "Ann   \taccepts+ann@sandbox.test      \tBonn"),
+        (
+            "28-tabs-padded.csv",
+            "Name  \tE-Mail  \tOrt",
+            "Ann   \taccepts+ann@sandbox.test      \tBonn",
+        ),
     ] {
         let text = String::from_utf8(copy(&list(name))).unwrap();
         let delimiter = if first.contains('\t') { "\t" } else { "," };
         let mut lines = text.trim_start_matches('\u{feff}').lines();
-        let with = |cells: &str, ours: &str| format!("{cells}{delimiter}{}", ours.replace(',', delimiter));
+        let with =
+            |cells: &str, ours: &str| format!("{cells}{delimiter}{}", ours.replace(',', delimiter));
         assert_eq!(lines.next().unwrap(), with(first, OURS), "{name}");
         assert_eq!(lines.next().unwrap(), with(second, RISKY), "{name}");
     }
@@ -214,7 +251,9 @@ fn a_copy_is_the_file_with_our_columns() {
     let text = String::from_utf8(copy(&list("24-cr-only.csv"))).unwrap();
     assert_eq!(
         text,
-        format!("email,name,{OURS}\raccepts+ann@sandbox.test,Ann,{RISKY}\rrejects@sandbox.test,Bob,{RISKY}\r")
+        format!(
+            "email,name,{OURS}\raccepts+ann@sandbox.test,Ann,{RISKY}\rrejects@sandbox.test,Bob,{RISKY}\r"
+        )
     );
     let mixed = copy(&list("24b-mixed-line-ends.csv"));
     let text = String::from_utf8(mixed).unwrap();
@@ -238,7 +277,8 @@ fn bytes_of_other_columns_come_back_whatever_their_encoding() {
         .map(|pair| u16::from_le_bytes([pair[0], pair[1]]))
         .collect();
     let text = String::from_utf16(&text).unwrap();
-    let second = format!("Jörg Groß\taccepts+joerg@sandbox.test\tKöln\t{}\r\n", RISKY.replace(',', "\t"));
+    let second =
+        format!("Jörg Groß\taccepts+joerg@sandbox.test\tKöln\t{}\r\n", RISKY.replace(',', "\t"));
     assert!(text.contains(&second), "{text}");
     assert!(text.starts_with("\u{feff}Name\tE-Mail\tOrt\trcpt_verdict\t"), "{text}");
 }
@@ -263,7 +303,10 @@ fn short_rows_are_filled_and_long_ones_widen_the_headings() {
     for line in text.lines() {
         assert_eq!(line.matches(',').count(), 11 + 7, "{line}");
     }
-    assert!(text.lines().nth(2).unwrap().ends_with("SMTP,Bob,,,,,,,,,"), "an empty cell has no verdict: {text}");
+    assert!(
+        text.lines().nth(2).unwrap().ends_with("SMTP,Bob,,,,,,,,,"),
+        "an empty cell has no verdict: {text}"
+    );
     let text = String::from_utf8(copy(&list("36-unquoted-comma.csv"))).unwrap();
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(lines[0], format!("name,email,city,,{OURS}"));
@@ -276,7 +319,12 @@ fn short_rows_are_filled_and_long_ones_widen_the_headings() {
 
 #[test]
 fn columns_of_an_earlier_copy_are_replaced() {
-    for name in ["05-cp1252-semicolon.csv", "15-outlook-short-rows.csv", "03-utf16le-unicode-text.csv", "34-pipe.csv"] {
+    for name in [
+        "05-cp1252-semicolon.csv",
+        "15-outlook-short-rows.csv",
+        "03-utf16le-unicode-text.csv",
+        "34-pipe.csv",
+    ] {
         let first = copy(&list(name));
         let again = read(first.clone(), &Choices::default()).unwrap();
         assert_eq!(copy(&again), first, "{name}");
@@ -290,7 +338,10 @@ fn columns_of_an_earlier_copy_are_replaced() {
 fn repeated_addresses_are_checked_once_and_case_matters_where_that_is_said() {
     let list = list("23-duplicates-10k.csv");
     let once = plan(&list);
-    assert_eq!((once.counts.rows, once.counts.addresses, once.counts.repeated), (10_000, 2_500, 7_500));
+    assert_eq!(
+        (once.counts.rows, once.counts.addresses, once.counts.repeated),
+        (10_000, 2_500, 7_500)
+    );
     let each = list.plan(Repeats { once: false, ..Repeats::default() });
     assert_eq!((each.counts.addresses, each.counts.repeated), (10_000, 7_500));
     assert_eq!(each.rows[9_999].positions(), [9_999]);
@@ -301,9 +352,10 @@ fn repeated_addresses_are_checked_once_and_case_matters_where_that_is_said() {
 
 #[test]
 fn a_row_with_several_addresses_is_as_bad_as_its_worst_and_names_each() {
-    let list = read(b"email\n\"a@x.org, b@x.org\"\na@x.org\n".to_vec(), &Choices::default()).unwrap();
+    let list =
+        read(b"email\n\"a@x.org, b@x.org\"\na@x.org\n".to_vec(), &Choices::default()).unwrap();
     let answer = |bad: bool| Answer {
-        verdict: if bad { Verdict::Undeliverable } else { Verdict::Deliverable },
+        verdict: if bad { Deliverability::Undeliverable } else { Deliverability::Deliverable },
         reason: if bad { "no_such_mailbox" } else { "accepted" }.to_owned(),
         suggestion: None,
         disposable: Some(bad),
@@ -323,7 +375,8 @@ fn a_row_with_several_addresses_is_as_bad_as_its_worst_and_names_each() {
         )
     );
     // One of two is known: nobody can say yet which is the worst.
-    let half = list.copy(&plan, &|at| (at == 0).then(|| answer(false)), &|_, verdict| verdict.is_some());
+    let half =
+        list.copy(&plan, &|at| (at == 0).then(|| answer(false)), &|_, verdict| verdict.is_some());
     assert_eq!(String::from_utf8(half).unwrap().lines().count(), 2);
 }
 

@@ -1,15 +1,52 @@
 //! Random dirty files: no line is lost, and a copy is the file.
 
 use proptest::{collection::vec, prelude::*, sample::select};
-use rcpt_lists::{Answer, Choices, Notice, Repeats, Subject, Verdict, read, read_pasted, subject};
+use rcpt_lists::{
+    Answer, Choices, Deliverability, Notice, Repeats, Subject, read, read_pasted, subject,
+};
 
 /// Parts of files of which each is what some program writes.
 const PIECES: [&[u8]; 40] = [
-    b"ann@x.org", b"bob@x.org", b"Cid <cid@x.org>", b"\"Smith, Ann\"", b"\"Bob\" Jones", b"5\" screen", b"\"",
-    b"\"\"", b"\"a\nb\"", b"\"x@y.org\r\nz@y.org\"", b"\xfc", b"J\xf6rg", b"Zo\xc3\xab", b"\xe5\xb1\xb1", b"\x83|",
-    b"\xcf\xee\xf7\xf2\xe0", b"\0", b"a", b"name", b"email", b"#TYPE x", b"sep=;", b" ", b"\xc2\xa0", b"rcpt_verdict",
-    b"=1+1", b"+49 30", b"a@b@c", b"mailto:a@x.org", b"'a@x.org", b"\xef\xbb\xbf", b"\xe2\x80\x8b", b"{\"ImportId\"",
-    b"\x1b$B", b"d@x.org;e@x.org", b"f@x.org, g@x.org", b"\"never closed", b"closed\"", b"\"\"\"", b"\xff",
+    b"ann@x.org",
+    b"bob@x.org",
+    b"Cid <cid@x.org>",
+    b"\"Smith, Ann\"",
+    b"\"Bob\" Jones",
+    b"5\" screen",
+    b"\"",
+    b"\"\"",
+    b"\"a\nb\"",
+    b"\"x@y.org\r\nz@y.org\"",
+    b"\xfc",
+    b"J\xf6rg",
+    b"Zo\xc3\xab",
+    b"\xe5\xb1\xb1",
+    b"\x83|",
+    b"\xcf\xee\xf7\xf2\xe0",
+    b"\0",
+    b"a",
+    b"name",
+    b"email",
+    b"#TYPE x",
+    b"sep=;",
+    b" ",
+    b"\xc2\xa0",
+    b"rcpt_verdict",
+    b"=1+1",
+    b"+49 30",
+    b"a@b@c",
+    b"mailto:a@x.org",
+    b"'a@x.org",
+    b"\xef\xbb\xbf",
+    b"\xe2\x80\x8b",
+    b"{\"ImportId\"",
+    b"\x1b$B",
+    b"d@x.org;e@x.org",
+    b"f@x.org, g@x.org",
+    b"\"never closed",
+    b"closed\"",
+    b"\"\"\"",
+    b"\xff",
 ];
 const BETWEEN: [&[u8]; 8] = [b",", b",", b",", b";", b"\t", b"|", b"", b" "];
 const ENDS: [&[u8]; 7] = [b"\n", b"\n", b"\r\n", b"\r\n", b"\r", b"\n\n", b"\r\r\n"];
@@ -32,8 +69,16 @@ fn file() -> impl Strategy<Value = Vec<u8>> {
         let text = || String::from_utf8_lossy(&rows).into_owned();
         match form {
             0 => text().encode_utf16().flat_map(u16::to_le_bytes).collect(),
-            1 => [&b"\xff\xfe"[..], &text().encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>()].concat(),
-            2 => [&b"\xfe\xff"[..], &text().encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<_>>()].concat(),
+            1 => [
+                &b"\xff\xfe"[..],
+                &text().encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<_>>(),
+            ]
+            .concat(),
+            2 => [
+                &b"\xfe\xff"[..],
+                &text().encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<_>>(),
+            ]
+            .concat(),
             _ => rows,
         }
     })
@@ -41,7 +86,11 @@ fn file() -> impl Strategy<Value = Vec<u8>> {
 
 /// Lines of a text by the file's bytes alone; those of UTF-16 by its units.
 fn lines(bytes: &[u8], unit: usize, is_big: bool) -> u32 {
-    let body = if unit == 2 && (bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff")) { &bytes[2..] } else { bytes };
+    let body = if unit == 2 && (bytes.starts_with(b"\xff\xfe") || bytes.starts_with(b"\xfe\xff")) {
+        &bytes[2..]
+    } else {
+        bytes
+    };
     let units: Vec<u32> = body
         .chunks(unit)
         .map(|pair| match pair {
@@ -62,7 +111,12 @@ fn lines(bytes: &[u8], unit: usize, is_big: bool) -> u32 {
 }
 
 fn answer(position: u32) -> Option<Answer> {
-    let verdict = [Verdict::Deliverable, Verdict::Risky, Verdict::Unknown, Verdict::Undeliverable][position as usize % 4];
+    let verdict = [
+        Deliverability::Deliverable,
+        Deliverability::Risky,
+        Deliverability::Unknown,
+        Deliverability::Undeliverable,
+    ][position as usize % 4];
     Some(Answer {
         verdict,
         reason: "reason".to_owned(),

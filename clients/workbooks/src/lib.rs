@@ -62,7 +62,8 @@ pub fn is_workbook(bytes: &[u8]) -> bool {
 /// See [`Unreadable`].
 pub fn read(bytes: &[u8], chosen: Option<usize>) -> Result<Workbook, Unreadable> {
     let mut sheets = if bytes.starts_with(b"PK") { zipped(bytes)? } else { old(bytes)? };
-    let has_at = |rows: &Rows| rows.iter().any(|(_, row)| row.iter().any(|cell| cell.contains('@')));
+    let has_at =
+        |rows: &Rows| rows.iter().any(|(_, row)| row.iter().any(|cell| cell.contains('@')));
     let filled: Vec<bool> = sheets.iter().map(|(_, rows)| has_at(rows)).collect();
     // The first sheet is often a cover.
     let first = filled.iter().position(|filled| *filled).unwrap_or(0);
@@ -86,7 +87,8 @@ pub fn read(bytes: &[u8], chosen: Option<usize>) -> Result<Workbook, Unreadable>
 fn zipped(bytes: &[u8]) -> Result<Vec<(String, Rows)>, Unreadable> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| Unreadable::Damaged)?;
     let has = |name: &str| archive.index_for_name(name).is_some();
-    let begins = |start: &str| archive.file_names().any(|name| name.is_ok_and(|it| it.starts_with(start)));
+    let begins =
+        |start: &str| archive.file_names().any(|name| name.is_ok_and(|it| it.starts_with(start)));
     let is_ods = has("mimetype") && has("content.xml");
     if !is_ods && !begins("xl/") {
         let open = "Open it, and save its table as CSV.";
