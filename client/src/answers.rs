@@ -30,18 +30,18 @@ impl Validation {
     /// Returns the verdict: from the details if present, otherwise derived from the status.
     #[must_use]
     pub fn verdict(&self) -> Deliverability {
-        match (&self.details, self.status) {
-            (Some(details), _) => details.verdict,
-            (None, Status::Accepted) => Deliverability::Deliverable,
-            (
-                None,
-                Status::Refused
-                | Status::InvalidFormat
-                | Status::DomainNotFound
-                | Status::NoMxRecords,
-            ) => Deliverability::Undeliverable,
-            (None, _) => Deliverability::Unknown,
+        self.details.as_ref().map_or_else(|| of_status(self.status), |details| details.verdict)
+    }
+}
+
+/// Returns the verdict that follows from a status alone.
+pub(crate) const fn of_status(status: Status) -> Deliverability {
+    match status {
+        Status::Accepted => Deliverability::Deliverable,
+        Status::Refused | Status::InvalidFormat | Status::DomainNotFound | Status::NoMxRecords => {
+            Deliverability::Undeliverable
         }
+        _ => Deliverability::Unknown,
     }
 }
 

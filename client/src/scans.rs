@@ -2,11 +2,12 @@
 
 use std::{collections::BTreeMap, thread, time::Duration};
 
-use rcpt_shared::Status;
+use rcpt_shared::{Deliverability, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
+    answers,
     client::{Call, Client},
     error::Error,
 };
@@ -60,6 +61,15 @@ pub struct ScanResult {
     pub status: Status,
     #[serde(flatten)]
     pub further: BTreeMap<String, Value>,
+}
+
+impl ScanResult {
+    /// Returns the verdict: from the details if present, otherwise derived from the status.
+    #[must_use]
+    pub fn verdict(&self) -> Deliverability {
+        let given = self.further.get("verdict").map(Deliverability::deserialize);
+        given.and_then(Result::ok).unwrap_or_else(|| answers::of_status(self.status))
+    }
 }
 
 /// A page of results, by position.

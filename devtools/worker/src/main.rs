@@ -5,6 +5,9 @@
 //! for `make dev` and for tests of a change. Stamp files in the folder name the kinds that
 //! the last build satisfies: a shipped Worker also satisfies `quick`.
 //!
+//! `rcpt-worker lists shipped|quick` writes the portal's readers of lists and of workbooks to `target/lists/`, from the
+//! wasm of `clients/`; the portal's build bundles them.
+//!
 //! `rcpt-worker table [--functions CRATE] [FILE]` prints the composition of the shipped Worker.
 
 mod table;
@@ -59,11 +62,15 @@ fn main() -> Result<()> {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["shipped"] => build(Kind::Shipped),
         ["quick"] => build(Kind::Quick),
+        ["lists", "shipped"] => lists(Kind::Shipped),
+        ["lists", "quick"] => lists(Kind::Quick),
         ["table"] => table::print(Path::new(NAMED), None),
         ["table", "--functions", name] => table::print(Path::new(NAMED), Some(name)),
         ["table", "--functions", name, file] => table::print(Path::new(file), Some(name)),
         ["table", file] => table::print(Path::new(file), None),
-        _ => bail!("usage: rcpt-worker shipped|quick|table [--functions CRATE] [FILE]"),
+        _ => bail!(
+            "usage: rcpt-worker shipped|quick|lists shipped|lists quick|table [--functions CRATE] [FILE]"
+        ),
     }
 }
 
@@ -81,6 +88,27 @@ fn build(kind: Kind) -> Result<()> {
         optimise(&staging)?;
     }
     publish(kind, &staging)
+}
+
+/// Writes the portal's two modules, each with its JavaScript.
+fn lists(kind: Kind) -> Result<()> {
+    let lock = File::create("target/lists-build.lock")?;
+    lock.lock()?;
+    let folder = Path::new("target/lists");
+    fs::create_dir_all(folder)?;
+    for name in ["rcpt_lists", "rcpt_workbooks"] {
+        let compiled = Path::new("target/wasm32-unknown-unknown").join(kind.profile());
+        let mut bindgen = Bindgen::new();
+        bindgen.web(true)?.input_path(compiled.join(name).with_extension("wasm")).out_name(name);
+        bindgen.demangle(false).generate(folder).context("wasm-bindgen")?;
+        if kind == Kind::Shipped {
+            let wasm = folder.join(format!("{name}_bg.wasm"));
+            let named = folder.join(format!("{name}_named.wasm"));
+            fs::rename(&wasm, &named)?;
+            wasm_opt(&named, &wasm, &["-Oz", "--strip-debug", "--strip-producers"])?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes `index_bg.wasm` and its JavaScript. The entry calls the exported reset function after a

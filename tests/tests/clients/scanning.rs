@@ -17,15 +17,18 @@ const LIMIT: Duration = Duration::from_secs(400);
 /// Returns the address of row `n`, and the expected text after it.
 fn row(n: usize) -> (String, &'static str) {
     match n % 8 {
-        0 => (format!("accepts+{n}@sandbox.test"), "true,deliverable,high,accepted"),
-        1 => (format!("rejects+{n}@sandbox.test"), "false,undeliverable,high,no_such_mailbox"),
-        2 => (format!("blocked+{n}@sandbox.test"), "blocked_by_provider,unknown,none,blocked"),
-        3 => (format!("full+{n}@sandbox.test"), "false,undeliverable,"),
+        0 => (format!("accepts+{n}@sandbox.test"), "deliverable,accepted,,false,false,false,true"),
+        1 => (format!("rejects+{n}@sandbox.test"), "undeliverable,no_such_mailbox,,"),
+        2 => (format!("blocked+{n}@sandbox.test"), "unknown,blocked,,"),
+        3 => (format!("full+{n}@sandbox.test"), "undeliverable,mailbox_full,,"),
         // Repeats the address of an earlier row.
-        4 => (format!("accepts+{}@sandbox.test", n - 4), "true,deliverable,high,accepted"),
-        5 => ("nobody at all".to_owned(), "invalid_format,undeliverable,high,"),
-        6 => (format!("x{n}@nomx.sandbox.test"), "no_mx_records,undeliverable,"),
-        _ => (String::new(), ",,,"),
+        4 => (
+            format!("accepts+{}@sandbox.test", n - 4),
+            "deliverable,accepted,,false,false,false,true",
+        ),
+        5 => ("nobody at all".to_owned(), "not_an_address,There is no @ in it.,,,,,"),
+        6 => (format!("x{n}@nomx.sandbox.test"), "undeliverable,null_mx,,"),
+        _ => (String::new(), ",,,,,,"),
     }
 }
 
@@ -93,9 +96,9 @@ async fn a_piped_list_is_scanned_told_to_a_receiver_and_deleted() {
     let list = "accepts+piped@sandbox.test\r\nnobody at all\r\nrejects+piped@sandbox.test\r\n";
     let ran = command.run(&["scan", "-"], list).await;
     assert_eq!(ran.code, 0, "{ran:?}");
-    let expected = "accepts+piped@sandbox.test,true,deliverable,high,accepted\r\n\
-                    nobody at all,invalid_format,undeliverable,high,malformed\r\n\
-                    rejects+piped@sandbox.test,false,undeliverable,high,no_such_mailbox\r\n";
+    let expected = "accepts+piped@sandbox.test,deliverable,accepted,,false,false,false,true\r\n\
+                    nobody at all,not_an_address,There is no @ in it.,,,,,\r\n\
+                    rejects+piped@sandbox.test,undeliverable,no_such_mailbox,,false,false,false,true\r\n";
     assert_eq!(ran.out, expected);
     assert!(ran.stderr.contains("1 deliverable, 1 undeliverable."), "{ran:?}");
 

@@ -4,6 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use rcpt_lists::{DELIMITERS, ENCODINGS};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -17,7 +18,7 @@ Exit codes:
   6    the service can't be reached
   7    the service can't answer now, or what answers isn't the service
   8    the input can't be read
-  9    the input isn't UTF-8
+  9    the input of `rcpt check -` isn't UTF-8
   10   the output can't be written
   11   the scan can't continue: its file has changed, another run uses it, or it's gone
   12   the service refuses the request, or one address of a list: it has no verdict
@@ -69,6 +70,20 @@ fn deadline(text: &str) -> Result<Duration, &'static str> {
     let range = Duration::from_millis(300)..=Duration::from_secs(10);
     let deadline = seconds(text).ok().filter(|deadline| range.contains(deadline));
     deadline.ok_or("give 0.3 to 10 seconds")
+}
+
+fn encoding(text: &str) -> Result<String, String> {
+    let known = ENCODINGS.iter().find(|name| name.eq_ignore_ascii_case(text));
+    known
+        .map(|name| (*name).to_owned())
+        .ok_or_else(|| format!("give one of {}", ENCODINGS.join(", ")))
+}
+
+fn delimiter(text: &str) -> Result<u8, &'static str> {
+    let known = DELIMITERS.iter().find(|delimiter| {
+        delimiter.name.eq_ignore_ascii_case(text) || text.as_bytes() == [delimiter.byte]
+    });
+    known.map(|delimiter| delimiter.byte).ok_or("give comma, semicolon, tab or bar")
 }
 
 #[derive(Debug, Subcommand)]
@@ -200,7 +215,7 @@ pub enum ResultsFormat {
 
 #[derive(Debug, Arguments)]
 pub struct Scan {
-    /// A CSV file, or a list with one address on each line; - reads it from standard input
+    /// A CSV file, a workbook (xlsx, xls, ods), or a list with one address on each line; - reads standard input
     pub file: PathBuf,
     /// Where to write it with the verdicts [default: FILE.verdicts.csv; of standard input, standard output]
     #[arg(long, short, value_name = "FILE")]
@@ -208,9 +223,21 @@ pub struct Scan {
     /// Name or number of the column with the addresses [default: found by itself]
     #[arg(long, value_name = "COLUMN")]
     pub column: Option<String>,
-    /// Take rows that have fewer or more fields than the first
+    /// Encoding of the file, such as windows-1251 [default: found by itself]
+    #[arg(long, value_name = "NAME", value_parser = encoding)]
+    pub encoding: Option<String>,
+    /// Delimiter of the file: comma, semicolon, tab or bar [default: found by itself]
+    #[arg(long, value_name = "NAME", value_parser = delimiter)]
+    pub delimiter: Option<u8>,
+    /// Sheet of a workbook, by its number [default: the first with an address]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
+    pub sheet: Option<u16>,
+    /// Check repeated addresses each time
     #[arg(long)]
-    pub lenient: bool,
+    pub repeats: bool,
+    /// Take upper and lower case before the @ for different addresses
+    #[arg(long)]
+    pub case_matters: bool,
     /// Forget an earlier start of this scan, and overwrite the output
     #[arg(long)]
     pub restart: bool,

@@ -7,8 +7,8 @@ mod progress;
 mod verdicts;
 
 use std::{
-    fs::{File, TryLockError},
-    io,
+    fs::{self, File, TryLockError},
+    io::{self, Read as _, Write as _},
     path::{Path, PathBuf},
     thread,
     time::Duration,
@@ -43,30 +43,34 @@ pub fn run(service: &Service, args: &args::Scan) -> Result<RunExit, Failure> {
     }
     let file = args.file.as_path();
     let _lock = lock(file)?;
+    let bytes = fs::read(file).map_err(|error| unreadable(file, &error))?;
     let output = args.output.clone().unwrap_or_else(|| beside(file, ".verdicts.csv"));
-    into_file(service, args, file, &output)
+    into_file(service, args, bytes, &output)
 }
 
-/// Scans standard input, which is stored in a private file because its rows are read twice.
+/// Scans standard input.
 fn of_input(service: &Service, args: &args::Scan) -> Result<RunExit, Failure> {
-    let unread =
-        |error: io::Error| Failure::new(Kind::Input, format!("The input can't be read: {error}."));
-    let mut copy = NamedTempFile::new().map_err(unread)?;
-    io::copy(&mut io::stdin().lock(), &mut copy).map_err(unread)?;
+    let mut bytes = Vec::new();
+    io::stdin()
+        .lock()
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::new(Kind::Input, format!("The input can't be read: {error}.")))?;
     if let Some(output) = &args.output {
-        return into_file(service, args, copy.path(), output);
+        return into_file(service, args, bytes, output);
     }
     let client = credentials::client(service, TIMEOUT)?;
-    let list = List::read(copy.path(), args.column.as_deref(), args.lenient)?;
+    let list = List::read(bytes, args)?;
     let verdicts = scanned(&client, &list, "standard input", None)?;
-    verdicts::print(&list, &verdicts, copy.path())?;
+    let copy = verdicts.copy(&list);
+    let written = io::stdout().lock().write_all(&copy);
+    written.map_err(|error| Failure::of_output("The verdicts", &error))?;
     Ok(RunExit::Good)
 }
 
 fn into_file(
     service: &Service,
     args: &args::Scan,
-    file: &Path,
+    bytes: Vec<u8>,
     output: &Path,
 ) -> Result<RunExit, Failure> {
     let client = credentials::client(service, TIMEOUT)?;
@@ -80,11 +84,11 @@ fn into_file(
         );
         return Err(Failure::new(Kind::CommandLine, message));
     }
-    let list = List::read(file, args.column.as_deref(), args.lenient)?;
+    let list = List::read(bytes, args)?;
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
     let name = if name == "-" { "standard input".into() } else { name };
     let verdicts = scanned(&client, &list, &name, Some(&journal_path))?;
-    verdicts::write(&list, &verdicts, file, output)?;
+    write(&verdicts.copy(&list), output)?;
     journal::remove(&journal_path)?;
     anstream::eprintln!("{} has the verdicts of {}.", output.display(), list.in_words());
     Ok(RunExit::Good)
@@ -96,9 +100,31 @@ fn beside(file: &Path, end: &str) -> PathBuf {
     file.with_file_name(format!("{stem}{end}"))
 }
 
+fn unreadable(file: &Path, error: &io::Error) -> Failure {
+    let why = match error.kind() {
+        io::ErrorKind::NotFound => "there's no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "you aren't allowed to".to_owned(),
+        _ => error.to_string(),
+    };
+    Failure::new(Kind::Input, format!("{} can't be read: {why}.", file.display()))
+}
+
+/// Writes the copy, completely or not at all.
+fn write(copy: &[u8], output: &Path) -> Result<(), Failure> {
+    let full =
+        |error: &io::Error| Failure::of_output(output.display(), error).and("Nothing is lost.");
+    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let mut new =
+        NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(|error| full(&error))?;
+    new.write_all(copy).map_err(|error| full(&error))?;
+    new.as_file().sync_all().map_err(|error| full(&error))?;
+    new.persist(output).map_err(|error| full(&error.error))?;
+    Ok(())
+}
+
 /// Locks the file, so that only one run at a time uses it.
 fn lock(file: &Path) -> Result<File, Failure> {
-    let opened = File::open(file).map_err(|error| list::unreadable(file, &error))?;
+    let opened = File::open(file).map_err(|error| unreadable(file, &error))?;
     if let Err(TryLockError::WouldBlock) = opened.try_lock() {
         let message = format!("Another rcpt is at work on {}. Wait for it to end.", file.display());
         return Err(Failure::new(Kind::Journal, message));
@@ -115,7 +141,7 @@ fn scanned(
     name: &str,
     journal_path: Option<&Path>,
 ) -> Result<Verdicts, Failure> {
-    let total = list.addresses.len();
+    let total = list.plan.addresses.len();
     if total == 0 {
         return Ok(Verdicts::default());
     }
@@ -171,12 +197,12 @@ fn send_missing_parts(
     journal_path: Option<&Path>,
     progress: &Progress,
 ) -> Result<Scan, Failure> {
-    let total = list.addresses.len();
+    let total = list.plan.addresses.len();
     while !scan.is_over() && journal.parts < total.div_ceil(PART) {
         let number = journal.parts;
         progress.say(format!("sending {} of {total}", number * PART));
         let part: Vec<_> =
-            list.addresses.iter().skip(number * PART).take(PART).map(String::as_str).collect();
+            list.plan.addresses.iter().skip(number * PART).take(PART).map(String::as_str).collect();
         scan = client
             .send_part(&scan.id, number, &part)
             .map_err(|error| failed_later(error, journal, journal_path))?;

@@ -14,9 +14,8 @@ use crate::failure::{Failure, Kind};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Journal {
-    /// SHA-256 of the file, in hexadecimal.
-    file: String,
-    column: usize,
+    /// SHA-256 of the file and of the addresses that are checked, in hexadecimal.
+    list: String,
     url: String,
     /// `Idempotency-Key` of the request that creates the scan.
     pub key: String,
@@ -28,8 +27,8 @@ pub struct Journal {
 
 impl Journal {
     pub fn new(list: &List, url: &str, key: String) -> Self {
-        let (file, column, url) = (list.digest.clone(), list.column, url.to_owned());
-        Self { file, column, url, key, scan: None, parts: 0 }
+        let (list, url) = (list.digest.clone(), url.to_owned());
+        Self { list, url, key, scan: None, parts: 0 }
     }
 
     /// Reads the journal of an earlier run; `None` if the file doesn't exist.
@@ -59,8 +58,9 @@ impl Journal {
     pub fn of_same(self, list: &List, url: &str) -> Result<Self, Failure> {
         let why = if self.url != url {
             format!("This scan was started at {}.", self.url)
-        } else if self.file != list.digest || self.column != list.column {
-            "The file or its column isn't the one that this scan was started with.".to_owned()
+        } else if self.list != list.digest {
+            "The file, its column or an option isn't the one that this scan was started with."
+                .to_owned()
         } else {
             return Ok(self);
         };

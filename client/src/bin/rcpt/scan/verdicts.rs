@@ -1,34 +1,30 @@
-//! The results of a scan, and the output file that adds them to the customer's columns.
+//! The results of a scan, by position.
 
-use std::{
-    collections::HashMap,
-    io::{self, BufWriter, Write},
-    iter,
-    path::Path,
-};
+use std::collections::HashMap;
 
-use csv::WriterBuilder;
-use rcpt_client::{Client, Status};
+use rcpt_client::{Client, Deliverability, ScanResult};
+use rcpt_lists::Answer;
 use serde_json::Value;
-use tempfile::NamedTempFile;
 
-use super::{
-    list::{List, Subject},
-    progress::Progress,
-};
+use super::{list::List, progress::Progress};
 use crate::failure::{Failure, Kind};
 
-/// Columns that the output adds, with one value per result.
-const COLUMNS: [&str; 4] = ["rcpt_status", "rcpt_verdict", "rcpt_confidence", "rcpt_reason"];
-
-type RowColumns = [u16; COLUMNS.len()];
-
-/// The results by position. The few different words are stored once each.
+/// The results by position. The few different reasons are stored once each.
 #[derive(Debug, Default)]
 pub struct Verdicts {
-    words: Vec<String>,
+    reasons: Vec<String>,
     numbers: HashMap<String, u16>,
-    rows: Vec<Option<RowColumns>>,
+    rows: Vec<Option<Row>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Row {
+    verdict: Deliverability,
+    reason: u16,
+    disposable: Option<bool>,
+    role: Option<bool>,
+    free: Option<bool>,
+    is_final: bool,
 }
 
 impl Verdicts {
@@ -44,17 +40,7 @@ impl Verdicts {
         loop {
             let page = client.results(id, after)?;
             for result in page.results {
-                let words = COLUMNS.map(|column| {
-                    let member = column.trim_start_matches("rcpt_");
-                    result
-                        .further
-                        .get(member)
-                        .and_then(Value::as_str)
-                        .unwrap_or_default()
-                        .to_owned()
-                });
-                let mut row = words.map(|word| verdicts.number(word));
-                row[0] = verdicts.number(result.status.as_str().to_owned());
+                let row = verdicts.row(&result);
                 if let Some(place) = verdicts.rows.get_mut(result.position) {
                     *place = Some(row);
                 }
@@ -76,74 +62,45 @@ impl Verdicts {
         Err(Failure::new(Kind::Service, message))
     }
 
-    fn number(&mut self, word: String) -> u16 {
-        if let Some(number) = self.numbers.get(&word) {
+    fn row(&mut self, result: &ScanResult) -> Row {
+        let text = |name: &str| result.further.get(name).and_then(Value::as_str);
+        let is = |name: &str| result.further.get(name).and_then(Value::as_bool);
+        let reason = self.number(text("reason").unwrap_or_else(|| result.status.as_str()));
+        Row {
+            verdict: result.verdict(),
+            reason,
+            disposable: is("disposable"),
+            role: is("role_account"),
+            free: is("free_provider"),
+            is_final: is("final").unwrap_or(true),
+        }
+    }
+
+    fn number(&mut self, reason: &str) -> u16 {
+        if let Some(number) = self.numbers.get(reason) {
             return *number;
         }
-        let number = u16::try_from(self.words.len()).unwrap_or(u16::MAX);
-        self.words.push(word.clone());
-        self.numbers.insert(word, number);
+        let number = u16::try_from(self.reasons.len()).unwrap_or(u16::MAX);
+        self.reasons.push(reason.to_owned());
+        self.numbers.insert(reason.to_owned(), number);
         number
     }
 
-    fn of(&self, subject: &Subject) -> [&str; COLUMNS.len()] {
-        match subject {
-            Subject::Position(position) => {
-                let row = self.rows.get(*position).copied().flatten().unwrap_or_default();
-                row.map(|number| self.words.get(usize::from(number)).map_or("", String::as_str))
-            }
-            Subject::Malformed => {
-                [Status::InvalidFormat.as_str(), "undeliverable", "high", "malformed"]
-            }
-            Subject::Empty => [""; COLUMNS.len()],
-        }
-    }
-}
-
-/// Writes the file with our additional columns, completely or not at all.
-pub fn write(list: &List, verdicts: &Verdicts, file: &Path, output: &Path) -> Result<(), Failure> {
-    let name = output.display();
-    let full = |error: &io::Error| Failure::of_output(&name, error).and("Nothing is lost.");
-    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let mut new =
-        NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(|error| full(&error))?;
-    rows(list, verdicts, file, &mut new, &full)?;
-    new.as_file().sync_all().map_err(|error| full(&error))?;
-    new.persist(output).map_err(|error| full(&error.error))?;
-    Ok(())
-}
-
-/// Writes the rows to standard output.
-pub fn print(list: &List, verdicts: &Verdicts, file: &Path) -> Result<(), Failure> {
-    let failed = |error: &io::Error| Failure::of_output("The verdicts", error);
-    rows(list, verdicts, file, &mut io::stdout().lock(), &failed)
-}
-
-/// Writes the rows with our columns after the customer's, in the file's dialect.
-fn rows(
-    list: &List,
-    verdicts: &Verdicts,
-    file: &Path,
-    to: &mut impl Write,
-    failed: &dyn Fn(&io::Error) -> Failure,
-) -> Result<(), Failure> {
-    let dialect = list.dialect;
-    let mut to = BufWriter::new(to);
-    if dialect.has_mark {
-        to.write_all(b"\xef\xbb\xbf").map_err(|error| failed(&error))?;
-    }
-    let mut builder = WriterBuilder::new();
-    // Rows of a lenient list may have any length and are padded.
-    let mut writer =
-        builder.delimiter(dialect.delimiter).terminator(dialect.line_end).from_writer(to);
-    list.rows(file, |record, subject| {
-        let ours = subject.map_or(COLUMNS, |subject| verdicts.of(&subject));
-        let missing = iter::repeat_n("", list.width.saturating_sub(record.len()));
-        let row = record.iter().chain(missing).chain(ours);
-        writer.write_record(row).map_err(|error| match error.into_kind() {
-            csv::ErrorKind::Io(error) => failed(&error),
-            _ => Failure::new(Kind::Output, "The rows can't be written."),
+    fn answer(&self, position: u32) -> Option<Answer> {
+        let row = (*self.rows.get(usize::try_from(position).ok()?)?)?;
+        Some(Answer {
+            verdict: row.verdict,
+            reason: self.reasons.get(usize::from(row.reason)).cloned().unwrap_or_default(),
+            suggestion: None,
+            disposable: row.disposable,
+            role: row.role,
+            free: row.free,
+            is_final: row.is_final,
         })
-    })?;
-    writer.flush().map_err(|error| failed(&error))
+    }
+
+    /// The file with our columns.
+    pub fn copy(&self, list: &List) -> Vec<u8> {
+        list.read.copy(&list.plan, &|position| self.answer(position), &|_, _| true)
+    }
 }

@@ -1,0 +1,262 @@
+//! The copy of a list with verdicts: the bytes of the file, and our columns in its dialect.
+
+use rcpt_shared::Deliverability;
+
+use crate::{
+    cell::{Problem, Subject, subject},
+    list::{Item, Kind, List},
+    plan::{Plan, RowPlan},
+    rows::{Cell, Form},
+    source::Edit,
+};
+
+/// The columns that a copy has after the file's own, everywhere in this order.
+pub const COLUMNS: [&str; 7] = [
+    "rcpt_verdict",
+    "rcpt_reason",
+    "rcpt_suggestion",
+    "rcpt_disposable",
+    "rcpt_role",
+    "rcpt_free",
+    "rcpt_final",
+];
+
+/// The verdict of a cell that isn't an address, in the copy alone: mail to it wouldn't come back, it can't be sent.
+pub const NOT_AN_ADDRESS: &str = "not_an_address";
+
+/// What the service says about a position.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    pub verdict: Deliverability,
+    /// The reason's name.
+    pub reason: String,
+    pub suggestion: Option<String>,
+    pub disposable: Option<bool>,
+    pub role: Option<bool>,
+    pub free: Option<bool>,
+    /// A retry can't change the verdict any more.
+    pub is_final: bool,
+}
+
+impl List {
+    /// Writes the copy. `answer` returns what is known about a position. `only` selects rows by their verdict, which
+    /// rows without an address don't have.
+    pub fn copy(
+        &self,
+        plan: &Plan,
+        answer: &dyn Fn(u32) -> Option<Answer>,
+        only: &dyn Fn(usize, Option<Deliverability>) -> bool,
+    ) -> Vec<u8> {
+        let mut to = self.source.mark().to_vec();
+        let mut row = 0;
+        let mut is_ended = true;
+        for item in &self.items {
+            let columns = match item.kind {
+                Kind::Above | Kind::Blank => None,
+                Kind::Header => Some(COLUMNS.map(str::to_owned)),
+                Kind::Data => {
+                    let (columns, verdict) = self.row_columns(row, plan, answer);
+                    row += 1;
+                    if !only(row - 1, verdict) {
+                        continue;
+                    }
+                    Some(columns)
+                }
+            };
+            if !is_ended {
+                to.extend_from_slice(b"\n");
+            }
+            self.write(item, columns.as_ref(), &mut to);
+            is_ended = item.row.next > item.row.end;
+        }
+        to
+    }
+
+    fn row_columns(
+        &self,
+        row: usize,
+        plan: &Plan,
+        answer: &dyn Fn(u32) -> Option<Answer>,
+    ) -> ([String; COLUMNS.len()], Option<Deliverability>) {
+        let none = || [const { String::new() }; COLUMNS.len()];
+        let Some(planned) = plan.rows.get(row) else { return (none(), None) };
+        let answers: Vec<_> = planned.positions().iter().filter_map(|at| answer(*at)).collect();
+        let columns = match planned {
+            RowPlan::Empty => none(),
+            RowPlan::NotAnAddress => match subject(&self.cell(row)) {
+                Subject::NotAnAddress(problem) => self.problem(row, problem),
+                Subject::Empty | Subject::Addresses(_) => none(),
+            },
+            RowPlan::Position(_) => match answers.first() {
+                Some(answer) => [
+                    answer.verdict.as_str().to_owned(),
+                    answer.reason.clone(),
+                    answer.suggestion.clone().unwrap_or_default(),
+                    word(answer.disposable),
+                    word(answer.role),
+                    word(answer.free),
+                    answer.is_final.to_string(),
+                ],
+                None => none(),
+            },
+            // A row is as bad as its worst address. Until all have a verdict, none is known to be the worst.
+            RowPlan::Several(positions) if answers.len() == positions.len() => {
+                let any = |trait_of: fn(&Answer) -> Option<bool>| {
+                    let known: Vec<_> = answers.iter().filter_map(trait_of).collect();
+                    word((!known.is_empty()).then(|| known.contains(&true)))
+                };
+                let named = positions.iter().zip(&answers).map(|(position, answer)| {
+                    let place = usize::try_from(*position).unwrap_or(usize::MAX);
+                    let address = plan.addresses.get(place).map_or("", String::as_str);
+                    format!("{address} {}: {}", answer.verdict.as_str(), answer.reason)
+                });
+                [
+                    worst(answers.iter().map(|answer| answer.verdict))
+                        .map_or("", Deliverability::as_str)
+                        .to_owned(),
+                    named.collect::<Vec<_>>().join("; "),
+                    String::new(),
+                    any(|answer| answer.disposable),
+                    any(|answer| answer.role),
+                    any(|answer| answer.free),
+                    answers.iter().all(|answer| answer.is_final).to_string(),
+                ]
+            }
+            RowPlan::Several(_) => none(),
+        };
+        let is_complete = answers.len() == planned.positions().len();
+        let verdict = worst(answers.iter().map(|answer| answer.verdict)).filter(|_| is_complete);
+        (columns, verdict)
+    }
+
+    /// The columns of a cell that isn't an address. If a comma without quotes has shifted the row, the address of the
+    /// next columns is suggested.
+    fn problem(&self, row: usize, problem: Problem) -> [String; COLUMNS.len()] {
+        let suggestion = problem.suggestion.or_else(|| self.shifted_address(row));
+        let mut columns = [const { String::new() }; COLUMNS.len()];
+        let values = [NOT_AN_ADDRESS.to_owned(), problem.sentence, suggestion.unwrap_or_default()];
+        for (column, value) in columns.iter_mut().zip(values) {
+            *column = value;
+        }
+        columns
+    }
+
+    fn write(&self, item: &Item, columns: Option<&[String; COLUMNS.len()]>, to: &mut Vec<u8>) {
+        let row = item.row;
+        let Some(columns) = columns else {
+            return self.source.write(row.start..row.next, &[], to);
+        };
+        let cells = row.cells(self.source.text(), self.delimiter);
+        let delimiter = char::from(self.delimiter).to_string();
+        let mut edits: Vec<Edit> = Vec::new();
+        for (column, cell) in cells.iter().enumerate() {
+            if self.replaced.contains(&column) {
+                // With the delimiter before it; of the first column, with the one after it.
+                let range = match column {
+                    0 => {
+                        cell.range.start
+                            ..cells.get(1).map_or(cell.range.end, |next| next.range.start)
+                    }
+                    _ => cell.range.start - 1..cell.range.end,
+                };
+                edits.push(Edit { range, by: String::new() });
+            } else {
+                self.repair(cell, &mut edits);
+            }
+        }
+        let missing = self.width.saturating_sub(cells.len());
+        let kept_missing =
+            (cells.len()..self.width).filter(|it| !self.replaced.contains(it)).count();
+        let mut ours = delimiter.repeat(kept_missing.min(missing));
+        for value in columns {
+            let value = if self.source.can_hold(value) { value.as_str() } else { "" };
+            ours.push_str(&delimiter);
+            ours.push_str(&quoted(&guarded(value), self.delimiter));
+        }
+        edits.push(Edit { range: row.end..row.end, by: ours });
+        merge(&mut edits);
+        self.source.write(row.start..row.next, &edits, to);
+    }
+
+    /// A quote that is read as a character is written so that every program reads it as one; a text of a workbook that
+    /// looks like a formula is written so that none runs it. Everything else goes back as it came.
+    fn repair(&self, cell: &Cell, edits: &mut Vec<Edit>) {
+        let text = self.source.text();
+        let written = text.get(cell.range.clone()).unwrap_or_default();
+        let insert = |at: usize, by: &str| Edit { range: at..at, by: by.to_owned() };
+        if cell.form == Form::Stray {
+            edits.push(insert(cell.range.start, "\""));
+            let quotes = written.match_indices('"');
+            edits.extend(quotes.map(|(at, _)| insert(cell.range.start + at, "\"")));
+            edits.push(insert(cell.range.end, "\""));
+        }
+        if self.workbook.is_some() && guarded(&cell.value(text)).starts_with('\'') {
+            let value = cell.value(text);
+            if guarded(&value) != value {
+                let inside = match &cell.form {
+                    Form::Quoted(inner) => inner.start,
+                    Form::Plain | Form::Stray => cell.range.start,
+                };
+                edits.push(insert(inside, "'"));
+            }
+        }
+    }
+
+    /// Returns the only address of a row in which it isn't in its column.
+    fn shifted_address(&self, row: usize) -> Option<String> {
+        let mut found =
+            self.cells(row).into_iter().filter(|cell| crate::delimiter::is_address(cell));
+        match (found.next(), found.next()) {
+            (Some(address), None) => Some(address.trim().to_owned()),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the worst of several verdicts: mail to a cell goes to all of its addresses. Nobody knows of the unknown one
+/// whether it is as bad as the undeliverable one.
+fn worst(verdicts: impl Iterator<Item = Deliverability>) -> Option<Deliverability> {
+    verdicts.max_by_key(|verdict| match verdict {
+        Deliverability::Deliverable => 0,
+        Deliverability::Risky => 1,
+        Deliverability::Unknown => 2,
+        Deliverability::Undeliverable => 3,
+    })
+}
+
+/// Joins edits at the same place.
+fn merge(edits: &mut Vec<Edit>) {
+    edits.dedup_by(|next, before| {
+        let is_adjacent = before.range.end == next.range.start;
+        if is_adjacent {
+            before.range.end = next.range.end;
+            before.by.push_str(&next.by);
+        }
+        is_adjacent
+    });
+}
+
+/// Returns which columns are from an earlier copy.
+pub(crate) fn replaced(headings: &[String]) -> Vec<usize> {
+    let is_ours = |heading: &String| COLUMNS.contains(&heading.trim());
+    let columns = headings.iter().enumerate();
+    columns.filter(|(_, heading)| is_ours(heading)).map(|(column, _)| column).collect()
+}
+
+fn word(value: Option<bool>) -> String {
+    value.map_or_else(String::new, |value| value.to_string())
+}
+
+/// Quotes a text if it needs quotes.
+pub(crate) fn quoted(text: &str, delimiter: u8) -> String {
+    let needs =
+        text.contains([char::from(delimiter), '"', '\r', '\n']) || text.trim().len() < text.len();
+    if needs { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+/// Puts an apostrophe before a text that a spreadsheet would read as a formula.
+fn guarded(text: &str) -> String {
+    let is_formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
+    let is_number = text.parse::<f64>().is_ok();
+    if is_formula && !is_number { format!("'{text}") } else { text.to_owned() }
+}
