@@ -24,10 +24,8 @@ pub struct Error {
     status: StatusCode,
     /// Boxed because a `Result` is at least as large as its error.
     body: Box<Body>,
-    /// Size of the allowance that is too small for the request, for `RateLimit`; 0 for other errors.
-    allowance: u32,
-    /// Remaining units of the allowance.
-    remaining: u32,
+    /// The allowance that is too small for the request.
+    rate_limit: Option<RateLimit>,
     /// Seconds for `Retry-After`.
     retry_after: Option<u64>,
     /// `WWW-Authenticate` of a 401: names the accepted credentials.
@@ -79,7 +77,7 @@ impl Error {
 
     fn new(status: StatusCode, body: Body) -> Self {
         let (body, challenge) = (Box::new(body), Challenge::Session);
-        Self { status, body, allowance: 0, remaining: 0, retry_after: None, challenge, cause: None }
+        Self { status, body, rate_limit: None, retry_after: None, challenge, cause: None }
     }
 
     const fn challenging(mut self, challenge: Challenge) -> Self {
@@ -134,10 +132,8 @@ impl IntoResponse for Error {
             // Required by RFC 9110 §15.5.2.
             headers.insert(header::WWW_AUTHENTICATE, self.challenge.value());
         }
-        if self.allowance > 0 {
-            let (name, seconds) = (self.body.allowance(), self.retry_after.unwrap_or_default());
-            RateLimit::daily(name, self.allowance.into(), self.remaining.into(), seconds)
-                .insert(headers);
+        if let Some(rate_limit) = self.rate_limit {
+            rate_limit.insert(headers);
         }
         response.extensions_mut().insert(Outcome(self.body.code()));
         if let Some(cause) = self.cause {

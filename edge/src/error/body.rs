@@ -18,16 +18,6 @@ pub(super) enum Body {
 }
 
 impl Body {
-    /// Returns the name of the limit's allowance in `RateLimit`.
-    pub(super) const fn allowance(&self) -> &'static str {
-        match self {
-            Self::Limit(LimitError {
-                detail: LimitDetail { limit: LimitName::Scan, .. }, ..
-            }) => "scans",
-            _ => "daily",
-        }
-    }
-
     pub(super) const fn code(&self) -> &'static str {
         match self {
             Self::Plain(PlainError { code, .. })

@@ -7,8 +7,13 @@ use chrono::{DateTime, SecondsFormat, Utc};
 use super::{
     Challenge, Error,
     body::{Body, LimitDetail, LimitError, LimitName},
-    table::{THROTTLED, TOO_MANY_IN_FLIGHT, USED_UP},
+    rate_limit::RateLimit,
+    table::{KEY_USED_UP, THROTTLED, TOO_MANY_IN_FLIGHT, USED_UP},
 };
+
+fn time(at: DateTime<Utc>) -> String {
+    at.to_rfc3339_opts(SecondsFormat::Secs, true)
+}
 
 impl Error {
     /// Returns the error for a used-up daily allowance and used-up welcome checks.
@@ -20,26 +25,58 @@ impl Error {
         let error = format!(
             "The daily email check limit has been reached and no welcome checks are left. It \
              resets at {}.",
-            resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
+            time(resets_at)
         );
         let error = Self::limit(LimitName::EmailCheck, error, resets_at, USED_UP);
-        Self { allowance, ..error.after(retry_after) }
+        error.leaving(&format!("{allowance} 0"), retry_after)
     }
 
-    /// Returns the error for a list with more addresses than checks left today. No address was checked.
+    /// Returns the error for a named key whose daily limit is used up; its account may have checks left.
+    pub fn key_used_up(limit: u32, resets_at: DateTime<Utc>, retry_after: u64) -> Self {
+        let error = format!(
+            "This API key's daily limit of email checks ({limit}) has been reached. It resets at {}.",
+            time(resets_at)
+        );
+        let error = Self::limit(LimitName::EmailCheck, error, resets_at, KEY_USED_UP);
+        error.leaving(&format!("{limit} 0"), retry_after)
+    }
+
+    /// Returns the error for a list with more addresses than checks left today. No address was checked. `ledger` is
+    /// what is left, in the ledger's format.
     pub fn too_few_checks_left(
         remaining: u32,
-        allowance: u32,
+        ledger: &str,
         resets_at: DateTime<Utc>,
         retry_after: u64,
     ) -> Self {
         let error = format!(
             "Only {remaining} email checks are left, fewer than the list has addresses. None of them was checked. The \
              daily limit resets at {}.",
-            resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
+            time(resets_at)
         );
         let error = Self::limit(LimitName::EmailCheck, error, resets_at, USED_UP);
-        Self { allowance, remaining, ..error.after(retry_after) }
+        error.leaving(ledger, retry_after)
+    }
+
+    /// Like [`Self::too_few_checks_left`], where the limit is the named key's.
+    pub fn too_few_of_key_left(
+        remaining: u32,
+        limit: u32,
+        resets_at: DateTime<Utc>,
+        retry_after: u64,
+    ) -> Self {
+        let error = format!(
+            "Only {remaining} of this API key's {limit} email checks a day are left, fewer than the list has addresses. \
+             None of them was checked. The key's limit resets at {}.",
+            time(resets_at)
+        );
+        let error = Self::limit(LimitName::EmailCheck, error, resets_at, KEY_USED_UP);
+        error.leaving(&format!("{limit} {remaining}"), retry_after)
+    }
+
+    /// Adds what is left of the allowance, which is renewed in `seconds`.
+    fn leaving(self, ledger: &str, seconds: u64) -> Self {
+        Self { rate_limit: RateLimit::of_checks(ledger, seconds), ..self.after(seconds) }
     }
 
     /// Returns the error for a check beyond the plan's concurrent checks; `now` is in Unix seconds. The check isn't
@@ -59,8 +96,7 @@ impl Error {
     fn for_a_while(error: &str, code: &'static str, now: u64, seconds: u64) -> Self {
         let end = i64::try_from(now.saturating_add(seconds)).unwrap_or_default();
         let resets_at = DateTime::from_timestamp(end, 0).unwrap_or(DateTime::<Utc>::MAX_UTC);
-        let at = resets_at.to_rfc3339_opts(SecondsFormat::Secs, true);
-        let error = format!("{error}, and try again at {at}.");
+        let error = format!("{error}, and try again at {}.", time(resets_at));
         Self::limit(LimitName::EmailCheck, error, resets_at, code).after(seconds)
     }
 
@@ -68,10 +104,11 @@ impl Error {
     pub fn scans_used_up(allowance: u32, resets_at: DateTime<Utc>, retry_after: u64) -> Self {
         let error = format!(
             "The daily scan limit has been reached and no scan credits are left. It resets at {}.",
-            resets_at.to_rfc3339_opts(SecondsFormat::Secs, true)
+            time(resets_at)
         );
         let error = Self::limit(LimitName::Scan, error, resets_at, USED_UP);
-        Self { allowance, ..error.after(retry_after) }
+        let rate_limit = RateLimit::of_scans(&format!("{allowance} 0"), retry_after);
+        Self { rate_limit, ..error.after(retry_after) }
     }
 
     fn limit(

@@ -20,11 +20,20 @@ pub enum Refusal {
     Network,
     /// The allowance and the welcome checks, or the key's daily limit, are used up: by charges alone or
     /// by charges and leases together.
-    UsedUp { by_charges: bool, allowance: u32 },
-    /// Fewer units are left than a list has addresses.
-    TooFewLeft { remaining: u32, allowance: u32 },
+    UsedUp { by_charges: bool, limit: UnitLimit },
+    /// Fewer units are left than a list has addresses: of the daily allowance, and further welcome checks.
+    TooFewLeft { daily: u32, welcome: u32, limit: UnitLimit },
     /// The plan allows no more concurrent checks.
     TooManyInFlight,
+}
+
+/// The limit that leaves too few units.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum UnitLimit {
+    /// The account's daily allowance, and its plan's number of welcome checks.
+    Account { daily: u32, welcome: u32 },
+    /// The named key's daily limit.
+    Key(u32),
 }
 
 /// Largest number of remembered callers; about 100 bytes each. When there are more, all are
@@ -83,7 +92,7 @@ impl Refusals {
 
 #[cfg(test)]
 mod tests {
-    use super::{CALLERS_MAX, Refusal, Refusals};
+    use super::{CALLERS_MAX, Refusal, Refusals, UnitLimit};
     use crate::{
         account::AccountId,
         credentials::{
@@ -103,7 +112,8 @@ mod tests {
     fn a_dead_key_stays_dead_and_a_used_up_allowance_is_asked_about_again() {
         let refusals = Refusals::default();
         refusals.learn(caller(1), Refusal::Dead, NOON);
-        let used_up = Refusal::UsedUp { by_charges: true, allowance: 100 };
+        let limit = UnitLimit::Account { daily: 100, welcome: 50 };
+        let used_up = Refusal::UsedUp { by_charges: true, limit };
         refusals.learn(caller(2), used_up, NOON);
         assert_eq!(refusals.refusal_of(caller(1), NOON + 1_000_000), Some(Refusal::Dead));
         assert!(refusals.refusal_of(caller(2), NOON + 9).is_some());
@@ -157,8 +167,8 @@ mod tests {
         let refusals = Refusals::default();
         for refusal in [
             Refusal::Unauthorised,
-            Refusal::UsedUp { by_charges: false, allowance: 1 },
-            Refusal::TooFewLeft { remaining: 1, allowance: 100 },
+            Refusal::UsedUp { by_charges: false, limit: UnitLimit::Key(1) },
+            Refusal::TooFewLeft { daily: 1, welcome: 0, limit: UnitLimit::Key(100) },
             Refusal::TooManyInFlight,
         ] {
             refusals.learn(caller(1), refusal, NOON);

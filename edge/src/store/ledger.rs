@@ -22,7 +22,7 @@ use crate::{
     error::Error,
     limits::{
         quota::{Day, QuotaUsage},
-        refusals::Refusal,
+        refusals::{Refusal, UnitLimit},
     },
 };
 use of_named_keys::{UPDATE_KEY_CHARGE, UPDATE_KEY_SETTLEMENT, for_caller};
@@ -81,9 +81,12 @@ pub struct StoredAnswer {
 struct RefusedCharge {
     replaced: u8,
     authorised: u8,
-    units_left: u32,
+    daily: u32,
+    welcome: u32,
     full: u8,
     allowance: u32,
+    welcome_checks: u32,
+    by_key: u8,
 }
 
 impl RefusedCharge {
@@ -93,12 +96,21 @@ impl RefusedCharge {
             Refusal::Dead
         } else if self.authorised == 0 {
             Refusal::Unauthorised
-        } else if self.units_left >= units {
+        } else if self.daily.saturating_add(self.welcome) >= units {
             Refusal::TooManyInFlight
-        } else if self.units_left > 0 {
-            Refusal::TooFewLeft { remaining: self.units_left, allowance: self.allowance }
+        } else if self.daily > 0 || self.welcome > 0 {
+            Refusal::TooFewLeft { daily: self.daily, welcome: self.welcome, limit: self.limit() }
         } else {
-            Refusal::UsedUp { by_charges: self.full != 0, allowance: self.allowance }
+            Refusal::UsedUp { by_charges: self.full != 0, limit: self.limit() }
+        }
+    }
+}
+
+impl RefusedCharge {
+    const fn limit(&self) -> UnitLimit {
+        match self.by_key {
+            0 => UnitLimit::Account { daily: self.allowance, welcome: self.welcome_checks },
+            _ => UnitLimit::Key(self.allowance),
         }
     }
 }

@@ -157,7 +157,8 @@ async fn where_fewer_checks_are_left_than_addresses_nothing_is_asked_or_counted(
     assert_eq!((reply.status, &reply.body["code"]), (429, &json!("used_up")), "{}", reply.body);
     let text = reply.body["detail"]["error"].as_str().unwrap();
     assert!(text.starts_with("Only 3 email checks are left, fewer than the list has"), "{text}");
-    assert!(reply.header("ratelimit").starts_with("\"daily\";r=3;"));
+    assert!(reply.header("ratelimit").starts_with("\"daily\";r=2;"), "and a welcome check");
+    assert_eq!(reply.header("ratelimit-policy"), r#""daily";q=100;w=86400, "welcome";q=50"#);
     assert_eq!(world.origin.probes().len(), 0);
     let before = json!({ "daily_charged": 98, "welcome_left": 1 });
     assert_eq!(world.charged().await, before);

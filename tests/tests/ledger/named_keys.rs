@@ -4,6 +4,7 @@ use rcpt_shared::Status;
 use rcpt_tests::{
     Account, Conduct, Edge, FakeOrigin,
     people::{Reply, send, send_at_once},
+    service::clock::today,
 };
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -22,7 +23,7 @@ async fn listed(account: &Account) -> Vec<Value> {
 }
 
 fn assert_used_up(reply: &Reply) {
-    assert_eq!((reply.status, reply.text("code")), (429, "used_up"), "{}", reply.body);
+    assert_eq!((reply.status, reply.text("code")), (429, "key_used_up"), "{}", reply.body);
 }
 
 #[tokio::test]
@@ -140,7 +141,8 @@ async fn the_room_is_the_smaller_of_the_account_s_and_the_key_s() {
     }
     assert_eq!(check(&account, &unlimited, "no address").await.status, 200);
     for key in [&key, &unlimited, &account.api_key] {
-        assert_used_up(&check(&account, key, "no address").await);
+        let reply = check(&account, key, "no address").await;
+        assert_eq!((reply.status, reply.text("code")), (429, "used_up"), "{}", reply.body);
     }
     for key in listed(&account).await {
         let used = if key["name"] == "limited" { json!(2) } else { Value::Null };
@@ -168,4 +170,61 @@ async fn of_two_limited_keys_at_once_neither_takes_the_other_s_units_nor_more_th
     let is_within = |key: &Value| number(key, "used_today") <= number(key, "daily_limit");
     assert!(keys.iter().all(is_within), "{keys:?}");
     assert_eq!(account.email_checks().await.used_today, 100);
+}
+
+/// What a key's limit leaves is told as the key's, and what an account has left as the account's.
+#[tokio::test]
+async fn the_limit_that_was_reached_is_told_with_what_is_left_of_it() {
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
+    let account = edge.account().await;
+    let (key, _) = limited(&account, 3).await;
+    let list = async |key: &str, count: usize| {
+        let emails: Vec<_> = (0..count).map(|n| format!("listed{n}@limit.example")).collect();
+        let request = account.anonymous.request(Method::POST, "/validate_emails");
+        send(request.header("x-api-key", key).json(&json!({ "emails": emails }))).await
+    };
+    let told = |reply: &Reply| {
+        let limit = reply.header("ratelimit").split(";t=").next().unwrap_or_default().to_owned();
+        let error = reply.body["detail"]["error"].as_str().unwrap_or_default().to_owned();
+        assert_eq!((reply.status, &reply.body["detail"]["limit"]), (429, &json!("email check")));
+        let seconds: u64 = reply.header("retry-after").parse().unwrap();
+        assert!((1..=86_400).contains(&seconds), "{seconds}");
+        (reply.text("code").to_owned(), limit, reply.header("ratelimit-policy").to_owned(), error)
+    };
+    assert_eq!(check(&account, &key, "no address").await.status, 200);
+    let (code, limit, policy, error) = told(&list(&key, 4).await);
+    let of_key = r#""daily";q=3;w=86400"#;
+    assert_eq!(
+        (code.as_str(), limit.as_str(), policy.as_str()),
+        ("key_used_up", "\"daily\";r=2", of_key)
+    );
+    assert!(error.starts_with("Only 2 of this API key's 3 email checks a day are left"), "{error}");
+    assert_eq!(list(&key, 2).await.status, 200);
+    for why in ["as the database says", "as the isolate remembers"] {
+        let (code, limit, policy, error) = told(&check(&account, &key, "no address").await);
+        assert_eq!(
+            (code.as_str(), limit.as_str(), policy.as_str()),
+            ("key_used_up", "\"daily\";r=0", of_key),
+            "{why}"
+        );
+        assert!(
+            error.starts_with("This API key's daily limit of email checks (3) has been reached."),
+            "{error}"
+        );
+    }
+    // The account has welcome checks alone.
+    let today = today().await;
+    edge.set(&account.email, &format!("day = {today}, daily_charged = 100")).await;
+    let (code, limit, policy, error) = told(&list(&account.api_key, 60).await);
+    let both = r#""daily";q=100;w=86400, "welcome";q=50"#;
+    assert_eq!(
+        (code.as_str(), limit.as_str(), policy.as_str()),
+        ("used_up", "\"welcome\";r=50", both)
+    );
+    assert!(error.starts_with("Only 50 email checks are left"), "{error}");
+    // A key whose account has nothing left is told the account's limit.
+    edge.set(&account.email, "welcome_left = 0").await;
+    let (other, _) = limited(&account, 3).await;
+    assert_eq!(told(&check(&account, &other, "no address").await).0, "used_up");
 }

@@ -25,6 +25,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   malformed: "It isn’t an email address, but your policy doesn’t refuse that.",
   not_in_time: "It couldn’t be checked in time, so it’s allowed.",
   used_up: "Your checks are used up, so it’s allowed without one.",
+  key_used_up: "The API key’s checks of the day are used up, so it’s allowed without one.",
   throttled: "Too many checks came in a short time, so it’s allowed without one.",
   too_many_in_flight: "Too many of your checks are running, so it’s allowed without one.",
 };

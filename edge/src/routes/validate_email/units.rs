@@ -9,7 +9,7 @@ use crate::{
     error::Error,
     limits::{
         quota::{Day, seconds_to_reset},
-        refusals::Refusal,
+        refusals::{Refusal, UnitLimit},
         shield::Shield,
     },
     store::ledger::{self, Charged, Lease},
@@ -103,15 +103,26 @@ fn refuse(app: &App, refusal: Refusal, caller: Caller, now: u64) -> Error {
 }
 
 fn error_of(refusal: Refusal, caller: Caller, now: u64) -> Error {
+    let (resets_at, seconds) = (Day::of(now).resets_at(), seconds_to_reset(now));
     match refusal {
         Refusal::Dead | Refusal::Unauthorised => caller.proof.to_error().of_validation(),
         Refusal::Network => Error::network_not_allowed(),
-        Refusal::UsedUp { allowance, .. } => {
-            Error::email_checks_used_up(allowance, Day::of(now).resets_at(), seconds_to_reset(now))
+        Refusal::UsedUp { limit: UnitLimit::Account { daily, .. }, .. } => {
+            Error::email_checks_used_up(daily, resets_at, seconds)
         }
-        Refusal::TooFewLeft { remaining, allowance } => {
-            let (resets_at, seconds) = (Day::of(now).resets_at(), seconds_to_reset(now));
-            Error::too_few_checks_left(remaining, allowance, resets_at, seconds)
+        Refusal::UsedUp { limit: UnitLimit::Key(limit), .. } => {
+            Error::key_used_up(limit, resets_at, seconds)
+        }
+        Refusal::TooFewLeft { daily, welcome, limit: UnitLimit::Key(limit) } => {
+            Error::too_few_of_key_left(daily.saturating_add(welcome), limit, resets_at, seconds)
+        }
+        Refusal::TooFewLeft {
+            daily,
+            welcome,
+            limit: UnitLimit::Account { daily: of, welcome: of_welcome },
+        } => {
+            let ledger = format!("{of} {daily} {of_welcome} {welcome}");
+            Error::too_few_checks_left(daily.saturating_add(welcome), &ledger, resets_at, seconds)
         }
         Refusal::TooManyInFlight => Error::too_many_in_flight(now),
     }

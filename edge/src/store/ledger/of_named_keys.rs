@@ -27,8 +27,8 @@ const WITH_KEY_ROOM: &str = concat!(
        FROM named_keys k WHERE k.account_id = ?1 AND k.id = substr(?2, 1, 16)
      ), room AS (
        SELECT r.id, min(r.daily, k.units) AS daily, min(r.welcome, k.units - min(r.daily, k.units)) AS welcome,
-         r.full OR k.full AS full, r.max_in_flight,
-         CASE WHEN k.units < r.daily + r.welcome THEN k.daily_limit ELSE r.allowance END AS allowance
+         r.full OR k.full AS full, r.max_in_flight, r.welcome_checks,
+         k.units < r.daily + r.welcome AS by_key, CASE WHEN k.units < r.daily + r.welcome THEN k.daily_limit ELSE r.allowance END AS allowance
        FROM of_account r JOIN of_key k
      ) "
 );

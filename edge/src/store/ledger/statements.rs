@@ -51,7 +51,7 @@ pub(super) const WITH_ROOM: &str = concat!(
     ") AS welcome,
          NOT p.unlimited AND a.welcome_left = 0 AND a.day >= ?4
            AND a.daily_charged >= p.daily_checks AS full,
-         p.max_in_flight, p.daily_checks AS allowance
+         p.max_in_flight, p.daily_checks AS allowance, p.welcome_checks, 0 AS by_key
        FROM accounts a JOIN plans p ON p.name = ",
     IN_FORCE,
     " WHERE a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
@@ -155,8 +155,9 @@ pub(super) const SELECT_CHARGE: &str =
 pub(super) const SELECT_REFUSAL: &str = concat!(
     WITH_ROOM,
     "SELECT ?3 = 'key' AND a.key_version > ?2 AS replaced, room.id IS NOT NULL AS authorised,
-       coalesce(room.daily + room.welcome, 0) AS units_left, coalesce(room.full, 0) AS full,
-       coalesce(room.allowance, 0) AS allowance
+       coalesce(room.daily, 0) AS daily, coalesce(room.welcome, 0) AS welcome, coalesce(room.full, 0) AS full,
+       coalesce(room.allowance, 0) AS allowance, coalesce(room.welcome_checks, 0) AS welcome_checks,
+       coalesce(room.by_key, 0) AS by_key
      FROM accounts a LEFT JOIN room ON room.id = a.id WHERE a.id = ?1"
 );
 

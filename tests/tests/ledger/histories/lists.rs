@@ -109,7 +109,8 @@ impl Player<'_> {
 
     /// Expects a rejection without any probe, because fewer units are left than the list has addresses.
     fn expect_refused(&mut self, status: u16, body: &Value, emails: &[String]) -> Result<()> {
-        ensure!(status == 429 && body["code"] == "used_up", "{status} {body} instead of 429");
+        let is_used_up = body["code"] == "used_up" || body["code"] == "key_used_up";
+        ensure!(status == 429 && is_used_up, "{status} {body} instead of 429");
         let was_asked =
             emails.iter().any(|email| email != POPULAR && self.world.origin.probes_of(email) > 0);
         ensure!(!was_asked, "an origin was asked about a list that was refused");
