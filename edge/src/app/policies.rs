@@ -13,7 +13,7 @@ const FRESH_MS: u64 = 10_000;
 /// old ones are forgotten, and then all.
 const POLICIES_MAX: usize = 200;
 
-/// Who has read a policy. A caller's reading also says that its credential was valid.
+/// The reader of a policy. A caller's reading also says that its credential was valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Reader {
     Caller(Caller),

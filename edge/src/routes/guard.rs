@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use axum::{Json, extract::State};
 use chrono::{DateTime, NaiveDate, Utc};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use utoipa::ToSchema;
 
 pub use decision::{__path_decide, decide};
@@ -113,6 +113,13 @@ pub struct GuardSettings {
     #[serde(default)]
     #[schema(nullable = false, minimum = 300, maximum = 4_000)]
     pub deadline_ms: Option<u64>,
+    // Members of the policy that can't be set: a program may send back what it has read.
+    #[serde(default, rename = "supabase")]
+    #[schema(ignore)]
+    _supabase: IgnoredAny,
+    #[serde(default, rename = "refusals")]
+    #[schema(ignore)]
+    _refusals: IgnoredAny,
 }
 
 impl GuardPolicy {
@@ -286,7 +293,7 @@ mod tests {
             (r#"{"deadline":1}"#, "Did you mean 'deadline_ms'?"),
             (
                 r#"{"daily":1}"#,
-                "The fields are: refuse, allow_domains, block_domains, deadline_ms.",
+                "The fields are: refuse, allow_domains, block_domains, deadline_ms,",
             ),
         ] {
             let error = change(body).unwrap_err();

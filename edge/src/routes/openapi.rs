@@ -117,7 +117,9 @@ impl Description {
             let response = serde_json::to_string(response).unwrap();
             response.contains(&format!("/{}\"", LimitError::name()))
         });
-        let tells_left = uses_allowance || self.operation.operation_id.as_deref() == Some("quota");
+        let id = self.operation.operation_id.as_deref();
+        // The guard answers 200 where a check would get the error of a used-up allowance.
+        let tells_left = uses_allowance || id == Some("quota") || id == Some("decide");
         for (status, response) in responses {
             let RefOr::T(response) = response else { continue };
             if tells_left && ["200", "201", "429"].contains(&status.as_str()) {
@@ -143,7 +145,7 @@ const RATE_LIMIT: [(&str, &str); 2] = [
     (
         "RateLimit",
         "What is left (IETF draft ratelimit-headers), such as `\"daily\";r=50;t=3600`: 50 for the next 3,600 \
-         seconds. Absent on an unlimited plan, and where it isn't known",
+         seconds. Absent on an unlimited plan, and where it isn't known or nothing was counted",
     ),
     ("RateLimit-Policy", "The allowances it is left of, such as `\"daily\";q=100;w=86400`"),
 ];

@@ -30,7 +30,7 @@ const ALLOWED: Readonly<Record<string, string>> = {
   too_many_in_flight: "Too many of your checks are running, so it’s allowed without one.",
 };
 
-/** Reasons for an unknown verdict that are failures of ours. */
+/** Reasons for an unknown verdict that are our failures. */
 const OURS = ["unavailable", "upstream", "internal", "dns_failure", "our_limit"];
 
 /** Returns the reason why an address is allowed. */
