@@ -378,9 +378,7 @@ const UPDATE_PRESENTED_KEY: &str = concat!(
 pub async fn end_itself(database: &Database, caller: Caller) -> Result<bool, Error> {
     let (account, shown) = (caller.account.to_string(), caller.proof.text());
     let (deed, end, shown): (_, _, Param<'_>) = match caller.proof {
-        Proof::Key { version } => {
-            (INSERT_FIRST_KEY_ENDED, UPDATE_PRESENTED_KEY, version.into())
-        }
+        Proof::Key { version } => (INSERT_FIRST_KEY_ENDED, UPDATE_PRESENTED_KEY, version.into()),
         Proof::Named { .. } => (INSERT_NAMED_KEY_ENDED, DELETE_PRESENTED_KEY, (&shown).into()),
         Proof::Session { .. } => return Ok(false),
     };

@@ -16,10 +16,8 @@ use super::{
 
 // An event precedes its notice, and the notice the row, all under the same condition.
 const PENDING: [&str; 2] = deed!("recovery_pending", IS_RECOVERABLE);
-const STOPPED: [&str; 2] = deed!(
-    "recovery_stopped",
-    "id = (SELECT account_id FROM recoveries WHERE account_id = ?1)"
-);
+const STOPPED: [&str; 2] =
+    deed!("recovery_stopped", "id = (SELECT account_id FROM recoveries WHERE account_id = ?1)");
 
 /// Statements by name; `?1` is always the account.
 const STATEMENTS: [(&str, &str); 9] = [

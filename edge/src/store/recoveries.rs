@@ -121,12 +121,8 @@ const TO_BE_MAILED: &str = concat!(
     ") AND ",
     IS_NOTICE_SENT
 );
-const INSERT_PENDING: [&str; 2] = deed!(
-    "recovery_pending",
-    "id IN (SELECT account_id FROM recoveries WHERE ",
-    TO_BE_MAILED,
-    ")"
-);
+const INSERT_PENDING: [&str; 2] =
+    deed!("recovery_pending", "id IN (SELECT account_id FROM recoveries WHERE ", TO_BE_MAILED, ")");
 
 /// Marks the recoveries that take effect with this transaction, by negating `due_at`. A frozen account waits, and so
 /// does one whose owner hasn't got the last email.

@@ -17,20 +17,21 @@ const NOW: &str = "unixepoch()";
 /// Stores notices to the owners of the accounts that a condition selects, and suspends the accounts' recent named keys
 /// and passkeys. `$start` is the Unix time at which the recovery of the account `k.account_id` began.
 macro_rules! suspend {
-    ($condition:expr, $start:expr) => {
-        {
-            const TOLD: [&str; 2] = deed!(
-                "keys_suspended",
-                "(EXISTS (SELECT 1 FROM named_keys k WHERE k.account_id = accounts.id
+    ($condition:expr, $start:expr) => {{
+        const TOLD: [&str; 2] = deed!(
+            "keys_suspended",
+            "(EXISTS (SELECT 1 FROM named_keys k WHERE k.account_id = accounts.id
                     AND k.suspended = 0 AND max(k.created_at, k.replaced_at) > ",
-                $start,
-                " - 7 * 86400) OR EXISTS (SELECT 1 FROM passkeys k WHERE k.account_id = accounts.id
+            $start,
+            " - 7 * 86400) OR EXISTS (SELECT 1 FROM passkeys k WHERE k.account_id = accounts.id
                     AND k.suspended = 0 AND k.created_at > ",
-                $start,
-                " - 7 * 86400)) AND ",
-                $condition
-            );
-            [TOLD[0], TOLD[1],
+            $start,
+            " - 7 * 86400)) AND ",
+            $condition
+        );
+        [
+            TOLD[0],
+            TOLD[1],
             constcat::concat!(
                 "UPDATE named_keys AS k SET suspended = 1
                  WHERE k.suspended = 0 AND max(k.created_at, k.replaced_at) > ",
@@ -45,9 +46,9 @@ macro_rules! suspend {
                 " - 7 * 86400 AND k.account_id IN (SELECT id FROM accounts WHERE ",
                 $condition,
                 ")"
-            )]
-        }
-    };
+            ),
+        ]
+    }};
 }
 pub(super) use suspend;
 

@@ -157,12 +157,8 @@ pub async fn pend(database: &Database, session: Session, sealed: &str) -> Result
     database.any((UPDATE_PENDING, vec![(&id).into(), (&session).into(), sealed.into()])).await
 }
 
-const IS_ENABLEABLE: &str = concat!(
-    "totp_secret IS NULL AND totp_pending = ?3 AND ",
-    IS_UNFROZEN,
-    " AND ",
-    IN_SESSION
-);
+const IS_ENABLEABLE: &str =
+    concat!("totp_secret IS NULL AND totp_pending = ?3 AND ", IS_UNFROZEN, " AND ", IN_SESSION);
 const INSERT_ENABLED: [&str; 2] = deed!("two_factor_on", IS_ENABLEABLE);
 const SET_ASIDE_WITHOUT_SECRET: [&str; 2] = set_aside!(IS_ENABLEABLE);
 const UPDATE_ENABLED: &str = concat!(
@@ -199,7 +195,8 @@ pub async fn enable(
     let (id, session) = session.texts();
     let hashes = json(hashes)?;
     let deed: Vec<Param<'_>> = vec![(&id).into(), (&session).into(), pending.into()];
-    let mut statements = [INSERT_ENABLED, SET_ASIDE_WITHOUT_SECRET].map(|two| told(two, &deed)).concat();
+    let mut statements =
+        [INSERT_ENABLED, SET_ASIDE_WITHOUT_SECRET].map(|two| told(two, &deed)).concat();
     statements.push((INSERT_FIRST_CODES, [deed.clone(), vec![(&hashes).into()]].concat()));
     let index = statements.len();
     statements.push((UPDATE_ENABLED, [deed.clone(), vec![step.into()]].concat()));
@@ -282,7 +279,8 @@ const DELETE_USELESS_CODES: &str = "
 pub async fn disable(database: &Database, session: Session, code: &Code) -> Result<bool, Error> {
     let (id, session) = session.texts();
     let deed = [vec![(&id).into(), (&session).into()], code.params()].concat();
-    let mut statements = [INSERT_DISABLED, SET_ASIDE_WITH_SECRET].map(|two| told(two, &deed)).concat();
+    let mut statements =
+        [INSERT_DISABLED, SET_ASIDE_WITH_SECRET].map(|two| told(two, &deed)).concat();
     let index = statements.len();
     statements.push((UPDATE_DISABLED, deed));
     statements.append(&mut code.used_up(&id, &session));

@@ -5,12 +5,7 @@ use constcat::concat;
 use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
 
-use super::{
-    AUTHORISE, FoundScan, StoredScan, params,
-    ending::ended,
-    rounds::added,
-    tally::Tally,
-};
+use super::{AUTHORISE, FoundScan, StoredScan, ending::ended, params, rounds::added, tally::Tally};
 use crate::{
     cf::database::{Database, Param, Statement},
     credentials::proof::Caller,

@@ -222,11 +222,7 @@ pub async fn record(
         None if position.round > 0 => Some((DELETE_RETRY, select_written.1.clone())),
         None => None,
     };
-    let mut statements = vec![
-        (INSERT_RESULTS, row),
-        (UPDATE_COUNTS, count),
-        select_written,
-    ];
+    let mut statements = vec![(INSERT_RESULTS, row), (UPDATE_COUNTS, count), select_written];
     statements.extend(waits);
     statements.extend(ended(position.scan, writer));
     let rows = database.batch(&statements).await?;
