@@ -5,7 +5,7 @@
 //! (the runtime's events), `routes` (the operations), `extract` (the handlers' inputs),
 //! `background` (work without a request), `app` (shared state), `store` (SQL), `config` (settings),
 //! `limits` (rates and allowances) and `mail`, `credentials`, `account` and `outbound` (outgoing
-//! requests), `cf` (the runtime's bindings), and `error` and `meter`.
+//! requests), `cf` (the runtime's bindings), and `error`, `isolate` and `meter`.
 
 mod account;
 mod app;
@@ -15,6 +15,7 @@ mod config;
 mod credentials;
 mod error;
 mod extract;
+mod isolate;
 mod limits;
 mod mail;
 mod meter;

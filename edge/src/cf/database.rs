@@ -5,11 +5,7 @@
 //! JavaScript costs the same whatever its size, so parameters and rows are passed as one text each.
 
 use std::{
-    collections::HashMap,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+    sync::atomic::{AtomicBool, Ordering::Relaxed},
     time::Duration,
 };
 
@@ -32,6 +28,7 @@ use super::{
 };
 use crate::{
     error::Error,
+    isolate::{self, FOREVER},
     meter::{self, Meter, Part, RunLimits, count_rows_written},
 };
 
@@ -44,8 +41,11 @@ pub struct Database {
     /// True once the database has confirmed `number`.
     is_itself: AtomicBool,
     /// Prepared statements by address and length of their constant text.
-    prepared: Mutex<HashMap<(usize, usize), SendWrapper<JsValue>>>,
+    prepared: isolate::Map<(usize, usize), SendWrapper<JsValue>>,
 }
+
+/// More statements than this crate has.
+const PREPARED_MAX: usize = 1_000;
 
 /// A bound parameter. D1 binds every number as a double, so integers stay below 2^53, and only a
 /// column with integer affinity makes them integers.
@@ -111,7 +111,8 @@ struct Numbered {
 impl Database {
     pub fn new(database: D1Database, number: u8) -> Self {
         let database = SendWrapper(JsValue::from(database).unchecked_into());
-        Self { database, number, is_itself: AtomicBool::default(), prepared: Mutex::default() }
+        let prepared = isolate::Map::new(PREPARED_MAX);
+        Self { database, number, is_itself: AtomicBool::default(), prepared }
     }
 
     /// Runs one statement in one round trip and reads its first row.
@@ -205,14 +206,12 @@ impl Database {
     }
 
     fn prepared(&self, sql: &'static str) -> Result<JsValue, Error> {
-        // Never contended: an isolate has one thread and holds no lock across an await.
-        let mut prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
         let constant = (sql.as_ptr().addr(), sql.len());
-        if let Some(statement) = prepared.get(&constant) {
-            return Ok(statement.0.clone());
+        if let Some(SendWrapper(statement)) = self.prepared.get(&constant, 0) {
+            return Ok(statement);
         }
         let statement = JsValue::from(self.database.prepare(sql).map_err(from_exception)?);
-        prepared.insert(constant, SendWrapper(statement.clone()));
+        self.prepared.insert(constant, SendWrapper(statement.clone()), FOREVER, 0);
         Ok(statement)
     }
 }

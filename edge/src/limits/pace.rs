@@ -2,16 +2,15 @@
 //! spread out. A shield counts requests per minute and admits them together; without a pace, all other parties would
 //! wait for a burst.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
-use crate::{cf::clock, error::Error};
+use crate::{cf::clock, error::Error, isolate};
 
 /// Longest wait of a request, in milliseconds.
 const PATIENCE_MS: u64 = 5_000;
+
+/// Largest number of parties whose buckets haven't drained.
+const PARTIES_MAX: usize = 10_000;
 
 /// Leaky buckets, one for each party.
 #[derive(Debug)]
@@ -20,14 +19,13 @@ pub struct Pace {
     interval: u64,
     /// Requests that pass without waiting.
     burst: u64,
-    /// Time at which each party's bucket will have drained, in milliseconds of the Worker's clock; drained buckets are
-    /// left out.
-    drained: Mutex<HashMap<String, u64>>,
+    /// Each party's bucket expires when it has drained, in milliseconds of the Worker's clock.
+    buckets: isolate::Map<String, ()>,
 }
 
 impl Pace {
     pub fn new(interval: u64, burst: u64) -> Self {
-        Self { interval, burst, drained: Mutex::default() }
+        Self { interval, burst, buckets: isolate::Map::new(PARTIES_MAX) }
     }
 
     /// Waits until the party's next request may start.
@@ -43,16 +41,16 @@ impl Pace {
     /// Counts a request and returns the milliseconds until it may start; `None` if the wait is too
     /// long.
     fn wait(&self, party: &str, now: u64) -> Option<u64> {
-        let mut all = self.drained.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, drained| *drained > now);
-        let drained = all.get(party).copied().unwrap_or(now).saturating_add(self.interval);
-        let free = self.burst.saturating_mul(self.interval);
-        let wait = drained.saturating_sub(now.saturating_add(free));
-        if wait > PATIENCE_MS {
-            return None;
-        }
-        all.insert(party.to_owned(), drained);
-        Some(wait)
+        self.buckets.update(party.to_owned(), now, |slot| {
+            let drained = slot.map_or(now, |((), drained)| drained).saturating_add(self.interval);
+            let free = self.burst.saturating_mul(self.interval);
+            let wait = drained.saturating_sub(now.saturating_add(free));
+            if wait > PATIENCE_MS {
+                return None;
+            }
+            *slot = Some(((), drained));
+            Some(wait)
+        })
     }
 }
 
@@ -74,7 +72,6 @@ mod tests {
         assert_eq!(waits, expected.collect::<Vec<_>>());
         assert_eq!(pace.wait("b", 1_000), Some(0));
         assert_eq!(pace.wait("a", 60_000), Some(0));
-        assert_eq!(pace.drained.lock().unwrap().len(), 1, "what has drained is forgotten");
     }
 
     #[test]

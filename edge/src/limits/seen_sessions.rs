@@ -1,12 +1,7 @@
 //! Sessions in use, remembered by an isolate so that their use is recorded occasionally instead of
 //! with each request.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
-
-use crate::credentials::session::SessionId;
+use crate::{credentials::session::SessionId, isolate};
 
 /// Largest number of remembered sessions; about 50 bytes each. When there are more, all are
 /// forgotten: recording a use twice costs a statement that writes nothing.
@@ -18,9 +13,15 @@ const PAUSE_S: u64 = 5 * 60;
 /// use.
 const YOUNG_S: u64 = 10 * 60;
 
-/// Time of each session's last record, in Unix seconds.
-#[derive(Debug, Default)]
-pub struct SeenSessions(Mutex<HashMap<SessionId, u64>>);
+/// Sessions whose last record is recent.
+#[derive(Debug)]
+pub struct SeenSessions(isolate::Map<SessionId, ()>);
+
+impl Default for SeenSessions {
+    fn default() -> Self {
+        Self(isolate::Map::new(SESSIONS_MAX))
+    }
+}
 
 impl SeenSessions {
     /// Returns whether the use of a session that began at `issued_at` should be recorded at `now`
@@ -29,31 +30,22 @@ impl SeenSessions {
         if now < issued_at.saturating_add(YOUNG_S) {
             return false;
         }
-        let mut all = self.lock();
-        if all.get(&session).is_some_and(|noted| now < noted.saturating_add(PAUSE_S)) {
-            return false;
-        }
-        if all.len() >= SESSIONS_MAX {
-            all.clear();
-        }
-        all.insert(session, now);
-        true
+        self.0.update(session, now, |slot| {
+            let is_due = slot.is_none();
+            slot.get_or_insert(((), now.saturating_add(PAUSE_S)));
+            is_due
+        })
     }
 
     /// Makes the session's next use due, after a record has failed.
     pub fn forget(&self, session: SessionId) {
-        self.lock().remove(&session);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, u64>> {
-        // Never contended: an isolate has one thread and holds no lock across an await.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.remove(&session);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{PAUSE_S, SESSIONS_MAX, SeenSessions};
+    use super::{PAUSE_S, SeenSessions};
     use crate::credentials::session::SessionId;
 
     fn session(number: u16) -> SessionId {
@@ -73,14 +65,5 @@ mod tests {
         assert!(!sessions.is_due(session(1), 0, 1_000 + PAUSE_S));
         sessions.forget(session(1));
         assert!(sessions.is_due(session(1), 0, 1_000 + PAUSE_S));
-    }
-
-    #[test]
-    fn the_memory_is_bounded() {
-        let sessions = SeenSessions::default();
-        for number in 0..=u16::try_from(SESSIONS_MAX).unwrap() {
-            assert!(sessions.is_due(session(number), 0, 1_000));
-        }
-        assert_eq!(sessions.lock().len(), 1);
     }
 }

@@ -8,35 +8,34 @@
 //! Checks are joined within an isolate. Identical checks in different isolates or data centres are joined
 //! by the origin, where all checks of a domain arrive.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::time::Duration;
 
 use rcpt_shared::Verdict;
 
-use crate::{cf::clock, error::Error};
+use crate::{cf::clock, error::Error, isolate};
 
 /// Milliseconds between two polls: the greatest delay added by waiting for another check's verdict.
 const LOOK_MS: u64 = 25;
 
+/// More checks than an isolate's memory allows at the same time.
+const CHECKS_MAX: usize = 10_000;
+
 /// The probes in flight, by a key that identical checks share.
 #[derive(Debug)]
 pub struct InFlight {
-    all: Mutex<HashMap<String, Asking>>,
-    /// Time limit of a check in milliseconds. An older entry is abandoned.
+    /// An entry expires a check's budget after its start or, once the verdict has arrived, after its arrival.
+    all: isolate::Map<String, Asking>,
+    /// Time limit of a check in milliseconds.
     budget_ms: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Asking {
-    /// Start time in milliseconds of the Worker's clock. Once the verdict has arrived, its time of arrival; after a
-    /// failure, 0.
-    since: u64,
     /// Number of waiting requests.
     waiting: usize,
     verdict: Option<Verdict>,
+    /// The request that asked has failed: the next one asks.
+    has_failed: bool,
 }
 
 enum InFlightSlot {
@@ -48,7 +47,7 @@ enum InFlightSlot {
 
 impl InFlight {
     pub fn new(budget_ms: u64) -> Self {
-        Self { all: Mutex::default(), budget_ms }
+        Self { all: isolate::Map::new(CHECKS_MAX), budget_ms }
     }
 
     /// Returns the verdict of `ask`, or of an identical check that started earlier. `ask` receives
@@ -84,44 +83,38 @@ impl InFlight {
     }
 
     fn turn(&self, key: &str, now: u64, is_counted: bool) -> InFlightSlot {
-        let mut all = self.lock();
-        let is_live = |asking: &Asking| now < asking.since.saturating_add(self.budget_ms);
-        let Some(asking) = all.get_mut(key).filter(|asking| is_live(asking)) else {
+        self.all.update(key.to_owned(), now, |slot| {
             // The other requests keep waiting, now for this request.
-            let waiting = all.get(key).map_or(0, |asking| asking.waiting);
-            let waiting = waiting.saturating_sub(usize::from(is_counted));
-            // Removes abandoned entries, so that the map holds only checks in flight.
-            all.retain(|_, asking| is_live(asking));
-            all.insert(key.to_owned(), Asking { since: now, waiting, verdict: None });
-            return InFlightSlot::Asks;
-        };
-        let Some(verdict) = asking.verdict.clone() else {
-            asking.waiting += usize::from(!is_counted);
-            return InFlightSlot::Waits;
-        };
-        asking.waiting = asking.waiting.saturating_sub(usize::from(is_counted));
-        if asking.waiting == 0 {
-            all.remove(key);
-        }
-        InFlightSlot::Told(verdict)
+            let waiting = match slot {
+                Some((asking, _)) if !asking.has_failed => {
+                    let Some(verdict) = asking.verdict.clone() else {
+                        asking.waiting += usize::from(!is_counted);
+                        return InFlightSlot::Waits;
+                    };
+                    asking.waiting = asking.waiting.saturating_sub(usize::from(is_counted));
+                    if asking.waiting == 0 {
+                        *slot = None;
+                    }
+                    return InFlightSlot::Told(verdict);
+                }
+                Some((asking, _)) => asking.waiting.saturating_sub(usize::from(is_counted)),
+                None => 0,
+            };
+            let asking = Asking { waiting, ..Asking::default() };
+            *slot = Some((asking, now.saturating_add(self.budget_ms)));
+            InFlightSlot::Asks
+        })
     }
 
     /// Stores the verdict for the waiting requests. After a failure or an uncounted
     /// verdict, the next waiting request becomes active.
     fn tell(&self, key: &str, verdict: Option<&Verdict>) {
-        let mut all = self.lock();
         let shared = verdict.filter(|verdict| verdict.status.counts());
-        match all.get_mut(key).filter(|asking| asking.waiting > 0) {
-            Some(asking) => {
-                asking.since = if shared.is_some() { clock::now_ms() } else { 0 };
-                asking.verdict = shared.cloned();
-            }
-            None => drop(all.remove(key)),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, Asking>> {
-        // Never contended: an isolate has one thread and holds no lock across an await.
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+        let now = clock::now_ms();
+        self.all.update(key.to_owned(), now, |slot| {
+            let waiting = slot.as_ref().map_or(0, |(asking, _)| asking.waiting);
+            let told = Asking { waiting, verdict: shared.cloned(), has_failed: shared.is_none() };
+            *slot = (waiting > 0).then_some((told, now.saturating_add(self.budget_ms)));
+        });
     }
 }

@@ -9,10 +9,7 @@
 //! A busy isolate processes responses late. Silence is counted only while the isolate's own timers
 //! fire on time.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-};
+use crate::isolate::{self, FOREVER};
 
 /// Milliseconds without a response after which an origin gets a health check.
 pub const SLOW_MS: u64 = 2_000;
@@ -28,9 +25,18 @@ const LOST_MS: u64 = 1_500;
 /// checks.
 const WAITING_BATCHES_MAX: u32 = 2;
 
+/// More origins than a configuration has.
+const ORIGINS_MAX: usize = 1_000;
+
 /// State of each origin, by its URL.
-#[derive(Debug, Default)]
-pub struct OriginHealth(Mutex<HashMap<String, OriginState>>);
+#[derive(Debug)]
+pub struct OriginHealth(isolate::Map<String, OriginState>);
+
+impl Default for OriginHealth {
+    fn default() -> Self {
+        Self(isolate::Map::new(ORIGINS_MAX))
+    }
+}
 
 /// State of an origin, with times in milliseconds of the Worker's clock; 0 means never.
 #[derive(Debug, Default, Clone, Copy)]
@@ -51,9 +57,9 @@ pub struct FirstByteWait<'a> {
 
 impl Drop for FirstByteWait<'_> {
     fn drop(&mut self) {
-        if let Some(state) = self.health.lock().get_mut(self.origin) {
+        self.health.learn(self.origin, |state| {
             state.waiting_batches = state.waiting_batches.saturating_sub(1);
-        }
+        });
     }
 }
 
@@ -73,72 +79,63 @@ pub enum Next {
 impl OriginHealth {
     /// Returns whether the origin was found hung in the last 30 s and hasn't answered since.
     pub fn is_skipped(&self, origin: &str, now: u64) -> bool {
-        self.lock().get(origin).is_some_and(|state| now < state.skipped_until)
+        self.0.get(origin, now).is_some_and(|state| now < state.skipped_until)
     }
 
     /// Returns the next step with a slow origin. [`Next::Check`] is returned to one request at a
     /// time.
     pub fn next(&self, origin: &str, now: u64) -> Next {
-        let mut all = self.lock();
-        let state = all.entry(origin.to_owned()).or_default();
-        if now < state.skipped_until {
-            Next::Leave
-        } else if state.answered_at > 0 && now < state.answered_at.saturating_add(SLOW_MS) {
-            Next::Wait
-        } else if state.checked_at > 0 && now < state.checked_at.saturating_add(LOST_MS) {
-            Next::Look
-        } else {
-            state.checked_at = now;
-            Next::Check
-        }
+        self.learn(origin, |state| {
+            if now < state.skipped_until {
+                Next::Leave
+            } else if state.answered_at > 0 && now < state.answered_at.saturating_add(SLOW_MS) {
+                Next::Wait
+            } else if state.checked_at > 0 && now < state.checked_at.saturating_add(LOST_MS) {
+                Next::Look
+            } else {
+                state.checked_at = now;
+                Next::Check
+            }
+        })
     }
 
     /// Lets a batch wait for the first byte of an origin; `None` if the maximum is already waiting.
     pub fn wait_with_batch<'a>(&'a self, origin: &'a str) -> Option<FirstByteWait<'a>> {
-        let mut all = self.lock();
-        let state = all.entry(origin.to_owned()).or_default();
-        if state.waiting_batches >= WAITING_BATCHES_MAX {
-            return None;
-        }
-        state.waiting_batches += 1;
-        Some(FirstByteWait { health: self, origin })
+        let may_wait = self.learn(origin, |state| {
+            let may_wait = state.waiting_batches < WAITING_BATCHES_MAX;
+            state.waiting_batches += u32::from(may_wait);
+            may_wait
+        });
+        may_wait.then_some(FirstByteWait { health: self, origin })
     }
 
     /// Records that a health check of the origin is still running.
     pub fn record_check(&self, origin: &str, now: u64) {
-        if let Some(state) = self.lock().get_mut(origin) {
-            state.checked_at = now;
-        }
+        self.learn(origin, |state| state.checked_at = now);
     }
 
     /// Records that the origin has responded, with any status.
     pub fn record_response(&self, origin: &str, now: u64) {
-        self.learn(origin, |state| OriginState {
-            answered_at: now,
-            waiting_batches: state.waiting_batches,
-            ..OriginState::default()
+        self.learn(origin, |state| {
+            let waiting_batches = state.waiting_batches;
+            *state = OriginState { answered_at: now, waiting_batches, ..OriginState::default() };
         });
     }
 
     /// Records that the origin didn't answer its health check.
     pub fn record_silence(&self, origin: &str, now: u64) {
         let skipped_until = now.saturating_add(SKIPPED_MS);
-        self.learn(origin, |state| OriginState {
-            skipped_until,
-            waiting_batches: state.waiting_batches,
-            ..OriginState::default()
+        self.learn(origin, |state| {
+            let waiting_batches = state.waiting_batches;
+            *state = OriginState { skipped_until, waiting_batches, ..OriginState::default() };
         });
     }
 
-    fn learn(&self, origin: &str, change: impl FnOnce(OriginState) -> OriginState) {
-        let mut all = self.lock();
-        let state = all.entry(origin.to_owned()).or_default();
-        *state = change(*state);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<String, OriginState>> {
-        // Never contended: an isolate has one thread and holds no lock across an await.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn learn<R>(&self, origin: &str, learn: impl FnOnce(&mut OriginState) -> R) -> R {
+        self.0.update(origin.to_owned(), 0, |slot| {
+            let (state, _) = slot.get_or_insert((OriginState::default(), FOREVER));
+            learn(state)
+        })
     }
 }
 

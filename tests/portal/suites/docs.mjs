@@ -67,7 +67,6 @@ export function suite(world) {
         );
       const row = (name) => shown.find((text) => text.startsWith(`${name} `));
       assert.equal(row("interim"), "interim boolean, optional");
-      // The page shows the member as required; the OpenAPI document says optional, because earlier releases lack it.
       assert.equal(row("final"), "final boolean");
       assert.match(row("confidence"), /may be absent$/);
       await reader.accessible("an endpoint with parameters");

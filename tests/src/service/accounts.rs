@@ -134,12 +134,13 @@ impl Edge {
         rows.iter().filter_map(|row| row.get("n").and_then(Value::as_u64)).sum()
     }
 
-    /// Returns the leases of the account, live or expired: `day`, `source` and `expires_at` of each.
+    /// Returns the leases of the account, live or expired: `day`, `n_daily`, `n_welcome` and `expires_at` of
+    /// each.
     ///
     /// # Panics
     /// If D1 rejects the statement.
     pub async fn leases(&self, email: &str) -> Vec<Value> {
-        let sql = "SELECT day, source, expires_at FROM leases
+        let sql = "SELECT day, n_daily, n_welcome, expires_at FROM leases
                    WHERE account_id = (SELECT id FROM accounts WHERE email = ?)";
         self.sql(sql, &[email.into()]).await
     }

@@ -100,10 +100,10 @@ async fn a_deletion_by_the_operator_remembers_the_checks_in_flight_too() {
     let today = clock::today().await;
     edge.set(&account.email, &format!("day = {today}, daily_charged = 7, welcome_left = 30")).await;
     let id = edge.id(&account.email).await;
-    for (lease, source) in [("one", "daily"), ("two", "welcome"), ("three", "welcome")] {
-        let sql = "INSERT INTO leases (id, account_id, day, source, expires_at)
-            SELECT ?, id, ?, ?, unixepoch() + 60 FROM accounts WHERE id = ?";
-        let params = [json!(lease), json!(today), json!(source), json!(id)];
+    for (lease, n_daily) in [("one", 1), ("two", 0), ("three", 0)] {
+        let sql = "INSERT INTO leases (id, account_id, day, n_daily, n_welcome, expires_at)
+            SELECT ?1, id, ?2, ?3, 1 - ?3, unixepoch() + 60 FROM accounts WHERE id = ?4";
+        let params = [json!(lease), json!(today), json!(n_daily), json!(id)];
         edge.sql(sql, &params).await;
     }
     service.output(&["--reason", "asked for", "delete", &account.email]).await;

@@ -75,8 +75,8 @@ async fn deleting_removes_every_row_of_the_account() {
 
     // Creates a row in every table that can have rows of an account.
     let (_, codes) = account.enable_two_factor().await;
-    let lease = "INSERT INTO leases (id, account_id, day, source, expires_at)
-        VALUES ('a-lease', ?, 1, 'daily', 4000000000)";
+    let lease = "INSERT INTO leases (id, account_id, day, n_daily, n_welcome, expires_at)
+        VALUES ('a-lease', ?, 1, 1, 0, 4000000000)";
     edge.sql_of(&marks[0], lease, &[marks[0].as_str().into()]).await;
     assert_eq!(anonymous.forgot_password(email).await.status, 200);
     assert_eq!(anonymous.register(email, PASSWORD).await.status, 201);

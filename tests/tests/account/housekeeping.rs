@@ -48,8 +48,8 @@ async fn what_has_expired_goes_and_everything_else_stays() {
     let rows = "INSERT INTO throttles (key, last_attempt, drained_at)
         VALUES ('idle', 'a', unixepoch()), ('busy', 'a', unixepoch() + 60)";
     edge.sql_in(0, rows, &[]).await;
-    let rows = "INSERT INTO leases (id, account_id, day, source, expires_at)
-        VALUES ('expired', ?1, 1, 'daily', unixepoch()), ('live', ?1, 1, 'daily', unixepoch() + 60)";
+    let rows = "INSERT INTO leases (id, account_id, day, n_daily, n_welcome, expires_at)
+        VALUES ('expired', ?1, 1, 1, 0, unixepoch()), ('live', ?1, 1, 1, 0, unixepoch() + 60)";
     let id = edge.id(&confirmed.email).await;
     edge.sql_of(&id, rows, &[id.as_str().into()]).await;
 
@@ -91,9 +91,9 @@ async fn a_table_that_fails_holds_up_no_other_and_many_rows_go_in_one_run() {
     const ROWS: u64 = 12_000;
     let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
-    let leases = "INSERT INTO leases (id, account_id, day, source, expires_at)
+    let leases = "INSERT INTO leases (id, account_id, day, n_daily, n_welcome, expires_at)
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
-        SELECT 'lease-' || i, ?1, 1, 'daily', unixepoch() - 1 FROM n";
+        SELECT 'lease-' || i, ?1, 1, 1, 0, unixepoch() - 1 FROM n";
     let id = edge.id(&account.email).await;
     edge.sql_of(&id, leases, &[id.as_str().into(), ROWS.into()]).await;
     let (stale, _) = edge.registered().await;
@@ -177,7 +177,7 @@ async fn expired_idempotency_keys_go_in_one_run_among_many_that_live() {
 async fn what_is_looked_for_is_found_by_an_index() {
     let edge = Edge::builder().start().await.unwrap();
     for (query, index) in [
-        ("id FROM leases WHERE account_id = 'a' AND source = 'daily'", "PRIMARY KEY"),
+        ("id FROM leases WHERE account_id = 'a' AND n_daily > 0", "PRIMARY KEY"),
         ("account_id FROM addresses WHERE confirmed = 0 AND claimed_at <= 1", "addresses_unconf"),
         ("day FROM tombstones WHERE account_id IS NOT NULL", "tombstones_to_be_told"),
         ("account_id FROM guard_refusals WHERE day < 1", "guard_refusals_by_day"),

@@ -17,6 +17,7 @@ mod email_change;
 mod email_undo;
 mod enumeration;
 mod export;
+mod freeze;
 mod guesses;
 mod hashing_turns;
 mod housekeeping;

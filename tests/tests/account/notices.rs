@@ -241,8 +241,8 @@ async fn a_reset_link_goes_to_the_account_s_own_address() {
 #[tokio::test]
 async fn housekeeping_goes_on_where_one_statement_fails_and_says_so() {
     let edge = Edge::builder().start().await.unwrap();
-    let rows = "INSERT INTO leases (id, account_id, day, source, expires_at)
-        VALUES ('expired', ?1, 1, 'daily', 1)";
+    let rows = "INSERT INTO leases (id, account_id, day, n_daily, n_welcome, expires_at)
+        VALUES ('expired', ?1, 1, 1, 0, 1)";
     let account = edge.account().await;
     let id = edge.id(&account.email).await;
     edge.sql_of(&id, rows, &[id.as_str().into()]).await;

@@ -5,7 +5,7 @@ use rcpt_tests::Edge;
 use serde_json::{Value, json};
 
 /// Names and texts of the statements, one on each line.
-const STATEMENTS: &str = include_str!("previous_release/0.2.0.tsv");
+const STATEMENTS: &str = include_str!("previous_release.tsv");
 
 /// Returns as many parameters as the statement names.
 fn params(sql: &str) -> Vec<Value> {
@@ -19,16 +19,15 @@ fn params(sql: &str) -> Vec<Value> {
 #[tokio::test]
 async fn the_statements_of_the_release_before_prepare_on_this_schema() {
     let edge = Edge::builder().start().await.unwrap();
+    // A statement that prepares, so that the test can fail before there is a release.
+    let own = "sample\tUPDATE accounts SET display_name = ?3 WHERE id = ?1 RETURNING email";
     let statements = STATEMENTS.lines().filter(|line| !line.starts_with('#'));
-    let mut prepared = 0;
-    for line in statements {
+    for line in statements.chain([own]) {
         let (name, sql) = line.split_once('\t').unwrap();
         let explained = edge.try_sql(&format!("EXPLAIN {sql}"), &params(sql)).await;
         let explained = explained.unwrap_or_else(|error| panic!("{name}: {error:#}\n{sql}"));
         assert!(!explained.is_empty(), "{name}");
-        prepared += 1;
     }
-    assert_eq!(prepared, 125);
     // A missing column or table is detected.
     for gone in ["SELECT gone FROM accounts", "DELETE FROM gone"] {
         assert!(edge.try_sql(&format!("EXPLAIN {gone}"), &[]).await.is_err(), "{gone}");

@@ -1,6 +1,7 @@
 //! Checks by day: exact, without a row for any single check, and removed with the account.
 
-use rcpt_tests::{Account, people::PASSWORD, service::clock::today};
+use rcpt_shared::Status;
+use rcpt_tests::{Account, Conduct, Edge, FakeOrigin, people::PASSWORD, service::clock::today};
 use serde_json::{Value, json};
 
 use super::edge;
@@ -81,4 +82,34 @@ async fn days_from_before_the_chart_go_and_a_deleted_account_leaves_none() {
     assert_eq!(account.delete("/me", &body).await.status, 204);
     let query = "SELECT days FROM accounts WHERE id = ?1";
     assert_eq!(edge.sql(query, &[id.into()]).await.len(), 0);
+}
+
+#[tokio::test]
+async fn a_check_that_is_settled_after_midnight_keeps_the_days_before() {
+    let origin = FakeOrigin::start(|_| Conduct::Hold);
+    let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
+    let account = edge.account().await;
+    let day = today().await;
+    let begin = |day: u64| {
+        format!(
+            "day = {day}, daily_charged = 4, previous_day = {}, previous_charged = 7, previous_welcome = 50",
+            day - 3
+        )
+    };
+
+    // The lease is of the first day that is charged after the account's own.
+    edge.set(&account.email, &begin(day - 1)).await;
+    let check = origin.hold(&account, "first@usage.example").await;
+    origin.release("first@usage.example", Conduct::Verdict(Status::Accepted));
+    assert_eq!(check.await.unwrap().status, 200);
+    assert_eq!(counts(&account).await[..6], [1, 4, 0, 0, 7, 0]);
+
+    // The lease is of a day without a charge, and the account's own day is a later one.
+    edge.set(&account.email, &begin(day)).await;
+    edge.set(&account.email, "days = '[]'").await;
+    let check = origin.hold(&account, "late@usage.example").await;
+    edge.sql("UPDATE leases SET day = day - 1", &[]).await;
+    origin.release("late@usage.example", Conduct::Verdict(Status::Accepted));
+    assert_eq!(check.await.unwrap().status, 200);
+    assert_eq!(counts(&account).await[..5], [4, 1, 0, 7, 0]);
 }

@@ -32,8 +32,8 @@ impl World {
     async fn insert_lease(&self, account: &Account, source: &str, day: u64, expires_at: u64) {
         let id = self.edge.id(&account.email).await;
         let lease = format!("{id}-{source}-{day}-{expires_at}");
-        let sql = "INSERT INTO leases (id, account_id, day, source, expires_at)
-                   VALUES (?, ?, ?, ?, ?)";
+        let sql = "INSERT INTO leases (id, account_id, day, n_daily, n_welcome, expires_at)
+                   VALUES (?1, ?2, ?3, ?4 = 'daily', ?4 = 'welcome', ?5)";
         let account = id.as_str().into();
         let params = [lease.into(), account, day.into(), source.into(), expires_at.into()];
         self.edge.sql_of(&id, sql, &params).await;
@@ -194,11 +194,11 @@ async fn live_leases_alone_can_use_everything_up_and_expired_ones_make_room_agai
     assert_eq!(world.origin.probes_of("refused@leases.example"), 0);
 
     let id = world.edge.id(&account.email).await;
-    let expire = "UPDATE leases SET expires_at = 1 WHERE account_id = ? AND source = ?";
-    world.edge.sql(expire, &[id.as_str().into(), "daily".into()]).await;
+    let expire = "UPDATE leases SET expires_at = 1 WHERE account_id = ? AND n_daily = ?";
+    world.edge.sql(expire, &[id.as_str().into(), 1.into()]).await;
     assert_eq!(account.check("no address").await.status, 200);
     assert_eq!(account.check("no address").await.status, 429);
-    world.edge.sql(expire, &[id.as_str().into(), "welcome".into()]).await;
+    world.edge.sql(expire, &[id.as_str().into(), 0.into()]).await;
     assert_eq!(account.check("no address").await.status, 200);
     assert_eq!(account.check("no address").await.status, 429);
     assert_eq!(world.ledger(&account).await, ledger(day, 100, 0, 0, 0));
@@ -227,7 +227,10 @@ async fn a_lease_lives_for_thirty_seconds_and_says_what_it_holds() {
     let check = world.origin.hold(&account, address).await;
     let leases = world.edge.leases(&account.email).await;
     let [lease] = &leases[..] else { panic!("{leases:?}") };
-    assert_eq!((&lease["day"], &lease["source"]), (&json!(day), &json!("daily")));
+    assert_eq!(
+        (&lease["day"], &lease["n_daily"], &lease["n_welcome"]),
+        (&json!(day), &json!(1), &json!(0))
+    );
     let expires_at = lease["expires_at"].as_u64().unwrap();
     assert!((before + 30..=clock::now() + 30).contains(&expires_at), "{expires_at}");
     let reply = world.finish(check, address).await;

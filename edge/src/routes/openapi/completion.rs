@@ -12,7 +12,8 @@ use crate::store::scans::Class;
 pub fn complete(document: &mut Value) {
     open_lists(&mut document["components"]["schemas"]);
     require_members_of_answers(document);
-    require_no_later_members(&mut document["components"]["schemas"]);
+    let released = serde_json::from_str(RELEASED).unwrap();
+    require_no_later_members(&mut document["components"]["schemas"], released);
     for (pointer, limits) in limits() {
         let schema = document.pointer_mut(pointer).unwrap_or_else(|| panic!("{pointer}"));
         merge(schema, &limits);
@@ -72,8 +73,7 @@ const RELEASED: &str = include_str!("../../../data/released-answers.json");
 
 /// Makes members optional that were added after their schema: a program generated from this
 /// description may call an earlier release, which doesn't send them.
-fn require_no_later_members(schemas: &mut Value) {
-    let released: BTreeMap<String, BTreeSet<String>> = serde_json::from_str(RELEASED).unwrap();
+fn require_no_later_members(schemas: &mut Value, released: BTreeMap<String, BTreeSet<String>>) {
     for (name, members) in released {
         let schema = schemas.get_mut(&name).unwrap_or_else(|| panic!("{name} is gone"));
         let own = own_part(schema).unwrap_or_else(|| panic!("{name} has no members of its own"));
@@ -277,3 +277,20 @@ fn complete_headers(operation: &str, is_repeatable: bool, status: &str, response
 
 static REQUEST_ID: std::sync::LazyLock<Value> =
     std::sync::LazyLock::new(|| json!({ "$ref": "#/components/headers/RequestId" }));
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::require_no_later_members;
+
+    #[test]
+    fn a_member_that_a_released_answer_did_not_have_is_optional() {
+        let new = json!({ "required": ["at"] });
+        let mut schemas = json!({ "Old": { "required": ["id", "later"] }, "New": new });
+        let released = serde_json::from_value(json!({ "Old": ["id"] })).unwrap();
+        require_no_later_members(&mut schemas, released);
+        let old = json!({ "required": ["id"], "x-added-later": ["later"] });
+        assert_eq!(schemas, json!({ "Old": old, "New": new }));
+    }
+}
