@@ -28,6 +28,8 @@ PORTAL_SOURCES := $(shell find edge/portal \( -path edge/portal/dist -o -name sc
 
 # `shipped` is the deployed Worker; `quick` compiles in seconds. `make dev` accepts both kinds.
 export RCPT_WORKER ?= shipped
+PROFILE_OF_shipped := release
+PROFILE_OF_quick := quick
 
 # Cargo gets none of make's flags: otherwise it would warn about a job server whose pipes make hasn't passed on.
 CARGO := MAKEFLAGS= cargo
@@ -38,8 +40,6 @@ CARGO_BUILD := $(CARGO) build --locked
 
 # With this variable, macros use `js_sys::futures`, as `worker` requires.
 CARGO_WASM := WASM_BINDGEN_USE_JS_SYS=1 $(CARGO) build --locked --package rcpt-edge --lib --target wasm32-unknown-unknown
-PROFILE_OF_shipped := release
-PROFILE_OF_quick := quick
 
 # The portal is served with the Worker, and wrangler doesn't start without the portal's folder.
 edge/build/.shipped edge/build/.quick: edge/build/.%: $(EDGE_SOURCES) | edge/portal/dist/index.html worker-builder
@@ -50,8 +50,17 @@ edge/build/.shipped edge/build/.quick: edge/build/.%: $(EDGE_SOURCES) | edge/por
 worker-builder:
 	$(CARGO_BUILD) --quiet --bin rcpt-worker
 
-edge/portal/dist/index.html: $(PORTAL_SOURCES) | setup-npm
+edge/portal/dist/index.html: $(PORTAL_SOURCES) target/lists/.$(RCPT_WORKER) | setup-npm
 	npm run --silent build:portal
+
+# The portal's readers of lists and of workbooks.
+LISTS_SOURCES := $(shell find clients/lists clients/workbooks shared -name tests -prune -o -type f -print) \
+	Cargo.toml Cargo.lock devtools/worker/src/main.rs
+
+target/lists/.shipped target/lists/.quick: target/lists/.%: $(LISTS_SOURCES) | setup-rust-target setup-npm worker-builder
+	$(CARGO) build --locked --quiet --package rcpt-lists --package rcpt-workbooks --lib \
+		--target wasm32-unknown-unknown --profile $(PROFILE_OF_$*)
+	target/debug/rcpt-worker lists $*
 
 .PHONY: build
 build: worker ## build the Worker and print its size, and build the origin
@@ -267,7 +276,7 @@ lint: ## documents, formatting, clippy natively and for wasm32, fuzz targets, li
 	npm run --silent check:portal
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
-	cargo clippy --locked --package rcpt-edge --package rcpt-shared --target wasm32-unknown-unknown -- -D warnings
+	cargo clippy --locked --package rcpt-edge --package rcpt-shared --package rcpt-lists --package rcpt-workbooks --target wasm32-unknown-unknown -- -D warnings
 	@# A separate workspace, which nothing else here compiles.
 	cd origin/fuzz && CARGO_TARGET_DIR=$(CURDIR)/target cargo check --locked
 	@# Advisories are left out: their database is on GitHub, which not every machine can reach.

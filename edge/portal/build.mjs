@@ -8,6 +8,7 @@
 //                 absent
 // TURNSTILE_SITE_KEY  public key of Turnstile's widget; else as in wrangler.toml; unset, no widget
 import { build } from "esbuild";
+import { createHash } from "node:crypto";
 import { appendFile, cp, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -47,32 +48,37 @@ await writeFile(
   `${[disposable.date, ...disposable.names].join("\n")}\n`,
 );
 
-// The script of the page's own worker. The Excel library would start workers from blobs, which
-// the policy forbids.
-const spreadsheets = await build({
+// The worker that reads lists, and the wasm of `clients/lists` and `clients/workbooks`, which it loads. The Makefile
+// compiles the wasm.
+const compiled = path.join(here, "../../target/lists");
+const modules = {};
+for (const name of ["lists", "workbooks"]) {
+  const wasm = await readFile(path.join(compiled, `rcpt_${name}_bg.wasm`));
+  const hash = createHash("sha256").update(wasm).digest("hex").slice(0, 8).toUpperCase();
+  modules[`${name.toUpperCase()}_WASM`] = `/assets/${name}-${hash}.wasm`;
+  await mkdir(path.join(dist, "assets"), { recursive: true });
+  await writeFile(path.join(dist, modules[`${name.toUpperCase()}_WASM`]), wasm);
+}
+const reading = await build({
   absWorkingDir: here,
-  entryPoints: ["src/spreadsheet/worker.ts"],
+  entryPoints: ["src/lists/worker.ts"],
   outdir: dist,
-  entryNames: "assets/spreadsheet-[hash]",
+  entryNames: "assets/lists-[hash]",
   bundle: true,
   format: "iife",
   target: "es2022",
   minify: true,
   metafile: true,
   legalComments: "none",
-  plugins: [
-    {
-      name: "bounded unzip",
-      setup: ({ onResolve }) =>
-        onResolve({ filter: /^fflate$/ }, ({ importer }) =>
-          importer.includes("read-excel-file")
-            ? { path: path.join(here, "src/spreadsheet/unzip.ts") }
-            : undefined,
-        ),
-    },
-  ],
+  alias: {
+    "rcpt-lists": path.join(compiled, "rcpt_lists.js"),
+    "rcpt-workbooks": path.join(compiled, "rcpt_workbooks.js"),
+  },
+  define: defined(modules),
+  // The modules' own URL, which isn't used: the worker passes theirs.
+  logOverride: { "empty-import-meta": "silent" },
 });
-const [worker] = Object.keys(spreadsheets.metafile.outputs);
+const [worker] = Object.keys(reading.metafile.outputs);
 
 const ENTRY = "src/main.tsx";
 // In the same build as the entry, so that both use the same names for style classes.
@@ -96,7 +102,7 @@ const { metafile } = await build({
   loader: { ".woff2": "file" },
   define: defined({
     API_URL: apiUrl,
-    SPREADSHEET_WORKER: `/assets/${path.basename(worker)}`,
+    LISTS_WORKER: `/assets/${path.basename(worker)}`,
     ...Object.fromEntries(PUBLISHED.map((name) => [name, published(name)])),
   }),
 });

@@ -96,6 +96,7 @@ fn lists(kind: Kind) -> Result<()> {
     lock.lock()?;
     let folder = Path::new("target/lists");
     fs::create_dir_all(folder)?;
+    unstamp(folder)?;
     for name in ["rcpt_lists", "rcpt_workbooks"] {
         let compiled = Path::new("target/wasm32-unknown-unknown").join(kind.profile());
         let mut bindgen = Bindgen::new();
@@ -106,9 +107,10 @@ fn lists(kind: Kind) -> Result<()> {
             let named = folder.join(format!("{name}_named.wasm"));
             fs::rename(&wasm, &named)?;
             wasm_opt(&named, &wasm, &["-Oz", "--strip-debug", "--strip-producers"])?;
+            fs::remove_file(named)?;
         }
     }
-    Ok(())
+    stamp(folder, kind)
 }
 
 /// Writes `index_bg.wasm` and its JavaScript. The entry calls the exported reset function after a
@@ -159,19 +161,29 @@ fn wasm_opt(input: &Path, output: &Path, options: &[&str]) -> Result<()> {
 fn publish(kind: Kind, staging: &Path) -> Result<()> {
     let build = Path::new("edge/build");
     fs::create_dir_all(build)?;
-    for stamp in [".shipped", ".quick"] {
-        let stamp = build.join(stamp);
-        if stamp.exists() {
-            fs::remove_file(stamp)?;
-        }
-    }
+    unstamp(build)?;
     for file in ["index_bg.wasm", "index.js"] {
         fs::copy(staging.join(file), build.join(file))?;
     }
-    File::create(build.join(".quick"))?;
+    stamp(build, kind)
+}
+
+/// Creates the stamp files of a folder. What is shipped also serves where `quick` is enough.
+fn stamp(folder: &Path, kind: Kind) -> Result<()> {
+    File::create(folder.join(".quick"))?;
     if kind == Kind::Shipped {
-        // `make dev` can also use the shipped Worker.
-        File::create(build.join(".shipped"))?;
+        File::create(folder.join(".shipped"))?;
+    }
+    Ok(())
+}
+
+/// Removes them, until the folder is complete again.
+fn unstamp(folder: &Path) -> Result<()> {
+    for stamp in [".shipped", ".quick"] {
+        let stamp = folder.join(stamp);
+        if stamp.exists() {
+            fs::remove_file(stamp)?;
+        }
     }
     Ok(())
 }

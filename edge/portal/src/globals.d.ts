@@ -3,8 +3,10 @@
 /** URL of the API without a trailing slash; empty when it is the portal's own origin. */
 declare const API_URL: string;
 
-/** Path of the script that reads spreadsheets. */
-declare const SPREADSHEET_WORKER: string;
+/** Paths of the worker that reads lists, and of the modules that it loads. */
+declare const LISTS_WORKER: string;
+declare const LISTS_WASM: string;
+declare const WORKBOOKS_WASM: string;
 
 /** URLs of the operator's pages, and a contact address; empty if not set. */
 declare const CONTACT_URL: string;

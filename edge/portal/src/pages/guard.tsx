@@ -14,7 +14,7 @@ import { Page } from "../ui/page";
 import { Loaded, type Resource, useResource } from "../ui/resource";
 import { refusedKind, whyAllowed } from "../words/guard";
 import { counted, moment } from "../words/times";
-import { isDomain } from "./scans/list/format";
+import { isDomain } from "../words/domains";
 
 type Policy = Schemas["GuardPolicy"];
 type Decision = Schemas["Decision"];

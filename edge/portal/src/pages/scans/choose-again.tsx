@@ -3,12 +3,12 @@ import { useRef, useState } from "preact/hooks";
 import type { Scan } from "../../api/scans";
 import { useSubmission } from "../../ui/form";
 import { Notice, ProblemNotice } from "../../ui/notice";
-import { ColumnChoice } from "./column-choice";
 import { recall } from "./list/fingerprints";
 import { type KnownList, keepList } from "./list/known";
-import type { List } from "./list/read";
+import { type List, reformed, reread } from "./list/read";
 import { recognise } from "./list/recognise";
 import { ListSource } from "./list-source";
+import { Reading } from "./reading";
 
 const number = new Intl.NumberFormat("en");
 
@@ -44,11 +44,15 @@ export function ChooseAgain({ scan, onKnown }: ChooseAgainProps) {
         <Notice tone="bad" title="This isn’t the list that was scanned.">
           <p>{REFUSALS[refusal.why]}</p>
           <Wanted scan={scan} />
-          <p>You can still use the results by row number below.</p>
+          <p>The results are below, in the order in which the addresses were checked.</p>
         </Notice>
       )}
       {refusal !== undefined && (
-        <ColumnChoice list={refusal.list} onColumn={(column) => void compare({ ...refusal.list, column })} />
+        <Reading
+          list={refusal.list}
+          onColumn={(column) => void reformed(refusal.list, { column }).then(compare)}
+          onChoices={(choices) => void reread(refusal.list, choices).then(compare)}
+        />
       )}
     </>
   );

@@ -4,8 +4,7 @@ import { Button } from "../../ui/button";
 import { Notice } from "../../ui/notice";
 import page from "../scans.module.css";
 import css from "./list-source.module.css";
-import { type List, type Unreadable, UnreadableList, readFile, readText } from "./list/read";
-import { UNREADABLE } from "./words";
+import { type List, UnreadableList, readFile, readText } from "./list/read";
 
 interface ListSourceProps {
   onList: (list: List) => void | Promise<void>;
@@ -17,7 +16,7 @@ export function ListSource({ onList, pastes = true }: ListSourceProps) {
   const id = useId();
   const [text, setText] = useState("");
   const [reading, setReading] = useState(false);
-  const [unreadable, setUnreadable] = useState<Unreadable>();
+  const [unreadable, setUnreadable] = useState<string>();
   const [over, setOver] = useState(false);
 
   async function read(source: Promise<List>) {
@@ -27,10 +26,15 @@ export function ListSource({ onList, pastes = true }: ListSourceProps) {
       await onList(await source);
     } catch (error) {
       if (!(error instanceof UnreadableList)) throw error;
-      setUnreadable(error.why);
+      setUnreadable(error.message);
     } finally {
       setReading(false);
     }
+  }
+
+  function chosen([file, ...others]: File[]) {
+    if (others.length > 0) setUnreadable("Choose one file at a time. Each list is a scan of its own.");
+    else if (file !== undefined) void read(readFile(file));
   }
 
   return (
@@ -46,18 +50,16 @@ export function ListSource({ onList, pastes = true }: ListSourceProps) {
         onDrop={(event) => {
           event.preventDefault();
           setOver(false);
-          const file = event.dataTransfer?.files[0];
-          if (file !== undefined) void read(readFile(file));
+          chosen([...(event.dataTransfer?.files ?? [])]);
         }}
       >
         <label for={`${id}-file`}>CSV, Excel or text file</label>
         <input
           id={`${id}-file`}
           type="file"
-          accept=".csv,.tsv,.txt,.xlsx,text/csv,text/plain"
+          accept=".csv,.tsv,.txt,.xlsx,.xls,.ods,text/csv,text/plain"
           onChange={(event) => {
-            const file = event.currentTarget.files?.[0];
-            if (file !== undefined) void read(readFile(file));
+            chosen([...(event.currentTarget.files ?? [])]);
             // Otherwise choosing the same file again would fire no event.
             event.currentTarget.value = "";
           }}
@@ -87,7 +89,7 @@ export function ListSource({ onList, pastes = true }: ListSourceProps) {
       )}
       {unreadable !== undefined && (
         <Notice tone="bad">
-          <p>{UNREADABLE[unreadable]}</p>
+          <p>{unreadable}</p>
         </Notice>
       )}
     </div>

@@ -5,12 +5,13 @@ import { Actions } from "../../ui/actions";
 import { Button } from "../../ui/button";
 import { Card } from "../../ui/card";
 import { download } from "../../ui/download";
+import { Tick } from "../../ui/field";
 import { VERDICTS, type VerdictName, titleOf, verdictOf } from "../../words/scan-verdicts";
 import page from "../scans.module.css";
 import { ChooseAgain } from "./choose-again";
 import { type KnownList, listOf } from "./list/known";
 import css from "./results.module.css";
-import { csvOf, nameOf } from "./table";
+import { csvOf, hasTraits, nameOf } from "./table";
 import { ResultTable } from "./result-table";
 
 const number = new Intl.NumberFormat("en");
@@ -25,12 +26,16 @@ interface LookupProps {
 export function Lookup({ scan, results }: LookupProps) {
   const [known, setKnown] = useState<KnownList | undefined>(() => listOf(scan.id));
   const [only, setOnly] = useState<VerdictName>();
+  const [withoutTraits, setWithoutTraits] = useState(false);
   const [shown, setShown] = useState(ROWS);
-  const wanted = only === undefined ? results : results.filter((result) => verdictOf(result) === only);
+  const traits = results.some(hasTraits);
+  const wanted = results.filter(
+    (result) => (only === undefined || verdictOf(result) === only) && !(withoutTraits && hasTraits(result)),
+  );
   const interim = results.filter(({ final }) => final === false).length;
 
   async function save() {
-    const table = { known, total: scan.total, results, only };
+    const table = { known, results: wanted, only, withoutTraits };
     download(await csvOf(table), nameOf(scan, only));
   }
 
@@ -62,6 +67,14 @@ export function Lookup({ scan, results }: LookupProps) {
           {only === undefined ? "Download CSV" : `Download ${titleOf(only).toLowerCase()} as CSV`}
         </Button>
       </div>
+      {traits && (
+        <Tick
+          name="without-traits"
+          label="Without throw-away addresses and role accounts"
+          checked={withoutTraits}
+          onChecked={setWithoutTraits}
+        />
+      )}
       {wanted.length === 0 ? (
         <p class={page.none} role="status">
           {only === undefined ? "No verdicts yet." : `No address is ${titleOf(only).toLowerCase()}.`}

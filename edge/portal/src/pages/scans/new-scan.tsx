@@ -12,12 +12,12 @@ import { NeedMore } from "../../ui/need-more";
 import { Notice, ProblemNotice } from "../../ui/notice";
 import { clockTimes, counted } from "../../words/times";
 import page from "../scans.module.css";
-import { ColumnChoice } from "./column-choice";
 import css from "./new-scan.module.css";
 import { fingerprintOf, remember } from "./list/fingerprints";
 import { keepList } from "./list/known";
 import { ListSource } from "./list-source";
-import { type Figures, type List, figuresOf, sentOf } from "./list/read";
+import { type List, UnreadableList, reformed, reread, sentOf } from "./list/read";
+import { Reading } from "./reading";
 
 const number = new Intl.NumberFormat("en");
 const NAME_CHARACTERS = 100;
@@ -50,24 +50,28 @@ interface ReadyProps {
 function Ready({ list, onList, allowance }: ReadyProps) {
   const { route } = useLocation();
   const [name, setName] = useState(list.name.slice(0, NAME_CHARACTERS));
-  const [figures, setFigures] = useState<Figures>();
   const [progress, setProgress] = useState<Scan>();
   /** Interrupted scan of this list; continuing it costs no second scan. */
   const begun = useRef<Scan | undefined>(undefined);
+  const heading = useRef<HTMLParagraphElement>(null);
   useEffect(() => {
-    let current = true;
     begun.current = undefined;
-    setFigures(undefined);
-    void figuresOf(list).then((figures) => current && setFigures(figures));
-    return () => {
-      current = false;
-    };
   }, [list]);
+  // The control that had the focus is gone.
+  useEffect(() => heading.current?.focus(), []);
+  const [unreadable, setUnreadable] = useState<string>();
+  function change(changed: Promise<List>): void {
+    setUnreadable(undefined);
+    changed.then(onList, (error: unknown) => {
+      if (!(error instanceof UnreadableList)) throw error;
+      setUnreadable(error.message);
+    });
+  }
 
   const submission = useSubmission(async () => {
     const sent = await sentOf(list);
     const parts: string[] = [];
-    const column = list.header?.[list.column] ?? null;
+    const column = list.hasHeadings ? (list.columns[list.column] ?? null) : null;
     const scan = await send({
       begun: begun.current,
       name,
@@ -86,28 +90,50 @@ function Ready({ list, onList, allowance }: ReadyProps) {
     route(`/scans?id=${scan.id}`);
   });
 
-  const tooLarge = figures !== undefined && figures.sent > allowance.scan_size;
-  const none = figures !== undefined && figures.sent === figures.malformed;
-  const ready = figures !== undefined && !tooLarge && !none;
+  const { figures } = list;
+  const tooLarge = figures.addresses > allowance.scan_size;
+  const none = figures.addresses === 0;
   return (
     <div class={page.source}>
-      <ColumnChoice list={list} onColumn={(column) => onList({ ...list, column })} />
+      <p class="quiet" role="status" tabIndex={-1} ref={heading}>
+        {`${counted(figures.rows, "row")} read from ${list.name}.`}
+      </p>
+      <Reading
+        list={list}
+        onColumn={(column) => change(reformed(list, { column }))}
+        onChoices={(choices) => change(reread(list, choices))}
+      />
+      {list.notices.length > 0 && (
+        <ul class={css.notices} aria-label="About this file">
+          {list.notices.map((notice) => (
+            <li>{notice}</li>
+          ))}
+        </ul>
+      )}
       <dl class={css.figures}>
-        <Figure name="Addresses to check" value={figures?.sent} />
-        <Figure name="Repeated" value={figures?.repeated} />
-        <Figure name="Not an address" value={figures?.malformed} />
+        <Figure name="Addresses to check" value={figures.addresses} />
+        <Figure name="Repeated" value={figures.repeated} />
+        <Figure name="Not an address" value={figures.notAnAddress} />
+        <Figure name="No address" value={figures.empty} />
+        {figures.several > 0 && <Figure name="Several in one cell" value={figures.several} />}
       </dl>
-      {(list.once || (figures?.repeated ?? 0) > 0) && (
+      {figures.repeated > 0 && (
         <Tick
           name="once"
-          label={`Check repeated addresses once (${counted(figures?.repeated ?? 0, "row")})`}
+          label={`Check repeated addresses once (${counted(figures.repeated, "repeat")})`}
           checked={list.once}
-          onChecked={(once) => onList({ ...list, once })}
+          onChecked={(once) => change(reformed(list, { once }))}
         />
       )}
-      {(figures?.malformed ?? 0) > 0 && !none && (
-        <p class="quiet">Rows that hold no address count like others. Their verdict is “undeliverable”.</p>
+      {(figures.repeated > 0 || list.caseMatters) && (
+        <Tick
+          name="case"
+          label="Ann@example.org and ann@example.org are different people"
+          checked={list.caseMatters}
+          onChecked={(caseMatters) => change(reformed(list, { caseMatters }))}
+        />
       )}
+      {figures.notAnAddress > 0 && <Unread list={list} />}
       <Field label="Name" name="scan-name" value={name} onValue={setName} autocomplete="off" />
       {tooLarge && (
         <Notice tone="unknown" title="This list is too long for your plan.">
@@ -120,20 +146,34 @@ function Ready({ list, onList, allowance }: ReadyProps) {
           <p>Choose another column or another list.</p>
         </Notice>
       )}
+      {unreadable !== undefined && (
+        <Notice tone="bad">
+          <p>{unreadable}</p>
+        </Notice>
+      )}
       {submission.problem !== undefined && <ProblemNotice problem={submission.problem} />}
       {progress !== undefined && <Sending scan={progress} />}
       <Actions>
-        {ready && (
+        {!tooLarge && !none && (
           <Button
             kind="primary"
             busy={submission.busy}
             busyLabel="Sending…"
             onClick={() => void submission.run()}
           >
-            {figures.sent === 1 ? "Scan one address" : `Scan ${number.format(figures.sent)} addresses`}
+            {figures.addresses === 1
+              ? "Scan one address"
+              : `Scan ${number.format(figures.addresses)} addresses`}
           </Button>
         )}
-        <Button onClick={() => onList(undefined)}>Choose another list</Button>
+        <Button
+          onClick={() => {
+            list.source.close();
+            onList(undefined);
+          }}
+        >
+          Choose another list
+        </Button>
       </Actions>
     </div>
   );
@@ -149,11 +189,35 @@ function Sending({ scan }: { scan: Scan }) {
   );
 }
 
-function Figure({ name, value }: { name: string; value: number | undefined }) {
+/** Shows the first rows that can't be read as an address. They aren't checked, and don't count. */
+function Unread({ list: { unread, figures } }: { list: List }) {
+  return (
+    <details class={css.unread}>
+      <summary>
+        {`${counted(figures.notAnAddress, "row")} can’t be read as an address, so nobody is asked about ${figures.notAnAddress === 1 ? "it" : "them"}`}
+      </summary>
+      <ul>
+        {unread.map(({ row, problem, suggestion }) => (
+          <li>
+            Row {number.format(row)}: {problem}
+            {suggestion !== "" && (
+              <>
+                {" "}
+                Did you mean <span class="address">{suggestion}</span>?
+              </>
+            )}
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}
+
+function Figure({ name, value }: { name: string; value: number }) {
   return (
     <div>
       <dt>{name}</dt>
-      <dd>{value === undefined ? "…" : number.format(value)}</dd>
+      <dd>{number.format(value)}</dd>
     </div>
   );
 }

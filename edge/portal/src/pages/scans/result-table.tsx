@@ -15,7 +15,8 @@ export function ResultTable({ results, known }: ResultTableProps) {
     <table class={css.table} aria-label="Results by row">
       <thead>
         <tr>
-          <th scope="col">Row</th>
+          {/* Without the file nobody knows its rows. */}
+          <th scope="col">{known === undefined ? "Position" : "Row"}</th>
           {known !== undefined && <th scope="col">Address</th>}
           <th scope="col">Verdict</th>
           <th scope="col">Reason</th>
@@ -27,7 +28,7 @@ export function ResultTable({ results, known }: ResultTableProps) {
           const verdict = verdictOf(result);
           return (
             <tr key={position}>
-              <td class={css.row}>{(known?.sent.rows[position] ?? position) + 1}</td>
+              <td class={css.row}>{known === undefined ? position + 1 : known.sent.rows[position]}</td>
               {known !== undefined && (
                 <td class={clsx("address", css.address)}>{known.sent.addresses[position]}</td>
               )}

@@ -1,72 +1,73 @@
-// The reader's own list with our columns added, as CSV in the original file's dialect.
+// The reader's own list with our columns added: the copy that the list's reader makes; without the list, our columns
+// by position.
 import type { ScanResult } from "../../api/scans";
-import { type VerdictName, verdictOf } from "../../words/scan-verdicts";
+import { VERDICTS, type VerdictName, verdictOf } from "../../words/scan-verdicts";
 import type { KnownList } from "./list/known";
-import { pause } from "./list/pause";
-import { type Dialect, PLAIN } from "./list/read";
+import { copyOf } from "./list/read";
 
-const OURS = ["rcpt_verdict", "rcpt_reason", "rcpt_confidence", "rcpt_status", "rcpt_final"];
-/** Rows processed between two pauses. */
-const PAUSE_EVERY = 2_000;
-
-/** Returns the cell of a text. A leading apostrophe keeps a spreadsheet from reading a text as a formula. */
-function cell(text: string, { delimiter, literal }: Dialect): string {
-  const isFormula = literal && /^[=+\-@\t\r]/.test(text) && Number.isNaN(Number(text));
-  const shown = isFormula ? `'${text}` : text;
-  const quoted = shown.includes(delimiter) || /["\r\n]/.test(shown) || shown !== shown.trim();
-  return quoted ? `"${shown.replaceAll('"', '""')}"` : shown;
-}
-
-function ours(result: ScanResult | undefined): string[] {
-  if (result === undefined) return OURS.map(() => "");
-  const { status, confidence, reason, final } = result;
-  const malformed = status === "invalid_format";
-  return [
-    verdictOf(result),
-    reason ?? (malformed ? "malformed" : ""),
-    confidence ?? (malformed ? "high" : ""),
-    String(status),
-    String(final ?? true),
-  ];
-}
+/** Our columns, as `clients/lists/src/copy.rs` has them. */
+const OURS = [
+  "rcpt_verdict",
+  "rcpt_reason",
+  "rcpt_suggestion",
+  "rcpt_disposable",
+  "rcpt_role",
+  "rcpt_free",
+  "rcpt_final",
+];
 
 export interface Table {
-  /** The reader's list; without it, the file has row numbers. */
+  /** The reader's list, if it is there. */
   known: KnownList | undefined;
-  total: number;
   results: readonly ScanResult[];
   /** Only rows with this verdict are included. */
   only: VerdictName | undefined;
+  /** Throw-away addresses and role accounts are left out. */
+  withoutTraits: boolean;
 }
 
-export async function csvOf({ known, total, results, only }: Table): Promise<Blob> {
-  const dialect = known?.list.dialect ?? PLAIN;
-  const { delimiter, newline, bom } = dialect;
-  const byPosition = new Map(results.map((result) => [result.position, result]));
-  const lines: string[] = [];
-  const write = (cells: string[]) => lines.push(cells.map((text) => cell(text, dialect)).join(delimiter));
-  const header = known === undefined ? ["row"] : known.list.header;
-  const width = Math.max(header?.length ?? 0, ...widthsOf(known));
-  if (header !== null) write([...filled(header, width), ...OURS]);
-  const rows = known?.list.rows.length ?? total;
-  for (let row = 0; row < rows; row += 1) {
-    const result = byPosition.get(known?.sent.positions[row] ?? row);
-    if (only === undefined || (result !== undefined && verdictOf(result) === only))
-      write([...filled(known?.list.rows[row] ?? [String(row + 1)], width), ...ours(result)]);
-    if (row % PAUSE_EVERY === PAUSE_EVERY - 1) await pause();
+export const hasTraits = ({ disposable, role_account }: ScanResult) =>
+  disposable === true || role_account === true;
+
+export async function csvOf({ known, results, only, withoutTraits }: Table): Promise<Blob> {
+  if (known === undefined) return new Blob([byPosition(results)], { type: "text/csv" });
+  const bit = VERDICTS.findIndex(({ name }) => name === only);
+  const chosen = { only: bit < 0 ? 0 : 1 << bit, withoutTraits };
+  const copy = await copyOf(known.list, { ...codesOf(known.sent.addresses.length, results), ...chosen });
+  return new Blob([copy], { type: "text/csv" });
+}
+
+/** Packs the results by position, as `clients/lists/src/wasm.rs` reads them. */
+function codesOf(total: number, results: readonly ScanResult[]): { codes: Uint32Array; reasons: string[] } {
+  const codes = new Uint32Array(total);
+  const reasons = new Map<string, number>();
+  const known = (value: boolean | null | undefined) => (value == null ? 0 : value ? 2 : 1);
+  for (const result of results) {
+    const reason = reasonOf(result);
+    const number = reasons.get(reason) ?? reasons.size;
+    reasons.set(reason, number);
+    codes[result.position] =
+      (VERDICTS.findIndex(({ name }) => name === verdictOf(result)) + 1) |
+      (known(result.disposable) << 3) |
+      (known(result.role_account) << 5) |
+      (known(result.free_provider) << 7) |
+      (result.final === false ? 0 : 1 << 9) |
+      (number << 10);
   }
-  return new Blob([bom ? "\ufeff" : "", lines.join(newline), newline], { type: "text/csv" });
+  return { codes, reasons: [...reasons.keys()] };
 }
 
-/** Yields the width of the widest row: shorter rows are filled, so that our columns are aligned. */
-function* widthsOf(known: KnownList | undefined): Generator<number> {
-  let width = 0;
-  for (const row of known?.list.rows ?? []) width = Math.max(width, row.length);
-  yield width;
-}
+const reasonOf = ({ reason, status }: ScanResult) => reason ?? String(status);
 
-function filled(cells: readonly string[], width: number): string[] {
-  return Array.from({ length: Math.max(width, cells.length) }, (_, at) => cells[at] ?? "");
+function byPosition(results: readonly ScanResult[]): string {
+  const lines = results.map((result) => {
+    const { position, disposable, role_account, free_provider, final } = result;
+    const traits = [disposable, role_account, free_provider, final ?? true].map((value) =>
+      String(value ?? ""),
+    );
+    return [position + 1, verdictOf(result), reasonOf(result), "", ...traits].join(",");
+  });
+  return [["position", ...OURS].join(","), ...lines, ""].join("\r\n");
 }
 
 /** Returns `customers-rcpt.csv`, or `customers-risky.csv` if `only` is `risky`. */

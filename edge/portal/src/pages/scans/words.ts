@@ -1,5 +1,4 @@
 // Texts about scans.
-import type { Unreadable } from "./list/read";
 
 export const STATES: Record<string, { name: string; tone: string; text: string }> = {
   open: { name: "Waiting for addresses", tone: "unknown", text: "Part of the list hasn’t been sent." },
@@ -15,10 +14,4 @@ export const STATES: Record<string, { name: string; tone: string; text: string }
     tone: "unknown",
     text: "Nothing was found out within a day. This scan wasn’t counted.",
   },
-};
-
-export const UNREADABLE: Record<Unreadable, string> = {
-  empty: "This has no text in it. Choose a file with one address per row.",
-  spreadsheet: "This is a spreadsheet that we can’t read here. Save it as CSV, then choose that file.",
-  "too-large": "This spreadsheet is too large to read here. Save it as CSV, then choose that file.",
 };

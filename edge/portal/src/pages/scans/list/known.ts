@@ -10,4 +10,7 @@ const lists = new Map<string, KnownList>();
 
 export const listOf = (scan: string) => lists.get(scan);
 export const keepList = (scan: string, known: KnownList) => void lists.set(scan, known);
-export const forgetList = (scan: string) => void lists.delete(scan);
+export function forgetList(scan: string): void {
+  lists.get(scan)?.list.source.close();
+  lists.delete(scan);
+}

@@ -8,9 +8,16 @@ import { type List, type Sent, likelyColumns, sentOf } from "./read";
 /** `differs`: a part has other addresses, or another order. `unsure`: a part couldn't be compared. */
 export type Recognition = { known: KnownList } | { refused: "size" | "differs" | "unsure" };
 
+/** The ways to check repeated addresses, the likeliest first. */
+const REPEATS = [
+  { once: true, caseMatters: false },
+  { once: true, caseMatters: true },
+  { once: false, caseMatters: false },
+];
+
 /** Yields the forms in which the list may have been sent, the likeliest first. */
 function* formsOf(list: List, columns: readonly number[]): Generator<List> {
-  for (const column of columns) for (const once of [false, true]) yield { ...list, column, once };
+  for (const column of columns) for (const repeats of REPEATS) yield { ...list, column, ...repeats };
 }
 
 export async function recognise(scan: Scan, list: List): Promise<Recognition> {

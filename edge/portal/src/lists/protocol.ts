@@ -1,0 +1,88 @@
+// Messages between a page and the worker that reads its list.
+
+/** How a file is read; what is absent is found. */
+export interface Choices {
+  encoding?: string;
+  /** The character's code. */
+  delimiter?: number;
+  /** Index of a workbook's sheet. */
+  sheet?: number;
+}
+
+/** Which checks a list becomes. */
+export interface Form {
+  /** Index of the column; absent if it is to be found. */
+  column?: number;
+  /** True if a repeated address is checked once. */
+  once: boolean;
+  /** True if upper and lower case before the @ are different mailboxes. */
+  caseMatters: boolean;
+}
+
+/** A row that can't be read as an address. */
+export interface Unread {
+  row: number;
+  problem: string;
+  suggestion: string;
+}
+
+export interface Figures {
+  rows: number;
+  /** Addresses to check. */
+  addresses: number;
+  repeated: number;
+  notAnAddress: number;
+  /** Rows without an address. */
+  empty: number;
+  /** Rows with several addresses in their cell. */
+  several: number;
+}
+
+/** What the page shows about a list. */
+export interface Summary {
+  columns: string[];
+  /** Null if no column has an address. */
+  column: number | null;
+  otherColumns: number[];
+  hasHeadings: boolean;
+  delimiter: number;
+  encoding: string;
+  /** Encodings that can be chosen. */
+  encodings: string[];
+  /** Words of the file with letters beyond ASCII. */
+  words: string[];
+  isGuess: boolean;
+  sheets: string[];
+  sheet: number;
+  notices: string[];
+  /** First filled cells of the column. */
+  values: string[];
+  figures: Figures;
+  /** The first rows that can't be read. */
+  unread: Unread[];
+}
+
+/** The addresses by position, and the number of each one's first row in the file. */
+export interface Sent {
+  addresses: string[];
+  rows: number[];
+}
+
+/** The verdicts of a copy, as `clients/lists/src/wasm.rs` reads them. */
+export interface Verdicts {
+  codes: Uint32Array;
+  reasons: string[];
+  only: number;
+  withoutTraits: boolean;
+}
+
+export type Request =
+  | { do: "open"; file: Blob; pasted: boolean; choices: Choices; form: Form }
+  | { do: "sent"; form: Form }
+  | { do: "copy"; form: Form; verdicts: Verdicts };
+
+export type Reply =
+  | { summary: Summary }
+  | { sent: Sent }
+  | { copy: Uint8Array<ArrayBuffer> }
+  | { refused: string };
