@@ -442,8 +442,12 @@ CREATE TABLE leases (
   n_daily     INTEGER NOT NULL CHECK (n_daily >= 0),
   n_welcome   INTEGER NOT NULL CHECK (n_welcome >= 0),
   expires_at  INTEGER NOT NULL,
-  -- The Idempotency-Key of a check in flight, hashed; its mark ends with the lease.
+  -- Units that were charged while the lease goes on, for results that have been given out at a deadline.
+  n_charged   INTEGER NOT NULL DEFAULT 0,
+  -- The Idempotency-Key of a check in flight, hashed, and the key and the request, hashed: a key in flight is known by
+  -- its request, too. Their mark ends with the lease.
   idempotency TEXT,
+  request     TEXT,
   -- The named key that holds the units; none: the first key or a session.
   key_id      TEXT,
   PRIMARY KEY (account_id, id)
@@ -504,7 +508,9 @@ CREATE TABLE scans (
   window_at         INTEGER NOT NULL,
   window_answered   INTEGER NOT NULL DEFAULT 0,
   previous_at       INTEGER NOT NULL,
-  previous_answered INTEGER NOT NULL DEFAULT 0
+  previous_answered INTEGER NOT NULL DEFAULT 0,
+  -- When a round was last recorded, or the last part came in, in unix seconds.
+  progress_at INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX scans_by_account ON scans (account_id, id);
@@ -551,6 +557,10 @@ CREATE TABLE scan_retries (
   due_at      INTEGER NOT NULL,
   expected_at INTEGER NOT NULL,
   latest_at   INTEGER NOT NULL,
+  -- A message that nobody could be asked about waits, too: positions of it that were never asked about, and its rounds
+  -- in a row without an answer. 0: a server has asked for patience.
+  unasked     INTEGER NOT NULL DEFAULT 0,
+  misses      INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (scan_id, part, slot)
 ) STRICT, WITHOUT ROWID;
 
@@ -600,14 +610,9 @@ CREATE TABLE guard_policies (
   allow_domains  TEXT    NOT NULL,
   block_domains  TEXT    NOT NULL,
   deadline_ms    INTEGER NOT NULL,
-  -- Calls of hooks a day that are looked at.
-  daily          INTEGER NOT NULL CHECK (daily >= 0),
   -- Path and secret of the hook are derived from it. The version before works until then.
   hook_version   INTEGER NOT NULL DEFAULT 1,
-  previous_until INTEGER NOT NULL DEFAULT 0,
-  -- Calls of hooks on that day.
-  hook_day       INTEGER NOT NULL DEFAULT 0,
-  hook_calls     INTEGER NOT NULL DEFAULT 0
+  previous_until INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
 -- For thirty days: how many sign-ups were refused for each reason.
