@@ -54,7 +54,7 @@ export function isAddress(text: string): boolean {
 
 /**
  * Returns whether an invisible character isn't in its place: a joiner where a domain may have it, or a variation
- * selector after a character with variants (shared/src/marks.rs).
+ * selector after a character with variants (shared/src/address/marks.rs).
  */
 function hasHidden(text: string): boolean {
   if (!ANY_INVISIBLE.test(text)) return false;
