@@ -2,17 +2,14 @@
 
 mod bidi;
 mod domain;
+pub(crate) mod marks;
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 pub(crate) use domain::{LABELS_MAX, to_a_labels};
-
-use crate::{
-    marks::{has_hidden, is_blank},
-    suggestion,
-};
+use marks::{has_hidden, is_blank};
 
 /// Greatest length in bytes (RFC 5321 §4.5.3.1.1).
 pub(crate) const LOCAL_PART_BYTES_MAX: usize = 64;
@@ -98,17 +95,6 @@ impl Address {
     #[must_use]
     pub fn needs_smtputf8(&self) -> bool {
         !self.local_part().is_ascii()
-    }
-
-    /// Returns the address that was probably meant: with the signs of an English keyboard for typographic and full-width
-    /// ones, and at `domain`, if the domain looks misspelled.
-    #[must_use]
-    pub fn suggestion(&self, domain: Option<&str>) -> Option<String> {
-        let typed = (!self.given.is_ascii()).then(|| suggestion::suggestion(&self.given)).flatten();
-        let typed = typed.filter(|typed| Self::parse(typed).is_ok_and(|typed| typed != *self));
-        let Some(domain) = domain else { return typed };
-        let typed = typed.and_then(|typed| Self::parse(&typed).ok());
-        Some(format!("{}@{domain}", typed.as_ref().unwrap_or(self).local_part()))
     }
 }
 

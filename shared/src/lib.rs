@@ -9,7 +9,6 @@ pub mod bearer;
 pub mod jwt;
 pub mod key_ring;
 mod malformed;
-mod marks;
 mod name_address;
 mod names;
 pub mod probe;

@@ -1,8 +1,10 @@
 //! Describes the mistake in a malformed address for the person who typed it.
 
 use crate::{
-    address::{ADDRESS_BYTES_MAX, Address, FormatError, LOCAL_PART_BYTES_MAX, LOST},
-    marks::{LINE_BREAKS, has_hidden, is_blank},
+    address::{
+        ADDRESS_BYTES_MAX, Address, FormatError, LOCAL_PART_BYTES_MAX, LOST,
+        marks::{LINE_BREAKS, has_hidden, is_blank},
+    },
     name_address::FormMistake,
 };
 
@@ -11,6 +13,9 @@ const LABEL_BYTES_MAX: usize = 63;
 
 /// The at sign of Japanese, Chinese and Korean keyboards.
 const FULL_WIDTH_AT: char = '＠';
+
+const BRACKETS: &[char] = &['<', '>'];
+const SEPARATORS: &[char] = &[',', ';', '|'];
 
 const SEVERAL: &str = "This looks like several addresses. Send one at a time.";
 const LINE_BREAK: &str = "There is a line break in it.";
@@ -81,12 +86,12 @@ fn outside_quotes(text: &str) -> Option<String> {
     if text.starts_with('"') {
         return None;
     }
-    if text.contains(['<', '>']) {
+    if text.contains(BRACKETS) {
         return Some("Angle brackets aren't part of an address: leave them out.".into());
     }
     let several = text.matches('@').count();
     if several > 1 {
-        return Some(if text.contains([',', ';', '|']) || text.contains(is_blank) {
+        return Some(if text.contains(SEPARATORS) || text.contains(is_blank) {
             SEVERAL.into()
         } else {
             format!("There are {several} @ signs in it, and an address has one.")
@@ -212,6 +217,9 @@ mod tests {
             ("email: jsmith@example.org", "There is a space", Some("jsmith@example.org")),
             ("jsmith@example.org (work)", "There is a space", Some("jsmith@example.org")),
             ("john smith@example.org", "There is a space", None),
+            ("élodie martin@example.org", "There is a space", None),
+            ("Élodie martin@example.org", "There is a space", Some("martin@example.org")),
+            ("юрий smith@example.org", "There is a space", None),
             ("john. smith@example.org", "There is a space", None),
             ("ann@example.co uk", "There is a space", None),
             ("ann@example.co. uk", "There is a space", None),

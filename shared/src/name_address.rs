@@ -1,6 +1,6 @@
 //! Extracts the address from `Name <address>`, a form that people paste from an email's header.
 
-use crate::marks::{LINE_BREAKS, trimmed};
+use crate::address::marks::{LINE_BREAKS, trimmed};
 
 /// Reason why a text isn't one address, with or without a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

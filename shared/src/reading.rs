@@ -2,9 +2,8 @@
 //! guard, the command and the domain lists all read a text here (docs/interface.md, What is read from a text).
 
 use crate::{
-    address::Address,
+    address::{Address, marks::trimmed},
     malformed,
-    marks::trimmed,
     name_address::{FormMistake, Parts, parts},
     suggestion,
 };

@@ -1,16 +1,22 @@
 //! The address that was probably meant by a text, and the domains in it.
 
-use crate::{
-    address::{ADDRESS_BYTES_MAX, Address, LABELS_MAX, to_a_labels},
+use crate::address::{
+    ADDRESS_BYTES_MAX, Address, LABELS_MAX,
     marks::{is_blank, without_hidden},
+    to_a_labels,
 };
 
 /// The signs that UTS #46 reads as the dot between two labels.
-pub const DOTS: [char; 4] = ['.', '。', '．', '｡'];
+pub const DOTS: &[char] = &['.', '。', '．', '｡'];
 /// Signs that stand around an address in a text; one of them is at most the beginning of an address.
-const BEFORE: &str = ",;:.'\"([";
+const BEFORE: &[char] = &[',', ';', ':', '.', '\'', '"', '(', '['];
 /// Signs that stand after an address in a text; none is the end of a domain.
-const AFTER: &str = ",;:.'\")]?!`|}";
+const AFTER: &[char] = &[',', ';', ':', '.', '\'', '"', ')', ']', '?', '!', '`', '|', '}'];
+/// Signs behind which an address may begin, and signs before which it ends.
+const OPENING: &[char] = &['<', '(', '[', ':', ';', '"'];
+const CLOSING: &[char] = &['<', '>', '(', ')', '[', ']', '"', '\'', ';'];
+/// What ends a word.
+const BREAKS: &[char] = &[' ', '<', '>'];
 
 /// Returns the address that was probably meant, which always has a dot in its domain.
 ///
@@ -41,16 +47,37 @@ pub fn suggestion(text: &str) -> Option<String> {
     }
 }
 
+impl Address {
+    /// Returns the address that was probably meant: with the signs of an English keyboard for typographic and full-width
+    /// ones, and at `domain`, if the domain looks misspelled.
+    #[must_use]
+    pub fn suggestion(&self, domain: Option<&str>) -> Option<String> {
+        let typed = (!self.as_given().is_ascii()).then(|| suggestion(self.as_given())).flatten();
+        let typed = typed.and_then(|typed| Self::parse(&typed).ok()).filter(|typed| typed != self);
+        match domain {
+            Some(domain) => {
+                Some(format!("{}@{domain}", typed.as_ref().unwrap_or(self).local_part()))
+            }
+            None => typed.map(|typed| typed.as_given().to_owned()),
+        }
+    }
+}
+
 /// `ann smith@…` may be one local part, typed with a blank; `Ann asmith@…` and `email: ann@…` hardly are.
 fn is_name_or_label(before: &str) -> bool {
     let before = before.trim();
-    !before.starts_with(char::is_lowercase) || before.ends_with(|c| "<([:;\"".contains(c))
+    !before.starts_with(is_lower_case) || before.ends_with(OPENING)
+}
+
+/// Of the scripts with two cases, those below U+0590 (Latin, Greek, Cyrillic, Armenian). `char::is_lowercase` would add
+/// its table to the Worker.
+fn is_lower_case(c: char) -> bool {
+    c.is_ascii_lowercase() || (('ß'..'\u{590}').contains(&c) && c.to_lowercase().eq([c]))
 }
 
 /// `…@example.co m` may be one domain; `…@example.com (work)` is not.
 fn is_remark(after: &str) -> bool {
-    !after.contains(char::is_alphanumeric)
-        || after.trim_start().starts_with(|c| "<>()[]\"';".contains(c))
+    !after.contains(char::is_alphanumeric) || after.trim_start().starts_with(CLOSING)
 }
 
 /// Returns whether a name before `address` holds another address. In quotes, a name may hold anything.
@@ -125,11 +152,8 @@ fn plain(text: &str) -> String {
 /// Returns the words without the signs around them.
 fn words(plain: &str) -> impl Iterator<Item = &str> {
     plain
-        .split([' ', '<', '>'])
-        .map(|word| {
-            let word = word.trim_start_matches(|c| BEFORE.contains(c));
-            word.trim_end_matches(|c| AFTER.contains(c))
-        })
+        .split(BREAKS)
+        .map(|word| word.trim_start_matches(BEFORE).trim_end_matches(AFTER))
         .filter(|word| !word.is_empty())
 }
 

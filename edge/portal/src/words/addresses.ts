@@ -4,7 +4,7 @@
 const LONGEST_NAME = 64;
 const LONGEST_ADDRESS = 254;
 
-/** Characters that nobody sees, as in shared/src/marks.rs, for a regular expression's class. */
+/** Characters that nobody sees, as in shared/src/address/marks.rs, for a regular expression's class. */
 export const INVISIBLE = "\\p{Default_Ignorable_Code_Point}\\u{fff9}-\\u{fffc}";
 export const BLANK = "\\p{White_Space}\\u{2800}";
 

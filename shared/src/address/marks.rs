@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::address::to_a_labels;
+use super::domain::to_a_labels;
 
 /// Unicode's `White_Space`, and the empty Braille cell, which looks the same.
 pub fn is_blank(c: char) -> bool {
@@ -10,7 +10,7 @@ pub fn is_blank(c: char) -> bool {
 }
 
 /// The characters after which a new line begins (UAX #14, classes BK, CR, LF and NL).
-pub const LINE_BREAKS: [char; 7] = ['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
+pub const LINE_BREAKS: &[char] = &['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}'];
 
 /// `Default_Ignorable_Code_Point` of Unicode (DerivedCoreProperties.txt), which has all bidirectional marks, and
 /// U+FFF9 to U+FFFC, which annotate a text or stand for a picture in it.
@@ -38,6 +38,7 @@ pub const fn is_invisible(c: char) -> bool {
 }
 
 /// Returns the text without blanks and invisible characters around it.
+#[inline(never)]
 pub fn trimmed(text: &str) -> &str {
     text.trim_matches(|c| is_blank(c) || is_invisible(c))
 }
@@ -86,7 +87,7 @@ fn push_visible(visible: &mut String, run: &str) {
     }
 }
 
-const JOINERS: [char; 2] = ['\u{200c}', '\u{200d}'];
+const JOINERS: &[char] = &['\u{200c}', '\u{200d}'];
 const KEYCAP: char = '\u{20e3}';
 
 /// `Variation_Selector` of Unicode (PropList.txt).
