@@ -1,113 +1,129 @@
-//! Time limit for the header of an HTTP request. A slower client is disconnected; otherwise it
-//! could keep a socket indefinitely.
+//! A client's connection: its requests in progress, and the time limits before and between them. A client that is
+//! silent for longer is disconnected; otherwise it could keep a socket indefinitely.
 
 use std::{
-    fmt::Debug,
     io,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
+    sync::Arc,
     task::{Context, Poll},
     time::Duration,
 };
 
-use axum::{
-    extract::{ConnectInfo, Request, connect_info::Connected},
-    http::Version,
-    middleware::Next,
-    response::Response,
-    serve::{IncomingStream, Listener},
-};
+use axum::body::Bytes;
+use hyper::body::{Body, Frame, SizeHint};
+use parking_lot::Mutex;
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
     time::{Instant, Sleep, sleep},
 };
 
-/// Time from the connection, or from the first byte of a further request, to the end of the header.
+use super::strangers::Stranger;
+
+/// Time from the connection to the end of the first header.
 pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
+/// Time from the end of a response to the end of the next header.
+pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A listener that limits the time for each header to [`HEADER_TIMEOUT`].
-pub(super) struct HeaderLimit<L>(pub L);
-
-impl<L: Listener<Addr: Debug>> Listener for HeaderLimit<L> {
-    type Io = Limited<L::Io>;
-    type Addr = L::Addr;
-
-    async fn accept(&mut self) -> (Self::Io, Self::Addr) {
-        let (io, peer) = self.0.accept().await;
-        let requests = Requests::default();
-        (
-            Limited {
-                io,
-                requests,
-                started_before: 0,
-                limit: Some(Box::pin(sleep(HEADER_TIMEOUT))),
-            },
-            peer,
-        )
-    }
-
-    fn local_addr(&self) -> io::Result<Self::Addr> {
-        self.0.local_addr()
-    }
+/// A connection, shared by its requests.
+#[derive(Debug, Clone)]
+pub(super) struct Connection {
+    requests: Arc<Mutex<Requests>>,
+    stranger: Arc<Stranger>,
 }
 
-/// Counters of a connection's requests with complete headers.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Requests(Arc<CountedRequests>);
-
-#[derive(Debug, Default)]
-struct CountedRequests {
-    started: AtomicUsize,
-    in_progress: AtomicUsize,
-    /// True for HTTP/2, where frames arrive between requests too: a slow header blocks only its own
-    /// connection, which has already sent a complete header.
-    is_multiplexed: AtomicBool,
+#[derive(Debug)]
+struct Requests {
+    in_progress: usize,
+    /// End of the time for the next header; meaningless while a request is in progress.
+    due: Instant,
 }
 
-impl<L: Listener<Addr: Debug>> Connected<IncomingStream<'_, HeaderLimit<L>>> for Requests {
-    fn connect_info(stream: IncomingStream<'_, HeaderLimit<L>>) -> Self {
-        stream.io().requests.clone()
+impl Connection {
+    pub(super) fn new(stranger: Arc<Stranger>) -> Self {
+        let requests = Requests { in_progress: 0, due: Instant::now() + HEADER_TIMEOUT };
+        Self { requests: Arc::new(Mutex::new(requests)), stranger }
+    }
+
+    /// Notes that a request with a valid ticket came over this connection: it's the edge's.
+    pub(super) fn prove(&self) {
+        self.stranger.leave();
+    }
+
+    /// Counts a request as in progress until the value is dropped.
+    pub(super) fn begin(&self) -> InProgress {
+        self.requests.lock().in_progress += 1;
+        InProgress(self.requests.clone())
+    }
+
+    /// Returns until when the next header may come; `None` while a request is in progress.
+    fn due(&self) -> Option<Instant> {
+        let requests = self.requests.lock();
+        (requests.in_progress == 0).then_some(requests.due)
     }
 }
 
-/// Counts the request as in progress until it has its response.
-pub(super) async fn count(
-    ConnectInfo(requests): ConnectInfo<Requests>,
-    request: Request,
-    next: Next,
-) -> Response {
-    let _guard = requests.begin(request.version());
-    next.run(request).await
-}
-
-impl Requests {
-    fn begin(&self, version: Version) -> InProgress {
-        self.0.is_multiplexed.fetch_or(version == Version::HTTP_2, Ordering::Relaxed);
-        self.0.in_progress.fetch_add(1, Ordering::Relaxed);
-        self.0.started.fetch_add(1, Ordering::Relaxed);
-        InProgress(self.clone())
-    }
-}
-
-struct InProgress(Requests);
+pub(super) struct InProgress(Arc<Mutex<Requests>>);
 
 impl Drop for InProgress {
     fn drop(&mut self) {
-        self.0.0.in_progress.fetch_sub(1, Ordering::Relaxed);
+        let mut requests = self.0.lock();
+        requests.in_progress -= 1;
+        requests.due = Instant::now() + IDLE_TIMEOUT;
     }
 }
 
-/// A connection whose reads fail when a header takes too long.
+/// A response's body; its request is in progress until the body has been sent.
+pub(super) struct Counted {
+    pub body: axum::body::Body,
+    pub _in_progress: InProgress,
+}
+
+impl Body for Counted {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// A stream whose reads fail when the next header is late.
 pub(super) struct Limited<S> {
     io: S,
-    requests: Requests,
-    /// Number of requests that had started when the limit was last checked.
-    started_before: usize,
-    /// Timer that runs while a header is incomplete.
-    limit: Option<Pin<Box<Sleep>>>,
+    connection: Connection,
+    /// Looks at the connection again, at the latest when the header may be late.
+    timer: Pin<Box<Sleep>>,
+}
+
+impl<S> Limited<S> {
+    pub(super) fn new(io: S, connection: Connection) -> Self {
+        Self { io, connection, timer: Box::pin(sleep(HEADER_TIMEOUT)) }
+    }
+
+    fn is_late(&mut self, context: &mut Context<'_>) -> bool {
+        loop {
+            let (due, now) = (self.connection.due(), Instant::now());
+            if due.is_some_and(|due| due <= now) {
+                return true;
+            }
+            if self.timer.as_mut().poll(context).is_pending() {
+                return false;
+            }
+            // A request in progress may end now at the earliest.
+            self.timer.as_mut().reset(due.unwrap_or(now + IDLE_TIMEOUT));
+        }
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Limited<S> {
@@ -117,27 +133,10 @@ impl<S: AsyncRead + Unpin> AsyncRead for Limited<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let this = self.get_mut();
-        let started = this.requests.0.started.load(Ordering::Relaxed);
-        if started != std::mem::replace(&mut this.started_before, started) {
-            this.limit = None;
+        if this.is_late(context) {
+            return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
         }
-        let before = buffer.filled().len();
-        let late = Err(io::ErrorKind::TimedOut.into());
-        match (Pin::new(&mut this.io).poll_read(context, buffer), &mut this.limit) {
-            (Poll::Ready(_), Some(limit)) if limit.deadline() <= Instant::now() => {
-                Poll::Ready(late)
-            }
-            (Poll::Ready(read), limit) => {
-                let is_header = this.requests.0.in_progress.load(Ordering::Relaxed) == 0
-                    && !this.requests.0.is_multiplexed.load(Ordering::Relaxed);
-                if is_header && buffer.filled().len() > before {
-                    limit.get_or_insert_with(|| Box::pin(sleep(HEADER_TIMEOUT)));
-                }
-                Poll::Ready(read)
-            }
-            (Poll::Pending, None) => Poll::Pending,
-            (Poll::Pending, Some(limit)) => limit.as_mut().poll(context).map(|()| late),
-        }
+        Pin::new(&mut this.io).poll_read(context, buffer)
     }
 }
 
