@@ -1,15 +1,15 @@
 //! The HTTP interface: the route table.
 
 mod batch;
+mod connection;
 mod domain;
 mod error;
-mod header_limit;
 mod health;
 mod neighbours;
 mod probe;
 mod request_id;
 pub mod serve;
-pub mod tls;
+mod strangers;
 
 use std::sync::Arc;
 

@@ -11,17 +11,14 @@ use std::{
     time::Duration,
 };
 
-use axum::{Router, serve::ListenerExt as _};
+use axum::Router;
 use rcpt_origin::{
     Config, State, build,
     cli::{Cli, Command, ListsAction, ask, explain},
     config::unknown_variables,
     dns::{Dns, NoAnswer},
     doctor::{self, watch::Watch},
-    http::{
-        self, serve,
-        tls::{self, TlsListener},
-    },
+    http::{self, serve},
     lists::{
         self, Lists,
         update::{Updated, update},
@@ -227,13 +224,8 @@ async fn run(
         supervisor::stopping();
         stopping.stopping.send_replace(true);
     };
-    if speaks_tls {
-        let listener = TlsListener::new(listener, state.clone())?;
-        serve::serve(listener, router, shutdown, grace).await?;
-    } else {
-        let listener = listener.tap_io(|stream| tls::no_delay(stream));
-        serve::serve(listener, router, shutdown, grace).await?;
-    }
+    let tls = speaks_tls.then(|| state.clone());
+    serve::serve(listener, tls, router, shutdown, grace).await;
     memory::hand_over(&state);
     state.prober.close().await;
     tracing::info!("stopped");
@@ -243,7 +235,7 @@ async fn run(
 /// Serves a listener that isn't for the edge, for the life of the process.
 fn serve_beside(listener: TcpListener, router: Router, whom: &str) -> io::Result<()> {
     tracing::info!(address = %listener.local_addr()?, "listening for {whom}");
-    tokio::spawn(serve::serve(listener, router, pending(), Duration::ZERO));
+    tokio::spawn(serve::serve(listener, None, router, pending(), Duration::ZERO));
     Ok(())
 }
 

@@ -107,18 +107,32 @@ impl Ticket {
         jwt::sign(keys, &ticket)
     }
 
-    /// Checks the token against the request's body; `now` is in Unix seconds.
+    /// Checks the token before the request's body is read; `now` is in Unix seconds. The ticket holds for a body of
+    /// which [`Ticket::is_for`] is true.
     ///
     /// # Errors
-    /// [`InvalidToken`] when the token is forged or expired, or was issued for another
-    /// audience or body.
-    pub fn check(keys: &KeyRing, token: &str, body: &[u8], now: u64) -> Result<Self, InvalidToken> {
+    /// [`InvalidToken`] when the token is forged or expired, or was issued for another audience.
+    pub fn open(keys: &KeyRing, token: &str, now: u64) -> Result<Self, InvalidToken> {
         let ticket: Self = jwt::verify(keys, PURPOSE, token, now)?;
         // A token with a longer lifetime than `TTL_S` wasn't issued by an edge.
         let short_lived = ticket.exp.saturating_sub(ticket.iat) <= TTL_S;
-        let fine_name = ticket.tenant.as_deref().is_none_or(is_name);
-        let fine = short_lived && fine_name && ticket.body == digest(body);
+        let fine = short_lived && ticket.tenant.as_deref().is_none_or(is_name);
         if fine { Ok(ticket) } else { Err(InvalidToken) }
+    }
+
+    /// Returns whether the ticket was issued for this body.
+    #[must_use]
+    pub fn is_for(&self, body: &[u8]) -> bool {
+        self.body == digest(body)
+    }
+
+    /// Checks the token and its body.
+    ///
+    /// # Errors
+    /// As [`Ticket::open`], and [`InvalidToken`] when the token was issued for another body.
+    pub fn check(keys: &KeyRing, token: &str, body: &[u8], now: u64) -> Result<Self, InvalidToken> {
+        let ticket = Self::open(keys, token, now)?;
+        if ticket.is_for(body) { Ok(ticket) } else { Err(InvalidToken) }
     }
 
     /// Returns the name under which the tenant's requests are counted: all free accounts share one name.

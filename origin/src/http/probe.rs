@@ -16,7 +16,7 @@ use rcpt_shared::{
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, timeout};
 
-use super::{Error, request_id::RequestId};
+use super::{Error, connection::Connection, request_id::RequestId};
 use crate::{
     State,
     surroundings::clock::{self, milliseconds},
@@ -28,7 +28,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Handles `POST /v1/probe {address, details?}`: 200 with a verdict for any behaviour of a mail
 /// server or DNS.
 ///
-/// 1. the body's size: 413; the ticket, which contains the body's hash: 401; port 25, if known to be blocked: 503
+/// 1. the ticket: 401; the body's size: 413; the ticket's hash of the body: 401; port 25, if known to be blocked: 503
 /// 2. the body: 400; and a cached verdict
 /// 3. a permit, within the tenant's share: 503 with `Retry-After`
 /// 4. the probe
@@ -95,11 +95,18 @@ pub(super) async fn admit<B: DeserializeOwned>(
     given_id: RequestId,
     mut request: Request,
 ) -> Result<(B, Asker, RequestId), Error> {
-    let token = token(request.headers()).ok_or_else(|| bad_ticket(state))?.to_owned();
-    let body = read(&mut request).await?;
     let secrets = state.prober.config().ticket_secrets.clone();
-    let ticket =
-        Ticket::check(&secrets, &token, &body, clock::unix_now()).map_err(|_| bad_ticket(state))?;
+    let ticket = token(request.headers())
+        .and_then(|token| Ticket::open(&secrets, token, clock::unix_now()).ok())
+        .ok_or_else(|| bad_ticket(state))?;
+    // Only the edge may fill our memory with bodies.
+    if let Some(connection) = request.extensions().get::<Connection>() {
+        connection.prove();
+    }
+    let body = read(&mut request).await?;
+    if !ticket.is_for(&body) {
+        return Err(bad_ticket(state));
+    }
     let id = RequestId::parse(&ticket.jti).unwrap_or(given_id);
     if state.port_check.is_known_shut() {
         return Err(Error::PortShut);

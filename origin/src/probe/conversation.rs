@@ -15,7 +15,7 @@ use super::{
     host_memory::catch_all_key,
     host_probe::HostProbe,
     progress::Progress,
-    redact::{redact, redact_for_log},
+    redact::redact,
     signal::{is_about_recipient, signal},
 };
 
@@ -135,8 +135,7 @@ impl HostProbe<'_> {
 
     fn note(&self, permit: &HostPermit, finding: Finding, stage: Stage, reply: &Reply) {
         let words = if finding.status == Status::BlockedByProvider {
-            let identities = self.client.identities();
-            redact_for_log(reply.beginning(), &self.question.address, identities.helo_names())
+            rcpt_verdict::in_our_words(stage, reply, &finding)
         } else {
             String::new()
         };

@@ -6,7 +6,6 @@ use rcpt_shared::Address;
 
 /// Maximum number of characters that are shown.
 const MAX_CHARS: usize = 512;
-const MAX_LOG_CHARS: usize = 200;
 const ADDRESS: &str = "[address]";
 const IP: &str = "[ip]";
 
@@ -48,24 +47,6 @@ pub(super) fn redact<'a>(
         }
         None => shown,
     }
-}
-
-/// Returns `text` after [`redact`], without the recipient's domain and cut to 200 characters.
-pub(super) fn redact_for_log<'a>(
-    text: &str,
-    recipient: &Address,
-    helo_names: impl IntoIterator<Item = &'a str>,
-) -> String {
-    let domain = recipient.domain();
-    let redacted = redact(text, recipient, helo_names);
-    let words = redacted
-        .split(' ')
-        .map(|word| if word.to_lowercase().contains(domain) { "[domain]" } else { word });
-    let mut shown = words.collect::<Vec<_>>().join(" ");
-    if let Some((end, _)) = shown.char_indices().nth(MAX_LOG_CHARS) {
-        shown.truncate(end);
-    }
-    shown
 }
 
 /// Returns whether `word` contains the checked local part in quotes, in brackets, before an encoded `@`, or alone if it
@@ -117,7 +98,7 @@ fn push_unless_ip(shown: &mut String, candidate: &str) {
 mod tests {
     use rcpt_shared::Address;
 
-    use super::{MAX_CHARS, redact, redact_for_log};
+    use super::{MAX_CHARS, redact};
 
     #[test]
     fn neither_the_checked_address_nor_ours_is_redact() {
@@ -157,15 +138,6 @@ mod tests {
         let names = ["probe1.example.com", "probe2.example.com"];
         let text = "Helo PROBE2.example.com[192.0.2.2] does not match probe1.example.com.";
         assert_eq!(redact(text, &recipient, names), "Helo [us] does not match [us]");
-        assert_eq!(redact_for_log(text, &recipient, names), "Helo [us] does not match [us]");
-    }
-
-    #[test]
-    fn for_the_log_the_domain_is_hidden_too() {
-        let recipient = Address::parse("ann@example.org").unwrap();
-        let text =
-            redact_for_log("IP not in whitelist for example.org", &recipient, ["x.example.com"]);
-        assert_eq!(text, "IP not in whitelist for [domain]");
     }
 
     #[test]

@@ -26,6 +26,7 @@ mod sessions;
 mod slow;
 mod source_addresses;
 mod starttls;
+mod strangers;
 mod supervision;
 mod tls;
 mod truth;

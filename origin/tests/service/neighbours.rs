@@ -130,7 +130,20 @@ async fn a_ban_of_our_address_is_noticed_shown_and_made_good() {
     assert_eq!(google["interval_ms"], 5_000, "{google}");
     assert!(google["lowered_since"].is_u64());
     let words = google["words"].as_str().unwrap();
-    assert!(words.contains("blocked using") && !words.contains(".org "), "{words}");
+    assert_eq!(words, "550 5.7.1, rule 5yz.our-address: blocked using");
+    // A server may spell the recipient as it likes, and nothing of it is shown or logged.
+    const SPELT: &str = "550 5.7.1 Your IP address is blocked, annasmith cannot get mail; annasmith (at) d16 dot org; \
+        a n n a; boobtnjui; YW5uYXNtaXRoQGQxNi5vcmc=";
+    world.refuse("d16.org", SPELT);
+    let verdict = verdict_for(&origin, "t0", "annasmith@d16.org").await;
+    assert_eq!(verdict.status, Status::BlockedByProvider, "{verdict:?}");
+    let shown = operators(&origin).await;
+    let words = shown["operators"][0]["words"].as_str().unwrap();
+    assert_eq!(words, "550 5.7.1, rule 5yz.our-address: ip address");
+    let shown = shown.to_string();
+    for part in ["annasmith", "d16", "a n n a", "boobtnjui", "YW5uYX"] {
+        assert!(!shown.contains(part), "{part} in {shown}");
+    }
     world.refusals.lock().clear();
     let good_since = Instant::now();
     for n in 0..8 {

@@ -175,6 +175,15 @@ pub(super) fn meanings(words: &str) -> u32 {
     meanings
 }
 
+/// Returns a word in `words` that has one of these meanings by itself.
+pub(super) fn found(words: &str, is_wanted: impl Fn(Meaning) -> bool) -> Option<&'static str> {
+    let rows = LANGUAGES.iter().flat_map(Language::columns);
+    let wanted = rows.filter(|(_, sense)| matches!(sense, Sense::Plain(it) if is_wanted(*it)));
+    let mut wanted = wanted.flat_map(|(row, _)| row);
+    let occurs = |word: &&String| patterns_of(word).iter().any(|it| words.contains(it.as_str()));
+    wanted.find(occurs).map(String::as_str)
+}
+
 /// Returns whether the state directly follows `Recipient address rejected`, as in `Recipient
 /// address rejected: user unknown`.
 fn is_what_was_rejected(words: &str, state: &Range<usize>) -> bool {

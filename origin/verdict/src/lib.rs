@@ -122,6 +122,24 @@ pub fn judge(stage: Stage, reply: &Reply, parties: &Parties<'_>) -> Finding {
     })
 }
 
+/// Returns what `reply` said in terms of our own tables, for the log: its codes, the rule that decided, and the phrase
+/// or word of the tables that the rule asked for. A server's own words may contain the checked address in any spelling,
+/// and never get into a log.
+#[must_use]
+pub fn in_our_words(stage: Stage, reply: &Reply, finding: &Finding) -> String {
+    let mut shown = reply.code.to_string();
+    if let Some(enhanced) = reply.enhanced {
+        shown = format!("{shown} {enhanced}");
+    }
+    let mut rules = rules::of(stage, understood(reply.code)).iter();
+    let Some(rule) = rules.find(|rule| Some(rule.name) == finding.rule) else { return shown };
+    shown = format!("{shown}, rule {}", rule.name);
+    match Reading::phrase(reply, |meaning| rule.asks_for(meaning)) {
+        Some(phrase) => format!("{shown}: {}", phrase.trim()),
+        None => shown,
+    }
+}
+
 /// Reads a code that no RFC defines for SMTP by its first digit (RFC 5321 §4.3.2), like the most common code of its
 /// class.
 const fn understood(code: u16) -> u16 {

@@ -148,6 +148,12 @@ pub(super) fn meanings(text: &str) -> u32 {
     meanings
 }
 
+/// Returns the longest phrase in `text` with one of these meanings.
+pub(super) fn found(text: &str, is_wanted: impl Fn(Meaning) -> bool) -> Option<&'static str> {
+    let mut wanted = idioms().chain(phrases()).filter(|row| is_wanted(row.meaning));
+    wanted.find(|row| text.contains(&row.text)).map(|row| row.text.as_str())
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;

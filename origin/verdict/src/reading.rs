@@ -50,6 +50,15 @@ impl<'a> Reading<'a> {
         .any(|meaning| self.speaks_of(meaning))
     }
 
+    /// Returns a phrase or a word of the tables that occurs in `reply` and has one of these meanings.
+    pub(super) fn phrase(
+        reply: &Reply,
+        is_wanted: impl Fn(Meaning) -> bool,
+    ) -> Option<&'static str> {
+        let said = Said::of(reply.beginning());
+        phrases::found(&said.text, &is_wanted).or_else(|| languages::found(&said.words, &is_wanted))
+    }
+
     pub(super) fn speaks_of(&self, meaning: Meaning) -> bool {
         self.meanings.get_or_init(|| meanings(self.text, self.parties)) & meaning.bit() != 0
     }

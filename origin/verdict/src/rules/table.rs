@@ -138,6 +138,11 @@ impl Rule {
         self.concludes(Status::BlockedByProvider, Reason::Unclear, Scope::Nothing)
     }
 
+    /// Returns whether the text must have this meaning, or another one.
+    pub(crate) fn asks_for(&self, meaning: Meaning) -> bool {
+        self.says.contains(&meaning)
+    }
+
     pub(crate) fn fits(&self, stage: Stage, code: u16, reading: &Reading<'_>) -> bool {
         let says = |meaning: &Meaning| reading.speaks_of(*meaning);
         let covered = |code| self.enhanced.iter().any(|enhanced| enhanced.covers(code));

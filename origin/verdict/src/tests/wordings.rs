@@ -187,3 +187,19 @@ fn what_names_no_mailbox_or_an_unknown_subject_is_not_a_no() {
         assert_ne!(read(raw).0, Status::Refused, "{raw}");
     }
 }
+
+#[test]
+fn the_log_has_codes_rule_and_our_own_phrase_and_no_word_of_the_server() {
+    for (raw, shown) in [
+        ("550 5.7.1 annasmith: your IP was bad", "550 5.7.1, rule 5yz.our-address: your ip"),
+        ("550 Ihre IP-Adresse, annasmith", "550, rule 5yz.us: Ihre IP*"),
+        ("550 5.7.25 annasmith", "550 5.7.25, rule 5yz.reverse-dns-code"),
+        ("554 annasmith: https://www.spamhaus.org/x", "554, rule 5yz.our-address"),
+        ("421 annasmith", "421, rule 4yz.421"),
+        ("550 annasmith", "550, rule 5yz.otherwise"),
+    ] {
+        let reply = Reply::parse(&format!("{raw}\r\n")).unwrap();
+        let finding = judge(Stage::Rcpt, &reply);
+        assert_eq!(crate::in_our_words(Stage::Rcpt, &reply, &finding), shown, "{raw}");
+    }
+}
