@@ -416,6 +416,36 @@ fn files_that_are_no_lists_say_what_they_are() {
 }
 
 #[test]
+fn a_workbook_becomes_a_csv_in_which_no_text_is_a_formula() {
+    for name in ["customers.xlsx", "customers.xls", "customers.ods"] {
+        let list = list(&format!("../../../workbooks/tests/files/{name}"));
+        assert_eq!(
+            (rows(&list).as_str(), list.sheets().unwrap().1),
+            ("joerg ann bob", 1),
+            "{name}"
+        );
+        assert_eq!((list.number(0), list.number(2)), (2, 5), "{name}");
+        assert_eq!(notices(&list), ["Other sheets have addresses too, which aren't checked: Old."]);
+        let text = String::from_utf8(copy(&list)).unwrap();
+        assert!(
+            text.starts_with(&format!("\u{feff}Name,E-Mail,Since,Number,Sum,{OURS}\r\n")),
+            "{text}"
+        );
+        let last = text.lines().last().unwrap();
+        assert_eq!(last, format!("'=Bob,bob@example.org,,1.5,,{RISKY}"), "{name}");
+    }
+    // What came from a CSV goes back as it came; our own columns are guarded everywhere.
+    let list = read(b"phone,email\n+49 30 1,=a@@x.org\n=1,b@x.org\n".to_vec(), &Choices::default())
+        .unwrap();
+    let text = String::from_utf8(copy(&list)).unwrap();
+    assert!(
+        text.lines().nth(1).unwrap().starts_with("+49 30 1,=a@@x.org,not_an_address,"),
+        "{text}"
+    );
+    assert!(text.contains(",'=a@x.org,") && text.contains("\n=1,b@x.org,risky"), "{text}");
+}
+
+#[test]
 fn lines_that_tell_excel_the_delimiter_are_above_the_list() {
     for file in ["sep=;\r\nname;mail\r\nA, B;a@x.org\r\n", "sep=|\r\nname|mail\r\nA|a@x.org\r\n"] {
         let list = read(file.into(), &Choices::default()).unwrap();

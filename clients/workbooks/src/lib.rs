@@ -167,9 +167,13 @@ fn dense<'b, R: Reader<Cursor<&'b [u8]>>>(book: &mut R) -> Result<Vec<(String, R
                 return Err(Unreadable::TooLarge);
             }
             for (row, column, value) in range.used_cells() {
+                let text = text(value);
+                if text.is_empty() {
+                    continue;
+                }
                 let row = first_row + u32::try_from(row).unwrap_or(0);
                 let column = first_column + u32::try_from(column).unwrap_or(0);
-                put(&mut rows, row, column, text(value));
+                put(&mut rows, row, column, text);
             }
         }
         sheets.push((name, rows));
@@ -185,6 +189,9 @@ fn bounded(archive: &mut ZipArchive<Cursor<&[u8]>>) -> Result<(), Unreadable> {
         let name = part.name().map_err(|_| Unreadable::Damaged)?;
         let is_read = [".xml", ".rels"].iter().any(|end| name.ends_with(end));
         if is_read {
+            if part.size() > left {
+                return Err(Unreadable::TooLarge);
+            }
             let mut part = part.take(left + 1);
             let size = io::copy(&mut part, &mut io::sink()).map_err(|_| Unreadable::Damaged)?;
             left = left.checked_sub(size).ok_or(Unreadable::TooLarge)?;

@@ -77,7 +77,7 @@ export function suite(world) {
       await column.selectOption("1");
       await reader.button("Scan 8 addresses").waitFor();
       await reader.page.getByText("1 row can’t be read as an address").click();
-      await reader.sees("Row 4: There is no @ in it.");
+      await reader.sees("Row 4: There is a space in it.");
       await reader.accessible("a list that was read");
       await reader.press("Scan 8 addresses");
       await reader.reads("customers.csv");
@@ -114,7 +114,7 @@ export function suite(world) {
         lines[2],
         '"Person, 1",rejects+1@sandbox.test,x,undeliverable,no_such_mailbox,,false,false,false,true',
       );
-      assert.equal(lines[3], 'Nobody,"not an address",x,not_an_address,There is no @ in it.,,,,,');
+      assert.equal(lines[3], 'Nobody,"not an address",x,not_an_address,There is a space in it.,,,,,');
       assert.match(lines[5], /^"Person, 0",accepts\+0@sandbox\.test,x,deliverable,accepted,/);
 
       await reader.press("Delete the scan…");
@@ -197,7 +197,7 @@ export function suite(world) {
       assert.equal(await results(reader).getByText("@sandbox.test").count(), 0);
       await chooses(reader, file(addresses.join("\n")));
       await results(reader)
-        .getByRole("row", { name: /^2 accepts\+0@sandbox\.test Deliverable/ })
+        .getByRole("row", { name: /^1 accepts\+0@sandbox\.test Deliverable/ })
         .waitFor();
     },
   );
@@ -285,10 +285,8 @@ export function suite(world) {
       assert.notEqual(focused, "BODY");
       await reader.page.getByLabel("Encoding").selectOption("windows-1251");
       await reader.sees("Мария, Пётр");
-      await reader.page.getByText("Read the file in another way").click();
       await reader.page.getByLabel("Delimiter").selectOption("Comma");
       await reader.sees("There’s no email address in this column.");
-      await reader.page.getByText("Read the file in another way").click();
       await reader.page.getByLabel("Delimiter").selectOption("Semicolon");
       await reader.press("Scan 5 addresses");
       await reader.page.getByRole("heading", { name: "Completed" }).waitFor({ timeout: 60_000 });
@@ -432,7 +430,7 @@ export function suite(world) {
   });
 
   world.test("the preview counts as addresses what the results will", async (reader) => {
-    const { apiKey, ...account } = await world.account();
+    const { apiKey } = await world.account();
     const texts = [
       "a@sandbox.test",
       "Ann <ann@sandbox.test>",
@@ -480,7 +478,7 @@ export function suite(world) {
       return answer.body.results.length > 0 && answer;
     });
     const list = ["email", ...texts.map((text) => `"${text.replaceAll('"', '""')}"`), ""].join("\n");
-    await reader.enter(account, "/scans");
+    await reader.enter(await world.account(), "/scans");
     await chooses(reader, file(list));
     await reader.page.getByText("rows can’t be read as an address").click();
     const told = await reader.page.getByText(/^Row \d+: /).allInnerTexts();
@@ -590,7 +588,10 @@ function spreadsheet(rows, padding = 0) {
   const main = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
   const relations = "http://schemas.openxmlformats.org/package/2006/relationships";
   const office = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+  const types = "http://schemas.openxmlformats.org/package/2006/content-types";
   const parts = {
+    "[Content_Types].xml": `<Types xmlns="${types}"><Default Extension="xml" ContentType="application/xml"/></Types>`,
+    "_rels/.rels": `<Relationships xmlns="${relations}"><Relationship Id="rId1" Type="${office}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
     "xl/workbook.xml": `<workbook xmlns="${main}" xmlns:r="${office}"><sheets><sheet name="One" sheetId="1" r:id="rId1"/></sheets></workbook>`,
     "xl/_rels/workbook.xml.rels": `<Relationships xmlns="${relations}"><Relationship Id="rId1" Type="${office}/worksheet" Target="worksheets/sheet1.xml"/></Relationships>`,
     "xl/worksheets/sheet1.xml": `<worksheet xmlns="${main}"><sheetData>${sheet}</sheetData></worksheet>${" ".repeat(padding)}`,
