@@ -4,7 +4,7 @@
 use std::{net::SocketAddr, time::Duration};
 
 use rcpt_shared::{CatchAll, Confidence, Details, Reason, Stage, Status, Verdict};
-use rcpt_smtp::{Answer, Broken, Connection, Envelope, Failure, Patience, Reply};
+use rcpt_smtp::{Answer, Connection, Envelope, Failure, Patience, Reply};
 use rcpt_verdict::{Finding, Scope, reader};
 use tokio::time::{Instant, timeout};
 
@@ -35,10 +35,8 @@ pub(super) enum Resumed {
     Answered(Attempt),
     /// The session has ended, or can't be used again.
     Stale,
-    /// The server refused us, perhaps because of earlier recipients: ask in a new session.
+    /// The server refused us, perhaps because of earlier recipients, or demands encryption: ask in a new session.
     Refused,
-    /// Number of recipients to which the server had replied before it closed the session (421).
-    Closed(usize),
 }
 
 impl HostProbe<'_> {
@@ -60,21 +58,19 @@ impl HostProbe<'_> {
             return Resumed::Stale;
         };
         let finding = judge_answer(&answer);
-        // A refusal of the session may be caused by earlier recipients instead of the current recipient.
-        let refusal = match &answer {
-            Answer::Mail(reply) => Some((Stage::Mail, reply)),
-            Answer::Rcpt(reply) if is_about_session(finding, reply) => Some((Stage::Rcpt, reply)),
-            Answer::Rcpt(_) | Answer::Smtputf8Unsupported => None,
+        // A refusal of the session may be caused by earlier recipients instead of the current recipient. It has no
+        // consequence: if a new session is refused too, that counts.
+        let demands_tls =
+            finding.demands_tls && session.capabilities().starttls && !session.is_encrypted();
+        if demands_tls {
+            self.client.remember(self.host, |offers| offers.demands_tls = true);
+        }
+        let needs_new = match &answer {
+            Answer::Mail(_) => true,
+            Answer::Rcpt(reply) => is_about_session(finding, reply) || demands_tls,
+            Answer::Smtputf8Unsupported => false,
         };
-        if let Some((stage, reply)) = refusal {
-            // A 421 at RCPT isn't about the current recipient either: earlier recipients used up the session. A 421 at
-            // MAIL counts, since no recipient had been named and a new session may be unwelcome.
-            if stage == Stage::Rcpt && reply.code == 421 {
-                let answered = session.recipients_asked().saturating_sub(1);
-                session.quit(permit);
-                return Resumed::Closed(answered);
-            }
-            self.note(&permit, finding, stage, reply);
+        if needs_new {
             session.quit(permit);
             return Resumed::Refused;
         }
@@ -113,8 +109,6 @@ impl HostProbe<'_> {
             Err(Failure::Broken(stage, broken)) => {
                 (rcpt_verdict::judge_broken(broken), stage, None)
             }
-            // Can't occur: a new session has never been idle.
-            Err(Failure::Stale) => (rcpt_verdict::judge_broken(Broken::Closed), Stage::Mail, None),
         };
         self.next_host_unless_final(finding, stage, reply.as_ref(), false)
     }

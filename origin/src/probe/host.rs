@@ -113,7 +113,7 @@ impl HostProbe<'_> {
             AddressSource::ByRoute(port) => Some(format!("{host}:{port}")),
         };
         let (mut best, mut stale, mut asked_again) = (BestFailure::default(), 0, false);
-        let (mut afresh, mut closed_after) = (false, None);
+        let mut afresh = false;
         while !addresses.is_empty() {
             let admitted = progress.admitted;
             let target = Target {
@@ -137,10 +137,7 @@ impl HostProbe<'_> {
                 Some(Resumed::Answered(attempt)) => attempt,
                 Some(unheard) => {
                     stale += 1;
-                    afresh = !matches!(unheard, Resumed::Stale) || stale >= MAX_STALE;
-                    if let Resumed::Closed(answered) = unheard {
-                        closed_after = Some(answered);
-                    }
+                    afresh = matches!(unheard, Resumed::Refused) || stale >= MAX_STALE;
                     progress.stage = Stage::Connect;
                     continue;
                 }
@@ -154,15 +151,7 @@ impl HostProbe<'_> {
                     progress.stage = Stage::Connect;
                     continue;
                 }
-                settled => {
-                    // A new session got a reply after the 421, so the old session had reached the server's limit.
-                    if let (Some(most), Attempt::Settled(verdict)) = (closed_after, &settled)
-                        && matches!(verdict.status, Status::Accepted | Status::Refused)
-                    {
-                        self.client.remember(host, |offers| offers.recipients_max = Some(most));
-                    }
-                    return settled;
-                }
+                settled => return settled,
             }
             let tried = std::mem::take(&mut progress.tried);
             if tried.is_empty() {

@@ -60,7 +60,7 @@ impl HostProbe<'_> {
         patience: Option<Patience>,
         stage: &mut Stage,
     ) -> Result<HostSession, Failure> {
-        let Offers { greeting, recipients_max, .. } = self.client.memory.offers(self.host);
+        let Offers { greeting, .. } = self.client.memory.offers(self.host);
         let opened = Session::open(stream, helo_name, greeting, patience, stage).await;
         // Any reply shows that port 25 is open, except a route's, which may use another port.
         let greeted =
@@ -68,10 +68,7 @@ impl HostProbe<'_> {
         if greeted && !self.by_route() {
             self.client.port_check.banner_seen();
         }
-        let mut session = Box::new(opened?);
-        if let Some(recipients_max) = recipients_max {
-            session.limit_recipients(recipients_max);
-        }
+        let session = Box::new(opened?);
         if session.greeting() != greeting {
             self.client.remember(self.host, |offers| offers.greeting = session.greeting());
         }

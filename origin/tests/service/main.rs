@@ -17,6 +17,7 @@ mod lists;
 mod nameservers;
 mod neighbours;
 mod opt_outs;
+mod out_of_step;
 mod package;
 mod politeness;
 mod port_check;

@@ -225,7 +225,7 @@ async fn a_session_that_others_used_up_is_nobodys_refusal() {
         assert_eq!(answer.status, Status::Accepted, "{n} of {tenant}: {:?}", answer.reason);
     }
     let connections = connections.load(Ordering::Relaxed);
-    assert!((5..=8).contains(&connections), "{connections}: what a session takes is learnt");
+    assert!((5..=8).contains(&connections), "{connections}: each 421 costs one session");
 }
 
 /// MAIL is refused in a flight and the reply to RCPT never comes: the end of the session waits for that reply.
