@@ -3,6 +3,7 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use rcpt_pool::Signal;
 use rcpt_shared::{CatchAll, Confidence, Details, Reason, Stage, Status, Verdict};
 use rcpt_smtp::{Answer, Connection, Envelope, Failure, Patience, Reply};
 use rcpt_verdict::{Finding, Scope, reader};
@@ -12,6 +13,7 @@ use super::{
     attempt::{Attempt, Retry},
     client::{HostAnswer, HostPermit, HostSession, judge_answer},
     control::{self, keep_or_quit},
+    host::{RETRY_DELAY, our_limit},
     host_memory::catch_all_key,
     host_probe::HostProbe,
     progress::Progress,
@@ -59,7 +61,7 @@ impl HostProbe<'_> {
         };
         let finding = judge_answer(&answer);
         // A refusal of the session may be caused by earlier recipients instead of the current recipient. It has no
-        // consequence: if a new session is refused too, that counts.
+        // consequence but the refused recipient: if a new session is refused too, that counts.
         let demands_tls =
             finding.demands_tls && session.capabilities().starttls && !session.is_encrypted();
         if demands_tls {
@@ -71,6 +73,9 @@ impl HostProbe<'_> {
             Answer::Smtputf8Unsupported => false,
         };
         if needs_new {
+            if matches!(answer, Answer::Rcpt(_)) {
+                permit.note(Signal::Unread);
+            }
             session.quit(permit);
             return Resumed::Refused;
         }
@@ -88,10 +93,9 @@ impl HostProbe<'_> {
         progress: &mut Progress,
     ) -> Attempt {
         let began = Instant::now();
-        let identity = self.client.identity(permit.identity());
         let stage = &mut progress.stage;
-        let asking = self.ask_in_new_session(stream, peer, &identity, patience, stage);
-        let (finding, stage, reply) = match asking.await {
+        let asked = self.ask_in_new_session(stream, peer, &permit, patience, stage).await;
+        let (finding, stage, reply) = match asked {
             Ok(outcome) => return Box::pin(self.conclude(outcome, permit, progress)).await,
             Err(Failure::Refused(stage, reply)) => {
                 let finding = rcpt_verdict::judge(stage, &reply);
@@ -100,8 +104,12 @@ impl HostProbe<'_> {
             }
             Err(Failure::Silent(stage)) => {
                 // A server that had little time isn't blamed.
-                if began.elapsed() >= PATIENCE / 2 {
+                let had = began.elapsed();
+                if had >= PATIENCE / 2 {
                     self.client.memory.could_not_be_reached(self.host);
+                }
+                if progress.took_time_of(had, PATIENCE) {
+                    return Attempt::NextHost(our_limit(RETRY_DELAY));
                 }
                 let silent = Verdict::new(Status::SmtpTimeout, Reason::Timeout, stage);
                 return Attempt::NextHost(silent);

@@ -5,6 +5,8 @@
 
 mod alerts;
 mod ask;
+mod backup;
+mod counted;
 mod dialogue;
 mod dns;
 mod doctor;
