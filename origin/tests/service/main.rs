@@ -6,6 +6,7 @@
 mod alerts;
 mod ask;
 mod backup;
+mod conversations;
 mod counted;
 mod dialogue;
 mod dns;
