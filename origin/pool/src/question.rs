@@ -131,7 +131,7 @@ pub struct Refusal<'a> {
     pub closing: bool,
     /// True if the words are about our address, its name or its reputation.
     pub about_our_address: bool,
-    /// True if the words are about the server's own load or trouble: no ban is told so.
+    /// True if the words are about the server's own load or trouble. A ban has other words.
     pub is_trouble: bool,
     /// Time for which the server asked us to stay away.
     pub hint: Option<Duration>,

@@ -37,7 +37,7 @@ struct Script {
     recipient: String,
 }
 
-/// What follows a reply.
+/// Event after a reply.
 #[derive(PartialEq)]
 enum Then {
     GoOn,

@@ -1,5 +1,5 @@
-//! Servers whose replies don't match our commands: one too many, none, or a late one. No such session accepts a
-//! recipient who doesn't exist, whoever asked before.
+//! Servers whose replies don't match our commands: one too many, none, or a late one. No session with them accepts a
+//! recipient who doesn't exist, also after other recipients.
 
 use std::time::Duration;
 

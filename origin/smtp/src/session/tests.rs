@@ -526,7 +526,7 @@ async fn a_session_out_of_step_accepts_nobody() {
     }
 }
 
-/// A new session has served nobody else, and still a surplus reply accepts no one who doesn't exist.
+/// A new session has served nobody else. Even there, a surplus reply doesn't count as an acceptance.
 #[tokio::test(start_paused = true)]
 async fn a_surplus_reply_before_the_recipients_accepts_nobody_in_a_new_session_either() {
     let scripts: [&'static [&str]; 3] = [
