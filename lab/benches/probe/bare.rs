@@ -40,7 +40,7 @@ async fn exchange_some(server: SocketAddr, numbers: impl Iterator<Item = usize>)
     stream.write_all(b"HELO probe.example.com\r\n").await?;
     replies(&mut stream, &mut reply, 1).await?;
     for n in numbers {
-        let flight = format!("RSET\r\nMAIL FROM:<>\r\nRCPT TO:<user{n}@example.org>\r\n");
+        let flight = format!("MAIL FROM:<>\r\nRCPT TO:<user{n}@example.org>\r\nRSET\r\n");
         stream.write_all(flight.as_bytes()).await?;
         replies(&mut stream, &mut reply, 3).await?;
     }

@@ -81,7 +81,6 @@ async fn check(pool: &Arc<Pool<()>>, question: &Question, refused: bool) -> Resu
         is_route: false,
         admitted: false,
         afresh: false,
-        more_hosts: false,
     };
     match pool.session(question, &target).await {
         Ok(Acquired::New(permit) | Acquired::Idle((), permit)) => {

@@ -91,7 +91,6 @@ async fn probe(pool: Arc<Pool<Session>>, [who, place, took, end]: [u8; 4]) {
         is_route: false,
         admitted: false,
         afresh: end & 64 > 0,
-        more_hosts: end & 32 > 0,
     };
     let acquired = pool.session(&question, &target).await;
     assert!(now.elapsed() <= BUDGET + Duration::from_millis(20), "waited for {:?}", now.elapsed());
@@ -110,6 +109,7 @@ async fn probe(pool: Arc<Pool<Session>>, [who, place, took, end]: [u8; 4]) {
             before_rcpt: end & 128 > 0,
             closing: end & 16 > 0,
             about_our_address: end & 8 > 0,
+            is_trouble: false,
             hint: None,
             words: "",
         }),

@@ -315,11 +315,7 @@ fn address_due<S>(
     });
     match soonest {
         None => Ok((now, None)),
-        Some((Ok(at), address)) if at <= now || !target.more_hosts => Ok((at, Some(address))),
-        Some((Ok(at), _)) => {
-            let after = at.saturating_duration_since(now);
-            Err(Refused { after, cause: Cause::Address })
-        }
+        Some((Ok(at), address)) => Ok((at, Some(address))),
         Some((Err(after), _)) => Err(Refused { after, cause: Cause::Address }),
     }
 }

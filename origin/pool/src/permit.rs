@@ -45,6 +45,7 @@ impl<S: Send + 'static> Acquired<S> {
             cut,
             answered: AtomicBool::new(false),
             is_blameless: AtomicBool::new(is_blameless),
+            is_control: AtomicBool::new(false),
             is_released: false,
         };
         match session {
@@ -66,6 +67,8 @@ pub struct Permit<S: Send + 'static> {
     answered: AtomicBool,
     /// True while the server hasn't refused us in the session.
     is_blameless: AtomicBool,
+    /// True once the session asks about a control recipient, whose refusal is nobody's.
+    is_control: AtomicBool,
     is_released: bool,
 }
 
@@ -92,14 +95,12 @@ impl<S: Send + 'static> Permit<S> {
 
     /// Records how the server treated us.
     pub fn note(&self, signal: Signal<'_>) {
-        let was_answered = match signal {
-            Signal::Answered { .. } => self.answered.swap(true, Ordering::Relaxed),
-            Signal::Refused(_) => {
-                self.is_blameless.store(false, Ordering::Relaxed);
-                false
-            }
-        };
-        self.pool.note(self, signal, !was_answered);
+        match signal {
+            Signal::Answered { .. } => self.answered.store(true, Ordering::Relaxed),
+            Signal::Refused(_) => self.is_blameless.store(false, Ordering::Relaxed),
+            Signal::Unread => {}
+        }
+        self.pool.note(self, signal, !self.is_control.load(Ordering::Relaxed));
     }
 
     /// Completes when the session has been held for long and others wait for it. The caller must then close the
@@ -121,6 +122,7 @@ impl<S: Send + 'static> Permit<S> {
 
     /// Counts an additional recipient: the control recipient.
     pub fn count_recipient(&self) {
+        self.is_control.store(true, Ordering::Relaxed);
         self.pool.count_recipient(self);
     }
 

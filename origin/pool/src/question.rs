@@ -85,8 +85,6 @@ pub struct Target<'a> {
     pub admitted: bool,
     /// True to open a new session, because idle sessions were unusable.
     pub afresh: bool,
-    /// True if other hosts can be tried, so that the check doesn't wait for this host.
-    pub more_hosts: bool,
 }
 
 /// No session is available now.
@@ -111,7 +109,8 @@ pub enum Cause {
     Crowded,
 }
 
-/// A server's reaction, which affects later checks.
+/// A server's reaction, which affects later checks. Each reaction at RCPT but an acceptance counts as a refused
+/// recipient, whatever its words: the server's own count doesn't depend on whether we understand it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal<'a> {
     /// The server replied about the recipient.
@@ -119,6 +118,8 @@ pub enum Signal<'a> {
         refused: bool,
     },
     Refused(Refusal<'a>),
+    /// The server refused the recipient in words that have no further consequence.
+    Unread,
 }
 
 /// The server refused us, which says nothing about the recipient.
@@ -130,6 +131,8 @@ pub struct Refusal<'a> {
     pub closing: bool,
     /// True if the words are about our address, its name or its reputation.
     pub about_our_address: bool,
+    /// True if the words are about the server's own load or trouble. A ban has other words.
+    pub is_trouble: bool,
     /// Time for which the server asked us to stay away.
     pub hint: Option<Duration>,
     /// What the reply said, in words of our own tables.

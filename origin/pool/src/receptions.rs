@@ -39,7 +39,8 @@ impl<S: Send + 'static> Pool<S> {
         let (party, address) = (permit.want.party, permit.want.address);
         // While another session is open, the server's connection limit may be the reason.
         let is_alone = meter.in_use + meter.idle <= 1;
-        if let (Signal::Refused(Refusal { before_rcpt: true, .. }), true) = (signal, is_alone)
+        if let (Signal::Refused(Refusal { before_rcpt: true, is_trouble: false, .. }), true) =
+            (signal, is_alone)
             && let Some(machine) = permit.want.meter
         {
             let key = self.machine_key(machine);
@@ -48,14 +49,23 @@ impl<S: Send + 'static> Pool<S> {
         }
         let mut reception =
             Reception { meter, domains, addresses, others, party, address, is_asked_for, now };
+        let is_refused = match signal {
+            Signal::Answered { refused } => refused,
+            Signal::Refused(refusal) => !refusal.before_rcpt,
+            Signal::Unread => true,
+        };
+        if is_refused {
+            reception.count_refused();
+        }
         let change = match signal {
             Signal::Answered { refused } => {
                 if is_asked_for {
                     histories.record_answer(party, refused, now);
                 }
-                reception.record_answer(refused)
+                reception.record_answer()
             }
             Signal::Refused(refusal) => reception.record_refusal(refusal),
+            Signal::Unread => None,
         };
         let meter = reception.meter;
         if change == Some(Change::Raised) {
@@ -107,26 +117,27 @@ struct Reception<'a> {
 }
 
 impl Reception<'_> {
+    fn count_refused(&mut self) {
+        self.meter.totals.refused += 1;
+        self.count_other(|others| &others.refused);
+        let party = self.is_asked_for.then_some(self.party);
+        self.meter.refusals.count(party, self.now);
+        self.meter.refused_lately.count(party.map(|party| party.group), self.now);
+    }
+
     /// Records a reply about the recipient.
-    fn record_answer(&mut self, refused: bool) -> Option<Change> {
+    fn record_answer(&mut self) -> Option<Change> {
         let Party { group, domain, .. } = self.party;
         self.domains.record_answer(domain);
         if let Some(address) = self.address {
             self.addresses.record_answer(address);
-        }
-        if refused {
-            self.meter.totals.refused += 1;
-            self.count_other(|others| &others.refused);
-            let party = self.is_asked_for.then_some(self.party);
-            self.meter.refusals.count(party, self.now);
-            self.meter.refused_lately.count(party.map(|party| party.group), self.now);
         }
         self.meter.rate.record_answer(group, domain, self.now)
     }
 
     /// Records a refusal of us.
     fn record_refusal(&mut self, refusal: Refusal<'_>) -> Option<Change> {
-        let Refusal { before_rcpt, closing, about_our_address, hint, words } = refusal;
+        let Refusal { before_rcpt, closing, about_our_address, hint, words, .. } = refusal;
         let Party { group, account, domain, is_consumer } = self.party;
         self.meter.totals.refusals_of_us += 1;
         self.count_other(|others| &others.refusals_of_us);

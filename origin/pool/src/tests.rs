@@ -57,6 +57,7 @@ const CLOSED: Signal<'_> = Signal::Refused(Refusal {
     before_rcpt: false,
     closing: true,
     about_our_address: false,
+    is_trouble: false,
     hint: None,
     words: "",
 });
@@ -66,6 +67,7 @@ fn banned(before_rcpt: bool) -> Signal<'static> {
         before_rcpt,
         closing: false,
         about_our_address: true,
+        is_trouble: false,
         hint: None,
         words: "blocked using a list",
     })
@@ -118,7 +120,6 @@ struct Wanted {
     class: Class,
     is_route: bool,
     afresh: bool,
-    more_hosts: bool,
 }
 
 fn at(host: &str, address: &str) -> Wanted {
@@ -131,7 +132,6 @@ fn at(host: &str, address: &str) -> Wanted {
         class: Class::Interactive,
         is_route: false,
         afresh: false,
-        more_hosts: false,
     }
 }
 
@@ -168,7 +168,6 @@ impl Wanted {
             is_route: self.is_route,
             admitted: false,
             afresh: self.afresh,
-            more_hosts: self.more_hosts,
         }
     }
 

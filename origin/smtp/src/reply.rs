@@ -75,7 +75,7 @@ impl Reply {
 pub enum ReplyError {
     #[error("a line does not begin with a code from 200 to 599 and a space or hyphen")]
     Garbage,
-    #[error("the lines of one reply have different codes")]
+    #[error("the lines of one reply refuse and then accept")]
     MixedCodes,
     #[error("a line is longer than {LINE_BYTES_MAX} octets")]
     LongLine,
@@ -189,23 +189,27 @@ fn append(
     // Only refusals use this form.
     let hashed = || if code >= 400 { EnhancedCode::after_hash(text) } else { None };
     let enhanced = leading.map(|(enhanced, _)| enhanced).or_else(hashed);
-    let (reply, lines) = match partial.take() {
-        None => {
-            let mut reply = Reply { code, enhanced, text: String::new() };
-            // The first of several lines reserves room for a whole EHLO reply; a single line needs
-            // only its own size.
-            reply.text.reserve_exact(if more { TEXT_BYTES } else { own_text.len() });
-            reply.text.push_str(own_text);
-            (reply, 1)
-        }
-        Some((reply, _)) if reply.code != code => return Err(ReplyError::MixedCodes),
-        Some((mut reply, lines)) => {
+    let before = partial.take();
+    let lines = before.as_ref().map_or(1, |(_, lines)| lines + 1);
+    let reply = match before {
+        // The last line of a refusal may be missing, and this line be the reply to another command.
+        Some((reply, _)) if reply.code >= 400 && code < 400 => return Err(ReplyError::MixedCodes),
+        Some((mut reply, _)) if reply.code == code => {
             if reply.text.len() + own_text.len() < TEXT_BYTES_MAX {
                 reply.text.push('\n');
                 reply.text.push_str(own_text);
             }
             reply.enhanced = reply.enhanced.or(enhanced);
-            (reply, lines + 1)
+            reply
+        }
+        // If the codes differ, the last line decides; what was said under another code doesn't count.
+        None | Some(_) => {
+            let mut reply = Reply { code, enhanced, text: String::new() };
+            // The first of several lines reserves room for a whole EHLO reply; a single line needs
+            // only its own size.
+            reply.text.reserve_exact(if more { TEXT_BYTES } else { own_text.len() });
+            reply.text.push_str(own_text);
+            reply
         }
     };
     if lines > MAX_LINES {

@@ -8,12 +8,13 @@ use std::{
     mem::MaybeUninit,
     pin::Pin,
     task::{Poll, ready},
+    time::Duration,
 };
 
 use rcpt_shared::{Address, Stage};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf},
-    time::timeout_at,
+    time::{timeout, timeout_at},
 };
 use tokio_rustls::rustls::pki_types::ServerName;
 
@@ -37,17 +38,23 @@ pub struct Session<S> {
     /// True after QUIT was sent with the last recipient, or a reply such as 421 made the session
     /// unusable: no further commands are sent.
     quitting: bool,
+    /// False after replies that don't match the commands: no further recipient is asked about.
+    in_step: bool,
     /// Time limit per reply; `None` if the caller limits the time.
     patience: Option<Patience>,
-    /// Maximum number of recipients that the server accepts per session, if known.
-    recipients_max: usize,
-    /// True if an accepted recipient had the code of an accepted sender, 2.1.0, although replies
-    /// can't have been shifted.
-    mixes_codes: bool,
 }
 
 /// Failure for a surplus reply: it is unknown which reply was the recipient's.
 const SURPLUS: Failure = Failure::Broken(Stage::Rcpt, Broken::Garbage);
+
+/// Longest wait for the reply to RSET where the answer doesn't depend on it: several round trips, and short enough for a
+/// server that never sends it.
+const RESET_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// Time for which nothing may follow RSET's reply after a refusal in a session that has served others. A second, late
+/// reply to an earlier recipient looks like a refusal; the recipient's own reply then comes in the place of RSET's, and
+/// RSET's directly after it.
+const QUIET_TIME: Duration = Duration::from_millis(20);
 
 /// Bytes read per call. An EHLO reply has about 250 bytes.
 const READ_BYTES: usize = 512;
@@ -103,9 +110,6 @@ pub enum Failure {
     /// The server refused at this stage, with this reply.
     Refused(Stage, Reply),
     Broken(Stage, Broken),
-    /// An idle session that the server has closed before the envelope of a further recipient
-    /// arrived.
-    Stale,
     /// No reply began within the [`Patience`] at this stage.
     Silent(Stage),
 }
@@ -145,12 +149,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             recipients_asked: 0,
             recipients_refused: 0,
             quitting: false,
+            in_step: true,
             patience,
-            recipients_max: usize::MAX,
-            mixes_codes: false,
         };
         let banner = session.reply(Stage::Banner).await?;
-        expect(220, Stage::Banner, banner)?;
+        expect_welcome(Stage::Banner, banner)?;
         session.introduce(helo_name, stage).await?;
         Ok(session)
     }
@@ -164,7 +167,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             let refusal = |_| Failure::Refused(Stage::Ehlo, reply);
             reply = self.greet(helo_name).await.map_err(refusal)?;
         }
-        let reply = expect(250, Stage::Ehlo, reply)?;
+        let reply = expect_welcome(Stage::Ehlo, reply)?;
         self.capabilities = match self.greeting {
             Greeting::Ehlo => Capabilities::parse(&reply),
             Greeting::Helo => Capabilities::default(),
@@ -194,9 +197,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         matches!(self.wire, Wire::Encrypted(_))
     }
 
-    /// Returns whether every command has had its reply, all input is read, and the session isn't quitting.
+    /// Returns whether every command has had its reply and nothing else has come, and the session isn't quitting.
     pub fn is_settled(&self) -> bool {
-        !self.quitting && self.outstanding == 0 && self.parser.is_empty()
+        self.in_step && !self.quitting && self.outstanding == 0 && self.parser.is_empty()
     }
 
     /// Returns the stream, unless it is encrypted.
@@ -225,7 +228,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
         self.send(Stage::StartTls, [&Command::StartTls]).await?;
         let ready = self.reply(Stage::StartTls).await?;
-        expect(220, Stage::StartTls, ready)?;
+        if ready.code != 220 {
+            return Err(unwelcome(Stage::StartTls, ready));
+        }
         self.parser.discard();
         let Wire::Plain(stream) = self.wire else {
             return Err(Failure::Broken(Stage::StartTls, Broken::Tls));
@@ -244,12 +249,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Ok(session)
     }
 
-    /// Asks whether the server accepts mail for the recipient: sends MAIL and RCPT, in a reused session after RSET.
-    /// With PIPELINING, one flight contains all commands (RFC 2920 §3.1).
+    /// Asks whether the server accepts mail for the recipient: sends MAIL, RCPT and RSET. With PIPELINING, one flight
+    /// contains all three (RFC 2920 §3.1), so that the next recipient waits for nothing.
     ///
     /// # Errors
-    /// [`Failure::Refused`], [`Failure::Silent`] or [`Failure::Broken`] at MAIL or RCPT;
-    /// [`Failure::Stale`] if the server has closed the idle session.
+    /// [`Failure::Refused`], [`Failure::Silent`] or [`Failure::Broken`] at MAIL or RCPT.
     pub async fn ask(
         &mut self,
         envelope: Envelope<'_>,
@@ -266,131 +270,105 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             self.parser.next_recipient();
         }
         let mail = Command::Mail { reverse_path: envelope.reverse_path, smtputf8 };
-        if self.capabilities.pipelining {
-            self.ask_in_one_flight(mail, envelope, served_before, stage).await
-        } else {
-            self.ask_step_by_step(mail, envelope, served_before, stage).await
-        }
-    }
-
-    async fn ask_in_one_flight(
-        &mut self,
-        mail: Command<'_>,
-        envelope: Envelope<'_>,
-        served_before: bool,
-        stage: &mut Stage,
-    ) -> Result<Answer, Failure> {
         let rcpt = Command::Rcpt(envelope.recipient.normal());
-        // QUIT may end a flight (RFC 2920 §3.1), but not if the server may still demand encryption.
-        let settled = self.is_encrypted() || !self.capabilities.starttls;
-        self.quitting = envelope.last && settled;
-        let quit = self.quitting.then_some(Command::Quit);
-        let reset = served_before.then_some(Command::Rset);
-        let flight = [reset, Some(mail), Some(rcpt), quit];
-        let outcome = self.send(Stage::Mail, flight.iter().flatten()).await;
-        if served_before {
-            outcome.map_err(|_| Failure::Stale)?;
-            self.expect_reset().await?;
+        // The server may still demand encryption, and we then ask again.
+        let is_last = envelope.last && (self.is_encrypted() || !self.capabilities.starttls);
+        if self.capabilities.pipelining {
+            self.quitting = is_last;
+            let end = if is_last { Command::Quit } else { Command::Rset };
+            self.send(Stage::Mail, [&mail, &rcpt, &end]).await?;
         } else {
-            outcome?;
+            self.send(Stage::Mail, [&mail]).await?;
         }
         let sender = self.reply(Stage::Mail).await?;
         if !sender.is_positive() {
             return Ok(Answer::Mail(sender));
         }
-        self.read_recipient_reply(served_before, stage).await
-    }
-
-    async fn ask_step_by_step(
-        &mut self,
-        mail: Command<'_>,
-        envelope: Envelope<'_>,
-        served_before: bool,
-        stage: &mut Stage,
-    ) -> Result<Answer, Failure> {
-        if served_before {
-            self.send(Stage::Mail, [&Command::Rset]).await.map_err(|_| Failure::Stale)?;
-            self.expect_reset().await?;
-        }
-        self.send(Stage::Mail, [&mail]).await?;
-        let sender = self.reply(Stage::Mail).await?;
-        if !sender.is_positive() {
-            return Ok(Answer::Mail(sender));
-        }
         *stage = Stage::Rcpt;
-        self.send(Stage::Rcpt, [&Command::Rcpt(envelope.recipient.normal())]).await?;
-        self.read_recipient_reply(served_before, stage).await
-    }
-
-    /// Reads the reply to RSET: anything but 250 means that the server has closed the session.
-    async fn expect_reset(&mut self) -> Result<(), Failure> {
-        match self.reply(Stage::Mail).await {
-            Ok(reset) if reset.code == 250 => Ok(()),
-            Ok(_) | Err(_) => Err(Failure::Stale),
+        if !self.capabilities.pipelining {
+            self.send(Stage::Rcpt, [&rcpt]).await?;
         }
-    }
-
-    async fn read_recipient_reply(
-        &mut self,
-        served_before: bool,
-        stage: &mut Stage,
-    ) -> Result<Answer, Failure> {
-        *stage = Stage::Rcpt;
-        let rcpt_reply = self.reply(Stage::Rcpt).await?;
-        self.expect_no_surplus()?;
-        // Servers use x.1.0 for an accepted sender (RFC 2034 §4). A duplicate reply to RSET, with
-        // RCPT's reply still missing, looks the same.
-        let of_sender = rcpt_reply.is_positive()
-            && rcpt_reply.enhanced.is_some_and(|code| (code.subject, code.detail) == (1, 0));
-        if of_sender && served_before && !self.mixes_codes {
+        let reply = self.reply(Stage::Rcpt).await?;
+        self.recipients_refused += usize::from(!reply.is_positive());
+        if reply.code == 421 {
             self.quitting = true;
-            return Err(Failure::Stale);
+            return Ok(Answer::Rcpt(reply));
         }
-        self.mixes_codes |= of_sender;
-        self.quitting |= rcpt_reply.code == 421;
-        self.recipients_refused += usize::from(!rcpt_reply.is_positive());
-        Ok(Answer::Rcpt(rcpt_reply))
+        if !(self.capabilities.pipelining || is_last) && self.parser.is_empty() {
+            // If this fails, the server has closed the connection, which the next read shows.
+            let _ = self.send(Stage::Rcpt, [&Command::Rset]).await;
+        }
+        self.expect_in_step(&reply, served_before).await?;
+        Ok(Answer::Rcpt(reply))
     }
 
-    /// Fails if there is a surplus reply, because then it is unknown which reply was the recipient's. Only the reply to
-    /// QUIT or a 421 may follow.
-    fn expect_no_surplus(&mut self) -> Result<(), Failure> {
-        if self.parser.is_empty() {
+    /// Reads what follows the recipient's reply, which should be exactly one 250, for RSET. After a missing or surplus
+    /// reply, the reply that was read before may belong to another command.
+    ///
+    /// Positive replies alone prove an acceptance, whichever of them is the recipient's, if none is missing: an acceptance
+    /// waits for RSET's reply as long as the caller does. Otherwise it counts only if the server has closed a session that
+    /// has served nobody else.
+    async fn expect_in_step(&mut self, reply: &Reply, served_before: bool) -> Result<(), Failure> {
+        let is_reset = self.outstanding > 0 && !self.quitting;
+        if !is_reset && self.parser.is_empty() {
             return Ok(());
         }
-        let was_sent_quit = self.outstanding > 0;
-        self.quitting = true;
-        let is_farewell = match self.parser.next_reply() {
-            Ok(Some(reply)) if reply.code == 221 && was_sent_quit => {
-                self.outstanding -= 1;
-                true
-            }
-            Ok(Some(reply)) => reply.code == 421,
-            // An incomplete line may be the beginning of the reply to QUIT.
-            Ok(None) => return if was_sent_quit { Ok(()) } else { Err(SURPLUS) },
-            Err(_) => false,
+        let came_together = !self.parser.is_empty();
+        let next = if reply.is_positive() && !served_before {
+            Ok(self.reply(Stage::Rcpt).await)
+        } else {
+            timeout(RESET_TIMEOUT, self.reply(Stage::Rcpt)).await
         };
-        if is_farewell && self.parser.is_empty() { Ok(()) } else { Err(SURPLUS) }
+        let is_clear = reply.is_positive() || !served_before;
+        if is_reset
+            && self.parser.is_empty()
+            && matches!(&next, Ok(Ok(reset)) if reset.code == 250)
+            && (is_clear || came_together || self.is_quiet_for(QUIET_TIME).await)
+        {
+            return Ok(());
+        }
+        self.in_step = false;
+        let counts = match next {
+            Ok(Ok(next)) if matches!(next.code, 221 | 421) => {
+                self.quitting = true;
+                self.parser.is_empty() && !(reply.is_positive() && served_before)
+            }
+            Ok(Ok(next)) if is_reset && next.is_positive() => {
+                is_clear && self.has_no_refusal_left()
+            }
+            // Before TLS, a server may refuse every command (RFC 3207 §4).
+            Ok(Ok(_)) => is_reset && !(reply.is_positive() || served_before),
+            Ok(Err(Failure::Broken(_, Broken::Garbage))) => false,
+            Ok(Err(_)) | Err(_) => {
+                self.quitting = true;
+                !(reply.is_positive() && served_before)
+            }
+        };
+        if counts {
+            return Ok(());
+        }
+        self.quitting = true;
+        Err(SURPLUS)
+    }
+
+    /// Reads the replies that have arrived, and returns whether all of them are positive.
+    fn has_no_refusal_left(&mut self) -> bool {
+        loop {
+            match self.parser.next_reply() {
+                Ok(Some(reply)) if reply.is_positive() || reply.code == 421 => {}
+                Ok(Some(_)) | Err(_) => return false,
+                Ok(None) => return true,
+            }
+        }
     }
 
     /// Returns whether the session can serve a further recipient, with `limit` in total: it has served one, every
     /// command has had its reply, and fewer than `MAX_REFUSED` recipients were refused.
     pub fn is_reusable(&self, limit: usize) -> bool {
-        let limit = limit.min(self.recipients_max);
         self.is_settled()
             && self.recipients_asked > 0
             && self.recipients_asked < limit
             && self.recipients_refused < MAX_REFUSED
-    }
-
-    /// Returns the number of recipients asked about so far.
-    pub const fn recipients_asked(&self) -> usize {
-        self.recipients_asked
-    }
-
-    /// Limits the recipients per session to the server's maximum.
-    pub const fn limit_recipients(&mut self, recipients_max: usize) {
-        self.recipients_max = recipients_max;
     }
 
     /// Sets the time limits for the next recipient's replies.
@@ -407,6 +385,15 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
             Poll::Ready(read.is_pending())
         })
         .await
+    }
+
+    /// Returns whether the server sends nothing for this time.
+    async fn is_quiet_for(&mut self, time: Duration) -> bool {
+        let mut octet = [0];
+        let read = poll_fn(|cx| {
+            Pin::new(&mut self.wire).poll_read(cx, &mut ReadBuf::new(&mut octet)).map(drop)
+        });
+        timeout(time, read).await.is_err()
     }
 
     /// Sends the commands in one write.
@@ -431,6 +418,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// Handles text that the server sends without a command: it would be read as the reply to the next command. Only
     /// 421 may come at any time (RFC 5321 §3.8).
     fn reject_unsolicited(&mut self, stage: Stage) -> Failure {
+        self.quitting = true;
         match self.parser.next_reply() {
             Ok(Some(reply)) if reply.code == 421 => Failure::Refused(stage, reply),
             _ => Failure::Broken(stage, Broken::Garbage),
@@ -475,14 +463,18 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 }
 
-/// Returns a reply with this code; a refusal or an unexpected code ends the conversation.
-fn expect(code: u16, stage: Stage, reply: Reply) -> Result<Reply, Failure> {
-    if reply.code == code {
-        Ok(reply)
-    } else if reply.is_transient() || reply.is_permanent() {
-        Err(Failure::Refused(stage, reply))
+/// Returns the reply to the connection or a greeting if it is positive: some servers greet with 250, or reply 220 to
+/// EHLO. A 221 is a farewell.
+fn expect_welcome(stage: Stage, reply: Reply) -> Result<Reply, Failure> {
+    if reply.is_positive() && reply.code != 221 { Ok(reply) } else { Err(unwelcome(stage, reply)) }
+}
+
+/// Returns the failure for a reply that ends the conversation: a refusal, or a code out of place.
+fn unwelcome(stage: Stage, reply: Reply) -> Failure {
+    if reply.is_transient() || reply.is_permanent() {
+        Failure::Refused(stage, reply)
     } else {
-        Err(Failure::Broken(stage, Broken::Garbage))
+        Failure::Broken(stage, Broken::Garbage)
     }
 }
 

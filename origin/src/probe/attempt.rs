@@ -10,6 +10,9 @@ pub(super) enum Outcome {
     Settled(Verdict),
     /// A failure that may affect only this host: the next host is tried.
     NextHost(Verdict),
+    /// A host of equal preference may reply differently. A backup host isn't tried: it may accept everything because it
+    /// knows less, and what kept us from this host isn't this host's doing, or was its reply about the recipient.
+    EqualHost(Verdict),
 }
 
 /// Result of asking one address of a host.
@@ -18,7 +21,7 @@ pub(super) enum Attempt {
     Settled(Verdict),
     /// A failure that may affect only this host: the next host is tried.
     NextHost(Verdict),
-    /// A host of equal preference may reply differently; without such a host, the verdict is final.
+    /// See [`Outcome::EqualHost`].
     AskEqual(Verdict),
     /// The same host may reply differently after a delay. If it isn't asked again, the attempt counts as
     /// [`Self::AskEqual`].

@@ -2,7 +2,7 @@
 
 use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
 
-/// The most informative of several hosts' failures: the failure at the latest stage, and the
+/// The most informative of several hosts' failures: our own limit, otherwise the failure at the latest stage, and the
 /// earliest among equals, because hosts come in order of preference.
 #[derive(Default)]
 pub(super) struct BestFailure {
@@ -41,10 +41,11 @@ impl BestFailure {
     }
 }
 
-/// Returns the rank of a failure. At the same stage, our own failure outweighs a server's: after a
-/// failed lookup, it isn't certain that there is no address.
-fn rank(failure: &Verdict) -> (Stage, bool) {
-    (failure.stage, matches!(failure.reason, Reason::DnsFailure | Reason::OurLimit))
+/// Returns the rank of a failure. Our own limit outweighs everything: the host that it kept us from may have answered.
+/// At the same stage, a failed lookup outweighs a server's failure: it isn't certain that there is no address.
+fn rank(failure: &Verdict) -> (bool, Stage, bool) {
+    let Verdict { stage, reason, .. } = *failure;
+    (reason == Reason::OurLimit, stage, reason == Reason::DnsFailure)
 }
 
 /// Converts a failure shared by all hosts to a failure of the domain: if no host accepts mail
@@ -104,6 +105,7 @@ mod tests {
         assert_eq!(best(&[dns, connect]), connect);
         assert_eq!(best(&[connect, ours, connect]), ours);
         assert_eq!(best(&[connect, banner, garbage, connect]), banner);
+        assert_eq!(best(&[ours, banner]), ours, "the host that we didn't ask may have answered");
         let closed = (Reason::DomainRefusesMail, Stage::Banner);
         assert_eq!(best(&[closed, closed]), closed);
         assert_eq!(best(&[closed, connect]), banner, "another host may take mail");

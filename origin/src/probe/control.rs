@@ -3,6 +3,7 @@
 
 use std::{sync::Arc, time::Duration};
 
+use rcpt_pool::Signal;
 use rcpt_shared::{Address, CatchAll, Reason, Stage, Status};
 use rcpt_smtp::Answer;
 use rcpt_verdict::Finding;
@@ -73,7 +74,12 @@ async fn catch_all(
     let Ok(Ok(Answer::Rcpt(reply))) = control_reply else { return CatchAll::Unknown };
     let finding = client.judge(Stage::Rcpt, &reply, control);
     // Earlier recipients may have caused a 421.
-    if let Some(signal) = signal(finding, Stage::Rcpt, &reply, "").filter(|_| reply.code != 421) {
+    let signal = if reply.code == 421 {
+        Some(Signal::Unread)
+    } else {
+        signal(finding, Stage::Rcpt, &reply, "")
+    };
+    if let Some(signal) = signal {
         permit.note(signal);
     }
     let habit = habit_by(finding);

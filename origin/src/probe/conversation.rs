@@ -3,8 +3,9 @@
 
 use std::{net::SocketAddr, time::Duration};
 
+use rcpt_pool::Signal;
 use rcpt_shared::{CatchAll, Confidence, Details, Reason, Stage, Status, Verdict};
-use rcpt_smtp::{Answer, Broken, Connection, Envelope, Failure, Patience, Reply};
+use rcpt_smtp::{Answer, Connection, Envelope, Failure, Patience, Reply};
 use rcpt_verdict::{Finding, Scope};
 use tokio::time::{Instant, timeout};
 
@@ -12,6 +13,7 @@ use super::{
     attempt::{Attempt, Retry},
     client::{HostAnswer, HostPermit, HostSession},
     control::{self, keep_or_quit},
+    host::{RETRY_DELAY, our_limit},
     host_memory::catch_all_key,
     host_probe::HostProbe,
     progress::Progress,
@@ -35,10 +37,8 @@ pub(super) enum Resumed {
     Answered(Attempt),
     /// The session has ended, or can't be used again.
     Stale,
-    /// The server refused us, perhaps because of earlier recipients: ask in a new session.
+    /// The server refused us, perhaps because of earlier recipients, or demands encryption: ask in a new session.
     Refused,
-    /// Number of recipients to which the server had replied before it closed the session (421).
-    Closed(usize),
 }
 
 impl HostProbe<'_> {
@@ -60,21 +60,22 @@ impl HostProbe<'_> {
             return Resumed::Stale;
         };
         let finding = self.client.judge_answer(&answer, &self.question.address);
-        // A refusal of the session may be caused by earlier recipients instead of the current recipient.
-        let refusal = match &answer {
-            Answer::Mail(reply) => Some((Stage::Mail, reply)),
-            Answer::Rcpt(reply) if is_about_session(finding, reply) => Some((Stage::Rcpt, reply)),
-            Answer::Rcpt(_) | Answer::Smtputf8Unsupported => None,
+        // A refusal of the session may be caused by earlier recipients instead of the current recipient. It has no
+        // consequence but the refused recipient: if a new session is refused too, that counts.
+        let demands_tls =
+            finding.demands_tls && session.capabilities().starttls && !session.is_encrypted();
+        if demands_tls {
+            self.client.remember(self.host, |offers| offers.demands_tls = true);
+        }
+        let needs_new = match &answer {
+            Answer::Mail(_) => true,
+            Answer::Rcpt(reply) => is_about_session(finding, reply) || demands_tls,
+            Answer::Smtputf8Unsupported => false,
         };
-        if let Some((stage, reply)) = refusal {
-            // A 421 at RCPT isn't about the current recipient either: earlier recipients used up the session. A 421 at
-            // MAIL counts, since no recipient had been named and a new session may be unwelcome.
-            if stage == Stage::Rcpt && reply.code == 421 {
-                let answered = session.recipients_asked().saturating_sub(1);
-                session.quit(permit);
-                return Resumed::Closed(answered);
+        if needs_new {
+            if matches!(answer, Answer::Rcpt(_)) {
+                permit.note(Signal::Unread);
             }
-            self.note(&permit, finding, stage, reply);
             session.quit(permit);
             return Resumed::Refused;
         }
@@ -92,10 +93,9 @@ impl HostProbe<'_> {
         progress: &mut Progress,
     ) -> Attempt {
         let began = Instant::now();
-        let identity = self.client.identity(permit.identity());
         let stage = &mut progress.stage;
-        let asking = self.ask_in_new_session(stream, peer, &identity, patience, stage);
-        let (finding, stage, reply) = match asking.await {
+        let asked = self.ask_in_new_session(stream, peer, &permit, patience, stage).await;
+        let (finding, stage, reply) = match asked {
             Ok(outcome) => return Box::pin(self.conclude(outcome, permit, progress)).await,
             Err(Failure::Refused(stage, reply)) => {
                 let finding = self.client.judge(stage, &reply, &self.question.address);
@@ -104,8 +104,12 @@ impl HostProbe<'_> {
             }
             Err(Failure::Silent(stage)) => {
                 // A server that had little time isn't blamed.
-                if began.elapsed() >= PATIENCE / 2 {
+                let had = began.elapsed();
+                if had >= PATIENCE / 2 {
                     self.client.memory.could_not_be_reached(self.host);
+                }
+                if progress.took_time_of(had, PATIENCE) {
+                    return Attempt::NextHost(our_limit(RETRY_DELAY));
                 }
                 let silent = Verdict::new(Status::SmtpTimeout, Reason::Timeout, stage);
                 return Attempt::NextHost(silent);
@@ -113,8 +117,6 @@ impl HostProbe<'_> {
             Err(Failure::Broken(stage, broken)) => {
                 (rcpt_verdict::judge_broken(broken), stage, None)
             }
-            // Can't occur: a new session has never been idle.
-            Err(Failure::Stale) => (rcpt_verdict::judge_broken(Broken::Closed), Stage::Mail, None),
         };
         self.next_host_unless_final(finding, stage, reply.as_ref(), false)
     }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
-use rcpt_pool::{Acquired, Begun, Cause, Refused, Target};
+use rcpt_pool::{Acquired, Begun, Refused, Target};
 use rcpt_shared::{Confidence, Details, Reason, Stage, Status, Verdict};
 use rcpt_smtp::{Connection, Patience, Unconnected};
 use tokio::time::{Instant, sleep};
@@ -28,8 +28,9 @@ use super::{
 const CONNECT_TIMEOUT_MIN: Duration = Duration::from_secs(1);
 /// Minimum remaining time for starting a dialogue.
 const DIALOGUE_TIME_MIN: Duration = Duration::from_secs(1);
-/// Time after which to repeat a question whose session was cut; no session of the domain is cut for ten minutes.
-const CUT_RETRY_DELAY: Duration = Duration::from_secs(10);
+/// Time after which to repeat a question whose session was cut, or for which too little time was left. No session of the
+/// domain is cut for ten minutes.
+pub(super) const RETRY_DELAY: Duration = Duration::from_secs(10);
 /// Number of stale idle sessions after which a new session is opened.
 const MAX_STALE: usize = 3;
 
@@ -68,7 +69,7 @@ impl HostProbe<'_> {
             Err(Unresolved::NoSuchName) => {
                 return Outcome::NextHost(with_host(self.no_usable_address(Confidence::High)));
             }
-            Err(Unresolved::DnsFailed) => return Outcome::NextHost(with_host(dns_failure())),
+            Err(Unresolved::DnsFailed) => return Outcome::EqualHost(with_host(dns_failure())),
         };
         if source == AddressSource::InDns && self.opted_out(&addresses) {
             return Outcome::Settled(with_host(opted_out()));
@@ -79,17 +80,17 @@ impl HostProbe<'_> {
         }
         if addresses.is_empty() {
             // All the host's addresses are of a family over which we don't connect.
-            return Outcome::NextHost(with_host(not_connected(Unconnected::Ours)));
+            return Outcome::EqualHost(with_host(not_connected(Unconnected::Ours)));
         }
         progress.stage = Stage::Connect;
         match self.try_addresses(addresses, identity, progress).await {
-            Attempt::NextHost(failure) => Outcome::NextHost(with_host(failure)),
-            Attempt::AskAgain(verdict, _) | Attempt::AskEqual(verdict) if self.has_equal => {
-                Outcome::NextHost(with_host(verdict))
+            Attempt::NextHost(failure) if failure.reason != Reason::OurLimit => {
+                Outcome::NextHost(with_host(failure))
             }
-            Attempt::Settled(verdict)
+            Attempt::NextHost(verdict)
             | Attempt::AskAgain(verdict, _)
-            | Attempt::AskEqual(verdict) => Outcome::Settled(with_host(verdict)),
+            | Attempt::AskEqual(verdict) => Outcome::EqualHost(with_host(verdict)),
+            Attempt::Settled(verdict) => Outcome::Settled(with_host(verdict)),
         }
     }
 
@@ -113,7 +114,7 @@ impl HostProbe<'_> {
             AddressSource::ByRoute(port) => Some(format!("{host}:{port}")),
         };
         let (mut best, mut stale, mut asked_again) = (BestFailure::default(), 0, false);
-        let (mut afresh, mut closed_after) = (false, None);
+        let mut afresh = false;
         while !addresses.is_empty() {
             let admitted = progress.admitted;
             let target = Target {
@@ -123,12 +124,11 @@ impl HostProbe<'_> {
                 is_route: route.is_some(),
                 admitted,
                 afresh,
-                more_hosts: self.more_hosts > 0,
             };
             let dialogue = match self.begin(&target, progress).await {
                 Ok(dialogue) => dialogue,
                 Err(refused) => {
-                    best.add(our_limit(refused));
+                    best.add(our_limit(refused.after));
                     return Attempt::NextHost(best.into_verdict());
                 }
             };
@@ -137,10 +137,7 @@ impl HostProbe<'_> {
                 Some(Resumed::Answered(attempt)) => attempt,
                 Some(unheard) => {
                     stale += 1;
-                    afresh = !matches!(unheard, Resumed::Stale) || stale >= MAX_STALE;
-                    if let Resumed::Closed(answered) = unheard {
-                        closed_after = Some(answered);
-                    }
+                    afresh = matches!(unheard, Resumed::Refused) || stale >= MAX_STALE;
                     progress.stage = Stage::Connect;
                     continue;
                 }
@@ -154,15 +151,7 @@ impl HostProbe<'_> {
                     progress.stage = Stage::Connect;
                     continue;
                 }
-                settled => {
-                    // A new session got a reply after the 421, so the old session had reached the server's limit.
-                    if let (Some(most), Attempt::Settled(verdict)) = (closed_after, &settled)
-                        && matches!(verdict.status, Status::Accepted | Status::Refused)
-                    {
-                        self.client.remember(host, |offers| offers.recipients_max = Some(most));
-                    }
-                    return settled;
-                }
+                settled => return settled,
             }
             let tried = std::mem::take(&mut progress.tried);
             if tried.is_empty() {
@@ -236,6 +225,9 @@ impl HostProbe<'_> {
                 let is_fair = patience >= self.client.dialer().timeout() / 2;
                 if unconnected == Unconnected::Theirs && (!is_silence || is_fair) {
                     self.client.memory.could_not_be_reached(self.host);
+                }
+                if is_silence && progress.took_time_of(patience, self.client.dialer().timeout()) {
+                    return Attempt::NextHost(our_limit(RETRY_DELAY));
                 }
                 Attempt::NextHost(not_connected(unconnected))
             }
@@ -328,8 +320,7 @@ async fn unless<T>(
 /// Returns the verdict when the session was cut: the verdict known by then, otherwise our own limit.
 fn cut_short(progress: &mut Progress) -> Attempt {
     let settled = progress.settled.take().map(|verdict| *verdict);
-    let refused = Refused { after: CUT_RETRY_DELAY, cause: Cause::Crowded };
-    Attempt::Settled(settled.unwrap_or_else(|| our_limit(refused)))
+    Attempt::Settled(settled.unwrap_or_else(|| our_limit(RETRY_DELAY)))
 }
 
 /// Returns the address to connect to: the permit's, otherwise the first.
@@ -338,9 +329,10 @@ fn at(addresses: &[SocketAddr], chosen: Option<IpAddr>) -> Option<SocketAddr> {
     addresses.iter().find(fits).or(addresses.first()).copied()
 }
 
-/// Returns the verdict for our own limit, which is never the recipient's fault.
-fn our_limit(refused: Refused) -> Verdict {
-    let seconds = u32::try_from(refused.after.as_secs()).unwrap_or(u32::MAX).max(1);
+/// Returns the verdict for our own limit, which is never the recipient's fault. The question may be repeated `after`
+/// this time.
+pub(super) fn our_limit(after: Duration) -> Verdict {
+    let seconds = u32::try_from(after.as_secs()).unwrap_or(u32::MAX).max(1);
     Verdict {
         retry_after: Some(seconds),
         ..Verdict::new(Status::FatalException, Reason::OurLimit, Stage::Connect)

@@ -37,8 +37,6 @@ pub(super) struct Offers {
     pub lacks_smtputf8: bool,
     /// The greeting that the host accepts.
     pub greeting: Greeting,
-    /// Maximum number of recipients per session, if the host has closed a session for more.
-    pub recipients_max: Option<usize>,
 }
 
 /// Result of the control recipient for a domain at a host.

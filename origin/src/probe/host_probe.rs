@@ -21,10 +21,8 @@ pub(super) struct HostProbe<'a> {
     pub question: &'a Question,
     pub host: &'a str,
     pub address_source: AddressSource<'a>,
-    /// Number of hosts left to ask; `has_equal` is true if one of them is preferred at least as much
-    /// as this host.
+    /// Number of hosts left to ask.
     pub more_hosts: usize,
-    pub has_equal: bool,
     /// True if another host has a better preference: this host may accept everything because it knows less.
     pub is_backup: bool,
 }

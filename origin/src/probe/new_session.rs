@@ -2,13 +2,14 @@
 
 use std::net::SocketAddr;
 
+use rcpt_pool::Signal;
 use rcpt_shared::Stage;
-use rcpt_smtp::{Answer, Broken, Connection, Failure, Greeting, HeloIdentity, Patience, Session};
+use rcpt_smtp::{Answer, Broken, Connection, Failure, Greeting, Patience, Session};
 use tokio::time::Instant;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::{
-    client::{HostAnswer, HostSession},
+    client::{HostAnswer, HostPermit, HostSession},
     host_memory::Offers,
     host_probe::HostProbe,
 };
@@ -22,7 +23,7 @@ impl HostProbe<'_> {
         &self,
         stream: Box<dyn Connection>,
         peer: SocketAddr,
-        identity: &HeloIdentity,
+        permit: &HostPermit,
         patience: Option<Patience>,
         stage: &mut Stage,
     ) -> Result<HostAnswer, Failure> {
@@ -30,7 +31,7 @@ impl HostProbe<'_> {
         let encrypt =
             client.starttls == StartTls::Always || client.memory.offers(self.host).demands_tls;
         // Boxed like the other steps: its state is freed when it ends.
-        let asking = Box::pin(self.open_and_ask(stream, peer, identity, patience, encrypt, stage));
+        let asking = Box::pin(self.open_and_ask(stream, peer, permit, patience, encrypt, stage));
         let ended = asking.await;
         let (encrypt, failure) = match ended {
             // RFC 7435 §3: retries on a new connection, in a known state. A server that demands encryption refuses this
@@ -44,9 +45,10 @@ impl HostProbe<'_> {
             ended => return ended,
         };
         *stage = Stage::Connect;
-        match Box::pin(client.dialer().connect(identity, peer)).await {
+        let identity = client.identity(permit.identity());
+        match Box::pin(client.dialer().connect(&identity, peer)).await {
             Ok(stream) => {
-                Box::pin(self.open_and_ask(stream, peer, identity, patience, encrypt, stage)).await
+                Box::pin(self.open_and_ask(stream, peer, permit, patience, encrypt, stage)).await
             }
             Err(_) => Err(failure),
         }
@@ -60,7 +62,7 @@ impl HostProbe<'_> {
         patience: Option<Patience>,
         stage: &mut Stage,
     ) -> Result<HostSession, Failure> {
-        let Offers { greeting, recipients_max, .. } = self.client.memory.offers(self.host);
+        let Offers { greeting, .. } = self.client.memory.offers(self.host);
         let opened = Session::open(stream, helo_name, greeting, patience, stage).await;
         // Any reply shows that port 25 is open, except a route's, which may use another port.
         let greeted =
@@ -68,10 +70,7 @@ impl HostProbe<'_> {
         if greeted && !self.by_route() {
             self.client.port_check.banner_seen();
         }
-        let mut session = Box::new(opened?);
-        if let Some(recipients_max) = recipients_max {
-            session.limit_recipients(recipients_max);
-        }
+        let session = Box::new(opened?);
         if session.greeting() != greeting {
             self.client.remember(self.host, |offers| offers.greeting = session.greeting());
         }
@@ -82,12 +81,14 @@ impl HostProbe<'_> {
         &self,
         stream: Box<dyn Connection>,
         peer: SocketAddr,
-        identity: &HeloIdentity,
+        permit: &HostPermit,
         patience: Option<Patience>,
         encrypt: bool,
         stage: &mut Stage,
     ) -> Result<HostAnswer, Failure> {
-        let (client, helo_name) = (self.client, &*identity.helo_name);
+        let client = self.client;
+        let identity = client.identity(permit.identity());
+        let helo_name = &*identity.helo_name;
         let mut session = self.open(stream, helo_name, patience, stage).await?;
         if encrypt && session.capabilities().starttls {
             session = self.encrypt(session, peer, helo_name, stage).await?;
@@ -98,6 +99,9 @@ impl HostProbe<'_> {
         let demands_tls = finding.demands_tls;
         if demands_tls && session.capabilities().starttls && !session.is_encrypted() {
             client.remember(self.host, |offers| offers.demands_tls = true);
+            if matches!(&answer, Answer::Rcpt(_)) {
+                permit.note(Signal::Unread);
+            }
             if matches!(&answer, Answer::Mail(reply) | Answer::Rcpt(reply) if reply.code == 421) {
                 return Ok(HostAnswer { answer, finding, session, took: asked_at.elapsed() });
             }

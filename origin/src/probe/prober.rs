@@ -316,7 +316,7 @@ impl Prober {
             self.only_host(question, &server.host, AddressSource::ByRoute(server.port));
         match host_probe.run(progress).await {
             Outcome::NextHost(failure) => of_domain(failure),
-            Outcome::Settled(verdict) => verdict,
+            Outcome::Settled(verdict) | Outcome::EqualHost(verdict) => verdict,
         }
     }
 
@@ -335,7 +335,8 @@ impl Prober {
         self.ask_hosts(&plan.hosts, &plan.addresses, question, progress).await
     }
 
-    /// Asks the hosts in order. `planned` are the first host's addresses, if known.
+    /// Asks the hosts in order, and none of a preference below that of a host that we didn't ask for reasons of our own,
+    /// or that replied about the recipient. `planned` are the first host's addresses, if known.
     async fn ask_hosts(
         &self,
         hosts: &[Mx],
@@ -346,15 +347,17 @@ impl Prober {
         let first = hosts.first().filter(|_| !planned.is_empty()).map(|mx| &mx.exchange);
         let preferred = hosts.iter().map(|host| host.preference).min();
         let hosts = self.client.memory.in_health_order(hosts);
-        let mut best = BestFailure::default();
+        let (mut best, mut last) = (BestFailure::default(), u16::MAX);
         for (position, Mx { preference, exchange }) in hosts.iter().enumerate() {
+            if *preference > last {
+                continue;
+            }
             let rest = hosts.get(position + 1..).unwrap_or_default();
             let is_planned = first.is_some_and(|first| first == exchange);
             let source =
                 if is_planned { AddressSource::Planned(planned) } else { AddressSource::InDns };
             let host_probe = HostProbe {
                 more_hosts: rest.len(),
-                has_equal: rest.iter().any(|other| other.preference <= *preference),
                 is_backup: Some(*preference) > preferred,
                 ..self.only_host(question, exchange, source)
             };
@@ -362,6 +365,10 @@ impl Prober {
             match host_probe.run(progress).await {
                 Outcome::Settled(verdict) => return verdict,
                 Outcome::NextHost(failure) => best.add(failure),
+                Outcome::EqualHost(failure) => {
+                    last = *preference;
+                    best.add(failure);
+                }
             }
         }
         of_domain(best.into_verdict())
@@ -372,8 +379,8 @@ impl Prober {
     async fn ask_implicit(&self, question: &Question, progress: &mut Progress) -> Verdict {
         let host = question.address.domain();
         match self.only_host(question, host, AddressSource::InDns).run(progress).await {
-            Outcome::Settled(verdict) => verdict,
-            Outcome::NextHost(failure) if failure.reason == Reason::DnsFailure => dns_failure(),
+            Outcome::EqualHost(failure) if failure.reason == Reason::DnsFailure => dns_failure(),
+            Outcome::Settled(verdict) | Outcome::EqualHost(verdict) => verdict,
             Outcome::NextHost(failure)
                 if failure.stage <= Stage::Connect
                     && failure.status == Status::SmtpConnectError =>
@@ -399,7 +406,6 @@ impl Prober {
             host,
             address_source,
             more_hosts: 0,
-            has_equal: false,
             is_backup: false,
         }
     }

@@ -39,6 +39,15 @@ pub(super) struct Times {
     pub dns: Stopwatch,
 }
 
+impl Progress {
+    /// Returns whether a server that `had` this time had less than half of the `usual` time because the check waited for
+    /// a session or for DNS.
+    pub(super) fn took_time_of(&self, had: Duration, usual: Duration) -> bool {
+        let lost = self.times.waiting.total() + self.times.dns.total();
+        had < usual / 2 && had + lost >= usual / 2
+    }
+}
+
 impl Default for Progress {
     fn default() -> Self {
         Self {

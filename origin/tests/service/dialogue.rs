@@ -149,7 +149,7 @@ async fn a_reset_at_any_stage_is_a_failed_connection() {
 
 #[tokio::test]
 async fn garbage_is_a_protocol_error() {
-    for banner in ["HTTP/1.1 400 Bad Request", "220-a\r\n250 b", "250 ok"] {
+    for banner in ["HTTP/1.1 400 Bad Request", "220-a\r\n221 b", "354 ok"] {
         let server = MailServer::answering(banner, "", "250 ok").await;
         let answer = answer_of(&server, &[]).await;
         assert_eq!(answer, (SmtpConnectError, Reason::ProtocolError, Stage::Banner), "{banner}");
@@ -183,7 +183,7 @@ async fn a_refused_connection_is_told_as_such() {
 #[tokio::test]
 async fn a_server_that_closes_on_quit_has_not_changed_the_verdict() {
     let texts: &'static [&str] =
-        &["220 mx\r\n", "250-mx\r\n250 PIPELINING\r\n", "250 ok\r\n250 ok\r\n"];
+        &["220 mx\r\n", "250-mx\r\n250 PIPELINING\r\n", "250 ok\r\n250 ok\r\n250 ok\r\n"];
     let server = saying(texts, |stream| stream.set_zero_linger().unwrap()).await;
     assert_eq!(answer_of(&server, &[]).await, (Status::Accepted, Reason::Accepted, Stage::Rcpt));
 }

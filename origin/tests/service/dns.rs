@@ -67,6 +67,11 @@ const ZONE: &[(&str, RecordType, &str)] = &[
     ("broken.org.", RecordType::SRV, "servfail"),
     ("half-broken.org.", RecordType::MX, "10 broken.org."),
     ("half-broken.org.", RecordType::MX, "20 nowhere.org."),
+    ("unknown-first.org.", RecordType::MX, "10 broken.org."),
+    ("unknown-first.org.", RecordType::MX, "20 mx2.org."),
+    ("unknown-equal.org.", RecordType::MX, "10 broken.org."),
+    ("unknown-equal.org.", RecordType::MX, "10 mx3.org."),
+    ("unknown-equal.org.", RecordType::MX, "20 mx2.org."),
     ("mx2.org.", RecordType::A, "127.0.0.2"),
     ("mx3.org.", RecordType::A, "127.0.0.3"),
     ("mx4.org.", RecordType::A, "127.0.0.4"),
@@ -317,6 +322,9 @@ async fn dns_decides_who_is_asked() {
         ("loop.org", NoMxRecords, NoMx, Dns, None, &[]),
         ("broken.org", FatalException, DnsFailure, Dns, None, &[]),
         ("half-broken.org", FatalException, DnsFailure, Dns, Some("broken.org"), &[]),
+        // Our failure to look up the first host doesn't lead to a backup host.
+        ("unknown-first.org", FatalException, DnsFailure, Dns, Some("broken.org"), &[]),
+        ("unknown-equal.org", Refused, NoSuchMailbox, Rcpt, Some("mx3.org"), &[3]),
         ("silent.org", FatalException, DnsFailure, Dns, None, &[]),
     ];
     for (domain, status, reason, stage, mx_host, connected) in expected {

@@ -5,6 +5,9 @@
 
 mod alerts;
 mod ask;
+mod backup;
+mod conversations;
+mod counted;
 mod dialogue;
 mod dns;
 mod doctor;
@@ -17,6 +20,7 @@ mod lists;
 mod nameservers;
 mod neighbours;
 mod opt_outs;
+mod out_of_step;
 mod package;
 mod politeness;
 mod port_check;

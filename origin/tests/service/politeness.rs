@@ -137,11 +137,15 @@ async fn after_a_421_a_machine_is_connected_to_once_in_ten_seconds() {
     assert!(connections <= passed, "{connections} in {:?}", started.elapsed());
 }
 
-#[tokio::test]
-async fn a_421_in_a_session_that_has_served_before_is_taken_note_of() {
-    let connections = Arc::new(AtomicUsize::new(0));
+/// Starts a server that refuses unknown recipients, and MAIL from each session's message after `most` of them; the
+/// argument of `most` is the session's number.
+async fn server_with_few_messages(
+    connections: &Arc<AtomicUsize>,
+    most: fn(usize) -> usize,
+    refusal: &'static str,
+) -> MailServer {
     let counted = connections.clone();
-    let server = MailServer::serving(move |stream, _| {
+    MailServer::serving(move |stream, number| {
         counted.fetch_add(1, Ordering::Relaxed);
         async move {
             let mut stream = BufReader::new(stream);
@@ -149,8 +153,9 @@ async fn a_421_in_a_session_that_has_served_before_is_taken_note_of() {
             let (mut line, mut mails) = (String::new(), 0);
             while stream.read_line(&mut line).await.is_ok_and(|length| length > 0) {
                 mails += usize::from(line.starts_with("MAIL"));
+                let is_refused = line.starts_with("MAIL") && mails > most(number);
                 let answer = match line.get(..4) {
-                    Some("MAIL") if mails > 1 => "421 4.7.0 too many messages from your IP",
+                    _ if is_refused => refusal,
                     Some("RCPT") => "550 5.1.1 no such user here",
                     _ => "250 ok",
                 };
@@ -162,18 +167,57 @@ async fn a_421_in_a_session_that_has_served_before_is_taken_note_of() {
             }
         }
     })
-    .await;
+    .await
+}
+
+#[tokio::test]
+async fn a_limit_of_messages_per_session_costs_a_session_and_nobody_an_answer() {
+    for refusal in [
+        "421 4.7.0 Too many messages in this session",
+        "452 4.5.3 Too many messages in this session",
+        "450 4.7.1 Too many messages in this session",
+        "550 5.7.0 Too many messages in this session",
+    ] {
+        let connections = Arc::new(AtomicUsize::new(0));
+        let server = server_with_few_messages(&connections, |_| 2, refusal).await;
+        let mut environment = environment(&server, nameserver().await);
+        environment.push(("RCPT_BUDGET_MS", "6000".to_owned()));
+        environment.push(("RCPT_SESSION_INTERVAL_MS", "0".to_owned()));
+        let environment: Vec<_> = environment.iter().map(|(k, v)| (*k, v.as_str())).collect();
+        let origin = origin(&environment);
+        for (n, domain) in
+            ["d.org", "d.org", "d.org", "other.org", "d.org", "other.org"].iter().enumerate()
+        {
+            let outcome = verdict(&origin, &format!("u{n}@{domain}")).await;
+            assert_eq!(
+                (outcome.status, outcome.reason),
+                (Status::Refused, Reason::NoSuchMailbox),
+                "{n}: {refusal}"
+            );
+        }
+        assert_eq!(connections.load(Ordering::Relaxed), 3, "{refusal}");
+    }
+}
+
+#[tokio::test]
+async fn a_421_that_a_new_session_gets_too_is_taken_note_of() {
+    let connections = Arc::new(AtomicUsize::new(0));
+    let refusal = "421 4.7.0 too many messages from your IP";
+    let server =
+        server_with_few_messages(&connections, |number| usize::from(number == 0), refusal).await;
     let mut environment = environment(&server, nameserver().await);
     environment.push(("RCPT_BUDGET_MS", "6000".to_owned()));
     let environment: Vec<_> = environment.iter().map(|(k, v)| (*k, v.as_str())).collect();
     let origin = origin(&environment);
     assert_eq!(verdict(&origin, "u@d.org").await.reason, Reason::NoSuchMailbox);
+    let outcome = verdict(&origin, "v@d.org").await;
+    assert_eq!((outcome.status, outcome.reason), (Status::BlockedByProvider, Reason::RateLimited));
     // After the 421, no further session is opened immediately, neither for the same domain nor for another domain.
     for address in ["v@d.org", "w@other.org"] {
         let outcome = verdict(&origin, address).await;
         assert_eq!((outcome.status, outcome.reason), (Status::FatalException, Reason::OurLimit));
     }
-    assert_eq!(connections.load(Ordering::Relaxed), 1);
+    assert_eq!(connections.load(Ordering::Relaxed), 2);
 }
 
 #[tokio::test]

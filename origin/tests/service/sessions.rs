@@ -108,8 +108,8 @@ async fn the_next_address_uses_the_same_session_and_learns_nothing_of_the_last()
 #[tokio::test]
 async fn a_stale_session_is_replaced_without_anybody_noticing() {
     let counters = Arc::new(ServerCounters::default());
-    // The first session ends when the second envelope comes: EHLO, MAIL and RCPT were answered.
-    let server = server(&counters, |number, commands| number == 0 && commands >= 3).await;
+    // The first session ends when the second envelope comes: EHLO, MAIL, RCPT and RSET were answered.
+    let server = server(&counters, |number, commands| number == 0 && commands >= 4).await;
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
     for n in 0..3 {
         let verdict = verdict(&origin, &format!("known{n}@sandbox.test")).await;

@@ -2,11 +2,12 @@
 
 use std::{net::IpAddr, sync::Arc};
 
+use hickory_resolver::proto::rr::RecordType;
 use parking_lot::Mutex;
 
 use crate::harness::{
     MailServer,
-    internet::{Internet, one_machine},
+    internet::{Internet, a, mx, one_machine},
     obey, origin, verdict, verdict_for,
 };
 use rcpt_shared::{Reason, Stage, Status};
@@ -48,7 +49,7 @@ async fn server(demanding: bool, handshake: Handshake) -> MailServer {
 }
 
 /// Returns an acceptor with a self-signed certificate for another name.
-fn acceptor() -> TlsAcceptor {
+pub fn acceptor() -> TlsAcceptor {
     let signed = rcgen::generate_simple_self_signed(["unrelated.example".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(signed.signing_key.serialize_der()).unwrap();
     let config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
@@ -227,6 +228,72 @@ async fn names_of_one_machine_share_no_session_under_tls() {
         );
         assert_eq!(wrong, 0, "{verdicts:?}");
         assert!(yes > 0, "{verdicts:?}");
+    }
+}
+
+/// Answers as a machine that knows `ann`, and demands encryption with these words for the recipients of one domain.
+async fn demands_for_one(stream: TcpStream, acceptor: TlsAcceptor, demand: &str) {
+    async fn answer(
+        stream: &mut BufReader<impl AsyncRead + AsyncWrite + Unpin>,
+        demand: &str,
+    ) -> bool {
+        let mut line = String::new();
+        loop {
+            line.clear();
+            if stream.read_line(&mut line).await.unwrap_or(0) == 0 {
+                return false;
+            }
+            let answer = match line.split([' ', '\r']).next().unwrap() {
+                "EHLO" if demand.is_empty() => "250-mx\r\n250 PIPELINING",
+                "EHLO" => "250-mx\r\n250-PIPELINING\r\n250 STARTTLS",
+                "STARTTLS" => return true,
+                "RCPT" if line.contains("@strict") && !demand.is_empty() => demand,
+                "RCPT" if line.contains("<ann") => "250 2.1.5 ok",
+                "RCPT" => "550 5.1.1 no such user",
+                "QUIT" => "221 bye",
+                _ => "250 ok",
+            };
+            if stream.write_all(format!("{answer}\r\n").as_bytes()).await.is_err() {
+                return false;
+            }
+        }
+    }
+    let mut stream = BufReader::new(stream);
+    stream.write_all(b"220 mx\r\n").await.unwrap();
+    if !answer(&mut stream, demand).await {
+        return;
+    }
+    stream.write_all(b"220 go ahead\r\n").await.unwrap();
+    let Ok(encrypted) = acceptor.accept(stream.into_inner()).await else { return };
+    answer(&mut BufReader::new(encrypted), "").await;
+}
+
+/// Others' domains at the machine have left a session in the clear.
+#[tokio::test]
+async fn a_demand_in_a_used_session_leads_to_an_encrypted_one() {
+    let zone = |_: &str, kind| match kind {
+        RecordType::MX => vec![mx(10, "mx.shared.org")],
+        RecordType::A => vec![a("127.0.6.13")],
+        _ => vec![],
+    };
+    for demand in [
+        "550 5.7.10 Encryption required for this recipient",
+        "530 5.7.0 Must issue a STARTTLS command first",
+        "451 4.7.0 Encryption required",
+    ] {
+        let acceptor = acceptor();
+        let serve = move |stream, _: IpAddr| demands_for_one(stream, acceptor.clone(), demand);
+        let internet = Internet::start(zone, serve).await;
+        let origin = internet.origin(&[("RCPT_SESSION_INTERVAL_MS", "0")]);
+        for round in 0..2 {
+            let plain = verdict_for(&origin, "a", &format!("ann{round}@plain.org")).await;
+            assert_eq!(plain.status, Status::Accepted, "{demand}");
+            for (name, due) in [("ann", Status::Accepted), ("dead", Status::Refused)] {
+                let strict =
+                    verdict_for(&origin, "b", &format!("{name}{round}@strict{round}.org")).await;
+                assert_eq!(strict.status, due, "{demand}: {:?}", strict.reason);
+            }
+        }
     }
 }
 

@@ -225,7 +225,7 @@ async fn a_session_that_others_used_up_is_nobodys_refusal() {
         assert_eq!(answer.status, Status::Accepted, "{n} of {tenant}: {:?}", answer.reason);
     }
     let connections = connections.load(Ordering::Relaxed);
-    assert!((5..=8).contains(&connections), "{connections}: what a session takes is learnt");
+    assert!((5..=8).contains(&connections), "{connections}: each 421 costs one session");
 }
 
 /// MAIL is refused in a flight and the reply to RCPT never comes: the end of the session waits for that reply.
@@ -290,7 +290,8 @@ async fn a_busy_mailbox_keeps_its_session_and_costs_nobody_else_one() {
     })
     .await;
     let origin = internet.origin(&[]);
-    for n in 0..10 {
+    // Seven refused recipients are the account's share at such a machine.
+    for n in 0..7 {
         let outcome = verdict_for(&origin, "attacker", &format!("busy{n}@one.org")).await;
         assert_eq!(
             (outcome.status, outcome.reason),
@@ -305,7 +306,7 @@ async fn a_busy_mailbox_keeps_its_session_and_costs_nobody_else_one() {
     }
     // A session ends with its third refusal.
     let connections = connections.load(Ordering::Relaxed);
-    assert!(connections <= 7, "{connections} connections");
+    assert!(connections <= 5, "{connections} connections");
 }
 
 #[tokio::test]

@@ -279,6 +279,56 @@ async fn a_refusal_of_us_that_no_refused_recipients_precede_changes_no_number() 
     assert_eq!(pool.status().entries.bans, 1);
 }
 
+#[tokio::test(start_paused = true)]
+async fn words_about_the_servers_own_load_are_no_ban() {
+    let pool = pool();
+    let busy = Signal::Refused(Refusal {
+        before_rcpt: true,
+        closing: true,
+        about_our_address: false,
+        is_trouble: true,
+        hint: None,
+        words: "",
+    });
+    for n in 0..4 {
+        assert!(asks(&pool, &batch(&format!("owner{n}")), true).await);
+    }
+    single("met").received(&pool, busy).await;
+    assert_eq!(pool.status().entries.bans, 0);
+    sleep(6 * WINDOW).await;
+    assert_eq!(lists_at(&pool, "198.51.100.7", 20).await, (15, false));
+}
+
+/// Replies that the rules can't read, and refusals of us at RCPT, count like refused recipients; those to a control
+/// recipient are nobody's.
+#[tokio::test(start_paused = true)]
+async fn a_refused_recipient_counts_whatever_was_said_and_makes_no_history() {
+    for signal in [Signal::Unread, banned(false), CLOSED, Signal::Answered { refused: true }] {
+        let pool = pool();
+        let of = |n: usize| Wanted { domain: format!("d{n}.example"), ..single("guesser") };
+        let mut count = 0;
+        while let Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) = of(count).ask(&pool).await
+        {
+            permit.note(signal);
+            permit.keep(0);
+            count += 1;
+            assert!(count < 100, "nothing stops it: {signal:?}");
+        }
+        assert_eq!(count, 7, "{signal:?}");
+        let histories = usize::from(matches!(signal, Signal::Answered { .. }));
+        assert_eq!(pool.status().entries.histories, histories, "{signal:?}");
+        let permit = single("other").permit(&pool).await;
+        permit.note(ANSWERED);
+        assert!(permit.spares_refusal());
+        permit.count_recipient();
+        permit.note(signal);
+        permit.keep(0);
+        // Eight are refused by now, and none of them is another account's.
+        let permit = single("third").permit(&pool).await;
+        assert!(!permit.spares_refusal(), "{signal:?}");
+    }
+}
+
 /// A busy server sounds like a server that bans. Without the minimum, one account's few dead recipients would hold up
 /// the lists of all others for a week.
 #[tokio::test(start_paused = true)]

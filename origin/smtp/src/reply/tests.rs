@@ -83,8 +83,25 @@ fn refuses_what_is_not_a_reply() {
 }
 
 #[test]
-fn refuses_lines_with_different_codes() {
-    assert_eq!(all(b"250-a\r\n251 b\r\n"), Err(ReplyError::MixedCodes));
+fn of_lines_with_different_codes_the_last_decides() {
+    for (raw, code, enhanced, text) in [
+        ("250-a\r\n251 b\r\n", 251, None, "b"),
+        ("250-2.1.0 ok\r\n550-5.1.1 no\r\n550 such user\r\n", 550, Some("5.1.1"), "no\nsuch user"),
+        ("550-5.1.1 no\r\n450 later\r\n", 450, None, "later"),
+    ] {
+        let reply = Reply::parse(raw).unwrap();
+        assert_eq!((reply.code, reply.text()), (code, text), "{raw}");
+        assert_eq!(reply.enhanced.map(|code| code.to_string()).as_deref(), enhanced, "{raw}");
+    }
+    let lines = |count: usize| "250-x\r\n251-x\r\n".repeat(count / 2) + "250 end\r\n";
+    assert!(all(lines(MAX_LINES - 2).as_bytes()).is_ok());
+    assert_eq!(all(lines(MAX_LINES).as_bytes()), Err(ReplyError::ManyLines));
+}
+
+/// The refusal's last line is missing, and the next command was accepted.
+#[test]
+fn an_acceptance_does_not_end_a_refusal() {
+    assert_eq!(all(b"550-5.1.1 no such user\r\n250 flushed\r\n"), Err(ReplyError::MixedCodes));
 }
 
 #[test]
