@@ -7,6 +7,7 @@ mod alerts;
 mod ask;
 mod dialogue;
 mod dns;
+mod dns_cases;
 mod doctor;
 mod farewell;
 mod generated;
