@@ -132,6 +132,6 @@ pub struct Refusal<'a> {
     pub about_our_address: bool,
     /// Time for which the server asked us to stay away.
     pub hint: Option<Duration>,
-    /// What the reply said, in words of our own tables.
+    /// The reply's meaning in words of our own tables.
     pub words: &'a str,
 }

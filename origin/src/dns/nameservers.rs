@@ -38,7 +38,7 @@ const PASSED_OVER_LIFETIME: Duration = Duration::from_secs(60);
 /// A domain that will always have MX records: IANA's, with a null MX (RFC 2606, RFC 7505).
 const EXISTING_DOMAIN: &str = "example.com.";
 
-/// What a nameserver makes of names whose answer is known.
+/// A nameserver's answers about names whose answer is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Honesty {
     /// Position in the configuration, from 1.
