@@ -19,10 +19,10 @@ const MAX: usize = 2_048;
 
 /// The strangers, by network.
 #[derive(Debug, Default)]
-pub(super) struct Strangers(Mutex<Lists>);
+pub(super) struct Strangers(Mutex<ByNetwork>);
 
 #[derive(Debug, Default)]
-struct Lists {
+struct ByNetwork {
     /// The strangers of each network, oldest first.
     by_network: HashMap<u64, VecDeque<(u64, Arc<Notify>)>>,
     count: usize,
@@ -49,7 +49,7 @@ impl Strangers {
     }
 }
 
-impl Lists {
+impl ByNetwork {
     /// Returns the network with most strangers; of equals, the one with the oldest.
     fn largest(&self) -> Option<u64> {
         let networks = self.by_network.iter();
