@@ -18,13 +18,14 @@ use hickory_resolver::{
     net::NetError,
     proto::rr::{Name, RData, RecordType},
 };
+use parking_lot::RwLock;
 use tokio::time::{Instant, timeout};
 
 use crate::config::Families;
 use answers::{Answer, Answers, Records};
 pub use metrics::DnsMetrics;
-pub use nameservers::Ask;
 use nameservers::Nameservers;
+pub use nameservers::{Ask, Honesty};
 use rcpt_pool::HashKey;
 
 /// Time to wait for the IPv6 answer once there are IPv4 addresses (RFC 8305 §3).
@@ -59,6 +60,8 @@ pub struct Dns {
     mx: Answers<Mx>,
     v4: Answers<IpAddr>,
     v6: Answers<IpAddr>,
+    /// Addresses that a nameserver gave to a name that doesn't exist.
+    invented: RwLock<Vec<IpAddr>>,
 }
 
 impl Dns {
@@ -94,6 +97,7 @@ impl Dns {
             mx: Answers::default(),
             v4: Answers::default(),
             v6: Answers::default(),
+            invented: RwLock::default(),
         }
     }
 
@@ -121,11 +125,28 @@ impl Dns {
         let ask = |kind| move || self.question(host, kind, address);
         let v4 = self.v4.about(host, ask(RecordType::A));
         let v6 = self.v6.about(host, ask(RecordType::AAAA));
-        match self.families {
+        let addresses = match self.families {
             Families { ipv6: false, .. } => one_else_other(v4, v6).await,
             Families { ipv4: false, .. } => one_else_other(v6, v4).await,
             Families { ipv4: true, ipv6: true } => both(v4, v6).await,
-        }
+        };
+        self.believed(addresses?)
+    }
+
+    /// Removes invented addresses: a host that has only these may not exist, and its mail server is a stranger's.
+    fn believed(&self, mut addresses: Vec<IpAddr>) -> Result<Vec<IpAddr>, NoAnswer> {
+        let invented = self.invented.read();
+        addresses.retain(|ip| !invented.contains(ip));
+        if addresses.is_empty() { Err(NoAnswer::Failed) } else { Ok(addresses) }
+    }
+
+    /// Asks each nameserver about names whose answer is known. Addresses that a nameserver invents aren't believed from
+    /// then on.
+    pub async fn examine(&self) -> Vec<Honesty> {
+        let all = self.nameservers.examine().await;
+        *self.invented.write() =
+            all.iter().filter_map(|it| it.invented.clone()).flatten().collect();
+        all
     }
 
     /// Returns the expiry of a domain's cached MX records; `None` if they aren't cached.
@@ -141,10 +162,10 @@ impl Dns {
             Families { ipv4: false, .. } => self.v6.cached(host)?,
             Families { ipv4: true, ipv6: true } => {
                 let ((v4, one), (v6, other)) = (self.v4.cached(host)?, self.v6.cached(host)?);
-                return Some((either(v4, v6).ok()?, one.min(other)));
+                return Some((self.believed(either(v4, v6).ok()?).ok()?, one.min(other)));
             }
         };
-        Some((records.ok()?.to_vec(), until))
+        Some((self.believed(records.ok()?.to_vec()).ok()?, until))
     }
 
     /// Returns the addresses of a host in both families, even if we connect over one only.

@@ -37,15 +37,17 @@ pub async fn examine(state: &State) -> Report {
         findings.push(Finding::unknown("names", about, ""));
         return Report(findings);
     }
+    findings.extend(network::honesty(dns).await);
     let (ours, found) = addresses(state).await;
     findings.extend(found);
     findings.extend(sender::mail_from(state, &ours).await);
     Report(findings)
 }
 
-/// Examines the reputation of our addresses, with DNS queries only.
+/// Examines the nameservers' answers and the reputation of our addresses, with DNS queries only.
 pub async fn examine_addresses(state: &State) -> Vec<Finding> {
     let (ours, mut findings) = addresses(state).await;
+    findings.extend(network::honesty(state.prober.dns()).await);
     findings.extend(sender::sender_spf(state, &ours).await);
     findings
 }

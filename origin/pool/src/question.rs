@@ -135,6 +135,6 @@ pub struct Refusal<'a> {
     pub is_trouble: bool,
     /// Time for which the server asked us to stay away.
     pub hint: Option<Duration>,
-    /// What the reply said, in words of our own tables.
+    /// The reply's meaning in words of our own tables.
     pub words: &'a str,
 }

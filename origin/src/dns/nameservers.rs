@@ -1,7 +1,7 @@
 //! The recursive nameservers, queried one after the other.
 
 use std::{
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -34,6 +34,20 @@ const MAX_CACHED_NEGATIVE: Duration = Duration::from_secs(300);
 
 /// Time for which a nameserver that was passed over is tried second.
 const PASSED_OVER_LIFETIME: Duration = Duration::from_secs(60);
+
+/// A domain that will always have MX records: IANA's, with a null MX (RFC 2606, RFC 7505).
+const EXISTING_DOMAIN: &str = "example.com.";
+
+/// A nameserver's answers about names whose answer is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Honesty {
+    /// Position in the configuration, from 1.
+    pub nameserver: usize,
+    /// Addresses that the nameserver gave to a name that doesn't exist; `None` without an answer.
+    pub invented: Option<Vec<IpAddr>>,
+    /// Whether MX records are passed on; `None` without an answer.
+    pub passes_mx: Option<bool>,
+}
 
 /// The nameservers, queried one after the other.
 pub(super) struct Nameservers {
@@ -116,6 +130,39 @@ impl Nameservers {
         Answer { records: Err(NoAnswer::Failed), until: None }
     }
 
+    /// Asks each nameserver about a name that doesn't exist, and for MX records that do.
+    pub(super) async fn examine(&self) -> Vec<Honesty> {
+        let invented_name = format!("rcpt-{:016x}.com.", rand::random::<u64>());
+        let of = |nameserver: &Arc<Nameserver>| {
+            let (nameserver, invented_name) = (Arc::clone(nameserver), invented_name.clone());
+            async move {
+                let ask = async |name: &str, kind| {
+                    let name = Name::from_ascii(name).ok()?;
+                    match nameserver.lookup(name, kind).await {
+                        Ok(lookup) => Some(Ok(lookup)),
+                        Err(NetError::Dns(DnsError::NoRecordsFound(none))) => Some(Err(none)),
+                        Err(_) => None,
+                    }
+                };
+                let (invented, mx) = tokio::join!(
+                    ask(&invented_name, RecordType::A),
+                    ask(EXISTING_DOMAIN, RecordType::MX)
+                );
+                Honesty {
+                    nameserver: nameserver.position,
+                    invented: invented.map(|answer| match answer {
+                        Ok(lookup) => {
+                            records_of(&lookup, super::address).unwrap_or_default().to_vec()
+                        }
+                        Err(_) => Vec::new(),
+                    }),
+                    passes_mx: mx.map(|answer| answer.is_ok()),
+                }
+            }
+        };
+        futures_util::future::join_all(self.all.iter().map(of)).await
+    }
+
     /// Returns the nameservers in configured order, with those passed over recently last.
     fn in_order(&self) -> Vec<&Arc<Nameserver>> {
         let mut all: Vec<_> = self.all.iter().collect();
@@ -154,13 +201,12 @@ impl Ask for Resolver<Transport> {
     }
 }
 
-/// A nameserver: its resolvers, and whether it supports EDNS and was passed over.
+/// A nameserver: its resolvers, and whether it was passed over.
 struct Nameserver {
     resolver: Arc<dyn Ask>,
     /// Resolver for nameservers without EDNS (RFC 6891 §7).
     without_edns: Arc<dyn Ask>,
-    knows_edns: AtomicBool,
-    /// Time limit of one query.
+    /// Time limit of one query, with its repetition without EDNS.
     timeout: Duration,
     /// Position in the configuration, from 1.
     position: usize,
@@ -182,7 +228,6 @@ impl Nameserver {
         Self {
             resolver,
             without_edns,
-            knows_edns: AtomicBool::new(true),
             timeout,
             position,
             metrics,
@@ -192,26 +237,32 @@ impl Nameserver {
     }
 
     async fn lookup(&self, name: Name, kind: RecordType) -> Result<Lookup, NetError> {
-        let within = |asking| async move {
+        let within = |time, asking| async move {
             let since = Instant::now();
-            let result = timeout(self.timeout, asking).await.unwrap_or(Err(NetError::Timeout));
+            let result = timeout(time, asking).await.unwrap_or(Err(NetError::Timeout));
             self.metrics.count_query(self.position, &result, since.elapsed());
             result
         };
-        if self.knows_edns.load(Ordering::Relaxed) {
-            let answer = within(self.resolver.lookup(name.clone(), kind)).await;
-            match answer {
-                Err(NetError::Dns(DnsError::ResponseCode(
-                    ResponseCode::FormErr | ResponseCode::NotImp,
-                ))) => {}
-                answer => return answer,
-            }
+        let began = Instant::now();
+        // Half of the time: a nameserver, or a firewall before it, may drop queries with EDNS.
+        let answer = within(self.timeout / 2, self.resolver.lookup(name.clone(), kind)).await;
+        let is_about_edns = matches!(
+            answer,
+            Err(NetError::Timeout
+                | NetError::Dns(DnsError::ResponseCode(
+                    // BADVERS and BADSIG are one number.
+                    ResponseCode::FormErr
+                        | ResponseCode::NotImp
+                        | ResponseCode::BADVERS
+                        | ResponseCode::BADSIG
+                )))
+        );
+        if !is_about_edns {
+            return answer;
         }
-        let answer = within(self.without_edns.lookup(name, kind)).await;
-        if matches!(answer, Ok(_) | Err(NetError::Dns(DnsError::NoRecordsFound(_)))) {
-            self.knows_edns.store(false, Ordering::Relaxed);
-        }
-        answer
+        // Not remembered: the answer may be that of a single name's own nameserver.
+        let left = self.timeout.saturating_sub(began.elapsed());
+        within(left, self.without_edns.lookup(name, kind)).await
     }
 
     /// Returns whether the nameserver is tried in its configured position. Of many concurrent queries, only one tests

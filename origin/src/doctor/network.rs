@@ -6,7 +6,7 @@ use super::{Finding, Health};
 use crate::{
     State,
     config::{Config, Server},
-    dns::Dns,
+    dns::{Dns, Honesty},
 };
 
 const PORT_25: &str = "port_25";
@@ -31,6 +31,33 @@ pub(super) async fn nameservers(dns: &Dns) -> Finding {
     } else {
         let advice = "Check `nameservers`, and that UDP and TCP port 53 to them are open.";
         Finding::wrong("nameserver", "no nameserver answers", advice)
+    }
+}
+
+/// Asks each nameserver about a name that doesn't exist, and for MX records that do.
+pub(super) async fn honesty(dns: &Dns) -> Vec<Finding> {
+    dns.examine().await.iter().map(told).collect()
+}
+
+fn told(honesty: &Honesty) -> Finding {
+    const CHECK: &str = "nameserver_answers";
+    let Honesty { nameserver, invented, passes_mx } = honesty;
+    let advice = "Its answers can't be trusted: a wrong verdict may follow for every misspelt domain. Set \
+                  `nameservers` to a resolver that changes no answers, such as your own (unbound).";
+    match (invented.as_deref(), passes_mx) {
+        (Some([first, ..]), _) => {
+            let about =
+                format!("nameserver {nameserver} gives {first} to a name that doesn't exist");
+            Finding::wrong(CHECK, about, advice)
+        }
+        (_, Some(false)) => {
+            let about = format!("nameserver {nameserver} leaves out the MX records of example.com");
+            Finding::wrong(CHECK, about, advice)
+        }
+        (Some([]), Some(true)) => {
+            Finding::fine(CHECK, format!("nameserver {nameserver} changes no answers"))
+        }
+        _ => Finding::unknown(CHECK, format!("nameserver {nameserver} does not answer"), ""),
     }
 }
 
@@ -98,7 +125,27 @@ pub(super) fn outward_address(v4: bool) -> Option<IpAddr> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::Finding, cut_off};
+    use std::net::IpAddr;
+
+    use super::{super::Finding, Health, Honesty, cut_off, told};
+
+    #[test]
+    fn a_nameserver_that_invents_or_drops_answers_is_wrong() {
+        let ip = || vec![IpAddr::from([192, 0, 2, 9])];
+        for (invented, passes_mx, health) in [
+            (Some(vec![]), Some(true), Health::Fine),
+            (Some(ip()), Some(true), Health::Wrong),
+            (Some(ip()), None, Health::Wrong),
+            (Some(vec![]), Some(false), Health::Wrong),
+            (None, Some(false), Health::Wrong),
+            (None, Some(true), Health::Unknown),
+            (Some(vec![]), None, Health::Unknown),
+            (None, None, Health::Unknown),
+        ] {
+            let honesty = Honesty { nameserver: 1, invented, passes_mx };
+            assert_eq!(told(&honesty).health, health, "{honesty:?}");
+        }
+    }
 
     #[test]
     fn a_machine_is_cut_off_when_nothing_that_was_asked_answers() {

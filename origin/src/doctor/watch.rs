@@ -1,5 +1,5 @@
 //! Watches names, SPF and blocklists of every source address while origin serves, because mail servers may refuse us
-//! for them. The watch raises alerts; batches from an address on a blocklist run at the pace of a new address. Nothing
+//! for them, and the nameservers' answers. The watch raises alerts; batches from an address on a blocklist run at the pace of a new address. Nothing
 //! else changes, so a mistake of a list or a nameserver stops nobody.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
@@ -37,6 +37,8 @@ struct FindingState {
 impl Watch {
     /// Examines the source addresses every ten minutes, and never returns.
     pub async fn keep(state: Arc<State>) {
+        // Invented addresses aren't believed from the start.
+        state.prober.dns().examine().await;
         // A random delay, so that origins started together query at different times. Until then, `origin doctor` shows
         // the findings.
         sleep(ROUND_INTERVAL.mul_f64(rand::random_range(0.1..1.0))).await;
@@ -89,7 +91,7 @@ impl Watch {
                     check,
                     about,
                     advice = standing.advice,
-                    "mail servers may refuse us"
+                    "mail servers may refuse us, or verdicts be wrong"
                 );
             }
         }

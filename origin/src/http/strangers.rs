@@ -11,17 +11,18 @@ use std::{
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Strangers of one network: an edge that opens this many connections within a round trip would close its own.
-const MAX_OF_NETWORK: usize = 256;
+/// Strangers of one network: twice the default of `max_probes`, because an edge that opens more connections within a
+/// handshake's time would close its own.
+const MAX_OF_NETWORK: usize = 1_024;
 /// Strangers of all networks. With 16 KB of header and 25 KB of TLS each they take 84 MB.
 const MAX: usize = 2_048;
 
 /// The strangers, by network.
 #[derive(Debug, Default)]
-pub(super) struct Strangers(Mutex<Lists>);
+pub(super) struct Strangers(Mutex<ByNetwork>);
 
 #[derive(Debug, Default)]
-struct Lists {
+struct ByNetwork {
     /// The strangers of each network, oldest first.
     by_network: HashMap<u64, VecDeque<(u64, Arc<Notify>)>>,
     count: usize,
@@ -48,7 +49,7 @@ impl Strangers {
     }
 }
 
-impl Lists {
+impl ByNetwork {
     /// Returns the network with most strangers; of equals, the one with the oldest.
     fn largest(&self) -> Option<u64> {
         let networks = self.by_network.iter();
@@ -154,7 +155,7 @@ mod tests {
                 connection
             })
             .collect();
-        let strangers: Vec<_> = (0..1_000).map(|_| all.enter(ip(1))).collect();
+        let strangers: Vec<_> = (0..2 * MAX_OF_NETWORK).map(|_| all.enter(ip(1))).collect();
         assert_eq!(open(&edge), edge.len());
         assert_eq!(open(&strangers), MAX_OF_NETWORK);
         drop((edge, strangers));

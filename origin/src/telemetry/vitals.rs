@@ -107,7 +107,9 @@ impl Vitals {
         self.not_before.set(ends.0);
         self.not_after.set(ends.1);
         self.address_findings.clear();
-        for check in ["helo_name", "reverse_name", "spf", "blocklist", "operator"] {
+        for check in
+            ["helo_name", "reverse_name", "spf", "blocklist", "operator", "nameserver_answers"]
+        {
             self.address_findings.get_or_create(&[("check", check)]).set(0);
         }
         for reason in reasons {

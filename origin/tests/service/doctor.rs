@@ -40,6 +40,7 @@ const ZONE: &[Row] = &[
     ("op.org.", RecordType::TXT, "v=spf1 include:spf.op.org ~all"),
     ("spf.op.org.", RecordType::TXT, "v=spf1 ip4:OURS/30 -all"),
     ("mx.op.org.", RecordType::A, "127.0.0.3"),
+    ("example.com.", RecordType::MX, "0 ."),
 ];
 
 /// Returns an address that isn't a loopback address: the resolver itself answers for loopback
@@ -195,6 +196,7 @@ async fn a_machine_in_order_is_fit() {
     for line in [
         "ok      OURS is an address of this machine",
         "ok      a nameserver answers",
+        "ok      nameserver 1 changes no answers",
         "ok      HELO name probe.op.org leads to OURS",
         "ok      OURS leads back to probe.op.org",
         "ok      HELO name probe.op.org: SPF passes for OURS",
@@ -207,6 +209,18 @@ async fn a_machine_in_order_is_fit() {
     }
     assert!(!text.contains("WRONG") && !text.contains("warning"), "{text}");
     assert_eq!(output.status.code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_nameserver_has_to_change_no_answers() {
+    let machine = Machine::changed("example.com.", RecordType::MX, None).await;
+    let (code, findings) = machine.findings("nameserver_answers").await;
+    let due = "wrong: nameserver 1 leaves out the MX records of example.com";
+    assert_eq!((code, &*findings), (1, &[due.to_owned()][..]));
+    let zone = [ZONE, &[("*.com.", RecordType::A, "198.51.100.99")]].concat();
+    let (code, findings) = Machine::with(zone, "250 ok").await.findings("nameserver_answers").await;
+    let due = "wrong: nameserver 1 gives 198.51.100.99 to a name that doesn't exist";
+    assert_eq!((code, &*findings), (1, &[due.to_owned()][..]));
 }
 
 #[tokio::test]

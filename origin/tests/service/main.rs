@@ -10,6 +10,7 @@ mod conversations;
 mod counted;
 mod dialogue;
 mod dns;
+mod dns_cases;
 mod doctor;
 mod farewell;
 mod generated;

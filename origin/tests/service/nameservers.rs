@@ -10,7 +10,7 @@ use std::{
 };
 
 use crate::harness::{origin, verdict};
-use hickory_resolver::proto::op::{Message, ResponseCode};
+use hickory_resolver::proto::op::{Edns, Message, ResponseCode};
 use rcpt_shared::{Reason, Stage, Status};
 use tokio::{net::UdpSocket, task::JoinHandle, time::sleep};
 
@@ -132,8 +132,8 @@ async fn a_domain_about_which_the_first_nameserver_is_silent_sends_no_other_doma
         ("RCPT_DNS_TIMEOUT_MS", "300"),
     ]);
     assert_eq!(verdict(&origin, "user@evil.org").await.status, Status::DomainNotFound);
-    // Waits for the query for the root.
-    while first.questions() < 2 {
+    // Waits for the query for the root, after two about the domain.
+    while first.questions() < 3 {
         sleep(Duration::from_millis(1)).await;
     }
     sleep(Duration::from_millis(50)).await;
@@ -178,8 +178,64 @@ async fn a_nameserver_without_edns_is_asked_without() {
         assert_eq!(verdict(&origin, "user@one.org").await.status, Status::DomainNotFound, "{code}");
         assert_eq!(old.questions(), 2);
         assert_eq!(verdict(&origin, "user@two.org").await.status, Status::DomainNotFound, "{code}");
-        assert_eq!(old.questions(), 3, "it is remembered");
+        assert_eq!(old.questions(), 4, "each name may have an old nameserver of its own");
     }
+}
+
+/// RFC 6891 §6.1.3 and §6.2.2: the nameserver knows only a later version, or a firewall drops queries with EDNS.
+#[tokio::test]
+async fn queries_with_edns_that_are_dropped_or_of_a_bad_version_are_repeated_without_in_time() {
+    fn bad_version(query: Message) -> Vec<u8> {
+        let mut response = query.into_response();
+        response.metadata.response_code = ResponseCode::BADVERS;
+        response.edns = Some(Edns::new());
+        response.to_vec().unwrap()
+    }
+    for (fault, rounds) in [(None, 2), (Some(bad_version as fn(Message) -> Vec<u8>), 2)] {
+        let nameserver = Nameserver::answering(move |query| match (query.edns.is_some(), fault) {
+            (true, None) => None,
+            (true, Some(fault)) => Some(fault(query)),
+            (false, _) => Some(coded(query, ResponseCode::NXDomain)),
+        })
+        .await;
+        let origin = origin(&[
+            ("RCPT_NAMESERVERS", &nameserver.address.to_string()),
+            ("RCPT_DNS_TIMEOUT_MS", "1000"),
+        ]);
+        for round in 1..=rounds {
+            let answer = verdict(&origin, &format!("user@n{round}.org")).await;
+            assert_eq!(answer.status, Status::DomainNotFound, "{answer:?}");
+            // The library repeats a query that gets no reply.
+            let (questions, is_exact) = (nameserver.questions(), fault.is_some());
+            assert!(questions == 2 * round || !is_exact, "{questions} in round {round}");
+        }
+    }
+}
+
+/// A forwarder passes on the FORMERR of a domain's own nameserver.
+#[tokio::test]
+async fn a_domain_without_edns_takes_it_from_no_other() {
+    let without = Arc::new(AtomicUsize::new(0));
+    let counted = without.clone();
+    let nameserver = Nameserver::answering(move |query| {
+        let is_old = query.queries[0].name().to_ascii().starts_with("old");
+        if !is_old && query.edns.is_none() {
+            counted.fetch_add(1, Ordering::Relaxed);
+        }
+        let code = if is_old && query.edns.is_some() {
+            ResponseCode::FormErr
+        } else {
+            ResponseCode::NXDomain
+        };
+        Some(coded(query, code))
+    })
+    .await;
+    let origin = origin(&[("RCPT_NAMESERVERS", &nameserver.address.to_string())]);
+    for name in ["new.org", "old.org", "new2.org", "old2.org", "new3.org"] {
+        let answer = verdict(&origin, &format!("user@{name}")).await;
+        assert_eq!(answer.status, Status::DomainNotFound, "{name}");
+    }
+    assert_eq!(without.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]

@@ -312,9 +312,10 @@ async fn http_2_is_spoken_to_those_who_ask_for_it_and_silence_holds_nobody_up() 
     let certificate = authority.issue();
     authority.put(&certificate);
     let origin = Origin::start(&authority, &server.route()).await;
+    crate::strangers::raise_limit_of_files();
     // A client connects repeatedly without a handshake.
     let mut silent = Vec::new();
-    for _ in 0..300 {
+    for _ in 0..1_100 {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
         silent.push(socket.connect(origin.address.parse().unwrap()).await.unwrap());

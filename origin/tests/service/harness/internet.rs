@@ -7,7 +7,7 @@ use std::{
 
 use axum::Router;
 use hickory_resolver::proto::{
-    op::Message,
+    op::{Message, ResponseCode},
     rr::{
         Name, RData, Record, RecordType,
         rdata::{A, MX},
@@ -92,6 +92,12 @@ async fn nameserver(
             let name = query.queries[0].name().clone();
             let kind = query.queries[0].query_type();
             let mut response = query.into_response();
+            // The name with which origin tests its nameservers.
+            if name.to_ascii().starts_with("rcpt-") {
+                response.metadata.response_code = ResponseCode::NXDomain;
+                socket.send_to(&response.to_vec().unwrap(), from).await.unwrap();
+                continue;
+            }
             for data in zone(name.to_ascii().trim_end_matches('.'), kind) {
                 response.add_answer(Record::from_rdata(name.clone(), 60, data));
             }
