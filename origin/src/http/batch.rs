@@ -263,7 +263,7 @@ impl Batch {
         }
         record(state, &self.id, &question, &verdict, started.elapsed());
         let ours = (verdict.status, verdict.reason) == (Status::FatalException, Reason::OurLimit);
-        // In the sandbox a limit of ours is a verdict: another attempt would find it again.
+        // In the sandbox our limit is a verdict: another attempt would find it again.
         let is_sandbox = sandbox::find(&question.address).is_some();
         if ours && !is_sandbox {
             Err(verdict.retry_after.unwrap_or(RETRY_AFTER_S))

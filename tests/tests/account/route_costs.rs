@@ -1,4 +1,4 @@
-//! What a call of each route costs the databases: nothing with a credential that is known to have ended, and little
+//! The cost of a call of each route for the databases: nothing with a credential that is known to have ended, and little
 //! enough with a live one that no caller's fastest loop harms others (docs/trust.md, B2).
 
 use rcpt_tests::{

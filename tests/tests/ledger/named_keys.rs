@@ -172,7 +172,7 @@ async fn of_two_limited_keys_at_once_neither_takes_the_other_s_units_nor_more_th
     assert_eq!(account.email_checks().await.used_today, 100);
 }
 
-/// What a key's limit leaves is told as the key's, and what an account has left as the account's.
+/// A rejection reports the key's limit as the key's, and the account's allowances as the account's.
 #[tokio::test]
 async fn the_limit_that_was_reached_is_told_with_what_is_left_of_it() {
     let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
@@ -223,7 +223,7 @@ async fn the_limit_that_was_reached_is_told_with_what_is_left_of_it() {
         ("used_up", "\"welcome\";r=50", both)
     );
     assert!(error.starts_with("Only 50 email checks are left"), "{error}");
-    // A key whose account has nothing left is told the account's limit.
+    // If the account has nothing left, the rejection reports the account's limit.
     edge.set(&account.email, "welcome_left = 0").await;
     let (other, _) = limited(&account, 3).await;
     assert_eq!(told(&check(&account, &other, "no address").await).0, "used_up");

@@ -221,7 +221,7 @@ async fn a_key_in_flight_or_answered_is_another_key_at_every_other_operation() {
     assert_eq!(quota["total_scans"], 5, "one for each key");
 }
 
-/// What another domain is isn't told for nothing, under the key of a check in flight.
+/// Nobody learns the kind of another domain for nothing, under the key of a check in flight.
 #[tokio::test]
 async fn under_a_key_in_flight_another_address_is_422_at_once_and_nobody_is_asked_about_it() {
     let world = World::start().await;
