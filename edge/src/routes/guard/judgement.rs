@@ -56,6 +56,10 @@ pub struct Decision {
     #[serde(skip)]
     #[schema(ignore)]
     pub rate_limit: Option<RateLimit>,
+    /// False for an address that needs a check and has no verdict yet.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub has_result: bool,
 }
 
 /// Reason for a domain that the owner always refuses, and for one that the owner always allows.
@@ -105,6 +109,7 @@ impl IntoResponse for Decision {
 }
 
 impl Decision {
+    /// Allows an address without a result.
     pub fn allow(email: &str, reason: &'static str) -> Self {
         Self {
             decision: Choice::Allow,
@@ -114,11 +119,17 @@ impl Decision {
             message: None,
             suggestion: None,
             rate_limit: None,
+            has_result: false,
         }
     }
 
     fn refuse(email: &str, reason: &'static str, message: &'static str) -> Self {
-        Self { decision: Choice::Refuse, message: Some(message), ..Self::allow(email, reason) }
+        Self {
+            decision: Choice::Refuse,
+            message: Some(message),
+            has_result: true,
+            ..Self::allow(email, reason)
+        }
     }
 
     pub fn is_refusal(&self) -> bool {
@@ -202,7 +213,7 @@ impl Policy {
             }
             Some((kind, message)) => Decision::refuse(&result.email, kind.as_str(), message),
             None if result.pending.is_some() => Decision::allow(&result.email, NOT_IN_TIME),
-            None => Decision::allow(&result.email, reason),
+            None => Decision { has_result: true, ..Decision::allow(&result.email, reason) },
         };
         Decision {
             verdict: details.map_or(Deliverability::Unknown, |details| details.verdict),
