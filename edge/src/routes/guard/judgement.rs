@@ -229,13 +229,14 @@ const BLOCKED: &str = "Addresses of this domain can't be used here. Use another 
 const ROLE: &str = "Addresses shared by a group can't be used here. Use one of your own.";
 const DISPOSABLE: &str = "Throw-away addresses can't be used here. Use another one.";
 const NO_MAIL: &str = "This domain doesn't receive email. Check the address for typing mistakes.";
+const UNDELIVERABLE: &str = "This address can't receive email. Check it for typing mistakes.";
 
 /// Kinds that a check finds out, with texts for the person who signs up. The first kind that applies and that the
 /// policy refuses is the reason.
 const ORDER: [(RefusedKind, &str); 5] = [
     (RefusedKind::Disposable, DISPOSABLE),
     (RefusedKind::Parked, NO_MAIL),
-    (RefusedKind::Undeliverable, "This address can't receive email. Check it for typing mistakes."),
+    (RefusedKind::Undeliverable, UNDELIVERABLE),
     (RefusedKind::Suspected, DISPOSABLE),
     (
         RefusedKind::Relay,
@@ -246,13 +247,12 @@ const ORDER: [(RefusedKind, &str); 5] = [
 /// Returns the text for an address that can't receive mail for this reason. Only a mailbox or a domain that may not
 /// exist can be a typing mistake.
 fn undeliverable(reason: &str) -> &'static str {
-    match Reason::ALL.into_iter().find(|known| known.as_str() == reason) {
-        Some(Reason::MailboxFull) => {
-            "This mailbox is full. Make room in it, or use another address."
-        }
-        Some(Reason::MailboxDisabled) => "This mailbox is closed. Use another address.",
-        Some(Reason::DomainRefusesMail | Reason::NullMx | Reason::NoMx) => NO_MAIL,
-        _ => "This address can't receive email. Check it for typing mistakes.",
+    if reason == Reason::MailboxFull.as_str() {
+        "This mailbox is full. Make room in it, or use another address."
+    } else if reason == Reason::MailboxDisabled.as_str() {
+        "This mailbox is closed. Use another address."
+    } else {
+        UNDELIVERABLE
     }
 }
 
