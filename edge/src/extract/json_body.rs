@@ -100,7 +100,7 @@ fn misfit(path: &str, error: &str) -> String {
         return format!("The '{}' field is there twice.", within(name));
     }
     if let Some(name) = field_after("unknown field") {
-        return unknown(name, error.split('`').skip(3).step_by(2).collect());
+        return unknown(name, &error.split('`').skip(3).step_by(2).collect::<Vec<_>>());
     }
     let expected = error.rsplit_once("expected ").map(|(_, expected)| expected);
     match expected.and_then(kind) {
@@ -110,20 +110,19 @@ fn misfit(path: &str, error: &str) -> String {
 }
 
 /// Names the member that was probably meant, or all members that there are.
-fn unknown(name: &str, members: Vec<&str>) -> String {
-    let alike = |member: &&&str| {
-        name.chars().zip(member.chars()).take_while(|(a, b)| a.eq_ignore_ascii_case(b)).count()
+fn unknown(name: &str, members: &[&str]) -> String {
+    let is_meant = |member: &&&str| {
+        let alike = name.bytes().zip(member.bytes()).take_while(|(a, b)| a == b);
+        alike.count() >= ALIKE_BYTES_MIN
     };
-    match members.iter().max_by_key(alike).filter(|member| alike(member) >= ALIKE_CHARS_MIN) {
+    match members.iter().find(is_meant) {
         Some(member) => format!("There is no '{name}' field. Did you mean '{member}'?"),
-        None => {
-            format!("There is no '{name}' field. The fields are: {}.", members.join(", "))
-        }
+        None => format!("There is no '{name}' field. The fields are: {}.", members.join(", ")),
     }
 }
 
-/// Number of first characters that a misspelt member shares with the one that was meant.
-const ALIKE_CHARS_MIN: usize = 4;
+/// Number of first bytes that a misspelt member shares with the one that was meant.
+const ALIKE_BYTES_MIN: usize = 4;
 
 /// Translates the name of a serde type to JSON's.
 fn kind(expected: &str) -> Option<&'static str> {

@@ -186,20 +186,20 @@ pub async fn act(
     Ok(Some((policy, rows.all(read + 1)?)))
 }
 
-/// Returns the policy of the caller's account; `None` if the caller isn't authorised.
-pub async fn policy(database: &Database, caller: Caller) -> Result<Option<StoredPolicy>, Error> {
-    let texts = CallerTexts::of(caller);
-    let [account, shown, kind] = texts.proof(caller);
-    database.first((SELECT_AUTHORISED, vec![account, shown, kind])).await
-}
-
-/// Returns the policy for a hook's calls; `None` if the account isn't confirmed or no longer exists.
-pub async fn policy_of_hook(
+/// Returns the policy of the caller's account, or for the calls of the account's hook. `None` if the caller isn't
+/// authorised, or the hook's account isn't confirmed or no longer exists.
+pub async fn policy(
     database: &Database,
     account: AccountId,
+    caller: Option<Caller>,
 ) -> Result<Option<StoredPolicy>, Error> {
+    let texts = caller.map(CallerTexts::of);
     let account = account.to_string();
-    database.first((SELECT_OF_HOOK, vec![(&account).into()])).await
+    let (sql, params) = match (caller, &texts) {
+        (Some(caller), Some(texts)) => (SELECT_AUTHORISED, texts.proof(caller).to_vec()),
+        _ => (SELECT_OF_HOOK, vec![(&account).into()]),
+    };
+    database.first((sql, params)).await
 }
 
 /// Adds rejections to the account's counts, by day and reason.

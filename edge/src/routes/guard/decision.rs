@@ -3,10 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::extract::State;
-use rcpt_shared::{
-    Address, DomainKind, read,
-    sandbox::{domain_facts, is_domain},
-};
+use rcpt_shared::{Address, read, sandbox::is_domain};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
@@ -116,13 +113,12 @@ pub async fn policy(
     if !is_admitted {
         return at_hand(THROTTLED);
     }
-    let read = async {
-        let database = app.databases.of(reader.account())?;
-        match reader {
-            Reader::Caller(caller) => guard::policy(database, caller).await,
-            Reader::Hook(account) => guard::policy_of_hook(database, account).await,
-        }
+    let Ok(database) = app.databases.of(reader.account()) else { return at_hand(UNAVAILABLE) };
+    let caller = match reader {
+        Reader::Caller(caller) => Some(caller),
+        Reader::Hook(_) => None,
     };
+    let read = guard::policy(database, reader.account(), caller);
     let Some(Ok(read)) = clock::within(Duration::from_millis(POLICY_MS), read).await else {
         return at_hand(UNAVAILABLE);
     };
@@ -191,20 +187,41 @@ impl SignUp {
         if let Some(decision) = policy.by_itself(&address) {
             return Ok(decision);
         }
-        let mut fallback = Fallback { account: self.caller.account, is_admitted: None };
-        if let Some(reason) = unknown {
-            return Ok(fallback.decision(app, &policy, &address, reason).await);
-        }
-        if !self.is_admitted {
-            return Ok(fallback.decision(app, &policy, &address, THROTTLED).await);
-        }
+        let mut turn = ListTurn { account: self.caller.account, is_admitted: None };
+        let is_admitted = self.is_admitted;
+        let decision = match unknown {
+            Some(reason) => Decision::allow(address.as_given(), reason),
+            None if !is_admitted => Decision::allow(address.as_given(), THROTTLED),
+            None => self.by_check(app, context, &policy, &address, &mut turn).await?,
+        };
+        // The Worker's own list still applies where there is no result.
+        let is_listed = !decision.has_result
+            && policy.refuses(RefusedKind::Disposable)
+            && turn.is_admitted(app).await
+            && is_listed(app, address.domain()).await;
+        let listed = || Decision {
+            rate_limit: decision.rate_limit.clone(),
+            ..Policy::of_listed(address.as_given())
+        };
+        Ok(if is_listed { listed() } else { decision })
+    }
+
+    /// Returns the decision by a check, or why the check has no result.
+    async fn by_check(
+        self,
+        app: &Arc<App>,
+        context: &RequestContext,
+        policy: &Policy,
+        address: &Address,
+        turn: &mut ListTurn,
+    ) -> Result<Decision, Error> {
+        let without = |reason| Ok(Decision::allow(address.as_given(), reason));
         let remembered = app.refusals.refusal_of(self.caller, clock::now());
-        if matches!(remembered, Some(Refusal::UsedUp { .. })) {
-            // The repeat of a check that was charged gets its answer.
-            let may_repeat = self.once.is_some() && fallback.admits(app).await;
-            if !may_repeat {
-                return Ok(fallback.decision(app, &policy, &address, USED_UP).await);
-            }
+        // The repeat of a check that was charged gets its answer.
+        if matches!(remembered, Some(Refusal::UsedUp { .. }))
+            && !(self.once.is_some() && turn.is_admitted(app).await)
+        {
+            return without(USED_UP);
         }
         let elapsed = clock::now_ms().saturating_sub(self.began);
         let remaining_ms = policy.deadline_ms.saturating_sub(elapsed);
@@ -213,24 +230,12 @@ impl SignUp {
             CheckRequest { email: Ok(address.clone()), details: true, deadline_ms: Some(inner) };
         let work = checked(Arc::clone(app), context.clone(), self.caller, request, self.once);
         let work = context.deferred.outliving(work);
-        let reason = match clock::within(Duration::from_millis(remaining_ms), work).await {
-            Some(Some(Ok(result))) => {
-                let decision = policy.by_result(&result);
-                if decision.reason != NOT_IN_TIME {
-                    return Ok(decision);
-                }
-                let listed = fallback.decision(app, &policy, &address, NOT_IN_TIME).await;
-                return Ok(if listed.is_refusal() {
-                    Decision { rate_limit: decision.rate_limit, ..listed }
-                } else {
-                    decision
-                });
-            }
-            Some(Some(Err(error))) if error.is_the_callers() => return Err(error),
-            Some(Some(Err(error))) => error.code(),
-            Some(None) | None => NOT_IN_TIME,
-        };
-        Ok(fallback.decision(app, &policy, &address, reason).await)
+        match clock::within(Duration::from_millis(remaining_ms), work).await {
+            Some(Some(Ok(result))) => Ok(policy.by_result(&result)),
+            Some(Some(Err(error))) if error.is_the_callers() => Err(error),
+            Some(Some(Err(error))) => without(error.code()),
+            Some(None) | None => without(NOT_IN_TIME),
+        }
     }
 }
 
@@ -247,40 +252,29 @@ async fn checked(
     validate_email::admitted(app, context, caller, request, once).await
 }
 
-/// The decision about an address without a result. The Worker's own list of disposable domains still applies, at the
-/// rate of the shield for an account's requests, but counted apart from them.
-struct Fallback {
+/// One turn at the Worker's list without a charge: at the rate of the shield for an account's requests, but counted
+/// apart from them.
+struct ListTurn {
     account: AccountId,
-    /// Whether the shield admits this decision, once that is known.
+    /// `None` until the shield has been asked.
     is_admitted: Option<bool>,
 }
 
-impl Fallback {
-    async fn admits(&mut self, app: &App) -> bool {
-        if let Some(is_admitted) = self.is_admitted {
-            return is_admitted;
+impl ListTurn {
+    async fn is_admitted(&mut self, app: &App) -> bool {
+        if self.is_admitted.is_none() {
+            let party = format!("{} by guard", self.account);
+            self.is_admitted = Some(app.shield.admits_account(&party).await);
         }
-        let is_admitted = app.shield.admits_account(&format!("{} by guard", self.account)).await;
-        *self.is_admitted.insert(is_admitted)
-    }
-
-    async fn decision(
-        &mut self,
-        app: &App,
-        policy: &Policy,
-        address: &Address,
-        reason: &'static str,
-    ) -> Decision {
-        let email = address.as_given();
-        let is_listed = policy.refuses(RefusedKind::Disposable)
-            && self.admits(app).await
-            && is_listed(app, address.domain()).await;
-        if is_listed { Policy::of_listed(email) } else { Decision::allow(email, reason) }
+        self.is_admitted.unwrap_or_default()
     }
 }
 
+/// The sandbox' domain of throw-away mailboxes.
+const SANDBOX_DISPOSABLE: &str = "disposable.sandbox.test";
+
 async fn is_listed(app: &App, domain: &str) -> bool {
-    if domain_facts(domain).is_some_and(|facts| facts.kind == DomainKind::Disposable) {
+    if domain == SANDBOX_DISPOSABLE {
         return true;
     }
     let list = app.assets.disposable_domains();
@@ -305,4 +299,17 @@ fn count(app: &Arc<App>, context: &RequestContext, account: AccountId, reason: &
             log::failure("refusals of the guard", &error);
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use rcpt_shared::{DomainKind, sandbox::domain_facts};
+
+    use super::SANDBOX_DISPOSABLE;
+
+    #[test]
+    fn the_sandbox_has_the_domain_of_throw_away_mailboxes() {
+        let facts = domain_facts(SANDBOX_DISPOSABLE).map(|facts| facts.kind);
+        assert_eq!(facts, Some(DomainKind::Disposable));
+    }
 }

@@ -56,6 +56,10 @@ pub struct Decision {
     #[serde(skip)]
     #[schema(ignore)]
     pub rate_limit: Option<RateLimit>,
+    /// False for an address that needs a check and has no verdict yet.
+    #[serde(skip)]
+    #[schema(ignore)]
+    pub has_result: bool,
 }
 
 /// Reason for a domain that the owner always refuses, and for one that the owner always allows.
@@ -105,6 +109,7 @@ impl IntoResponse for Decision {
 }
 
 impl Decision {
+    /// Allows an address without a result.
     pub fn allow(email: &str, reason: &'static str) -> Self {
         Self {
             decision: Choice::Allow,
@@ -114,11 +119,17 @@ impl Decision {
             message: None,
             suggestion: None,
             rate_limit: None,
+            has_result: false,
         }
     }
 
     fn refuse(email: &str, reason: &'static str, message: &'static str) -> Self {
-        Self { decision: Choice::Refuse, message: Some(message), ..Self::allow(email, reason) }
+        Self {
+            decision: Choice::Refuse,
+            message: Some(message),
+            has_result: true,
+            ..Self::allow(email, reason)
+        }
     }
 
     pub fn is_refusal(&self) -> bool {
@@ -203,7 +214,7 @@ impl Policy {
             }
             Some((kind, message)) => Decision::refuse(&result.email, kind.as_str(), message),
             None if result.pending.is_some() => Decision::allow(&result.email, NOT_IN_TIME),
-            None => Decision::allow(&result.email, reason),
+            None => Decision { has_result: true, ..Decision::allow(&result.email, reason) },
         };
         Decision {
             verdict: details.map_or(Deliverability::Unknown, |details| details.verdict),
@@ -219,13 +230,14 @@ const BLOCKED: &str = "Addresses of this domain can't be used here. Use another 
 const ROLE: &str = "Addresses shared by a group can't be used here. Use one of your own.";
 const DISPOSABLE: &str = "Throw-away addresses can't be used here. Use another one.";
 const NO_MAIL: &str = "This domain doesn't receive email. Check the address for typing mistakes.";
+const UNDELIVERABLE: &str = "This address can't receive email. Check it for typing mistakes.";
 
 /// Kinds that a check finds out, with texts for the person who signs up. The first kind that applies and that the
 /// policy refuses is the reason.
 const ORDER: [(RefusedKind, &str); 5] = [
     (RefusedKind::Disposable, DISPOSABLE),
     (RefusedKind::Parked, NO_MAIL),
-    (RefusedKind::Undeliverable, "This address can't receive email. Check it for typing mistakes."),
+    (RefusedKind::Undeliverable, UNDELIVERABLE),
     (RefusedKind::Suspected, DISPOSABLE),
     (
         RefusedKind::Relay,
@@ -236,13 +248,12 @@ const ORDER: [(RefusedKind, &str); 5] = [
 /// Returns the text for an address that can't receive mail for this reason. Only a mailbox or a domain that may not
 /// exist can be a typing mistake.
 fn undeliverable(reason: &str) -> &'static str {
-    match Reason::ALL.into_iter().find(|known| known.as_str() == reason) {
-        Some(Reason::MailboxFull) => {
-            "This mailbox is full. Make room in it, or use another address."
-        }
-        Some(Reason::MailboxDisabled) => "This mailbox is closed. Use another address.",
-        Some(Reason::DomainRefusesMail | Reason::NullMx | Reason::NoMx) => NO_MAIL,
-        _ => "This address can't receive email. Check it for typing mistakes.",
+    if reason == Reason::MailboxFull.as_str() {
+        "This mailbox is full. Make room in it, or use another address."
+    } else if reason == Reason::MailboxDisabled.as_str() {
+        "This mailbox is closed. Use another address."
+    } else {
+        UNDELIVERABLE
     }
 }
 
