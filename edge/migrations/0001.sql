@@ -12,10 +12,10 @@ CREATE TABLE plans (
   -- Granted once, on confirmation.
   welcome_checks INTEGER NOT NULL CHECK (welcome_checks >= 0),
   -- Checks of one account at the same time.
-  max_in_flight  INTEGER NOT NULL CHECK (max_in_flight > 0),
+  max_in_flight  INTEGER NOT NULL DEFAULT 10 CHECK (max_in_flight > 0),
   -- Positions of a scan, and scans under way at the same time.
-  scan_size      INTEGER NOT NULL CHECK (scan_size > 0),
-  max_scans      INTEGER NOT NULL CHECK (max_scans > 0)
+  scan_size      INTEGER NOT NULL DEFAULT 200 CHECK (scan_size > 0),
+  max_scans      INTEGER NOT NULL DEFAULT 1 CHECK (max_scans > 0)
 ) STRICT, WITHOUT ROWID;
 
 INSERT INTO plans

@@ -174,7 +174,7 @@ pub async fn rotate_key(
     let params = [vec![(&id).into(), (&session).into()], code.params()].concat();
     let mut statements = Vec::from(told(INSERT_KEY_REPLACED, &params));
     statements.push((UPDATE_KEY_VERSION, params));
-    statements.append(&mut code.used_up(&id, &session));
+    statements.append(&mut code.used_up_unless_frozen(&id, &session));
     let rows = database.batch(&statements).await?;
     Ok(rows.first::<KeyVersion>(2)?.map(|row| row.key_version))
 }

@@ -349,7 +349,7 @@ pub async fn replace_all(
         (UPDATE_NAMED_KEYS, params),
         (SELECT_ALL_KEYS, vec![(&account).into(), "".into(), 0_u64.into(), day.into(), now.into()]),
     ]);
-    statements.append(&mut code.used_up(&account, &session));
+    statements.append(&mut code.used_up_unless_frozen(&account, &session));
     let rows = database.batch(&statements).await?;
     let Some(FirstVersion { key_version }) = rows.first(2)? else { return Ok(None) };
     Ok(Some((key_version, rows.all(4)?)))

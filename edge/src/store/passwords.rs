@@ -83,7 +83,7 @@ pub async fn reset(
     ]);
     statements.extend(new_session.start(&texts, new_hash, code));
     statements.extend(suspensions::by_reset(id, new_hash));
-    statements.append(&mut code.used_up(id, &texts.id));
+    statements.append(&mut code.used_up_unless_frozen(id, &texts.id));
     database.batch(&statements).await?.any(2)
 }
 

@@ -422,7 +422,7 @@ pub async fn act(
     if deed != ScanAction::Show {
         let ends = [own.clone(), vec![now.into(), ending.into()]].concat();
         statements.push((UPDATE_CANCELLED, ends));
-        statements.extend(ending::ended(id, ending));
+        statements.push(ending::end_retries(id, ending));
         let most = if deed == ScanAction::Withdraw { NO_REFUND_LIMIT } else { REFUNDS_MAX };
         statements.push(give_back(id, ending, most, now));
     }

@@ -55,19 +55,28 @@ macro_rules! code_holds {
 }
 pub(super) use code_holds;
 
-const UPDATE_STEP: &str = "
-    UPDATE accounts SET totp_last_step = max(totp_last_step, ?3), wrong_codes = 0
-    WHERE id = ?1 AND totp_secret IS NOT NULL
-      AND EXISTS (SELECT 1 FROM sessions WHERE id = ?2 AND account_id = ?1)";
-
+/// `?1` account, `?2` session, `?3` the code, `?4` whether a frozen account's code isn't used up.
+const IS_USED_UP: &str = concat!(
+    "id = ?1 AND (?4 = 0 OR ",
+    IS_UNFROZEN,
+    ") AND EXISTS (SELECT 1 FROM sessions WHERE id = ?2 AND account_id = ?1)"
+);
+const UPDATE_STEP: &str = concat!(
+    "UPDATE accounts SET totp_last_step = max(totp_last_step, ?3), wrong_codes = 0
+     WHERE totp_secret IS NOT NULL AND ",
+    IS_USED_UP
+);
 const INSERT_CODE_USED: [&str; 2] = deed!(
     "recovery_code_used",
-    "id = ?1 AND EXISTS (SELECT 1 FROM sessions WHERE id = ?2 AND account_id = ?1)
-       AND EXISTS (SELECT 1 FROM recovery_codes WHERE account_id = ?1 AND hash = ?3)"
+    "EXISTS (SELECT 1 FROM recovery_codes WHERE account_id = ?1 AND hash = ?3) AND ",
+    IS_USED_UP
 );
-
-const DELETE_RECOVERY_CODE: &str = "DELETE FROM recovery_codes WHERE account_id = ?1 AND hash = ?3
-    AND EXISTS (SELECT 1 FROM sessions WHERE id = ?2 AND account_id = ?1)";
+const DELETE_RECOVERY_CODE: &str = concat!(
+    "DELETE FROM recovery_codes WHERE account_id = ?1 AND hash = ?3
+     AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    IS_USED_UP,
+    ")"
+);
 
 impl Code {
     /// Returns the two parameters of `code_holds!`.
@@ -84,7 +93,27 @@ impl Code {
     /// Consumes the code if this session is alive: the one that the action has started, or the
     /// requesting one. The returned statements follow the action's own in its batch.
     pub(super) fn used_up<'a>(&'a self, account: &'a str, session: &'a str) -> Vec<Statement<'a>> {
-        let params = |code: Param<'a>| vec![account.into(), session.into(), code];
+        self.statements(account, session, false)
+    }
+
+    /// Like [`used_up`](Self::used_up), for an action that a freeze stops: it keeps the code, too.
+    pub(super) fn used_up_unless_frozen<'a>(
+        &'a self,
+        account: &'a str,
+        session: &'a str,
+    ) -> Vec<Statement<'a>> {
+        self.statements(account, session, true)
+    }
+
+    fn statements<'a>(
+        &'a self,
+        account: &'a str,
+        session: &'a str,
+        unless_frozen: bool,
+    ) -> Vec<Statement<'a>> {
+        let params = |code: Param<'a>| {
+            vec![account.into(), session.into(), code, u32::from(unless_frozen).into()]
+        };
         match self {
             Self::Unasked | Self::Off => Vec::new(),
             Self::Step(step) => vec![(UPDATE_STEP, params((*step).into()))],
@@ -283,7 +312,7 @@ pub async fn disable(database: &Database, session: Session, code: &Code) -> Resu
         [INSERT_DISABLED, SET_ASIDE_WITH_SECRET].map(|two| told(two, &deed)).concat();
     let index = statements.len();
     statements.push((UPDATE_DISABLED, deed));
-    statements.append(&mut code.used_up(&id, &session));
+    statements.append(&mut code.used_up_unless_frozen(&id, &session));
     statements.push((DELETE_USELESS_CODES, vec![(&id).into()]));
     database.batch(&statements).await?.any(index)
 }

@@ -63,7 +63,7 @@ async fn an_origin_that_is_killed_and_messages_that_come_twice_change_nothing() 
 }
 
 /// The service's calls of its bindings, from receiving the list to the last result.
-const CALLS: [(&str, &[&str]); 6] = [
+const CALLS: [(&str, &[&str]); 7] = [
     ("d1", &["insert scans", "update accounts", "select scans"]),
     (
         "d1",
@@ -78,6 +78,7 @@ const CALLS: [(&str, &[&str]); 6] = [
     ("queue", &[]),
     ("d1", &["select scans"]),
     ("d1", &["update scans"]),
+    ("d1", &["insert scan_results", "update scans"]),
     (
         "d1",
         &[
@@ -87,7 +88,6 @@ const CALLS: [(&str, &[&str]); 6] = [
             "update accounts",
             "insert notices",
             "insert webhook_deliveries",
-            "delete scan_retries",
         ],
     ),
 ];

@@ -1,7 +1,7 @@
 //! A failing webhook is retried with growing delays and the same id, and delays no other account's webhook.
 
 use rcpt_tests::{Account, Edge, FakeWebhook, service::shim::Fault};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{
     start,
@@ -129,6 +129,27 @@ async fn what_is_not_taken_within_a_day_is_given_up_and_what_is_removed_is_gone(
         .await;
     assert_eq!(rows.len(), 1, "only Bob's: {rows:?}");
     assert_eq!(ann.put("/notifications", &json!({ "webhook_url": "" })).await.status, 200, "twice");
+}
+
+#[tokio::test]
+async fn a_scan_that_was_deleted_before_its_event_was_taken_is_told_as_it_ended() {
+    let server = FakeWebhook::start();
+    let edge = Edge::builder().webhooks(server.port).start().await.unwrap();
+    server.answer(FLAKY, 503);
+    let ann = account(&edge, FLAKY, 1).await;
+    let scans = ann.get("/scans").await.body["scans"].clone();
+    let id = scans[0]["id"].as_str().unwrap();
+    run_scheduled_later(&edge).await;
+    assert_eq!(ann.delete(&format!("/scans/{id}"), &json!({})).await.status, 204);
+    server.answer(FLAKY, 200);
+    run_scheduled_later(&edge).await;
+    let events = server.events(FLAKY);
+    let body: Value = serde_json::from_str(&events.last().unwrap().text).unwrap();
+    assert!(events.iter().all(|event| event.text == events[0].text), "{}", events[0].text);
+    assert_eq!((&body["type"], &body["data"]["id"]), (&json!("scan.completed"), &json!(id)));
+    let counts = [&scans[0]["counts"], &scans[0]["by_verdict"]];
+    assert_eq!([&body["data"]["counts"], &body["data"]["by_verdict"]], counts);
+    assert_eq!(settings(&ann).await["deliveries"][0]["state"], "delivered");
 }
 
 /// In a scheduled run, the directory and one more database accept statements and never respond.

@@ -26,11 +26,16 @@ const INSERT_ENDED_NOTICE: &str = "
 const DELETE_RETRIES: &str = "DELETE FROM scan_retries
     WHERE scan_id = ?1 AND EXISTS (SELECT 1 FROM scans s WHERE s.id = ?1 AND s.ended_by = ?2)";
 
+/// Returns the statement that drops the retries of a scan that has ended under this name while it waited for some. A scan
+/// with all answers waits for none.
+pub(super) fn end_retries<'a>(scan: &'a str, ending: &'a str) -> Statement<'a> {
+    (DELETE_RETRIES, vec![scan.into(), ending.into()])
+}
+
 /// Returns the statements that follow a statement of this name that may have ended the scan. They do nothing unless it
 /// has. A completed or expired scan is announced by email and webhook, and a completed one is counted.
-pub(super) fn ended<'a>(scan: &'a str, ending: &'a str) -> [Statement<'a>; 4] {
-    let statements =
-        [UPDATE_COMPLETED_SCANS, INSERT_ENDED_NOTICE, webhooks::INSERT_OF_SCAN, DELETE_RETRIES];
+pub(super) fn ended<'a>(scan: &'a str, ending: &'a str) -> [Statement<'a>; 3] {
+    let statements = [UPDATE_COMPLETED_SCANS, INSERT_ENDED_NOTICE, webhooks::INSERT_OF_SCAN];
     statements.map(|sql| (sql, vec![scan.into(), ending.into()]))
 }
 
@@ -110,6 +115,7 @@ pub async fn close(
     ];
     let mut statements = vec![(UPDATE_CLOSED, params)];
     statements.extend(ended(&scan.id, ending));
+    statements.push(end_retries(&scan.id, ending));
     if expired {
         statements.push(super::give_back(&scan.id, ending, super::NO_REFUND_LIMIT, now));
     }

@@ -202,6 +202,8 @@ const UPDATE_UNANSWERED: &str = "
 const INSERT_RESULTS: &str = "
     INSERT OR IGNORE INTO scan_results (scan_id, part, slot, round, results, writer)
     SELECT id, ?2, ?3, ?4, ?5, ?6 FROM scans WHERE id = ?1 AND ended_at IS NULL";
+/// `?7` answered: stores nothing if the round would end its scan.
+const INSERT_FURTHER_RESULTS: &str = concat!(INSERT_RESULTS, " AND answered + ?7 < total");
 
 /// Adds a parameter's counts to a column's.
 macro_rules! added {
@@ -242,7 +244,7 @@ const UPDATE_COUNTS: &str = concat!(
     ", ",
     added!("by_verdict", "?11"),
     " WHERE id = ?1 AND ended_at IS NULL AND EXISTS (SELECT 1 FROM scan_results
-      WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4 AND writer = ?5)"
+      WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4 AND writer = ?5) RETURNING id"
 );
 
 /// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer.
@@ -260,7 +262,8 @@ pub struct WrittenRound {
 
 /// Stores and counts the results of a round unless that was done before: a message delivered twice
 /// counts once. Returns the stored state, which another delivery may have written; `None` if the
-/// scan had ended before anything was stored.
+/// scan had ended before anything was stored. A round that ends its scan, and a repeated one, takes two round trips: all
+/// others need none of the statements for the end.
 pub async fn record(
     database: &Database,
     position: RoundPosition<'_>,
@@ -283,6 +286,12 @@ pub async fn record(
         None if position.round > 0 || had_missed => Some((DELETE_RETRY, select_written.1.clone())),
         None => None,
     };
+    let further = [row.clone(), vec![delta.counts.sum().into()]].concat();
+    let mut statements = vec![(INSERT_FURTHER_RESULTS, further), (UPDATE_COUNTS, count.clone())];
+    statements.extend(waits.clone());
+    if database.batch(&statements).await?.any(1)? {
+        return Ok(Some(WrittenRound { results: results.to_owned(), has_ended: 0 }));
+    }
     let mut statements = vec![(INSERT_RESULTS, row), (UPDATE_COUNTS, count), select_written];
     statements.extend(waits);
     if delta.is_unanswered() {
