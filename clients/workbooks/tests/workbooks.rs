@@ -76,7 +76,7 @@ fn a_small_archive_of_a_large_workbook_is_refused() {
     let mut bomb = archive(&[("xl/workbook.xml", &[b' '; 100])]);
     let directory = bomb.windows(4).position(|start| start == b"PK\x01\x02").unwrap();
     // The size of the unpacked part, by the archive's own word.
-    bomb[directory + 24..directory + 28].copy_from_slice(&(300 << 20_u32).to_le_bytes());
+    bomb[directory + 24..directory + 28].copy_from_slice(&(300_u32 << 20).to_le_bytes());
     assert_eq!(read(&bomb, None), Err(Unreadable::TooLarge));
 }
 

@@ -286,7 +286,7 @@ export function suite(world) {
       await reader.page.getByLabel("Encoding").selectOption("windows-1251");
       await reader.sees("Мария, Пётр");
       await reader.page.getByLabel("Delimiter").selectOption("Comma");
-      await reader.sees("There’s no email address in this column.");
+      await reader.button("Scan one address").waitFor();
       await reader.page.getByLabel("Delimiter").selectOption("Semicolon");
       await reader.press("Scan 5 addresses");
       await reader.page.getByRole("heading", { name: "Completed" }).waitFor({ timeout: 60_000 });
@@ -305,6 +305,34 @@ export function suite(world) {
       await shows(reader, "deliverable");
       const { bytes: some } = await downloads(reader, "Download deliverable as CSV");
       assert.ok(some.includes("maria") && !some.includes("disposable@"), some.toString("latin1"));
+    },
+  );
+
+  world.test(
+    "no page may compile wasm: the worker that reads lists may, and nothing else",
+    async (reader) => {
+      const loaded = [];
+      reader.page.on("response", (response) => loaded.push(response));
+      await reader.enter(await world.account(), "/scans");
+      const wasm = () => loaded.filter((response) => response.url().endsWith(".wasm"));
+      assert.equal(wasm().length, 0, "nothing is loaded before a list is chosen");
+      await chooses(reader, file("accepts+1@sandbox.test\n"));
+      await reader.button("Scan one address").waitFor();
+      const policyOf = async (url) => (await fetch(url)).headers.get("content-security-policy");
+      const worker = loaded.find((response) => /\/assets\/lists-\w+\.js$/.test(response.url()));
+      assert.match(
+        await policyOf(worker.url()),
+        /^default-src 'none'; script-src 'wasm-unsafe-eval'; connect-src 'self'$/,
+      );
+      for (const path of ["/", "/scans", "/settings"])
+        assert.doesNotMatch(await policyOf(`${reader.stack.url}${path}`), /wasm|unsafe/, path);
+      const refusal = await reader.page.evaluate(() =>
+        WebAssembly.compile(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])).then(
+          () => "compiled",
+          (error) => error.name,
+        ),
+      );
+      assert.equal(refusal, "CompileError");
     },
   );
 

@@ -9,7 +9,7 @@ const FILE_BYTES = 300 * 1024 * 1024;
 const WORKBOOK_BYTES = 50 * 1024 * 1024;
 const VALUES = 3;
 /** Rows without an address that are shown. */
-const UNREAD = 20;
+const UNREAD = 50;
 
 let list: ReadList | undefined;
 /** The form of the plan that the list has. */
