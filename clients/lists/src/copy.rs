@@ -82,7 +82,7 @@ impl List {
         let Some(planned) = plan.rows.get(row) else { return (none(), None) };
         let answers: Vec<_> = planned.positions().iter().filter_map(|at| answer(*at)).collect();
         let columns = match planned {
-            RowPlan::Empty => none(),
+            RowPlan::Empty | RowPlan::NotInScan => none(),
             RowPlan::NotAnAddress => match subject(&self.cell(row)) {
                 Subject::NotAnAddress(problem) => self.problem(row, problem),
                 Subject::Empty | Subject::Addresses(_) => none(),

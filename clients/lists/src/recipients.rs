@@ -1,9 +1,9 @@
 //! Recipients in the form that email programs copy: `"Doe, J" <j@example.org>; ann@example.org`, on one line or
 //! several.
 
-use rcpt_shared::reduce;
+use rcpt_shared::Address;
 
-use crate::cell::pieces;
+use crate::cell::{address, pieces};
 
 /// Returns whether a line has several addresses, or an address in angle brackets.
 pub(crate) fn are_recipients(text: &str) -> bool {
@@ -57,7 +57,8 @@ fn row(piece: &str) -> Option<(String, String)> {
     if piece.is_empty() {
         return None;
     }
-    let address = reduce(piece).unwrap_or(piece);
+    let read = address(piece);
+    let address = read.as_ref().map_or(piece, Address::as_given);
     let name = piece.split('<').next().filter(|_| address.len() < piece.len()).unwrap_or_default();
     let name = name.trim().trim_matches(['"', '\'']).replace("\\\"", "\"");
     Some((address.to_owned(), name))
