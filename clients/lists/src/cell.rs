@@ -8,7 +8,7 @@ use rcpt_shared::{
     reduce,
 };
 
-/// What a cell of the address column holds.
+/// Content of a cell of the address column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// Nothing but blanks and invisible marks: the row has no verdict.

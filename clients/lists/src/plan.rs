@@ -36,7 +36,7 @@ pub struct Plan {
     pub counts: Counts,
 }
 
-/// What a row waits for.
+/// The checks that a row waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowPlan {
     Empty,

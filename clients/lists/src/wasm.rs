@@ -36,7 +36,7 @@ pub fn read_sheet(
     Ok(ReadList { list, plan: Plan::default() })
 }
 
-/// What is said about a workbook that can't be read, by the other module's word.
+/// Returns the sentence about a workbook that can't be read, by the other module's word.
 #[wasm_bindgen]
 pub fn unreadable(word: &str) -> String {
     printed(&match word.split_once('\n') {

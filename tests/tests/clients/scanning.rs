@@ -22,7 +22,10 @@ fn row(n: usize) -> (String, &'static str) {
         2 => (format!("blocked+{n}@sandbox.test"), "unknown,blocked,,"),
         3 => (format!("full+{n}@sandbox.test"), "undeliverable,mailbox_full,,"),
         // Repeats the address of an earlier row.
-        4 => (format!("accepts+{}@sandbox.test", n - 4), "deliverable,accepted,,false,false,false,true"),
+        4 => (
+            format!("accepts+{}@sandbox.test", n - 4),
+            "deliverable,accepted,,false,false,false,true",
+        ),
         5 => ("nobody at all".to_owned(), "not_an_address,"),
         6 => (format!("x{n}@nomx.sandbox.test"), "undeliverable,null_mx,,"),
         _ => (String::new(), ",,,,,,"),
