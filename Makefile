@@ -9,6 +9,9 @@ export ORIGIN_PORT ?= 8788
 # 100 KB (`node lab/cold-start.mjs`), about 12 ms in total. 10 % more would add 1 ms.
 WASM_LIMIT := 900000
 
+# Limit of the portal's gzipped reader of lists in bytes, loaded when a list is chosen: 7 s of a slow phone's line.
+LISTS_LIMIT := 350000
+
 .PHONY: help
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +64,8 @@ target/lists/.shipped target/lists/.quick: target/lists/.%: $(LISTS_SOURCES) | s
 	$(CARGO) build --locked --quiet --package rcpt-lists --package rcpt-workbooks --lib \
 		--target wasm32-unknown-unknown --profile $(PROFILE_OF_$*)
 	target/debug/rcpt-worker lists $*
+	@[ $* = quick ] || { size=$$(gzip --best --stdout target/lists/rcpt_lists_bg.wasm | wc --bytes); \
+		echo "lists: $$size bytes gzipped (limit $(LISTS_LIMIT))"; [ $$size -le $(LISTS_LIMIT) ]; }
 
 .PHONY: build
 build: worker ## build the Worker and print its size, and build the origin

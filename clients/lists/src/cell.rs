@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use rcpt_shared::{Address, read};
 
-/// What a cell of the address column holds.
+/// Content of a cell of the address column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Subject {
     /// Nothing but blanks and invisible marks: the row has no verdict.

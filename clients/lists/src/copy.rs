@@ -24,7 +24,7 @@ pub const COLUMNS: [&str; 7] = [
 /// The verdict of a cell that isn't an address, in the copy alone: mail to it wouldn't come back, it can't be sent.
 pub const NOT_AN_ADDRESS: &str = "not_an_address";
 
-/// What the service says about a position.
+/// The service's answer about a position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
     pub verdict: Deliverability,
@@ -82,7 +82,7 @@ impl List {
         let Some(planned) = plan.rows.get(row) else { return (none(), None) };
         let answers: Vec<_> = planned.positions().iter().filter_map(|at| answer(*at)).collect();
         let columns = match planned {
-            RowPlan::Empty => none(),
+            RowPlan::Empty | RowPlan::NotInScan => none(),
             RowPlan::NotAnAddress => match subject(&self.cell(row)) {
                 Subject::NotAnAddress(problem) => self.problem(row, problem),
                 Subject::Empty | Subject::Addresses(_) => none(),

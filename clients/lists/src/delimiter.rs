@@ -27,7 +27,7 @@ pub struct Delimiter {
     pub name: &'static str,
 }
 
-/// Reads `sep=;`, by which Excel is told the delimiter.
+/// Reads `sep=;`, which names the delimiter to Excel.
 pub(crate) fn declared(first_line: &str) -> Option<u8> {
     let line = first_line.trim().trim_matches('"');
     let (name, value) = line.split_at_checked(4)?;

@@ -31,5 +31,5 @@ pub use encoding::{ENCODINGS, Encoding};
 pub use kind::NotAList;
 pub use list::{Choices, Column, List, Sheet, read, read_pasted, read_sheet};
 pub use notice::Notice;
-pub use plan::{Counts, Plan, Repeats, RowPlan};
+pub use plan::{Counts, Plan, Repeats, RowPlan, TAG_BYTES};
 pub use rcpt_shared::Deliverability;

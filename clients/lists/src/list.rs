@@ -14,7 +14,7 @@ use crate::{
     source::Source,
 };
 
-/// What a person chose; what is absent is found.
+/// A person's choices; absent ones are found.
 #[derive(Debug, Clone, Default)]
 pub struct Choices {
     /// Name of the encoding, such as `windows-1251`; a name that isn't known counts as absent.
@@ -312,7 +312,7 @@ impl List {
         self.items.get(at).map_or_else(Vec::new, |item| item.row.cells(text, self.delimiter))
     }
 
-    /// What a person should know about the list. Each line of the file is in a row, or in a notice.
+    /// The oddities of the list, for a person. Each line of the file is in a row, or in a notice.
     #[must_use]
     pub fn notices(&self) -> Vec<Notice> {
         let mut notices = Vec::new();

@@ -1,4 +1,4 @@
-//! What a person should know about how a list was read.
+//! Oddities of a list, for the person who reads it.
 
 use std::fmt;
 

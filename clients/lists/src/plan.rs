@@ -2,6 +2,9 @@
 
 use std::collections::{HashMap, hash_map::Entry};
 
+use rcpt_shared::Address;
+use sha2::{Digest as _, Sha256};
+
 use crate::{
     cell::{Subject, subject},
     list::List,
@@ -33,11 +36,13 @@ pub struct Plan {
     pub counts: Counts,
 }
 
-/// What a row waits for.
+/// The checks that a row waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowPlan {
     Empty,
     NotAnAddress,
+    /// Its address isn't in the scan that the list was joined with.
+    NotInScan,
     Position(u32),
     Several(Box<[u32]>),
 }
@@ -47,7 +52,7 @@ impl RowPlan {
     #[must_use]
     pub fn positions(&self) -> &[u32] {
         match self {
-            Self::Empty | Self::NotAnAddress => &[],
+            Self::Empty | Self::NotAnAddress | Self::NotInScan => &[],
             Self::Position(position) => std::slice::from_ref(position),
             Self::Several(positions) => positions,
         }
@@ -66,6 +71,41 @@ pub struct Counts {
     pub empty: usize,
     /// Rows with several addresses in their cell.
     pub several: usize,
+    /// Rows with an address that the joined scan doesn't have.
+    pub not_in_scan: usize,
+}
+
+/// Bytes that the sender of a scan keeps for each position, to find its verdict again: the beginning of a hash over the
+/// scan's id and the address. Of 100,000 positions, two are equal by chance once in four thousand million scans.
+pub const TAG_BYTES: usize = 8;
+
+type Tag = [u8; TAG_BYTES];
+
+fn identity(address: &Address, case_matters: bool) -> String {
+    if case_matters { address.normal().to_owned() } else { address.normal().to_lowercase() }
+}
+
+fn tag(scan: &str, identity: &str) -> Tag {
+    let mut hash = Sha256::new();
+    hash.update(scan);
+    hash.update("\n");
+    hash.update(identity);
+    let digest = hash.finalize();
+    digest.first_chunk().copied().unwrap_or_default()
+}
+
+impl Plan {
+    /// Returns the tag of each position, one after the other.
+    #[must_use]
+    pub fn tags(&self, scan: &str, case_matters: bool) -> Vec<u8> {
+        let tag_of = |text: &String| match subject(text) {
+            Subject::Addresses(found) => {
+                found.first().map_or_else(Tag::default, |it| tag(scan, &identity(it, case_matters)))
+            }
+            Subject::Empty | Subject::NotAnAddress(_) => Tag::default(),
+        };
+        self.addresses.iter().flat_map(tag_of).collect()
+    }
 }
 
 impl List {
@@ -88,11 +128,7 @@ impl List {
                     let mut positions = Vec::new();
                     for address in addresses {
                         let next = u32::try_from(plan.addresses.len()).unwrap_or(u32::MAX);
-                        let identity = if repeats.case_matters {
-                            address.normal().to_owned()
-                        } else {
-                            address.normal().to_lowercase()
-                        };
+                        let identity = identity(&address, repeats.case_matters);
                         let position = match known.entry(identity) {
                             Entry::Occupied(before) => {
                                 plan.counts.repeated += 1;
@@ -119,6 +155,59 @@ impl List {
         }
         plan.counts.rows = plan.rows.len();
         plan.counts.addresses = plan.addresses.len();
+        plan
+    }
+
+    /// Joins the list with a scan whose tags were kept: each row waits for the positions of its addresses, wherever it
+    /// stands now. A row with an address that the scan doesn't have waits for nothing. `counts.addresses` is the number
+    /// of positions that the list has.
+    #[must_use]
+    pub fn joined(&self, scan: &str, tags: &[u8], case_matters: bool) -> Plan {
+        let (tags, _) = tags.as_chunks::<TAG_BYTES>();
+        let mut known = HashMap::<Tag, u32>::with_capacity(tags.len());
+        for (tag, position) in tags.iter().zip(0..) {
+            known.entry(*tag).or_insert(position);
+        }
+        let repeats = Repeats { once: true, case_matters };
+        let own = self.plan(repeats);
+        let own_tags = own.tags(scan, case_matters);
+        let (own_tags, _) = own_tags.as_chunks::<TAG_BYTES>();
+        let place = |position: &u32| usize::try_from(*position).unwrap_or(usize::MAX);
+        let positions: Vec<Option<u32>> =
+            own_tags.iter().map(|tag| known.get(tag).copied()).collect();
+        let mut plan = Plan {
+            addresses: vec![String::new(); tags.len()],
+            first_rows: vec![u32::MAX; tags.len()],
+            counts: own.counts,
+            ..Plan::default()
+        };
+        for ((position, address), row) in positions.iter().zip(own.addresses).zip(own.first_rows) {
+            let at = position.as_ref().map_or(usize::MAX, place);
+            if let (Some(text), Some(first)) =
+                (plan.addresses.get_mut(at), plan.first_rows.get_mut(at))
+            {
+                (*text, *first) = (address, row);
+            }
+        }
+        let joined = |row: RowPlan| {
+            let found: Option<Vec<u32>> = row
+                .positions()
+                .iter()
+                .map(|own| positions.get(place(own)).copied().flatten())
+                .collect();
+            match (row, found) {
+                (row @ (RowPlan::Empty | RowPlan::NotAnAddress | RowPlan::NotInScan), _) => row,
+                (_, None) => RowPlan::NotInScan,
+                (RowPlan::Position(_), Some(found)) => {
+                    found.first().map_or(RowPlan::NotInScan, |at| RowPlan::Position(*at))
+                }
+                (RowPlan::Several(_), Some(found)) => RowPlan::Several(found.into()),
+            }
+        };
+        plan.rows = own.rows.into_iter().map(joined).collect();
+        plan.counts.addresses = positions.iter().flatten().count();
+        plan.counts.not_in_scan =
+            plan.rows.iter().filter(|row| **row == RowPlan::NotInScan).count();
         plan
     }
 }

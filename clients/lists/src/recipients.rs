@@ -1,9 +1,9 @@
 //! Recipients in the form that email programs copy: `"Doe, J" <j@example.org>; ann@example.org`, on one line or
 //! several.
 
-use rcpt_shared::read;
+use rcpt_shared::Address;
 
-use crate::cell::pieces;
+use crate::cell::{address, pieces};
 
 /// Returns whether a line has several addresses, or an address in angle brackets.
 pub(crate) fn are_recipients(text: &str) -> bool {
@@ -57,13 +57,11 @@ fn row(piece: &str) -> Option<(String, String)> {
     if piece.is_empty() {
         return None;
     }
-    let address = match read(piece) {
-        Ok(address) => address.as_given().to_owned(),
-        Err(malformed) => malformed.text().to_owned(),
-    };
+    let read = address(piece);
+    let address = read.as_ref().map_or(piece, Address::as_given);
     let name = piece.split('<').next().filter(|_| address.len() < piece.len()).unwrap_or_default();
     let name = name.trim().trim_matches(['"', '\'']).replace("\\\"", "\"");
-    Some((address, name))
+    Some((address.to_owned(), name))
 }
 
 fn is_a_scheme(word: &str) -> bool {

@@ -4,8 +4,8 @@ use rcpt_shared::Deliverability;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::{
-    Answer, Choices, Column, ENCODINGS, List, NotAList, Plan, Repeats, RowPlan, Sheet, read,
-    read_pasted, subject,
+    Answer, Choices, Column, Counts, ENCODINGS, List, NotAList, Plan, Repeats, RowPlan, Sheet,
+    read, read_pasted, subject,
 };
 
 /// A list that was read, with its plan.
@@ -36,7 +36,7 @@ pub fn read_sheet(
     Ok(ReadList { list, plan: Plan::default() })
 }
 
-/// What is said about a workbook that can't be read, by the other module's word.
+/// Returns the sentence about a workbook that can't be read, by the other module's word.
 #[wasm_bindgen]
 pub fn unreadable(word: &str) -> String {
     printed(&match word.split_once('\n') {
@@ -140,20 +140,29 @@ impl ReadList {
         cells.filter(|cell| !cell.trim().is_empty()).take(count).collect()
     }
 
-    /// Plans the checks. Returns the numbers of rows, addresses, repeats, texts that aren't addresses, empty cells, and
-    /// cells with several addresses.
+    /// Plans the checks. Returns the numbers of rows, addresses, repeats, texts that aren't addresses, empty cells,
+    /// cells with several addresses, and rows that a joined scan doesn't have.
     pub fn plan(&mut self, once: bool, case_matters: bool) -> Vec<usize> {
         self.plan = self.list.plan(Repeats { once, case_matters });
+        self.counts()
+    }
+
+    /// The tags of a scan of this plan, to be kept for [`ReadList::join`].
+    pub fn tags(&self, scan: &str, case_matters: bool) -> Vec<u8> {
+        self.plan.tags(scan, case_matters)
+    }
+
+    /// Joins the list with a scan by its tags. Returns the numbers of [`ReadList::plan`].
+    pub fn join(&mut self, scan: &str, tags: &[u8], case_matters: bool) -> Vec<usize> {
+        self.plan = self.list.joined(scan, tags, case_matters);
+        self.counts()
+    }
+
+    fn counts(&self) -> Vec<usize> {
         let counts = self.plan.counts;
-        [
-            counts.rows,
-            counts.addresses,
-            counts.repeated,
-            counts.not_an_address,
-            counts.empty,
-            counts.several,
-        ]
-        .to_vec()
+        let Counts { rows, addresses, repeated, not_an_address, empty, several, not_in_scan } =
+            counts;
+        [rows, addresses, repeated, not_an_address, empty, several, not_in_scan].to_vec()
     }
 
     /// The address of each position.
@@ -161,7 +170,7 @@ impl ReadList {
         self.plan.addresses.clone()
     }
 
-    /// The number in the file of each position's first row.
+    /// The number in the file of each position's first row; 0 if the joined list doesn't have it.
     pub fn numbers(&self) -> Vec<u32> {
         let number = |row: &u32| self.list.number(usize::try_from(*row).unwrap_or(usize::MAX));
         self.plan.first_rows.iter().map(number).collect()

@@ -3,7 +3,9 @@
 
 use std::{fs, path::PathBuf};
 
-use rcpt_lists::{Answer, Choices, Column, Deliverability, List, Plan, Repeats, RowPlan, read};
+use rcpt_lists::{
+    Answer, Choices, Column, Deliverability, List, Plan, Repeats, RowPlan, TAG_BYTES, read,
+};
 
 fn bytes(name: &str) -> Vec<u8> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/files");
@@ -413,6 +415,51 @@ fn files_that_are_no_lists_say_what_they_are() {
     ] {
         assert!(said(bytes).starts_with(what), "{}", said(bytes));
     }
+}
+
+#[test]
+fn a_list_that_was_sorted_cut_and_enlarged_finds_its_verdicts_by_the_tags_of_the_scan() {
+    let read = |text: &str| read(text.as_bytes().to_vec(), &Choices::default()).unwrap();
+    let scanned = read("email\nann@x.org\nbob@x.org\ncid@x.org\n\"dee@x.org, ann@x.org\"\n");
+    let plan = scanned.plan(Repeats::default());
+    assert_eq!(plan.addresses.len(), 4);
+    let tags = plan.tags("scan_1", false);
+    assert_eq!(tags.len(), 4 * TAG_BYTES);
+    let now = read(
+        "name;email\nNew;new@x.org\nB;BOB@X.org\nD;dee@x.org, ann@x.org\nE;dee@x.org, eve@x.org\n;\n-;none\n",
+    );
+    let joined = now.joined("scan_1", &tags, false);
+    let positions: Vec<_> = joined.rows.iter().map(RowPlan::positions).collect();
+    assert_eq!(positions, [&[][..], &[1], &[3, 0], &[], &[], &[]]);
+    assert_eq!((joined.counts.addresses, joined.counts.not_in_scan), (3, 2));
+    assert_eq!(joined.addresses, ["ann@x.org", "BOB@X.org", "", "dee@x.org"]);
+    let verdict = |position: u32| {
+        Some(Answer {
+            verdict: if position == 1 {
+                Deliverability::Undeliverable
+            } else {
+                Deliverability::Deliverable
+            },
+            reason: "said".to_owned(),
+            suggestion: None,
+            disposable: None,
+            role: None,
+            free: None,
+            is_final: true,
+        })
+    };
+    let copy = String::from_utf8(now.copy(&joined, &verdict, &|_, _| true)).unwrap();
+    let words: Vec<_> = copy.lines().skip(1).map(|line| line.split(';').nth(2).unwrap()).collect();
+    assert_eq!(words, ["", "undeliverable", "deliverable", "", "", "not_an_address"]);
+    // Another scan's tags, or those of another case, find nothing.
+    assert_eq!(now.joined("scan_2", &tags, false).counts.addresses, 0);
+    assert_eq!(
+        now.joined("scan_1", &scanned.plan(Repeats::default()).tags("scan_1", true), true)
+            .counts
+            .addresses,
+        2
+    );
+    assert_eq!(now.joined("scan_1", &[], false).counts.addresses, 0);
 }
 
 #[test]

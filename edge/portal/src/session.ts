@@ -20,6 +20,8 @@ type Message =
 const STORED = "rcpt.session";
 /** Prefix of all keys in the storage shared by this browser's tabs. */
 const PREFIX = "rcpt.";
+/** The database of what this browser keeps of lists (`pages/scans/list/kept.ts`). */
+export const DATABASE = "rcpt";
 const listeners = new Set<() => void>();
 let session = restored();
 let ending: Ending | undefined;
@@ -130,6 +132,7 @@ function removeFrom(storage: "localStorage" | "sessionStorage", key: string): vo
 
 function forgetEverything(): void {
   try {
+    indexedDB.deleteDatabase(DATABASE);
     for (const key of Object.keys(localStorage)) if (key.startsWith(PREFIX)) removeFrom("localStorage", key);
   } catch {
     // If storage is blocked, nothing is stored either.

@@ -65,7 +65,7 @@ export function suite(world) {
   world.test("the form and the service agree about what is a domain", async (reader) => {
     const { token } = await world.account();
     const headers = { Authorization: `Bearer ${token}` };
-    const { isDomain } = await sourceOf("pages/scans/list/format.ts");
+    const { isDomain } = await sourceOf("words/domains.ts");
     for (const text of [
       "example.org",
       "EXAMPLE.org.",

@@ -77,7 +77,7 @@ export function suite(world) {
       await column.selectOption("1");
       await reader.button("Scan 8 addresses").waitFor();
       await reader.page.getByText("1 row can’t be read as an address").click();
-      await reader.sees("Row 4: There is a space in it.");
+      await reader.sees("Row 4: There is");
       await reader.accessible("a list that was read");
       await reader.press("Scan 8 addresses");
       await reader.reads("customers.csv");
@@ -114,7 +114,7 @@ export function suite(world) {
         lines[2],
         '"Person, 1",rejects+1@sandbox.test,x,undeliverable,no_such_mailbox,,false,false,false,true',
       );
-      assert.equal(lines[3], 'Nobody,"not an address",x,not_an_address,There is a space in it.,,,,,');
+      assert.match(lines[3], /^Nobody,"not an address",x,not_an_address,There is [^,]+\.,,,,,$/);
       assert.match(lines[5], /^"Person, 0",accepts\+0@sandbox\.test,x,deliverable,accepted,/);
 
       await reader.press("Delete the scan…");
@@ -130,31 +130,22 @@ export function suite(world) {
   );
 
   world.test(
-    "a list that is chosen again is joined with the verdicts only where it is the one that was scanned",
+    "a list that is chosen again finds its verdicts row by row, also sorted, cut and enlarged",
     async (reader) => {
       await reader.enter(await world.account(), "/scans");
       const addresses = Array.from({ length: 12 }, (_, n) => `${KINDS[n % 2]}+${n}@sandbox.test`);
       const table = (rows) =>
         ["Id,Email,Other", ...rows.map((row, n) => `${n},${row},o${n}@sandbox.test`)].join("\n");
       await scans(reader, file(table(addresses)), "Scan 12 addresses");
-      const joined = results(reader).getByRole("row", { name: /^2 accepts\+0@sandbox\.test Deliverable/ });
-      await joined.waitFor();
-      const refusals = {
-        "sorted by address": [...addresses].sort(),
-        "two rows swapped": [addresses[1], addresses[0], ...addresses.slice(2)],
-        "one row replaced": [...addresses.slice(0, 11), "accepts+99@sandbox.test"],
-        "one row inserted": ["accepts+99@sandbox.test", ...addresses],
-        "one row removed": addresses.slice(1),
-        "a row inserted and one removed": ["accepts+99@sandbox.test", ...addresses.slice(1)],
-      };
+      const row = (name) => results(reader).getByRole("row", { name });
+      await row(/^2 accepts\+0@sandbox\.test Deliverable/).waitFor();
       await reader.page.reload();
       await reader.sees("We don’t keep your addresses.");
-      for (const [what, rows] of Object.entries(refusals)) {
-        await chooses(reader, file(table(rows)));
-        await reader.sees("This isn’t the list that was scanned.");
-        await reader.sees("with 12 addresses in the column “Email”, in the same order");
-        assert.equal(await results(reader).getByText("@sandbox.test").count(), 0, what);
-      }
+      await chooses(reader, file("Email\nnobody@sandbox.test\nnone@sandbox.test\n"));
+      await reader.sees("This isn’t the list that was scanned.");
+      await reader.sees("None of its addresses was in this scan");
+      await reader.sees("with 12 addresses in the column “Email”, in any order");
+      assert.equal(await results(reader).getByText("@sandbox.test").count(), 0);
       await reader.accessible("another list than the one that was scanned");
       // Nobody knows the file's rows, so these are the positions, as on the page.
       const { bytes } = await downloads(reader, "Download CSV");
@@ -163,17 +154,49 @@ export function suite(world) {
       assert.match(lines[1], /^1,deliverable,/);
       assert.match(lines[12], /^12,undeliverable,/);
 
+      // Sorted backwards, without four rows, and with one that wasn't there.
+      const changed = [...addresses.slice(0, 8).reverse(), "accepts+99@sandbox.test"];
+      await chooses(reader, file(table(changed)));
+      await row(/^9 accepts\+0@sandbox\.test Deliverable/).waitFor();
+      await row(/^2 rejects\+7@sandbox\.test Undeliverable/).waitFor();
+      await row(/^– not in this file Undeliverable/)
+        .first()
+        .waitFor();
+      await reader.sees("1 row of this file wasn’t in the scan and has no verdict.");
+      const copy = (await downloads(reader, "Download CSV")).bytes.toString().trim().split("\n");
+      for (const [n, address] of changed.entries()) {
+        const verdict = address.includes("+99") ? "" : /^acc/.test(address) ? "deliverable" : "undeliverable";
+        assert.equal(copy[n + 1].split(",")[3], verdict, copy[n + 1]);
+      }
+
       // A file with the addresses in another column also matches.
       const elsewhere = ["Other,Mail", ...addresses.map((row, n) => `o${n}@sandbox.test,${row}`)].join("\n");
-      await chooses(reader, file(elsewhere, "renamed.csv"));
-      await joined.waitFor();
       await reader.page.reload();
-      await chooses(reader, file(table(addresses)));
-      await joined.waitFor();
+      await chooses(reader, file(elsewhere, "renamed.csv"));
+      await row(/^2 accepts\+0@sandbox\.test Deliverable/).waitFor();
 
       // The browser stores data of the scan, but no address.
-      const kept = await reader.page.evaluate(() => JSON.stringify({ ...localStorage }));
-      assert.doesNotMatch(kept, /sandbox\.test/);
+      const kept = () =>
+        reader.page.evaluate(
+          () =>
+            new Promise((resolve) => {
+              const opening = indexedDB.open("rcpt");
+              opening.onsuccess = () => {
+                const database = opening.result;
+                const names = [...database.objectStoreNames];
+                const done = (rows) => {
+                  database.close();
+                  resolve(rows.map((row) => ({ ...row, tags: row.tags.length })));
+                };
+                if (names.length === 0) return done([]);
+                const all = database.transaction("scans").objectStore("scans").getAll();
+                all.onsuccess = () => done(all.result);
+              };
+            }),
+        );
+      const [{ file: name, tags, ...rest }, ...others] = await kept();
+      assert.deepEqual([name, tags, others.length], ["customers.csv", 12 * 8, 0]);
+      assert.doesNotMatch(JSON.stringify(rest), /sandbox\.test/);
 
       // The results are also found in another tab of this browser.
       const second = await reader.context.newPage();
@@ -181,6 +204,8 @@ export function suite(world) {
       await second.getByLabel("CSV, Excel or text file").setInputFiles(file(table(addresses)));
       await second.getByRole("row", { name: /^2 accepts\+0@sandbox\.test Deliverable/ }).waitFor();
       await second.close();
+      await reader.press("Sign out");
+      await eventually("nothing is kept after sign-out", async () => (await kept()).length === 0);
     },
   );
 
@@ -190,7 +215,9 @@ export function suite(world) {
       await reader.enter(await world.account(), "/scans");
       const addresses = Array.from({ length: 4 }, (_, n) => `${KINDS[n % 2]}+${n}@sandbox.test`);
       await scans(reader, file(addresses.join("\n")), "Scan 4 addresses");
-      await reader.page.evaluate(() => localStorage.clear());
+      await reader.page.evaluate(
+        () => new Promise((resolve) => (indexedDB.deleteDatabase("rcpt").onsuccess = () => resolve())),
+      );
       await reader.page.reload();
       await chooses(reader, file([...addresses].reverse().join("\n")));
       await reader.sees("Its addresses differ or are in another order");
@@ -286,7 +313,7 @@ export function suite(world) {
       await reader.page.getByLabel("Encoding").selectOption("windows-1251");
       await reader.sees("Мария, Пётр");
       await reader.page.getByLabel("Delimiter").selectOption("Comma");
-      await reader.sees("There’s no email address in this column.");
+      await reader.button("Scan one address").waitFor();
       await reader.page.getByLabel("Delimiter").selectOption("Semicolon");
       await reader.press("Scan 5 addresses");
       await reader.page.getByRole("heading", { name: "Completed" }).waitFor({ timeout: 60_000 });
@@ -305,6 +332,34 @@ export function suite(world) {
       await shows(reader, "deliverable");
       const { bytes: some } = await downloads(reader, "Download deliverable as CSV");
       assert.ok(some.includes("maria") && !some.includes("disposable@"), some.toString("latin1"));
+    },
+  );
+
+  world.test(
+    "no page may compile wasm: the worker that reads lists may, and nothing else",
+    async (reader) => {
+      const loaded = [];
+      reader.page.on("response", (response) => loaded.push(response));
+      await reader.enter(await world.account(), "/scans");
+      const wasm = () => loaded.filter((response) => response.url().endsWith(".wasm"));
+      assert.equal(wasm().length, 0, "nothing is loaded before a list is chosen");
+      await chooses(reader, file("accepts+1@sandbox.test\n"));
+      await reader.button("Scan one address").waitFor();
+      const policyOf = async (url) => (await fetch(url)).headers.get("content-security-policy");
+      const worker = loaded.find((response) => /\/assets\/lists-\w+\.js$/.test(response.url()));
+      assert.match(
+        await policyOf(worker.url()),
+        /^default-src 'none'; script-src 'wasm-unsafe-eval'; connect-src 'self'$/,
+      );
+      for (const path of ["/", "/scans", "/settings"])
+        assert.doesNotMatch(await policyOf(`${reader.stack.url}${path}`), /wasm|unsafe/, path);
+      const refusal = await reader.page.evaluate(() =>
+        WebAssembly.compile(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0])).then(
+          () => "compiled",
+          (error) => error.name,
+        ),
+      );
+      assert.equal(refusal, "CompileError");
     },
   );
 

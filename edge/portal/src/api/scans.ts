@@ -34,18 +34,18 @@ export interface Sending {
   name: string;
   addresses: readonly string[];
   onProgress: (scan: Scan) => void;
-  /** Called before part `n` is sent. */
-  onPart: (scan: Scan, n: number, addresses: readonly string[]) => Promise<void>;
+  /** Called when the scan exists, before any address is sent. */
+  onStart: (scan: Scan) => Promise<void>;
 }
 
 /** Starts a scan or continues `begun`, and sends the list in parts. A repeated part changes nothing. */
-export async function send({ begun, name, addresses, onProgress, onPart }: Sending): Promise<Scan> {
+export async function send({ begun, name, addresses, onProgress, onStart }: Sending): Promise<Scan> {
   const total = addresses.length;
   let scan = begun ?? (await call("post", "/v1/scans", "session", { name, total, details: true }));
   onProgress(scan);
+  await onStart(scan);
   for (let n = 0; n * PART < total; n += 1) {
     const part = addresses.slice(n * PART, (n + 1) * PART);
-    await onPart(scan, n, part);
     const at = { id: scan.id, n: String(n) };
     scan = await call("put", "/v1/scans/{id}/parts/{n}", "session", { addresses: part }, at);
     onProgress(scan);

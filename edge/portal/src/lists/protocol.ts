@@ -17,6 +17,14 @@ export interface Form {
   once: boolean;
   /** True if upper and lower case before the @ are different mailboxes. */
   caseMatters: boolean;
+  /** The scan that the list is joined with, wherever its rows stand now. */
+  join?: Tags | undefined;
+}
+
+/** The tags of a scan, by which a list is joined with it. */
+export interface Tags {
+  scan: string;
+  tags: Uint8Array<ArrayBuffer>;
 }
 
 /** A row that can't be read as an address. */
@@ -36,6 +44,8 @@ export interface Figures {
   empty: number;
   /** Rows with several addresses in their cell. */
   several: number;
+  /** Rows with an address that the joined scan doesn't have. */
+  notInScan: number;
 }
 
 /** What the page shows about a list. */
@@ -62,7 +72,7 @@ export interface Summary {
   unread: Unread[];
 }
 
-/** The addresses by position, and the number of each one's first row in the file. */
+/** The addresses by position, and the number of each one's first row in the file; "" and 0 if it isn't in the file. */
 export interface Sent {
   addresses: string[];
   rows: number[];
@@ -79,10 +89,12 @@ export interface Verdicts {
 export type Request =
   | { do: "open"; file: Blob; pasted: boolean; choices: Choices; form: Form }
   | { do: "sent"; form: Form }
+  | { do: "tags"; form: Form; scan: string }
   | { do: "copy"; form: Form; verdicts: Verdicts };
 
 export type Reply =
   | { summary: Summary }
   | { sent: Sent }
+  | { tags: Uint8Array<ArrayBuffer> }
   | { copy: Uint8Array<ArrayBuffer> }
   | { refused: string };

@@ -20,6 +20,8 @@ declare module "rcpt-lists" {
     readonly notices: string[];
     values(count: number): string[];
     plan(once: boolean, caseMatters: boolean): Uint32Array;
+    tags(scan: string, caseMatters: boolean): Uint8Array<ArrayBuffer>;
+    join(scan: string, tags: Uint8Array, caseMatters: boolean): Uint32Array;
     addresses(): string[];
     numbers(): Uint32Array;
     problems(count: number): string[];

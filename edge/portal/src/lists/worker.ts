@@ -9,11 +9,12 @@ const FILE_BYTES = 300 * 1024 * 1024;
 const WORKBOOK_BYTES = 50 * 1024 * 1024;
 const VALUES = 3;
 /** Rows without an address that are shown. */
-const UNREAD = 20;
+const UNREAD = 50;
 
 let list: ReadList | undefined;
-/** The form of the plan that the list has. */
-let planned: Form | undefined;
+/** The form of the plan that the list has, and its counts. */
+let planned: string | undefined;
+let counts: Uint32Array = new Uint32Array();
 
 self.addEventListener("message", ({ data }: MessageEvent<Request>) => {
   answer(data).then(
@@ -31,6 +32,7 @@ async function answer(request: Request): Promise<Reply> {
   if (list === undefined) throw new Error("no list");
   plan(list, request.form);
   if (request.do === "sent") return { sent: sentOf(list) };
+  if (request.do === "tags") return { tags: list.tags(request.scan, request.form.caseMatters) };
   const { codes, reasons, only, withoutTraits } = request.verdicts;
   return { copy: list.copy(codes, reasons, only, withoutTraits) };
 }
@@ -44,7 +46,8 @@ async function open({ file, pasted, choices, form }: Request & { do: "open" }): 
   list = isWorkbook(bytes)
     ? await sheetOf(bytes, choices.sheet, form.column)
     : readList(bytes, pasted, choices.encoding, choices.delimiter, form.column);
-  const [rows = 0, addresses = 0, repeated = 0, notAnAddress = 0, empty = 0, several = 0] = plan(list, form);
+  const [rows = 0, addresses = 0, repeated = 0, notAnAddress = 0, empty = 0, several = 0, notInScan = 0] =
+    plan(list, form);
   return {
     columns: list.columns,
     column: list.column ?? null,
@@ -59,7 +62,7 @@ async function open({ file, pasted, choices, form }: Request & { do: "open" }): 
     sheet: list.sheet,
     notices: list.notices,
     values: list.values(VALUES),
-    figures: { rows, addresses, repeated, notAnAddress, empty, several },
+    figures: { rows, addresses, repeated, notAnAddress, empty, several, notInScan },
     unread: unreadOf(list),
   };
 }
@@ -80,13 +83,13 @@ async function sheetOf(bytes: Uint8Array, sheet?: number, column?: number): Prom
   }
 }
 
-let counts: Uint32Array = new Uint32Array();
-
 function plan(read: ReadList, form: Form): Uint32Array {
-  if (planned !== undefined && JSON.stringify(planned) === JSON.stringify(form)) return counts;
-  if (form.column !== undefined && form.column !== read.column) read.choose(form.column);
-  planned = form;
-  counts = read.plan(form.once, form.caseMatters);
+  const { column, once, caseMatters, join } = form;
+  const wanted = JSON.stringify([column, once, caseMatters, join?.scan]);
+  if (planned === wanted) return counts;
+  if (column !== undefined && column !== read.column) read.choose(column);
+  counts = join === undefined ? read.plan(once, caseMatters) : read.join(join.scan, join.tags, caseMatters);
+  planned = wanted;
   return counts;
 }
 

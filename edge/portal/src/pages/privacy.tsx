@@ -75,8 +75,8 @@ function Others() {
         others. Your session is stored in its tab. Your API key isn’t stored in the browser.
       </p>
       <p>
-        For each scan, your browser keeps fingerprints of the list, so that it can recognize your file. They
-        stay in that browser until you sign out.
+        For each scan, your browser keeps 8 bytes of a hash for each address, so that it can put the verdicts
+        beside your addresses again. They stay in that browser until you sign out, for nine days at most.
       </p>
       <h2>Emails we send</h2>
       <p>

@@ -157,8 +157,8 @@ export const STORED_DATA: readonly StoredData[] = [
   {
     row: "the portal in its reader's browser",
     what: "In your own browser",
-    how: "The session, in its tab. For each scan fingerprints of the list and the name of its file, so that you see verdicts beside your own addresses only. Your API key isn’t stored.",
-    until: "you sign out",
+    how: "The session, in its tab. For each scan the name of its file and, for each address, 8 bytes of a hash. So you see verdicts beside your own addresses, also in a sorted file. Your API key isn’t stored.",
+    until: "you sign out, or nine days have passed",
   },
   {
     row: "throttled attempts",

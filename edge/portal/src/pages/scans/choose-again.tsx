@@ -1,12 +1,12 @@
 // Asks for a scan's list again, and joins a file with the verdicts only if it is that list.
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Scan } from "../../api/scans";
 import { useSubmission } from "../../ui/form";
 import { Notice, ProblemNotice } from "../../ui/notice";
-import { recall } from "./list/fingerprints";
+import { type Kept, recall } from "./list/kept";
 import { type KnownList, keepList } from "./list/known";
 import { type List, reformed, reread } from "./list/read";
-import { recognise } from "./list/recognise";
+import { type Refusal, recognise } from "./list/recognise";
 import { ListSource } from "./list-source";
 import { Reading } from "./reading";
 
@@ -17,10 +17,8 @@ interface ChooseAgainProps {
   onKnown: (known: KnownList) => void;
 }
 
-type Refusal = { why: "size" | "differs" | "unsure"; list: List };
-
 export function ChooseAgain({ scan, onKnown }: ChooseAgainProps) {
-  const [refusal, setRefusal] = useState<Refusal>();
+  const [refusal, setRefusal] = useState<{ why: Refusal; list: List }>();
   const list = useRef<List | undefined>(undefined);
   const submission = useSubmission(async () => {
     if (list.current === undefined) return;
@@ -58,7 +56,8 @@ export function ChooseAgain({ scan, onKnown }: ChooseAgainProps) {
   );
 }
 
-const REFUSALS: Record<Refusal["why"], string> = {
+const REFUSALS: Record<Refusal, string> = {
+  other: "None of its addresses was in this scan, or not in this column.",
   size: "It has another number of addresses, so no verdict is shown beside them.",
   differs: "Its addresses differ or are in another order, so no verdict is shown beside them.",
   unsure: "We can’t tell whether its addresses are the same, so no verdict is shown beside them.",
@@ -66,13 +65,15 @@ const REFUSALS: Record<Refusal["why"], string> = {
 
 /** Describes the file that the reader has to choose. */
 function Wanted({ scan }: { scan: Scan }) {
-  const remembered = recall(scan.id);
+  const [remembered, setRemembered] = useState<Kept>();
+  useEffect(() => void recall(scan.id).then(setRemembered), [scan.id]);
   const file = remembered?.file ?? scan.name;
   return (
     <p>
-      Wanted: {file === "" ? "the file" : <strong class="address">{file}</strong>} as it was, with{" "}
+      Wanted: {file === "" ? "the file" : <strong class="address">{file}</strong>} with{" "}
       {number.format(scan.total)} {scan.total === 1 ? "address" : "addresses"}
-      {remembered?.column != null && ` in the column “${remembered.column}”`}, in the same order.
+      {remembered?.column != null && ` in the column “${remembered.column}”`}
+      {remembered === undefined ? ", as it was, in the same order." : ", in any order."}
     </p>
   );
 }

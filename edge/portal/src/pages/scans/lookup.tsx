@@ -7,6 +7,7 @@ import { Card } from "../../ui/card";
 import { download } from "../../ui/download";
 import { Tick } from "../../ui/field";
 import { VERDICTS, type VerdictName, titleOf, verdictOf } from "../../words/scan-verdicts";
+import { counted } from "../../words/times";
 import page from "../scans.module.css";
 import { ChooseAgain } from "./choose-again";
 import { type KnownList, listOf } from "./list/known";
@@ -42,6 +43,11 @@ export function Lookup({ scan, results }: LookupProps) {
   return (
     <Card id="results" title="Results">
       {known === undefined && <ChooseAgain scan={scan} onKnown={setKnown} />}
+      {(known?.list.figures.notInScan ?? 0) > 0 && (
+        <p class="quiet" role="status">
+          {`${counted(known?.list.figures.notInScan ?? 0, "row")} of this file ${known?.list.figures.notInScan === 1 ? "wasn’t" : "weren’t"} in the scan and ${known?.list.figures.notInScan === 1 ? "has" : "have"} no verdict.`}
+        </p>
+      )}
       {interim > 0 && (
         <p class="quiet">
           {number.format(interim)} of these verdicts {interim === 1 ? "isn’t" : "aren’t"} final.

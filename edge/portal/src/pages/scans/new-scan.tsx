@@ -13,10 +13,10 @@ import { Notice, ProblemNotice } from "../../ui/notice";
 import { clockTimes, counted } from "../../words/times";
 import page from "../scans.module.css";
 import css from "./new-scan.module.css";
-import { fingerprintOf, remember } from "./list/fingerprints";
+import { keep } from "./list/kept";
 import { keepList } from "./list/known";
 import { ListSource } from "./list-source";
-import { type List, UnreadableList, reformed, reread, sentOf } from "./list/read";
+import { type List, UnreadableList, reformed, reread, sentOf, tagsOf } from "./list/read";
 import { Reading } from "./reading";
 
 const number = new Intl.NumberFormat("en");
@@ -70,7 +70,6 @@ function Ready({ list, onList, allowance }: ReadyProps) {
 
   const submission = useSubmission(async () => {
     const sent = await sentOf(list);
-    const parts: string[] = [];
     const column = list.hasHeadings ? (list.columns[list.column] ?? null) : null;
     const scan = await send({
       begun: begun.current,
@@ -80,10 +79,9 @@ function Ready({ list, onList, allowance }: ReadyProps) {
         begun.current = scan;
         setProgress(scan);
       },
-      onPart: async ({ id }, n, addresses) => {
-        const fingerprint = await fingerprintOf(id, addresses);
-        if (fingerprint !== undefined) parts[n] = fingerprint;
-        remember(id, { file: list.name, column, parts });
+      onStart: async ({ id }) => {
+        const { name: file, caseMatters } = list;
+        await keep({ scan: id, file, column, caseMatters, tags: await tagsOf(list, id) });
       },
     });
     keepList(scan.id, { list, sent });

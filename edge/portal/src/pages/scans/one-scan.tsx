@@ -13,7 +13,7 @@ import { Notice, ProblemNotice } from "../../ui/notice";
 import { Page } from "../../ui/page";
 import { Skeleton } from "../../ui/resource";
 import { clock, day, duration } from "../../words/times";
-import { forget } from "./list/fingerprints";
+import { forget } from "./list/kept";
 import { forgetList } from "./list/known";
 import { Results } from "./results";
 import { STATES } from "./words";
@@ -159,7 +159,7 @@ function DeleteDialog({ scan, onClose }: { scan: Scan; onClose: () => void }) {
   const { route } = useLocation();
   const removing = useSubmission(async () => {
     await remove(scan.id);
-    forget(scan.id);
+    await forget(scan.id);
     forgetList(scan.id);
     route("/scans");
   });

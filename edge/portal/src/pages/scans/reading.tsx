@@ -91,7 +91,7 @@ function Choice<Value extends string | number>({ label, value, onValue, children
   );
 }
 
-/** Columns with the same heading are told apart by their numbers. */
+/** Columns with the same heading also have their numbers. */
 function nameOf({ columns, hasHeadings, column, values }: List, name: string, at: number): string {
   const isRepeated = columns.filter((other) => other === name).length > 1;
   if (hasHeadings) return isRepeated ? `${name} (column ${at + 1})` : name;

@@ -28,9 +28,11 @@ export function ResultTable({ results, known }: ResultTableProps) {
           const verdict = verdictOf(result);
           return (
             <tr key={position}>
-              <td class={css.row}>{known === undefined ? position + 1 : known.sent.rows[position]}</td>
+              <td class={css.row}>{known === undefined ? position + 1 : known.sent.rows[position] || "–"}</td>
               {known !== undefined && (
-                <td class={clsx("address", css.address)}>{known.sent.addresses[position]}</td>
+                <td class={clsx("address", css.address)}>
+                  {known.sent.addresses[position] || "not in this file"}
+                </td>
               )}
               <td>
                 <span class={css.verdict} data-tone={toneOf(verdict)}>

@@ -2,7 +2,11 @@
 
 export const STATES: Record<string, { name: string; tone: string; text: string }> = {
   open: { name: "Waiting for addresses", tone: "unknown", text: "Part of the list hasn’t been sent." },
-  running: { name: "Running", tone: "busy", text: "You can close this tab. The scan continues." },
+  running: {
+    name: "Running",
+    tone: "busy",
+    text: "You can close this tab. The scan continues. Keep a copy of the file: we don’t have your addresses.",
+  },
   completed: { name: "Completed", tone: "good", text: "Every address has its verdict." },
   cancelled: {
     name: "Stopped",

@@ -111,12 +111,18 @@ export async function sentOf(list: List): Promise<Sent> {
   return "sent" in reply ? reply.sent : { addresses: [], rows: [] };
 }
 
+/** Returns the tags by which the list is joined with its scan later. */
+export async function tagsOf(list: List, scan: string): Promise<Uint8Array<ArrayBuffer>> {
+  const reply = await list.source.ask({ do: "tags", form: formOf(list), scan });
+  return "tags" in reply ? reply.tags : new Uint8Array();
+}
+
 /** Returns the file with our columns. */
 export async function copyOf(list: List, verdicts: Verdicts): Promise<Uint8Array<ArrayBuffer>> {
   const reply = await list.source.ask({ do: "copy", form: formOf(list), verdicts });
   return "copy" in reply ? reply.copy : new Uint8Array();
 }
 
-function formOf({ column, once, caseMatters }: List): Form {
-  return { column, once, caseMatters };
+function formOf({ column, once, caseMatters, join }: List): Form {
+  return { column, once, caseMatters, join };
 }

@@ -1,12 +1,17 @@
-// Compares a list that was chosen again with the scanned one. Only a matching list is joined with the verdicts.
+// Joins a list that was chosen again with the verdicts of its scan: row by row in the browser that sent it; elsewhere
+// only if the service says that it is the list that was scanned.
 import { Problem } from "../../../api/problem";
 import { PART, type Scan, matchPart } from "../../../api/scans";
-import { fingerprintOf, recall } from "./fingerprints";
+import { recall } from "./kept";
 import type { KnownList } from "./known";
-import { type List, type Sent, likelyColumns, sentOf } from "./read";
+import { type List, type Sent, likelyColumns, reformed, sentOf } from "./read";
 
-/** `differs`: a part has other addresses, or another order. `unsure`: a part couldn't be compared. */
-export type Recognition = { known: KnownList } | { refused: "size" | "differs" | "unsure" };
+/**
+ * `other`: it has no address of the scan. `size`: it has another number of addresses. `differs`: a part has other
+ * addresses, or another order. `unsure`: a part couldn't be compared.
+ */
+export type Refusal = "other" | "size" | "differs" | "unsure";
+export type Recognition = { known: KnownList } | { refused: Refusal };
 
 /** The ways to check repeated addresses, the likeliest first. */
 const REPEATS = [
@@ -15,28 +20,25 @@ const REPEATS = [
   { once: false, caseMatters: false },
 ];
 
-/** Yields the forms in which the list may have been sent, the likeliest first. */
-function* formsOf(list: List, columns: readonly number[]): Generator<List> {
-  for (const column of columns) for (const repeats of REPEATS) yield { ...list, column, ...repeats };
-}
-
 export async function recognise(scan: Scan, list: List): Promise<Recognition> {
-  const remembered = recall(scan.id)?.parts;
-  const complete = remembered?.length === Math.ceil(scan.total / PART);
-  // The service limits comparisons, so it gets only the likeliest column.
-  const columns = complete ? likelyColumns(list) : [list.column];
-  let refused: "size" | "differs" | "unsure" = "size";
+  const kept = await recall(scan.id);
+  if (kept !== undefined) {
+    const { tags, caseMatters } = kept;
+    let best: List | undefined;
+    for (const column of likelyColumns(list)) {
+      const joined = await reformed(list, { column, once: true, caseMatters, join: { scan: scan.id, tags } });
+      if (joined.figures.addresses > (best?.figures.addresses ?? 0)) best = joined;
+    }
+    return best === undefined ? { refused: "other" } : { known: { list: best, sent: await sentOf(best) } };
+  }
+  let refused: Refusal = "size";
   let last: readonly string[] | undefined;
-  for (const form of formsOf(list, columns)) {
+  for (const repeats of REPEATS) {
+    const form = { ...list, ...repeats };
     const sent = await sentOf(form);
     if (sent.addresses.length !== scan.total || sameAs(sent.addresses, last)) continue;
     last = sent.addresses;
-    const found = complete
-      ? await matchesAll(sent, async (part, addresses) => {
-          const fingerprint = await fingerprintOf(scan.id, addresses);
-          return fingerprint === undefined ? undefined : fingerprint === remembered[part];
-        })
-      : await matchesAll(sent, (part, addresses) => ask(scan.id, part, addresses));
+    const found = await matchesAll(scan.id, sent);
     if (found === true) return { known: { list: form, sent } };
     refused = found === false ? "differs" : "unsure";
   }
@@ -44,12 +46,9 @@ export async function recognise(scan: Scan, list: List): Promise<Recognition> {
 }
 
 /** Returns whether all parts match; undefined if a part can't be compared. */
-async function matchesAll(
-  { addresses }: Sent,
-  matches: (part: number, addresses: string[]) => Promise<boolean | undefined>,
-): Promise<boolean | undefined> {
+async function matchesAll(scan: string, { addresses }: Sent): Promise<boolean | undefined> {
   for (let part = 0; part * PART < addresses.length; part += 1) {
-    const one = await matches(part, addresses.slice(part * PART, (part + 1) * PART));
+    const one = await ask(scan, part, addresses.slice(part * PART, (part + 1) * PART));
     if (one !== true) return one;
   }
   return true;
