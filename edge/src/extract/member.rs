@@ -44,8 +44,8 @@ impl FromRequestParts<Arc<App>> for Member {
 }
 
 impl Member {
-    /// Rejects changes to an account's access while it is frozen. The changes' statements reject those that began before
-    /// the freeze.
+    /// Rejects changes to an account's access while it is frozen. The changes' statements reject those that began
+    /// before the freeze.
     ///
     /// # Errors
     /// [`Error::account_frozen`].
