@@ -27,14 +27,13 @@ pub struct Validation {
 }
 
 impl Validation {
-    /// Returns the verdict: from the details if present, otherwise derived from the status.
+    /// The verdict from the details if present, otherwise derived from the status.
     #[must_use]
     pub fn verdict(&self) -> Deliverability {
         self.details.as_ref().map_or_else(|| of_status(self.status), |details| details.verdict)
     }
 }
 
-/// Returns the verdict that follows from a status alone.
 pub(crate) const fn of_status(status: Status) -> Deliverability {
     match status {
         Status::Accepted => Deliverability::Deliverable,

@@ -103,8 +103,8 @@ fn is_here(host: &str) -> bool {
         || host.parse().is_ok_and(|address: Ipv4Addr| address.is_loopback())
 }
 
-/// Returns the URL without `/v1` and without a trailing slash. Only a URL on this machine may use http or omit the
-/// scheme: a key mustn't leave the machine unencrypted.
+/// The result has neither `/v1` nor a trailing slash. Only a URL on this machine may use http or omit the scheme: a key
+/// mustn't leave the machine unencrypted.
 fn checked(url: &str) -> Result<String, Error> {
     let with_scheme = match url.parse::<Uri>() {
         Ok(uri) if uri.scheme().is_none() && uri.host().is_some_and(is_here) => {

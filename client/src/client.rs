@@ -43,7 +43,6 @@ impl fmt::Debug for Client {
     }
 }
 
-/// An API call before it is sent.
 #[derive(Debug, Clone)]
 pub(crate) struct Call<'a> {
     method: Method,
@@ -78,14 +77,12 @@ impl<'a> Call<'a> {
         Self::new(Method::PUT, path, Some(body))
     }
 
-    /// Sets the `Idempotency-Key`.
     pub(crate) const fn under(mut self, key: &'a str) -> Self {
         self.key = Some(key);
         self
     }
 }
 
-/// A response's status and body, and the delay it requests.
 pub(crate) struct Reply {
     status: u16,
     body: Vec<u8>,
@@ -102,25 +99,25 @@ impl Client {
         Self::builder(url).api_key(api_key.into()).build()
     }
 
-    /// Returns a builder for the service at `url`, with or without `/v1` at its end.
+    /// Builder for the service at `url`, with or without `/v1` at its end.
     #[must_use]
     pub fn builder(url: &str) -> Builder {
         Builder::new(url)
     }
 
-    /// Returns the service's URL without `/v1`.
+    /// The service's URL without `/v1`.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Returns a client with another time limit for a call; both share their connections.
+    /// A client with another time limit for a call; both share their connections.
     #[must_use]
     pub fn within(&self, timeout: Duration) -> Self {
         Self { timeout, ..self.clone() }
     }
 
-    /// Returns the remaining allowance from the last response that had it; `None` until then, and on an unlimited plan.
+    /// The remaining allowance from the last response that had it; `None` until then, and on an unlimited plan.
     #[must_use]
     pub fn rate_limit(&self) -> Option<RateLimit> {
         self.last_rate_limit.lock().clone()
@@ -199,7 +196,7 @@ impl Client {
         self.call(&Call { key: idempotency_key, ..Call::post("/validate_emails", body) })
     }
 
-    /// Returns the kind of a domain, without an address. The call is charged as a check.
+    /// The kind of a domain, without an address. The call is charged as a check.
     ///
     /// # Errors
     /// If there is no response: see [`Error`].
@@ -221,7 +218,7 @@ impl Client {
         self.call(&Call::post("/validate_email", body))
     }
 
-    /// Returns the plan and the remaining allowances.
+    /// The plan and the remaining allowances.
     ///
     /// # Errors
     /// See [`Error`].
@@ -274,7 +271,7 @@ impl Client {
         })
     }
 
-    /// Makes the call, and retries it while a retry can succeed.
+    /// Retries the call while a retry can succeed.
     pub(crate) fn reply(&self, call: &Call<'_>) -> Result<Reply, Error> {
         // All attempts share one key, so that the service recognises them as one request.
         let key = call.key.map(str::to_owned);
@@ -357,7 +354,7 @@ impl Client {
         Ok(Reply { status, body, after: after.map(Duration::from_secs), request_id })
     }
 
-    /// Sends a request whose response, including its body, must arrive within this time.
+    /// The response must arrive within this time, including its body.
     fn send_within(
         &self,
         request: Request<impl AsSendBody>,
@@ -368,8 +365,8 @@ impl Client {
     }
 }
 
-/// Returns the error for a request that can't be sent, with the status that the service would give it. It quotes
-/// nothing: an id or an `Idempotency-Key` may hold an address.
+/// The error has the status that the service would give to a request that can't be sent. It quotes nothing: an id or an
+/// `Idempotency-Key` may hold an address.
 fn refused(status: u16, message: &str) -> Error {
     Error::Refused { status, code: None, message: message.to_owned(), details: Box::default() }
 }
@@ -388,7 +385,6 @@ fn is_momentary(reply: &Reply) -> bool {
     matches!(reply.status, 429 | 502 | 503 | 504) || is_in_progress(reply)
 }
 
-/// Message, code and further members of an error response.
 struct Problem {
     message: String,
     code: Option<String>,
@@ -437,13 +433,12 @@ fn error_of(url: &str, reply: &Reply) -> Error {
     }
 }
 
-/// Returns a new `Idempotency-Key`: 24 letters and digits, 142 bits.
+/// A new `Idempotency-Key`: 24 letters and digits, 142 bits.
 #[must_use]
 pub fn idempotency_key() -> String {
     Alphanumeric.sample_string(&mut rand::rng(), 24)
 }
 
-/// Describes the cause of a failed connection in plain words.
 fn in_words(error: &ureq::Error) -> String {
     match error {
         ureq::Error::HostNotFound => "the host name isn't known".to_owned(),

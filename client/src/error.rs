@@ -48,13 +48,13 @@ pub struct ErrorDetails {
 }
 
 impl Error {
-    /// Returns true if the same call may succeed later.
+    /// True if the same call may succeed later.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::TooMany { .. } | Self::Unavailable { .. } | Self::Network { .. })
     }
 
-    /// Returns the code for programs, if the service sent one.
+    /// The code for programs, if the service sent one.
     #[must_use]
     pub fn code(&self) -> Option<&str> {
         match self {
@@ -66,7 +66,7 @@ impl Error {
         }
     }
 
-    /// Returns further members of the error response, if the service sent one.
+    /// Further members of the error response, if the service sent one.
     #[must_use]
     pub const fn details(&self) -> Option<&ErrorDetails> {
         match self {

@@ -15,7 +15,7 @@ pub struct RateLimit {
 }
 
 impl RateLimit {
-    /// Returns the first allowance in a response's headers, if they name one.
+    /// The first allowance that the headers name.
     pub(crate) fn of(headers: &HeaderMap) -> Option<Self> {
         let items = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let limit = items("ratelimit")?.split(',').next()?;

@@ -25,7 +25,6 @@ pub struct Wait {
     pub why: String,
 }
 
-/// The attempts of one call, and the total time limit.
 #[derive(Debug)]
 pub(crate) struct Attempts {
     end: Instant,
@@ -40,14 +39,13 @@ impl Attempts {
         Self { end, reserve: RESERVE.min(timeout / 4), failures: 0 }
     }
 
-    /// Returns the time limit of the next attempt. Never zero, which would mean no limit.
+    /// Time limit of the next attempt: never zero, which would mean no limit.
     pub(crate) fn next(&self, now: Instant) -> Duration {
         self.end.saturating_duration_since(now).clamp(Duration::from_millis(1), ATTEMPT)
     }
 
-    /// Returns the pause before the next attempt: the service's, or a doubled one. `jitter`, in 0..1,
-    /// adds up to half of the pause, so that many clients don't return at once. Returns `None`
-    /// if too little of the call's time would be left.
+    /// The service's pause, or a doubled one. `jitter`, in 0..1, adds up to half of the pause, so that many clients
+    /// don't return at once. `None` if too little of the call's time would be left.
     pub(crate) fn pause(
         &mut self,
         requested_pause: Option<Duration>,
@@ -66,7 +64,6 @@ impl Attempts {
     }
 }
 
-/// Returns the time of the clock that measures calls.
 #[expect(clippy::disallowed_methods, reason = "the client runs natively")]
 pub(crate) fn now() -> Instant {
     Instant::now()

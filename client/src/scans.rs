@@ -38,7 +38,7 @@ pub struct Scan {
 }
 
 impl Scan {
-    /// Returns true if the scan has ended.
+    /// True if the scan has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
         !matches!(&*self.state, "open" | "running")
@@ -64,7 +64,7 @@ pub struct ScanResult {
 }
 
 impl ScanResult {
-    /// Returns the verdict: from the details if present, otherwise derived from the status.
+    /// The verdict from the details if present, otherwise derived from the status.
     #[must_use]
     pub fn verdict(&self) -> Deliverability {
         let given = self.further.get("verdict").map(Deliverability::deserialize);
@@ -156,7 +156,7 @@ impl Client {
         }
     }
 
-    /// Returns the addresses of a scan in their original order, each with its result.
+    /// The addresses of a scan in their original order, each with its result.
     ///
     /// # Errors
     /// [`Error::Refused`] if the list isn't the scanned one; see also [`Error`].
@@ -194,8 +194,7 @@ impl Client {
         }
     }
 
-    /// Returns whether these are the addresses of part `number`. If that can't be determined,
-    /// returns true: an older service compares nothing, and a part with fewer than two different
+    /// True also if it can't be determined: an older service compares nothing, and a part with fewer than two different
     /// addresses can't be compared.
     fn is_part(&self, id: &str, number: usize, addresses: &[&str]) -> Result<bool, Error> {
         #[derive(Deserialize)]
@@ -211,7 +210,7 @@ impl Client {
         }
     }
 
-    /// Returns up to a hundred events of the last 24 hours, after the given cursor.
+    /// Up to a hundred events of the last 24 hours, after the given cursor.
     ///
     /// # Errors
     /// See [`Error`].
@@ -260,7 +259,7 @@ impl Client {
         self.call(&Call::put(&path, json!({ "addresses": addresses })))
     }
 
-    /// Returns the current state of a scan.
+    /// The current state of a scan.
     ///
     /// # Errors
     /// See [`Error`].
@@ -268,7 +267,7 @@ impl Client {
         self.call(&Call::get(&format!("/scans/{id}")))
     }
 
-    /// Returns up to a hundred scans older than `before`, newest first.
+    /// Up to a hundred scans older than `before`, newest first.
     ///
     /// # Errors
     /// See [`Error`].
@@ -277,7 +276,7 @@ impl Client {
         self.call(&Call::get(&format!("/scans?limit=100{before}")))
     }
 
-    /// Returns up to a thousand results after the position `after`.
+    /// Up to a thousand results after the position `after`.
     ///
     /// # Errors
     /// See [`Error`].

@@ -83,8 +83,7 @@ pub fn verify_webhook(
     serde_json::from_slice(body).map_err(|_| WebhookError::Body)
 }
 
-/// Returns the header `webhook-signature` of an event as the service would send it, for tests of a
-/// receiver.
+/// The header `webhook-signature` of an event as the service would send it, for tests of a receiver.
 ///
 /// # Errors
 /// [`WebhookError::Secret`]

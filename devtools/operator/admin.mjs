@@ -66,7 +66,7 @@ const count = (text) => {
   return Number(text);
 };
 
-/** Returns the end of the plan in Unix time, or null. */
+/** Unix time, or null for a plan without an end. */
 function planEnd() {
   if (until === undefined) return null;
   const seconds = Math.floor(Date.parse(until) / 1000);
@@ -148,7 +148,6 @@ const kid = (column) => `substr(${column}, 1, instr(${column}, '.') - 1)`;
 // SQL of an email's domain: the text after the last at-sign.
 const DOMAIN = "lower(substr(email, length(rtrim(email, replace(email, '@', ''))) + 1))";
 
-/** Statements of the actions that list rows. */
 const TABLES = {
   list: () => [`${OVERVIEW} ORDER BY used_today DESC, email LIMIT 50`],
   search: (text) => {
@@ -195,7 +194,7 @@ const MERGED = {
   secrets: (rows) => summed(rows, ({ secret, name }) => `${secret} ${name}`),
 };
 
-/** Merges rows with the same key, and adds up their `accounts`. */
+/** Rows with the same key are merged, and their `accounts` added up. */
 function summed(rows, keyOf) {
   const sums = new Map();
   for (const row of rows) {
@@ -218,7 +217,7 @@ const LOCKED = /SQLITE_BUSY|database is locked|internal error/;
 const TRIES = 60;
 const PAUSE_MS = 500;
 
-/** Runs statements as one transaction in one database and returns the rows of the last statement. */
+/** The statements are one transaction; the rows are those of the last statement. */
 async function run(database, statements, tries = TRIES) {
   try {
     return await databases.run(database, statements);
@@ -232,13 +231,13 @@ async function run(database, statements, tries = TRIES) {
 
 const query = (database, sql, ...params) => run(database, [statement(sql, ...params)]);
 
-/** Returns the rows of all databases, each with its database's name. */
+/** Each row has its database's name. */
 async function everywhere(...statements) {
   const found = await Promise.all(databases.names.map((database) => run(database, statements)));
   return found.flatMap((rows, index) => rows.map((row) => ({ ...row, database: databases.names[index] })));
 }
 
-/** Returns the values of ADDRESS_SECRETS from the environment or, locally, those of `make dev`. */
+/** The secrets come from the environment or, locally, from `make dev`. */
 function addressSecrets() {
   let ring = process.env.ADDRESS_SECRETS;
   if (!ring && !isRemote) {
@@ -252,7 +251,7 @@ function addressSecrets() {
   });
 }
 
-/** Returns a keyed hash in hexadecimal (edge/src/credentials/address_hash.rs). */
+/** The hash is the same as in edge/src/credentials/address_hash.rs. */
 const keyed = (secret, purpose, text) => createHmac("sha256", secret).update(`${purpose}\0${text}`).digest("hex");
 
 // Number of rows per query; their ids take a megabyte at most.
@@ -260,7 +259,7 @@ const PAGE = 20_000;
 // Number of rows that one statement inserts, from one parameter of at most two megabytes.
 const MENDED_AT_ONCE = 500;
 
-/** Returns the email of the account with this tenant name (edge/src/credentials/address_hash.rs). */
+/** The tenant's name is a keyed hash (edge/src/credentials/address_hash.rs). */
 async function emailOfTenant(name) {
   if (!/^[0-9a-f]{32}$/.test(name ?? "")) fail("a tenant is 32 hexadecimal digits");
   const secrets = addressSecrets();
@@ -284,7 +283,7 @@ if (words.includes("--help") || words.length === 0) {
   process.exit(words.length === 0 ? 2 : 0);
 }
 
-/** Removes an option and its value from the words, and returns the value; undefined if the option is absent. */
+/** Removes the option and its value from the words; undefined if the option is absent. */
 function option(name) {
   const index = words.indexOf(name);
   if (index < 0) return undefined;
@@ -313,14 +312,14 @@ const ID = /^(?:acct_)?([0-9a-f]{16})(?:[0-9a-f]{32})?$/;
 // Operators type an address as the person wrote it; case doesn't distinguish accounts.
 const BY_EMAIL = "lower(email) = lower(?1)";
 
-/** Returns the statement that records an action without an account. */
+/** Records an action without an account. */
 const record = (words = value ?? "") =>
   statement(
     "INSERT INTO operator_actions (at, operator, action, value, reason) SELECT unixepoch(), ?1, ?2, ?3, ?4",
     ...[operator, action, words, reason],
   );
 
-/** Returns the statement that records an action on an account, if the account's row exists. */
+/** Records an action on an account, if the account's row exists. */
 const recordOf = (id) =>
   statement(
     `INSERT INTO operator_actions (at, operator, action, account_id, value, reason)
@@ -354,7 +353,7 @@ if (action === "directory") {
 }
 await databases.close();
 
-/** Returns the account with this email or id, and its database. */
+/** `email` may be an id. */
 async function find(email) {
   const id = ID.exec(email)?.[1];
   const sql = `SELECT id, state, email FROM accounts WHERE ${id ? "id = ?1" : BY_EMAIL} AND deleted_at IS NULL`;
@@ -449,14 +448,14 @@ async function change() {
   }
 }
 
-/** Returns the reason why no recovery of the account has started. Call this only if none has. */
+/** Call this only if no recovery of the account has started. */
 function unrecoverable(row) {
   if (row.confirmed_at === null) return "its address hasn't been confirmed";
   if (!row.two_factor) return "two-factor authentication is off";
   return "it's frozen, or its password or address has changed within 14 days";
 }
 
-/** Yields all rows of a table in one database in the order of its key, a page at a time. */
+/** Rows come in the order of the key. */
 async function* pages(database, key, columns, from) {
   for (let after = "", rows; rows === undefined || rows.length === PAGE; after = rows.at(-1)?.[key]) {
     rows = await query(database, `SELECT ${columns} FROM ${from} AND ${key} > ?1 ORDER BY ${key} LIMIT ${PAGE}`, after);
@@ -464,13 +463,13 @@ async function* pages(database, key, columns, from) {
   }
 }
 
-/** Returns whether two hashes belong to different addresses. Hashes under different secrets can't be compared. */
+/** Hashes under different secrets can't be compared. */
 function differs(one, other) {
   const [[kid], [otherKid]] = [one.split("."), other.split(".")];
   return kid === otherKid && one !== other;
 }
 
-/** Compares the directory with the accounts; with --mend, adds missing entries. */
+/** With --mend, missing entries are added. */
 async function directory() {
   const [named, places] = [new Map(), new Map()];
   for await (const row of pages(first, "address_hash", "address_hash, account_id", "addresses WHERE confirmed = 1 AND reserved_until IS NULL")) {
@@ -508,7 +507,6 @@ async function directory() {
   process.stdout.write("every account is in the directory\n");
 }
 
-/** Prints rows as a table with aligned columns. */
 function print(rows) {
   const names = Object.keys(rows[0] ?? {});
   const table = [names, ...rows.map((row) => names.map((name) => String(row[name] ?? "-")))];

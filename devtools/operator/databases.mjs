@@ -20,7 +20,7 @@ const WORKER = `export default {
 // A plain `import` would first search the whole package for exports, which takes half a second.
 const require = createRequire(import.meta.url);
 
-/** Returns a statement; each parameter is a text or a number. */
+/** A statement; each parameter is a text or a number. */
 export const statement = (sql, ...params) => ({ sql, params });
 
 /** Databases on this machine. Wrangler isn't used, because it takes seconds to load. */
@@ -36,7 +36,7 @@ export class LocalDatabases {
     this.#folder = folder;
   }
 
-  /** Returns the bindings; the first database contains the directory. */
+  /** The bindings; the first database contains the directory. */
   get names() {
     return Object.keys(this.#ids);
   }

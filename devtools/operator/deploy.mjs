@@ -58,7 +58,6 @@ async function deploy() {
   tellTheRest(settings, file);
 }
 
-/** Lists the missing values and the needed secrets. */
 function rehearse({ missing }) {
   for (const line of missing) say(`missing  ${line}`);
   say(`needed   secrets: ${neededSecrets().join(", ")}`);
@@ -67,7 +66,7 @@ function rehearse({ missing }) {
   process.exitCode = 1;
 }
 
-/** Looks up everything that wrangler.toml names. Stops if a name is already used by something else. */
+/** Stops if a name in wrangler.toml is already used by something else. */
 async function look(platform, settings) {
   const databases = [];
   const listed = await platform.databases();
@@ -102,7 +101,7 @@ async function look(platform, settings) {
   return { databases, jurisdiction, stores, queue: queues[0], worker, domain };
 }
 
-/** Returns a database's applied migrations, and whether it has or had accounts. Stops if its tables aren't ours. */
+/** A database's applied migrations, and whether it has or had accounts. Stops if its tables aren't the service's. */
 async function contents(platform, { uuid, name }) {
   const query = (sql) => platform.query(uuid, [statement(sql)]);
   const rows = await query("SELECT name FROM sqlite_master WHERE type = 'table'");
@@ -128,8 +127,8 @@ function settleJurisdiction(databases, settings) {
 }
 
 /**
- * Returns the secrets that the Worker lacks, from the file or newly generated. Stops if new secrets would end all keys
- * and sessions of a live service.
+ * The secrets that the Worker lacks, from the file or newly generated. Stops if new secrets would end all keys and
+ * sessions of a live service.
  */
 function settleSecrets({ databases, worker }, file) {
   const present = new Set(worker?.bindings.filter(({ type }) => type === "secret_text").map(({ name }) => name));
@@ -176,7 +175,7 @@ function migrate(settings, { databases }) {
   }
 }
 
-/** Deploys, unless this build is already live with its domain, queue consumer and schedule. */
+/** Does nothing if this build is already live with its domain, queue consumer and schedule. */
 async function publish(platform, settings, { queue, worker, domain }, secrets) {
   const tag = `rcpt-${fingerprint(settings)}`;
   const isComplete =
@@ -195,7 +194,7 @@ async function publish(platform, settings, { queue, worker, domain }, secrets) {
   did(`the Worker ${settings.name} is deployed${isSetting ? ` with ${Object.keys(secrets).join(", ")}` : ""}`);
 }
 
-/** Returns a hash of everything that a deployment consists of. */
+/** The hash covers everything that a deployment consists of. */
 function fingerprint(settings) {
   const hash = createHash("sha256").update(readFileSync(settings.file));
   for (const [folder, pattern] of [[path.dirname(settings.main), /\.(js|mjs|wasm)$/], [settings.assets, /./]]) {

@@ -10,7 +10,7 @@ import { LocalDatabases, statement } from "./databases.mjs";
 const require = createRequire(import.meta.url);
 const FOLDER = new URL("../../edge/migrations/", import.meta.url);
 
-/** Applies the pending migrations of a database, and records them in the same table as wrangler. */
+/** Migrations are recorded in the same table as wrangler's. */
 async function migrate(databases, database) {
   const run = (sql) => databases.run(database, [statement(sql)]);
   await run(`CREATE TABLE IF NOT EXISTS d1_migrations (

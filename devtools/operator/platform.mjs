@@ -24,7 +24,7 @@ const PAGE = 100;
 const RETENTION_SECONDS = 86_400;
 
 export class Platform {
-  /** Returns a platform for the configured account, or for the only account that the token can access. */
+  /** The platform of the configured account, or of the only account that the token can access. */
   static async open(account) {
     const token = process.env.CLOUDFLARE_API_TOKEN;
     const platform = new Platform(token ? { Authorization: `Bearer ${token}` } : authorise());
@@ -77,7 +77,7 @@ export class Platform {
     return this.call("POST", `/accounts/${this.account}/queues`, { queue_name, settings });
   }
 
-  /** Returns the deployed Worker's settings, or undefined if there is no Worker. */
+  /** The deployed Worker's settings, or undefined if there is no Worker. */
   worker(name) {
     return this.call("GET", `/accounts/${this.account}/workers/scripts/${name}/settings`, undefined, [404]);
   }
@@ -87,7 +87,7 @@ export class Platform {
     return reply.schedules.map(({ cron }) => cron);
   }
 
-  /** Returns the tag of the version that gets all requests; undefined without such a version, or if it has no tag. */
+  /** Tag of the version that gets all requests; undefined without such a version, or if it has no tag. */
   async tag(name) {
     const script = `/accounts/${this.account}/workers/scripts/${name}`;
     const versions = (await this.call("GET", `${script}/deployments`)).deployments[0]?.versions ?? [];
@@ -95,13 +95,13 @@ export class Platform {
     return (await this.call("GET", `${script}/versions/${versions[0].version_id}`)).annotations?.["workers/tag"];
   }
 
-  /** Returns the custom domain of this name, with its Worker. */
+  /** The custom domain of this name, with its Worker. */
   async domain(host) {
     const domains = await this.call("GET", `/accounts/${this.account}/workers/domains?hostname=${host}`);
     return domains.find(({ hostname }) => hostname === host);
   }
 
-  /** Returns the DNS records of this name. */
+  /** The DNS records of this name. */
   async records(host) {
     const labels = host.split(".");
     for (let index = 0; index < labels.length - 1; index += 1) {
@@ -148,7 +148,7 @@ export class Platform {
   }
 }
 
-/** Returns headers with wrangler's credentials: those of the environment, or of `wrangler login`. */
+/** Headers with wrangler's credentials: those of the environment, or of `wrangler login`. */
 function authorise() {
   const { status, stdout } = spawnSync(WRANGLER, ["auth", "token", "--json"], { cwd: ROOT, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
   if (status !== 0) throw new Stop("there is no token: set CLOUDFLARE_API_TOKEN, or run npx wrangler login");

@@ -5,7 +5,7 @@ import { homedir } from "node:os";
 import path from "node:path";
 import { ROOT, Stop } from "./platform.mjs";
 
-/** Returns the names of the secrets without which the Worker rejects every request. */
+/** Names of the secrets without which the Worker rejects every request. */
 export function neededSecrets() {
   const configuration = fs.readFileSync(path.join(ROOT, "edge/src/config.rs"), "utf8");
   return [...configuration.matchAll(/read\.keys\("(\w+)"\)/g)].map(([, name]) => name);

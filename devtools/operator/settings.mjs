@@ -55,7 +55,7 @@ export class Settings {
     return missing;
   }
 
-  /** Returns a message for each id or value that is still the example's, and for missing contact data. */
+  /** A message for each id or value that is still the example's, and for missing contact data. */
   get missing() {
     const { vars = {} } = this.toml;
     const ids = this.databases.filter(({ id }) => !id).map(({ binding, name }) => `${binding}: database_id is the example's; make deploy creates ${name}`);
@@ -130,7 +130,7 @@ export class Settings {
     return path.resolve(path.dirname(this.file), relative);
   }
 
-  /** Returns bindings, names and ids; the example's ids are undefined. */
+  /** Bindings, names and ids; the example's ids are undefined. */
   get databases() {
     return this.toml.d1_databases.map(({ binding, database_name: name, database_id: id }) => ({ binding, name, id: EXAMPLE_ID.test(id) ? undefined : id }));
   }
@@ -143,7 +143,7 @@ export class Settings {
     }));
   }
 
-  /** Sets a database's id; returns whether the file had another id. */
+  /** True if the file had another id. */
   setDatabase(binding, id) {
     if (this.databases.find((each) => each.binding === binding).id === id) return false;
     this.replace(new RegExp(`(^binding = "${binding}"\\n(?:[^\\n[]+\\n)*?database_id = )"[^"]*"$`, "m"), (_, before) => `${before}"${id}"`);

@@ -36,7 +36,7 @@ pub async fn run() -> Result<()> {
     }
 }
 
-/// Runs the service. Dropping this future, as on a signal, drops the processes, which ends them.
+/// Dropping this future, as on a signal, drops the processes, which ends them.
 async fn live() -> Result<()> {
     let settings = Settings::from_environment()?;
     settings.require_free_ports()?;

@@ -17,7 +17,6 @@ use tokio::{
     task::{JoinError, spawn_local},
 };
 
-/// A command from the test.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 enum Command {

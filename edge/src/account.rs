@@ -23,7 +23,7 @@ impl AccountId {
         Self(u64::from_be_bytes([database, a, b, c, d, e, f, g]))
     }
 
-    /// Returns the number of the account's database, which never changes.
+    /// Number of the account's database, which never changes.
     pub const fn database(self) -> u8 {
         let [database, ..] = self.0.to_be_bytes();
         database
@@ -83,27 +83,27 @@ impl AccountAddress {
         read_bare(text).map(Self)
     }
 
-    /// Returns the address as the person typed it; emails go to this form.
+    /// The address as the person typed it; emails go to this form.
     pub fn as_given(&self) -> &str {
         self.0.as_given()
     }
 
-    /// Returns the address's domain, in A-labels.
+    /// The domain in A-labels.
     pub fn domain(&self) -> &str {
         self.0.domain()
     }
 
-    /// Returns the address and its parts; none of them is allowed as a password.
+    /// The address and its parts, none of which is allowed as a password.
     pub fn parts(&self) -> [&str; 3] {
         [self.0.normal(), self.0.local_part(), self.0.domain()]
     }
 
-    /// Returns the comparison form, the same for equal addresses.
+    /// The form for comparisons, the same for equal addresses.
     pub fn folded(&self) -> String {
         self.0.normal().to_lowercase()
     }
 
-    /// Returns the canonical mailbox, the same for all spellings that the provider treats alike.
+    /// The canonical mailbox, the same for all spellings that the provider treats alike.
     pub fn mailbox(&self) -> String {
         mailbox::canonical(&self.folded())
     }

@@ -151,23 +151,21 @@ impl Config {
 pub struct RetryTimes(Vec<u64>);
 
 impl Default for RetryTimes {
-    /// Returns delays for greylisting servers, which defer for five minutes, and for servers that are busy for up to an
-    /// hour.
+    /// The delays suit servers that greylist for five minutes, and servers that are busy for up to an hour.
     fn default() -> Self {
         Self(vec![5 * 60, 20 * 60, HOUR_S])
     }
 }
 
 impl RetryTimes {
-    /// Greatest number of retries.
     const RETRIES_MAX: usize = 10;
 
-    /// Returns the delay in seconds after `tries` replies of a server; `None` if no retry is left.
+    /// Delay in seconds after `tries` replies of a server; `None` if no retry is left.
     pub fn after(&self, tries: u8) -> Option<u64> {
         self.0.get(usize::from(tries).checked_sub(1)?).copied()
     }
 
-    /// Returns the shortest delay; an hour if there are no retries.
+    /// Shortest delay in seconds; an hour if there are no retries.
     pub fn least(&self) -> u64 {
         self.0.iter().min().copied().unwrap_or(HOUR_S)
     }
@@ -205,7 +203,7 @@ pub mod tests {
         Config::read(|name| values.get(name).cloned(), 1)
     }
 
-    /// Returns a configuration for tests of other files.
+    /// A configuration for tests of other files.
     pub fn config() -> Config {
         read(&values()).unwrap()
     }

@@ -43,17 +43,17 @@ struct Cause(String);
 #[derive(Debug, Clone, Copy)]
 pub struct Outcome(pub &'static str);
 
-/// Returns the outcome that the handler or an error stored for the log.
+/// The outcome that the handler or an error stored for the log.
 pub fn outcome(response: &Response) -> Option<&'static str> {
     response.extensions().get::<Outcome>().map(|outcome| outcome.0)
 }
 
-/// Returns the cause that an error stored for the log.
+/// The cause that an error stored for the log.
 pub fn cause(response: &Response) -> Option<&str> {
     response.extensions().get::<Cause>().map(|cause| cause.0.as_str())
 }
 
-/// Returns the response for `error`, in the shape of another error's response.
+/// The response for `error`, in the shape of another error's response.
 pub fn instead_of(response: &Response, error: Error) -> Response {
     let shape = response.extensions().get::<Body>();
     let error =
@@ -95,7 +95,7 @@ impl Error {
         self
     }
 
-    /// Returns whether the first request with the same `Idempotency-Key` is still in flight.
+    /// True if the first request with the same `Idempotency-Key` is still in flight.
     pub fn is_key_in_use(&self) -> bool {
         self.body.code() == Self::idempotency_key_in_use().body.code()
     }
@@ -104,7 +104,7 @@ impl Error {
         self.body.code()
     }
 
-    /// Returns whether the caller made a mistake that a retry won't fix.
+    /// True if the caller made a mistake that a retry won't fix.
     pub fn is_the_callers(&self) -> bool {
         self.status.is_client_error()
             && !matches!(self.status, StatusCode::TOO_MANY_REQUESTS | StatusCode::CONFLICT)
@@ -120,7 +120,7 @@ impl Error {
 }
 
 impl IntoResponse for Error {
-    /// Builds the response without its body, which [`write_body`] adds.
+    /// [`write_body`] adds the body.
     fn into_response(self) -> Response {
         let mut response = self.status.into_response();
         let headers = response.headers_mut();

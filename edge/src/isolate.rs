@@ -33,7 +33,7 @@ impl<K: Eq + Hash, V> Map<K, V> {
         Self { entries: Mutex::default(), most }
     }
 
-    /// Returns the value of a key, unless it has expired at `now`.
+    /// The value of a key, unless it has expired at `now`.
     pub fn get<Q: Eq + Hash + ?Sized>(&self, key: &Q, now: u64) -> Option<V>
     where
         K: Borrow<Q>,

@@ -21,7 +21,6 @@ pub struct Mail {
     subject: &'static str,
     portal_url: String,
     paragraphs: Vec<Paragraph>,
-    /// Link to opt out of similar emails.
     opt_out_link: Option<String>,
 }
 
@@ -40,7 +39,7 @@ enum Paragraph {
 const LANGUAGE: &str = "en";
 
 impl Mail {
-    /// Starts an email with the reader's name, if known.
+    /// `name` is the reader's; empty if unknown.
     #[inline(never)]
     fn new(subject: &'static str, portal_url: &str, name: &str) -> Self {
         let greeting = if name.is_empty() { "Hi,".into() } else { format!("Hi {name},") };
@@ -67,13 +66,12 @@ impl Mail {
         self.paragraph(Paragraph::Button { label, link })
     }
 
-    /// Adds the opt-out link, for emails that a stranger can cause by typing somebody's address.
+    /// The link is for emails that a stranger can cause by typing somebody's address.
     fn with_opt_out(mut self, token: &str) -> Self {
         self.opt_out_link = Some(format!("{}/stop-emails?token={token}", self.portal_url));
         self
     }
 
-    /// Adds the advice to set a new password if somebody else caused the event.
     fn unless_you(self) -> Self {
         let link = format!("{}/forgot", self.portal_url);
         self.text(
@@ -82,8 +80,7 @@ impl Mail {
         .button("Set a new password", link)
     }
 
-    /// Returns the email in its envelope. `contact`, a URL or an email address, is for the reader's
-    /// questions.
+    /// The email in its envelope. `contact`, a URL or an email address, is for the reader's questions.
     pub fn to<'a>(&'a self, recipient: &'a str, contact: Option<&str>) -> EmailMessage<'a> {
         EmailMessage {
             to: recipient,
@@ -274,7 +271,7 @@ impl AccountEvent {
     }
 }
 
-/// Formats a time, such as "7 May 2026, 08:05 UTC".
+/// For example "7 May 2026, 08:05 UTC".
 fn format_time(at: i64) -> Option<String> {
     let time = DateTime::from_timestamp(at, 0)?;
     Some(time.format("%-d %B %Y, %H:%M UTC").to_string())

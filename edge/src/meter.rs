@@ -159,7 +159,7 @@ impl Meter {
         self.party.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the limits of a scheduled run; `None` for a request or a message of the queue.
+    /// Limits of a scheduled run; `None` for a request or a message of the queue.
     pub const fn run(&self) -> Option<&RunLimits> {
         self.run.as_ref()
     }
@@ -206,7 +206,7 @@ impl Meter {
     }
 }
 
-/// Returns the meter of the current request.
+/// The meter of the current request.
 pub fn current() -> Option<Arc<Meter>> {
     CURRENT.with_borrow(Clone::clone)
 }

@@ -23,7 +23,6 @@ fn floor(room: &str) -> Option<usize> {
     listed.or((room == ROOF).then_some(FLOORS.len()))
 }
 
-/// Returns the rooms that a file names after `crate::`, singly or in a list.
 fn names_after_crate(source: &str) -> Vec<String> {
     let mentions = source.split("crate::").skip(1);
     let names = mentions.flat_map(|rest| match rest.strip_prefix('{') {
@@ -33,8 +32,7 @@ fn names_after_crate(source: &str) -> Vec<String> {
     names.filter(|name| !name.is_empty()).collect()
 }
 
-/// Returns the first name of each member of a list, up to its closing brace. Inner lists are
-/// skipped.
+/// The first name of each member, up to the closing brace. Inner lists are skipped.
 fn members(list: &str) -> Vec<String> {
     let (mut depth, mut members) = (1, vec![String::new()]);
     for c in list.chars() {

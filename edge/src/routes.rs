@@ -66,7 +66,7 @@ macro_rules! operations {
             router
         }
 
-        /// Returns every path of the table, with parameters in braces.
+        /// Parameters are in braces.
         fn paths() -> Vec<String> {
             vec![$(<$resource::[<__path_ $handler>] as Path>::path()),+]
         }
@@ -177,10 +177,9 @@ async fn readable_path(
     }
 }
 
-/// The prefix of every path of the API.
 const PREFIX: &str = "/v1";
 
-/// Returns the 404, which names the intended path if only the prefix is missing.
+/// The error names the intended path if only the prefix is missing.
 fn not_found(path: &str) -> Error {
     let intended_path = format!("{PREFIX}{path}");
     let detail = if path.split('/').nth(1) == PREFIX.split('/').nth(1) {
@@ -193,7 +192,7 @@ fn not_found(path: &str) -> Error {
     Error::no_such_path(detail)
 }
 
-/// Returns whether a path matches a template such as `/v1/scans/{id}`; a trailing slash doesn't matter.
+/// A template is a path such as `/v1/scans/{id}`; a trailing slash doesn't matter.
 fn matches_template(template: &str, path: &str) -> bool {
     let path = path.strip_suffix('/').unwrap_or(path);
     template.split('/').count() == path.split('/').count()
@@ -208,7 +207,6 @@ fn add<P: Path>(router: Router<Arc<App>>, handler: Handler) -> Router<Arc<App>> 
 
 type Handler = fn(MethodFilter) -> MethodRouter<Arc<App>>;
 
-/// Adds an operation, which has one method.
 fn add_at(
     router: Router<Arc<App>>,
     path: &str,

@@ -67,31 +67,31 @@ impl Address {
         Ok(Self { given: text.to_owned(), local_len: local.len(), normal })
     }
 
-    /// Returns the address in its original form.
+    /// The address in its original form.
     #[must_use]
     pub fn as_given(&self) -> &str {
         &self.given
     }
 
-    /// Returns the normal form, which identical addresses share; mail servers get this form.
+    /// The normal form, which identical addresses share; mail servers get this form.
     #[must_use]
     pub fn normal(&self) -> &str {
         &self.normal
     }
 
-    /// Returns the local part in its original form.
+    /// The local part in its original form.
     #[must_use]
     pub fn local_part(&self) -> &str {
         self.normal.get(..self.local_len).unwrap_or_default()
     }
 
-    /// Returns the domain in lower-case A-labels, without a trailing dot.
+    /// The domain in lower-case A-labels, without a trailing dot.
     #[must_use]
     pub fn domain(&self) -> &str {
         self.normal.get(self.local_len + 1..).unwrap_or_default()
     }
 
-    /// Returns whether the mail server must offer SMTPUTF8 (RFC 6531) for this recipient.
+    /// True if the mail server must offer SMTPUTF8 (RFC 6531) for this recipient.
     #[must_use]
     pub fn needs_smtputf8(&self) -> bool {
         !self.local_part().is_ascii()

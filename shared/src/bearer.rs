@@ -1,7 +1,7 @@
 //! Parses the token in an `Authorization` header: a session at the edge, a ticket at an origin.
 
-/// Returns the token of `Authorization: Bearer TOKEN` (RFC 6750 §2.1), given the header's value;
-/// `None` for another scheme. The scheme is case-insensitive (RFC 9110 §11.1).
+/// The token of `Authorization: Bearer TOKEN` (RFC 6750 §2.1), given the header's value; `None` for another scheme. The
+/// scheme is case-insensitive (RFC 9110 §11.1).
 #[must_use]
 pub fn bearer_token(authorization: &str) -> Option<&str> {
     let (scheme, token) = authorization.split_once(' ')?;

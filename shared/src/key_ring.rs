@@ -68,7 +68,7 @@ impl KeyRing {
         Ok(Self { entries })
     }
 
-    /// Returns the signing secret and its `kid`.
+    /// The signing secret and its `kid`.
     #[must_use]
     pub fn signing(&self) -> (&str, &[u8]) {
         // `parse` never returns an empty ring, and an empty secret would verify nothing that was
@@ -76,26 +76,25 @@ impl KeyRing {
         self.entries.first().map_or(("", &[]), |entry| (&entry.kid, entry.secret.expose_secret()))
     }
 
-    /// Returns the live secret named `kid`.
+    /// The live secret named `kid`.
     #[must_use]
     pub fn secret(&self, kid: &str) -> Option<&[u8]> {
         self.entries.iter().find(|entry| entry.kid == kid).map(|entry| entry.secret.expose_secret())
     }
 
-    /// Returns the names of the live secrets, the signing secret's first.
+    /// Names of the live secrets, the signing secret's first.
     pub fn kids(&self) -> impl Iterator<Item = &str> {
         self.entries.iter().map(|entry| entry.kid.as_str())
     }
 
-    /// Returns an HMAC under the signing secret, to be updated with the message.
+    /// An HMAC under the signing secret, to be updated with the message.
     #[must_use]
     pub fn signing_mac(&self) -> Hmac<Sha256> {
         // A ring is never empty: see `signing`.
         self.macs().next().unwrap_or_else(|| Hmac::new(&Default::default()))
     }
 
-    /// Returns an HMAC under each live secret, the signing secret's first, to be updated with the
-    /// message.
+    /// An HMAC under each live secret, the signing secret's first, to be updated with the message.
     pub fn macs(&self) -> impl Iterator<Item = Hmac<Sha256>> {
         self.entries.iter().map(|entry| entry.keyed.clone())
     }

@@ -77,8 +77,7 @@ fn no_at(text: &str) -> &'static str {
     }
 }
 
-/// Returns a mistake in the whole address, if there is one. If the local part is quoted, only a line break
-/// is a mistake, because quotes may contain the other characters.
+/// If the local part is quoted, only a line break is a mistake, because quotes may contain the other characters.
 fn outside_quotes(text: &str) -> Option<String> {
     if text.contains(LINE_BREAKS) {
         return Some(LINE_BREAK.into());
@@ -131,7 +130,7 @@ fn local_part(local: &str) -> String {
     }
 }
 
-/// Names a character as the subject of a sentence: a sentence doesn't begin with a sign.
+/// The name can be the subject of a sentence, which doesn't begin with a sign.
 fn named(c: char) -> String {
     let name = match c {
         ',' => "A comma",

@@ -57,8 +57,7 @@ pub fn parts(text: &str) -> Result<Parts<'_>, FormMistake> {
     }
 }
 
-/// Returns the positions in bytes of angle brackets outside quoted strings. An unclosed quote
-/// quotes nothing.
+/// Positions in bytes of angle brackets outside quoted strings. An unclosed quote quotes nothing.
 fn brackets(input: &str) -> Vec<(usize, char)> {
     let mut outside = Vec::new();
     let mut in_open_quote = Vec::new();

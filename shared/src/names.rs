@@ -7,7 +7,7 @@ macro_rules! names {
             /// Every variant, in the order of docs/interface.md.
             pub const ALL: [Self; [$($name),*].len()] = [$(Self::$variant),*];
 
-            /// Returns the name in messages, logs and labels.
+            /// The name in messages, logs and labels.
             #[must_use]
             pub const fn as_str(self) -> &'static str {
                 match self {

@@ -77,7 +77,7 @@ const ROLES: &[&str] = &[
     "webteam",
 ];
 
-/// Returns whether a local part names a function. A tag (RFC 5233) makes no difference.
+/// True if a local part names a function. A tag (RFC 5233) makes no difference.
 #[must_use]
 pub fn is_role(local_part: &str) -> bool {
     let name = local_part.split('+').next().unwrap_or(local_part);

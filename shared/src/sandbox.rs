@@ -50,7 +50,7 @@ pub enum Behaviour {
 }
 
 impl Behaviour {
-    /// Returns whether the sandbox's mail server determines the result.
+    /// True if the sandbox's mail server determines the result.
     #[must_use]
     pub const fn is_by_server(self) -> bool {
         matches!(self, Self::Reply(_) | Self::SlowReply(_) | Self::Silence | Self::AcceptsAll)
@@ -168,7 +168,7 @@ const fn domain(
     SandboxDomain { domain, kind, accepts_mail, does }
 }
 
-/// Returns the facts about a sandbox domain in lower case; `None` for all others.
+/// Facts about a sandbox domain in lower case; `None` for all others.
 #[must_use]
 pub fn domain_facts(domain: &str) -> Option<DomainFacts> {
     let is_within = |of: &str| {
@@ -200,22 +200,21 @@ const fn case(
 }
 
 impl SandboxCase {
-    /// Returns local part and domain.
+    /// Local part and domain.
     #[must_use]
     pub fn parts(&self) -> (&'static str, &'static str) {
         self.address.split_once('@').unwrap_or((self.address, ""))
     }
 }
 
-/// Returns the case of a sandbox address; `None` for all others. Tags are ignored, and each
-/// reason's name is also a local part.
+/// The case of a sandbox address; `None` for all others. Tags are ignored, and each reason's name is also a local part.
 #[must_use]
 pub fn find(address: &Address) -> Option<&'static SandboxCase> {
     find_parts(address.local_part(), address.domain())
 }
 
-/// Returns whether this domain, in lower case, belongs to the sandbox. Works without the table, so that the Worker
-/// needn't contain it.
+/// True if this domain, in lower case, belongs to the sandbox. Works without the table, so that the Worker needn't
+/// contain it.
 #[must_use]
 pub fn is_domain(domain: &str) -> bool {
     let below = domain.strip_suffix(DOMAIN);
@@ -223,8 +222,8 @@ pub fn is_domain(domain: &str) -> bool {
         || [MISSPELT_DOMAIN, MISSING_DOMAIN].contains(&domain)
 }
 
-/// Returns the HTTP status that the API responds with instead of a verdict: [`Behaviour::Http`],
-/// without the table, which the Worker doesn't contain.
+/// The HTTP status that the API responds with instead of a verdict: [`Behaviour::Http`], without the table, which the
+/// Worker doesn't contain.
 #[must_use]
 pub fn http_status(address: &Address) -> Option<u16> {
     let name = address.local_part().split('+').next()?;
@@ -341,7 +340,6 @@ mod tests {
         format!("{}/../{file}", env!("CARGO_MANIFEST_DIR"))
     }
 
-    /// Returns the status as written in the documentation.
     fn answer(case: &super::SandboxCase) -> String {
         match case.behaviour {
             Behaviour::Http(status) => format!("HTTP {status}"),

@@ -41,8 +41,7 @@ names! { Status:
 }
 
 impl Status {
-    /// Returns whether a result with this status is charged to the allowance (docs/interface.md,
-    /// Limits).
+    /// True if a result with this status is charged to the allowance (docs/interface.md, Limits).
     #[must_use]
     pub const fn counts(self) -> bool {
         !matches!(self, Self::FatalException)

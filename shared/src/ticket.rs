@@ -120,7 +120,7 @@ impl Ticket {
         if fine { Ok(ticket) } else { Err(InvalidToken) }
     }
 
-    /// Returns whether the ticket was issued for this body.
+    /// True if the ticket was issued for this body.
     #[must_use]
     pub fn is_for(&self, body: &[u8]) -> bool {
         self.body == digest(body)
@@ -135,19 +135,19 @@ impl Ticket {
         if ticket.is_for(body) { Ok(ticket) } else { Err(InvalidToken) }
     }
 
-    /// Returns the name under which the tenant's requests are counted: all free accounts share one name.
+    /// Name under which the tenant's requests are counted: all free accounts share one name.
     pub fn counted_as(&self) -> Option<&str> {
         let name = self.tenant.as_deref()?;
         Some(if self.paying { name } else { FREE })
     }
 
-    /// Returns the tenant's own name, for the log.
+    /// The tenant's own name, for the log.
     pub fn tenant(&self) -> Option<&str> {
         self.tenant.as_deref()
     }
 }
 
-/// Returns whether this is a tenant's name. The name is logged, so its format excludes addresses.
+/// A tenant's name is logged, so its format excludes addresses.
 fn is_name(text: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     (1..=MAX_TENANT).contains(&text.len()) && text.bytes().all(plain)

@@ -9,12 +9,12 @@ use crate::patterns::{
 /// Path prefixes of texts that customers read, which may cite none of our documents.
 const SHOWN: [&str; 3] = ["edge/openapi.json", "edge/portal/src/", "edge/src/mail.rs"];
 
-/// Returns the names of the claims (`A1`) in the text of docs/trust.md.
+/// Names of the claims (`A1`) in the text of docs/trust.md.
 pub fn claims(trust: &str) -> BTreeSet<String> {
     CLAIM_ROW.captures_iter(trust).map(|row| row[1].to_owned()).collect()
 }
 
-/// Returns the claims of a list: `A1–A3, L2` are A1, A2, A3 and L2.
+/// The claims of a list: `A1–A3, L2` are A1, A2, A3 and L2.
 pub fn expand(cited: &str) -> Vec<String> {
     let mut names = Vec::new();
     for part in cited.split(", ").flat_map(|part| part.split(" and ")) {
@@ -32,7 +32,7 @@ pub fn expand(cited: &str) -> Vec<String> {
     names
 }
 
-/// Returns a message for each wrong citation in a file.
+/// A message for each wrong citation in a file.
 pub fn offenders(root: &Path, name: &str, text: &str, claims: &BTreeSet<String>) -> Vec<String> {
     let mut offenders = Vec::new();
     for (index, line) in text.lines().enumerate() {

@@ -46,20 +46,19 @@ const SKIPPED_FILES: [&str; 5] = [
     "devtools/documents/src/tests.rs",
 ];
 
-/// Folder of a repository, and the files' paths relative to the folder.
+/// Files have paths relative to the root.
 struct Repository {
     root: PathBuf,
     files: BTreeSet<String>,
 }
 
-/// Offending lines, and figures about comments and names.
 struct Findings {
     offenders: Vec<String>,
     figures: String,
 }
 
 impl Repository {
-    /// Lists the files that git tracks or would add.
+    /// The files are those that git tracks or would add.
     fn open(root: PathBuf) -> Result<Self> {
         let listed = Command::new("git")
             .args(["ls-files", "--cached", "--others", "--exclude-standard"])
@@ -107,7 +106,6 @@ impl Repository {
         Ok(Findings { offenders, figures: figures.to_string() })
     }
 
-    /// Returns the differences between the headings of docs/interface.md and the operations of the API.
     fn operations(&self) -> Result<Vec<String>> {
         let description: Value = serde_json::from_str(&self.read("edge/openapi.json")?)?;
         let paths = description["paths"].as_object().context("paths of edge/openapi.json")?;

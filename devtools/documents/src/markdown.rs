@@ -10,7 +10,7 @@ const BUILT: [&str; 2] = ["edge/build/", "edge/portal/dist/"];
 /// Maximum columns of a line of prose; rows of tables may be wider.
 const COLUMNS_MAX: usize = 120;
 
-/// Returns the links that lead nowhere, the names of files and tests that don't exist, and the lines that are too long.
+/// The links that lead nowhere, the names of files and tests that don't exist, and the lines that are too long.
 pub fn offenders(root: &Path, name: &str, text: &str) -> Vec<String> {
     let mut offenders = links(root, name, text);
     offenders.extend(long_lines(name, text));
@@ -19,7 +19,7 @@ pub fn offenders(root: &Path, name: &str, text: &str) -> Vec<String> {
     offenders
 }
 
-/// Returns the lines outside of fenced code.
+/// Lines in fenced code are left out.
 fn prose(text: &str) -> impl Iterator<Item = &str> {
     let mut fence = None;
     text.lines().filter(move |line| {
@@ -49,7 +49,7 @@ fn long_lines(name: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns the #fragments of a page's headings, as GitHub derives them.
+/// The fragments are those that GitHub derives from headings, without the `#`.
 fn anchors(page: &str) -> BTreeSet<String> {
     let headings = prose(page).filter_map(|line| HEADING.captures(line));
     let anchor = |heading: &str| -> String {
@@ -80,7 +80,7 @@ fn links(root: &Path, name: &str, text: &str) -> Vec<String> {
     offenders
 }
 
-/// Returns the named files that don't exist. A path is relative to the root, the page, or a folder with programs.
+/// A path is relative to the root, the page, or a folder with programs.
 fn named_files(root: &Path, name: &str, text: &str) -> Vec<String> {
     let page = root.join(name);
     let starts = [root, page.parent().unwrap_or(root), &root.join("tests"), &root.join("devtools")];

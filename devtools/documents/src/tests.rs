@@ -7,7 +7,7 @@ use crate::{Repository, citations::expand};
 const DESCRIPTION: &str =
     r#"{ "paths": { "/v1/quota": { "get": {} }, "/v1/me": { "get": {}, "delete": {} } } }"#;
 
-/// Checks a repository with these files and the required ones; returns offenders and figures.
+/// Adds the required files; returns offenders and figures.
 fn check(files: &[(&str, &str)]) -> (Vec<String>, String) {
     let folder = tempfile::tempdir().unwrap();
     let always = [

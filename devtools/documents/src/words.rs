@@ -13,7 +13,7 @@ const ENDINGS: [&str; 5] = ["rs", "ts", "tsx", "mjs", "py"];
 /// Pages that aren't checked: the list of the phrases, and texts of earlier releases.
 const SKIPPED_PAGES: [&str; 2] = ["docs/words.md", "CHANGELOG.md"];
 
-/// Returns the first word of each doc comment, with its line.
+/// The line's index, and the doc comment's first word.
 fn openings(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut follows = false;
     text.lines().enumerate().filter_map(move |(index, line)| {
@@ -23,7 +23,7 @@ fn openings(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// Returns the lines of a file with a refused phrase.
+/// The lines of a file with a refused phrase.
 pub fn offenders(name: &str, text: &str) -> Vec<String> {
     let ending = Path::new(name).extension().unwrap_or_default().to_string_lossy();
     let is_page = ending == "md";

@@ -19,7 +19,7 @@ pub struct Sources {
     released: Value,
 }
 
-/// Returns the version of all packages.
+/// The version of all packages.
 ///
 /// # Errors
 /// If `manifest` isn't the text of the workspace's Cargo.toml.
@@ -30,7 +30,6 @@ pub fn version(manifest: &str) -> Result<String> {
     Ok(version.context("no version in Cargo.toml")?.to_owned())
 }
 
-/// Returns the changelog's lines between the heading of the version `name` and the next heading.
 fn section<'a>(changelog: &'a str, name: &str) -> Vec<&'a str> {
     let is_heading = |line: &str| {
         line.split_whitespace().nth(1).is_some_and(|word| word.trim_matches(['[', ']']) == name)
@@ -62,7 +61,7 @@ impl Sources {
         })
     }
 
-    /// Returns the reasons why this version can't be released yet.
+    /// The reasons why this version can't be released yet.
     pub fn mistakes(&self) -> Vec<String> {
         let Self { version, wire_format, changelog, .. } = self;
         let changes = section(changelog, version);
@@ -97,8 +96,7 @@ impl Sources {
         mistakes
     }
 
-    /// Returns the answers that have required members, but no entry in `released`. Schemas of request bodies aren't
-    /// answers.
+    /// Schemas of request bodies aren't answers.
     fn new_answers(&self) -> BTreeSet<&str> {
         let paths = self.description["paths"].as_object().into_iter().flatten();
         let operations = paths.filter_map(|(_, path)| path.as_object()).flatten();

@@ -11,7 +11,6 @@ use rcpt_tests::{Mail, Mailbox, service::clock};
 
 use super::say;
 
-/// Copies emails to text files and prints their links.
 #[derive(Debug)]
 pub(super) struct Mails {
     pub mailbox: Mailbox,
@@ -49,7 +48,7 @@ impl Mails {
     }
 }
 
-/// Returns a name that sorts by time; only harmless characters of the recipient are used.
+/// The name sorts by time; only harmless characters of the recipient are used.
 fn file_name(mail: &Mail, now: u64, count: usize) -> String {
     let harmless = |c: char| if c.is_ascii_alphanumeric() || "@.+-".contains(c) { c } else { '_' };
     let to: String = mail.to.chars().map(harmless).collect();

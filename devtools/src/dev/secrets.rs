@@ -22,8 +22,7 @@ pub(super) struct Secrets {
     pub tickets: String,
 }
 
-/// Adds missing secrets to `.dev.vars` and changes no existing ones. A concurrent `make dev` waits
-/// for the lock and uses the existing values.
+/// Changes no existing secrets. A concurrent `make dev` waits for the lock and uses the existing values.
 pub(super) fn ensure(path: &Path) -> Result<Secrets> {
     let opened = OpenOptions::new().create(true).read(true).append(true).mode(0o600).open(path);
     let mut file = opened.with_context(|| format!("opening {}", path.display()))?;

@@ -5,7 +5,6 @@ use std::{env, net::TcpListener, path::PathBuf};
 use anyhow::{Context as _, Result, bail};
 use rcpt_tests::process::folder;
 
-/// Settings of `make dev`: values of environment variables, or their defaults.
 #[derive(Debug)]
 pub(super) struct Settings {
     pub edge_port: u16,

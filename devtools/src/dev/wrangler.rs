@@ -12,7 +12,6 @@ use super::{Settings, say};
 const START_TIMEOUT: Duration = Duration::from_secs(120);
 const MIGRATION_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Migrates the local databases, then serves the Worker.
 pub(super) async fn start(settings: &Settings) -> Result<Process> {
     // Folder of emails and other files of workerd while it runs.
     let temporary = settings.folder.join("tmp");
@@ -58,7 +57,7 @@ fn wrangler(temporary: &Path) -> Command {
     node("node_modules/wrangler/bin/wrangler.js", temporary)
 }
 
-/// Returns the command for wrangler, or for a program of the repository that uses its modules.
+/// `program` is wrangler, or a program of the repository that uses its modules.
 fn node(program: &str, temporary: &Path) -> Command {
     let root = folder::repository();
     let mut command = Command::new("node");

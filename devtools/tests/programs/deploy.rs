@@ -8,15 +8,13 @@ use serde_json::{Value, json};
 
 const SECRETS: [&str; 6] = ["SESSION", "API_KEY", "TICKET", "ADDRESS", "TOTP", "SCAN"];
 
-/// Returns the names and values in the secrets' file.
 fn secrets_on_disk(platform: &Platform) -> BTreeMap<String, String> {
     let text = fs::read_to_string(platform.secrets_file()).unwrap();
     let lines = text.lines().filter_map(|line| line.split_once('='));
     lines.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
-/// Asserts that the account is complete: everything exists once and is bound correctly, and no secret ever had another
-/// value than in the file.
+/// Everything exists once and is bound correctly, and no secret ever had another value than in the file.
 async fn assert_whole(platform: &Platform, databases: usize) {
     let state = platform.state().await.unwrap();
     let count = |member: &str| state[member].as_array().map_or(0, Vec::len);

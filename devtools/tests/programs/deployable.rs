@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-/// Runs the tool; returns whether nothing is missing, and its output.
+/// True if nothing is missing, and the tool's output.
 fn deployable(arguments: &[&str]) -> (bool, String) {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
     let mut command = Command::new("node");

@@ -53,7 +53,6 @@ impl World {
         process
     }
 
-    /// Returns the command lines of this environment's processes.
     fn processes(&self) -> Vec<(u32, String)> {
         let ours = |folder: &Path| {
             let environment = fs::read(folder.join("environ")).ok()?;
@@ -69,7 +68,7 @@ impl World {
 }
 
 impl World {
-    /// Returns the processes that still run after some time, since ending takes a moment.
+    /// Waits, since ending takes a moment.
     async fn left_behind(&self) -> Vec<(u32, String)> {
         let deadline = Instant::now() + STOP_TIMEOUT;
         while !self.processes().is_empty() && Instant::now() < deadline {
@@ -79,7 +78,6 @@ impl World {
     }
 }
 
-/// Runs a printed line unchanged in a shell.
 fn paste(line: &str) -> String {
     let output = Command::new("sh").args(["-c", line]).output().unwrap();
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
@@ -92,7 +90,6 @@ fn printed<'a>(log: &'a str, start: &str) -> &'a str {
         .unwrap_or_else(|| panic!("no line with {start} in:\n{log}"))
 }
 
-/// Guesses the developer's password, and then that of another address, until both are throttled.
 async fn throttle(url: &str) {
     let anonymous = Anonymous::new(url);
     for email in ["dev@rcpt.example", "other@rcpt.example"] {

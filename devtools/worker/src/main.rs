@@ -45,7 +45,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Returns the cargo profile, which is also the folder's name in `target/`.
+    /// The cargo profile is also the folder's name in `target/`.
     fn profile(self) -> &'static str {
         match self {
             Self::Shipped => "release",
@@ -90,7 +90,6 @@ fn build(kind: Kind) -> Result<()> {
     publish(kind, &staging)
 }
 
-/// Writes the portal's two modules, each with its JavaScript.
 fn lists(kind: Kind) -> Result<()> {
     let lock = File::create("target/lists-build.lock")?;
     lock.lock()?;
@@ -113,8 +112,7 @@ fn lists(kind: Kind) -> Result<()> {
     stamp(folder, kind)
 }
 
-/// Writes `index_bg.wasm` and its JavaScript. The entry calls the exported reset function after a
-/// panic.
+/// The entry calls the exported reset function after a panic.
 fn bind(kind: Kind, wasm: &Path, staging: &Path) -> Result<()> {
     if staging.exists() {
         fs::remove_dir_all(staging)?;
@@ -127,7 +125,6 @@ fn bind(kind: Kind, wasm: &Path, staging: &Path) -> Result<()> {
     bindgen.generate(staging).context("wasm-bindgen")
 }
 
-/// Bundles the entry and the output of wasm-bindgen into one module.
 fn bundle(staging: &Path) -> Result<()> {
     fs::copy("edge/entry.mjs", staging.join("entry.mjs"))?;
     let mut esbuild = Command::new(fs::canonicalize("node_modules/.bin/esbuild")?);
@@ -141,7 +138,7 @@ fn bundle(staging: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Optimises the wasm; function names, a seventh of the file, go to a separate file for profiles.
+/// Function names, a seventh of the file, go to a separate file for profiles.
 fn optimise(staging: &Path) -> Result<()> {
     let named_build = Path::new(NAMED);
     let wasm = staging.join("index_bg.wasm");
@@ -156,8 +153,7 @@ fn wasm_opt(input: &Path, output: &Path, options: &[&str]) -> Result<()> {
     run(&mut command)
 }
 
-/// Replaces the Worker in `edge/build/`; the entry is written last, because `wrangler dev` watches
-/// it.
+/// The entry is written last, because `wrangler dev` watches it.
 fn publish(kind: Kind, staging: &Path) -> Result<()> {
     let build = Path::new("edge/build");
     fs::create_dir_all(build)?;
@@ -168,7 +164,7 @@ fn publish(kind: Kind, staging: &Path) -> Result<()> {
     stamp(build, kind)
 }
 
-/// Creates the stamp files of a folder. What is shipped also serves where `quick` is enough.
+/// A shipped Worker also serves where `quick` is enough.
 fn stamp(folder: &Path, kind: Kind) -> Result<()> {
     File::create(folder.join(".quick"))?;
     if kind == Kind::Shipped {
@@ -177,7 +173,7 @@ fn stamp(folder: &Path, kind: Kind) -> Result<()> {
     Ok(())
 }
 
-/// Removes them, until the folder is complete again.
+/// The stamps are missing until the folder is complete again.
 fn unstamp(folder: &Path) -> Result<()> {
     for stamp in [".shipped", ".quick"] {
         let stamp = folder.join(stamp);

@@ -17,10 +17,6 @@ const LEAST: usize = 1_000;
 /// Maximum number of functions listed for a crate.
 const FUNCTIONS: usize = 60;
 
-/// Prints bytes by crate, or the largest functions of one crate.
-///
-/// # Errors
-/// If `file` isn't wasm.
 pub(crate) fn print(file: &Path, functions_of: Option<&str>) -> Result<()> {
     let wasm = fs::read(file).with_context(|| file.display().to_string())?;
     let text = Sizes::read(&wasm)?.table(functions_of);
@@ -100,7 +96,6 @@ impl Sizes {
     }
 }
 
-/// Sums up the sizes by name, largest first.
 fn largest_first<'n>(sizes: impl Iterator<Item = (&'n str, usize)>) -> Vec<(&'n str, usize)> {
     let mut sums = BTreeMap::new();
     for (name, size) in sizes {
@@ -111,7 +106,7 @@ fn largest_first<'n>(sizes: impl Iterator<Item = (&'n str, usize)>) -> Vec<(&'n 
     rows
 }
 
-/// Returns the type's crate for `<a::B as c::D>::e`, otherwise the first path's crate.
+/// The type's crate for `<a::B as c::D>::e`, otherwise the first path's crate.
 fn crate_of(function: &str) -> &str {
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     for (at, _) in function.match_indices("::") {

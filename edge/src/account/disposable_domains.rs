@@ -17,12 +17,12 @@ impl<'a> DisposableDomains<'a> {
         (is_day && !names.is_empty()).then_some(Self { day, names })
     }
 
-    /// Returns the list's date, `YYYY-MM-DD`.
+    /// Date of the list, `YYYY-MM-DD`.
     pub const fn day(self) -> &'a str {
         self.day
     }
 
-    /// Returns whether the domain (lower-case A-labels) or a parent domain is listed.
+    /// True if the domain (lower-case A-labels) or a parent domain is listed.
     pub fn contain(self, domain: &str) -> bool {
         let is_within = |name: &str| {
             domain.strip_suffix(name).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))

@@ -44,7 +44,7 @@ const PROVIDERS: [(&str, &str, Spelling); 20] = [
     ("yandex.com.tr", "yandex.com.tr", Spelling::Tags),
 ];
 
-/// Returns the canonical form of a mailbox; `folded` is the address in lower case.
+/// Canonical form of a mailbox; `folded` is the address in lower case.
 pub fn canonical(folded: &str) -> String {
     let Some((local, domain)) = folded.rsplit_once('@') else { return folded.to_owned() };
     let provider = PROVIDERS.iter().find(|(name, ..)| *name == domain);

@@ -35,9 +35,6 @@ pub async fn finish(databases: &Databases, database: &Database) -> Result<(), Er
 }
 
 /// Removes directory entries that were left by interrupted deletions, up to a limit.
-///
-/// # Errors
-/// [`Error::unavailable`] when a database fails.
 async fn tell_all(databases: &Databases, database: &Database) -> Result<(), Error> {
     let deleted = accounts::pending_deletions(database).await?;
     if deleted.is_empty() { Ok(()) } else { tell(databases, database, &deleted).await }

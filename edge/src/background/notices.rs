@@ -30,7 +30,7 @@ pub fn soon(app: &Arc<App>, deferred: &Deferred, account: AccountId, event: Acco
 /// Maximum number of emails per run, over all databases.
 pub const EMAILS_PER_RUN_MAX: u64 = 50;
 
-/// Records the event's browser and country, so that a later email can also give them, and sends the due emails.
+/// First records the event's browser and country, so that a later email can also give them.
 async fn tell(
     app: &App,
     database: &Database,

@@ -103,7 +103,7 @@ pub async fn send(app: &App) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns whether the mail was accepted for delivery.
+/// True if the mail was accepted for delivery.
 async fn deliver(app: &App, due: &DueMail) -> bool {
     let directory = app.databases.directory();
     let delivery = hand_over(app, &due.email).await;
@@ -117,8 +117,8 @@ async fn deliver(app: &App, due: &DueMail) -> bool {
     delivery.is_ok()
 }
 
-/// Emails a reset link to the account of an address. An address without an account gets an email saying so, unless its
-/// reader has opted out. The queries are equal with and without an account.
+/// An address without an account gets an email saying so, unless its reader has opted out. The queries are equal with
+/// and without an account.
 async fn hand_over(app: &App, email: &str) -> Result<(), Error> {
     let address = AccountAddress::parse(email)
         .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;

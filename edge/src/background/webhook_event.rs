@@ -69,7 +69,7 @@ impl WebhookEvent {
         Self { kind: "webhook.test".to_owned(), timestamp: date_time(now), data }
     }
 
-    /// Returns the `webhook-id` of a scan's event, which all delivery attempts share.
+    /// The `webhook-id` of a scan's event, which all delivery attempts share.
     pub fn id_of(scan: &str) -> String {
         scan.replacen("scan_", "msg_", 1)
     }

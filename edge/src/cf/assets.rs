@@ -36,7 +36,7 @@ impl Assets {
         })
     }
 
-    /// Returns the OpenAPI document.
+    /// The OpenAPI document.
     ///
     /// # Errors
     /// [`Error::unavailable`] if it can't be read.
@@ -44,7 +44,7 @@ impl Assets {
         self.read("openapi.json").await
     }
 
-    /// Returns the filter of the most common passwords, in the form that `CommonPasswords` parses.
+    /// The filter of the most common passwords, in the form that `CommonPasswords` parses.
     ///
     /// # Errors
     /// [`Error::unavailable`] if it can't be read.
@@ -59,7 +59,7 @@ impl Assets {
         Ok(self.common_passwords.get().map_or(&[], Vec::as_slice))
     }
 
-    /// Returns the list of disposable domains for `DisposableDomains`; `None` if it can't be read.
+    /// The list of disposable domains for `DisposableDomains`; `None` if it can't be read.
     pub async fn disposable_domains(&self) -> Option<&str> {
         if self.disposable_domains.get().is_none() {
             let read = self.read("disposable-domains.txt").await.ok()?;

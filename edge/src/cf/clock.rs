@@ -11,24 +11,23 @@ use worker::{Delay, js_sys, send::IntoSendFuture as _};
 
 use crate::meter::{self, Part};
 
-/// Returns the time of the Worker's clock, in Unix milliseconds. The clock advances only during
-/// I/O.
+/// Time of the Worker's clock, in Unix milliseconds. The clock advances only during I/O.
 pub fn now_ms() -> u64 {
     // A whole number below 2^53.
     js_sys::Date::now() as u64
 }
 
-/// Returns the time of the Worker's clock, in Unix seconds.
+/// Time of the Worker's clock, in Unix seconds.
 pub fn now() -> u64 {
     now_ms() / 1000
 }
 
-/// Returns the result of `work`, or `None` if it takes longer than `duration`.
+/// Result of `work`; `None` if it takes longer than `duration`.
 pub async fn within<T>(duration: Duration, work: impl Future<Output = T>) -> Option<T> {
     before(sleep(duration), work).await
 }
 
-/// Returns the result of `work`, or `None` if `end` completes first.
+/// Result of `work`; `None` if `end` completes first.
 pub async fn before<T>(end: impl Future<Output = ()>, work: impl Future<Output = T>) -> Option<T> {
     let mut work = pin!(work);
     let mut end = pin!(end);

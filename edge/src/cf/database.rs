@@ -83,12 +83,12 @@ impl<'a> From<&'a String> for Param<'a> {
 /// A statement's text and its parameters.
 pub type Statement<'a> = (&'static str, Vec<Param<'a>>);
 
-/// Returns a 503 for a failed statement; its cause goes to the log.
+/// A 503; the cause goes to the log.
 fn failed(cause: &str) -> Error {
     Error::unavailable(format!("database: {cause}"))
 }
 
-/// Converts a JavaScript exception; its message contains no values.
+/// The exception's message contains no values.
 fn from_exception(error: JsValue) -> Error {
     let message = error.dyn_ref::<js_sys::Error>().map(|error| String::from(error.message()));
     failed(message.as_deref().unwrap_or("not an error"))
@@ -126,7 +126,7 @@ impl Database {
         self.batch(&[statement]).await?.first(0)
     }
 
-    /// Runs one statement in one round trip and returns whether it produced a row.
+    /// Runs one statement in one round trip; true if it produced a row.
     ///
     /// # Errors
     /// [`Error::unavailable`] when the database fails.
@@ -155,7 +155,7 @@ impl Database {
         self.ask(statements).await
     }
 
-    /// Checks the database's number; a new database is given the number of its binding.
+    /// A new database is given the number of its binding.
     async fn identify(&self) -> Result<(), Error> {
         let mut row = self.ask(&[(SELECT_NUMBER, Vec::new())]).await?.first::<Numbered>(0)?;
         if row.is_none() {
@@ -232,7 +232,7 @@ impl Rows {
         Ok(rows)
     }
 
-    /// Returns all rows of the statement at `index`.
+    /// All rows of the statement at `index`.
     ///
     /// # Errors
     /// [`Error::unavailable`] when a row doesn't have the shape of `T`.
@@ -240,7 +240,7 @@ impl Rows {
         self.rows(index)?.iter().map(typed).collect()
     }
 
-    /// Returns the first row of the statement at `index`.
+    /// First row of the statement at `index`.
     ///
     /// # Errors
     /// [`Error::unavailable`] when the row does not have the shape of `T`.
@@ -248,7 +248,7 @@ impl Rows {
         self.rows(index)?.first().map(typed).transpose()
     }
 
-    /// Returns whether the statement at `index` returned a row.
+    /// True if the statement at `index` returned a row.
     ///
     /// # Errors
     /// [`Error::unavailable`] when there is no such statement.
@@ -256,7 +256,7 @@ impl Rows {
         Ok(!self.rows(index)?.is_empty())
     }
 
-    /// Returns the number of rows that the statement at `index` has changed.
+    /// Number of rows that the statement at `index` has changed.
     pub fn changed(&self, index: usize) -> usize {
         self.0.get(index).and_then(|(_, changed, _)| *changed).unwrap_or_default()
     }

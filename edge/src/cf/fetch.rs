@@ -79,7 +79,7 @@ impl Reply {
         Some(Uint8Array::new(&body).to_vec())
     }
 
-    /// Returns the body in chunks, as it arrives; `None` without a body.
+    /// The body in chunks, as it arrives; `None` without a body.
     pub fn chunks(self) -> Option<Chunks> {
         self.0.body().map(|body| Chunks(SendWrapper(body.get_reader().unchecked_into())))
     }
@@ -89,7 +89,7 @@ impl Reply {
 pub struct Chunks(SendWrapper<ReadableStreamDefaultReader>);
 
 impl Chunks {
-    /// Returns the next chunk; `None` at the end or if the body is cut off.
+    /// The next chunk; `None` at the end or if the body is cut off.
     pub async fn next(&mut self) -> Option<Vec<u8>> {
         let chunk = JsFuture::from(self.0.read()).into_send().await.ok()?;
         // The value is undefined at the end.

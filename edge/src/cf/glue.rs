@@ -8,29 +8,28 @@ use worker::{
 
 #[wasm_bindgen(module = "/src/cf/glue.js")]
 extern "C" {
-    /// Returns the method, the URL and the values of these headers as JSON, with `null` for missing ones.
+    /// The method, the URL and the values of these headers as JSON, with `null` for missing ones.
     #[wasm_bindgen(js_name = headOf)]
     pub fn head_of(request: &Request, names: &str) -> String;
 
-    /// Returns a response with this text and this `ResponseInit` in JSON (Fetch §5.5).
+    /// A response with this text and this `ResponseInit` in JSON (Fetch §5.5).
     #[wasm_bindgen(catch)]
     pub fn answer(body: Option<&str>, init: &str) -> Result<Response, JsValue>;
 
-    /// Returns a promise of the request's body, truncated after `limit + 1` bytes; the rest is read and dropped.
+    /// Promise of the request's body, truncated after `limit + 1` bytes; the rest is read and dropped.
     #[wasm_bindgen(js_name = bodyOf)]
     pub fn body_of(request: &Request, limit: usize) -> Promise;
 
-    /// Returns a promise of the cached text for this URL, or of nothing after `patience`
-    /// milliseconds.
+    /// Promise of the cached text for this URL, or of nothing after `patience` milliseconds.
     #[wasm_bindgen(js_name = textOf)]
     pub(super) fn text_of(cache: &Cache, url: &str, patience: u32) -> Promise;
 
-    /// Returns a promise of the JSON text of the prepared statements' results; the parameters are JSON too.
+    /// Promise of the JSON text of the prepared statements' results; the parameters are JSON too.
     pub(super) fn ask(database: &JsValue, statements: &Array, params: &str) -> Promise;
 
-    /// Returns a promise of whether a rate limit binding admits a request.
+    /// Promise of whether a rate limit binding admits a request.
     pub(super) fn admits(shield: &JsValue, key: &str) -> Promise;
 
-    /// Returns a promise of whether a signature belongs to a public key; it fails if the JWK isn't a key.
+    /// Promise of whether a signature belongs to a public key; it fails if the JWK isn't a key.
     pub(super) fn verifies(jwk: &str, signature: &[u8], signed: &[u8]) -> Promise;
 }

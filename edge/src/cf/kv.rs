@@ -28,7 +28,7 @@ impl Kv {
         Ok(Self(SendWrapper(Methods { namespace, get, put })))
     }
 
-    /// Returns the text under `key`; `None` also if the namespace fails.
+    /// The text under `key`; `None` also if the namespace fails.
     pub async fn get(&self, key: &str) -> Option<String> {
         let Methods { namespace, get, .. } = &*self.0;
         let reading: Promise =

@@ -21,8 +21,8 @@ impl Limiter {
         Ok(Self(SendWrapper(JsValue::from(env.rate_limiter(binding)?).unchecked_into())))
     }
 
-    /// Returns whether a request under this key is admitted. A failing binding admits every
-    /// request: the exact throttles come later.
+    /// True if a request under this key is admitted. A failing binding admits every request: the exact throttles come
+    /// later.
     pub async fn admits(&self, key: &str) -> bool {
         let admitted = JsFuture::from(glue::admits(&self.0, key)).into_send().await;
         admitted.map_or(true, |is_admitted| is_admitted.is_truthy())

@@ -28,7 +28,6 @@ pub struct OutgoingMessage {
 #[derive(Debug)]
 pub struct ScanQueue(SendWrapper<Queue>);
 
-/// A message in the runtime's format.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct RuntimeMessage<'a> {

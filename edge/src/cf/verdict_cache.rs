@@ -56,8 +56,8 @@ pub struct CachedVerdict {
 }
 
 impl CachedVerdict {
-    /// Returns the cached part of a verdict, without the server's text, which may identify the recipient. In the mail
-    /// host's name, placeholders replace the address's domain: `mx1.@`, `#.mail.protection.outlook.com`.
+    /// The cached part of a verdict, without the server's text, which may identify the recipient. In the mail host's
+    /// name, placeholders replace the address's domain: `mx1.@`, `#.mail.protection.outlook.com`.
     pub fn new(status: Status, expires_at: u64, evidence: Option<&Verdict>, domain: &str) -> Self {
         let evidence = evidence.cloned().map(|mut verdict| {
             if let Some(details) = &mut verdict.details {
@@ -108,13 +108,12 @@ impl VerdictCache {
         Ok(Self { base: format!("{host}/v1/verdicts"), here, kv: Kv::new(env, BINDING)? })
     }
 
-    /// Returns the URL under which the Cache API stores a verdict. No page exists at this URL, so
-    /// nothing else is cached under it.
+    /// No page exists at this URL, so nothing else is cached under it.
     fn url(&self, key: &str) -> String {
         format!("{}/{key}", self.base)
     }
 
-    /// Returns the verdict under `key` if it hasn't expired at `now` (Unix seconds).
+    /// The verdict under `key` if it hasn't expired at `now` (Unix seconds).
     pub async fn get(&self, key: &str, now: u64) -> Option<CachedVerdict> {
         let verdict = async {
             match self.get_here(key).await {

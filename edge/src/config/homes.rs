@@ -1,6 +1,6 @@
 //! The bound databases, and which of them hold new accounts.
 
-/// The continents, as Cloudflare names them.
+/// As Cloudflare names them.
 const CONTINENTS: [&str; 7] = ["AF", "AN", "AS", "EU", "NA", "OC", "SA"];
 /// Matches all other continents, and clients whose continent is unknown.
 const ANY: &str = "*";
@@ -17,7 +17,7 @@ pub struct Homes {
 }
 
 impl Homes {
-    /// Returns the numbers of the databases for accounts of this continent.
+    /// Numbers of the databases for accounts of this continent.
     pub fn of(&self, continent: &str) -> &[u8] {
         let listed = self.continents.iter().find(|(name, _)| *name == continent);
         listed.map_or(self.elsewhere.as_slice(), |(_, numbers)| numbers)
@@ -60,7 +60,7 @@ impl Homes {
     }
 }
 
-/// Parses one number of a list; `None` if no such database is bound.
+/// `None` if no such database is bound.
 fn bound(text: &str, count: usize) -> Option<u8> {
     text.parse::<u8>().ok().filter(|number| usize::from(*number) < count)
 }
@@ -89,7 +89,7 @@ fn is_database(name: &str) -> bool {
     name.strip_prefix(BINDING).is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
 }
 
-/// Returns the name of the binding for the database with this number.
+/// Name of the binding for the database with this number.
 pub fn binding(number: usize) -> String {
     if number == 0 { BINDING.to_owned() } else { format!("{BINDING}_{number}") }
 }

@@ -8,7 +8,7 @@ use secrecy::SecretString;
 use super::{DAY_S, HOUR_S, Homes, RetryTimes, Site, Throttle, site::Checkout};
 use crate::{limits::rules::Rule, outbound::turnstile::Turnstile};
 
-/// Returns whether a URL without its scheme points to this machine.
+/// `rest` is a URL without its scheme.
 fn is_loopback(rest: &str) -> bool {
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let host = match authority.rsplit_once(':') {
@@ -98,8 +98,8 @@ impl<'a> Reader<'a> {
         (text != "off").then(|| self.origin(name, text))
     }
 
-    /// Reads a URL, which must be HTTPS unless it is on this machine. An origin receives an address and a ticket, a
-    /// resolver a domain, and Turnstile a token and our secret.
+    /// The URL must be HTTPS unless it is on this machine: an origin receives an address and a ticket, a resolver a
+    /// domain, and Turnstile a token and our secret.
     fn origin(&mut self, name: &str, url: &str) -> String {
         if url.strip_prefix("http://").is_some_and(|rest| !is_loopback(rest)) {
             self.mistakes.push(format!("{name}: expected https, http only on this machine"));

@@ -14,12 +14,12 @@ pub struct Site {
 }
 
 impl Site {
-    /// Returns the contact: the URL, or else the email address.
+    /// The contact: the URL, or else the email address.
     pub fn contact(&self) -> Option<&str> {
         self.contact_url.as_deref().or(self.contact_email.as_deref())
     }
 
-    /// Returns the URL of the page that sells this plan to the account with this reference.
+    /// URL of the page that sells this plan to the account with this reference.
     pub fn checkout(&self, plan: &str, reference: &str) -> Option<String> {
         let checkout = self.checkouts.iter().find(|checkout| checkout.plan == plan)?;
         Some(checkout.url.replace(REFERENCE, reference))

@@ -13,14 +13,14 @@ const ID_DIGITS: usize = 16;
 /// Bytes of the MAC: a guess is right once in 2^128.
 const MAC_BYTES: usize = 16;
 
-/// Returns the reference of an account, under the ring's signing secret.
+/// Reference of an account, under the ring's signing secret.
 pub fn of(secrets: &KeyRing, account: AccountId) -> String {
     let mac = keyed(secrets.signing_mac(), account).finalize().into_bytes();
     let mac: String = hex::encode(mac).chars().take(2 * MAC_BYTES).collect();
     format!("{PREFIX}{account}{mac}")
 }
 
-/// Returns the account of a reference that was made under any live secret.
+/// The account of a reference that was made under any live secret.
 pub fn account(secrets: &KeyRing, reference: &str) -> Option<AccountId> {
     let (id, mac) = reference.strip_prefix(PREFIX)?.split_at_checked(ID_DIGITS)?;
     let account = AccountId::parse(id)?;

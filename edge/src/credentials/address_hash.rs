@@ -38,35 +38,34 @@ impl AccountHash {
         Self { current: hash.clone(), other: None, mailbox: hash, other_mailbox: None }
     }
 
-    /// Returns the hash under the signing secret.
+    /// The hash under the signing secret.
     pub fn as_str(&self) -> &str {
         &self.current
     }
 
-    /// Returns the hash under the other secret, if there is one.
+    /// The hash under the other secret, if there is one.
     pub fn other(&self) -> Option<&str> {
         self.other.as_deref()
     }
 
-    /// Returns the hash of the mailbox, shared by all spellings of the address. Limits of emails and sign-ins use this
-    /// hash: a limit per spelling could be multiplied by anyone.
+    /// Hash of the mailbox, shared by all spellings of the address. Limits of emails and sign-ins use this hash: a
+    /// limit per spelling could be multiplied by anyone.
     pub fn mailbox(&self) -> &str {
         &self.mailbox
     }
 
-    /// Returns the mailbox's hash under the other secret, if there is one.
+    /// The mailbox's hash under the other secret, if there is one.
     pub fn other_mailbox(&self) -> Option<&str> {
         self.other_mailbox.as_deref()
     }
 }
 
-/// Returns the cache key for the verdict about an address: 64 hexadecimal digits. Only identical
-/// addresses share a key.
+/// Cache key for the verdict about an address: 64 hexadecimal digits. Only identical addresses share a key.
 pub fn of_checked(secrets: &KeyRing, address: &Address) -> String {
     keyed(secrets.signing_mac(), "verdict", address.normal())
 }
 
-/// Returns the hash of a client's network for a throttle key: 64 hexadecimal digits.
+/// Hash of a client's network for a throttle key: 64 hexadecimal digits.
 pub fn of_network(secrets: &KeyRing, network: &str) -> String {
     keyed(secrets.signing_mac(), "network", network)
 }
@@ -74,17 +73,16 @@ pub fn of_network(secrets: &KeyRing, network: &str) -> String {
 /// Characters of a tenant's name: 128 bits are enough to distinguish accounts.
 const TENANT_DIGITS: usize = 32;
 
-/// Returns the name under which an origin counts an account's checks: it distinguishes accounts and
-/// reveals nothing about them. The name changes once when a new secret becomes the first of the ring; the
-/// origins then count from zero.
+/// Name under which an origin counts an account's checks: it distinguishes accounts and reveals nothing about them. The
+/// name changes once when a new secret becomes the first of the ring; the origins then count from zero.
 pub fn of_tenant(secrets: &KeyRing, account: AccountId) -> String {
     let mut name = keyed(secrets.signing_mac(), "tenant", &account.to_string());
     name.truncate(TENANT_DIGITS);
     name
 }
 
-/// Returns the random part of the token that undoes a change of an address. The token is derived from the change's id,
-/// so that each attempt to mail it sends the same link.
+/// Random part of the token that undoes a change of an address. The token is derived from the change's id, so that each
+/// attempt to mail it sends the same link.
 pub fn undo_token(secrets: &KeyRing, change: &str) -> [u8; RANDOM_BYTES] {
     let mac = mac_of(secrets.signing_mac(), "undo", change);
     let mut token = [0; RANDOM_BYTES];

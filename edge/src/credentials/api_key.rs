@@ -69,12 +69,12 @@ impl ApiKey {
             .then_some(identity)
     }
 
-    /// Returns whether a text looks like a key, genuine or not.
+    /// True if a text looks like a key, genuine or not.
     pub fn is_meant(presented: &str) -> bool {
         presented.starts_with(PREFIX) || NamedKey::is_meant(presented)
     }
 
-    /// Returns the text, for a response to the owner.
+    /// The text, for a response to the owner.
     pub fn into_text(self) -> String {
         self.0
     }

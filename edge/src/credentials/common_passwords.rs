@@ -9,8 +9,7 @@ use sha2::{Digest as _, Sha256};
 #[derive(Debug, Clone, Copy)]
 pub struct CommonPasswords<'a>(&'a [u8]);
 
-/// Returns the eight bit positions of a text in a filter of `bytes` bytes. The text must be in
-/// lower case.
+/// The eight bit positions in a filter of `bytes` bytes. The text must be in lower case.
 fn positions(text: &str, bytes: usize) -> Vec<usize> {
     let digest: [u8; 32] = Sha256::digest(text).into();
     let (words, _) = digest.as_chunks();
@@ -23,8 +22,8 @@ impl<'a> CommonPasswords<'a> {
         Self(filter)
     }
 
-    /// Returns whether this is a common password, regardless of case. About one in 100,000 other passwords is mistaken
-    /// for a common one.
+    /// True for a common password, regardless of case. About one in 100,000 other passwords is mistaken for a common
+    /// one.
     pub fn contains(self, password: &str) -> bool {
         let is_set = |position: usize| {
             self.0.get(position / 8).is_some_and(|byte| byte >> (position % 8) & 1 == 1)

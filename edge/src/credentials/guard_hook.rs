@@ -22,7 +22,7 @@ pub struct GuardHook {
 }
 
 impl GuardHook {
-    /// Returns the last segment of the hook's path.
+    /// Last segment of the hook's path.
     pub fn name(self, keys: &KeyRing) -> String {
         let tag = self.over(keys.signing_mac()).finalize().into_bytes();
         let tag = tag.first_chunk::<MAC_BYTES>().map_or(0, |bytes| u128::from_be_bytes(*bytes));
@@ -33,7 +33,7 @@ impl GuardHook {
         text
     }
 
-    /// Returns the hook with this name, under any live secret.
+    /// The hook with this name, under any live secret.
     pub fn of(keys: &KeyRing, name: &str) -> Option<Self> {
         let is_whole = name.is_ascii() && name.len() == SUBJECT_WIDTH + MAC_WIDTH;
         let (subject, tag) = is_whole.then(|| name.split_at_checked(SUBJECT_WIDTH))??;
@@ -45,17 +45,17 @@ impl GuardHook {
         keys.macs().any(is_ours).then_some(hook)
     }
 
-    /// Returns the secret in Supabase's format.
+    /// The secret in Supabase's format.
     pub fn secret(self, keys: &KeyRing) -> String {
         format!("v1,{}", webhook_secret::text(keys, self.account, &self.secret_name()))
     }
 
-    /// Returns MACs under the hook's secret, one for each live secret of the ring.
+    /// MACs under the hook's secret, one for each live secret of the ring.
     pub fn macs(self, keys: &KeyRing) -> Vec<Hmac<Sha256>> {
         webhook_secret::macs(keys, self.account, &self.secret_name()).collect()
     }
 
-    /// Returns the name of the hook's secret. Webhooks' secrets have names of hexadecimal digits.
+    /// Not hexadecimal, unlike the names of webhooks' secrets.
     fn secret_name(self) -> String {
         format!("guard hook {}", self.version)
     }

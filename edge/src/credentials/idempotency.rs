@@ -53,12 +53,12 @@ impl Idempotent {
         &self.names
     }
 
-    /// Returns the hashes of the request. The first is stored; a comparison takes both.
+    /// Hashes of the request. The first is stored; a comparison takes both.
     pub const fn requests(&self) -> &[String; 2] {
         &self.requests
     }
 
-    /// Returns whether `request` is a stored hash of this request.
+    /// True if `request` is a stored hash of this request.
     pub fn is(&self, request: &str) -> bool {
         self.requests.iter().any(|own| own == request)
     }

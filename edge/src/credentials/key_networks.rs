@@ -20,7 +20,7 @@ pub enum NetworksError {
     SharedByWorkers,
 }
 
-/// Returns an address as a text that sorts like its number; IPv4 and IPv6 never overlap.
+/// The address as a text that sorts like its number; IPv4 and IPv6 never overlap.
 pub fn comparable(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => format!("4{:08x}", u32::from(address)),
@@ -60,7 +60,7 @@ fn range(text: &str) -> Result<[String; 2], NetworksError> {
     })
 }
 
-/// Returns the CIDR block of a stored pair; empty if the pair is invalid.
+/// CIDR block of a stored pair; empty if the pair is invalid.
 pub fn block([first, last]: &[String; 2]) -> String {
     let number = |text: &str| u128::from_str_radix(text.get(1..)?, 16).ok();
     let (Some(from), Some(to)) = (number(first), number(last)) else { return String::new() };

@@ -35,22 +35,22 @@ impl MailedToken {
         Self(URL_SAFE_NO_PAD.encode([&[database], random.as_slice()].concat()))
     }
 
-    /// Returns the confirmation link with this token.
+    /// Confirmation link with this token.
     pub fn confirmation_link(&self, portal_url: &str) -> String {
         format!("{portal_url}/verify?token={}", self.0)
     }
 
-    /// Returns the password reset link with this token.
+    /// Password reset link with this token.
     pub fn reset_link(&self, portal_url: &str) -> String {
         format!("{portal_url}/reset?token={}", self.0)
     }
 
-    /// Returns the link that a change of address sends to the new mailbox.
+    /// Link that a change of address sends to the new mailbox.
     pub fn change_link(&self, portal_url: &str) -> String {
         format!("{portal_url}/confirm-address?token={}", self.0)
     }
 
-    /// Returns the link sent to the old mailbox, to freeze the account or undo the change.
+    /// Link sent to the old mailbox, to freeze the account or undo the change.
     pub fn changed_link(&self, portal_url: &str) -> String {
         format!("{portal_url}/address-changed?token={}", self.0)
     }
@@ -67,7 +67,7 @@ impl fmt::Debug for MailedToken {
 }
 
 impl TokenHash {
-    /// Returns the hash of the presented text. A plain hash is enough: 248 random bits can't be guessed.
+    /// Hash of the presented text. A plain hash is enough: 248 random bits can't be guessed.
     #[inline(never)]
     pub fn of(presented: &str) -> Self {
         Self(hex::encode(Sha256::digest(presented)))
@@ -79,8 +79,8 @@ impl TokenHash {
 }
 
 impl PresentedToken {
-    /// Returns `None` if the text isn't a token. A forged token can name any database, but leads only to a lookup of a
-    /// hash that doesn't exist.
+    /// `None` if the text isn't a token. A forged token can name any database, but leads only to a lookup of a hash
+    /// that doesn't exist.
     #[inline(never)]
     pub fn parse(presented: &str) -> Option<Self> {
         let mut bytes = [0; RANDOM_BYTES + 1];

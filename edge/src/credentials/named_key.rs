@@ -45,7 +45,7 @@ impl Right {
     pub const ALL: [Self; 6] =
         [Self::Checks, Self::Scans, Self::ReadScans, Self::Quota, Self::Guard, Self::Webhooks];
 
-    /// Returns the right's name in the API.
+    /// The right's name in the API.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Checks => "checks",
@@ -88,7 +88,7 @@ impl Rights {
         self.0 & Self::bit(right) != 0
     }
 
-    /// Returns the names of the rights, in the order of [`Right::ALL`].
+    /// Names of the rights, in the order of [`Right::ALL`].
     pub fn names(self) -> Vec<&'static str> {
         Right::ALL.into_iter().filter(|right| self.has(*right)).map(Right::as_str).collect()
     }
@@ -116,7 +116,7 @@ impl KeyId {
         Self::parse(text.strip_prefix(Self::PREFIX)?)
     }
 
-    /// Returns the id as the API shows it.
+    /// The id as the API shows it.
     pub fn public_id(self) -> String {
         format!("{}{self}", Self::PREFIX)
     }
@@ -142,7 +142,7 @@ pub struct NamedKey {
 }
 
 impl NamedKey {
-    /// Returns the text of the key under the ring's signing secret, for a response to the owner.
+    /// Text of the key under the ring's signing secret, for a response to the owner.
     pub fn text(self, keys: &KeyRing) -> String {
         let mac = self.over(keys.signing_mac()).finalize().into_bytes();
         let mac = mac.first_chunk::<MAC_BYTES>().map_or(0, |bytes| u128::from_be_bytes(*bytes));
@@ -187,17 +187,16 @@ impl NamedKey {
         keys.macs().any(is_ours).then_some(key)
     }
 
-    /// Returns whether a text looks like a test key, which only this module makes.
+    /// True if a text looks like a test key, which only this module makes.
     pub fn is_meant(presented: &str) -> bool {
         presented.starts_with(TEST)
     }
 
-    /// Returns whether the key has expired at `now`, in Unix seconds.
+    /// True if the key has expired at `now`, in Unix seconds.
     pub const fn is_expired(self, now: u64) -> bool {
         self.expires_at != 0 && self.expires_at <= now
     }
 
-    /// Packs rights, expiry and version into one number.
     fn terms(self) -> u64 {
         u64::from(self.rights.0) << (END_BITS + VERSION_BITS)
             | (self.expires_at & ((1 << END_BITS) - 1)) << VERSION_BITS

@@ -25,7 +25,7 @@ pub struct SignedMessage<'a> {
 }
 
 impl SignedMessage<'_> {
-    /// Returns whether a live secret signed the message at most five minutes before or after `now` (Unix seconds).
+    /// True if a live secret signed the message at most five minutes before or after `now` (Unix seconds).
     pub fn is_genuine(&self, secrets: &KeyRing, now: u64) -> bool {
         self.is_genuine_under(&secrets.macs().collect::<Vec<_>>(), now)
     }

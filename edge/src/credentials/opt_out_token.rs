@@ -5,14 +5,13 @@ use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;
 use sha2::Sha256;
 
-/// Returns the token for a mailbox with this keyed hash: the hash, a dot, and 64 hexadecimal
-/// digits.
+/// Token for a mailbox with this keyed hash: the hash, a dot, and 64 hexadecimal digits.
 pub fn of(secrets: &KeyRing, mailbox_hash: &str) -> String {
     let mac = keyed(secrets.signing_mac(), mailbox_hash).finalize().into_bytes();
     format!("{mailbox_hash}.{}", hex::encode(mac))
 }
 
-/// Returns the mailbox hash of a token made under any live secret.
+/// Mailbox hash of a token made under any live secret.
 pub fn mailbox<'t>(secrets: &KeyRing, token: &'t str) -> Option<&'t str> {
     let (mailbox_hash, mac) = token.rsplit_once('.')?;
     let mac = hex::decode(mac).ok()?;

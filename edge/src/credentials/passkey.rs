@@ -23,7 +23,7 @@ pub struct RelyingParty {
 }
 
 impl RelyingParty {
-    /// Returns the relying party of a portal with this URL.
+    /// The relying party of a portal with this URL.
     pub fn of(portal_url: &str) -> Self {
         let url = portal_url.to_ascii_lowercase();
         let (scheme, rest) = url.split_once("://").unwrap_or(("https", &url));

@@ -34,7 +34,7 @@ pub struct Password {
 }
 
 impl Password {
-    /// Returns whether [`verify`] and [`verify_nothing`] compute two hashes.
+    /// True if [`verify`] and [`verify_nothing`] compute two hashes.
     pub const fn takes_two_hashes(&self) -> bool {
         self.typed.is_some()
     }
@@ -98,8 +98,8 @@ pub fn check_rules(
     Ok(())
 }
 
-/// Returns whether the password is the address, its local part or its domain, ignoring case, separators and surrounding
-/// digits, forwards or backwards.
+/// True for the address, its local part and its domain, ignoring case, separators and surrounding digits, forwards or
+/// backwards.
 fn resembles(password: &str, address: &AccountAddress) -> bool {
     let core = |text: &str| -> String {
         let letters = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
@@ -132,8 +132,8 @@ fn hash_text(text: &SecretString, salt: [u8; SALT_BYTES]) -> Result<String, Erro
         .map_err(unhashable)
 }
 
-/// Returns a hash that no known password has, which makes the current password void. Comparing with it takes as long as
-/// with any other hash.
+/// A hash that no known password has, which makes the current password void. Comparing with it takes as long as with
+/// any other hash.
 pub fn void_hash(salt: [u8; SALT_BYTES], tag: [u8; 32]) -> String {
     let [salt, tag] = [&salt[..], &tag].map(|bytes| STANDARD_NO_PAD.encode(bytes));
     format!("{}{salt}${tag}", parameters())
@@ -172,17 +172,16 @@ pub fn verify_nothing(_turn: Turn, password: &Password) -> Result<PasswordCheck,
     Ok(PasswordCheck::Wrong)
 }
 
-/// Returns whether the stored hash has outdated parameters.
 fn is_outdated(stored: &str) -> bool {
     !stored.starts_with(&parameters())
 }
 
-/// Returns the beginning of a hash with today's parameters.
+/// The beginning of a hash with today's parameters.
 fn parameters() -> String {
     format!("$argon2id$v=19$m={MEMORY_KIB},t={PASSES},p={LANES}$")
 }
 
-/// Returns the error for a runtime out of memory, or a damaged stored hash.
+/// The runtime is out of memory, or a stored hash is damaged.
 fn unhashable(error: impl std::fmt::Display) -> Error {
     Error::internal(format!("password hash: {error}"))
 }

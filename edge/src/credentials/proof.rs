@@ -44,13 +44,13 @@ impl From<KeyIdentity> for Caller {
 }
 
 impl Caller {
-    /// Returns the caller for a named key sent from this address.
+    /// The caller for a named key sent from this address.
     pub const fn of_named(key: NamedKey, from: Option<IpAddr>) -> Self {
         let NamedKey { account, id, version, is_test, .. } = key;
         Self { account, proof: Proof::Named { id, version, is_test, from } }
     }
 
-    /// Returns the same caller without the client's address.
+    /// The same caller without the client's address.
     #[must_use]
     pub const fn anywhere(self) -> Self {
         match self.proof {
@@ -63,8 +63,8 @@ impl Caller {
 }
 
 impl Caller {
-    /// Returns the same caller at the first address of the client's /64; an IPv4 address stays. An IPv6 client has as
-    /// many addresses as it likes.
+    /// The same caller at the first address of the client's /64; an IPv4 address stays. An IPv6 client has as many
+    /// addresses as it likes.
     #[must_use]
     pub fn in_network(self) -> Self {
         let Proof::Named { id, version, is_test, from } = self.proof else { return self };
@@ -83,9 +83,8 @@ impl From<Session> for Caller {
 }
 
 impl Caller {
-    /// Returns the party whose rate is counted first: the session, this version of the first key, or
-    /// all versions of the named key. A flood with a stolen or ended session doesn't slow the owner's
-    /// own session.
+    /// The party whose rate is counted first: the session, this version of the first key, or all versions of the named
+    /// key. A flood with a stolen or ended session doesn't slow the owner's own session.
     pub fn party(self) -> String {
         match self.proof {
             Proof::Key { version } => format!("{} by key {version}", self.account),
@@ -94,9 +93,8 @@ impl Caller {
         }
     }
 
-    /// Returns the party whose rate is counted next: all sessions or all keys of the account. Keys
-    /// are counted separately, so that a flood with a stolen key can't stop the signed-in owner
-    /// from replacing it.
+    /// The party whose rate is counted next: all sessions or all keys of the account. Keys are counted separately, so
+    /// that a flood with a stolen key can't stop the signed-in owner from replacing it.
     pub fn wider_party(self) -> String {
         match self.proof {
             Proof::Key { .. } | Proof::Named { .. } => format!("{} by key", self.account),
@@ -106,7 +104,7 @@ impl Caller {
 }
 
 impl Proof {
-    /// Returns the name of the kind in SQL.
+    /// The kind's name in SQL.
     pub const fn kind(self) -> &'static str {
         match self {
             Self::Key { .. } => "key",
@@ -115,7 +113,7 @@ impl Proof {
         }
     }
 
-    /// Returns the first key's version, from 1; 0 for a session or a named key.
+    /// The first key's version, from 1; 0 for a session or a named key.
     pub const fn key_version(self) -> u32 {
         match self {
             Self::Key { version } => version,
@@ -123,7 +121,7 @@ impl Proof {
         }
     }
 
-    /// Returns the id of the named key; `None` for the first key or a session.
+    /// Id of the named key; `None` for the first key or a session.
     pub const fn named_key(self) -> Option<KeyId> {
         match self {
             Self::Named { id, .. } => Some(id),
@@ -131,14 +129,13 @@ impl Proof {
         }
     }
 
-    /// Returns whether this is a test key.
+    /// True for a test key.
     pub const fn is_test(self) -> bool {
         matches!(self, Self::Named { is_test: true, .. })
     }
 
-    /// Returns the text that SQL compares: a session's id, or a named key's id, its version in four
-    /// hexadecimal digits and the client's address. Empty for the first key, whose version is passed
-    /// as a number.
+    /// The text that SQL compares: a session's id, or a named key's id, its version in four hexadecimal digits and the
+    /// client's address. Empty for the first key, whose version is passed as a number.
     pub fn text(self) -> String {
         match self {
             Self::Key { .. } => String::new(),
@@ -150,7 +147,7 @@ impl Proof {
         }
     }
 
-    /// Returns the error for a key or session that the database no longer knows.
+    /// The error for a key or session that the database no longer knows.
     pub fn to_error(self) -> Error {
         match self {
             Self::Key { .. } | Self::Named { .. } => Error::invalid_api_key(),

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 
-/// Returns `N` bytes from the runtime's cryptographic generator.
+/// `N` bytes from the runtime's cryptographic generator.
 ///
 /// # Errors
 /// [`Error::internal`] when the generator fails.
@@ -12,7 +12,7 @@ pub fn bytes<const N: usize>() -> Result<[u8; N], Error> {
     Ok(bytes)
 }
 
-/// Returns a new 128-bit identifier in 32 hexadecimal digits.
+/// A new 128-bit identifier in 32 hexadecimal digits.
 ///
 /// # Errors
 /// [`Error::internal`] when the generator fails.

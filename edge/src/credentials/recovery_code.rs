@@ -25,7 +25,7 @@ const GROUP_LETTERS: usize = 4;
 pub struct RecoveryCode(String);
 
 impl RecoveryCode {
-    /// Returns ten codes made from random bytes.
+    /// Ten codes made from random bytes.
     pub fn set_from_random(bytes: [u8; SET_BYTES]) -> Vec<Self> {
         bytes
             .chunks(CODE_BYTES)
@@ -46,7 +46,7 @@ impl RecoveryCode {
         fits.then_some(Self(plain))
     }
 
-    /// Returns the text, which is shown to the owner once.
+    /// The text, which is shown to the owner once.
     pub fn to_text(&self) -> String {
         let letters: Vec<char> = self.0.chars().collect();
         let groups: Vec<String> =
@@ -54,7 +54,7 @@ impl RecoveryCode {
         groups.join("-")
     }
 
-    /// Returns the only stored form: SHA-256 over account and code, in hexadecimal.
+    /// The only stored form: SHA-256 over account and code, in hexadecimal.
     pub fn hash(&self, account: AccountId) -> String {
         let hash = Sha256::new().chain_update(account.to_string()).chain_update(&self.0);
         hex::encode(hash.finalize())

@@ -23,7 +23,7 @@ pub struct SealPurpose<'a>(pub &'a [u8]);
 /// Purpose of the seals on the addresses of scans.
 pub const SCANS: SealPurpose<'_> = SealPurpose(b"rcpt scan seal");
 
-/// Returns `kid.nonce||ciphertext`, AES-256-GCM. `about` is the associated data: the text decrypts only with it.
+/// `kid.nonce||ciphertext`, AES-256-GCM. `about` is the associated data: the text decrypts only with it.
 ///
 /// # Errors
 /// [`SealError`], for a text of more than 64 GiB.
@@ -59,7 +59,7 @@ pub fn open(
     cipher(secret, purpose).decrypt(&Nonce::from(*nonce), payload).map_err(|_| SealError)
 }
 
-/// Derives the encryption key, so that the ring's secrets may have any length.
+/// The encryption key is derived, so that the ring's secrets may have any length.
 fn cipher(secret: &[u8], purpose: SealPurpose<'_>) -> Aes256Gcm {
     let mut derived = <Hmac<Sha256> as hmac::KeyInit>::new_from_slice(secret)
         .unwrap_or_else(|_| hmac::KeyInit::new(&Default::default()));
@@ -67,8 +67,8 @@ fn cipher(secret: &[u8], purpose: SealPurpose<'_>) -> Aes256Gcm {
     Aes256Gcm::new(&derived.finalize().into_bytes())
 }
 
-/// Returns MACs over a part's position and all its addresses, one for each live secret, the signing
-/// secret's first: `kid.` and 64 hexadecimal digits.
+/// MACs over a part's position and all its addresses, one for each live secret, the signing secret's first: `kid.` and
+/// 64 hexadecimal digits.
 pub fn part_macs(keys: &KeyRing, scan: &str, part: u32, addresses: &[String]) -> Vec<String> {
     let mac = |mut mac: Hmac<Sha256>| {
         mac.update(format!("scan part\0{scan}\0{part}").as_bytes());

@@ -43,7 +43,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// Returns account and session as texts for SQL.
+    /// Account and session as texts for SQL.
     #[inline(never)]
     pub fn texts(self) -> (String, String) {
         (self.account.to_string(), self.id.to_string())

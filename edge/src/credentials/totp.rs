@@ -47,17 +47,17 @@ impl TotpSecret {
         Ok(Self::from_random(bytes.try_into().map_err(|_| SealError)?))
     }
 
-    /// Returns whether a sealed secret uses a key that is being replaced.
+    /// True if a sealed secret uses a key that is being replaced.
     pub fn is_outdated(keys: &KeyRing, sealed: &str) -> bool {
         sealed.split_once('.').is_none_or(|(kid, _)| kid != keys.signing().0)
     }
 
-    /// Returns the secret in unpadded base32, to type into an authenticator.
+    /// The secret in unpadded base32, to type into an authenticator.
     pub fn to_base32(&self) -> String {
         Secret::from(self.0.expose_secret().as_slice()).to_base32()
     }
 
-    /// Returns the `otpauth://` URL for a QR code; it names the account by its address.
+    /// The `otpauth://` URL for a QR code; it names the account by its address.
     ///
     /// # Errors
     /// [`SealError`], which can't occur with this secret length.
@@ -69,14 +69,13 @@ impl TotpSecret {
         totp.and_then(|totp| totp.to_url()).map_err(|_| SealError)
     }
 
-    /// Returns the time step (RFC 6238 §4.2) of a six-digit code if it is the current step or a
-    /// neighbour at `now` (Unix seconds).
+    /// Time step (RFC 6238 §4.2) of a six-digit code if it is the current step or a neighbour at `now` (Unix seconds).
     pub fn step_of(&self, code: &str, now: u64) -> Option<u64> {
         let totp: Totp = self.builder().build().ok()?;
         totp.check(code, now)
     }
 
-    /// Uses the defaults of authenticator apps: SHA-1, 6 digits, 30 s and one step of tolerance.
+    /// Defaults of authenticator apps: SHA-1, 6 digits, 30 s and one step of tolerance.
     fn builder(&self) -> Builder {
         Builder::new()
             .with_secret(Secret::from(self.0.expose_secret().as_slice()))

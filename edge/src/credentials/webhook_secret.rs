@@ -8,7 +8,7 @@ use sha2::Sha256;
 
 use crate::account::AccountId;
 
-/// Returns the secret of this name in the form shown to its owner, under the ring's signing secret.
+/// The secret of this name in the form shown to its owner, under the ring's signing secret.
 pub fn text(keys: &KeyRing, account: AccountId, name: &str) -> String {
     format!("whsec_{}", STANDARD.encode(secret(keys.signing_mac(), account, name)))
 }
@@ -20,7 +20,7 @@ fn secret(mut mac: Hmac<Sha256>, account: AccountId, name: &str) -> [u8; 32] {
     mac.finalize().into_bytes().into()
 }
 
-/// Returns MACs under the secret of this name, one for each live secret of the ring.
+/// MACs under the secret of this name, one for each live secret of the ring.
 pub fn macs<'k>(
     keys: &'k KeyRing,
     account: AccountId,
@@ -32,9 +32,8 @@ pub fn macs<'k>(
     })
 }
 
-/// Returns the `webhook-signature` under the secrets of these names, ignoring empty names. While a
-/// secret of the ring is being replaced, both secrets sign, so that receivers with the older secret
-/// need no change.
+/// The `webhook-signature` under the secrets of these names, ignoring empty names. While a secret of the ring is being
+/// replaced, both secrets sign, so that receivers with the older secret need no change.
 pub fn signatures(
     keys: &KeyRing,
     account: AccountId,

@@ -36,7 +36,6 @@ impl Body {
         }
     }
 
-    /// Adds a link to the code's row in the portal's reference.
     pub(super) fn link(&mut self, portal_url: Option<&str>) {
         let link = portal_url.map(|portal| [portal, "/docs#code-", self.code()].concat());
         match self {

@@ -11,8 +11,7 @@ pub enum Challenge {
 }
 
 impl Challenge {
-    /// Returns the header's value (RFC 9110 §11.6.1). `ApiKey` isn't a registered scheme: the
-    /// key is sent in `X-API-Key`.
+    /// The header's value (RFC 9110 §11.6.1). `ApiKey` isn't a registered scheme: the key is sent in `X-API-Key`.
     pub const fn value(self) -> HeaderValue {
         HeaderValue::from_static(match self {
             Self::Key => "ApiKey",

@@ -16,7 +16,7 @@ fn time(at: DateTime<Utc>) -> String {
 }
 
 impl Error {
-    /// Returns the error for a used-up daily allowance and used-up welcome checks.
+    /// The daily allowance and the welcome checks are used up.
     pub fn email_checks_used_up(
         allowance: u32,
         resets_at: DateTime<Utc>,
@@ -31,7 +31,7 @@ impl Error {
         error.leaving(&format!("{allowance} 0"), retry_after)
     }
 
-    /// Returns the error for a named key whose daily limit is used up; its account may have checks left.
+    /// The daily limit of a named key is used up; its account may have checks left.
     pub fn key_used_up(limit: u32, resets_at: DateTime<Utc>, retry_after: u64) -> Self {
         let error = format!(
             "This API key's daily limit of email checks ({limit}) has been reached. It resets at {}.",
@@ -41,8 +41,8 @@ impl Error {
         error.leaving(&format!("{limit} 0"), retry_after)
     }
 
-    /// Returns the error for a list with more addresses than checks left today. No address was checked. `ledger` is
-    /// what is left, in the ledger's format.
+    /// A list has more addresses than checks are left today. No address was checked. `ledger` is what is left, in the
+    /// ledger's format.
     pub fn too_few_checks_left(
         remaining: u32,
         ledger: &str,
@@ -74,20 +74,19 @@ impl Error {
         error.leaving(&format!("{limit} {remaining}"), retry_after)
     }
 
-    /// Adds what is left of the allowance, which is renewed in `seconds`.
+    /// `ledger` is what is left of the allowance, which is renewed in `seconds`.
     fn leaving(self, ledger: &str, seconds: u64) -> Self {
         Self { rate_limit: RateLimit::of_checks(ledger, seconds), ..self.after(seconds) }
     }
 
-    /// Returns the error for a check beyond the plan's concurrent checks; `now` is in Unix seconds. The check isn't
-    /// counted.
+    /// A check exceeds the plan's concurrent checks, and isn't counted. `now` is in Unix seconds.
     pub fn too_many_in_flight(now: u64) -> Self {
         let error = "Too many email checks of this account are running. Wait for one to end";
         Self::for_a_while(error, TOO_MANY_IN_FLIGHT, now, 1)
     }
 
-    /// Returns the error for more checks of an account within a few seconds than any plan needs; `now` is in Unix
-    /// seconds. The check isn't counted.
+    /// An account has sent more checks within a few seconds than any plan needs. The check isn't counted. `now` is in
+    /// Unix seconds.
     pub fn too_many_checks(now: u64, seconds: u64) -> Self {
         let error = "Too many email checks of this account in a short time. Slow down";
         Self::for_a_while(error, THROTTLED, now, seconds)
@@ -100,7 +99,7 @@ impl Error {
         Self::limit(LimitName::EmailCheck, error, resets_at, code).after(seconds)
     }
 
-    /// Returns the error for used-up daily scans and credits.
+    /// The daily scans and the credits are used up.
     pub fn scans_used_up(allowance: u32, resets_at: DateTime<Utc>, retry_after: u64) -> Self {
         let error = format!(
             "The daily scan limit has been reached and no scan credits are left. It resets at {}.",

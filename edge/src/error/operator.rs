@@ -5,14 +5,14 @@ use axum::http::StatusCode;
 use super::Error;
 
 impl Error {
-    /// Returns the error for a call whose Standard Webhooks headers are missing, wrong, or over five minutes old.
+    /// The Standard Webhooks headers of a call are missing, wrong, or over five minutes old.
     pub fn invalid_signature() -> Self {
         let detail = "The call isn't signed as Standard Webhooks describes it, or was signed more than five \
                       minutes ago.";
         Self::plain(StatusCode::FORBIDDEN, "invalid_signature", detail.to_owned())
     }
 
-    /// Returns the error for a reference whose account doesn't exist.
+    /// The account of a reference doesn't exist.
     pub fn no_such_account() -> Self {
         let detail = "There is no account of this reference.";
         Self::plain(StatusCode::NOT_FOUND, "no_such_account", detail.to_owned())

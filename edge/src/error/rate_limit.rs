@@ -34,8 +34,7 @@ impl RateLimit {
         Self::of(["scans", "credits"], ledger, seconds)
     }
 
-    /// Parses two allowances; `None` if nothing is limited. Once the first allowance is used up, the
-    /// second is reported, if any of it is left.
+    /// `None` if nothing is limited. Once the first allowance is used up, the second is reported, if any of it is left.
     fn of([first, second]: [&str; 2], ledger: &str, seconds: u64) -> Option<Self> {
         let mut numbers = ledger.split(' ').map_while(|number| number.parse::<i64>().ok());
         let (allowance, remaining) = (numbers.next()?, numbers.next()?);

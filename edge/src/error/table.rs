@@ -227,7 +227,6 @@ pub(super) const KEY_USED_UP: &str = "key_used_up";
 pub(super) const TOO_MANY_IN_FLIGHT: &str = "too_many_in_flight";
 pub(super) const THROTTLED: &str = "throttled";
 
-/// Returns each `code` once.
 pub(super) fn codes() -> Vec<&'static str> {
     let mut codes: Vec<&str> = Vec::new();
     for code in ROWS.iter().copied().chain([USED_UP, KEY_USED_UP, TOO_MANY_IN_FLIGHT]) {

@@ -36,7 +36,7 @@ use crate::{
 /// names, 12 KB of the Worker.
 pub const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 
-/// Returns the request's session; `None` if no session token was sent.
+/// `None` if no session token was sent.
 fn session(
     config: &Config,
     headers: &HeaderMap,
@@ -50,7 +50,7 @@ fn session(
     Some(session.map_err(|_| Error::invalid_session()))
 }
 
-/// Identifies the caller by the key or the session; the key takes precedence if both are sent.
+/// The key takes precedence if both are sent.
 fn identify(
     config: &Config,
     headers: &HeaderMap,
@@ -64,18 +64,17 @@ fn identify(
     Ok((presented.session.into(), Some(presented)))
 }
 
-/// Returns the text of a presented key. Whitespace around a header's value isn't part of it (RFC
-/// 9110 §5.5); workerd leaves it at the end.
+/// Whitespace around a header's value isn't part of it (RFC 9110 §5.5); workerd leaves it at the end.
 fn key_text(headers: &HeaderMap) -> Option<&str> {
     Some(headers.get(API_KEY_HEADER)?.to_str().ok()?.trim_matches([' ', '\t']))
 }
 
-/// Returns a genuine named key, even if it was revoked.
+/// A genuine key, even if it was revoked.
 fn named_key(config: &Config, headers: &HeaderMap) -> Option<NamedKey> {
     NamedKey::verify(&config.api_key_secrets, key_text(headers)?)
 }
 
-/// Returns the request's genuine key, first or named, even if it was revoked.
+/// The request's genuine key, first or named, even if it was revoked.
 pub fn any_key(config: &Config, headers: &HeaderMap) -> Option<Caller> {
     match named_key(config, headers) {
         Some(key) => Some(Caller::of_named(key, client_network::address(headers))),
@@ -83,11 +82,6 @@ pub fn any_key(config: &Config, headers: &HeaderMap) -> Option<Caller> {
     }
 }
 
-/// Returns the caller for the text of a first key.
-///
-/// # Errors
-/// [`Error::invalid_api_key`] for a first key that was never issued,
-/// [`Error::several_api_keys`] for several keys.
 fn of_key(config: &Config, key: &str) -> Result<Caller, Error> {
     let key = key.trim_matches([' ', '\t']);
     let identity = ApiKey::verify(&config.api_key_secrets, key);
@@ -129,7 +123,7 @@ pub async fn shield(app: &App, caller: Caller) -> Result<(), Error> {
 /// session alive. The header's value doesn't matter.
 pub const UNATTENDED: HeaderName = HeaderName::from_static("x-unattended");
 
-/// Stores the request's session for [`follow_up`], unless the request is automatic.
+/// Stores the session for [`follow_up`], unless the request is automatic.
 fn leave_session(parts: &Parts, presented: PresentedSession) {
     if let Some(context) = parts.extensions.get::<RequestContext>()
         && !parts.headers.contains_key(UNATTENDED)
@@ -139,7 +133,6 @@ fn leave_session(parts: &Parts, presented: PresentedSession) {
     }
 }
 
-/// Records in the database, after the response, that a session is in use.
 fn note_use(app: &Arc<App>, context: &RequestContext) {
     let Some(&PresentedSession { session, issued_at }) = context.used_session.get() else { return };
     if !app.seen_sessions.is_due(session.id, issued_at, clock::now()) {
@@ -197,7 +190,7 @@ pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next
     response
 }
 
-/// Adds the reason to the rejection of a named key, and remembers lasting rejections.
+/// Adds the reason to a named key's rejection, and remembers lasting rejections.
 async fn explained(app: &App, database: &Database, caller: Caller, response: Response) -> Response {
     match named_keys::refusal(database, caller).await {
         Ok(KeyRefusal::Ended) => {

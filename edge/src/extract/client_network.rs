@@ -38,7 +38,7 @@ pub struct ClientNetwork {
 /// Header with the client's address, set by Cloudflare on every request; a client can't forge it.
 pub const HEADER: HeaderName = HeaderName::from_static("cf-connecting-ip");
 
-/// Returns the client's address if the platform sent it.
+/// The client's address if the platform sent it.
 pub fn address(headers: &HeaderMap) -> Option<IpAddr> {
     headers.get(HEADER)?.to_str().ok()?.parse().ok()
 }
@@ -62,13 +62,13 @@ impl FromRequestParts<Arc<App>> for ClientNetwork {
 }
 
 impl ClientNetwork {
-    /// Returns the throttle for attempts that cost a password hash.
+    /// The throttle for attempts that cost a password hash.
     pub fn gate(&self, app: &App) -> Gate {
         Gate::new(Key::network(&self.network), app.config.throttle.network)
     }
 
-    /// Returns the throttles for an email caused by this network: the network's, its site's, and
-    /// that of all unverified or of all verified requests.
+    /// The throttles for an email caused by this network: the network's, its site's, and that of all unverified or of
+    /// all verified requests.
     pub fn mail_gates(
         &self,
         app: &App,
@@ -86,8 +86,8 @@ impl ClientNetwork {
         gates
     }
 
-    /// Returns whether Turnstile confirms a token from this client, which has passed the shield.
-    /// Turnstile isn't called without a token or if it isn't set up.
+    /// True if Turnstile confirms a token from this client, which has passed the shield. Turnstile isn't called without
+    /// a token or if it isn't set up.
     pub async fn is_verified(&self, app: &App, token: Option<&SecretString>) -> bool {
         match (&app.config.turnstile, token) {
             (Some(turnstile), Some(token)) => turnstile.vouches_for(token).await,
@@ -95,7 +95,6 @@ impl ClientNetwork {
         }
     }
 
-    /// Returns the site's hash, or the network's if it has no site.
     fn site(&self) -> &str {
         self.site.as_ref().unwrap_or(&self.network)
     }

@@ -26,7 +26,7 @@ impl<S: Sync> FromRequestParts<S> for Continent {
 }
 
 impl Continent {
-    /// Returns an id for a new account with this address, in one of the continent's databases.
+    /// An id for a new account with this address, in one of the continent's databases.
     ///
     /// # Errors
     /// [`Error::internal`] without random bytes.

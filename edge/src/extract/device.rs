@@ -40,8 +40,7 @@ impl Device {
     }
 }
 
-/// Returns browser and system, each the first of its list that the header contains: browsers also name their
-/// predecessors.
+/// Browser and system are each the first of their list that the header contains: browsers also name their predecessors.
 fn browser_of(agent: &str) -> String {
     let first = |names: &[(&str, &'static str)]| {
         names.iter().find(|(mark, _)| agent.contains(mark)).map(|(_, name)| *name)

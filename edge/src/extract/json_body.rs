@@ -18,7 +18,7 @@ pub const LIST_BODY_BYTES_MAX: usize = 256 * 1024;
 /// §4.5.3.1), nearly doubled to leave room for names.
 const SHORT_LIST_BODY_BYTES_MAX: usize = 48 * 1024;
 
-/// Returns the greatest size, in bytes, of a body sent to this path, which may be a template.
+/// Greatest size, in bytes, of a body sent to this path, which may be a template.
 pub fn limit_of(path: &str) -> usize {
     match path {
         "/v1/validate_emails" => SHORT_LIST_BODY_BYTES_MAX,
@@ -73,7 +73,6 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Error> {
     Ok(value)
 }
 
-/// Explains why a body isn't JSON if its first bytes show it.
 fn not_json(bytes: &[u8]) -> Error {
     const GZIP: &[u8] = &[0x1f, 0x8b];
     const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
@@ -88,7 +87,7 @@ fn not_json(bytes: &[u8]) -> Error {
     })
 }
 
-/// Rewrites serde's error about a member. `path` is the member's path, or `.` for the body itself.
+/// `error` is serde's; `path` is the member's path, or `.` for the body itself.
 fn misfit(path: &str, error: &str) -> String {
     let error = error.split_once(" at line ").map_or(error, |(error, _)| error);
     let field_after = |prefix: &str| error.strip_prefix(prefix)?.split('`').nth(1);
@@ -124,7 +123,6 @@ fn unknown(name: &str, members: &[&str]) -> String {
 /// Number of first bytes that a misspelt member shares with the one that was meant.
 const ALIKE_BYTES_MIN: usize = 4;
 
-/// Translates the name of a serde type to JSON's.
 fn kind(expected: &str) -> Option<&'static str> {
     Some(match expected {
         "a string" | "a borrowed string" => "a string",

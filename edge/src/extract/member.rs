@@ -44,8 +44,8 @@ impl FromRequestParts<Arc<App>> for Member {
 }
 
 impl Member {
-    /// Rejects changes to an account's access while it is frozen. The changes' statements reject those that began before
-    /// the freeze.
+    /// Rejects changes to an account's access while it is frozen. The changes' statements reject those that began
+    /// before the freeze.
     ///
     /// # Errors
     /// [`Error::account_frozen`].
@@ -53,7 +53,7 @@ impl Member {
         if self.account.frozen_until > clock::now() { Err(Error::account_frozen()) } else { Ok(()) }
     }
 
-    /// Returns the check for the code that is required within a session.
+    /// The check for the code that is required within a session.
     pub fn second_factor(&self) -> SecondFactor<'_> {
         SecondFactor::new(&self.account, Key::code(self.account.id), StatusCode::FORBIDDEN)
     }
@@ -81,8 +81,8 @@ impl Member {
         Ok(())
     }
 
-    /// Returns the error of an action that failed because the session, two-factor authentication or
-    /// the code has changed since the account was loaded.
+    /// The error of an action that failed because the session, two-factor authentication or the code has changed since
+    /// the account was loaded.
     ///
     /// # Errors
     /// [`Error::unavailable`] when a database fails.
@@ -100,7 +100,7 @@ impl Member {
         self.second_factor().explain_failure(app, context, right, now, otherwise).await
     }
 
-    /// Returns [`Error::account_frozen`] if the account was frozen since it was loaded, and otherwise the given error.
+    /// [`Error::account_frozen`] if the account was frozen since it was loaded, and otherwise the given error.
     ///
     /// # Errors
     /// [`Error::unavailable`] when the database fails.

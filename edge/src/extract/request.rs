@@ -37,15 +37,14 @@ pub struct RequestContext {
 }
 
 impl RequestContext {
-    /// Returns the time and place of this request for an email about it.
+    /// Time and place of this request for an email about it.
     pub fn event(&self) -> AccountEvent {
         let at = i64::try_from(clock::now()).unwrap_or_default();
         let Device { browser, country } = self.device.clone();
         AccountEvent { at, browser, country }
     }
 
-    /// Returns the request with its `Idempotency-Key`, if it has a key. `request` is the content that
-    /// a repeat must share.
+    /// The request with its `Idempotency-Key`, if it has a key. `request` is the content that a repeat must share.
     ///
     /// # Errors
     /// [`Error::invalid_idempotency_key`].

@@ -27,7 +27,7 @@ const RIGHTS: &[(Method, &str, &[Right])] = &[
     (Method::POST, "/v1/guard/decide", &[Right::Guard]),
 ];
 
-/// Returns method and path of each operation that named keys may call.
+/// Method and path of each operation that named keys may call.
 #[cfg(test)]
 pub fn operations() -> impl Iterator<Item = (&'static Method, &'static str)> {
     RIGHTS.iter().map(|(method, path, _)| (method, *path))

@@ -55,13 +55,13 @@ impl FromRequestParts<Arc<App>> for ScanCall {
 }
 
 impl ScanCall {
-    /// Returns the value of a query parameter; our values need no escapes.
+    /// Value of a query parameter; our values need no escapes.
     pub fn query(&self, name: &str) -> Option<&str> {
         let mut pairs = self.query.split('&').filter_map(|pair| pair.split_once('='));
         pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 
-    /// Returns the query's `limit`, or `usual` if it is absent; `None` unless it is from 1 to `most`.
+    /// The query's `limit`, or `usual` if it is absent; `None` unless it is from 1 to `most`.
     pub fn limit(&self, usual: u32, most: u32) -> Option<u32> {
         let limit = self.query("limit").map_or(Some(usual), |limit| limit.parse().ok());
         limit.filter(|limit| (1..=most).contains(limit))

@@ -79,7 +79,6 @@ impl<'a> SecondFactor<'a> {
         }
     }
 
-    /// Counts a wrong code and returns the error for it.
     async fn wrong(&self, app: &Arc<App>, context: &RequestContext) -> Result<Error, Error> {
         let database = app.databases.of(self.account.id)?;
         two_factor::count_wrong_code(database, self.account.id, &context.event()).await?;
@@ -103,9 +102,8 @@ impl<'a> SecondFactor<'a> {
         }
     }
 
-    /// Returns the error of an action that failed because the account has changed since it was
-    /// read. `now` is the account's current state; `otherwise` is returned if neither two-factor
-    /// nor the code was the reason.
+    /// The error of an action that failed because the account has changed since it was read. `now` is the account's
+    /// current state; the error is `otherwise` if neither two-factor nor the code was the reason.
     ///
     /// # Errors
     /// [`Error::unavailable`] when a database fails.
@@ -140,7 +138,7 @@ impl<'a> SecondFactor<'a> {
     }
 }
 
-/// Returns a typed code without the single space that authenticator apps show in its middle.
+/// A typed code without the single space that authenticator apps show in its middle.
 pub fn plain(typed: &str) -> Cow<'_, str> {
     let is_half = |half: &str| half.len() == 3 && half.bytes().all(|byte| byte.is_ascii_digit());
     match typed.split_once(' ') {

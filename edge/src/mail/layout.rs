@@ -5,7 +5,6 @@ use super::{LANGUAGE, Paragraph};
 /// First line of every email's footer.
 const SENDER: &str = "rcpt checks whether an email address can receive mail.";
 
-/// Text of the opt-out link.
 const OPT_OUT: &str = "Don't send me this for 30 days";
 
 /// Text before the contact link.
@@ -32,14 +31,13 @@ td{padding:2px 0}\
 main{background:#1a1917;border-color:#33302c}a{color:#9db4ff}\
 .button{background:#f2f0ec;color:#1a1917}.small,footer,th{color:#aea99f}}";
 
-/// The links in an email's footer, after [`SENDER`].
 pub(super) struct Footer<'a> {
     pub portal_url: &'a str,
     pub opt_out_link: Option<&'a str>,
     pub contact: Option<&'a str>,
 }
 
-/// Returns the `text/plain` version, with each link except the contact on its own line.
+/// Each link except the contact is on its own line.
 pub(super) fn text(paragraphs: &[Paragraph], footer: &Footer<'_>) -> String {
     let mut parts: Vec<String> = paragraphs
         .iter()
@@ -60,7 +58,6 @@ pub(super) fn text(paragraphs: &[Paragraph], footer: &Footer<'_>) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// Returns the `text/html` version.
 pub(super) fn html(subject: &str, paragraphs: &[Paragraph], footer: &Footer<'_>) -> String {
     let body: String = paragraphs.iter().map(paragraph).collect();
     let contact = footer.contact.map(contact_line).unwrap_or_default();
@@ -77,7 +74,7 @@ pub(super) fn html(subject: &str, paragraphs: &[Paragraph], footer: &Footer<'_>)
     )
 }
 
-/// Returns the line with the contact, a URL or an email address.
+/// `contact` is a URL or an email address.
 fn contact_line(contact: &str) -> String {
     let scheme = if contact.contains("://") { "" } else { "mailto:" };
     let contact = escaped(contact);

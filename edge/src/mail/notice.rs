@@ -33,7 +33,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// Returns the notice's name in the database.
+    /// The notice's name in the database.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::PasswordChanged => "password_changed",

@@ -27,7 +27,6 @@ pub enum MailDomain {
     NullMx,
 }
 
-/// A resolver's response.
 #[derive(Deserialize)]
 pub(super) struct DnsDocument {
     #[serde(rename = "Status")]
@@ -45,7 +44,6 @@ struct Record {
 }
 
 impl DnsDocument {
-    /// Returns the IP addresses in the response.
     pub(super) fn addresses(&self) -> impl Iterator<Item = &str> {
         let records = self.answer.iter().filter(|record| [A, AAAA].contains(&record.kind));
         records.map(|record| record.data.as_str())
@@ -80,7 +78,7 @@ impl MailDomain {
     }
 }
 
-/// Queries records of this type. Returns `None` without a valid response in time.
+/// `None` without a valid response in time.
 pub(super) async fn resolve(url: &str, domain: &str, kind: &str) -> Option<DnsDocument> {
     let question = OutgoingRequest {
         // A-labels contain no character with a meaning in URLs.

@@ -25,13 +25,11 @@ const CHECKS_MAX: usize = 10_000;
 pub struct InFlight {
     /// An entry expires a check's budget after its start or, once the verdict has arrived, after its arrival.
     all: isolate::Map<String, Asking>,
-    /// Time limit of a check in milliseconds.
     budget_ms: u64,
 }
 
 #[derive(Debug, Default)]
 struct Asking {
-    /// Number of waiting requests.
     waiting: usize,
     verdict: Option<Verdict>,
     /// The request that asked has failed: the next one asks.
@@ -50,9 +48,8 @@ impl InFlight {
         Self { all: isolate::Map::new(CHECKS_MAX), budget_ms }
     }
 
-    /// Returns the verdict of `ask`, or of an identical check that started earlier. `ask` receives
-    /// its deadline in milliseconds of the Worker's clock. Failures aren't shared: the next waiting
-    /// request tries again, within its remaining time.
+    /// The verdict of `ask`, or of an identical check that started earlier. `ask` receives its deadline in milliseconds
+    /// of the Worker's clock. Failures aren't shared: the next waiting request tries again, within its remaining time.
     ///
     /// # Errors
     /// The errors of `ask`, and [`Error::upstream`] when the time has run out.
@@ -106,8 +103,7 @@ impl InFlight {
         })
     }
 
-    /// Stores the verdict for the waiting requests. After a failure or an uncounted
-    /// verdict, the next waiting request becomes active.
+    /// After a failure or an uncounted verdict, the next waiting request becomes active.
     fn tell(&self, key: &str, verdict: Option<&Verdict>) {
         let shared = verdict.filter(|verdict| verdict.status.counts());
         let now = clock::now_ms();

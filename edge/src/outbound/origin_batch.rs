@@ -51,7 +51,6 @@ pub struct BatchCall<'a> {
     pub heard: &'a (dyn Fn(usize, &BatchItem) + Sync),
 }
 
-/// Response of one origin.
 enum BatchAnswer {
     /// Possibly incomplete: addresses without a line have no result.
     Lines(Vec<(usize, BatchItem)>),
@@ -163,8 +162,8 @@ impl Origins {
         Ok(timed(Part::Origin, asking).await)
     }
 
-    /// Returns the head of an origin's response, which it sends before its first verdict: an origin
-    /// that doesn't send the head may be hanging.
+    /// The head of an origin's response, which it sends before its first verdict: an origin that doesn't send the head
+    /// may be hanging.
     async fn first_word(
         &self,
         origin: &str,
@@ -203,7 +202,6 @@ impl Origins {
 
 type Group<'a> = (&'a str, Vec<usize>);
 
-/// Groups the open addresses by their origin of this rank.
 fn groups<'a>(open: &[usize], orders: &[Vec<&'a str>], rank: usize) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     for index in open {
@@ -226,7 +224,7 @@ struct BatchLine {
     not_asked_retry_after: Option<u32>,
 }
 
-/// Reads the lines up to the end of the response, or to where it is cut off.
+/// Reads up to the end of the response, or to where it is cut off.
 async fn lines(
     mut chunks: Chunks,
     heard: &(dyn Fn(usize, &BatchItem) + Sync),

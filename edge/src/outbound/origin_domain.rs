@@ -51,7 +51,7 @@ impl Origins {
     }
 }
 
-/// Sends one request to one origin. The error is for the log.
+/// The error is for the log.
 async fn report_of(
     origin: &str,
     ticket: &str,

@@ -77,13 +77,12 @@ pub enum Next {
 }
 
 impl OriginHealth {
-    /// Returns whether the origin was found hung in the last 30 s and hasn't answered since.
+    /// True if the origin was found hung in the last 30 s and hasn't answered since.
     pub fn is_skipped(&self, origin: &str, now: u64) -> bool {
         self.0.get(origin, now).is_some_and(|state| now < state.skipped_until)
     }
 
-    /// Returns the next step with a slow origin. [`Next::Check`] is returned to one request at a
-    /// time.
+    /// The next step with a slow origin. [`Next::Check`] is returned to one request at a time.
     pub fn next(&self, origin: &str, now: u64) -> Next {
         self.learn(origin, |state| {
             if now < state.skipped_until {

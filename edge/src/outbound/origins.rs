@@ -30,7 +30,6 @@ const LATE_MS: u64 = 50;
 /// Delay of a second health request, half of the time limit for silence: TCP repeats a lost SYN only after a second.
 /// Either response counts.
 const SECOND_REQUEST_DELAY: Duration = Duration::from_millis(SILENT_MS / 2);
-/// Time limit of a health check in milliseconds.
 const CHECK_MS: u32 = 10_000;
 /// Divisor of the budget for the share reserved for each further origin: 1.5 s of 12 s. With
 /// one further origin, an origin's own budget of 10 s fits into the remaining time.
@@ -119,7 +118,7 @@ impl Origins {
         Err(Error::upstream(failures.join("; ")))
     }
 
-    /// Returns the origin's response, unless the origin turns out to hang.
+    /// Fails if the origin turns out to hang.
     pub(super) async fn unless_hung<T>(
         &self,
         origin: &str,
@@ -148,7 +147,6 @@ impl Origins {
         }
     }
 
-    /// Records that the origin has responded, unless the request failed.
     fn record_response<T>(&self, origin: &str, answer: Result<T, String>) -> Result<T, String> {
         if answer.is_ok() {
             self.health.record_response(origin, clock::now_ms());
@@ -156,8 +154,8 @@ impl Origins {
         answer
     }
 
-    /// Runs a health check of an origin. Any response counts: `/ready` says if the origin can work.
-    /// A failed connection isn't silence either; the probe's own connection fails as well.
+    /// Any response counts: `/ready` says if the origin can work. A failed connection isn't silence either; the probe's
+    /// own connection fails as well.
     async fn check_health(&self, origin: &str) {
         let again = async {
             clock::sleep(SECOND_REQUEST_DELAY).await;
@@ -179,7 +177,7 @@ impl Origins {
         self.health.record_silence(origin, clock::now_ms());
     }
 
-    /// Returns whether at least one origin answers its health check within `timeout_ms`.
+    /// True if at least one origin answers its health check within `timeout_ms`.
     pub async fn is_any_alive(&self, timeout_ms: u32) -> bool {
         for origin in &self.urls {
             if is_alive(origin, timeout_ms).await {
@@ -196,8 +194,7 @@ async fn is_alive(origin: &str, timeout_ms: u32) -> bool {
     reply.is_some_and(|reply| reply.status() == 200)
 }
 
-/// Sends one request to one origin. The error is for the log and never contains the origin's own
-/// text.
+/// The error is for the log and never contains the origin's own text.
 async fn verdict_of(
     origin: &str,
     ticket: &str,
@@ -218,7 +215,7 @@ async fn verdict_of(
     }
 }
 
-/// Sends the body for which a ticket was issued, with an optional further header.
+/// The ticket was issued for this body; `further` is an optional header.
 pub(super) async fn post(
     url: &str,
     ticket: &str,

@@ -2,9 +2,8 @@
 
 use sha2::{Digest as _, Sha256};
 
-/// Returns the origins in the order for a recipient's domain. Rendezvous hashing keeps one domain's
-/// connections and caches at one origin, and an added or removed origin affects only its own
-/// domains.
+/// The origins in the order for a recipient's domain. Rendezvous hashing keeps one domain's connections and caches at
+/// one origin, and an added or removed origin affects only its own domains.
 pub fn in_order<'a>(origins: &'a [String], domain: &str) -> Vec<&'a str> {
     if let [only] = origins {
         return vec![only];

@@ -38,8 +38,8 @@ struct Verification {
 }
 
 impl Turnstile {
-    /// Returns whether the service confirms this token. Each token is valid once. If the service
-    /// fails or is slow, the request is treated as one without a token.
+    /// True if the service confirms this token. Each token is valid once. If the service fails or is slow, the request
+    /// is treated as one without a token.
     pub async fn vouches_for(&self, token: &SecretString) -> bool {
         let token = token.expose_secret();
         if token.is_empty() || token.len() > TOKEN_CHARS_MAX {

@@ -68,8 +68,7 @@ pub async fn send(dns_url: Option<&str>, attempt: &DeliveryAttempt<'_>) -> Recei
     event.send().await.map_or(NO_ANSWER, |reply| Ok(reply.status()))
 }
 
-/// Returns whether an address is on the public Internet (the registries of RFC 6890). Text that
-/// isn't an address isn't public.
+/// True for an address on the public Internet (the registries of RFC 6890). Text that isn't an address isn't public.
 fn is_public(address: &str) -> bool {
     match address.parse::<IpAddr>().map(|address| address.to_canonical()) {
         Ok(IpAddr::V4(address)) => {

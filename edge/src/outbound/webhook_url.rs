@@ -79,7 +79,7 @@ fn authority(url: &str) -> &str {
     rest.split(['/', '?']).next().unwrap_or_default()
 }
 
-/// Returns the host of a checked URL, or of one of our URLs.
+/// Host of a checked URL, or of one of our URLs.
 pub fn host(url: &str) -> &str {
     let authority = authority(url);
     authority.split_once(':').map_or(authority, |(host, _)| host)

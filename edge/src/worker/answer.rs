@@ -61,7 +61,7 @@ pub fn cors(portal_url: &str) -> CorsLayer {
         .expose_headers(EXPOSED)
 }
 
-/// Returns scheme, host and port of a URL (RFC 6454 §4).
+/// Scheme, host and port (RFC 6454 §4).
 fn origin_of(url: &str) -> String {
     let (scheme, rest) = url.split_once("://").unwrap_or(("https", url));
     format!("{scheme}://{}", rest.split('/').next().unwrap_or_default())

@@ -62,14 +62,13 @@ pub async fn request(from: web_sys::Request) -> worker::Result<Request<Body>> {
     Ok(request)
 }
 
-/// Reads the body up to one byte beyond the limit.
+/// Reads up to one byte beyond the limit.
 async fn bytes(from: &web_sys::Request, limit: usize) -> worker::Result<Vec<u8>> {
     let buffer = JsFuture::from(glue::body_of(from, limit)).into_send().await?;
     Ok(Uint8Array::new(&buffer).to_vec())
 }
 
-/// Returns the client's continent, which Cloudflare passes as a property of the request instead of
-/// a header.
+/// Cloudflare passes the continent as a property of the request instead of a header.
 fn continent(from: &web_sys::Request) -> Option<Continent> {
     let cf = Reflect::get(from, &JsValue::from_str("cf")).ok()?;
     let continent = Reflect::get(&cf, &JsValue::from_str("continent")).ok()?;
@@ -96,10 +95,8 @@ const READ: [HeaderName; 14] = [
     UNATTENDED,
 ];
 
-/// The names in `READ`, joined to one text.
 static NAMES: LazyLock<String> = LazyLock::new(|| READ.map(|name| name.to_string()).join(","));
 
-/// The head of a request, passed in one call.
 #[derive(Deserialize)]
 struct Head {
     method: String,

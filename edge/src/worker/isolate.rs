@@ -45,8 +45,8 @@ const BURST_REQUESTS: u64 = 20;
 
 static ISOLATE: OnceLock<Result<Isolate, Vec<String>>> = OnceLock::new();
 
-/// Returns the isolate, built by the first request without an await: a future started by one
-/// request mustn't be awaited by another.
+/// The isolate, built by the first request without an await: a future started by one request mustn't be awaited by
+/// another.
 ///
 /// # Errors
 /// The configuration's mistakes. A mistake lasts until the next deployment replaces the isolate.
@@ -89,7 +89,6 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
 /// Assumed number of databases while it is unknown, so that no reference to a database is rejected.
 const DATABASES_MAX: usize = 256;
 
-/// Returns the bound databases, by number.
 fn databases(env: &Env) -> Result<Vec<Database>, Vec<String>> {
     let bindings = Object::keys(env.unchecked_ref::<Object>()).into_iter();
     let bindings: Vec<String> = bindings.filter_map(|name| name.as_string()).collect();
@@ -100,7 +99,7 @@ fn databases(env: &Env) -> Result<Vec<Database>, Vec<String>> {
     bound.collect::<Result<_, _>>().map_err(|error| vec![error.to_string()])
 }
 
-/// Returns both values, or the mistakes of both.
+/// Both values, or the mistakes of both.
 fn both<A, B>(a: Result<A, Vec<String>>, b: Result<B, Vec<String>>) -> Result<(A, B), Vec<String>> {
     match (a, b) {
         (Ok(a), Ok(b)) => Ok((a, b)),
@@ -159,12 +158,12 @@ pub async fn serve(mut request: Request<Body>, env: &Env, context: Context) -> R
     response
 }
 
-/// Returns the response to every request until the configuration is corrected.
+/// Every request gets this response until the configuration is corrected.
 fn misconfigured(mistakes: &[String]) -> Error {
     Error::unavailable(format!("configuration: {}", mistakes.join("; ")))
 }
 
-/// Returns the linear memory of the instance in bytes, which never shrinks.
+/// Linear memory of the instance in bytes, which never shrinks.
 #[cfg(target_arch = "wasm32")]
 fn memory_bytes() -> usize {
     // Memory is measured in pages of 64 KiB.

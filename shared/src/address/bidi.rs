@@ -4,12 +4,12 @@
 
 use icu_properties::{CodePointMapData, props::BidiClass as Class};
 
-/// Returns whether this is a mark that is drawn on the letter before it, such as U+0300.
+/// True for a mark that is drawn on the letter before it, such as U+0300.
 pub(super) fn is_mark(c: char) -> bool {
     !c.is_ascii() && class(c) == Class::NonspacingMark
 }
 
-/// Returns whether the decoded labels may occur in one domain.
+/// The labels are decoded.
 #[cfg(any(target_arch = "wasm32", test))]
 pub(super) fn agree(labels: &[Vec<char>]) -> bool {
     let is_from_right = |c: &char| {

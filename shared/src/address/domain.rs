@@ -9,7 +9,7 @@ const NAME_BYTES_MAX: usize = 253;
 pub(crate) const LABELS_MAX: usize = NAME_BYTES_MAX.div_ceil(2);
 const A_LABEL: &str = "xn--";
 
-/// Returns the domain in lower-case A-labels; `None` if it isn't a host name.
+/// The result is in lower case; `None` if `domain` isn't a host name.
 pub(crate) fn to_a_labels(domain: &str) -> Option<String> {
     if !domain.bytes().all(|b| !b.is_ascii() || b == b'.' || is_ldh(b)) {
         return None;
@@ -29,8 +29,7 @@ const fn is_ldh(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'-'
 }
 
-/// Returns whether this is a host name's label. Hyphens in the third and fourth position are
-/// allowed: they are common in real host names.
+/// Hyphens in the third and fourth position are allowed: they are common in real host names.
 fn is_label(label: &str) -> bool {
     (1..=LABEL_BYTES_MAX).contains(&label.len())
         && label.bytes().all(is_ldh)
@@ -39,7 +38,7 @@ fn is_label(label: &str) -> bool {
         && label.strip_prefix(A_LABEL).is_none_or(is_encoded)
 }
 
-/// Returns the labels with A-labels decoded.
+/// A-labels are decoded.
 #[cfg(any(target_arch = "wasm32", test))]
 fn labels(ascii: &str) -> Vec<Vec<char>> {
     let read = |label: &str| match label.strip_prefix(A_LABEL) {
@@ -49,7 +48,6 @@ fn labels(ascii: &str) -> Vec<Vec<char>> {
     ascii.split('.').map(read).collect()
 }
 
-/// Returns whether this is the valid encoding of an allowed label.
 fn is_encoded(encoded: &str) -> bool {
     punycode::decode_to_string(encoded).is_some_and(|label| {
         !label.is_empty()
@@ -63,7 +61,7 @@ fn is_encoded(encoded: &str) -> bool {
 mod unicode {
     use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
-    /// Applies `ToASCII` of UTS #46. The caller checks the characters allowed in host names.
+    /// `ToASCII` of UTS #46. The caller checks the characters allowed in host names.
     pub(super) fn to_ascii(domain: &str) -> Option<String> {
         Uts46::new()
             .to_ascii(domain.as_bytes(), AsciiDenyList::URL, Hyphens::Allow, DnsLength::Ignore)
@@ -93,8 +91,8 @@ mod unicode {
     /// IPv4 address.
     const END: &str = ".a";
 
-    /// Applies `ToASCII` of UTS #46 as in the URL standard. The caller rejects ASCII characters
-    /// that are special in URLs, and checks the result.
+    /// `ToASCII` of UTS #46 as in the URL standard. The caller rejects ASCII characters that are special in URLs, and
+    /// checks the result.
     pub(super) fn to_ascii(domain: &str) -> Option<String> {
         let url = Url::new(&["https://", domain, END].concat()).ok()?;
         let ascii = url.hostname().strip_suffix(END)?.to_owned();

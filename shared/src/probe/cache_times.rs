@@ -19,14 +19,13 @@ pub struct CacheTimes {
     pub undecided: u64,
 }
 
-/// Greatest lifetime in seconds.
 const CACHE_TIME_MAX_S: u64 = 7 * 24 * 60 * 60;
 
 /// Greatest lifetime of the verdict about a full mailbox, in seconds.
 const FULL_MAILBOX_MAX_S: u64 = 24 * 60 * 60;
 
 impl fmt::Display for CacheTimes {
-    /// Formats the three times, separated by `/`.
+    /// The three times, separated by `/`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}/{}", self.decided, self.no_mail, self.undecided)
     }
@@ -42,8 +41,7 @@ impl CacheTimes {
         times.next().is_none().then_some(times_read)
     }
 
-    /// Returns the cache lifetime of a verdict in seconds: by its status; at most a day for a full mailbox, which may
-    /// be emptied.
+    /// Cache lifetime of a verdict in seconds: by its status; at most a day for a full mailbox, which may be emptied.
     #[must_use]
     pub fn of_verdict(&self, status: Status, reason: Option<Reason>) -> Option<u64> {
         let seconds = self.of(status)?;
@@ -54,7 +52,7 @@ impl CacheTimes {
         })
     }
 
-    /// Returns the cache lifetime for this status in seconds; `None` if it isn't cached.
+    /// Cache lifetime for this status in seconds; `None` if it isn't cached.
     #[must_use]
     pub const fn of(&self, status: Status) -> Option<u64> {
         match status {

@@ -61,7 +61,6 @@ pub fn run(service: &Service, args: &Check) -> Result<RunExit, Failure> {
     outcome.and_then(|outcome| closed.map(|()| outcome))
 }
 
-/// Reads all addresses, checks them in one call and writes the responses.
 fn together<W: io::Write>(
     client: &Client,
     args: &Check,
@@ -80,7 +79,6 @@ fn together<W: io::Write>(
     Ok(outcome)
 }
 
-/// Reads and checks addresses and writes verdicts, concurrently.
 fn checked<W: io::Write>(
     client: &Client,
     args: &Check,
@@ -163,8 +161,7 @@ fn row(client: &Client, args: &Check, entry: Entry) -> Result<Row, Failure> {
     Ok(Row { entry, outcome })
 }
 
-/// Returns the verdict about a text that a single check refuses as a mistake of the request; in a list it would be the
-/// same.
+/// The verdict about a text that a single check refuses as a mistake of the request: the one it would have in a list.
 fn verdict_of(malformed: &Malformed, details: bool) -> Validation {
     let further = [
         ("problem", Value::String(malformed.problem())),
@@ -190,8 +187,8 @@ fn is_one_of_many(args: &Check) -> bool {
     !matches!(&args.addresses[..], [address] if address != "-")
 }
 
-/// Writes rows in the order of the input. After a failure no further address is checked, but
-/// verdicts received by then are written, since they were charged.
+/// Keeps the order of the input. After a failure no further address is checked, but verdicts received by then are
+/// written, since they were charged.
 fn write<W: io::Write>(
     rows: &mut Rows<W>,
     answers: &Receiver<NumberedRow>,
@@ -241,7 +238,7 @@ fn write<W: io::Write>(
     }
 }
 
-/// Combines the exit codes of several checks: undeliverable outranks unknown, which outranks deliverable.
+/// Undeliverable outranks unknown, which outranks deliverable.
 fn worse(so_far: RunExit, verdict: Deliverability) -> RunExit {
     let this = match verdict {
         Deliverability::Deliverable | Deliverability::Risky => RunExit::Good,

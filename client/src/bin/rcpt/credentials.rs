@@ -25,21 +25,20 @@ const BUILT_IN: Option<&str> = option_env!("RCPT_DEFAULT_URL");
 /// Time limit of a request, unless the command sets another limit.
 pub const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Contents of the credentials file.
 #[derive(Deserialize)]
 struct StoredCredentials {
     url: String,
     api_key: SecretString,
 }
 
-/// Serialised form of the credentials. The key is a plain string only here.
+/// The key is a plain string only here.
 #[derive(Serialize)]
 struct SerialisedCredentials<'a> {
     url: &'a str,
     api_key: &'a str,
 }
 
-/// Returns a client with the key from `RCPT_API_KEY`, or else with the stored key.
+/// A client with the key from `RCPT_API_KEY`, or else with the stored key.
 pub fn client(service: &Service, timeout: Duration) -> Result<Client, Failure> {
     let credentials = stored_credentials()?;
     let builder = builder(service, credentials.as_ref(), timeout)?;
@@ -68,7 +67,7 @@ pub fn client(service: &Service, timeout: Duration) -> Result<Client, Failure> {
     Err(Failure::new(Kind::Credentials, message))
 }
 
-/// Returns a client without a key, for signing in.
+/// A client without a key, for signing in.
 pub fn anonymous(service: &Service) -> Result<Client, Failure> {
     Ok(builder(service, stored_credentials().ok().flatten().as_ref(), TIMEOUT)?.build()?)
 }
@@ -98,7 +97,7 @@ fn variable(name: &str) -> Option<String> {
 
 const FILE: &str = "credentials.json";
 
-/// Returns the path of a file in the folder `rcpt` of the user's configuration.
+/// Path of a file in the folder `rcpt` of the user's configuration.
 pub fn file(name: &str) -> Result<PathBuf, Failure> {
     let strategy = choose_base_strategy().map_err(|_| {
         let message =

@@ -68,7 +68,7 @@ impl Receiver {
     }
 }
 
-/// Returns this machine's secret, created once, so that the receiver's setting stays valid.
+/// Created once on a machine, so that the receiver's setting stays valid.
 fn secret() -> Result<String, Failure> {
     if let Some(secret) = env::var("RCPT_WEBHOOK_SECRET").ok().filter(|secret| !secret.is_empty()) {
         return Ok(secret);
@@ -89,7 +89,7 @@ fn secret() -> Result<String, Failure> {
     Ok(secret)
 }
 
-/// Returns the current time, for signing events.
+/// The current time, for signing events.
 #[expect(clippy::disallowed_methods, reason = "the command runs natively")]
 pub fn now() -> SystemTime {
     SystemTime::now()

@@ -39,7 +39,6 @@ struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Reads and trims the next line; `None` at the end.
     fn line(&mut self) -> Result<Option<String>, Failure> {
         let mut bytes = Vec::new();
         self.number += 1;

@@ -53,7 +53,6 @@ pub fn run(service: &Service, args: &Listen) -> Result<RunExit, Failure> {
     }
 }
 
-/// Returns the cursor after all existing events.
 fn end_of_events(client: &Client) -> Result<String, Failure> {
     let mut page = client.events(None).map_err(|error| match error {
         Error::Refused { status: 404, .. } => {
@@ -68,7 +67,7 @@ fn end_of_events(client: &Client) -> Result<String, Failure> {
     Ok(page.next)
 }
 
-/// Delivers an event and prints the outcome. A receiver that fails still gets later events.
+/// A receiver that fails still gets later events.
 fn forward(receiver: &Receiver, Event { id, event, .. }: &Event) -> Result<(), Failure> {
     let kind = event.get("type").and_then(Value::as_str).unwrap_or_default();
     let outcome = match receiver.deliver(id, &event.to_string(), now()) {
@@ -97,7 +96,7 @@ pub fn trigger(args: &Trigger) -> Result<RunExit, Failure> {
     }
 }
 
-/// Builds an event in the service's format, with its `webhook-id`, about a fictitious scan.
+/// The `webhook-id`, and an event in the service's format.
 fn made_up(kind: EventKind, time: &str) -> (String, Value) {
     let digits = hex::encode(rand::random::<[u8; 14]>());
     // Counts of `[true, false, fatal_exception]` for two addresses.

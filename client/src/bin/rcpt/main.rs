@@ -50,7 +50,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints the help, the version, or the error in the command line.
 fn not_parsed(error: &clap::Error) -> ExitCode {
     match error.print() {
         Ok(()) => ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2)),

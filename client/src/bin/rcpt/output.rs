@@ -25,7 +25,6 @@ pub struct Row {
     pub outcome: Outcome,
 }
 
-/// A row as JSON.
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(flatten)]
@@ -39,7 +38,7 @@ struct Line<'a> {
 }
 
 impl Row {
-    /// Returns the verdict; `None` if the service refused to check the text.
+    /// `None` if the service refused to check the text.
     pub fn verdict(&self) -> Option<Deliverability> {
         match &self.outcome {
             Outcome::Verdict(answer) => Some(answer.verdict()),
@@ -78,7 +77,6 @@ impl Row {
     }
 }
 
-/// Joins the reason, the problem with the address, and the suggestion.
 fn in_words(details: &Details) -> String {
     let text = |name: &str| details.further.get(name).and_then(Value::as_str);
     let mut words = details.reason.clone();

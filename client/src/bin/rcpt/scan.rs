@@ -48,7 +48,6 @@ pub fn run(service: &Service, args: &args::Scan) -> Result<RunExit, Failure> {
     into_file(service, args, bytes, &output)
 }
 
-/// Scans standard input.
 fn of_input(service: &Service, args: &args::Scan) -> Result<RunExit, Failure> {
     let mut bytes = Vec::new();
     io::stdin()
@@ -109,7 +108,7 @@ fn unreadable(file: &Path, error: &io::Error) -> Failure {
     Failure::new(Kind::Input, format!("{} can't be read: {why}.", file.display()))
 }
 
-/// Writes the copy, completely or not at all.
+/// The copy is written completely or not at all.
 fn write(copy: &[u8], output: &Path) -> Result<(), Failure> {
     let full =
         |error: &io::Error| Failure::of_output(output.display(), error).and("Nothing is lost.");
@@ -122,7 +121,7 @@ fn write(copy: &[u8], output: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Locks the file, so that only one run at a time uses it.
+/// Only one run at a time uses a file.
 fn lock(file: &Path) -> Result<File, Failure> {
     let opened = File::open(file).map_err(|error| unreadable(file, &error))?;
     if let Err(TryLockError::WouldBlock) = opened.try_lock() {
@@ -133,8 +132,7 @@ fn lock(file: &Path) -> Result<File, Failure> {
     Ok(opened)
 }
 
-/// Returns the results of the list's scan; with a journal at `journal_path`, the next run continues the
-/// same scan.
+/// With a journal at `journal_path`, the next run continues the same scan.
 fn scanned(
     client: &Client,
     list: &List,
@@ -174,7 +172,7 @@ fn scanned(
     Ok(verdicts)
 }
 
-/// Returns the message for Ctrl-C: where the scan is running, and how to stop it.
+/// Message for Ctrl-C: where the scan is running, and how to stop it.
 fn goes_on(id: &str, journal_path: Option<&Path>) -> String {
     let again = match journal_path {
         Some(_) => "The same command fetches its verdicts",
@@ -188,7 +186,6 @@ fn goes_on(id: &str, journal_path: Option<&Path>) -> String {
     format!("The scan continues at the service. {again}. To stop it: rcpt scans cancel {id}")
 }
 
-/// Sends the parts that the service doesn't have yet.
 fn send_missing_parts(
     client: &Client,
     list: &List,
@@ -212,7 +209,6 @@ fn send_missing_parts(
     Ok(scan)
 }
 
-/// Waits until every position has its final verdict.
 fn wait(
     client: &Client,
     mut scan: Scan,
@@ -243,8 +239,7 @@ fn wait(
     Err(Failure::new(Kind::Journal, message))
 }
 
-/// Returns the error for a scan that wasn't created. The journal is removed if a retry can't
-/// succeed.
+/// Removes the journal if a retry can't succeed.
 fn not_started(error: Error, list: &List, journal_path: Option<&Path>) -> Failure {
     // `too_many_scans`: the scan can start when another scan ends.
     let is_momentary = error.is_transient() || error.code() == Some("too_many_scans");
@@ -257,7 +252,6 @@ fn not_started(error: Error, list: &List, journal_path: Option<&Path>) -> Failur
     removed.map_or_else(|also| also, |()| failure)
 }
 
-/// Returns the error for a scan that was created but whose later request failed.
 fn failed_later(error: Error, journal: &Journal, journal_path: Option<&Path>) -> Failure {
     let id = journal.scan.as_deref().unwrap_or_default();
     match error {

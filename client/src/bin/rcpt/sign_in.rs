@@ -57,7 +57,7 @@ fn by_password(client: &Client, email: Option<String>) -> Result<(String, Secret
     Ok((signed_in.email, signed_in.api_key))
 }
 
-/// Returns the service's message without the usual advice to sign in again, which doesn't help during sign-in.
+/// The service's usual advice to sign in again is left out, because it doesn't help during sign-in.
 fn sign_in_failure(error: Error) -> Failure {
     match error {
         Error::Unauthorised { message, .. } => Failure::new(Kind::Credentials, message),
@@ -81,7 +81,6 @@ fn line(question: &str) -> Result<String, Failure> {
     Ok(line.to_owned())
 }
 
-/// Reads a line without showing it on the terminal.
 fn secret(question: &str) -> Result<SecretString, Failure> {
     if !io::stdin().is_terminal() {
         return line(question).map(SecretString::from);

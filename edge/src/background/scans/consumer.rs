@@ -44,7 +44,7 @@ const CONCURRENCY_WAIT_S: u64 = 60;
 /// Number of consecutive rounds without contact with a mail server after which a message skips overloaded origins.
 const MISSES_BEFORE_SKIPPING: u32 = 3;
 
-/// Outcome of a message, for the log. Contains no address and no domain.
+/// The log line has no address and no domain.
 #[derive(Debug, Default, Serialize)]
 struct Summary {
     answered: u32,
@@ -173,7 +173,6 @@ async fn work(app: &App, message: ScanMessage, id: &str) -> Result<(&'static str
     Ok(("asked", Summary { answered, again, not_asked, age_s }))
 }
 
-/// Checks the due addresses at the origins, on behalf of the account.
 async fn probe(
     app: &App,
     message: &ScanMessage,
@@ -195,8 +194,7 @@ async fn probe(
 /// Maximum number of notices emailed when a scan ends. Older notices of the account are sent first.
 const NOTICES_MAX: u64 = 4;
 
-/// Notifies the owner that a scan has ended. The scheduled run retries after a failure, so the
-/// message counts as done.
+/// The scheduled run retries after a failure, so the message counts as done.
 async fn tell(app: &App, account: AccountId) {
     let notices = match app.databases.of(account) {
         Ok(database) => notices::send(app, database, Some(account), NOTICES_MAX).await.map(drop),
@@ -214,7 +212,7 @@ fn round_position<'a>(account: &'a str, position: &'a MessagePosition) -> scans:
     scans::RoundPosition { account, scan, part: *part, slot: *slot, round: *round }
 }
 
-/// Queues the message's round again, with these waiting addresses, after `delay` seconds.
+/// Queues the round again after `delay` seconds.
 async fn again(
     app: &App,
     message: &ScanMessage,
@@ -228,8 +226,7 @@ async fn again(
     send(app, &message, delay, now).await
 }
 
-/// Queues a message, unless its scan would be over at delivery: then the addresses are dropped, and
-/// the stored verdicts become final.
+/// Drops the addresses if the scan would be over at delivery; the stored verdicts then become final.
 async fn send(app: &App, message: &ScanMessage, delay: u64, now: u64) -> Result<(), Error> {
     if now.saturating_add(delay) >= message.position.since.saturating_add(LIFETIME_S) {
         return Ok(());
@@ -237,7 +234,7 @@ async fn send(app: &App, message: &ScanMessage, delay: u64, now: u64) -> Result<
     app.scan_queue.send(vec![message.outgoing(delay)?]).await
 }
 
-/// Sends the addresses of the next round, if any, and returns their number.
+/// Number of addresses in the next round; without any, nothing is sent.
 async fn follow(
     app: &App,
     message: &ScanMessage,

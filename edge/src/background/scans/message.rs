@@ -47,7 +47,7 @@ fn as_text<S: serde::Serializer>(account: &AccountId, to: S) -> Result<S::Ok, S:
 }
 
 impl MessagePosition {
-    /// Returns the associated data of the seal: the addresses decrypt only in this position.
+    /// Associated data of the seal: the addresses decrypt only in this position.
     fn about(&self) -> String {
         let Self { account, scan, part, slot, round, since } = self;
         format!("{account}/{scan}/{part}/{slot}/{round}/{since}")
@@ -94,7 +94,7 @@ impl ScanMessage {
         serde_json::from_slice(text.as_bytes()).map_err(|_| SealError)
     }
 
-    /// Returns the message for the queue, to be delivered after `delay` seconds.
+    /// The message for the queue, to be delivered after `delay` seconds.
     ///
     /// # Errors
     /// [`Error::internal`] if it can't be serialised.

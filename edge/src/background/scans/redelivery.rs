@@ -10,8 +10,8 @@ const DELAY_MAX_S: u64 = 900;
 /// The delay is the message's age divided by this number.
 const AGE_DIVISOR: u64 = 8;
 
-/// Returns the seconds until a message sent at `sent_at` (Unix seconds) is redelivered. The delay ends no later than
-/// the scan's lifetime, after which the message is dropped.
+/// Seconds until a message sent at `sent_at` (Unix seconds) is redelivered. The delay ends no later than the scan's
+/// lifetime, after which the message is dropped.
 pub fn delay(text: Option<&str>, sent_at: u64, now: u64) -> u32 {
     let since = text.and_then(ScanMessage::parse).map(|message| message.position.since);
     let time_left = since.map_or(u64::MAX, |since| (since + LIFETIME_S).saturating_sub(now));

@@ -53,7 +53,7 @@ impl StoredResult {
         result
     }
 
-    /// Returns the one-word verdict: the stored one, or else that of the evidence or the status.
+    /// The one-word verdict: the stored one, or else that of the evidence or the status.
     pub fn verdict(&self) -> Deliverability {
         let word_named =
             |name: &str| Deliverability::ALL.into_iter().find(|word| word.as_str() == name);
@@ -62,7 +62,7 @@ impl StoredResult {
         self.word.or_else(of_evidence).unwrap_or_else(|| by_status(self.status))
     }
 
-    /// Returns the cells of [`COLUMNS`]; `None` without details.
+    /// The cells of [`COLUMNS`]; `None` without details.
     pub fn cells(&self) -> Option<Vec<&str>> {
         (!self.evidence.is_empty()).then(|| self.evidence.split(',').collect())
     }
@@ -88,7 +88,7 @@ pub const COLUMNS: [&str; 13] = [
     "tls",
 ];
 
-/// Returns the verdict for a status alone: without details, previous releases stored nothing else.
+/// Without details, previous releases stored nothing but the status.
 const fn by_status(status: Status) -> Deliverability {
     match status {
         Status::Accepted => Deliverability::Deliverable,
@@ -102,8 +102,7 @@ const fn by_status(status: Status) -> Deliverability {
     }
 }
 
-/// Returns the origin's one-word verdict, or derives it from the reason if the origin's release
-/// doesn't send it.
+/// The word is derived from the reason if the origin's release doesn't send it.
 fn word_of(verdict: &Verdict) -> Deliverability {
     match (&verdict.details, verdict.reason) {
         (Some(details), _) => details.verdict,
@@ -114,7 +113,7 @@ fn word_of(verdict: &Verdict) -> Deliverability {
     }
 }
 
-/// Returns the values of [`COLUMNS`] for a verdict, separated by commas.
+/// Values of [`COLUMNS`], separated by commas.
 fn evidence(verdict: &Verdict) -> String {
     let details = verdict.details.as_deref();
     let traits = details.map(|details| details.traits.clone()).unwrap_or_default();
@@ -137,24 +136,22 @@ fn evidence(verdict: &Verdict) -> String {
     cells.join(",")
 }
 
-/// Returns the JSON name of an enum value.
 fn word(value: &impl Serialize) -> String {
     let text = serde_json::to_string(value).unwrap_or_default();
     text.trim_matches('"').to_owned()
 }
 
-/// Returns whether a text is safe in CSV and JSON without escaping.
+/// True for a text that is safe in CSV and JSON without escaping.
 fn is_plain(text: &str) -> bool {
     text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
 }
 
-/// Returns whether the text consists of at most 11 digits and dots: server text of any other kind
-/// isn't stored.
+/// True for at most 11 digits and dots: server text of any other kind isn't stored.
 fn is_code(text: &str) -> bool {
     text.len() <= 11 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-/// Returns one message's results as the JSON to store.
+/// One message's results as the JSON to store.
 pub fn to_text(results: &[StoredResult]) -> String {
     serde_json::to_string(results).unwrap_or_default()
 }
@@ -164,8 +161,7 @@ pub fn from_text(text: &str) -> Vec<StoredResult> {
     serde_json::from_slice(text.as_bytes()).unwrap_or_default()
 }
 
-/// Returns the last verdict for each position of a part, given its rows in the order of their
-/// rounds.
+/// The last verdict for each position of a part, given its rows in the order of their rounds.
 pub fn latest<'a>(
     rows: impl Iterator<Item = &'a str>,
     positions: usize,

@@ -19,7 +19,6 @@ const QUEUED_MAX_S: u64 = 60 * 60;
 const HINT_FACTOR_MAX: u64 = 12;
 const HINT_MAX_S: u64 = 4 * 60 * 60;
 
-/// Returns true if the verdict may be different later.
 const fn may_change(verdict: &Verdict) -> bool {
     matches!(
         verdict.reason,
@@ -52,8 +51,7 @@ pub struct Clock<'a> {
 }
 
 impl Clock<'_> {
-    /// Returns the smallest delay, our own and the greatest, in seconds, after `tries` replies;
-    /// `None` if no attempt is left.
+    /// Smallest delay, our own and the greatest, in seconds, after `tries` replies; `None` if no attempt is left.
     fn delays(&self, address: &Address, tries: u8) -> Option<(u64, u64, u64)> {
         let own = self.times.after(tries)?;
         if is_sandbox(address) {
@@ -65,8 +63,8 @@ impl Clock<'_> {
         Some((least, own, own.saturating_mul(HINT_FACTOR_MAX).clamp(least, HINT_MAX_S)))
     }
 
-    /// Returns the time of the next attempt after `tries` replies of a server. `None` if the
-    /// verdict is final: no attempt could change it, none is left, or the scan ends before it.
+    /// Time of the next attempt after `tries` replies of a server. `None` if the verdict is final: no attempt could
+    /// change it, none is left, or the scan ends before it.
     fn due(&self, address: &Address, verdict: &Verdict, tries: u8) -> Option<u64> {
         if !may_change(verdict) {
             return None;
@@ -88,8 +86,8 @@ impl Clock<'_> {
         })
     }
 
-    /// Returns the retry times of one address. Each further reply may defer the address again: `expected_at` assumes
-    /// our own delays, `latest_at` the longest accepted hints.
+    /// Each further reply may defer the address again: `expected_at` assumes our own delays, `latest_at` the longest
+    /// accepted hints.
     fn forecast_of(&self, waiting: &WaitingAddress) -> Retry {
         let further = (waiting.tries.saturating_add(1)..)
             .map_while(|tries| self.delays(&waiting.address, tries))
@@ -111,7 +109,7 @@ pub struct Gains {
     pub waited: u32,
 }
 
-/// Returns the results to store, one for each position of a checked address, and what they add to the scan.
+/// The results to store, one for each position of a checked address, and what they add to the scan.
 pub fn keep(
     addresses: &[WaitingAddress],
     outcomes: &[BatchItem],
@@ -141,8 +139,8 @@ pub fn keep(
     (stored_results, gains)
 }
 
-/// Returns the addresses of the next round: those undecided or not checked yet. Apart from due times of unchecked
-/// addresses, the result depends only on the message and its row, so that a lost message can be rebuilt.
+/// The addresses of the next round: those undecided or not checked yet. Apart from due times of unchecked addresses,
+/// the result depends only on the message and its row, so that a lost message can be rebuilt.
 pub fn next(
     waiting: Vec<WaitingAddress>,
     results: &[StoredResult],
@@ -164,7 +162,7 @@ pub fn next(
     next.collect()
 }
 
-/// Returns the addresses of a round in which nobody could be asked: those that were due wait until `due`.
+/// The addresses of a round in which nobody could be asked: those that were due wait until `due`.
 pub fn postponed(waiting: Vec<WaitingAddress>, now: u64, due: u64) -> Vec<WaitingAddress> {
     let postpone = |waiting: WaitingAddress| match waiting.due <= now {
         true => WaitingAddress { due, ..waiting },
@@ -173,31 +171,29 @@ pub fn postponed(waiting: Vec<WaitingAddress>, now: u64, due: u64) -> Vec<Waitin
     waiting.into_iter().map(postpone).collect()
 }
 
-/// Returns the number of positions about which no server was ever asked.
+/// Number of positions about which no server was ever asked.
 pub fn unasked(waiting: &[WaitingAddress]) -> u32 {
     let never = waiting.iter().filter(|waiting| waiting.tries == 0);
     never.map(|waiting| u32::try_from(waiting.positions.len()).unwrap_or(u32::MAX)).sum()
 }
 
-/// Returns the due addresses of a message.
+/// The due addresses of a message.
 pub fn due_now(waiting: &[WaitingAddress], now: u64) -> Vec<WaitingAddress> {
     waiting.iter().filter(|waiting| waiting.due <= now).cloned().collect()
 }
 
-/// Returns the seconds until the first address is due; 0 if one is due already.
+/// Seconds until the first address is due; 0 if one is due already.
 pub fn delay(waiting: &[WaitingAddress], now: u64) -> u64 {
     let first = waiting.iter().map(|waiting| waiting.due).min().unwrap_or(now);
     first.saturating_sub(now)
 }
 
-/// Returns whether an address is so long overdue that this round no longer waits for the account's
-/// other scans.
+/// True if an address is so long overdue that this round no longer waits for the account's other scans.
 pub fn is_late(due: &[WaitingAddress], now: u64) -> bool {
     due.iter().any(|waiting| waiting.due.saturating_add(QUEUED_MAX_S) <= now)
 }
 
-/// Returns the seconds that a message waits after its `misses`-th consecutive round (from 0) without
-/// contact with a mail server.
+/// Seconds that a message waits after its `misses`-th consecutive round (from 0) without contact with a mail server.
 pub fn wait_after_miss(outcomes: &[BatchItem], misses: u32) -> u64 {
     let wishes = outcomes.iter().filter_map(|outcome| match outcome {
         BatchItem::NotAsked(after) => Some(u64::from(*after)),

@@ -62,23 +62,23 @@ impl<'a> AuthenticatorData<'a> {
         self.flags & flag != 0
     }
 
-    /// Returns whether a person was present.
+    /// True if a person was present.
     pub fn is_present(&self) -> bool {
         self.has(0x01)
     }
 
-    /// Returns whether the authenticator has verified its owner.
+    /// True if the authenticator has verified its owner.
     pub fn is_verified(&self) -> bool {
         self.has(0x04)
     }
 
-    /// Returns whether the passkey can be on several devices, which never changes.
+    /// True if the passkey can be on several devices, which never changes.
     pub fn is_backup_eligible(&self) -> bool {
         self.has(0x08)
     }
 }
 
-/// Returns the authenticator data within an attestation object. The attestation statement is skipped: it identifies the
+/// The authenticator data within an attestation object. The attestation statement is skipped: it identifies the
 /// authenticator's model, and every model is accepted.
 pub fn attested(object: &[u8]) -> Option<&[u8]> {
     let mut reader = CborReader(object);

@@ -9,7 +9,7 @@ const DEPTH_MAX: u8 = 4;
 pub struct CborReader<'a>(pub &'a [u8]);
 
 impl<'a> CborReader<'a> {
-    /// Returns the major type and the argument of the next item.
+    /// Major type and argument of the next item.
     fn head(&mut self) -> Option<(u8, u64)> {
         let (first, rest) = self.0.split_first()?;
         let (major, short) = (first >> 5, first & 31);
@@ -59,7 +59,7 @@ impl<'a> CborReader<'a> {
         std::str::from_utf8(self.string(3)?).ok()
     }
 
-    /// Returns the number of pairs in a map; the pairs follow.
+    /// Number of pairs in a map; the pairs follow.
     pub fn map(&mut self) -> Option<u64> {
         self.of(5)
     }

@@ -22,7 +22,7 @@ pub enum ChallengePurpose {
 }
 
 impl ChallengePurpose {
-    /// Returns a new challenge, issued now, in base64url.
+    /// A new challenge, issued now, in base64url.
     pub fn challenge(self, keys: &KeyRing, now: u64, random: [u8; RANDOM_BYTES]) -> String {
         let head = [&now.to_be_bytes()[..], &random].concat();
         let mut mac = keys.signing_mac();
@@ -31,7 +31,7 @@ impl ChallengePurpose {
         URL_SAFE_NO_PAD.encode([head.as_slice(), &tag].concat())
     }
 
-    /// Returns whether a challenge was issued by this service for this purpose and hasn't expired.
+    /// True if a challenge was issued by this service for this purpose and hasn't expired.
     pub fn is_answered_by(self, keys: &KeyRing, now: u64, challenge: &[u8]) -> bool {
         let Some((head, tag)) = challenge.split_at_checked(TIME_BYTES + RANDOM_BYTES) else {
             return false;
@@ -59,7 +59,7 @@ impl ChallengePurpose {
     }
 }
 
-/// Returns the name under which an answered challenge is stored.
+/// Name under which an answered challenge is stored.
 pub fn name_of(challenge: &[u8]) -> String {
     hex::encode(Sha256::digest(challenge))
 }

@@ -19,8 +19,8 @@ struct ClientData {
     cross_origin: bool,
 }
 
-/// Returns the challenge that a browser answered for the portal. Returns `None` for another ceremony or origin, and if
-/// the page was embedded in another site's page.
+/// The challenge that a browser answered for the portal. `None` for another ceremony or origin, and if the page was
+/// embedded in another site's page.
 pub fn challenge_of(json: &[u8], ceremony: Ceremony, origin: &str) -> Option<Vec<u8>> {
     let data: ClientData = serde_json::from_slice(json).ok()?;
     let r#type = match ceremony {

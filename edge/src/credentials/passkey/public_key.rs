@@ -20,7 +20,6 @@ const EXPONENT: std::ops::RangeInclusive<usize> = 1..=4;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PublicKey(String);
 
-/// The used parameters of a COSE key, by label.
 #[derive(Default)]
 struct CoseKey<'a> {
     kind: Option<i64>,
@@ -77,7 +76,7 @@ impl PublicKey {
         Self(jwk)
     }
 
-    /// Returns the curve's base point: verifying under it takes as long as under a passkey's key.
+    /// The curve's base point: verifying under it takes as long as under a passkey's key.
     pub fn base_point() -> Self {
         Self(
             r#"{"kty":"EC","crv":"P-256","x":"axfR8uEsQkf4vOblY6RA8ncDfYEt6zOg9KE5RdiYwpY","y":"T-NC4v4af5uO5-tKfA-eFivOM1drMV7Oy7ZAaDe_UfU"}"#
@@ -89,8 +88,8 @@ impl PublicKey {
         &self.0
     }
 
-    /// Returns a signature in the form that the runtime verifies. An ECDSA signature is converted from DER (RFC 3279
-    /// §2.2.3) to two numbers of 32 bytes each.
+    /// A signature in the form that the runtime verifies. An ECDSA signature is converted from DER (RFC 3279 §2.2.3) to
+    /// two numbers of 32 bytes each.
     pub fn signature(&self, presented: &[u8]) -> Option<Vec<u8>> {
         if self.0.starts_with(r#"{"kty":"RSA""#) {
             return Some(presented.to_vec());
@@ -103,14 +102,14 @@ impl PublicKey {
     }
 }
 
-/// Returns the content of a DER item with this tag and less than 128 bytes, and the rest of the input.
+/// Content of a DER item of less than 128 bytes, and the rest of the input.
 fn der(tag: u8, bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let [found, length, rest @ ..] = bytes else { return None };
     let is_it = *found == tag && *length < 128;
     is_it.then(|| rest.split_at_checked(usize::from(*length)))?
 }
 
-/// Returns a positive number, encoded in its shortest form, as 32 bytes.
+/// The number must be positive, and encoded in its shortest form.
 fn p256_number(integer: &[u8]) -> Option<[u8; P256_BYTES]> {
     let digits = match integer {
         [0, digits @ ..] if digits.first().is_some_and(|first| *first >= 128) => digits,

@@ -56,7 +56,7 @@ fn party() -> RelyingParty {
     RelyingParty::of("https://example.org")
 }
 
-/// Verifies a signature with `ring`, where the Worker uses the runtime.
+/// With `ring`, where the Worker uses the runtime.
 fn verifies(key: &PublicKey, presented: &[u8], signed: &[u8]) -> bool {
     let jwk: serde_json::Value = serde_json::from_str(key.as_jwk()).unwrap();
     let part = |name: &str| URL_SAFE_NO_PAD.decode(jwk[name].as_str().unwrap()).unwrap();

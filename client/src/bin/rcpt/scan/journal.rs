@@ -54,7 +54,7 @@ impl Journal {
         })
     }
 
-    /// Returns the journal if it belongs to this list and this service.
+    /// The journal, if it belongs to this list and this service.
     pub fn of_same(self, list: &List, url: &str) -> Result<Self, Failure> {
         let why = if self.url != url {
             format!("This scan was started at {}.", self.url)
@@ -68,7 +68,7 @@ impl Journal {
         Err(Failure::new(Kind::Journal, message))
     }
 
-    /// Returns the scan's name. It ends with 8 characters of the key, to distinguish scans of the same file.
+    /// The scan's name. It ends with 8 characters of the key, to distinguish scans of the same file.
     pub fn name(&self, name: &str) -> String {
         let short: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
         format!("{} #{}", short.trim(), self.key.get(..8).unwrap_or(&self.key))

@@ -31,7 +31,7 @@ impl Progress {
     }
 }
 
-/// Formats the progress, such as `127 of 150 done, 23 to be asked again, about 12 min left`.
+/// For example `127 of 150 done, 23 to be asked again, about 12 min left`.
 fn in_words(scan: &Scan) -> String {
     let mut words = format!("{} of {} done", scan.answered, scan.total);
     if scan.waiting > 0 {
