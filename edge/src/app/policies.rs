@@ -1,9 +1,6 @@
 //! The guard's policies, remembered by an isolate: decisions that need no check cost no further trip to D1.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{account::AccountId, credentials::proof::Caller, store::guard::StoredPolicy};
 
@@ -14,7 +11,7 @@ const FRESH_MS: u64 = 10_000;
 const POLICIES_MAX: usize = 200;
 
 /// The reader of a policy. A caller's reading also says that its credential was valid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
     Caller(Caller),
     Hook(AccountId),
@@ -32,37 +29,40 @@ impl Reader {
 /// A policy as it was read; `None` for a hook whose account isn't confirmed or no longer exists.
 type Read = Option<Arc<StoredPolicy>>;
 
-/// The policies by reader, each with the time of its reading in milliseconds of the Worker's clock.
+/// The policies by reader, each with the time of its reading in milliseconds of the Worker's clock. So few that they
+/// are searched one by one.
 #[derive(Debug, Default)]
-pub struct Policies(Mutex<HashMap<Reader, (u64, Read)>>);
+pub struct Policies(Mutex<Vec<(Reader, u64, Read)>>);
 
 impl Policies {
     /// Returns what the reader has read within the last ten seconds.
     pub fn fresh(&self, reader: Reader, now_ms: u64) -> Option<Read> {
         let all = self.lock();
-        let (read_at, read) = all.get(&reader)?;
+        let (_, read_at, read) = all.iter().find(|(of, ..)| *of == reader)?;
         (now_ms < read_at.saturating_add(FRESH_MS)).then(|| read.clone())
     }
 
     /// Returns the last policy that the reader has read, for calls that may not or can't ask the database.
     pub fn at_hand(&self, reader: Reader) -> Read {
-        self.lock().get(&reader)?.1.clone()
+        let all = self.lock();
+        all.iter().find(|(of, ..)| *of == reader)?.2.clone()
     }
 
     pub fn set(&self, reader: Reader, now_ms: u64, read: Read) {
         let mut all = self.lock();
+        all.retain(|(of, ..)| *of != reader);
         if all.len() >= POLICIES_MAX {
             all.clear();
         }
-        all.insert(reader, (now_ms, read));
+        all.push((reader, now_ms, read));
     }
 
     /// Forgets the account's policy, after a change of the policy or a refused credential.
     pub fn forget(&self, account: AccountId) {
-        self.lock().retain(|reader, _| reader.account() != account);
+        self.lock().retain(|(reader, ..)| reader.account() != account);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Reader, (u64, Read)>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<(Reader, u64, Read)>> {
         // Never contended: an isolate has one thread and holds no lock across an await.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,25 +1,24 @@
 //! The guard's rejections that an isolate hasn't written yet. What an isolate holds when it ends is lost: at most the
 //! counts of ten seconds.
 
-use std::{
-    collections::HashMap,
-    sync::{Mutex, PoisonError},
-};
+use std::sync::{Mutex, PoisonError};
 
 use crate::{account::AccountId, limits::quota::Day};
 
 /// Milliseconds between two writes of an account's counts.
 const PAUSE_MS: u64 = 10_000;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Unwritten {
+    account: AccountId,
     counts: Vec<(Day, &'static str, u64)>,
     /// Time of the last planned write, in milliseconds of the Worker's clock.
     written_at: u64,
 }
 
+/// The accounts that have rejected somebody within the last ten seconds.
 #[derive(Debug, Default)]
-pub struct RefusalCounts(Mutex<HashMap<AccountId, Unwritten>>);
+pub struct RefusalCounts(Mutex<Vec<Unwritten>>);
 
 impl RefusalCounts {
     /// Counts a rejection. Returns the milliseconds after which the caller writes the account's counts; `None` if an
@@ -32,10 +31,13 @@ impl RefusalCounts {
         now_ms: u64,
     ) -> Option<u64> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|_, its| {
+        all.retain(|its| {
             !its.counts.is_empty() || now_ms < its.written_at.saturating_add(PAUSE_MS)
         });
-        let its = all.entry(account).or_default();
+        if !all.iter().any(|its| its.account == account) {
+            all.push(Unwritten { account, counts: Vec::new(), written_at: 0 });
+        }
+        let its = all.iter_mut().find(|its| its.account == account)?;
         match its.counts.iter_mut().find(|(on, why, _)| (*on, *why) == (day, reason)) {
             Some((.., count)) => *count += 1,
             None => its.counts.push((day, reason, 1)),
@@ -50,7 +52,8 @@ impl RefusalCounts {
     /// Takes the account's counts, to write them.
     pub fn take(&self, account: AccountId) -> Vec<(Day, &'static str, u64)> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.get_mut(&account).map(|its| std::mem::take(&mut its.counts)).unwrap_or_default()
+        let its = all.iter_mut().find(|its| its.account == account);
+        its.map(|its| std::mem::take(&mut its.counts)).unwrap_or_default()
     }
 }
 

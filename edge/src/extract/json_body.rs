@@ -98,8 +98,10 @@ fn misfit(path: &str, error: &str) -> String {
     if let Some(name) = field_after("duplicate field") {
         return format!("The '{}' field is there twice.", within(name));
     }
-    if let Some(name) = field_after("unknown field") {
-        return unknown(name, &error.split('`').skip(3).step_by(2).collect::<Vec<_>>());
+    if let Some(name) = field_after("unknown field")
+        && let Some(meant) = error.split('`').skip(3).step_by(2).find(|it| are_alike(name, it))
+    {
+        return format!("There is no '{name}' field. Did you mean '{meant}'?");
     }
     let expected = error.rsplit_once("expected ").map(|(_, expected)| expected);
     match expected.and_then(kind) {
@@ -108,16 +110,9 @@ fn misfit(path: &str, error: &str) -> String {
     }
 }
 
-/// Names the member that was probably meant, or all members that there are.
-fn unknown(name: &str, members: &[&str]) -> String {
-    let is_meant = |member: &&&str| {
-        let alike = name.bytes().zip(member.bytes()).take_while(|(a, b)| a == b);
-        alike.count() >= ALIKE_BYTES_MIN
-    };
-    match members.iter().find(is_meant) {
-        Some(member) => format!("There is no '{name}' field. Did you mean '{member}'?"),
-        None => format!("There is no '{name}' field. The fields are: {}.", members.join(", ")),
-    }
+fn are_alike(name: &str, member: &str) -> bool {
+    let alike = name.bytes().zip(member.bytes()).take_while(|(a, b)| a == b);
+    alike.count() >= ALIKE_BYTES_MIN
 }
 
 /// Number of first bytes that a misspelt member shares with the one that was meant.

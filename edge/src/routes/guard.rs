@@ -293,7 +293,7 @@ mod tests {
             (r#"{"deadline":1}"#, "Did you mean 'deadline_ms'?"),
             (
                 r#"{"daily":1}"#,
-                "The fields are: refuse, allow_domains, block_domains, deadline_ms,",
+                "unknown field `daily`, expected one of `refuse`, `allow_domains`, `block_domains`",
             ),
         ] {
             let error = change(body).unwrap_err();
