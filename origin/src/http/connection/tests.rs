@@ -4,10 +4,13 @@ use std::{convert::Infallible, future::pending, net::IpAddr, sync::Arc, time::Du
 
 use axum::{
     Router,
-    body::{Body, Bytes},
+    body::{Body, Bytes, to_bytes},
+    extract::Request,
     routing::{get, post},
 };
 use futures_util::stream;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex},
     sync::watch,
@@ -135,4 +138,24 @@ async fn a_header_of_more_than_16_kb_is_refused_before_it_is_complete() {
     let answer = String::from_utf8_lossy(&answer).into_owned();
     assert!(answer.starts_with("HTTP/1.1 431 "), "{answer}");
     assert!(began.elapsed() < HEADER_TIMEOUT, "{:?}", began.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_of_http_2_ends_after_a_minute_too() {
+    let handshake = http2::handshake(TokioExecutor::new(), TokioIo::new(connect()));
+    let (mut sender, connection) = handshake.await.unwrap();
+    let ended = tokio::spawn(async move {
+        let _ = connection.await;
+        Instant::now()
+    });
+    for path in ["/", "/slow"] {
+        let method = if path == "/" { "POST" } else { "GET" };
+        let request = Request::builder().method(method).uri(format!("http://origin{path}"));
+        let response = sender.send_request(request.body(Body::from("hi")).unwrap()).await.unwrap();
+        assert_eq!(response.status(), 200);
+        let body = to_bytes(Body::new(response.into_body()), 1_024).await.unwrap();
+        assert!(!body.is_empty());
+    }
+    let answered = Instant::now();
+    assert_limit(ended.await.unwrap() - answered, IDLE_TIMEOUT);
 }
