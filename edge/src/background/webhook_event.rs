@@ -8,7 +8,7 @@ use crate::{
     limits::quota::date_time,
     store::{
         scans::{StatusCounts, VerdictCounts},
-        webhooks::StoredEvent,
+        webhooks::AnnouncedScan,
     },
 };
 
@@ -50,7 +50,7 @@ pub struct EndedScanData {
 
 impl WebhookEvent {
     /// Builds the event for the end of a scan.
-    pub fn of_end(event: StoredEvent) -> Self {
+    pub fn of_end(event: AnnouncedScan) -> Self {
         let data = EndedScanData {
             id: event.scan_id,
             state: event.kind.trim_start_matches("scan.").to_owned(),
@@ -80,7 +80,7 @@ mod tests {
     use serde_json::json;
 
     use super::WebhookEvent;
-    use crate::store::webhooks::StoredEvent;
+    use crate::store::webhooks::AnnouncedScan;
 
     #[test]
     fn the_body_of_a_webhook_has_the_documented_members_in_this_order() {
@@ -90,7 +90,7 @@ mod tests {
             "scan_id": "scan_1", "kind": "scan.completed", "created_at": 1_795_341_600, "total": 1,
             "answered": 1, "counts": counts, "by_verdict": by_verdict,
         });
-        let event: StoredEvent = serde_json::from_value(row).unwrap();
+        let event: AnnouncedScan = serde_json::from_value(row).unwrap();
         let body = format!(
             r#"{{"type":"scan.completed","timestamp":"2026-11-22T10:00:00Z","data":{{"id":"scan_1","state":"completed","total":1,"answered":1,"counts":{counts},"by_verdict":{by_verdict}}}}}"#
         );

@@ -40,12 +40,12 @@ pub struct DueDelivery {
     pub previous_secret: String,
     pub id: String,
     #[serde(flatten)]
-    pub event: StoredEvent,
+    pub event: AnnouncedScan,
 }
 
 /// The end of a scan, as it was when the scan ended: the owner may have deleted the scan since.
 #[derive(Debug, Clone, Deserialize)]
-pub struct StoredEvent {
+pub struct AnnouncedScan {
     pub scan_id: String,
     /// `scan.completed` or `scan.expired`.
     pub kind: String,
@@ -59,7 +59,7 @@ pub struct StoredEvent {
     pub by_verdict: VerdictCounts,
 }
 
-impl From<StoredScan> for StoredEvent {
+impl From<StoredScan> for AnnouncedScan {
     fn from(scan: StoredScan) -> Self {
         Self {
             scan_id: scan.id,
