@@ -451,6 +451,11 @@ fn a_list_that_was_sorted_cut_and_enlarged_finds_its_verdicts_by_the_tags_of_the
     let copy = String::from_utf8(now.copy(&joined, &verdict, &|_, _| true)).unwrap();
     let words: Vec<_> = copy.lines().skip(1).map(|line| line.split(';').nth(2).unwrap()).collect();
     assert_eq!(words, ["", "undeliverable", "deliverable", "", "", "not_an_address"]);
+    // Every position of a repeated address is one of this list's.
+    let each = read("ann@x.org\nbob@x.org\nann@x.org\n")
+        .plan(Repeats { once: false, ..Repeats::default() });
+    let joined = now.joined("scan_3", &each.tags("scan_3", false), false);
+    assert_eq!(joined.addresses, ["ann@x.org", "BOB@X.org", "ann@x.org"]);
     // Another scan's tags, or those of another case, find nothing.
     assert_eq!(now.joined("scan_2", &tags, false).counts.addresses, 0);
     assert_eq!(
