@@ -25,7 +25,8 @@ impl fmt::Display for NotAList {
             Self::Empty => write!(f, "This has no text in it. {SAVE}"),
             Self::Other(what, advice) => write!(f, "This is {what}, not a list. {advice}"),
             Self::Workbook => f.write_str(
-                "This workbook can't be opened: it's damaged, or it has a password. Save it as CSV, then choose that file.",
+                "This workbook can't be opened: it's damaged, or it has a password. Save it as CSV, then choose that \
+                 file.",
             ),
             Self::TooLarge => {
                 f.write_str("This workbook is too large to read here. Save it as CSV, then choose that file.")

@@ -181,12 +181,14 @@ impl List {
             counts: own.counts,
             ..Plan::default()
         };
-        for ((position, address), row) in positions.iter().zip(own.addresses).zip(own.first_rows) {
-            let at = position.as_ref().map_or(usize::MAX, place);
-            if let (Some(text), Some(first)) =
-                (plan.addresses.get_mut(at), plan.first_rows.get_mut(at))
+        // A scan in which repeats were checked each time has several positions of an address.
+        let index: HashMap<&Tag, usize> = own_tags.iter().zip(0..).collect();
+        for ((tag, text), first) in tags.iter().zip(&mut plan.addresses).zip(&mut plan.first_rows) {
+            let Some(own_index) = index.get(tag) else { continue };
+            if let (Some(address), Some(row)) =
+                (own.addresses.get(*own_index), own.first_rows.get(*own_index))
             {
-                (*text, *first) = (address, row);
+                (*text, *first) = (address.clone(), *row);
             }
         }
         let joined = |row: RowPlan| {

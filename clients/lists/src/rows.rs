@@ -296,7 +296,8 @@ mod tests {
             style in 0..3_usize,
         ) {
             let mut writer = csv::WriterBuilder::new();
-            writer.flexible(true).terminator(if style == 0 { csv::Terminator::CRLF } else { csv::Terminator::Any(b'\n') });
+            let end = if style == 0 { csv::Terminator::CRLF } else { csv::Terminator::Any(b'\n') };
+            writer.flexible(true).terminator(end);
             writer.quote_style(if style == 2 { csv::QuoteStyle::Always } else { csv::QuoteStyle::Necessary });
             let mut writer = writer.from_writer(Vec::new());
             for row in &table {

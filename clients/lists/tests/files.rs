@@ -451,6 +451,11 @@ fn a_list_that_was_sorted_cut_and_enlarged_finds_its_verdicts_by_the_tags_of_the
     let copy = String::from_utf8(now.copy(&joined, &verdict, &|_, _| true)).unwrap();
     let words: Vec<_> = copy.lines().skip(1).map(|line| line.split(';').nth(2).unwrap()).collect();
     assert_eq!(words, ["", "undeliverable", "deliverable", "", "", "not_an_address"]);
+    // Every position of a repeated address is one of this list's.
+    let each = read("ann@x.org\nbob@x.org\nann@x.org\n")
+        .plan(Repeats { once: false, ..Repeats::default() });
+    let joined = now.joined("scan_3", &each.tags("scan_3", false), false);
+    assert_eq!(joined.addresses, ["ann@x.org", "BOB@X.org", "ann@x.org"]);
     // Another scan's tags, or those of another case, find nothing.
     assert_eq!(now.joined("scan_2", &tags, false).counts.addresses, 0);
     assert_eq!(
@@ -460,6 +465,42 @@ fn a_list_that_was_sorted_cut_and_enlarged_finds_its_verdicts_by_the_tags_of_the
         2
     );
     assert_eq!(now.joined("scan_1", &[], false).counts.addresses, 0);
+}
+
+#[test]
+fn nobody_of_a_thousand_is_lost_behind_stray_quotes_and_changing_line_ends() {
+    let mut file = "name,email,city\r\n".to_owned();
+    for n in 0..1_000 {
+        let name = match n {
+            299 => "\"Bob\" Jones",
+            500 => "\"Never closed",
+            700 => "\"\"Twice\"\"",
+            900 => "Screen 5\"",
+            _ => "Ann",
+        };
+        let end = if n < 500 {
+            "\r\n"
+        } else if n < 800 {
+            "\n"
+        } else {
+            "\r"
+        };
+        file += &format!("{name},person{n}@x.org,Bonn{end}");
+    }
+    let list = read(file.into_bytes(), &Choices::default()).unwrap();
+    assert_eq!((list.len(), plan(&list).counts.addresses), (1_000, 1_000));
+    let said =
+        "Lines 301, 502, 702: a quotation mark is out of place, so it's read as a character.";
+    assert_eq!(notices(&list), [said]);
+    let copy = copy(&list);
+    let records: Vec<_> = csv::Reader::from_reader(&*copy).records().map(Result::unwrap).collect();
+    assert_eq!(records.len(), 1_000);
+    assert!(
+        records
+            .iter()
+            .enumerate()
+            .all(|(n, row)| row[1] == *format!("person{n}@x.org") && &row[3] == "risky")
+    );
 }
 
 #[test]

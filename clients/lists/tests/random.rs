@@ -167,7 +167,8 @@ proptest! {
         let records = reader.from_reader(text.as_bytes()).into_records().map(Result::unwrap);
         // Blanks around a quoted cell belong to it for some programs.
         let trimmed = |cell: &str| cell.trim_end_matches(' ').to_owned();
-        let blank = |record: &csv::StringRecord| record.len() == 1 && record[0].trim_matches([' ', '\u{a0}']).is_empty();
+        let is_blank = |cell: &str| cell.trim_matches([' ', '\u{a0}']).is_empty();
+        let blank = |record: &csv::StringRecord| record.len() == 1 && is_blank(&record[0]);
         let mut read: Vec<Vec<String>> =
             records.filter(|record| !blank(record)).map(|record| record.iter().map(trimmed).collect()).collect();
         if list.headings().is_some() {

@@ -461,6 +461,35 @@ export function suite(world) {
     await reader.sees("8 of 8 addresses are done.");
   });
 
+  world.test(
+    "closing the tab while a list is sent asks first, and another page stays where it is",
+    async (reader) => {
+      const { apiKey, ...account } = await world.account();
+      await reader.enter(account, "/scans");
+      let release;
+      const released = new Promise((resolve) => (release = resolve));
+      await reader.page.route("**/parts/*", (route) => released.then(() => route.continue()));
+      await chooses(reader, file(csv(10)));
+      await reader.press("Scan 8 addresses");
+      await reader.sees("0 of 8 sent.");
+      const [dialog] = await Promise.all([
+        reader.page.waitForEvent("dialog"),
+        reader.page.close({ runBeforeUnload: true }),
+      ]);
+      assert.equal(dialog.type(), "beforeunload");
+      await dialog.dismiss();
+      await reader.page.getByRole("link", { name: "Settings" }).first().click();
+      await reader.reads("Settings");
+      release();
+      await eventually("the list is sent", async () => {
+        const { body } = await reader.stack.api("GET", "/v1/scans", { headers: { "X-API-Key": apiKey } });
+        return body.scans[0]?.received === 8;
+      });
+      await reader.page.waitForFunction(() => document.querySelector("h1").textContent === "Settings");
+      assert.match(reader.page.url(), /\/settings$/);
+    },
+  );
+
   world.test("what is pasted is read as email programs and spreadsheets copy it", async (reader) => {
     await reader.enter(await world.account(), "/scans");
     const paste = reader.field("Or paste addresses");

@@ -85,8 +85,18 @@ function Ready({ list, onList, allowance }: ReadyProps) {
       },
     });
     keepList(scan.id, { list, sent });
-    route(`/scans?id=${scan.id}`);
+    // Sending goes on while the person is on another page, and doesn't call them back.
+    if (isShown.current) route(`/scans?id=${scan.id}`);
   });
+  const isShown = useRef(true);
+  useEffect(() => () => void (isShown.current = false), []);
+  // A closed tab would leave a scan with a part of the list.
+  useEffect(() => {
+    if (!submission.busy) return;
+    const ask = (event: BeforeUnloadEvent) => event.preventDefault();
+    window.addEventListener("beforeunload", ask);
+    return () => window.removeEventListener("beforeunload", ask);
+  }, [submission.busy]);
 
   const { figures } = list;
   const tooLarge = figures.addresses > allowance.scan_size;
