@@ -11,9 +11,6 @@ use serde_json::json;
 
 use super::access::{FIRST_KEY, NOBODY, TABLE, body};
 
-/// Routes that look at the database before their shields.
-const WITHOUT_SHIELDS: [&str; 1] = ["/v1/guard/decide"];
-
 /// Most statements of one call. An account's sessions together, and its keys, make ten calls a second
 /// (`limits/pace.rs`), so their fastest loop causes at most fifty statements a second.
 const STATEMENTS_MAX: u64 = 5;
@@ -68,7 +65,7 @@ async fn a_replaced_key_an_ended_named_key_and_an_ended_session_cost_one_look_up
     for (number, (method, path, expected)) in (1..).zip(TABLE) {
         // Only routes that need a credential are meant, and the one that ends it.
         let needs_one = expected[NOBODY] == 401 && path != "/v1/auth/passkeys/sign-in";
-        if !needs_one && path != "/v1/keys/self-revoke" || WITHOUT_SHIELDS.contains(&path) {
+        if !needs_one && path != "/v1/keys/self-revoke" {
             continue;
         }
         // Each route gets credentials of its own, which no other route has learnt to be dead.

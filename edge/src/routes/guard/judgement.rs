@@ -71,6 +71,7 @@ pub const NOT_IN_TIME: &str = "not_in_time";
 pub const UNAVAILABLE: &str = "unavailable";
 pub const THROTTLED: &str = "throttled";
 pub const USED_UP: &str = "used_up";
+const KEY_USED_UP: &str = "key_used_up";
 const TOO_MANY_IN_FLIGHT: &str = "too_many_in_flight";
 const UPSTREAM: &str = "upstream";
 
@@ -78,8 +79,16 @@ fn reason_schema() -> Schema {
     let kinds = ORDER.iter().map(|(kind, _)| *kind);
     let kinds = [RefusedKind::Invalid, RefusedKind::Role].into_iter().chain(kinds);
     let lists = [BLOCKED_DOMAIN, ALLOWED_DOMAIN];
-    let without =
-        [NOT_IN_TIME, USED_UP, THROTTLED, TOO_MANY_IN_FLIGHT, UNAVAILABLE, UPSTREAM, MALFORMED];
+    let without = [
+        NOT_IN_TIME,
+        USED_UP,
+        KEY_USED_UP,
+        THROTTLED,
+        TOO_MANY_IN_FLIGHT,
+        UNAVAILABLE,
+        UPSTREAM,
+        MALFORMED,
+    ];
     let names: Vec<_> = kinds
         .map(RefusedKind::as_str)
         .chain(lists)
