@@ -1,5 +1,5 @@
-//! What the requests of an isolate remember for each other. It is plain data, because a request mustn't await what another
-//! request has started.
+//! Memory that the requests of an isolate share. It is plain data, because a request mustn't await what another request
+//! has started.
 
 use std::{
     borrow::Borrow,

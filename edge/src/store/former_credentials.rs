@@ -1,11 +1,11 @@
-//! Former passwords and second factors of the last week, with which an owner can undo a change of the address: a thief may
-//! change them first (`email_undos.rs`).
+//! Former passwords and second factors of the last week, with which an owner can undo a change of the address
+//! (`email_undos.rs`): a thief may change them first.
 
 use crate::cf::database::{Param, Statement};
 
 /// The two statements that set the account's credentials aside. They precede the statement that changes them, under its
 /// condition. An undo compares a password with each row, so there are five at most. A change that finds five makes them
-/// last another week instead: the oldest is the owner's, whoever made the others.
+/// last another week instead: the oldest is the owner's, even if a thief made the others.
 ///
 /// A change that removes all former credentials needs none of this, and neither does a secret that is sealed anew.
 macro_rules! set_aside {

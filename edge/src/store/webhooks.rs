@@ -18,17 +18,6 @@ use crate::{
     store::scans::{StatusCounts, StoredScan, VerdictCounts, from_column},
 };
 
-/// Maximum number of waiting deliveries of an account: further events are dropped. `?1` scan, `?2` name of its ending.
-pub(super) const INSERT_OF_SCAN: &str = "
-    INSERT OR IGNORE INTO webhook_deliveries
-      (account_id, id, kind, created_at, scan_id, total, answered, counts, by_verdict)
-    SELECT w.account_id, replace(s.id, 'scan_', 'msg_'), 'scan.' || s.state, s.ended_at,
-      s.id, s.total, s.answered, s.counts, s.by_verdict
-    FROM scans s JOIN webhooks w ON w.account_id = s.account_id
-    WHERE s.id = ?1 AND s.ended_by = ?2 AND s.state IN ('completed', 'expired')
-      AND 1000 > (SELECT count(*) FROM webhook_deliveries d
-        WHERE d.account_id = s.account_id AND d.state = 'pending')";
-
 /// A due delivery, with the URL and the names of the secrets of its webhook.
 #[derive(Debug, Deserialize)]
 pub struct DueDelivery {

@@ -1,4 +1,4 @@
-//! What was begun before an account is frozen and ends after it changes nothing (docs/trust.md, A13).
+//! A change that began before its account was frozen, and ends after it, does nothing (docs/trust.md, A13).
 
 use rcpt_tests::{
     Edge,

@@ -8,7 +8,6 @@ use crate::{
     account::AccountId,
     cf::database::{Database, Param, Statement},
     error::Error,
-    store::webhooks,
 };
 
 /// `?1` scan, `?2` name of its ending.
@@ -23,6 +22,16 @@ const INSERT_ENDED_NOTICE: &str = "
     WHERE s.id = ?1 AND s.ended_by = ?2 AND s.state IN ('completed', 'expired') AND a.scan_mail = 1
     ON CONFLICT (account_id, kind) DO UPDATE
       SET deeds = deeds + 1, attempts = 0, due_at = max(due_at, excluded.due_at)";
+/// An account has at most 1,000 waiting deliveries: further events are dropped.
+const INSERT_DELIVERY: &str = "
+    INSERT OR IGNORE INTO webhook_deliveries
+      (account_id, id, kind, created_at, scan_id, total, answered, counts, by_verdict)
+    SELECT w.account_id, replace(s.id, 'scan_', 'msg_'), 'scan.' || s.state, s.ended_at,
+      s.id, s.total, s.answered, s.counts, s.by_verdict
+    FROM scans s JOIN webhooks w ON w.account_id = s.account_id
+    WHERE s.id = ?1 AND s.ended_by = ?2 AND s.state IN ('completed', 'expired')
+      AND 1000 > (SELECT count(*) FROM webhook_deliveries d
+        WHERE d.account_id = s.account_id AND d.state = 'pending')";
 const DELETE_RETRIES: &str = "DELETE FROM scan_retries
     WHERE scan_id = ?1 AND EXISTS (SELECT 1 FROM scans s WHERE s.id = ?1 AND s.ended_by = ?2)";
 
@@ -35,7 +44,7 @@ pub(super) fn end_retries<'a>(scan: &'a str, ending: &'a str) -> Statement<'a> {
 /// Returns the statements that follow a statement of this name that may have ended the scan. They do nothing unless it
 /// has. A completed or expired scan is announced by email and webhook, and a completed one is counted.
 pub(super) fn ended<'a>(scan: &'a str, ending: &'a str) -> [Statement<'a>; 3] {
-    let statements = [UPDATE_COMPLETED_SCANS, INSERT_ENDED_NOTICE, webhooks::INSERT_OF_SCAN];
+    let statements = [UPDATE_COMPLETED_SCANS, INSERT_ENDED_NOTICE, INSERT_DELIVERY];
     statements.map(|sql| (sql, vec![scan.into(), ending.into()]))
 }
 
