@@ -80,7 +80,7 @@ worker: setup-rust-target
 # Built in parallel: each build leaves a core idle while it waits for the network or compiles its last crate.
 .PHONY: dev dev-wasm dev-programs
 dev: ## the whole service on this machine (EDGE_PORT, ORIGIN_PORT); Ctrl-C stops it
-	@$(MAKE) --no-print-directory --jobs=3 edge/portal/dist/index.html dev-wasm dev-programs
+	@RCPT_WORKER=quick $(MAKE) --no-print-directory --jobs=3 edge/portal/dist/index.html dev-wasm dev-programs
 	@RCPT_WORKER=quick $(MAKE) --no-print-directory worker
 	@target/debug/dev
 
