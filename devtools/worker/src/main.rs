@@ -143,8 +143,13 @@ fn optimise(staging: &Path) -> Result<()> {
     let named_build = Path::new(NAMED);
     let wasm = staging.join("index_bg.wasm");
     wasm_opt(&wasm, named_build, &["-Oz", "--debuginfo"])?;
-    // A second optimisation would save half a percent of size and double the time.
-    wasm_opt(named_build, &wasm, &["--strip-debug", "--strip-producers"])
+    // By name, functions of one generic stand side by side, and gzip saves another 2.7 percent. A second optimisation
+    // would save half a percent and double the time.
+    wasm_opt(
+        named_build,
+        &wasm,
+        &["--reorder-functions-by-name", "--strip-debug", "--strip-producers"],
+    )
 }
 
 fn wasm_opt(input: &Path, output: &Path, options: &[&str]) -> Result<()> {
