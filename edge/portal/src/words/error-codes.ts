@@ -63,7 +63,8 @@ export const ERROR_CODES: Readonly<Record<Code, string>> = {
     "The call of the hook isn’t signed with its secret, or was signed more than five minutes ago.",
   used_up:
     "The day’s allowance is used up, or less of it is left than a list needs; the text says until when.",
-  key_used_up: "The API key’s daily limit is used up, or leaves less than a list needs; the account may have checks left.",
+  key_used_up:
+    "The API key’s daily limit is used up, or leaves less than a list needs; the account may have checks left.",
   not_found: "There’s nothing at this path.",
   method_not_allowed: "The path doesn’t take this method; the Allow header lists those it takes.",
   body_too_large: "The request body is too large; the text says how large it may be.",
