@@ -163,7 +163,7 @@ async fn refuse(mut stream: TokioStream) -> std::io::Result<()> {
             _ => "250 2.1.0 OK\r\n",
         });
         // Pipelined commands get one segment of replies, as from real servers.
-        if line.starts_with("RCPT") || line.starts_with("EHLO") {
+        if line.starts_with("RSET") || line.starts_with("EHLO") {
             writer.write_all(replies.as_bytes()).await?;
             replies.clear();
         }
