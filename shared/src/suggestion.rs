@@ -15,7 +15,7 @@ const AFTER: &[char] = &[',', ';', ':', '.', '\'', '"', ')', ']', '?', '!', '`',
 /// Signs behind which an address may begin, and signs before which it ends.
 const OPENING: &[char] = &['<', '(', '[', ':', ';', '"'];
 const CLOSING: &[char] = &['<', '>', '(', ')', '[', ']', '"', '\'', ';'];
-/// What ends a word.
+/// Signs between two words.
 const BREAKS: &[char] = &[' ', '<', '>'];
 
 /// Returns the address that was probably meant, which always has a dot in its domain.
