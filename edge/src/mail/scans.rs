@@ -46,7 +46,7 @@ fn facts(scan: &EndedScan) -> Paragraph {
     if scan.state == "expired" {
         rows.push((
             "Result",
-            "Nothing could be asked within a day. The scan wasn't counted.".into(),
+            "We couldn't ask about any address in time. The scan wasn't counted.".into(),
         ));
         return Paragraph::Facts(rows);
     }

@@ -36,7 +36,7 @@ function Event() {
           </p>
           <p>
             <code>type</code> is <code>scan.completed</code>, or <code>scan.expired</code> where nothing was
-            found out within a day. A test is <code>webhook.test</code>, with empty <code>data</code>.
+            found out in time. A test is <code>webhook.test</code>, with empty <code>data</code>.
           </p>
           <dl class={endpoint.fields}>
             {HEADERS.map(([name, means]) => (

@@ -16,6 +16,6 @@ export const STATES: Record<string, { name: string; tone: string; text: string }
   expired: {
     name: "Expired",
     tone: "unknown",
-    text: "Nothing was found out within a day. This scan wasn’t counted.",
+    text: "We couldn’t find out anything in time. This scan wasn’t counted.",
   },
 };
