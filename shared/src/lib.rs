@@ -37,4 +37,4 @@ pub use ticket::{FREE, Tenant, Ticket};
 
 /// Version of the messages between edge and origin (CHANGELOG.md): each side also supports the
 /// previous version.
-pub const WIRE_FORMAT: u32 = 2;
+pub const WIRE_FORMAT: u32 = 1;

@@ -3,7 +3,8 @@
 use std::{collections::BTreeSet, path::Path};
 
 use crate::patterns::{
-    BARE_CLAIM, BARE_PAGE, CITED_CLAIM, CITED_PAGE, CLAIM, CLAIM_ROW, COMMENT_LINE, SECTION,
+    BARE_CLAIM, BARE_PAGE, CITED_CLAIM, CITED_PAGE, CLAIM, CLAIM_ROW, COMMENT, COMMENT_LINE,
+    NAMED_CLAIM, SECTION,
 };
 
 /// Path prefixes of texts that customers read, which may cite none of our documents.
@@ -32,6 +33,19 @@ pub fn expand(cited: &str) -> Vec<String> {
     names
 }
 
+/// The words of a Rust comment that look like claims. The lab's figures have names of their own.
+fn named_claims<'a>(name: &str, line: &'a str) -> impl Iterator<Item = &'a str> {
+    let is_checked = name.ends_with(".rs") && !name.starts_with("lab/");
+    let comment = COMMENT.captures(line).filter(|_| is_checked).and_then(|found| found.get(1));
+    let words = comment.map(|comment| NAMED_CLAIM.captures_iter(comment.as_str()));
+    words.into_iter().flatten().filter_map(|word| Some(word.get(1)?.as_str()))
+}
+
+/// Claims share their letters, and a name with another letter is something else.
+fn is_wrong(name: &str, claims: &BTreeSet<String>) -> bool {
+    !claims.contains(name) && claims.iter().any(|claim| claim.starts_with(&name[..1]))
+}
+
 /// A message for each wrong citation in a file.
 pub fn offenders(root: &Path, name: &str, text: &str, claims: &BTreeSet<String>) -> Vec<String> {
     let mut offenders = Vec::new();
@@ -46,6 +60,9 @@ pub fn offenders(root: &Path, name: &str, text: &str, claims: &BTreeSet<String>)
             for claim in expand(&cited[1]).iter().filter(|claim| !claims.contains(*claim)) {
                 push(format!("{claim} is no claim of docs/trust.md"));
             }
+        }
+        for claim in named_claims(name, line).filter(|claim| is_wrong(claim, claims)) {
+            push(format!("{claim} is no claim of docs/trust.md"));
         }
         let has_section = SECTION.is_match(line);
         if has_section || BARE_CLAIM.is_match(line) {

@@ -2,7 +2,8 @@
 //! and exits with 1 if there is one.
 //!
 //! - A page cited as docs/... exists, and so does the file of every relative link in a *.md, and its #heading.
-//! - A claim cited as "docs/trust.md, A5" or "docs/evidence.md, A5" is a row of docs/trust.md.
+//! - A claim cited as "docs/trust.md, A5" or "docs/evidence.md, A5", or named alone in a Rust comment, is a row of
+//!   docs/trust.md.
 //! - Our own documents are cited by path, not by a section, a bare claim or a bare file name.
 //! - A file that a *.md names in backticks exists, and so does each test that docs/evidence.md names.
 //! - Texts for customers cite none of our documents.
@@ -10,8 +11,6 @@
 //! - README.md has at most 130 lines, and every Rust file begins with `//!`.
 //! - Lines of a *.md have at most 120 columns, but for tables and code.
 //! - No comment or document has a phrase that docs/words.md lists under "In code and documents".
-//!
-//! It also prints, without a limit, how comments begin and how many names are bare participles.
 
 mod citations;
 mod markdown;
@@ -52,11 +51,6 @@ struct Repository {
     files: BTreeSet<String>,
 }
 
-struct Findings {
-    offenders: Vec<String>,
-    figures: String,
-}
-
 impl Repository {
     /// The files are those that git tracks or would add.
     fn open(root: PathBuf) -> Result<Self> {
@@ -74,9 +68,9 @@ impl Repository {
         fs::read_to_string(self.root.join(name)).with_context(|| name.to_owned())
     }
 
-    fn check(&self) -> Result<Findings> {
+    fn check(&self) -> Result<Vec<String>> {
         let claims = citations::claims(&self.read("docs/trust.md").unwrap_or_default());
-        let (mut offenders, mut figures) = (Vec::new(), words::Figures::default());
+        let mut offenders = Vec::new();
         for name in &self.files {
             let ending = Path::new(name).extension().unwrap_or_default().to_string_lossy();
             if !ENDINGS.contains(&&*ending) || SKIPPED_FILES.contains(&name.as_str()) {
@@ -92,9 +86,6 @@ impl Repository {
                 }
                 _ => {}
             }
-            if ending == "rs" {
-                figures.count(&text);
-            }
         }
         offenders.extend(self.operations()?);
         let lines = self.read("README.md")?.lines().count();
@@ -103,7 +94,7 @@ impl Repository {
         }
         let mut seen = HashSet::new();
         offenders.retain(|line| seen.insert(line.clone()));
-        Ok(Findings { offenders, figures: figures.to_string() })
+        Ok(offenders)
     }
 
     fn operations(&self) -> Result<Vec<String>> {
@@ -130,11 +121,10 @@ impl Repository {
 
 fn main() -> Result<ExitCode> {
     let root = env::args_os().nth(1).map_or_else(|| PathBuf::from("."), PathBuf::from);
-    let Findings { offenders, figures } = Repository::open(root)?.check()?;
+    let offenders = Repository::open(root)?.check()?;
     for line in &offenders {
         println!("{line}");
     }
-    println!("{figures}");
     if offenders.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }

@@ -21,6 +21,8 @@ patterns! {
     /// The path of a page, in the first group. `src/docs/…` and `pages/docs/…` are other folders.
     CITED_PAGE = r"(?:^|[^A-Za-z0-9_./-])(docs/[A-Za-z0-9_./-]*[A-Za-z0-9_])";
     BARE_CLAIM = r"(?-u:\b)trust [A-Z][0-9]";
+    /// A word of a comment that looks like a claim, in the first group.
+    NAMED_CLAIM = r"(?:^|[^A-Za-z0-9=#.:/_+-])([A-Z][0-9]{1,2})(?-u:\b)";
     /// Claims after the name of their page, in the first group.
     CITED_CLAIM = r"(?-u:\b)(?:trust|evidence)(?:\.md`?\)?,)?,? +([A-Z][0-9]+(?:(?:, | and |–|-)[A-Z][0-9]+)*)";
     CLAIM = r"([A-Z])([0-9]+)";
@@ -45,7 +47,4 @@ patterns! {
     PHRASE = r"(?i)(?-u:\b)(?:whoever|(?:is|are) told|of ours|comes to|so many (?:times|seconds|days)|one who|who asks)(?-u:\b)";
     COMMENT = r"^\s*(?://[/!]?|\*|/\*\*?|#)\s+(.*)";
     DOC_COMMENT = r"^\s*//[/!] (\S+)";
-    PARTICIPLE = r"(?-u:\b)(?:fn|let|let mut|struct|enum|mod|const|static) (?:mut )?(?:told|asked|kept|found|said|named|held|taken|left|seen|known|sent|meant)(?-u:\b)";
-    /// A bare participle as a field, a parameter or a member of a literal.
-    FIELD_PARTICIPLE = r"(?:^\s*|[(,{]\s*|(?-u:\b)pub(?:\([a-z]+\))? |(?-u:\b)mut )(?:told|asked|kept|found|said|named|held|taken|left|seen|known|sent|meant): [&A-Z(a-z'\[]";
 }

@@ -1,11 +1,9 @@
-//! Finds phrases that are hard to understand in comments and prose, and counts first words and participles.
+//! Finds phrases that are hard to understand in comments and prose.
 
-use std::{collections::HashMap, fmt, path::Path};
+use std::path::Path;
 
-use crate::patterns::{COMMENT, DOC_COMMENT, FIELD_PARTICIPLE, PARTICIPLE, PHRASE};
+use crate::patterns::{COMMENT, DOC_COMMENT, PHRASE};
 
-/// First words of doc comments whose occurrences are counted.
-const OPENINGS: [&str; 6] = ["What", "Whose", "Who", "Whether", "How", "One"];
 /// First words with which no doc comment may begin.
 const REFUSED_OPENINGS: [&str; 3] = ["What", "Whose", "Who"];
 /// Endings of files whose comments are checked.
@@ -43,44 +41,4 @@ pub fn offenders(name: &str, text: &str) -> Vec<String> {
         }
     }
     offenders
-}
-
-/// Counts of first words of doc comments, and of names that are bare participles.
-#[derive(Debug, Default)]
-pub struct Figures {
-    comments: u32,
-    openings: HashMap<String, u32>,
-    participles: usize,
-    field_participles: usize,
-    lines: usize,
-}
-
-impl Figures {
-    /// Adds the counts of a Rust file.
-    pub fn count(&mut self, text: &str) {
-        for (_, word) in openings(text) {
-            self.comments += 1;
-            *self.openings.entry(word.to_owned()).or_default() += 1;
-        }
-        let code = |line: &&str| !line.trim().is_empty() && !line.trim().starts_with("//");
-        for line in text.lines().filter(code) {
-            self.lines += 1;
-            self.participles += PARTICIPLE.find_iter(line).count();
-            self.field_participles += FIELD_PARTICIPLE.find_iter(line).count();
-        }
-    }
-}
-
-impl fmt::Display for Figures {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "words: {} doc comments begin with ", self.comments)?;
-        for word in OPENINGS {
-            let count = self.openings.get(word).copied().unwrap_or_default();
-            let share = 100.0 * f64::from(count) / f64::from(self.comments.max(1));
-            write!(f, "{word} {share:.1} %, ")?;
-        }
-        let per_thousand = 1000.0 * self.participles as f64 / self.lines.max(1) as f64;
-        write!(f, "and {per_thousand:.1} of 1,000 lines of code name something by a participle; ")?;
-        write!(f, "{} fields and parameters", self.field_participles)
-    }
 }

@@ -22,7 +22,7 @@ pub fn tidy(text: &str, folder: &str) -> Result<String> {
 fn a_bill_is_the_same_wherever_and_however_often_it_is_written() {
     let bill = |folder: &str, number: u32| {
         let text = format!(
-            r#"{{ "serialNumber": "{number}", "b": ["path+file://{folder}/edge#0.2.0"], "a": {{ "d": 1, "c": 2 }} }}"#
+            r#"{{ "serialNumber": "{number}", "b": ["path+file://{folder}/edge#1.0.0"], "a": {{ "d": 1, "c": 2 }} }}"#
         );
         tidy(&text, folder).unwrap()
     };
@@ -33,7 +33,7 @@ fn a_bill_is_the_same_wherever_and_however_often_it_is_written() {
     "d": 1
   },
   "b": [
-    "path+file:///rcpt/edge#0.2.0"
+    "path+file:///rcpt/edge#1.0.0"
   ]
 }
 "#;

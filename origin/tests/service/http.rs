@@ -1,13 +1,15 @@
 //! The HTTP interface.
 
 use crate::harness::{
-    MailServer, REQUEST_ID, body, drain, json_of, origin, probe_request, send, state, ticket,
-    verdict,
+    MailServer, REQUEST_ID, SECRETS, body, drain, json_of, origin, probe_request, send, state,
+    ticket, verdict,
 };
 use axum::{
     body::{Body, to_bytes},
     http::{Request, StatusCode},
 };
+use rcpt_origin::surroundings::clock::unix_now;
+use rcpt_shared::{KeyRing, Ticket};
 use serde_json::json;
 use std::{convert::Infallible, time::Duration};
 use tokio::time::{Instant, sleep};
@@ -37,9 +39,21 @@ async fn without_a_good_ticket_nothing_is_asked() {
     let origin = origin(&[]);
     let good = body(ADDRESS);
     let other = ticket(&body("other@sandbox.test"));
-    for authorization in
-        [None, Some("Bearer x"), Some("Basic dTpw"), Some(&*format!("Bearer {other}"))]
-    {
+    let issued = |secrets: &str, seconds: u64| {
+        let keys = KeyRing::parse(secrets).unwrap();
+        let time = unix_now() + seconds - 61;
+        format!("Bearer {}", Ticket::issue(&keys, REQUEST_ID, good.as_bytes(), time).unwrap())
+    };
+    let forged = issued(&SECRETS.replace('Q', "R"), 61);
+    for authorization in [
+        None,
+        Some("Bearer x"),
+        Some("Basic dTpw"),
+        Some(&*format!("Bearer {other}")),
+        Some(&*forged),
+        Some(&*issued(SECRETS, 0)),
+        Some(&*issued(SECRETS, 121)),
+    ] {
         let mut request = Request::post("/v1/probe");
         if let Some(value) = authorization {
             request = request.header("authorization", value);
@@ -58,7 +72,11 @@ async fn a_malformed_body_is_400_and_a_large_one_413() {
     for bad in [
         "",
         "null",
+        "{",
+        "[]",
         "{}",
+        r#"{"address":""}"#,
+        r#"{"address":"no at sign"}"#,
         r#"{"address":1}"#,
         r#"{"address":"nobody"}"#,
         r#"{"address":"a@b.example","more":1}"#,

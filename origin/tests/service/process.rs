@@ -48,14 +48,24 @@ async fn help_names_every_flag_and_value() {
 
 #[tokio::test]
 async fn a_wrong_value_is_named_and_stops_the_service() {
-    let environment = [("RCPT_LISTEN", "nowhere"), ("RCPT_STARTTLS", "never")];
+    const SHORT_SECRET: &str = "c2VjcmV0LXNlY3JldA";
+    let secrets = format!("k1:{SHORT_SECRET}");
+    let environment = [
+        ("RCPT_LISTEN", "nowhere"),
+        ("RCPT_STARTTLS", "never"),
+        ("RCPT_ALLOW_NETWORKS", "10.0.0.0/99"),
+        ("RCPT_TICKET_SECRETS", &secrets),
+    ];
     for arguments in [&["--check-config"][..], &[]] {
         let output = output(arguments, &environment).await;
         assert_eq!(output.status.code(), Some(1));
         let text = String::from_utf8(output.stderr).unwrap();
-        for name in ["listen: ", "starttls: ", "helo_name: missing", "ticket_secrets: missing"] {
+        for name in
+            ["listen: ", "starttls: ", "helo_name: missing", "allow_networks: ", "ticket_secrets: "]
+        {
             assert!(text.lines().any(|line| line.starts_with(name)), "{name} not in\n{text}");
         }
+        assert!(!text.contains(SHORT_SECRET), "{text}");
     }
 }
 
@@ -295,6 +305,7 @@ async fn the_log_names_the_request_and_never_the_address() {
     }
     assert!(probe["duration_ms"].is_u64());
     for line in lines {
+        assert!(serde_json::from_str::<Value>(&line).unwrap().is_object(), "{line}");
         assert!(!line.contains("secret") && !line.contains("sandbox"), "{line}");
     }
     assert!(origin.child.wait().await.unwrap().success());

@@ -11,7 +11,7 @@ async fn run(url: &str, key: &str, emails: &str) -> Vec<Value> {
     let empty = folder::scratch("guard-examples").unwrap();
     let mut node = Command::new("node");
     node.arg(repository.join("tests/tests/clients/guard-examples.mjs"));
-    node.arg(repository.join("examples")).arg(empty);
+    node.arg(repository.join("docs/examples")).arg(empty);
     node.env("RCPT_URL", url).env("RCPT_API_KEY", key);
     let ran = ran(node, emails).await;
     assert_eq!(ran.code, 0, "{}", ran.stderr);

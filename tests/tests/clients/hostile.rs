@@ -135,7 +135,7 @@ fn services() -> Value {
     });
     let page = service(|_, stream| answer(stream, "404 Not Found", "", "<html>"));
     let newer = service(|_, stream| {
-        // The members sent by release 0.2.0, with an unknown reason.
+        // Members of details that later releases may leave out, and an unknown reason.
         let details = json!({ "verdict": "risky", "confidence": "medium", "reason": "a_new_reason", "problem": null,
             "operator": null, "mx_host": null, "smtp_code": null, "enhanced_code": null, "smtp_text": null, "stage": "rcpt",
             "catch_all": "unknown", "disposable": false, "role_account": false, "free_provider": false, "suggestion": null,

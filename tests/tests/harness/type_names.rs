@@ -38,7 +38,7 @@ fn collect(folder: &Path, definitions: &mut BTreeMap<String, Vec<String>>) {
 #[test]
 fn a_type_name_stands_for_one_type_in_a_crate() {
     let crates = [
-        "client",
+        "clients/rust",
         "devtools",
         "devtools/documents",
         "devtools/release",

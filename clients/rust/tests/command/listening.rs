@@ -96,7 +96,7 @@ fn events_are_forwarded_once_signed_and_a_receiver_that_fails_misses_none() {
 fn an_event_is_triggered_without_the_service_under_the_same_secret() {
     let home = home();
     let receiver = StandIn::start(|_, _| (200, "", String::new()));
-    let recorded = include_str!("../../../edge/data/examples.json");
+    let recorded = include_str!("../../../../edge/data/examples.json");
     let recorded: Value = serde_json::from_str(recorded).unwrap();
     let mut secrets = Vec::new();
     for kind in ["scan.completed", "scan.expired", "webhook.test"] {
