@@ -66,7 +66,6 @@ macro_rules! operations {
             router
         }
 
-        /// Parameters are in braces.
         fn paths() -> Vec<String> {
             vec![$(<$resource::[<__path_ $handler>] as Path>::path()),+]
         }
@@ -163,7 +162,7 @@ pub fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Answers 404 where a parameter of the path isn't UTF-8: nothing has such a name.
+/// A parameter of the path that isn't UTF-8 gets a 404: nothing has such a name.
 async fn readable_path(
     parameters: Result<RawPathParams, RawPathParamsRejection>,
     request: Request,
@@ -179,7 +178,6 @@ async fn readable_path(
 
 const PREFIX: &str = "/v1";
 
-/// The error names the intended path if only the prefix is missing.
 fn not_found(path: &str) -> Error {
     let intended_path = format!("{PREFIX}{path}");
     let detail = if path.split('/').nth(1) == PREFIX.split('/').nth(1) {

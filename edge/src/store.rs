@@ -39,7 +39,7 @@ pub mod two_factor;
 pub mod usage_days;
 pub mod webhooks;
 
-/// Selects the account of a reset link: `?1` hash of the token, `?2` now.
+/// `?1` hash of the token, `?2` now.
 const BY_RESET_LINK: &str = "state = 'confirmed' AND id = (
      SELECT account_id FROM mailed_tokens WHERE purpose = 'reset'
        AND (hash = ?1 AND expires_at > ?2 OR next_hash = ?1 AND next_expires_at > ?2))";
@@ -47,7 +47,7 @@ const BY_RESET_LINK: &str = "state = 'confirmed' AND id = (
 /// Requires that session `s` was used within the last two hours.
 const IS_IN_USE: &str = "s.seen_at > unixepoch() - 7200";
 
-/// Authorises by session: `?1` account, `?2` session.
+/// `?1` account, `?2` session.
 const IN_SESSION: &str = constcat::concat!(
     "id = ?1 AND state = 'confirmed'
     AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = ?1 AND ",

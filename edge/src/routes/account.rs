@@ -116,8 +116,7 @@ pub async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Emails the owner that the account was deleted. There is no retry, because the address isn't
-/// stored.
+/// There is no retry, because the address isn't stored.
 fn tell(app: &Arc<App>, context: &RequestContext, Member { account, .. }: Member) {
     let (app, event) = (Arc::clone(app), context.event());
     context.deferred.after_response(async move {

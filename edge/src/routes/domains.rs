@@ -88,11 +88,10 @@ impl DomainAnswer {
     }
 }
 
-/// The response as stored under an `Idempotency-Key`, sealed.
+/// Stored under an `Idempotency-Key`, sealed.
 #[derive(Serialize, Deserialize)]
 struct StoredReport(DomainReport);
 
-/// Reads a JSON body and converts the domain to lower-case A-labels; each mistake has its own text.
 fn domain_of(body: &Map<String, Value>) -> Result<String, Error> {
     let Some(domain) = body.get("domain") else {
         return Err(Error::invalid_body("Missing 'domain' field in request body."));
@@ -163,8 +162,7 @@ pub async fn check(
     deferred.outliving(work).await.unwrap_or_else(|| Err(Error::internal("a question was cut off")))
 }
 
-/// Answers a question sent with a test key: only about a domain of the sandbox. Nothing is charged or
-/// stored.
+/// Answers only about a domain of the sandbox. Nothing is charged or stored.
 async fn check_sandbox(
     app: &App,
     context: &RequestContext,
@@ -182,7 +180,6 @@ async fn check_sandbox(
     Ok(DomainAnswer::new(domain, report, ""))
 }
 
-/// Requests the report from an origin and settles the lease before the response is sent.
 async fn ask_and_settle(
     app: &App,
     lease: Lease,

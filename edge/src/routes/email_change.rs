@@ -128,7 +128,7 @@ pub(super) fn own_hash(app: &App, email: &str) -> Result<AccountHash, Error> {
     Ok(AccountHash::of(&app.config.address_secrets, &address))
 }
 
-/// Counts a change. Returns `false` if the new address has had its emails for this hour; the response is the same.
+/// `false` if the new address has had its emails for this hour; the response is the same.
 async fn count(
     app: &App,
     client: &ClientNetwork,
@@ -151,7 +151,7 @@ async fn count(
     }
 }
 
-/// Emails the link after the response, unless the new address has an account. If sending fails, the change is removed.
+/// An address that has an account gets no email. If sending fails, the change is removed.
 fn mail_link(
     app: &Arc<App>,
     context: &RequestContext,

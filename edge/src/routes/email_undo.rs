@@ -145,8 +145,8 @@ pub async fn undo(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Returns the credentials that match the password and the code, and the step of the code; 0 without a second factor. A
-/// thief may have changed the credentials before the address, so credentials of the week before are accepted as well.
+/// The credentials that match the password and the code, and the step of the code; 0 without a second factor. A thief
+/// may have changed the credentials before the address, so credentials of the week before are accepted as well.
 /// Credentials that match a code are preferred: an owner who had just turned on the second factor keeps it.
 ///
 /// # Errors
@@ -179,8 +179,6 @@ async fn matching(
     without_factor.ok_or(refusal)
 }
 
-/// Returns the time step of the code `shown`, from the previous authenticator whose secret is
-/// `sealed`.
 fn step_of(app: &App, account: AccountId, sealed: &str, shown: Option<&str>) -> Result<u64, Error> {
     let status = StatusCode::FORBIDDEN;
     let shown = shown.ok_or_else(|| Error::totp_required(status))?;

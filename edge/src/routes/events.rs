@@ -33,13 +33,10 @@ pub struct ListedEvent {
     pub event: WebhookEvent,
 }
 
-/// Seconds for which an event is listed after it happened.
 const LISTED_S: u64 = 24 * 60 * 60;
-/// Events per page.
 const PAGE_ROWS: u32 = 100;
 
-/// Parses a cursor of the API: the time, a dot, and the scan. The API description has the same
-/// pattern (`openapi/completion.rs`).
+/// The API description has the same pattern (`openapi/completion.rs`).
 fn cursor(text: &str) -> Option<Cursor> {
     let (ended_at, scan) = text.split_once('.')?;
     let is_a_time = ended_at.len() <= 15 && ended_at.bytes().all(|byte| byte.is_ascii_digit());

@@ -68,7 +68,6 @@ struct OperatorAction {
 /// Limit of an account's exports, each of which costs a dozen trips to its database: a burst of ten, then ten an hour.
 const RULE: Rule = Rule { burst: 10, interval: 6 * 60 };
 
-/// Scans read per query.
 const PAGE_ROWS: u32 = 500;
 
 /// Export the account's data

@@ -26,9 +26,8 @@ use crate::{
     store::guard::{self, OwnerAction, PolicyChange, RefusalCount, StoredPolicy},
 };
 
-/// Allowed range of a decision's deadline, in milliseconds.
 const DEADLINE_RANGE_MS: std::ops::RangeInclusive<u64> = 300..=4_000;
-/// Maximum number of domains per list.
+/// Per list.
 const DOMAINS_MAX: usize = 200;
 /// Seconds for which a replaced hook keeps working.
 const BOTH_WORK_S: u64 = 24 * 60 * 60;
@@ -123,7 +122,7 @@ pub struct GuardSettings {
 }
 
 impl GuardPolicy {
-    /// Returns the policy without the hook and its secret.
+    /// The policy without the hook and its secret.
     pub fn without_secret(mut self) -> Self {
         self.supabase = None;
         self
@@ -131,7 +130,6 @@ impl GuardPolicy {
 }
 
 impl GuardSettings {
-    /// Checks all members and returns the change.
     fn change(self) -> Result<PolicyChange, Error> {
         if self.deadline_ms.is_some_and(|deadline| !DEADLINE_RANGE_MS.contains(&deadline)) {
             let detail = "The 'deadline_ms' field must be a whole number from 300 to 4000.";

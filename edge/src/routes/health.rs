@@ -13,10 +13,9 @@ use utoipa::ToSchema;
 
 use crate::{app::App, cf::clock, error::Error, store::housekeeping};
 
-/// Time limit of an origin's health check in milliseconds.
 const ORIGIN_TIMEOUT_MS: u32 = 2_000;
 
-/// Milliseconds for which readiness is cached: an isolate checks at most once in this time.
+/// An isolate checks at most once in this time.
 const READINESS_MS: u64 = 2_000;
 
 /// Response of `GET /health`.

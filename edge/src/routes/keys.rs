@@ -45,10 +45,9 @@ use crate::{
     },
 };
 
-/// Greatest length of a name in characters.
 const NAME_CHARS_MAX: usize = 60;
 const DAILY_LIMIT_MAX: u32 = 1_000_000_000;
-/// Latest expiry of a key in Unix seconds, 2100-01-01. A later one is a mistake.
+/// 2100-01-01 in Unix seconds. A later expiry is a mistake.
 const END_MAX: u64 = 4_102_444_800;
 
 /// The part of an account that a key is for.
@@ -169,7 +168,6 @@ pub struct ReplacedKeys {
     pub keys: Vec<NewNamedKey>,
 }
 
-/// A key's validated rights, daily limit, expiry and networks.
 struct KeyTerms {
     rights: Rights,
     daily_limit: u32,
@@ -345,7 +343,7 @@ pub async fn end(
         .unwrap_or_else(|| Err(Error::invalid_session()))
 }
 
-/// Parses an id. A malformed one becomes an id without a key, so that the caller is verified first.
+/// A malformed id becomes one without a key, so that the caller is verified first.
 fn id_of(shown: &str) -> KeyId {
     KeyId::parse_shown(shown).unwrap_or(KeyId::from_random([0; 8]))
 }

@@ -85,7 +85,6 @@ impl From<webhooks::StoredDelivery> for Delivery {
     }
 }
 
-/// Applies the changes and returns the new settings.
 async fn change(
     app: &App,
     session: Session,
@@ -213,7 +212,7 @@ pub async fn rotate_secret(
     Ok(to_response(&app, settings, deliveries))
 }
 
-/// Limit of an account's test deliveries: a burst of ten, then ten an hour.
+/// A burst of ten, then ten an hour.
 const TESTS: Rule = Rule { burst: 10, interval: 6 * 60 };
 
 /// Test the webhook

@@ -67,8 +67,7 @@ impl Description {
         Self { path: P::path(), methods: P::methods(), operation, schemas }
     }
 
-    /// Returns whether the body is required, because one of its members is. Otherwise a missing body counts as an
-    /// object without members.
+    /// A missing body counts as an object without members, unless one of its members is required.
     fn needs_a_body(&self) -> bool {
         let body = self.operation.request_body.as_ref();
         let body = serde_json::to_value(body).unwrap();
@@ -79,7 +78,6 @@ impl Description {
         })
     }
 
-    /// Adds the responses that follow from the operation's body and credentials, unless it describes them itself.
     fn complete(mut self) -> Self {
         let mut common = Vec::new();
         let is_needed = self.needs_a_body();
@@ -140,7 +138,7 @@ fn plain_error(description: &str) -> Response {
     ResponseBuilder::new().description(description).content("application/json", content).build()
 }
 
-/// Headers with the remaining allowance. Both headers are absent if nothing is limited, or the remainder isn't known.
+/// Both headers are absent if nothing is limited, or the remainder isn't known.
 const RATE_LIMIT: [(&str, &str); 2] = [
     (
         "RateLimit",
@@ -173,7 +171,6 @@ fn document() -> Value {
     document
 }
 
-/// Collects the descriptions from the handlers' attributes.
 fn described() -> OpenApi {
     let mut components = Components::new();
     components.add_security_scheme(
@@ -247,7 +244,6 @@ fn every_operation_is_described_under_a_path_and_a_name_of_its_own() {
     assert_eq!(described, all.len());
 }
 
-/// Each operation must describe the errors of its extractors.
 #[test]
 fn every_operation_describes_what_its_credentials_and_its_body_can_be_refused_for() {
     let document = document();

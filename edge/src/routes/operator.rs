@@ -36,7 +36,7 @@ pub const ID: HeaderName = HeaderName::from_static("webhook-id");
 pub const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 pub const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
-/// Greatest length of a `webhook-id`, which is stored.
+/// A `webhook-id` is stored.
 const ID_CHARS_MAX: usize = 256;
 
 /// Body of `POST /operator/plans`.
@@ -114,7 +114,6 @@ pub async fn set_plan(
     }))
 }
 
-/// Returns the `webhook-id` of a signed call.
 fn signed_id<'a>(
     secrets: &KeyRing,
     headers: &'a HeaderMap,
@@ -132,12 +131,12 @@ fn signed_id<'a>(
     if is_fine { Ok(id) } else { Err(Error::invalid_signature()) }
 }
 
-/// Converts to Unix seconds. A time before 1970 becomes 1, which is past as well.
+/// A time before 1970 becomes 1, which is past as well.
 fn seconds(time: DateTime<Utc>) -> u64 {
     u64::try_from(time.timestamp()).unwrap_or_default().max(1)
 }
 
-/// Converts to Unix milliseconds. Rejects a time more than five minutes ahead: it would outrank the events until then.
+/// A time more than five minutes ahead is rejected: it would outrank the events until then.
 fn occurred_at_ms(time: DateTime<Utc>, now: u64) -> Result<u64, Error> {
     let latest = now.saturating_add(TOLERANCE_S).saturating_mul(1_000);
     let at = u64::try_from(time.timestamp_millis()).unwrap_or_default();

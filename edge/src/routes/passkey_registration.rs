@@ -27,7 +27,6 @@ use crate::{
     store::passkeys::{self, AddOutcome, NewPasskey, PASSKEYS_MAX},
 };
 
-/// Greatest length of a name in characters.
 const NAME_CHARS_MAX: usize = 60;
 /// Milliseconds that a browser waits for the person.
 pub const TIMEOUT_MS: u64 = CHALLENGE_TTL_S * 1_000;

@@ -225,7 +225,7 @@ pub async fn sign_in(
     SessionCredentials::of(&app, &session, account.key_version, account.email)
 }
 
-/// Records a failed sign-in after the response. A missing account causes the same work.
+/// A missing account causes the same work.
 fn note_failure(app: &Arc<App>, context: &RequestContext, account: AccountId) {
     let (app, event) = (Arc::clone(app), context.event());
     context.deferred.after_response(async move {

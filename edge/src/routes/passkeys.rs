@@ -87,7 +87,7 @@ pub async fn list(
     Ok(Json(PasskeyList { passkeys: listed.collect() }))
 }
 
-/// Parses an id. A malformed one becomes an id without a passkey, so that the caller is verified first.
+/// A malformed id becomes one without a passkey, so that the caller is verified first.
 fn id_of(shown: &str) -> PasskeyId {
     PasskeyId::parse_shown(shown).unwrap_or_else(|| PasskeyId::of(&[]))
 }

@@ -131,9 +131,9 @@ pub async fn refuse_disposable(app: &App, address: &AccountAddress) -> Result<()
     }
 }
 
-/// Counts a registration. Returns `false` if the address has had its emails for this hour. The response stays the same;
-/// neither the password nor the link changes. If the budget of verified requests is used up, a verified request uses
-/// that of unverified requests: a token is never a disadvantage.
+/// `false` if the address has had its emails for this hour. The response stays the same; neither the password nor the
+/// link changes. If the budget of verified requests is used up, a verified request uses that of unverified requests: a
+/// token is never a disadvantage.
 async fn count(
     app: &App,
     client: &ClientNetwork,
@@ -172,8 +172,7 @@ async fn count(
     Err(Error::throttled(seconds))
 }
 
-/// Stores a registration and sends its email. After a failure, the attempt and the registration are
-/// undone.
+/// After a failure, the attempt and the registration are undone.
 ///
 /// A mailbox that has opted out gets only the necessary email, after the response: the response time mustn't reveal if
 /// it has an account.

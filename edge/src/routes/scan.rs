@@ -50,10 +50,9 @@ pub struct Scan {
     pub results_until: Option<DateTime<Utc>>,
 }
 
-/// Seconds for which results are stored after the end of a scan.
 const RESULTS_TTL_S: u64 = 7 * 24 * 60 * 60;
 
-/// Returns the longer of two estimates in seconds: for unchecked addresses at the pace of the last minutes, for waiting
+/// The longer of two estimates in seconds: for unchecked addresses at the pace of the last minutes, for waiting
 /// addresses at our own delays. `None` if the scan isn't running, or if unchecked addresses remain and the pace is
 /// unknown. The pace is that of the scan's last progress: without any further progress the estimate shrinks, and ends
 /// when it has come to nothing.
@@ -104,8 +103,7 @@ impl Scan {
     }
 }
 
-/// Returns what was found, or an error: another account's scan gives the same error as an unknown
-/// one.
+/// The value found, or an error: another account's scan gives the same error as an unknown one.
 pub fn found<T>(found: FoundScan<T>, caller: Caller) -> Result<T, Error> {
     match found {
         FoundScan::Here(found) => Ok(found),

@@ -62,8 +62,6 @@ pub async fn put(
     Ok(Json(Scan::new(scan, call.now)))
 }
 
-/// # Errors
-/// [`Error::invalid_body`] if the body has no `addresses`.
 fn addresses_of(request: &NewScanRequest) -> Result<&[String], Error> {
     let missing = || Error::invalid_body("Missing 'addresses' field in request body.");
     request.addresses.as_deref().ok_or_else(missing)
@@ -149,9 +147,8 @@ pub async fn receive(
     counted.await?.ok_or_else(Error::no_such_scan)
 }
 
-/// Returns the MACs of a part. Returns none for fewer than two different addresses, because the MAC
-/// of one address would be a hash of it. Addresses that differ only in the case of letters count as
-/// one, because most servers ignore case.
+/// No MACs for fewer than two different addresses, because the MAC of one address would be a hash of it. Addresses that
+/// differ only in the case of letters count as one, because most servers ignore case.
 fn macs_of(app: &App, part: &Sending<'_>, slots: &Slots) -> Vec<String> {
     let Sending { scan, number, addresses } = *part;
     let all = slots.slots.iter().flatten();
@@ -217,7 +214,6 @@ pub async fn compare(
     Ok(Json(PartMatch { matches: macs.contains(&mac) }))
 }
 
-/// Checks that a scan with `total` positions has this part, with this size.
 fn fits(total: u32, number: u32, positions: u32) -> Result<(), Error> {
     let parts = total.div_ceil(PART_POSITIONS);
     if number >= parts {

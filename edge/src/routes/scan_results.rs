@@ -84,7 +84,7 @@ pub struct ScanEvidence {
 }
 
 impl ScanEvidence {
-    /// Returns `None` for a result that was stored without details.
+    /// `None` for a result that was stored without details.
     fn of(stored: &StoredResult) -> Option<Self> {
         let cells = stored.cells()?;
         let cell = |name: &str| {
@@ -123,10 +123,9 @@ pub struct ScanResults {
 /// Default and greatest number of results per page.
 const PAGE_ROWS: u32 = 1_000;
 const PAGE_ROWS_MAX: u32 = 10_000;
-/// Maximum number of parts read for one page.
+/// Per page.
 const PARTS_MAX: u32 = 10;
 
-/// Parameters of a request for results.
 struct Query {
     first: u32,
     limit: usize,
@@ -165,7 +164,6 @@ impl Query {
         })
     }
 
-    /// Returns whether only results with a certain status or verdict are requested.
     const fn is_filtered(&self) -> bool {
         self.status.is_some() || self.verdict.is_some()
     }
@@ -176,7 +174,7 @@ impl Query {
             && (self.interim || result.is_final)
     }
 
-    /// Returns the query string of the page after a position.
+    /// Query string of the page after a position.
     fn after(&self, position: u32) -> String {
         let mut text = format!("after={position}&limit={}", self.limit);
         for (name, value) in [
@@ -192,15 +190,14 @@ impl Query {
     }
 }
 
-/// Parses a query parameter as a status or a verdict; `None` if the parameter is absent.
 fn class<C: Class>(call: &ScanCall, name: &str, mistake: &'static str) -> Result<Option<C>, Error> {
     let Some(value) = call.query(name) else { return Ok(None) };
     let class = C::ALL.iter().copied().find(|class| class.name() == value);
     class.map(Some).ok_or_else(|| Error::invalid_query(mistake))
 }
 
-/// Returns the result of a position; `None` while there is none. Once the scan has completed or
-/// expired, the last verdict is final, and a position without one gets [`Status::FatalException`].
+/// `None` while the position has no result. Once the scan has completed or expired, the last verdict is final, and a
+/// position without one gets [`Status::FatalException`].
 fn result(position: u32, stored: Option<StoredResult>, state: &str) -> Option<ScanResult> {
     let is_over = matches!(state, "completed" | "expired");
     let result_to_show =
@@ -214,7 +211,7 @@ fn result(position: u32, stored: Option<StoredResult>, state: &str) -> Option<Sc
     })
 }
 
-/// Builds one page of results from the rows of the parts up to `last`.
+/// `rows` are those of the parts up to `last`.
 fn page(scan: &StoredScan, rows: &[ResultRow], query: &Query, last: u32) -> ScanResults {
     let mut results = Vec::new();
     for part in query.first / PART_POSITIONS..=last {
@@ -310,7 +307,7 @@ fn lines(results: &[ScanResult]) -> Result<String, Error> {
     Ok(text)
 }
 
-/// Builds the `Link` header (RFC 8288).
+/// RFC 8288.
 fn link(id: &str, query: &str) -> Option<HeaderValue> {
     HeaderValue::from_str(&format!("</v1/scans/{id}/results?{query}>; rel=\"next\"")).ok()
 }

@@ -38,8 +38,7 @@ async fn act(
     found(scans::act(database, caller, id, action, &ending, now).await?, caller)
 }
 
-/// Returns `scan_` followed by the time in milliseconds and 64 random bits, in hexadecimal, so that
-/// newer scans have greater ids.
+/// `scan_`, the time in milliseconds and 64 random bits, in hexadecimal, so that newer scans have greater ids.
 fn new_id(now_ms: u64) -> Result<String, Error> {
     let random = u64::from_be_bytes(random::bytes()?);
     Ok(format!("scan_{now_ms:012x}{random:016x}"))
@@ -100,9 +99,9 @@ pub async fn create(
     Ok((StatusCode::CREATED, headers, Json(Scan::new(scan, now))))
 }
 
-/// Receives the whole list of a new scan. After a failure the scan is removed, because the client
-/// doesn't know the id, and the scan mustn't count as running or keep its unit. With `has_key`, the
-/// scan stays: another request with the `Idempotency-Key` may have succeeded or may still succeed.
+/// After a failure the scan is removed, because the client doesn't know the id, and the scan mustn't count as running
+/// or keep its unit. With `has_key`, the scan stays: another request with the `Idempotency-Key` may have succeeded or
+/// may still succeed.
 async fn fill(
     app: &App,
     caller: Caller,
@@ -141,7 +140,6 @@ pub struct ScanPage {
     pub next: Option<String>,
 }
 
-/// Default and greatest number of scans per page.
 const PAGE_ROWS: u32 = 20;
 const PAGE_ROWS_MAX: u32 = 100;
 

@@ -44,7 +44,7 @@ pub struct SessionCredentials {
 }
 
 impl SessionCredentials {
-    /// Returns the credentials of a stored session, with the account's API key.
+    /// The credentials of a stored session, with the account's API key.
     ///
     /// # Errors
     /// [`Error::internal`] when the token can't be signed.
@@ -65,7 +65,7 @@ impl SessionCredentials {
     }
 }
 
-/// Returns a new session for this account and device, to be stored.
+/// A new session for this account and device, to be stored.
 ///
 /// # Errors
 /// [`Error::internal`] when the generator fails.
@@ -163,7 +163,7 @@ pub async fn login(
     SessionCredentials::of(&app, &session, account.key_version, account.email)
 }
 
-/// Records a failed sign-in after the response. An address without an account causes the same work.
+/// An address without an account causes the same work.
 fn note_failure(
     app: &Arc<App>,
     context: &RequestContext,
@@ -185,7 +185,6 @@ fn note_failure(
     });
 }
 
-/// Renews an outdated hash after the response.
 fn renew_hash(
     app: &Arc<App>,
     context: &RequestContext,

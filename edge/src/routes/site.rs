@@ -17,7 +17,7 @@ use crate::{
     store::plans::{self, PlanSizes},
 };
 
-/// Milliseconds for which an isolate caches the plans; clients may cache the response as long.
+/// Clients may cache the response as long as an isolate caches the plans.
 const PLANS_TTL_MS: u64 = 300_000;
 const CACHE_CONTROL: &str = "public, max-age=300";
 

@@ -223,7 +223,6 @@ pub async fn recovery_codes(
     Ok(to_response(&codes))
 }
 
-/// Verifies the password and a code for an account with two-factor authentication.
 async fn check_both(
     app: &Arc<App>,
     context: &RequestContext,

@@ -16,7 +16,7 @@ use crate::{
     store::usage_days::{self, UsageDay},
 };
 
-/// Days in the report, including today.
+/// Including today.
 const DAYS: u64 = 30;
 
 /// Checks by day.
@@ -57,7 +57,7 @@ const fn first_of(today: u64) -> u64 {
     (today + 1).saturating_sub(DAYS)
 }
 
-/// Returns all days of the report; days without a row had no charge. Rows must be ordered by day.
+/// Rows must be ordered by day; days without a row had no charge.
 fn days(rows: &[UsageDay], today: u64) -> Vec<DayOfUsage> {
     let counted = |day: u64| {
         let at = rows.iter().position(|row| row.day == day)?;

@@ -39,8 +39,7 @@ pub struct CheckRequest {
 }
 
 impl CheckRequest {
-    /// Reads a JSON body; each mistake has its own text. A text that can't be reduced to one address is a mistake of the
-    /// body, unlike in a list.
+    /// A text that can't be reduced to one address is a mistake of the body, unlike in a list.
     fn from_json(body: &Map<String, Value>) -> Result<Self, Error> {
         let Some(email) = body.get("email") else {
             return Err(Error::invalid_body("Missing 'email' field in request body."));
@@ -66,7 +65,6 @@ impl CheckRequest {
         }
     }
 
-    /// Returns the address as it was given, or the text in its place.
     fn text(&self) -> &str {
         match &self.email {
             Ok(address) => address.as_given(),
@@ -113,7 +111,7 @@ pub async fn check(
     admitted(app, context, caller, request, once).await
 }
 
-/// Answers a parsed request of a caller whom the shield has admitted.
+/// The shield has admitted the caller.
 pub(super) async fn admitted(
     app: Arc<App>,
     context: RequestContext,
@@ -146,12 +144,9 @@ pub(super) async fn admitted(
     }
 }
 
-/// A check of one address.
 struct Check {
     address: Address,
-    /// True if the caller requested the details.
     details: bool,
-    /// The caller's deadline in milliseconds.
     deadline_ms: Option<u64>,
     /// Cache key of the verdict.
     key: String,
@@ -160,7 +155,7 @@ struct Check {
 }
 
 impl Check {
-    /// Charges and returns a recent verdict, if one with enough evidence is cached.
+    /// Charges only if a recent verdict with enough evidence is cached.
     async fn cached(&self, app: &App, caller: Caller) -> Result<Option<ValidationResult>, Error> {
         let cached_verdict = app.verdicts.get(&self.key, clock::now()).await;
         let Some(cached_verdict) = cached_verdict
@@ -182,15 +177,13 @@ impl Check {
         }
     }
 
-    /// Returns the sealed response to store under an `Idempotency-Key`; empty if the request has
-    /// none.
+    /// Empty if the request has no `Idempotency-Key`.
     fn seal_answer(&self, app: &App, answer: &CachedVerdict) -> Result<String, Error> {
         let Some(once) = &self.once else { return Ok(String::new()) };
         let text = serde_json::to_string(answer).unwrap_or_default();
         once.seal(&app.config.address_secrets, &text)
     }
 
-    /// Builds the response from that stored for the first check with this `Idempotency-Key`.
     fn repeat_answer(&self, app: &App, stored: &StoredAnswer) -> Result<ValidationResult, Error> {
         let once = self.once.as_ref();
         let text = once.and_then(|once| once.open(&app.config.address_secrets, &stored.answer));
@@ -199,8 +192,8 @@ impl Check {
         Ok(ValidationResult::again(&self.address, self.details, answer).leaving(&stored.left_over))
     }
 
-    /// Takes a lease and requests a verdict from an origin. The request, the settlement and the
-    /// caching continue if the client disconnects: a check that reached a mail server is charged.
+    /// The request, the settlement and the caching continue if the client disconnects: a check that reached a mail
+    /// server is charged.
     async fn fresh(
         self,
         app: Arc<App>,
@@ -216,7 +209,6 @@ impl Check {
         }
     }
 
-    /// Returns the verdict of a check that holds a lease.
     async fn leased(
         self,
         app: Arc<App>,
@@ -233,8 +225,7 @@ impl Check {
             .unwrap_or_else(|| Err(Error::internal("a check was cut off")))
     }
 
-    /// Requests a verdict from an origin (once for concurrent identical checks), settles the lease
-    /// and caches the verdict.
+    /// Concurrent identical checks share one request to an origin.
     async fn ask_and_settle(
         self,
         app: &Arc<App>,

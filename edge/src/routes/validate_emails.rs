@@ -34,10 +34,8 @@ use crate::{
 };
 use list::{Answers, List, ListAnswer};
 
-/// Maximum number of addresses in a list.
 const EMAILS_MAX: usize = 100;
-/// Time limit of the origins for a list, in milliseconds. An address without a verdict by then
-/// isn't charged.
+/// An address without a verdict within this time isn't charged.
 const BUDGET_MS: u64 = 20_000;
 /// Milliseconds of the lease's lifetime reserved for settling it.
 const SETTLING_MS: u64 = 5_000;
@@ -93,7 +91,6 @@ impl IntoResponse for ListResult {
 }
 
 impl ListRequest {
-    /// Reads a JSON body; each mistake has its own text.
     fn from_json(body: &Map<String, Value>) -> Result<Self, Error> {
         let Some(emails) = body.get("emails") else {
             return Err(Error::invalid_body("Missing 'emails' field in request body."));
@@ -116,7 +113,6 @@ impl ListRequest {
         Ok(Self { emails, details, deadline_ms: deadline::of(body)? })
     }
 
-    /// Returns the content that a repeat must share with this request.
     fn identity(&self) -> String {
         let emails = serde_json::to_string(&self.emails).unwrap_or_default();
         format!("list\0{}\0{emails}", self.details)
@@ -198,7 +194,7 @@ pub async fn check(
     Ok(result.leaving(&left_over))
 }
 
-/// Returns the time until `end`, in milliseconds of the Worker's clock.
+/// `end` is in milliseconds of the Worker's clock.
 fn time_until(end: u64) -> Duration {
     Duration::from_millis(end.saturating_sub(clock::now_ms()))
 }
@@ -209,7 +205,6 @@ struct ListWork {
     context: RequestContext,
     list: List,
     answers: Answers,
-    /// Name of the account for the origins.
     tenant: String,
 }
 
@@ -217,9 +212,8 @@ struct ListWork {
 /// account's database; at most a quarter of the deadline.
 const CHARGING_MS: u64 = 100;
 
-/// Returns the result of the whole list, or what is there at the deadline (in milliseconds of the request, and of the
-/// Worker's clock). No result leaves before its charge: at the deadline the lease is charged for what is given out, and
-/// keeps the rest until the list ends.
+/// `deadline` is in milliseconds of the request, and of the Worker's clock. No result leaves before its charge: at the
+/// deadline the lease is charged for what is given out, and keeps the rest until the list ends.
 async fn answer(
     work: Arc<ListWork>,
     lease: Lease,
@@ -268,9 +262,8 @@ async fn answer(
     })
 }
 
-/// Answers a list sent with a test key, as [`sandbox::check`] answers a check. Each address has its
-/// own request, because all free accounts share the batches of an origin. Nothing limits how many
-/// lists with test keys are in flight.
+/// Like [`sandbox::check`]. Each address has its own request, because all free accounts share the batches of an origin.
+/// Nothing limits how many lists with test keys are in flight.
 async fn check_sandbox(
     app: &App,
     context: &RequestContext,
@@ -301,7 +294,6 @@ async fn check_sandbox(
 }
 
 impl ListResult {
-    /// Adds the remaining checks, from the ledger's text.
     fn leaving(mut self, left_over: &str) -> Self {
         self.rate_limit = RateLimit::of_checks(left_over, seconds_to_reset(clock::now()));
         self
@@ -309,7 +301,6 @@ impl ListResult {
 }
 
 impl ListWork {
-    /// Settles the lease before the result is sent: counted results are charged, the other units are returned.
     async fn settle(
         &self,
         found: Result<(), Error>,
@@ -331,11 +322,9 @@ impl ListWork {
         Ok(list.result(answers))
     }
 
-    /// Looks up each distinct address in the caches and then at the origins.
-    ///
     /// # Errors
-    /// The error assigned to a sandbox address, or [`Error::upstream`] if no result is charged and no
-    /// address has a verdict.
+    /// The error assigned to a sandbox address, or [`Error::upstream`] if no result is charged and no address has a
+    /// verdict.
     async fn find_out(&self, is_paying: bool) -> Result<(), Error> {
         let Self { app, context, list, answers, tenant } = self;
         let life_ms = app.config.lease_ttl.saturating_mul(1_000);
@@ -375,7 +364,6 @@ impl ListWork {
     }
 }
 
-/// Caches the new verdicts in this data centre.
 async fn remember_fresh(app: &Arc<App>, list: &List, answers: &Answers, context: &RequestContext) {
     let fresh = answers.fresh_of(list);
     let cache_entries = fresh.iter().map(|(one, verdict)| {

@@ -69,8 +69,8 @@ const UPDATE_ADDRESS_HASHES: [&str; 2] = [
     "UPDATE OR IGNORE tombstones SET address_hash = ?1 WHERE address_hash = ?2",
 ];
 
-/// While a secret is being replaced, returns the statements that renew an address's rows under the signing secret. The
-/// statements precede the lookup of the account, in the same transaction.
+/// While a secret is being replaced, the statements renew an address's rows under the signing secret. They precede the
+/// lookup of the account, in the same transaction.
 pub(super) fn rekey(hash: &AccountHash) -> impl Iterator<Item = Statement<'_>> {
     let others = hash.other().into_iter();
     others.flat_map(|other| {
@@ -81,7 +81,7 @@ pub(super) fn rekey(hash: &AccountHash) -> impl Iterator<Item = Statement<'_>> {
 /// `?1` account.
 pub(super) const SELECT_BY_ID: &str = concat!(SELECT_ACCOUNT, "id = ?1 AND deleted_at IS NULL");
 
-/// Returns the account in the directory's row for an address. If there is no row, the same work is done.
+/// The account in the directory's row for an address. If there is no row, the same work is done.
 pub async fn of_address(
     database: &Database,
     hash: &AccountHash,
@@ -96,7 +96,7 @@ pub async fn of_address(
 
 const SELECT_BY_SESSION: &str = concat!(SELECT_ACCOUNT, IN_SESSION);
 
-/// Returns the account of this session; `None` if the session has ended.
+/// The account of this session; `None` if the session has ended.
 pub async fn by_session(
     database: &Database,
     session: Session,
@@ -114,7 +114,7 @@ const SELECT_SESSION_ENDED: &str = concat!(
     ")"
 );
 
-/// Returns whether a genuine key or session has permanently ended.
+/// True if a genuine key or session has permanently ended.
 pub async fn has_ended(database: &Database, caller: Caller) -> Result<bool, Error> {
     let account = caller.account.to_string();
     match caller.proof {
@@ -133,7 +133,7 @@ pub async fn has_ended(database: &Database, caller: Caller) -> Result<bool, Erro
 
 const SELECT_BY_RESET_TOKEN: &str = concat!(SELECT_ACCOUNT, BY_RESET_LINK);
 
-/// Returns the account of a reset link. The link isn't consumed.
+/// The account of a reset link. The link isn't consumed.
 pub async fn by_reset_token(
     database: &Database,
     token: &TokenHash,
@@ -196,8 +196,8 @@ const INSERT_KEY_SHOWN_EVENT: &str = event!(
     IN_SESSION
 );
 
-/// Returns the API key's version and consumes the presented code. Returns `None` if the session has
-/// ended, the key was deactivated or the code was already used.
+/// Reads the API key's version and consumes the presented code. Returns `None` if the session has ended, the key was
+/// deactivated or the code was already used.
 pub async fn show_key(
     database: &Database,
     session: Session,
@@ -275,7 +275,7 @@ pub(super) const UPDATE_ERASED: &str = "UPDATE accounts SET deleted_at = ?4, sta
 
 const UPDATE_DELETED: &str = concat!(UPDATE_ERASED, IS_DELETABLE, " RETURNING id");
 
-/// Deletes notices to the owner: they are few, and the address no longer exists.
+/// Notices are few, and the owner's address no longer exists.
 pub(super) const DELETE_NOTICES: &str = "DELETE FROM notices WHERE account_id = ?1
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND deleted_at IS NOT NULL)";
 
@@ -312,7 +312,7 @@ pub async fn delete(
 const SELECT_PENDING_DELETIONS: &str =
     concat!(SELECT_TOMBSTONE, "account_id IS NOT NULL LIMIT 500");
 
-/// Returns at most 500 deleted accounts that may still be in the directory.
+/// At most 500 deleted accounts that may still be in the directory.
 pub async fn pending_deletions(database: &Database) -> Result<Vec<DeletedAccount>, Error> {
     database.batch(&[(SELECT_PENDING_DELETIONS, Vec::new())]).await?.all(0)
 }

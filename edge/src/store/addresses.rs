@@ -29,8 +29,8 @@ const UPDATE_MAILBOX_HASHES: [&str; 2] = [
     "UPDATE tombstones SET mailbox_hash = ?1 WHERE mailbox_hash = ?2",
 ];
 
-/// While a secret is being replaced, returns the statements that renew the directory's rows of an address under the
-/// signing secret. The statements precede the lookup, in the same transaction.
+/// While a secret is being replaced, the statements renew the directory's rows of an address under the signing secret.
+/// They precede the lookup, in the same transaction.
 fn rekey<'a>(hash: &'a AccountHash) -> impl Iterator<Item = Statement<'a>> {
     let of = |statements: &'static [&'static str], fresh: &'a str, other: Option<&'a str>| {
         let pairs =
@@ -61,8 +61,7 @@ const SELECT_BY_MAILBOX: &str = "SELECT account_id FROM (
       WHERE mailbox_hash = ?2 AND confirmed = 1 AND reserved_until IS NULL)
     ORDER BY place LIMIT 1";
 
-/// Returns the confirmed account of an address or, if it has none, of another spelling of its
-/// mailbox.
+/// The confirmed account of an address or, if it has none, of another spelling of its mailbox.
 pub async fn find_mailbox(
     directory: &Database,
     hash: &AccountHash,
@@ -74,8 +73,7 @@ pub async fn find_mailbox(
     Ok(row.map(|row| row.account_id))
 }
 
-/// Returns the confirmed account of an address. `None` if the address has no account, waits for
-/// confirmation or is reserved.
+/// The confirmed account of an address. `None` if the address has no account, waits for confirmation or is reserved.
 pub async fn find(directory: &Database, hash: &AccountHash) -> Result<Option<AccountId>, Error> {
     let mut statements = Vec::from_iter(rekey(hash));
     let index = statements.len();
@@ -99,7 +97,7 @@ const SELECT_TOMBSTONE: &str =
     "SELECT day, used, scans_used, welcome_left, expires_at FROM tombstones
     WHERE address_hash = ?1 OR mailbox_hash = ?2 ORDER BY expires_at DESC LIMIT 1";
 
-/// Reads a database's [`Tombstone`] for an address, or for another spelling of its mailbox.
+/// Also finds the tombstone of another spelling of the mailbox.
 pub(super) fn tombstone(hash: &AccountHash) -> Statement<'_> {
     (SELECT_TOMBSTONE, vec![hash.as_str().into(), hash.mailbox().into()])
 }
@@ -112,7 +110,7 @@ const INSERT_TOMBSTONE: &str = "
       scans_used = excluded.scans_used, welcome_left = excluded.welcome_left, expires_at = excluded.expires_at
     WHERE excluded.expires_at >= tombstones.expires_at";
 
-/// Copies a tombstone from another database into this one.
+/// The tombstone comes from another database.
 pub(super) fn bury<'a>(hash: &'a AccountHash, tombstone: &Tombstone) -> Statement<'a> {
     let Tombstone { day, used, scans_used, welcome_left, expires_at } = *tombstone;
     let numbers = [day, used, welcome_left, expires_at, scans_used].map(Param::from);
@@ -156,7 +154,7 @@ const INSERT_CLAIM: &str = concat!(
 const SELECT_CLAIM: &str = "SELECT account_id, confirmed, reserved_until IS NOT NULL AS reserved
     FROM addresses WHERE address_hash = ?1";
 
-/// Returns the account of an address, or adds a row for the offered one.
+/// Finds the account of an address, or adds a row for the offered one.
 pub async fn claim(
     directory: &Database,
     hash: &AccountHash,
@@ -334,8 +332,7 @@ const UPDATE_HASHES: &str = "UPDATE OR IGNORE addresses SET address_hash = j.val
     FROM json_each(?1) j
     WHERE address_hash = j.value ->> 'outdated' AND account_id = j.value ->> 'id'";
 
-/// Replaces accounts' hashes: `renewed` is a JSON array of objects with `id`, `outdated`, `fresh`
-/// and `mailbox`.
+/// `renewed` is a JSON array of objects with `id`, `outdated`, `fresh` and `mailbox`.
 pub(super) async fn rehash(directory: &Database, renewed: &str) -> Result<(), Error> {
     directory.run((UPDATE_HASHES, vec![renewed.into()])).await
 }

@@ -20,12 +20,12 @@ impl Databases {
         Self { first, others }
     }
 
-    /// Returns the database with the directory and the throttles.
+    /// The database with the directory and the throttles.
     pub const fn directory(&self) -> &Database {
         &self.first
     }
 
-    /// Returns the database of an account.
+    /// The database of an account.
     ///
     /// # Errors
     /// [`Error::unavailable`] if that database is no longer bound.
@@ -42,8 +42,8 @@ impl Databases {
         }
     }
 
-    /// Returns the databases with their numbers, starting at one that depends on `turn`, so that a
-    /// time limit doesn't always cut off the same ones.
+    /// The databases with their numbers, starting at one that depends on `turn`, so that a time limit doesn't always
+    /// cut off the same ones.
     pub fn in_turn(&self, turn: u64) -> impl Iterator<Item = (u8, &Database)> {
         let all = || (0..=u8::MAX).zip(std::iter::once(&self.first).chain(&self.others));
         let count = self.others.len().saturating_add(1);
@@ -51,9 +51,9 @@ impl Databases {
         all().cycle().skip(first).take(count)
     }
 
-    /// Returns the database in which an address without an account is looked up. One address always has the same
-    /// database, distributed like accounts, so the duration of the lookup reveals nothing. A new database takes over
-    /// only its share of the addresses.
+    /// The database in which an address without an account is looked up. One address always has the same database,
+    /// distributed like accounts, so the duration of the lookup reveals nothing. A new database takes over only its
+    /// share of the addresses.
     pub fn of_unknown_address(&self, hash: &AccountHash) -> &Database {
         let numbers: Vec<u8> = self.in_turn(0).map(|(number, _)| number).collect();
         self.by_number(choose(&numbers, hash)).unwrap_or(&self.first)

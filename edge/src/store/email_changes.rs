@@ -125,7 +125,7 @@ pub struct ChangeOwner {
 const SELECT_OWNER: &str = "SELECT a.id, a.password_hash FROM email_changes c JOIN accounts a ON a.id = c.account_id
     WHERE c.token_hash = ?1 AND c.expires_at > ?2 AND c.state IN ('asked', 'moving', 'moved') AND a.state = 'confirmed'";
 
-/// Returns the account of a link sent to a new mailbox. The link isn't consumed.
+/// The account of a link sent to a new mailbox. The link isn't consumed.
 pub async fn owner(
     database: &Database,
     token: &TokenHash,
@@ -134,7 +134,7 @@ pub async fn owner(
     database.first((SELECT_OWNER, vec![token.as_str().into(), now.into()])).await
 }
 
-/// Starts the change, and stores the account's current state for an undo.
+/// The account's current state is stored for an undo.
 const UPDATE_MOVING: &str = "UPDATE email_changes SET state = 'moving', settled = 0, old_email = a.email,
       old_password_hash = a.password_hash, old_totp_secret = a.totp_secret,
       former_credentials = (
@@ -165,11 +165,11 @@ pub async fn begin(
 const IS_MOVABLE: &str = "state = 'confirmed' AND frozen_until <= ?4 AND EXISTS (SELECT 1 FROM email_changes c
     WHERE c.id = ?1 AND c.account_id = accounts.id AND c.state = 'moving' AND c.old_email = accounts.email
       AND c.old_password_hash = accounts.password_hash)";
-/// Removes an unconfirmed account that a registration of the new address has left.
+/// A registration of the new address may have left an unconfirmed account.
 const DELETE_STRAY: &str = "DELETE FROM accounts WHERE address_hash = ?2 AND state = 'unconfirmed'
     AND EXISTS (SELECT 1 FROM email_changes WHERE id = ?1 AND state = 'moving')";
 const INSERT_CHANGED: [&str; 2] = deed!("email_changed", IS_MOVABLE);
-/// Stores the usage, which still counts for the old address.
+/// The usage still counts for the old address.
 const INSERT_TOMBSTONE: &str = concat!(
     "INSERT INTO tombstones (address_hash, day, used, scans_used, welcome_left, expires_at)
      SELECT address_hash, ?3, CASE WHEN day < ?3 THEN 0 ELSE daily_charged END,
@@ -190,7 +190,7 @@ const UPDATE_MOVED: &str = "UPDATE email_changes SET state = 'moved', expires_at
       WHERE a.id = email_changes.account_id AND a.email = email_changes.new_email AND a.address_hash = ?2)";
 const UPDATE_VOID: &str =
     "UPDATE email_changes SET state = 'void' WHERE id = ?1 AND state = 'moving'";
-/// Deletes a reset link that was requested from the old mailbox.
+/// The link was requested from the old mailbox.
 const DELETE_RESET_LINK: &str =
     "DELETE FROM mailed_tokens WHERE purpose = 'reset' AND account_id IN (
     SELECT account_id FROM email_changes WHERE id = ?1 AND state = 'moved')";
@@ -228,7 +228,7 @@ pub async fn give_up(
     database.batch(&[(UPDATE_VOID, id.clone()), (SELECT_BY_ID, id)]).await?.first(1)
 }
 
-/// Returns the usage to store in the directory with the old address.
+/// The usage to store in the directory with the old address.
 pub async fn tombstone(database: &Database, old: &AccountHash) -> Result<Option<Tombstone>, Error> {
     database.first(super::addresses::tombstone(old)).await
 }
@@ -247,8 +247,8 @@ const SELECT_UNSETTLED: &str = concat!(
     "c.settled = 0 AND (?2 = '' OR c.account_id = ?2) ORDER BY c.state = 'moved', random() LIMIT CAST(?1 AS INTEGER)"
 );
 
-/// Returns interrupted changes, then, in random order, changes whose old mailbox has no link yet. An email that can't
-/// be sent is retried for a week, and mustn't delay others.
+/// Interrupted changes, then, in random order, changes whose old mailbox has no link yet. An email that can't be sent
+/// is retried for a week, and mustn't delay others.
 pub async fn select_unsettled(
     database: &Database,
     account: Option<AccountId>,

@@ -82,7 +82,7 @@ pub struct UndoCredentials {
 }
 
 impl UndoableChange {
-    /// Returns the account's credentials at the change of the address, then its credentials of the week before.
+    /// The account's credentials at the change of the address, then its credentials of the week before.
     pub fn credentials(&self) -> Result<Vec<UndoCredentials>, Error> {
         let former: Vec<UndoCredentials> = serde_json::from_str(&self.former_credentials)
             .map_err(|error| Error::internal(format!("former credentials: {error}")))?;
@@ -100,7 +100,7 @@ const SELECT_UNDOABLE: &str =
     FROM email_changes c JOIN accounts a ON a.id = c.account_id
     WHERE c.undo_hash = ?1 AND c.state = 'moved' AND c.expires_at > ?2 AND a.state = 'confirmed'";
 
-/// Returns the change that this link to the old mailbox would undo. The link isn't consumed.
+/// The change that this link to the old mailbox would undo. The link isn't consumed.
 pub async fn undoable(
     database: &Database,
     token: &TokenHash,

@@ -33,7 +33,7 @@ impl KeyPosition {
         Self { account_id: String::new(), name: String::new() }
     }
 
-    /// Returns a position after all accounts, whose ids consist of hexadecimal digits.
+    /// After all accounts, whose ids consist of hexadecimal digits.
     fn end() -> Self {
         Self { account_id: "g".to_owned(), name: String::new() }
     }
@@ -49,7 +49,7 @@ const UPDATE_CURSOR: &str = "INSERT INTO expired_keys_cursor (only_row, account_
     VALUES (1, ?1, ?2)
     ON CONFLICT (only_row) DO UPDATE SET account_id = excluded.account_id, name = excluded.name";
 
-/// Selects the last of the 10,000 keys after a position; no row if fewer keys follow.
+/// The last of the 10,000 keys after a position; no row if fewer keys follow.
 const SELECT_RANGE_END: &str = "SELECT account_id, name FROM idempotency_keys
     WHERE (account_id, name) > (?1, ?2) ORDER BY account_id, name LIMIT 1 OFFSET 9999";
 

@@ -34,7 +34,7 @@ pub(super) use set_aside;
 const DELETE_OF_PASSWORD: &str = "DELETE FROM former_credentials WHERE account_id = ?1
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 
-/// Returns the statement that forgets the account's former credentials once it has this password.
+/// Does nothing until the account has this password.
 pub(super) fn forget<'a>(account: &'a str, new_hash: &'a str) -> Statement<'a> {
     let params: Vec<Param<'a>> = vec![account.into(), new_hash.into()];
     (DELETE_OF_PASSWORD, params)

@@ -18,10 +18,9 @@ use crate::{
     mail::AccountEvent,
 };
 
-/// Days for which rejections are stored.
 const REFUSAL_DAYS: u64 = 30;
 
-/// Returns the first day, from 1970-01-01, whose rejections are stored at `now`.
+/// In days from 1970-01-01.
 pub(super) fn first_day(now: u64) -> u64 {
     Day::of(now).number().saturating_sub(REFUSAL_DAYS)
 }
@@ -42,7 +41,7 @@ pub struct StoredPolicy {
 }
 
 impl StoredPolicy {
-    /// Returns whether this version of the hook works at `now` (Unix seconds).
+    /// True if this version of the hook works at `now` (Unix seconds).
     pub const fn has_hook(&self, version: u32, now: u64) -> bool {
         self.hook_version == version
             || self.hook_version == version.saturating_add(1) && self.previous_until > now
@@ -186,8 +185,8 @@ pub async fn act(
     Ok(Some((policy, rows.all(read + 1)?)))
 }
 
-/// Returns the policy of the caller's account, or for the calls of the account's hook. `None` if the caller isn't
-/// authorised, or the hook's account isn't confirmed or no longer exists.
+/// The policy of the caller's account, or for the calls of the account's hook. `None` if the caller isn't authorised,
+/// or the hook's account isn't confirmed or no longer exists.
 pub async fn policy(
     database: &Database,
     account: AccountId,

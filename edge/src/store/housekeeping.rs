@@ -15,9 +15,9 @@ const MINUTE_S: u64 = 60;
 const DAY_S: u64 = 24 * 60 * MINUTE_S;
 /// Lifetime of an unconfirmed account, whose link expires after a day.
 const UNCONFIRMED_TTL_S: u64 = 7 * DAY_S;
-/// Lifetime of a claim: a day longer than its account's.
+/// A day longer than its account's.
 const CLAIM_TTL_S: u64 = UNCONFIRMED_TTL_S + DAY_S;
-/// Lifetime of a notice; sending is retried for about two weeks.
+/// Sending is retried for about two weeks.
 const NOTICE_TTL_S: u64 = 30 * DAY_S;
 /// Lifetime of ended scans with their results, and of their notifications.
 const RESULTS_TTL_S: u64 = 7 * DAY_S;

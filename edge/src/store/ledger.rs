@@ -35,7 +35,7 @@ use statements::{
 /// Texts of a caller's parameters, which must live as long as the statement.
 pub(super) struct CallerTexts {
     account: String,
-    /// Text that identifies a session or a named key.
+    /// Identifies a session or a named key.
     shown: String,
 }
 
@@ -44,7 +44,7 @@ impl CallerTexts {
         Self { account: caller.account.to_string(), shown: caller.proof.text() }
     }
 
-    /// Returns the parameters for account, credential (key version, session or named key), and kind.
+    /// Account, credential (key version, session or named key), and kind.
     pub(super) fn proof(&self, caller: Caller) -> [Param<'_>; 3] {
         let shown = match caller.proof {
             Proof::Key { version } => version.into(),
@@ -90,7 +90,6 @@ struct RefusedCharge {
 }
 
 impl RefusedCharge {
-    /// Returns the reason for rejecting a caller who needed `units` units.
     const fn refusal(&self, units: u32) -> Refusal {
         if self.replaced != 0 {
             Refusal::Dead
@@ -132,7 +131,6 @@ pub struct Lease {
     pub left_over: String,
 }
 
-/// Columns about the account that the statement for a lease returns.
 #[derive(Deserialize)]
 struct LeaseRow {
     paying: u8,
@@ -146,7 +144,7 @@ struct Left {
 }
 
 impl Lease {
-    /// Returns the account whose units the lease holds.
+    /// The account whose units the lease holds.
     pub const fn account(&self) -> AccountId {
         self.account
     }
@@ -257,7 +255,6 @@ pub async fn lease(
     refusal(database, caller, params, units).await.map(Err)
 }
 
-/// Returns the stored names of an `Idempotency-Key`, under the current and the previous secret.
 fn names(key: &Idempotent) -> [Param<'_>; 2] {
     key.names().each_ref().map(Param::from)
 }
@@ -317,8 +314,8 @@ pub async fn settle_part(
     }
 }
 
-/// Charges up to `units` units of the lease in total, in one transaction. If the lease ends with it, the response is
-/// stored under the `Idempotency-Key`, if any.
+/// Charges up to `units` in total, in one transaction. If the lease ends with it, the response is stored under the
+/// `Idempotency-Key`, if any.
 async fn charge_lease(
     database: &Database,
     lease: &Lease,
@@ -360,7 +357,7 @@ pub async fn release(database: &Database, lease: Lease) -> Result<(), Error> {
     database.run((DELETE_LEASE, vec![(&account).into(), (&lease.id).into()])).await
 }
 
-/// Returns the values for `GET /me/quota`; `None` if the caller isn't authorised.
+/// The values for `GET /me/quota`; `None` if the caller isn't authorised.
 pub async fn usage(
     database: &Database,
     caller: Caller,

@@ -74,7 +74,7 @@ pub async fn fill(databases: &Databases, secrets: &KeyRing) -> Result<(), Error>
     Ok(())
 }
 
-/// Returns the hash of each account's mailbox by its id; missing accounts are left out.
+/// By account id; missing accounts are left out.
 async fn mailboxes(
     databases: &Databases,
     missing: &[Missing],

@@ -61,7 +61,7 @@ const INSERT_TOKEN: &str = "
     ON CONFLICT (account_id, purpose) DO UPDATE
       SET hash = excluded.hash, expires_at = excluded.expires_at";
 
-/// Selects the [`PreviousLink`]; no row if the account isn't in the state that the purpose requires.
+/// No row if the account isn't in the state that the purpose requires.
 pub(super) fn previous(purpose: TokenPurpose, account: &str) -> Statement<'_> {
     (SELECT_PREVIOUS, vec![account.into(), purpose.as_str().into(), purpose.state().into()])
 }
@@ -84,7 +84,6 @@ pub(super) fn consume(token: &TokenHash) -> Statement<'_> {
     (DELETE_TOKEN, vec![token.as_str().into()])
 }
 
-/// Removes a token, and restores the previous link if there was one.
 pub(super) fn restore<'a>(token: &'a TokenHash, previous: &'a PreviousLink) -> Statement<'a> {
     match (&previous.hash, previous.expires_at) {
         (Some(hash), Some(expires_at)) => {
@@ -94,8 +93,7 @@ pub(super) fn restore<'a>(token: &'a TokenHash, previous: &'a PreviousLink) -> S
     }
 }
 
-/// Stores a link next to the account's current one, which stays valid until the email with the new one
-/// has been sent.
+/// The account's current link stays valid until the email with the new one has been sent.
 const INSERT_NEXT_TOKEN: &str = "
     INSERT INTO mailed_tokens (hash, account_id, purpose, expires_at)
     SELECT ?1, id, ?3, ?5 FROM accounts WHERE id = ?2 AND state = ?4

@@ -50,7 +50,7 @@ const SELECT_VALID: &str = concat!(
     " END"
 );
 
-/// Returns whether a named key is valid and allows the client's address.
+/// True if a named key is valid and allows the client's address.
 pub async fn is_good(database: &Database, caller: Caller) -> Result<bool, Error> {
     let (account, shown) = (caller.account.to_string(), caller.proof.text());
     let params = vec![(&account).into(), (&shown).into(), caller.proof.kind().into()];
@@ -81,7 +81,7 @@ struct RefusedKey {
     elsewhere: u8,
 }
 
-/// Returns the reason for rejecting a named key.
+/// The reason for rejecting a named key.
 pub async fn refusal(database: &Database, caller: Caller) -> Result<KeyRefusal, Error> {
     let (account, shown) = (caller.account.to_string(), caller.proof.text());
     let params = vec![(&account).into(), (&shown).into()];
@@ -199,7 +199,7 @@ pub struct StoredKey {
 }
 
 impl StoredKey {
-    /// Returns the data that the key's text encodes; `None` if the stored id is malformed.
+    /// The data that the key's text encodes; `None` if the stored id is malformed.
     pub fn key(&self, account: AccountId) -> Option<NamedKey> {
         Some(NamedKey {
             account,
@@ -228,7 +228,7 @@ const SELECT_KEYS: &str = concat!(
 );
 const SELECT_LIVE_SESSION: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
 
-/// Returns the account's named keys, oldest first; `None` if the session has ended.
+/// The account's named keys, oldest first; `None` if the session has ended.
 pub async fn list(
     database: &Database,
     session: Session,
@@ -271,7 +271,6 @@ pub async fn end(database: &Database, session: Session, key: KeyId) -> Result<Ke
     })
 }
 
-/// Requires a live session and a valid code.
 macro_rules! in_session_with_code {
     () => {
         concat!(code_holds!("?3", "?4"), " AND ", IN_SESSION)

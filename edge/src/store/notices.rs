@@ -32,7 +32,7 @@ const fn budget(kind: Notice) -> Budget {
     }
 }
 
-/// Seconds until the first retry; the delay then doubles each time.
+/// The delay doubles after each retry.
 const FIRST_RETRY_S: u64 = 5 * 60;
 /// Attempts span about two weeks: the platform stops sending to a mailbox that rejects for longer.
 const ATTEMPTS_MAX: u64 = 13;
@@ -65,7 +65,7 @@ macro_rules! deed {
 }
 pub(super) use deed;
 
-/// Returns the statements of a [`deed!`], which precede the deed's own in its batch.
+/// The statements of a [`deed!`] precede the deed's own in its batch.
 pub(super) fn told<'a>(deed: [&'static str; 2], params: &[Param<'a>]) -> [Statement<'a>; 2] {
     deed.map(|sql| (sql, params.to_vec()))
 }
@@ -89,8 +89,7 @@ pub struct DueNotices {
 }
 
 impl DueNotices {
-    /// Returns the last event; `None` if its time wasn't recorded. An unknown browser or country is
-    /// empty.
+    /// The last event; `None` if its time wasn't recorded. An unknown browser or country is empty.
     pub fn last_event(&self) -> Option<AccountEvent> {
         (self.happened_at > 0).then(|| AccountEvent {
             at: self.happened_at,

@@ -22,7 +22,7 @@ const SELECT_ACTIONS: &str = concat!(
     ") ORDER BY at DESC, id DESC LIMIT 1000"
 );
 
-/// Returns the actions, newest first; none if the session has ended.
+/// The actions, newest first; none if the session has ended.
 pub async fn of_session(database: &Database, session: Session) -> Result<Vec<StoredAction>, Error> {
     let (account, id) = session.texts();
     database.batch(&[(SELECT_ACTIONS, vec![(&account).into(), (&id).into()])]).await?.all(0)

@@ -6,7 +6,6 @@ use crate::{
     limits::rules::Key,
 };
 
-/// Lifetime of an opt-out in seconds.
 const OPT_OUT_S: u64 = 30 * 24 * 60 * 60;
 
 const INSERT_OPT_OUT: &str = "
@@ -26,7 +25,7 @@ pub async fn opt_out(directory: &Database, mailbox_hash: &str, now: u64) -> Resu
 const SELECT_OPT_OUT: &str =
     "SELECT 1 AS opted_out FROM throttles WHERE key IN (?1, ?2) AND drained_at > ?3";
 
-/// Returns whether an address's mailbox has opted out, under either secret during a replacement.
+/// True if an address's mailbox has opted out, under either secret during a replacement.
 ///
 /// # Errors
 /// [`Error::unavailable`] when the directory fails.

@@ -98,7 +98,7 @@ pub enum AddOutcome {
     Refused,
 }
 
-/// Returns the time until which a used challenge is stored. The challenge itself expires earlier.
+/// A used challenge is stored until this time. The challenge itself expires earlier.
 const fn challenge_end(now: u64) -> u64 {
     now.saturating_add(2 * CHALLENGE_TTL_S)
 }
@@ -167,7 +167,7 @@ const SELECT_PASSKEYS: &str = concat!(
 );
 const SELECT_LIVE_SESSION: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
 
-/// Returns the account's passkeys, oldest first; `None` if the session has ended.
+/// The account's passkeys, oldest first; `None` if the session has ended.
 pub async fn list(
     database: &Database,
     session: Session,
@@ -244,7 +244,7 @@ pub async fn confirm(
 
 const SELECT_BY_PASSKEY: &str = concat!(SELECT_PASSKEY, " AND id = ?2");
 
-/// Returns the account of a user handle, with the passkey of this id. If either is missing, the same work is done.
+/// The account of a user handle, with the passkey of this id. If either is missing, the same work is done.
 pub async fn find(
     database: &Database,
     account: AccountId,

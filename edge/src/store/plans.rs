@@ -31,7 +31,7 @@ pub struct PlanSizes {
 const SELECT_SIZES: &str = "SELECT name, unlimited, daily_checks, welcome_checks, max_in_flight,
     daily_scans, scan_size, max_scans FROM plans ORDER BY unlimited, daily_checks, name";
 
-/// Returns all plans, the smallest first. Every database has the same plans.
+/// All plans, the smallest first. Every database has the same plans.
 pub async fn all(database: &Database) -> Result<Vec<PlanSizes>, Error> {
     database.batch(&[(SELECT_SIZES, Vec::new())]).await?.all(0)
 }
@@ -53,7 +53,7 @@ const SELECT_PLAN: &str = concat!(
 const SELECT_PLAN_OF_SESSION: &str = concat!(SELECT_PLAN, IN_SESSION);
 const SELECT_PLAN_OF_ACCOUNT: &str = concat!(SELECT_PLAN, "a.id = ?1");
 
-/// Returns the plan of this session's account; `None` if the session has ended.
+/// The plan of this session's account; `None` if the session has ended.
 pub async fn of_session(
     database: &Database,
     session: Session,
@@ -62,7 +62,7 @@ pub async fn of_session(
     database.first((SELECT_PLAN_OF_SESSION, vec![(&account).into(), (&id).into()])).await
 }
 
-/// Returns an account's plan, for an email to its owner; `None` if the account no longer exists.
+/// An account's plan, for an email to its owner; `None` if the account no longer exists.
 pub async fn of_account(
     database: &Database,
     account: AccountId,

@@ -52,7 +52,6 @@ const DELETE_PENDING: &str = concat!(
 );
 const SELECT_SESSION: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
 
-/// Returns the statements that end the pending recovery of the session's account, if there is one.
 pub(super) fn stop_by_session<'a>(account: &'a str, session: &'a str) -> [Statement<'a>; 3] {
     let caller = vec![account.into(), session.into()];
     let [event, notice] = told(INSERT_STOPPED, &caller);
@@ -77,8 +76,8 @@ const UPDATE_DUE_AT: &str = "UPDATE recoveries
     SET due_at = max(due_at, unixepoch() + CASE mailed_at WHEN 0 THEN 3 * 86400 ELSE 43200 END)
     WHERE account_id = ?1 RETURNING due_at";
 
-/// Returns the Unix time at which the account's recovery takes effect, for the next email about it; `None` if none is
-/// pending. Postpones the recovery if the email would leave its reader too little time.
+/// The Unix time at which the account's recovery takes effect, for the next email about it; `None` if none is pending.
+/// Postpones the recovery if the email would leave its reader too little time.
 pub async fn due_at_after_mail(
     database: &Database,
     account: AccountId,

@@ -32,7 +32,7 @@ pub struct Registration {
 }
 
 impl Registration {
-    /// Returns the token to be mailed, for the account that was registered.
+    /// The token to be mailed, for the account that was registered.
     pub fn token(&self, account: AccountId) -> MailedToken {
         MailedToken::new(account.database(), self.random)
     }
@@ -76,7 +76,6 @@ struct PreviousAccount {
     state: AccountState,
 }
 
-/// Account that an attempt to register found.
 enum FoundAccount {
     Done(RegistrationChange),
     /// The directory's account doesn't exist.
@@ -184,7 +183,6 @@ const UPSERT_ACCOUNT: &str = "
       SET email = excluded.email, password_hash = excluded.password_hash
       WHERE accounts.state = 'unconfirmed' AND accounts.id = excluded.id";
 
-/// Stores the registration as this account, in one transaction.
 async fn store(
     databases: &Databases,
     registration: &Registration,
@@ -363,7 +361,7 @@ const SELECT_WAITING: &str = "
     SELECT a.id, a.email FROM mailed_tokens t JOIN accounts a ON a.id = t.account_id
     WHERE t.hash = ?1 AND t.purpose = 'confirm' AND t.expires_at > ?2 AND a.state = 'unconfirmed'";
 
-/// Returns the account to which a confirmation link was mailed. The link is not consumed.
+/// The account to which a confirmation link was mailed. The link isn't consumed.
 pub async fn waiting(
     database: &Database,
     token: &TokenHash,

@@ -22,7 +22,7 @@ const ROUNDS_MAX: usize = 100;
 /// the old secret is lost.
 const SELECT_OTHER_HASHES: &str = "SELECT id, address_hash AS outdated, email AS text FROM accounts
     WHERE (address_hash < ?1 OR address_hash >= ?2) AND deleted_at IS NULL LIMIT CAST(?3 AS INTEGER)";
-/// Selects the seals under one secret; they can only be opened while that secret exists.
+/// A seal can only be opened while its secret exists.
 const SELECT_SEALS: &str = "SELECT id, totp_secret AS outdated, totp_secret AS text FROM accounts
     WHERE totp_secret >= ?1 AND totp_secret < ?2 LIMIT CAST(?3 AS INTEGER)";
 
@@ -33,8 +33,7 @@ const UPDATE_SEALS: &str = "UPDATE accounts SET totp_secret = j.value ->> 'fresh
     FROM json_each(?1) j
     WHERE accounts.id = j.value ->> 'id' AND totp_secret = j.value ->> 'outdated'";
 
-/// An account and its outdated value, a hash or a seal. `text` is the address that was hashed, or the
-/// seal itself.
+/// `outdated` is a hash or a seal. `text` is the address that was hashed, or the seal itself.
 #[derive(Deserialize)]
 struct Outdated {
     id: AccountId,
@@ -81,7 +80,7 @@ pub async fn run(
     done.into_iter().filter_map(|(column, done)| Some((column, done.err()?))).collect()
 }
 
-/// Renews outdated values, in the directory first, so that an interrupted renewal is selected again.
+/// The directory comes first, so that an interrupted renewal is selected again.
 async fn renew(
     directory: Option<&Database>,
     database: &Database,

@@ -105,7 +105,7 @@ pub struct StoredScan {
     pub left_over: Option<String>,
 }
 
-/// Maximum number of scans stored per account; ended scans are removed after a week.
+/// Per account; ended scans are removed after a week.
 const STORED_MAX: u32 = 1_000;
 
 /// Selects the account with its scan limits, and whether each of them allows another scan; no row if the caller isn't
@@ -175,7 +175,6 @@ const UPDATE_CHARGE: &str = "
       total_scans = total_scans + 1
     FROM scans s WHERE s.id = ?1 AND accounts.id = s.account_id";
 
-/// Columns of a scan, with the times of its retries.
 const COLUMNS: &str = "s.*,
     (SELECT coalesce(sum(unasked), 0) FROM scan_retries r WHERE r.scan_id = s.id) AS unasked,
     (SELECT min(due_at) FROM scan_retries r WHERE r.scan_id = s.id) AS due_at,
@@ -234,7 +233,6 @@ struct RefusedScan {
     daily_scans: u32,
 }
 
-/// Seconds for which a scan's `Idempotency-Key` is stored.
 const KEY_TTL_S: u64 = 24 * 60 * 60;
 
 /// Creates a scan and charges its unit to the daily allowance or else to the credits. A rejection
@@ -343,7 +341,7 @@ const SELECT_SCANS: &str = concat!(
     " ORDER BY s.id DESC LIMIT CAST(?5 AS INTEGER)"
 );
 
-/// Returns the account's scans, newest first; `None` if the caller isn't authorised.
+/// The account's scans, newest first; `None` if the caller isn't authorised.
 pub async fn list(
     database: &Database,
     caller: Caller,
@@ -454,7 +452,7 @@ pub struct ResultRow {
     pub results: String,
 }
 
-/// Returns the scan and the stored results of these parts, ordered by part and round.
+/// The scan and the stored results of these parts, ordered by part and round.
 pub async fn results(
     database: &Database,
     caller: Caller,

@@ -37,7 +37,7 @@ macro_rules! event {
 }
 pub(super) use event;
 
-/// Returns the browser and country of an action as parameters, in this order.
+/// The browser and country of an action, in this order.
 pub(super) fn device(deed: &AccountEvent) -> Vec<Param<'_>> {
     vec![(&deed.browser).into(), (&deed.country).into()]
 }
@@ -64,7 +64,7 @@ const SELECT_EVENTS: &str = concat!(
     ") ORDER BY at DESC, class, kind, name LIMIT 100"
 );
 
-/// Returns the account's events, newest first; `None` if the session has ended.
+/// The account's events, newest first; `None` if the session has ended.
 pub async fn list(
     database: &Database,
     session: Session,

@@ -75,8 +75,8 @@ impl NewSession {
         SessionTexts { id: self.session.id.to_string(), account: self.session.account.to_string() }
     }
 
-    /// Returns the statements that start the session, the first of which returns its id. They also write its security
-    /// event, and stop a recovery: a sign-in shows that somebody has the second factor.
+    /// The first statement returns the session's id. The others write its security event, and stop a recovery: a
+    /// sign-in shows that somebody has the second factor.
     pub(super) fn start<'a>(
         &'a self,
         texts: &'a SessionTexts,
@@ -104,8 +104,8 @@ impl NewSession {
         [params, code.params()].concat()
     }
 
-    /// Returns the statements of [`start`](Self::start) for a session started with a passkey, and the one that ends the
-    /// least recently used sessions beyond the limit.
+    /// Like [`start`](Self::start), for a session started with a passkey. The last statement ends the least recently
+    /// used sessions beyond the limit.
     pub(super) fn start_by_passkey<'a>(
         &'a self,
         texts: &'a SessionTexts,
@@ -227,7 +227,7 @@ const SELECT_SESSIONS: &str = concat!(
     ") ORDER BY current DESC, s.seen_at DESC, s.created_at DESC LIMIT 20"
 );
 
-/// Returns the account's sessions, this one first; empty if this session has ended.
+/// The account's sessions, this one first; empty if this session has ended.
 pub async fn list(
     database: &Database,
     session: Session,

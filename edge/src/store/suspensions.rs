@@ -62,13 +62,13 @@ const BY_UNDO: [&str; 4] = suspend!(
 /// `?2` session.
 const UPDATE_BY_SESSION: [&str; 4] = suspend!(IN_SESSION, NOW);
 
-/// Returns statements that must run after a new password is set by a mailed link.
+/// The statements must run after a new password is set by a mailed link.
 pub(super) fn by_reset<'a>(account: &'a str, new_hash: &'a str) -> Vec<Statement<'a>> {
     let suspend = UPDATE_BY_RESET.map(|sql| (sql, vec![account.into(), new_hash.into()]));
     suspend.into_iter().chain([former_credentials::forget(account, new_hash)]).collect()
 }
 
-/// Returns statements that must run after a change of the address is undone.
+/// The statements must run after a change of the address is undone.
 pub(super) fn by_undo<'a>(
     account: &'a str,
     new_hash: &'a str,
@@ -79,7 +79,7 @@ pub(super) fn by_undo<'a>(
     suspend.into_iter().chain([former_credentials::forget(account, new_hash)]).collect()
 }
 
-/// Returns statements that must run before all sessions are ended.
+/// The statements must run before all sessions are ended.
 pub(super) fn by_session<'a>(account: &'a str, session: &'a str) -> [Statement<'a>; 4] {
     UPDATE_BY_SESSION.map(|sql| (sql, vec![account.into(), session.into()]))
 }
@@ -100,7 +100,7 @@ const SELECT_SUSPENDED: &str = "
     UNION ALL SELECT 1, name, created_at, 0 FROM passkeys WHERE account_id = ?1 AND suspended = 1
     ORDER BY 1, 3, 2";
 
-/// Returns the account's suspended keys, then its suspended passkeys.
+/// The account's suspended keys, then its suspended passkeys.
 pub async fn list(database: &Database, account: AccountId) -> Result<Vec<SuspendedRow>, Error> {
     let account = account.to_string();
     database.batch(&[(SELECT_SUSPENDED, vec![(&account).into()])]).await?.all(0)

@@ -79,7 +79,6 @@ const DELETE_RECOVERY_CODE: &str = concat!(
 );
 
 impl Code {
-    /// Returns the two parameters of `code_holds!`.
     pub(super) fn params(&self) -> Vec<Param<'_>> {
         let (recovery, step) = match self {
             Self::Unasked => ("*", 0),
@@ -90,8 +89,8 @@ impl Code {
         vec![recovery.into(), step.into()]
     }
 
-    /// Consumes the code if this session is alive: the one that the action has started, or the
-    /// requesting one. The returned statements follow the action's own in its batch.
+    /// Consumes the code if this session is alive: the one that the action has started, or the requesting one. The
+    /// statements follow the action's own in its batch.
     pub(super) fn used_up<'a>(&'a self, account: &'a str, session: &'a str) -> Vec<Statement<'a>> {
         self.statements(account, session, false)
     }
@@ -163,7 +162,7 @@ pub async fn reseal(
 const SELECT_RECOVERY_CODE: &str =
     "SELECT hash FROM recovery_codes WHERE account_id = ?1 AND hash = ?2";
 
-/// Returns whether this is an unused recovery code. The code isn't consumed.
+/// True if this is an unused recovery code. The code isn't consumed.
 pub async fn is_recovery_code(
     database: &Database,
     account: AccountId,

@@ -38,8 +38,7 @@ const SELECT_DAYS: &str = concat!(
     ") ORDER BY day"
 );
 
-/// Returns the account's days of the last month and the last day before it, oldest first; empty if the session has
-/// ended.
+/// The account's days of the last month and the last day before it, oldest first; empty if the session has ended.
 pub async fn of_account(database: &Database, session: Session) -> Result<Vec<UsageDay>, Error> {
     let (account, id) = session.texts();
     let params = vec![(&account).into(), (&id).into()];

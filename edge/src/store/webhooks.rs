@@ -95,7 +95,6 @@ const SELECT_SETTINGS: &str = concat!(
     IN_SESSION
 );
 
-/// The last twenty deliveries, newest first, if the session is alive.
 const SELECT_DELIVERIES: &str = concat!(
     "SELECT d.id, d.kind, d.state, d.created_at, d.attempts, d.attempted_at, d.status, d.problem
      FROM webhook_deliveries d WHERE d.account_id = (SELECT id FROM accounts WHERE ",

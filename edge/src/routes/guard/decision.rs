@@ -23,7 +23,6 @@ use crate::{
     store::guard::{self, StoredPolicy},
 };
 
-/// Milliseconds to wait for the policy.
 const POLICY_MS: u64 = 1_000;
 /// Milliseconds before the deadline that are reserved for reading the response; at most a quarter of the time left.
 const RESERVE_MS: u64 = 150;
@@ -91,13 +90,13 @@ pub async fn decide(
     SignUp { caller, email, once, began, is_admitted }.decide(&app, &context, found).await
 }
 
-/// Returns the content that a repeat must share with the first request.
+/// Content that a repeat must share with the first request.
 pub fn identity(email: &str) -> String {
     format!("guard\0{email}")
 }
 
-/// Returns the reader's policy: as read within the last ten seconds or, for an admitted call, as read now. If it can't
-/// be read, the last one that this isolate knows. `Ok(None)` means that the database doesn't know the reader.
+/// The reader's policy: as read within the last ten seconds or, for an admitted call, as read now. If it can't be read,
+/// the last one that this isolate knows. `Ok(None)` means that the database doesn't know the reader.
 ///
 /// # Errors
 /// The reason why no policy is known.
@@ -206,7 +205,6 @@ impl SignUp {
         Ok(if is_listed { listed() } else { decision })
     }
 
-    /// Returns the decision by a check, or why the check has no result.
     async fn by_check(
         self,
         app: &Arc<App>,
@@ -270,7 +268,6 @@ impl ListTurn {
     }
 }
 
-/// The sandbox' domain of throw-away mailboxes.
 const SANDBOX_DISPOSABLE: &str = "disposable.sandbox.test";
 
 async fn is_listed(app: &App, domain: &str) -> bool {
@@ -282,7 +279,6 @@ async fn is_listed(app: &App, domain: &str) -> bool {
     list.and_then(DisposableDomains::parse).is_some_and(|list| list.contain(domain))
 }
 
-/// Counts a rejection, and writes the account's counts after the response if they are due.
 fn count(app: &Arc<App>, context: &RequestContext, account: AccountId, reason: &'static str) {
     let day = Day::of(clock::now());
     let due = app.refusal_counts.add(account, day, reason, clock::now_ms());

@@ -26,7 +26,7 @@ pub fn read(member: &str, list: &[String]) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// Returns whether a domain or one of its parents is in the list.
+/// True if a domain or one of its parents is in the list.
 pub fn holds(list: &[String], domain: &str) -> bool {
     list.iter().any(|listed| {
         domain

@@ -28,7 +28,6 @@ use crate::{
     extract::{json_body::LIST_BODY_BYTES_MAX, request::RequestContext},
 };
 
-/// Greatest length of a `webhook-id` in characters.
 const ID_CHARS_MAX: usize = 255;
 
 /// The call of the hook, with only the members that are used.
@@ -147,7 +146,6 @@ pub async fn supabase(
     Ok(SupabaseAnswer::of(refusal))
 }
 
-/// Returns the `webhook-id` of a call that is signed with the hook's secret.
 fn signed_id(app: &App, hook: GuardHook, headers: &HeaderMap, body: &[u8]) -> Option<String> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let (id, timestamp, signatures) = (text(ID)?, text(TIMESTAMP)?, text(SIGNATURE)?);

@@ -62,7 +62,6 @@ pub struct Decision {
     pub has_result: bool,
 }
 
-/// Reason for a domain that the owner always refuses, and for one that the owner always allows.
 const BLOCKED_DOMAIN: &str = "blocked_domain";
 const ALLOWED_DOMAIN: &str = "allowed_domain";
 /// Reason for an address without a verdict at the deadline.
@@ -164,14 +163,14 @@ impl Policy {
         }
     }
 
-    /// Returns the policy for a call whose own policy isn't known: only the form decides.
+    /// The policy for a call whose own policy isn't known: only the form decides.
     pub fn of_form_alone() -> Self {
         let refuse = vec![RefusedKind::Invalid];
         Self { refuse, allow: Vec::new(), block: Vec::new(), deadline_ms: 0 }
     }
 
-    /// Returns the decision about a text that isn't an address. While domains are blocked, no such text is allowed: it
-    /// might be another spelling of one of them.
+    /// The decision about a text that isn't an address. While domains are blocked, no such text is allowed: it might be
+    /// another spelling of one of them.
     pub fn about_no_address(&self, malformed: &Malformed) -> Decision {
         let text = malformed.text();
         let decision = if malformed.domains().iter().any(|domain| holds(&self.block, domain)) {
@@ -185,8 +184,8 @@ impl Policy {
         Decision { verdict: Deliverability::Undeliverable, suggestion, ..decision }
     }
 
-    /// Returns the decision that needs no check, because it tells the caller nothing new: by the account's own lists,
-    /// the list of allowed domains first, or about a role.
+    /// The decision that needs no check, because it tells the caller nothing new: by the account's own lists, the list
+    /// of allowed domains first, or about a role.
     pub fn by_itself(&self, address: &Address) -> Option<Decision> {
         let email = address.as_given();
         if holds(&self.allow, address.domain()) {
@@ -204,14 +203,13 @@ impl Policy {
         self.refuse.contains(&kind)
     }
 
-    /// Returns the decision for an address without a result, whose domain is on the Worker's list of disposable
-    /// domains.
+    /// The decision for an address without a result, whose domain is on the Worker's list of disposable domains.
     pub fn of_listed(email: &str) -> Decision {
         Decision::refuse(email, RefusedKind::Disposable.as_str(), DISPOSABLE)
     }
 
-    /// Returns the decision for the result of a check, by the kinds that the policy refuses. While a result is pending,
-    /// only evidence from lists and DNS can cause a rejection.
+    /// The decision for the result of a check, by the kinds that the policy refuses. While a result is pending, only
+    /// evidence from lists and DNS can cause a rejection.
     pub fn by_result(&self, result: &ValidationResult) -> Decision {
         let details = result.details.as_ref();
         let first_match = ORDER.iter().find(|(kind, _)| self.refuses(*kind) && is(*kind, result));
@@ -254,8 +252,7 @@ const ORDER: [(RefusedKind, &str); 5] = [
     ),
 ];
 
-/// Returns the text for an address that can't receive mail for this reason. Only a mailbox or a domain that may not
-/// exist can be a typing mistake.
+/// Only a mailbox or a domain that may not exist can be a typing mistake.
 fn undeliverable(reason: &str) -> &'static str {
     if reason == Reason::MailboxFull.as_str() {
         "This mailbox is full. Make room in it, or use another address."

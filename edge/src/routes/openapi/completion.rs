@@ -49,7 +49,7 @@ fn open_lists(schemas: &mut Value) {
 /// A schema whose members are all present or all absent.
 const OPTIONAL: &str = "ScanEvidence";
 
-/// Marks nullable members of responses as required: they are always present; optional members are never null.
+/// Nullable members of responses are always present; optional members are never null.
 fn require_members_of_answers(document: &mut Value) {
     let requests = names_of_requests(document);
     let schemas = document["components"]["schemas"].as_object_mut().unwrap();
@@ -92,7 +92,6 @@ fn require_no_later_members(schemas: &mut Value, released: BTreeMap<String, BTre
 /// release doesn't.
 const ADDED_LATER: &str = "x-added-later";
 
-/// Returns the schema, or the part of it that isn't a reference.
 fn own_part(schema: &mut Value) -> Option<&mut Value> {
     let is_whole = schema.get("required").is_some();
     if is_whole { Some(schema) } else { schema["allOf"].as_array_mut()?.last_mut() }
@@ -104,7 +103,6 @@ fn is_nullable(member: &Value) -> bool {
     types.chain(shapes.map(|shape| &shape["type"])).any(|kind| kind == "null")
 }
 
-/// Returns the names of the request bodies' schemas.
 fn names_of_requests(document: &Value) -> Vec<String> {
     operations(document)
         .filter_map(|operation| {
@@ -119,7 +117,7 @@ fn operations(document: &Value) -> impl Iterator<Item = &Value> {
     paths.flat_map(|path| path.as_object().unwrap().values())
 }
 
-/// Returns the limits that handlers check in members and parameters, by JSON pointer of the schema.
+/// Limits that handlers check in members and parameters, by JSON pointer of the schema.
 fn limits() -> Vec<(&'static str, Value)> {
     let key = json!({ "type": "string", "minLength": 16, "maxLength": 255, "pattern": "^[!-~]+$" });
     vec![
@@ -159,14 +157,13 @@ fn limits() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Limits of query parameters, by operation and name.
+/// By operation and name.
 const QUERY_LIMITS: [(&str, &str, u32, u32); 3] = [
     ("listScans", "limit", 1, 100),
     ("scanResults", "limit", 1, 10_000),
     ("scanResults", "after", 0, u32::MAX),
 ];
 
-/// Returns the patterns of query parameters, by operation and name.
 fn query_patterns() -> [(&'static str, &'static str, String); 3] {
     [
         ("events", "after", r"^[0-9]{1,15}\.[0-9A-Za-z_]*$".to_owned()),
@@ -180,7 +177,7 @@ fn one_of<C: Class>() -> String {
     format!("^({})$", names.join("|"))
 }
 
-/// Adds the responses 405 and 500, which no handler declares, to every operation.
+/// No handler declares the responses 405 and 500.
 fn common_answers(document: &mut Value) {
     document["components"]["headers"] = json!({
         "RequestId": {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 const FILE: &str = include_str!("../../../data/examples.json");
 
-/// Returns the recorded calls by operation, in the order in which they were made.
+/// By operation, in the order in which the calls were made.
 fn load_calls() -> Map<String, Value> {
     serde_json::from_str(FILE).unwrap()
 }
@@ -113,7 +113,6 @@ mod tests {
         assert!(examples > 5, "{examples}");
     }
 
-    /// Returns whether a member with this name and value exists at any depth of `recorded`.
     fn has(recorded: &Value, name: &str, value: &Value) -> bool {
         match recorded {
             Value::Object(members) => members

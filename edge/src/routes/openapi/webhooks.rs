@@ -11,7 +11,7 @@ const EVENTS: [(&str, &str); 3] = [
     ("webhook.test", "Sent on request, with empty `data`"),
 ];
 
-/// A message for testing signatures: id, timestamp, body and the secret's bytes.
+/// Id, timestamp, body and the secret's bytes.
 const VECTOR: (&str, u64, &str, &[u8; 32]) = (
     "msg_0000000000000000000000000000cafe",
     1_769_851_800,
@@ -26,14 +26,14 @@ fn signature() -> String {
     format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
 }
 
-/// Returns the `webhooks` of the document.
+/// The `webhooks` of the document.
 pub fn described() -> Value {
     let events =
         EVENTS.map(|(name, summary)| (name.to_owned(), json!({ "post": event(name, summary) })));
     Value::Object(events.into_iter().collect())
 }
 
-/// Returns the schema of an event, the body of a webhook.
+/// The schema of an event, the body of a webhook.
 pub fn schema() -> Value {
     json!({
         "type": "object",

@@ -8,7 +8,7 @@ const HEADER: &str = "position,status,verdict,confidence,reason,operator,smtp_co
     catch_all,disposable,role_account,free_provider,retry_after,tls,problem,final";
 const PLAIN_HEADER: &str = "position,status,verdict,final";
 
-/// Returns the CSV text: the names of the columns, then one line per result.
+/// Names of the columns, then one line per result.
 pub fn text(results: &[ScanResult], details: bool) -> String {
     let mut text = if details { HEADER } else { PLAIN_HEADER }.to_owned();
     text += "\r\n";
@@ -50,8 +50,7 @@ fn evidence(evidence: Option<&ScanEvidence>) -> [String; 13] {
     ]
 }
 
-/// Formats a text as a field. A spreadsheet reads some first characters as the start of a formula; a leading apostrophe
-/// makes the field a text.
+/// A spreadsheet reads some first characters as the start of a formula; a leading apostrophe makes the field a text.
 fn field(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let text = format!("{}{text}", if formula { "'" } else { "" });

@@ -60,8 +60,7 @@ fn answered(result: ValidationResult) -> AtDeadline {
 }
 
 impl Check {
-    /// Returns the verdict if it arrives within `deadline_ms` milliseconds after the first request for a lease,
-    /// otherwise a pending result.
+    /// `deadline_ms` counts from the first request for a lease.
     pub(super) async fn by_deadline(
         self,
         deadline_ms: u64,
@@ -146,8 +145,7 @@ pub async fn lease_or_answer(
     }
 }
 
-/// Requests the evidence about the domain from lists and DNS. The request starts halfway to the
-/// deadline, when most verdicts have arrived and the probe already has the domain's records.
+/// Starts halfway to the deadline, when most verdicts have arrived and the probe already has the domain's records.
 async fn facts_about(
     app: &App,
     domain: &str,
@@ -162,7 +160,7 @@ async fn facts_about(
     app.origins.domain_report(domain, request_id, tenant, until).await.ok()
 }
 
-/// Returns the result of `work`, and that of `aside` if `aside` completes no later.
+/// The result of `work`, and that of `aside` if `aside` completes no later.
 pub async fn beside<T, U>(
     work: impl Future<Output = T>,
     aside: impl Future<Output = U>,

@@ -69,7 +69,7 @@ pub struct Details {
     pub duration_ms: u64,
 }
 
-/// Returns the schema of a string with one of these values.
+/// Schema of a string with one of these values.
 pub fn one_of(names: &[&str], description: &str, example: &str) -> Schema {
     Object::builder()
         .schema_type(Type::String)
@@ -109,7 +109,6 @@ fn catch_all_schema() -> Schema {
 }
 
 impl Details {
-    /// Returns the details of a malformed address.
     pub(super) fn of_no_address(malformed: &Malformed) -> Self {
         Self {
             verdict: Deliverability::Undeliverable,
@@ -135,8 +134,8 @@ impl Details {
         }
     }
 
-    /// Returns the details of `address` known while its probe continues. `report` holds the evidence of lists and DNS,
-    /// if it arrived in time.
+    /// Details of `address` known while its probe continues. `report` holds the evidence of lists and DNS, if it
+    /// arrived in time.
     pub fn pending(
         address: &Address,
         report: Option<DomainReport>,
@@ -172,8 +171,7 @@ impl Details {
         }
     }
 
-    /// Returns the details of `verdict` for `address`. Without evidence, which earlier origins don't send, the members
-    /// that depend on it are unknown, empty or 0.
+    /// Without evidence, which earlier origins don't send, the members that depend on it are unknown, empty or 0.
     pub(super) fn new(address: &Address, verdict: Verdict) -> Self {
         let evidence = verdict.details.map(|evidence| *evidence);
         let traits = evidence.as_ref().map(|evidence| evidence.traits.clone()).unwrap_or_default();

@@ -44,7 +44,7 @@ pub struct ValidationResult {
     pub rate_limit: Option<RateLimit>,
 }
 
-/// Returns the schema of `true`, `false` or one of the seven strings.
+/// Schema of `true`, `false` or one of the seven strings.
 pub fn status_schema() -> Schema {
     let strings =
         Status::ALL.into_iter().map(Status::as_str).filter(|s| !matches!(*s, "true" | "false"));
@@ -107,13 +107,13 @@ impl ValidationResult {
         Self::of(address, status, verdict, true)
     }
 
-    /// Returns the result of a check without a verdict by its deadline, with the facts known so far.
+    /// The result of a check without a verdict by its deadline, with the facts known so far.
     pub fn pending(address: &Address, details: Option<Details>) -> Self {
         let pending = Self::of(address, Status::SmtpTimeout, None, false);
         Self { details, pending: Some(true), ..pending }
     }
 
-    /// Returns the result of a text that may be no address, before anything is said about it.
+    /// The result of a text that may be no address, before anything is said about it.
     pub fn pending_text(malformed: &Malformed) -> Self {
         let pending = Self::of_no_address(malformed, false);
         Self { status: Status::SmtpTimeout, cached: Some(false), pending: Some(true), ..pending }

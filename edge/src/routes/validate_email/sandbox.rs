@@ -21,10 +21,10 @@ use crate::{
     store::named_keys,
 };
 
-/// Answers a check with a test key: only for a sandbox address. Nothing is charged, cached or stored.
+/// Nothing is charged, cached or stored.
 ///
 /// # Errors
-/// [`Error::test_key`] for any other address; the errors of an invalid key and of the sandbox.
+/// [`Error::test_key`] for any address outside the sandbox; the errors of an invalid key and of the sandbox.
 pub(super) async fn check(
     app: &Arc<App>,
     context: &RequestContext,
@@ -113,8 +113,7 @@ pub async fn ask(
     app.origins.probe(address, details, &context.id, tenant, until).await
 }
 
-/// Returns the error assigned to a sandbox address; `None` for all other addresses. `now` is in
-/// Unix seconds.
+/// The error assigned to a sandbox address; `None` for all other addresses. `now` is in Unix seconds.
 pub fn error_of(address: &Address, now: u64) -> Option<Error> {
     let cause = "an address of the sandbox";
     Some(match http_status(address)? {

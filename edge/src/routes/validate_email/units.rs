@@ -50,7 +50,6 @@ pub async fn lease_of(
     same_request(lease.map_err(|refusal| refuse(app, refusal, caller, now))?, once)
 }
 
-/// Fails if the key belongs to another request, in flight or answered, or to a request without an answer yet.
 fn same_request<T>(charged: Charged<T>, once: Option<&Idempotent>) -> Result<Charged<T>, Error> {
     match charged {
         Charged::Before(stored) if !once.is_some_and(|once| once.is(&stored.request)) => {

@@ -19,7 +19,6 @@ use crate::{
 pub struct List {
     items: Vec<ListItem>,
     distinct: Vec<DistinctAddress>,
-    /// True if the caller requested the details.
     details: bool,
 }
 
@@ -83,7 +82,7 @@ impl List {
         Self { items, distinct, details }
     }
 
-    /// Returns the number of units: one per position.
+    /// Number of units: one per position.
     pub fn units(&self) -> u32 {
         u32::try_from(self.items.len()).unwrap_or(u32::MAX)
     }
@@ -96,8 +95,7 @@ impl List {
         self.details
     }
 
-    /// Returns the number of positions to charge: those with a verdict that counts, or without an
-    /// address.
+    /// Number of positions to charge: those with a verdict that counts, or without an address.
     pub fn charged_positions(&self, answers: &Answers) -> u32 {
         let answers = answers.lock();
         let counts = |item: &&ListItem| match item {
@@ -170,7 +168,6 @@ impl List {
         self.items.iter().map(result).collect()
     }
 
-    /// Builds the result of an address without a verdict.
     fn unasked_result(&self, address: &Address, retry_after: u32) -> ValidationResult {
         let status = Status::FatalException;
         let verdict = Verdict {
@@ -181,14 +178,13 @@ impl List {
     }
 }
 
-/// Seconds until the next attempt if an origin doesn't name a delay.
+/// Delay if an origin doesn't name one.
 const UNCHECKED_RETRY_AFTER_S: u32 = 30;
 
 /// Results so far, by position among the distinct addresses.
 pub struct Answers(Mutex<Vec<Option<ListAnswer>>>);
 
 impl Clone for Answers {
-    /// Copies the results so far.
     fn clone(&self) -> Self {
         Self(Mutex::new(self.lock().clone()))
     }
@@ -205,7 +201,7 @@ impl Answers {
         }
     }
 
-    /// Returns the addresses without a result, and their positions.
+    /// Addresses without a result, and their positions.
     pub fn missing_of(&self, list: &List) -> Vec<(usize, Address)> {
         let answers = self.lock();
         let all = list.distinct.iter().zip(answers.iter()).enumerate();
@@ -213,7 +209,7 @@ impl Answers {
         missing.map(|(position, (one, _))| (position, one.address.clone())).collect()
     }
 
-    /// Returns whether no address has a verdict.
+    /// True if no address has a verdict.
     pub fn has_no_verdict(&self) -> bool {
         let is_verdict = |answer: &Option<ListAnswer>| {
             matches!(answer, Some(ListAnswer::Before(_) | ListAnswer::Now(_)))
@@ -221,7 +217,7 @@ impl Answers {
         !self.lock().iter().any(is_verdict)
     }
 
-    /// Returns the verdicts that origins have sent for this request, with their addresses.
+    /// Verdicts that origins have sent for this request, with their addresses.
     pub fn fresh_of<'a>(&self, list: &'a List) -> Vec<(&'a DistinctAddress, Box<Verdict>)> {
         let answers = self.lock();
         let fresh = list.distinct.iter().zip(answers.iter()).filter_map(|(one, answer)| {
@@ -231,8 +227,8 @@ impl Answers {
         fresh.collect()
     }
 
-    /// Returns the text to seal under an `Idempotency-Key`: for each address the same content as in
-    /// the cache, without the address itself.
+    /// Text to seal under an `Idempotency-Key`: for each address the same content as in the cache, without the address
+    /// itself.
     pub fn to_stored(&self, list: &List) -> String {
         let answers = self.lock();
         let stored = list.distinct.iter().zip(answers.iter()).map(|(one, answer)| match answer {

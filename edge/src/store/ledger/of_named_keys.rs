@@ -44,7 +44,6 @@ const EXCHANGES: [[&str; 2]; 3] = [
 /// most one entry.
 static TEXTS: Mutex<BTreeMap<(usize, usize), &'static str>> = Mutex::new(BTreeMap::new());
 
-/// Returns the caller's version of a ledger statement.
 pub(super) fn for_caller(caller: Caller, sql: &'static str) -> &'static str {
     if caller.proof.named_key().is_none() {
         return sql;
@@ -55,8 +54,7 @@ pub(super) fn for_caller(caller: Caller, sql: &'static str) -> &'static str {
     texts.entry(key).or_insert_with(|| Box::leak(for_named_keys(sql).into_boxed_str()))
 }
 
-/// Returns a statement for named keys. If a replacement were missed, the statement would
-/// take the key for a session and reject the caller.
+/// If a replacement were missed, the statement would take the key for a session and reject the caller.
 fn for_named_keys(sql: &str) -> String {
     let rest = sql.strip_prefix(WITH_ROOM).unwrap_or_default();
     let of_account = WITH_ROOM.replacen("WITH room AS (", "WITH of_account AS (", 1);

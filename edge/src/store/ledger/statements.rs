@@ -82,7 +82,7 @@ const AND_KEY_IS_NEW: &str =
       AND NOT EXISTS (SELECT 1 FROM leases l WHERE l.account_id = room.id
         AND l.idempotency IN (?9, ?10) AND l.expires_at > ?5)";
 
-/// Takes an available unit. `?6` is the name of this charge.
+/// `?6` is the name of this charge.
 const UPDATE_UNIT: &str = concat!(
     WITH_ROOM,
     "UPDATE accounts SET
@@ -151,7 +151,7 @@ pub(super) const INSERT_LEASE_ONCE: &str = concat!(
 pub(super) const SELECT_CHARGE: &str =
     "SELECT '' AS left_over FROM accounts WHERE id = ?1 AND last_charge = ?2";
 
-/// Returns no row if the account no longer exists.
+/// No row if the account no longer exists.
 pub(super) const SELECT_REFUSAL: &str = concat!(
     WITH_ROOM,
     "SELECT ?3 = 'key' AND a.key_version > ?2 AS replaced, room.id IS NOT NULL AS authorised,

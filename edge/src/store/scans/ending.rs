@@ -35,14 +35,14 @@ const INSERT_DELIVERY: &str = "
 const DELETE_RETRIES: &str = "DELETE FROM scan_retries
     WHERE scan_id = ?1 AND EXISTS (SELECT 1 FROM scans s WHERE s.id = ?1 AND s.ended_by = ?2)";
 
-/// Returns the statement that drops the retries of a scan that has ended under this name while it waited for some. A scan
-/// with all answers waits for none.
+/// Does nothing unless the scan has ended under this name while it waited for retries. A scan with all answers waits
+/// for none.
 pub(super) fn end_retries<'a>(scan: &'a str, ending: &'a str) -> Statement<'a> {
     (DELETE_RETRIES, vec![scan.into(), ending.into()])
 }
 
-/// Returns the statements that follow a statement of this name that may have ended the scan. They do nothing unless it
-/// has. A completed or expired scan is announced by email and webhook, and a completed one is counted.
+/// The statements follow one of this name that may have ended the scan, and do nothing unless it has. A completed or
+/// expired scan is announced by email and webhook, and a completed one is counted.
 pub(super) fn ended<'a>(scan: &'a str, ending: &'a str) -> [Statement<'a>; 3] {
     let statements = [UPDATE_COMPLETED_SCANS, INSERT_ENDED_NOTICE, INSERT_DELIVERY];
     statements.map(|sql| (sql, vec![scan.into(), ending.into()]))
@@ -65,8 +65,8 @@ const SELECT_OVERDUE: &str = "
         SELECT 1 FROM scan_retries r WHERE r.scan_id = s.id AND r.misses = 0 AND r.due_at > ?2))
     ORDER BY created_at LIMIT 20";
 
-/// Returns at most twenty scans that haven't ended and were created at or before `created`, or have stalled since
-/// `progress` (both in Unix seconds).
+/// At most twenty scans that haven't ended and were created at or before `created`, or have stalled since `progress`
+/// (both in Unix seconds).
 pub async fn overdue(
     database: &Database,
     created: u64,
@@ -81,7 +81,7 @@ const SELECT_RESULTS: &str = "
     SELECT part, results FROM scan_results WHERE scan_id = ?1 AND part BETWEEN ?2 AND ?3
     ORDER BY part, round, slot";
 
-/// Returns the stored results of these parts, ordered by part and round.
+/// The stored results of these parts, ordered by part and round.
 pub async fn rows_of_parts(
     database: &Database,
     scan: &str,
@@ -136,7 +136,7 @@ const SELECT_LAST_ENDED: &str = "
     SELECT * FROM scans WHERE account_id = ?1 AND state IN ('completed', 'expired')
     ORDER BY ended_at DESC LIMIT CAST(min(?2, 5) AS INTEGER)";
 
-/// Returns the account's scans that completed or expired last, at most five.
+/// The account's scans that completed or expired last, at most five.
 pub async fn last_ended(
     database: &Database,
     account: AccountId,

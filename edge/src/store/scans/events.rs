@@ -26,8 +26,8 @@ const SELECT_EVENTS: &str = concat!(
     " ORDER BY s.ended_at, s.id LIMIT CAST(?7 AS INTEGER)"
 );
 
-/// Returns the account's scans that have completed or expired since `since` and after the cursor,
-/// in order; `None` if the caller isn't authorised.
+/// The account's scans that have completed or expired since `since` and after the cursor, in order; `None` if the
+/// caller isn't authorised.
 pub async fn events(
     database: &Database,
     caller: Caller,

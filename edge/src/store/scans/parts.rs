@@ -42,7 +42,7 @@ pub struct WrittenPart {
 }
 
 impl WrittenPart {
-    /// Returns whether the part's comparisons are used up: not even a repeated part is compared any more.
+    /// True if the part's comparisons are used up: not even a repeated part is compared any more.
     pub const fn is_used_up(&self) -> bool {
         self.comparisons >= COMPARISONS_MAX
     }

@@ -185,7 +185,6 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// Returns whether all of the round's final verdicts are our own failures.
     fn is_unanswered(&self) -> bool {
         let failed = self.counts.of(Status::FatalException);
         failed > 0 && failed == self.counts.sum()

@@ -81,7 +81,7 @@ impl<C: Class> Tally<C> {
         self.numbers.iter().sum()
     }
 
-    /// Returns the counts as JSON, for the column.
+    /// The counts as JSON, for the column.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
