@@ -180,7 +180,7 @@ impl<W> Part<W> {
         self.parts.values().for_each(|part| part.visit(see));
     }
 
-    /// At each level, the part with the most requests loses its latest.
+    /// At each level, the part with the most requests loses its latest request.
     fn take_last(&mut self) -> Option<W> {
         let taken_waiter = match self.parts.values_mut().max_by_key(|part| part.waiting) {
             Some(part) => part.take_last(),

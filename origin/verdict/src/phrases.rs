@@ -146,7 +146,7 @@ pub(super) fn meanings(text: &str) -> u32 {
     meanings
 }
 
-/// The longest phrase is found first.
+/// Idioms come before other phrases, and of both the longest first.
 pub(super) fn found(text: &str, is_wanted: impl Fn(Meaning) -> bool) -> Option<&'static str> {
     let mut wanted = idioms().chain(phrases()).filter(|row| is_wanted(row.meaning));
     wanted.find(|row| text.contains(&row.text)).map(|row| row.text.as_str())
