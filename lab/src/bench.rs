@@ -136,7 +136,7 @@ fn write(name: &str, figures: &impl Serialize) -> Result<()> {
         .with_context(|| format!("writing {}", file.display()))
 }
 
-/// Returns the gzipped size of the Worker's wasm in bytes, as Cloudflare counts it.
+/// The size in bytes, as Cloudflare counts it.
 fn wasm_size() -> Result<Figure> {
     let wasm = folder::repository().join("edge/build/index_bg.wasm");
     let output = Command::new("gzip").args(["--best", "--stdout"]).arg(&wasm).output()?;
@@ -149,7 +149,6 @@ async fn checks(account: &Account, address: impl Fn(usize) -> String) -> Vec<(u1
     time(CHECKS, async |n| account.check(&address(n)).await.status).await
 }
 
-/// Makes `count` sequential calls; returns the status code and time of each.
 async fn time(count: usize, mut one: impl AsyncFnMut(usize) -> u16) -> Vec<(u16, Duration)> {
     let mut times = Vec::with_capacity(count);
     for n in 0..count {
@@ -159,7 +158,7 @@ async fn time(count: usize, mut one: impl AsyncFnMut(usize) -> u16) -> Vec<(u16,
     times
 }
 
-/// Returns the times in ascending order, in milliseconds; an unexpected code is an error.
+/// The times in ascending order, in milliseconds; an unexpected code is an error.
 fn expect(code: u16, times: Vec<(u16, Duration)>) -> Result<Vec<f64>> {
     let mut others = times.iter().map(|(actual, _)| *actual).filter(|actual| *actual != code);
     if let Some(first) = others.next() {

@@ -47,7 +47,7 @@ pub struct Row {
 }
 
 impl Row {
-    /// Returns the share of checks with another status than 200.
+    /// Share of checks with another status than 200.
     pub fn failed_share(&self) -> f64 {
         let all: u64 = self.statuses.values().sum();
         let fine = self.statuses.get(&200).copied().unwrap_or_default();
@@ -60,7 +60,6 @@ impl Row {
     }
 }
 
-/// Event at the origins while checks arrive.
 #[derive(Clone, Copy)]
 enum Event {
     Nothing,
@@ -107,7 +106,6 @@ pub async fn in_short(plan: DrillPlan) -> Result<Row> {
     Ok(Row { name: "restarted, killed, hung", ..row })
 }
 
-/// The running service that is drilled, and the account whose checks are measured.
 struct Service {
     /// Mail server of the origins; it runs until it is dropped.
     _sandbox: Sandbox,
@@ -147,7 +145,7 @@ impl Service {
     }
 }
 
-/// Returns the units charged since `before`, once they equal `due` or a deadline has passed: settling may run in the
+/// The units charged since `before`, once they equal `due` or a deadline has passed: settling may run in the
 /// background.
 async fn charged(account: &Account, before: i64, due: i64) -> i64 {
     let deadline = Instant::now() + Duration::from_secs(10);
@@ -235,7 +233,7 @@ fn signal(origin: &Origin, signal: &str) -> Result<()> {
     Ok(())
 }
 
-/// Sends checks at an even rate, regardless of earlier checks.
+/// The rate is even, regardless of earlier checks.
 async fn load(plan: DrillPlan, number: usize, url: String, account: Arc<Account>) -> Result<Row> {
     // workerd closes idle connections.
     let client = Client::builder()

@@ -20,7 +20,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Returns the server of `process`, to be measured with `request`.
+    /// The server of `process`, to be measured with `request`.
     ///
     /// # Errors
     /// If the HTTP client can't be built.
@@ -78,12 +78,12 @@ impl Subject {
         quantile(&sorted, 0.5)
     }
 
-    /// Returns the responses per second.
+    /// Responses per second.
     pub fn rate(&self) -> f64 {
         self.times.len() as f64 / self.busy.as_secs_f64()
     }
 
-    /// Returns the milliseconds of CPU per response, over all threads of the server.
+    /// Milliseconds of CPU per response, over all threads of the server.
     pub fn cpu(&self) -> f64 {
         self.cpu / self.times.len() as f64
     }
@@ -93,7 +93,7 @@ impl Subject {
     }
 }
 
-/// Returns the CPU time of all living threads in milliseconds; workerd's threads live as long as the process.
+/// CPU time of all living threads in milliseconds; workerd's threads live as long as the process.
 pub(crate) fn cpu_milliseconds(process: u32) -> Result<f64> {
     let mut nanoseconds = 0.0;
     for thread in fs::read_dir(format!("/proc/{process}/task"))? {
@@ -104,7 +104,7 @@ pub(crate) fn cpu_milliseconds(process: u32) -> Result<f64> {
     Ok(nanoseconds / 1e6)
 }
 
-/// Returns the quantile `part` (0 to 1) by the nearest-rank method; NaN if there are no values.
+/// The quantile `part` (0 to 1) by the nearest-rank method; NaN if there are no values.
 pub(crate) fn quantile(sorted: &[f64], part: f64) -> f64 {
     let rank = (sorted.len() as f64 * part).ceil() as usize;
     sorted.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)

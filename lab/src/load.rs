@@ -63,7 +63,6 @@ const MAILBOXES: [&str; 10] = [
     "greylisted",
 ];
 
-/// A check, with its time after the start of the run.
 struct Arrival {
     after: Duration,
     address: String,
@@ -130,7 +129,6 @@ pub async fn run(plan: &LoadPlan, file: &Path) -> Result<Report> {
     Ok(report)
 }
 
-/// Sends the planned requests, and returns the responses and the memory samples.
 async fn measure(
     plan: &LoadPlan,
     stack: &Stack,
@@ -174,7 +172,7 @@ async fn warm_up(plan: &LoadPlan, stack: &Stack, account: &Account) -> Result<()
     Ok(())
 }
 
-/// Sends each check at its scheduled time, and passes each response to `answers`.
+/// Each check is sent at its scheduled time.
 async fn send(
     arrivals: Vec<Arrival>,
     start: Instant,

@@ -58,21 +58,21 @@ pub fn read_domain(text: &str) -> Option<String> {
 }
 
 impl Malformed {
-    /// Returns the text without blanks and invisible characters around it and, if it has the form, the text in the
-    /// brackets of `Name <text>`.
+    /// The text without blanks and invisible characters around it and, if it has the form, the text in the brackets of
+    /// `Name <text>`.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Returns whether nothing is left of the text.
+    /// True if nothing is left of the text.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         matches!(self.mistake, Some(FormMistake::Empty))
     }
 
-    /// Returns whether the text can't be reduced to one text that may be an address: it is empty, or its angle brackets
-    /// aren't one pair around something, at the end.
+    /// True if the text can't be reduced to one text that may be an address: it is empty, or its angle brackets aren't
+    /// one pair around something, at the end.
     #[must_use]
     pub const fn is_unreadable(&self) -> bool {
         matches!(
@@ -97,13 +97,13 @@ impl Malformed {
         )
     }
 
-    /// Returns the address that was probably meant.
+    /// The address that was probably meant.
     #[must_use]
     pub fn suggestion(&self) -> Option<String> {
         suggestion::suggestion(&self.whole)
     }
 
-    /// Returns the domains that stand in the text after an `@`, as DNS sees them, for lists of blocked domains: comments,
+    /// The domains that stand in the text after an `@`, as DNS sees them, for lists of blocked domains: comments,
     /// brackets, dots at the end and invisible characters don't hide a domain.
     #[must_use]
     pub fn domains(&self) -> Vec<String> {

@@ -18,7 +18,7 @@ const CLOSING: &[char] = &['<', '>', '(', ')', '[', ']', '"', '\'', ';'];
 /// Blanks and angle brackets end a word.
 const BREAKS: &[char] = &[' ', '<', '>'];
 
-/// Returns the address that was probably meant, which always has a dot in its domain.
+/// The address that was probably meant, which always has a dot in its domain.
 ///
 /// A blank or an angle bracket ends a word. If one word is an address, perhaps after a repair, it is what was meant, if
 /// the words before it can be a name or a label, and those after it a remark. If the only `@` is at a word's end, blanks
@@ -48,8 +48,8 @@ pub fn suggestion(text: &str) -> Option<String> {
 }
 
 impl Address {
-    /// Returns the address that was probably meant: with the signs of an English keyboard for typographic and full-width
-    /// ones, and at `domain`, if the domain looks misspelled.
+    /// The address that was probably meant: with the signs of an English keyboard for typographic and full-width ones,
+    /// and at `domain`, if the domain looks misspelled.
     #[must_use]
     pub fn suggestion(&self, domain: Option<&str>) -> Option<String> {
         let typed = (!self.as_given().is_ascii()).then(|| suggestion(self.as_given())).flatten();
@@ -80,7 +80,7 @@ fn is_remark(after: &str) -> bool {
     !after.contains(char::is_alphanumeric) || after.trim_start().starts_with(CLOSING)
 }
 
-/// Returns whether a name before `address` holds another address. In quotes, a name may hold anything.
+/// True if a name before `address` holds another address. In quotes, a name may hold anything.
 pub fn holds_other_than(name: &str, address: &Address) -> bool {
     let quoted = name.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
     if quoted.is_some_and(|content| !content.contains('"')) {
@@ -91,8 +91,8 @@ pub fn holds_other_than(name: &str, address: &Address) -> bool {
     found.filter_map(|found| Address::parse(&found).ok()).any(|found| found != *address)
 }
 
-/// Returns every name after the first `@` that may be a domain, in lower-case A-labels. Labels before it that aren't part
-/// of a host name are left out, and so are comments, which may also stand inside a domain.
+/// Every name after the first `@` that may be a domain, in lower-case A-labels. Labels before it that aren't part of a
+/// host name are left out, and so are comments, which may also stand inside a domain.
 pub fn domains(text: &str) -> Vec<String> {
     let plain = plain(text);
     let texts = [without_comments(&plain), plain];
@@ -112,8 +112,7 @@ fn domain_at_end(run: &str) -> Option<String> {
     starts.find_map(|first| to_a_labels(&labels.get(first..)?.join(".")))
 }
 
-/// Returns the text without comments in parentheses, which may be nested, and without blanks beside a dot (RFC 5322,
-/// `CFWS`).
+/// Comments in parentheses may be nested; blanks beside a dot are removed too (RFC 5322, `CFWS`).
 fn without_comments(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut depth = 0_usize;
@@ -133,8 +132,8 @@ fn without_comments(text: &str) -> String {
     kept
 }
 
-/// Returns the text with blanks as spaces, without hidden characters, and with typographic and full-width signs as
-/// those of an English keyboard.
+/// Blanks become spaces, hidden characters are removed, and typographic and full-width signs become those of an English
+/// keyboard.
 fn plain(text: &str) -> String {
     let ascii = |c: char| match c {
         '‘' | '’' | '‛' | 'ʼ' | '′' | '´' => '\'',
@@ -149,7 +148,6 @@ fn plain(text: &str) -> String {
     without_hidden(text).chars().map(ascii).collect()
 }
 
-/// Returns the words without the signs around them.
 fn words(plain: &str) -> impl Iterator<Item = &str> {
     plain
         .split(BREAKS)
@@ -157,9 +155,8 @@ fn words(plain: &str) -> impl Iterator<Item = &str> {
         .filter(|word| !word.is_empty())
 }
 
-/// Repairs a word: of several `@` or dots in a row one stays, dots around either part go, as do a scheme (`mailto:`,
-/// `SMTP:`) and a link's query. A comma becomes a dot if no dot is before it, because it is next to the dot on every
-/// keyboard.
+/// Of several `@` or dots in a row one stays, dots around either part go, as do a scheme (`mailto:`, `SMTP:`) and a
+/// link's query. A comma becomes a dot if no dot is before it, because it is next to the dot on every keyboard.
 fn repaired(word: &str) -> Option<String> {
     let squeezed = squeezed(word);
     let (local, domain) = squeezed.rsplit_once('@')?;
@@ -172,13 +169,12 @@ fn repaired(word: &str) -> Option<String> {
     with_dot(&format!("{local}@{}", domain.trim_matches(DOTS)))
 }
 
-/// Returns the text if it is an address with a dot in its domain.
 fn with_dot(text: &str) -> Option<String> {
     let address = Address::parse(text).ok()?;
     address.domain().contains('.').then(|| text.to_owned())
 }
 
-/// Returns the text with each run of `@` or dots reduced to one.
+/// Each run of `@` or dots becomes one.
 fn squeezed(text: &str) -> String {
     let mut squeezed = String::with_capacity(text.len());
     for c in text.chars() {

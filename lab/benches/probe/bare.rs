@@ -12,7 +12,7 @@ use tokio::{
 
 use crate::cpu::Spent;
 
-/// Returns the CPU time of one exchange in an open session.
+/// CPU time of one exchange in an open session.
 pub fn exchange(server: SocketAddr, count: usize, in_flight: usize) -> Result<Spent> {
     Runtime::new()?.block_on(async {
         exchange_all(server, 1_000, in_flight).await?;

@@ -82,7 +82,6 @@ fn payer() -> Asker {
     Asker { account: name.clone(), fairness_group: name }
 }
 
-/// A mail server, the domain and asker of its checks, and the status expected.
 #[derive(Clone, Copy)]
 struct Server<'a> {
     address: SocketAddr,
@@ -91,8 +90,8 @@ struct Server<'a> {
     domain: &'static str,
 }
 
-/// Returns the CPU time of this process for one probe, including the kernel's work on its behalf. The server is another
-/// process, but on the loopback our system call also does the kernel's work of receiving: over a quarter of the figure.
+/// CPU time of this process for one probe, including the kernel's work on its behalf. The server is another process,
+/// but on the loopback our system call also does the kernel's work of receiving: over a quarter of the figure.
 fn per_probe(server: Server<'_>, settings: &[(&str, &str)]) -> Result<Spent> {
     let nameserver = Nameserver::start()?;
     let Server { address, status, asker, domain } = server;
@@ -125,7 +124,7 @@ impl Spent {
         Ok(Self { user_us: both.0, system_us: both.1 })
     }
 
-    /// Returns the process's usage since `self`.
+    /// The process's usage since `self`.
     pub fn until_now(self, process: &str) -> Result<Self> {
         let now = Self::of(process)?;
         Ok(Self { user_us: now.user_us - self.user_us, system_us: now.system_us - self.system_us })

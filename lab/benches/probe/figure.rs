@@ -58,7 +58,7 @@ pub fn write(figures: &[Figure]) -> Result<()> {
     Ok(())
 }
 
-/// Returns a quantile by the nearest-rank method.
+/// A quantile by the nearest-rank method.
 pub fn quantile(values: &mut [f64], part: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     let rank = (values.len() as f64 * part).ceil() as usize;

@@ -32,7 +32,7 @@ pub fn measure() -> Result<Vec<Figure>> {
     runtime.block_on(async { Ok(vec![rss_held().await?, beside_tarpits().await?]) })
 }
 
-/// Returns the resident memory of this process per probe whose server is silent after accepting.
+/// Resident memory of this process per probe whose server is silent after accepting.
 async fn rss_held() -> Result<Figure> {
     let (tarpit, nameserver) = (Twin::start(TARPIT)?, Nameserver::start()?);
     let settings = [("RCPT_BUDGET_MS", "600000"), ("RCPT_CONNECT_TIMEOUT_MS", "60000")];
@@ -54,8 +54,8 @@ async fn rss_held() -> Result<Figure> {
     Ok(Figure::new("rss_bytes_per_held_probe", bytes, "bytes", HELD).at_most(8_192.0))
 }
 
-/// Returns the 99th percentile of good checks' times while 500 servers are silent, divided by the
-/// percentile without silent servers.
+/// The 99th percentile of good checks' times while 500 servers are silent, divided by the percentile without silent
+/// servers.
 async fn beside_tarpits() -> Result<Figure> {
     let (good, tarpit) = (Delayed::start()?, Twin::start(TARPIT)?);
     let nameserver = Nameserver::start()?;

@@ -53,7 +53,7 @@ const ALL: [Malice; 10] = [
 ];
 
 impl Malice {
-    /// Returns the behaviour for the `number`th connection.
+    /// The behaviour for the `number`th connection.
     pub fn of(number: usize) -> Self {
         ALL.get(number % ALL.len()).copied().unwrap_or(Self::Silent)
     }
@@ -100,7 +100,6 @@ async fn introduce(stream: &mut TcpStream) -> io::Result<()> {
     stream.read(&mut [0; 1_024]).await.map(drop)
 }
 
-/// Sends the text and waits for a command.
 async fn say(stream: &mut TcpStream, text: &str) -> io::Result<()> {
     stream.write_all(text.as_bytes()).await?;
     stream.read(&mut [0; 1_024]).await.map(drop)
@@ -128,7 +127,7 @@ pub fn measure() -> Result<Vec<Figure>> {
     ])
 }
 
-/// Returns the peak resident memory, and the time of the last verdict.
+/// The peak resident memory, and the time of the last verdict.
 async fn beset(role: &str) -> Result<(usize, Duration)> {
     let (server, nameserver) = (Twin::start(role)?, Nameserver::start()?);
     let state = origin::start(server.address, &nameserver, &[]).await?;

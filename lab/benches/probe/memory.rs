@@ -4,12 +4,12 @@ use std::fs;
 
 use anyhow::{Context as _, Result};
 
-/// Returns the resident memory of this process, in bytes.
+/// Resident memory of this process, in bytes.
 pub fn resident() -> Result<usize> {
     status("VmRSS:")
 }
 
-/// Returns the peak in bytes since [`forget_peak`].
+/// The peak in bytes since [`forget_peak`].
 pub fn peak() -> Result<usize> {
     status("VmHWM:")
 }

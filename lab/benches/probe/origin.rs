@@ -58,7 +58,6 @@ pub async fn expect_all_accepted(state: &Arc<State>, count: usize, in_flight: us
     expect_all(state, count, in_flight, "example.org", &Asker::default(), Status::Accepted).await
 }
 
-/// Checks the `n`th address of `domain`, and expects this `status`.
 async fn expect_status(
     state: &State,
     n: usize,

@@ -25,7 +25,7 @@ use crate::{
 /// follow.
 pub const ORIGIN: &str = "--be-origin";
 
-/// Returns the CPU time of an origin's process for one request.
+/// CPU time of an origin's process for one request.
 pub fn per_request(server: SocketAddr, count: usize, in_flight: usize) -> Result<Spent> {
     let nameserver = Nameserver::start()?;
     let arguments = [server.to_string(), nameserver.address.to_string()];

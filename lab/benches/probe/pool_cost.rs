@@ -41,7 +41,7 @@ pub fn measure() -> Result<Vec<Figure>> {
     })
 }
 
-/// Returns a check of `domain` for `account`, with enough time for all measurements.
+/// The check has enough time for all measurements.
 fn question(group: &str, account: &str, domain: &str) -> Result<Question> {
     Ok(Question {
         address: Address::parse(&format!("user@{domain}"))?,

@@ -33,7 +33,7 @@ pub fn measure() -> Result<Vec<Figure>> {
     })
 }
 
-/// Returns the median time of sequential probes, in round trips of the line.
+/// The median time of sequential probes, in round trips of the line.
 async fn sequence(settings: &[(&str, &str)], count: usize) -> Result<f64> {
     let (server, nameserver) = (Delayed::start()?, Nameserver::start()?);
     let state = origin::start(server.address, &nameserver, settings).await?;
@@ -48,8 +48,7 @@ async fn sequence(settings: &[(&str, &str)], count: usize) -> Result<f64> {
     Ok(quantile(&mut times, 0.5))
 }
 
-/// Checks a hundred addresses of one domain concurrently, with default limits and cold caches. Returns the numbers of
-/// connections and DNS queries.
+/// The numbers of connections and DNS queries, with default limits and cold caches.
 async fn hundred_of_one_domain() -> Result<(f64, f64)> {
     let (server, nameserver) = (Delayed::start()?, Nameserver::start()?);
     let settings = [("RCPT_MACHINE_SESSIONS", "2"), ("RCPT_SESSION_INTERVAL_MS", "500")];
@@ -59,8 +58,8 @@ async fn hundred_of_one_domain() -> Result<(f64, f64)> {
     Ok((count(&server.connections), count(&nameserver.questions)))
 }
 
-/// Measures probes per second. A cold probe takes two and a half round trips of 40 ms, and a warm probe takes one. 50
-/// probes in flight reach at most 500 a second (cold) or 1,250 (warm).
+/// A cold probe takes two and a half round trips of 40 ms, and a warm probe takes one. 50 probes in flight reach at
+/// most 500 a second (cold) or 1,250 (warm).
 async fn throughput(name: &'static str, settings: &[(&str, &str)], count: usize) -> Result<Figure> {
     let (server, nameserver) = (Delayed::start()?, Nameserver::start()?);
     let state = origin::start(server.address, &nameserver, settings).await?;

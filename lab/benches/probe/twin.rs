@@ -41,7 +41,7 @@ impl Twin {
         }
     }
 
-    /// Returns the process id.
+    /// The process id.
     pub fn id(&self) -> u32 {
         self.process.id()
     }

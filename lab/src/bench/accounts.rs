@@ -27,7 +27,6 @@ pub async fn run() -> Result<Vec<Figure>> {
     Ok(figures)
 }
 
-/// Measures CPU and memory of sequential sign-ins.
 async fn sign_ins(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
     let workerd = edge.process.pid();
     let (memory, wasm) = (resident(edge)?, wasm_bytes(edge)?);
@@ -54,7 +53,6 @@ async fn sign_ins(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
     ])
 }
 
-/// Measures other routes, alone and during continuous sign-ins.
 async fn beside_sign_ins(account: &Account, busy: Account) -> Result<Vec<Figure>> {
     let quota = async |_| account.quota().await.status;
     let settings = async |n| {
@@ -80,8 +78,8 @@ async fn beside_sign_ins(account: &Account, busy: Account) -> Result<Vec<Figure>
     Ok(figures)
 }
 
-/// Returns the median times for addresses with and without an account, and their ratio:
-/// docs/trust.md, A1 allows a difference of 10 %.
+/// Median times for addresses with and without an account, and their ratio: docs/trust.md, A1 allows a difference of 10
+/// %.
 async fn enumeration(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
     let anonymous = &account.anonymous;
     let unknown = |n: usize| format!("unknown-{n}@rcpt-tests.net");

@@ -55,8 +55,8 @@ pub async fn costs() -> Result<Vec<Figure>> {
     ])
 }
 
-/// Returns the total counts of these checks, and the runtime's CPU time per check in milliseconds. Cloudflare bills
-/// less: locally, D1, KV and the cache run in the same process.
+/// The total counts of these checks, and the runtime's CPU time per check in milliseconds. Cloudflare bills less:
+/// locally, D1, KV and the cache run in the same process.
 async fn measured(
     edge: &Edge,
     account: &Account,
@@ -82,7 +82,7 @@ const CALLERS: usize = 8;
 const SECONDS: u64 = 8;
 const ADDRESS: &str = "known@scale.example";
 
-/// Returns the ratio of checks per second with four databases and with one.
+/// The ratio of checks per second with four databases and with one.
 ///
 /// # Errors
 /// If a component doesn't start, or a check isn't answered.
@@ -107,8 +107,7 @@ pub async fn scaling() -> Result<Figure> {
     Ok(Figure { name: "checks_per_s_ratio_4_databases_to_1", value: all / one, unit: "ratio", n })
 }
 
-/// Returns the cached checks per second of these accounts together, each with the same number of
-/// callers.
+/// Cached checks per second of all accounts together, each with the same number of callers.
 async fn rate(accounts: &[Account]) -> Result<f64> {
     let started = Instant::now();
     let until = started + Duration::from_secs(SECONDS);

@@ -22,8 +22,8 @@ const RATE: u32 = 20;
 /// Duration in seconds; with the deadline added, shorter than the ten seconds for which a tarpit holds a session.
 const SECONDS: u32 = 6;
 
-/// Returns the 99th percentile of pending responses' delay after their deadline, in milliseconds: once as the
-/// caller measures it, and once without the database's round trips.
+/// The 99th percentile of pending responses' delay after their deadline, in milliseconds: once as the caller measures
+/// it, and once without the database's round trips.
 ///
 /// # Errors
 /// If a component doesn't start, or a response isn't pending.
@@ -97,8 +97,7 @@ pub async fn run() -> Result<[Figure; 2]> {
     ])
 }
 
-/// Returns the id of a request, and the delay of its pending response after the deadline in
-/// milliseconds.
+/// The id of a request, and the delay of its pending response after the deadline in milliseconds.
 async fn late_ms(account: Account, n: u32) -> Result<(String, f64)> {
     let body = json!({ "email": format!("timeout+due-{n}@sandbox.test"), "deadline_ms": DEADLINE_MS, "details": true });
     let request = account.anonymous.request(Method::POST, "/validate_email");

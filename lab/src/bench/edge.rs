@@ -117,8 +117,8 @@ fn check(account: &Account, url: &str) -> Result<Request> {
     Ok(request.build()?)
 }
 
-/// Returns the median time of a fresh check through the edge, minus that of a similar probe sent
-/// directly to the origin, measured alternately.
+/// The median time of a fresh check through the edge, minus that of a similar probe sent directly to the origin,
+/// measured alternately.
 async fn fresh_overhead() -> Result<Figure> {
     let stack = Stack::builder().try_start().await?;
     let account = stack.edge.account().await;
@@ -156,8 +156,8 @@ async fn round_trips() -> Result<[Figure; 2]> {
     ])
 }
 
-/// Returns the time of a new runtime's first response minus the second: compiling and starting the
-/// wasm, and building the router and the configuration.
+/// The time of a new runtime's first response minus the second: compiling and starting the wasm, and building the
+/// router and the configuration.
 async fn isolate_start() -> Result<Figure> {
     let mut times = Vec::new();
     for _ in 0..STARTS {
@@ -177,7 +177,7 @@ async fn isolate_start() -> Result<Figure> {
     Ok(Figure { name: "isolate_start_ms", value: quantile(&times, 0.5), unit: "ms", n: STARTS })
 }
 
-/// Runs two minutes of load, enough to find errors and fast memory leaks. `make lab ONLY=load` takes longer.
+/// Two minutes of load are enough to find errors and fast memory leaks. `make lab ONLY=load` takes longer.
 async fn load_figures() -> Result<[Figure; 3]> {
     let plan = LoadPlan { seconds: 120, ..LoadPlan::default() };
     let report = load::run(&plan, &folder::target().join("bench/load.json")).await?;

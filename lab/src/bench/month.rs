@@ -52,10 +52,6 @@ struct Measured {
 }
 
 impl Measured {
-    /// Reads the figures below `folder`.
-    ///
-    /// # Errors
-    /// If a figure is missing.
     fn read(folder: &Path) -> Result<Self> {
         let mut figures = BTreeMap::new();
         for entry in fs::read_dir(folder).into_iter().flatten() {

@@ -62,7 +62,7 @@ async fn cost() -> Result<Vec<Figure>> {
     ])
 }
 
-/// Measures single checks at one mail server during a scan at another one, so slow that the scan outlasts the checks.
+/// The scan at the other mail server is so slow that it outlasts the checks.
 async fn beside() -> Result<Figure> {
     let slow = |machine, milliseconds| {
         let any = SocketAddr::from(([127, 0, 0, machine], 0));
@@ -103,7 +103,7 @@ async fn beside() -> Result<Figure> {
     })
 }
 
-/// Returns the number of addresses left greylisted by Postfix with postgrey.
+/// The number of addresses left greylisted by Postfix with postgrey.
 async fn greylisting() -> Result<Figure> {
     let postfix = Postfix::start(Duration::from_secs(2)).await?;
     let stack = Stack::builder()
@@ -120,7 +120,7 @@ async fn greylisting() -> Result<Figure> {
     Ok(Figure { name: "greylisted_left", value, unit: "addresses", n: list.len() })
 }
 
-/// Starts a scan and sends its whole list; returns its id.
+/// The scan's id, after its whole list has been sent.
 async fn begin(account: &Account, list: &[String]) -> Result<String> {
     let made = account.post("/scans", &json!({ "total": list.len(), "details": true })).await;
     ensure!(made.status == 201, "{}", made.body);

@@ -22,8 +22,7 @@ const SECONDS: u32 = 7;
 /// Number of rounds: a single one would depend too much on the machine's other load.
 const ROUNDS: usize = 3;
 
-/// Returns the ratio of good probes' 99th percentile with 500 held probes and without held ones: the median of three
-/// rounds.
+/// The ratio of good probes' 99th percentile with 500 held probes and without held ones: the median of three rounds.
 ///
 /// # Errors
 /// If origin doesn't start, or a good probe fails.
@@ -70,7 +69,7 @@ async fn ratio(round: usize, sandbox: &Sandbox, origin: &Arc<Origin>) -> Result<
     Ok(beside / alone)
 }
 
-/// Returns the 99th percentile of response times in milliseconds, counted from when each probe was due.
+/// The 99th percentile of response times in milliseconds, counted from when each probe was due.
 async fn good(origin: &Arc<Origin>, name: &str, seconds: u32) -> Result<f64> {
     let start = Instant::now();
     let mut probes = JoinSet::new();

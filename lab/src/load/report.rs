@@ -134,8 +134,7 @@ fn memory(sample: &Sample) -> Memory {
     Memory { second: sample.second, origin_mb: mb(sample.origin), wasm_mb: mb(sample.wasm) }
 }
 
-/// Returns the growth of origin's resident memory, by least squares, in percent of the mean per ten
-/// minutes.
+/// Growth by least squares, in percent of the mean per ten minutes.
 fn slope_percent(samples: &[Sample]) -> f64 {
     let n = samples.len() as f64;
     let mean_x = samples.iter().map(|sample| sample.second).sum::<f64>() / n;

@@ -20,7 +20,7 @@ impl WorldClock {
         Self(Instant::now())
     }
 
-    /// Returns the time since the start.
+    /// Time since the start.
     pub fn now(self) -> Duration {
         self.0.elapsed()
     }
@@ -29,7 +29,7 @@ impl WorldClock {
         BEGINNING + self.now().as_secs()
     }
 
-    /// Returns the hour of the day, with its fraction.
+    /// The hour of the day, with its fraction.
     pub fn hour(self) -> f64 {
         self.now().as_secs_f64() / 3_600.0 % 24.0
     }

@@ -31,14 +31,14 @@ static LANGUAGES: LazyLock<Vec<&str>> = LazyLock::new(|| {
     all.into_iter().map(|(_, reply)| reply).collect()
 });
 
-/// Returns a row's case and reply.
+/// The row's case and reply.
 fn row(line: &str) -> Option<(&str, &str)> {
     let mut columns = line.split(" | ");
     let case = columns.next()?;
     Some((case, columns.nth(2)?)).and_then(|_| Some((case, line.rsplit(" | ").next()?)))
 }
 
-/// Returns the reply of a corpus case with its line breaks and another recipient.
+/// The reply of a corpus case with its line breaks and another recipient.
 ///
 /// # Panics
 /// If the corpus has no such case: a mistake in an inhabitant, which a test finds.
@@ -48,12 +48,12 @@ pub fn reply(case: &str, recipient: &str) -> String {
     text.replace("\\n", "\r\n").replace("user@example.org", recipient)
 }
 
-/// Returns a refusal of an unknown recipient in one of the languages.
+/// A refusal of an unknown recipient in one of the languages.
 pub fn dead_in_language(number: usize) -> String {
     LANGUAGES.get(number % LANGUAGES.len().max(1)).copied().unwrap_or("550 No").to_owned()
 }
 
-/// Returns the number of languages with such a refusal in ASCII.
+/// Number of languages with such a refusal in ASCII.
 pub fn languages() -> usize {
     LANGUAGES.len()
 }

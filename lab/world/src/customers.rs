@@ -8,12 +8,12 @@ pub mod slow;
 
 use rcpt_pool::Asker;
 
-/// Returns a paying account, which is counted separately.
+/// A paying account, which is counted separately.
 pub fn paying(name: &str) -> Asker {
     Asker { account: Some(name.into()), fairness_group: Some(name.into()) }
 }
 
-/// Returns a free account; all free accounts share one fairness group.
+/// A free account; all free accounts share one fairness group.
 pub fn free(name: &str) -> Asker {
     Asker { account: Some(name.into()), fairness_group: Some("free".into()) }
 }

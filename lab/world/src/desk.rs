@@ -51,14 +51,14 @@ impl SingleAnswer {
         self.verdict.as_ref().is_some_and(is_answered)
     }
 
-    /// Returns whether the server replied about the recipient.
+    /// True if the server replied about the recipient.
     pub fn is_decided(&self) -> bool {
         let status = self.verdict.as_ref().map(|verdict| verdict.status);
         matches!(status, Some(Status::Accepted | Status::Refused))
     }
 }
 
-/// Returns whether this is a verdict other than our own limit.
+/// True for a verdict other than our own limit.
 pub fn is_answered(verdict: &Verdict) -> bool {
     (verdict.status, verdict.reason) != (Status::FatalException, Reason::OurLimit)
 }
@@ -76,8 +76,8 @@ pub struct Desk {
     pub listed: Mutex<BTreeMap<&'static str, (u64, u64)>>,
 }
 
-/// Returns the built-in operators, with the plan's limit of refused recipients if it has one. If the plan isn't
-/// `limited`, their limits are too high to be reached.
+/// The built-in operators, with the plan's limit of refused recipients if it has one. If the plan isn't `limited`,
+/// their limits are too high to be reached.
 pub fn operators(plan: &Plan) -> Result<Operators> {
     let mistakes = |mistakes: Vec<String>| anyhow::anyhow!(mistakes.join("; "));
     let built_in = Operators::with("").map_err(mistakes)?;
@@ -97,7 +97,7 @@ pub fn operators(plan: &Plan) -> Result<Operators> {
     Operators::with(&rows).map_err(mistakes)
 }
 
-/// Returns the limits that the survey checks; `None` if the plan isn't `limited`.
+/// The limits that the survey checks; `None` if the plan isn't `limited`.
 pub fn session_limits(plan: &Plan, config: &Config) -> Result<Option<SessionLimits>> {
     if !plan.limited {
         return Ok(None);
@@ -116,12 +116,12 @@ pub fn session_limits(plan: &Plan, config: &Config) -> Result<Option<SessionLimi
     Ok(Some(limits))
 }
 
-/// Returns a source address of an origin.
+/// A source address of an origin.
 pub fn source(origin: usize, number: usize) -> IpAddr {
     IpAddr::from([203, 0, 113, (10 * (origin + 1) + number) as u8])
 }
 
-/// Returns the source addresses that an origin has from the start.
+/// The source addresses that an origin has from the start.
 pub fn sources(plan: &Plan, origin: usize) -> Vec<IpAddr> {
     (0..plan.sources_each).map(|number| source(origin, number)).collect()
 }
@@ -170,7 +170,7 @@ impl Desk {
         Ok(desk)
     }
 
-    /// Starts an origin without memory.
+    /// The origin starts without memory.
     fn start(&self, origin: usize) -> Result<()> {
         let config = self.config(origin, &sources(&self.plan, origin))?;
         let random = {
@@ -254,7 +254,7 @@ impl Desk {
         self.origins.lock()
     }
 
-    /// Returns the domain's origin, or the next origin that is running.
+    /// The next running origin serves a domain whose own origin is down.
     fn origin_of(&self, domain: &str) -> Option<Arc<State>> {
         let origins = self.origins();
         let hash = HashKey::new([1, 2]).hash_one(domain);
@@ -372,13 +372,13 @@ impl Desk {
         left
     }
 
-    /// Returns the entries in memory of each origin's pool.
+    /// Entries in memory of each origin's pool.
     pub fn entries(&self) -> Vec<Entries> {
         let all = (0..self.plan.origins).filter_map(|number| self.origin(number));
         all.map(|state| state.prober.status().entries).collect()
     }
 
-    /// Returns how many times servers refused us, as the pools counted.
+    /// Number of times that servers refused us, as the pools counted.
     pub fn refusals_of_us(&self) -> u64 {
         let all = (0..self.plan.origins).filter_map(|number| self.origin(number));
         all.flat_map(|state| state.prober.status().operators)
@@ -386,7 +386,7 @@ impl Desk {
             .sum()
     }
 
-    /// Returns the number of sessions in the pools' status, in use and idle.
+    /// Number of sessions in the pools' status, in use and idle.
     pub fn sessions_in_status(&self) -> usize {
         let all = (0..self.plan.origins).filter_map(|number| self.origin(number));
         all.flat_map(|state| state.prober.status().operators)

@@ -42,7 +42,7 @@ impl Report {
         Ok(outcome)
     }
 
-    /// Checks the invariants of W1 and W5, which every run must satisfy.
+    /// Every run must satisfy the invariants of W1 and W5.
     fn check(&mut self, name: &str, plan: &Plan, outcome: &Outcome) {
         for (is_fine, text) in safety::invariants(plan, outcome) {
             if !is_fine {
@@ -53,8 +53,7 @@ impl Report {
         }
     }
 
-    /// Returns the plan of a day with a tenth of the population and this report's factor of the
-    /// servers' limits.
+    /// The plan of a day with a tenth of the population and this report's factor of the servers' limits.
     pub fn day(&self, seed: u64) -> Plan {
         Plan { leniency: Leniency::all(self.varied.unwrap_or(1.0)), ..Plan::day(seed) }
     }

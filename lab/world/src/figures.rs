@@ -48,7 +48,7 @@ pub struct Spread {
     pub aim: &'static str,
 }
 
-/// Returns the spread of each figure over the seeds, ordered by the figure's first appearance.
+/// The spread of each figure over the seeds, ordered by the figure's first appearance.
 pub fn spreads(of_seeds: &[Vec<Row>]) -> Vec<Spread> {
     let mut names: Vec<&Row> = Vec::new();
     for row in of_seeds.iter().flatten() {
@@ -94,7 +94,7 @@ pub fn write<T: Serialize>(folder: &Path, name: &str, rows: &[T]) -> Result<()> 
     Ok(())
 }
 
-/// Returns a quantile by the nearest-rank method, in seconds.
+/// A quantile by the nearest-rank method, in seconds.
 pub fn quantile(durations: &[Duration], part: f64) -> f64 {
     let mut seconds: Vec<f64> = durations.iter().map(Duration::as_secs_f64).collect();
     seconds.sort_by(f64::total_cmp);
@@ -102,7 +102,7 @@ pub fn quantile(durations: &[Duration], part: f64) -> f64 {
     seconds.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
 }
 
-/// Returns Jain's index of fairness: 1 if all values are equal, 1/n if one has everything, `NAN` if all are 0.
+/// Jain's index of fairness: 1 if all values are equal, 1/n if one has everything, `NAN` if all are 0.
 pub fn jain(values: &[f64]) -> f64 {
     let sum: f64 = values.iter().sum();
     let squares: f64 = values.iter().map(|value| value * value).sum();

@@ -55,7 +55,6 @@ pub struct SessionLimits {
     pub operators: HashMap<&'static str, usize>,
 }
 
-/// A party whose open sessions are counted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum SessionParty {
     /// From all source addresses of one origin, to a machine or a network.
@@ -91,14 +90,14 @@ impl Observations {
         })
     }
 
-    /// Returns the open sessions of the source with this machine or with its kind of operator, whichever are more.
+    /// Open sessions of the source with this machine or with its kind of operator, whichever are more.
     pub fn open_at(&self, source: IpAddr, kind: &'static str, machine: IpAddr) -> usize {
         let open = self.open();
         let of = |counted| open.get(&counted).copied().unwrap_or_default();
         of(SessionParty::Pair(source, machine)).max(of(SessionParty::Kind(source, kind)))
     }
 
-    /// Returns the number of open sessions of all origins.
+    /// Number of open sessions of all origins.
     pub fn all_open(&self) -> usize {
         let open = self.open();
         let pairs = open.iter().filter(|(counted, _)| matches!(counted, SessionParty::Pair(..)));
@@ -147,7 +146,7 @@ impl Observations {
         self.open.lock()
     }
 
-    /// Returns the highest number of sessions that were open at the same time.
+    /// The highest number of sessions that were open at the same time.
     pub fn most_open(&self) -> usize {
         *self.most_open.lock()
     }

@@ -69,7 +69,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Returns the number in an environment variable, by default 1.
+/// The default is 1.
 fn number(name: &str) -> Result<u64> {
     match env::var(name) {
         Ok(text) if !text.is_empty() => text.parse().with_context(|| format!("{name}={text}")),
@@ -77,7 +77,7 @@ fn number(name: &str) -> Result<u64> {
     }
 }
 
-/// Runs the experiments with each seed, on all cores. A seed's trace doesn't depend on other seeds.
+/// A seed's trace doesn't depend on other seeds.
 fn live(experiments: &[(&str, Experiment)], first: u64, seeds: u64) -> Result<Vec<Report>> {
     let next = AtomicU64::new(0);
     let work = || -> Result<Vec<(u64, Report)>> {

@@ -22,7 +22,7 @@ pub struct MemoryBounds {
 }
 
 impl MemoryBounds {
-    /// Returns the bounds for a run of `plan` in `town`.
+    /// The bounds for a run of `plan` in `town`.
     ///
     /// # Errors
     /// When the operators can't be read.
@@ -48,14 +48,13 @@ impl MemoryBounds {
         })
     }
 
-    /// Returns the number of entries that an idle pool should have removed within two hours: machines, domains,
-    /// addresses and accounts. Operators' sites stay; their other entries stay until the next question, histories for a
-    /// day.
+    /// Number of entries that an idle pool should have removed within two hours: machines, domains, addresses and
+    /// accounts. Operators' sites stay; their other entries stay until the next question, histories for a day.
     pub const fn not_forgotten(&self, entries: Entries) -> usize {
         entries.gates + entries.debts + entries.sites.saturating_sub(self.operators)
     }
 
-    /// Returns a text for each bound that is exceeded.
+    /// A text for each bound that is exceeded.
     pub fn exceeded(&self, entries: Entries) -> Vec<String> {
         let Entries { sites, meters, gates, histories, bans, .. } = entries;
         [
@@ -72,7 +71,7 @@ impl MemoryBounds {
     }
 }
 
-/// Returns the number of all entries of a pool.
+/// Number of all entries of a pool.
 pub const fn total(entries: Entries) -> usize {
     let Entries { sites, meters, gates, trials, refusals, debts, standings, histories, bans } =
         entries;

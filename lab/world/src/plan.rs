@@ -72,7 +72,7 @@ pub struct Leniency {
 impl Leniency {
     pub const USUAL: Self = Self::all(1.0);
 
-    /// Returns the same factor for every kind of server.
+    /// The same factor for every kind of server.
     pub const fn all(factor: f64) -> Self {
         Self {
             google: factor,
@@ -83,7 +83,7 @@ impl Leniency {
         }
     }
 
-    /// Returns the factor of a kind of server.
+    /// The factor of a kind of server.
     pub fn of(&self, kind: &str) -> f64 {
         match kind {
             "google" => self.google,
@@ -140,7 +140,7 @@ impl Population {
 }
 
 impl Plan {
-    /// Returns the plan of a day with a tenth of the population, without an attacker.
+    /// The plan of a day with a tenth of the population, without an attacker.
     pub const fn day(seed: u64) -> Self {
         Self {
             seed,
@@ -157,7 +157,7 @@ impl Plan {
         }
     }
 
-    /// Returns [`Plan::day`], cut to its first `hours`.
+    /// [`Plan::day`], cut to its first `hours`.
     pub fn hours(seed: u64, hours: u32) -> Self {
         Self { lasts: HOUR * hours, ..Self::day(seed) }
     }

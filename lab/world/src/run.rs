@@ -139,7 +139,7 @@ async fn live(
     })
 }
 
-/// Returns whether an origin may be restarting: the desk then doesn't see its sessions.
+/// The desk doesn't see the sessions of an origin that is restarting.
 fn is_restarting(plan: &Plan, clock: WorldClock) -> bool {
     plan.events.restarts_nightly && (3.0..3.1).contains(&clock.hour())
 }

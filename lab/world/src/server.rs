@@ -195,7 +195,6 @@ impl Visit {
         }
     }
 
-    /// Tags the reply with its recipient, and records it.
     fn note(&self, recipient: &str, say: &mut Say) {
         if say.text.is_empty() {
             return;
@@ -218,8 +217,7 @@ fn take_line(input: &mut Vec<u8>) -> Option<String> {
     Some(String::from_utf8_lossy(line.get(..end).unwrap_or_default()).into_owned())
 }
 
-/// Adds the reply to the output, which is sent before a delay and before closing. Returns whether the session
-/// continues.
+/// The output is sent before a delay and before closing. True if the session continues.
 async fn utter(stream: &mut DuplexStream, output: &mut Vec<u8>, say: Say) -> bool {
     if !say.after.is_zero() {
         if stream.write_all(output).await.is_err() {

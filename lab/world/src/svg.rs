@@ -33,7 +33,7 @@ pub struct Chart {
 }
 
 impl Chart {
-    /// Returns the picture as SVG.
+    /// The picture as SVG.
     pub fn draw(&self) -> String {
         let x_of = |x: f64| if self.is_logarithmic { x.max(1e-9).log2() } else { x };
         let all = || self.lines.iter().flat_map(|line| line.points.iter().copied());

@@ -18,7 +18,7 @@ fn seed() -> u64 {
     seed.unwrap_or(1)
 }
 
-/// Returns the plan of 75 minutes with a few customers of each kind, except the dictionary.
+/// 75 minutes with a few customers of each kind, except the dictionary.
 fn short(seed: u64) -> Plan {
     let customers = Population {
         forms: 3,
@@ -37,7 +37,7 @@ fn short(seed: u64) -> Plan {
     Plan { lasts: HOUR.mul_f64(1.25), customers, ..Plan::day(seed) }
 }
 
-/// Runs the plan and checks the invariants; a failure names the command that repeats it.
+/// A failure names the command that repeats it.
 fn lived(plan: &Plan) -> Outcome {
     let outcome = run(plan).unwrap();
     for (holds, text) in safety::invariants(plan, &outcome) {

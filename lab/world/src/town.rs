@@ -83,7 +83,6 @@ impl Builder {
         self.machines.insert(ip, Machine { server: server.clone(), reach, hung: None });
     }
 
-    /// Adds a domain with its own machine in its own network.
     fn own_host(
         &mut self,
         kind: &'static str,
@@ -240,7 +239,6 @@ impl Builder {
     }
 }
 
-/// Returns the source addresses that are added during the run.
 fn new_sources(plan: &Plan) -> HashSet<IpAddr> {
     let added = |origin| plan.events.added.map(|_| desk::source(origin, plan.sources_each));
     (0..plan.origins).filter_map(added).collect()
@@ -260,8 +258,8 @@ impl Town {
         Self { machines: Arc::new(machines), names: Arc::new(names), domains }
     }
 
-    /// Returns a random domain, by the share of its kind in all questions. At Google and Microsoft, a quarter of the
-    /// questions are about `gmail.com` and `outlook.com`.
+    /// A random domain, by the share of its kind in all questions. At Google and Microsoft, a quarter of the questions
+    /// are about `gmail.com` and `outlook.com`.
     pub fn domain(&self, random: &mut StdRng) -> &str {
         let mut remainder = random.random_range(0..100);
         let of_part = |(kind, part): &(&'static str, u32)| {
@@ -285,7 +283,7 @@ impl Town {
         all.get(random.random_range(0..all.len().max(1))).map_or("gmail.com", String::as_str)
     }
 
-    /// Returns the domain's kind in `TRAFFIC`, otherwise `none`.
+    /// The domain's kind in `TRAFFIC`, otherwise `none`.
     pub fn kind_of(&self, domain: &str) -> &'static str {
         let mut kinds = TRAFFIC.iter().map(|(kind, _)| *kind);
         kinds
@@ -296,7 +294,7 @@ impl Town {
     }
 }
 
-/// Returns an address at `domain`: dead with the probability `dead`, full with 1 %, otherwise live.
+/// An address at `domain`: dead with the probability `dead`, full with 1 %, otherwise live.
 pub fn address_at(domain: &str, dead: f64, random: &mut StdRng) -> Option<Address> {
     let mailbox = match random.random::<f64>() {
         drawn if drawn < dead => "dead",

@@ -29,7 +29,7 @@ impl Trace {
         self.add(&format!("{} {recipient} = {verdict}\n", at.as_micros()));
     }
 
-    /// Returns the hash and the number of events.
+    /// The hash and the number of events.
     pub fn finish(&self) -> (String, u64) {
         let trace = self.0.lock();
         (hex::encode(trace.0.clone().finalize()), trace.1)

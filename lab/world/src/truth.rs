@@ -27,7 +27,7 @@ pub fn domain(recipient: &str) -> &str {
     recipient.rsplit('@').next().unwrap_or_default()
 }
 
-/// Returns a word that identifies the recipient in replies about it: letters only, like a queue id, in brackets.
+/// A word that identifies the recipient in replies about it: letters only, like a queue id, in brackets.
 pub fn tag(recipient: &str) -> String {
     let mut hasher = DefaultHasher::new();
     recipient.to_lowercase().hash(&mut hasher);
@@ -41,7 +41,7 @@ pub fn tag(recipient: &str) -> String {
     tag
 }
 
-/// Returns the tag in a text, if there is one.
+/// The tag in a text, if there is one.
 pub fn tag_in(text: &str) -> Option<&str> {
     text.split_whitespace()
         .find(|word| word.len() == LETTERS + 3 && word.starts_with("[q") && word.ends_with(']'))

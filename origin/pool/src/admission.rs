@@ -58,7 +58,6 @@ impl<S: Send + 'static> Drop for Ticket<S> {
 }
 
 impl<S: Send + 'static> Pool<S> {
-    /// Admits a check: to a session, to the queue, or to a wait for its ticket.
     pub(super) fn admit(
         self: &Arc<Self>,
         question: &Question,
@@ -90,7 +89,7 @@ impl<S: Send + 'static> Pool<S> {
         Ok(Step::Later(Ticket { pool: Arc::clone(self), number, due, want: Some(want) }))
     }
 
-    /// Queues the check at its ticket's time, or admits it anew if its passage through a gate was lost or postponed.
+    /// The check is admitted anew if its passage through a gate was lost or postponed.
     pub(super) fn redeem(
         self: &Arc<Self>,
         mut ticket: Ticket<S>,
@@ -114,7 +113,7 @@ impl<S: Send + 'static> Pool<S> {
         self.admit(question, target)
     }
 
-    /// Returns the operator of the host, by its name or by all of its addresses; `None` for a route.
+    /// The operator by the host's name, or by all of its addresses; `None` for a route.
     fn operator_of(&self, target: &Target<'_>) -> Option<OperatorId> {
         if target.is_route {
             return None;
@@ -136,8 +135,7 @@ impl<S: Send + 'static> Pool<S> {
         operators.all(|operator| operator == Some(first)).then_some(first)
     }
 
-    /// Records that a name of the operator resolves to this address. A single name may be a mistake in a table; with a
-    /// second name, the address counts as the operator's.
+    /// A single name may be a mistake in a table; with a second name, the address counts as the operator's.
     fn led_to(&self, address: IpAddr, operator: OperatorId, host: &str) {
         let name = self.keys.hash_one(host);
         let is_shared = match self.known_behind(address) {
@@ -154,7 +152,6 @@ impl<S: Send + 'static> Pool<S> {
         self.behind.get(&address).filter(|behind| behind.until > Instant::now())
     }
 
-    /// Returns the check's request, without the address to connect to.
     fn want(
         &self,
         state: &mut State<S>,
@@ -181,7 +178,6 @@ impl<S: Send + 'static> Pool<S> {
         want
     }
 
-    /// Directs the request to the site and the meter of a machine without a known operator.
     pub(super) fn ask_machine(
         &self,
         state: &mut State<S>,
@@ -193,8 +189,8 @@ impl<S: Send + 'static> Pool<S> {
         want.meter = self.meter_of(state, &want.site, machine, now);
     }
 
-    /// Returns the time at which the check may queue, and an idle session if one is available now; otherwise chooses
-    /// the address. Reserves nothing but a batch's unit of the warm-up, for which no check waits.
+    /// The time at which the check may queue, and an idle session if one is available now. Reserves nothing but a
+    /// batch's unit of the warm-up, for which no check waits.
     fn queue_time(
         &self,
         state: &mut State<S>,
@@ -246,7 +242,6 @@ impl<S: Send + 'static> Pool<S> {
         Ok((due, idle))
     }
 
-    /// Counts a batch's recipient if our source address is new to the operator, or refuses the recipient for now.
     fn pass_warm_up(&self, state: &mut State<S>, want: &Want) -> Result<(), Refused> {
         let (Class::Batch, SiteKey::Operator(operator, identity)) = (want.class, &want.site) else {
             return Ok(());
@@ -258,7 +253,6 @@ impl<S: Send + 'static> Pool<S> {
         passed.map_err(|after| Refused { after, cause: Cause::WarmUp })
     }
 
-    /// Gives the check a session or a place in the site's queue.
     fn enter(
         self: &Arc<Self>,
         mut state: MutexGuard<'_, State<S>>,
@@ -292,13 +286,11 @@ impl<S: Send + 'static> Pool<S> {
     }
 }
 
-/// Returns whether the check must pass its domain's gate: only once, and not at consumer domains or
-/// routes.
+/// A check passes its domain's gate only once, and not at consumer domains or routes.
 const fn has_gate(target: &Target<'_>, party: Party) -> bool {
     !(target.is_route || target.admitted || party.is_consumer)
 }
 
-/// Returns the first address with an open gate, or the address whose gate opens next if waiting makes sense.
 fn address_due<S>(
     state: &State<S>,
     target: &Target<'_>,

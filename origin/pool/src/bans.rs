@@ -38,7 +38,6 @@ impl Ban {
     }
 }
 
-/// A ban, for the next process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct BanMemory {
     machine: Key,
@@ -47,13 +46,12 @@ pub(super) struct BanMemory {
     at: u64,
 }
 
-/// Bans by machine.
 #[derive(Default)]
 pub(super) struct Bans(ByKey<Ban>);
 
 impl Bans {
-    /// Returns how many refused recipients in ten minutes keep batches away from the machine; `None` if no ban by the
-    /// machine is remembered.
+    /// Refused recipients in ten minutes that keep batches away from the machine; `None` if no ban by the machine is
+    /// remembered.
     pub(super) fn most(&self, machine: Key, now: Instant) -> Option<usize> {
         self.find(machine, now).map(|ban| ban.most)
     }
@@ -62,8 +60,7 @@ impl Bans {
         self.0.get(&machine).copied().filter(|ban| !ban.is_over(now))
     }
 
-    /// Records a ban after `refused` recipients were refused in ten minutes. Fewer than [`REFUSALS_TO_BAN_MIN`]
-    /// refusals can't cause a ban, and are ignored.
+    /// Fewer than [`REFUSALS_TO_BAN_MIN`] refusals can't cause a ban, and are ignored.
     pub(super) fn record(&mut self, machine: Key, refused: usize, now: Instant) {
         let last_ban = self.find(machine, now);
         let is_same =
@@ -91,7 +88,7 @@ impl Bans {
         self.0.len()
     }
 
-    /// Returns the latest bans for the next process, the last one first.
+    /// The last ban comes first.
     pub(super) fn to_memory(&self, clocks: Clocks) -> Vec<BanMemory> {
         let current = self.0.iter().filter(|(_, ban)| !ban.is_over(clocks.now));
         let stored = |(machine, ban): (&Key, &Ban)| BanMemory {
@@ -105,7 +102,6 @@ impl Bans {
         all
     }
 
-    /// Restores the bans of a previous process.
     pub(super) fn recall(&mut self, bans: &[BanMemory], clocks: Clocks) {
         for ban in bans {
             let most = usize::try_from(ban.most).unwrap_or(usize::MAX);

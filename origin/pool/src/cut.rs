@@ -22,7 +22,7 @@ impl Cut {
         self.due.notify_waiters();
     }
 
-    /// Completes when the session must be closed; several users can wait for it.
+    /// Several users can wait for the same cut.
     pub(super) async fn until_due(&self) {
         let due = self.due.notified();
         // A cut between this check and the wait isn't missed: the future is registered as a waiter
@@ -32,7 +32,7 @@ impl Cut {
         }
     }
 
-    /// Returns true to the first caller only.
+    /// True for the first caller only.
     pub(super) fn is_first_to_count(&self) -> bool {
         !self.is_counted.swap(true, Ordering::Relaxed)
     }

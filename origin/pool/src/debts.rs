@@ -46,9 +46,8 @@ impl Debts {
         self.cost(account, Duration::ZERO, now);
     }
 
-    /// Records a session that the account held while others waited. From the second session, the account owes the
-    /// session's time, and a growing multiple for further sessions. Without a debt, each new domain could hold a
-    /// session until its first cut.
+    /// From the second session, the account owes the session's time, and a growing multiple for further sessions.
+    /// Without a debt, each new domain could hold a session until its first cut.
     pub(super) fn record_held(&mut self, account: Key, took: Duration, now: Instant) {
         self.cost(account, took, now);
     }
@@ -69,7 +68,6 @@ impl Debts {
         debt.until = debt.next + DEBT_LIFETIME;
     }
 
-    /// Returns the time at which the account may check an unproven domain.
     pub(super) fn due(&self, account: Key, now: Instant) -> Instant {
         match self.0.get(&account) {
             Some(debt) if debt.until > now && debt.costs > CHANCE_MAX => debt.next.max(now),
@@ -77,14 +75,13 @@ impl Debts {
         }
     }
 
-    /// Reserves the time `at` for the account.
     pub(super) fn take(&mut self, account: Key, at: Instant) {
         if let Some(debt) = self.0.get_mut(&account).filter(|debt| debt.costs > CHANCE_MAX) {
             debt.next = at + CHECK_INTERVAL;
         }
     }
 
-    /// Releases the reservation, unless a later time was reserved since.
+    /// Changes nothing if a later time was reserved since.
     pub(super) fn give_back(&mut self, account: Key, at: Instant) {
         if let Some(debt) = self.0.get_mut(&account).filter(|debt| debt.next == at + CHECK_INTERVAL)
         {

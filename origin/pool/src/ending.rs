@@ -21,7 +21,6 @@ const MAX_IDLE: usize = 1_024;
 const CLOSED_TOGETHER: usize = 32;
 
 impl<S: Send + 'static> Pool<S> {
-    /// Records that a session in use was closed, and serves waiting checks.
     pub(super) fn end(self: &Arc<Self>, key: &SiteKey, id: u64, answered: bool) {
         let has_waiting = self
             .lock()
@@ -34,8 +33,8 @@ impl<S: Send + 'static> Pool<S> {
         self.sweep_soon();
     }
 
-    /// Keeps the session idle for the next check, or returns it if its site has too many idle sessions. If too many are
-    /// idle in total, closes some of the largest group.
+    /// The session comes back if its site has too many idle sessions. If too many are idle in total, some of the
+    /// largest group are closed.
     pub(super) fn lie_idle(
         self: &Arc<Self>,
         key: &SiteKey,
@@ -66,7 +65,6 @@ impl<S: Send + 'static> Pool<S> {
         left
     }
 
-    /// Closes idle sessions, and serves checks that wait for their places.
     fn end_all(self: &Arc<Self>, sessions: Vec<(SiteKey, MeterKey, S)>) {
         for (key, meter, session) in sessions {
             (self.close)(session);
@@ -92,7 +90,7 @@ impl<S: Send + 'static> Pool<S> {
         drained
     }
 
-    /// Starts a task, unless one is running, that sweeps all sites once a second until nothing is left.
+    /// Only one task runs: it sweeps all sites once a second until nothing is left.
     pub(super) fn sweep_soon(self: &Arc<Self>) {
         if self.sweeping.load(Ordering::Relaxed) || self.sweeping.swap(true, Ordering::AcqRel) {
             return;
@@ -106,8 +104,7 @@ impl<S: Send + 'static> Pool<S> {
         });
     }
 
-    /// Closes sessions that were idle for too long and removes expired state, in one part of the
-    /// sites; returns true if nothing is left.
+    /// One call sweeps one part of the sites; true if nothing is left.
     pub(super) fn sweep(self: &Arc<Self>) -> bool {
         let now = Instant::now();
         let mut state = self.lock();
@@ -130,8 +127,7 @@ impl<S: Send + 'static> Pool<S> {
 }
 
 impl<S> State<S> {
-    /// Removes and returns the least recently used sessions of the group with the most idle
-    /// sessions.
+    /// Removes the least recently used sessions of the group with the most idle sessions.
     fn idle_of_largest_group(&mut self) -> Vec<(SiteKey, MeterKey, S)> {
         let mut groups: BTreeMap<_, Vec<Instant>> = BTreeMap::new();
         for idle in self.sites.iter().flat_map(|(_, site)| site.sessions.idle()) {

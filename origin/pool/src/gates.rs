@@ -17,7 +17,7 @@ const MAX_PASSED: usize = 8;
 /// memory.
 const MAX_GATES: usize = 10_000;
 
-/// All gates of one kind. Gates without an entry are open.
+/// Gates without an entry are open.
 pub(super) struct Gates<K> {
     gates: HashMap<K, Gate>,
     /// Time for which a gate stays narrow after the last refusal.
@@ -30,7 +30,6 @@ struct Gate {
     strikes: u32,
     /// Time of the next passage; `None` while there are fewer than [`REFUSALS_TO_NARROW`] strikes.
     next: Option<Instant>,
-    /// Reservation of the next passage.
     place: Option<Place>,
     /// Groups that have passed, with the time.
     passed: Vec<(Key, Instant)>,
@@ -40,8 +39,7 @@ struct Gate {
     hint: Instant,
 }
 
-/// Reservation of a gate's next passage. The place goes to the group whose last passage was longest ago, so that
-/// frequent requests don't help.
+/// The next passage goes to the group whose last passage was longest ago, so that frequent requests don't help.
 struct Place {
     group: Key,
     ticket: u64,
@@ -49,7 +47,7 @@ struct Place {
 }
 
 impl Gate {
-    /// Returns the time of the next passage while the gate is narrow, otherwise `None`.
+    /// `None` while the gate isn't narrow.
     fn next(&self, now: Instant) -> Option<Instant> {
         self.next.filter(|_| self.narrow_until > now)
     }
@@ -80,20 +78,20 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         Self { gates: HashMap::new(), memory, interval }
     }
 
-    /// Returns the time until the next passage; zero if the gate is open.
+    /// Zero if the gate is open.
     pub(super) fn wait(&self, key: K, now: Instant) -> Duration {
         let next = self.gates.get(&key).and_then(|gate| gate.next(now));
         next.map_or(Duration::ZERO, |next| next.saturating_duration_since(now))
     }
 
-    /// Returns the time for which batches stay away.
+    /// Time for which batches stay away.
     pub(super) fn away(&self, key: K, now: Instant) -> Duration {
         let Some(gate) = self.gates.get(&key) else { return Duration::ZERO };
         self.wait(key, now).max(gate.hint.saturating_duration_since(now))
     }
 
-    /// Returns the time at which the group may pass. If another reservation has precedence or the next passage comes
-    /// after `latest`, returns the group's waiting time as the error.
+    /// The error is the group's waiting time, if another reservation has precedence or the next passage comes after
+    /// `latest`.
     pub(super) fn passage_time(
         &self,
         key: K,
@@ -126,7 +124,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         }
     }
 
-    /// Uses a reserved passage; returns false if it went to another group or was postponed.
+    /// False if the passage went to another group or was postponed.
     pub(super) fn redeem(&mut self, key: K, ticket: u64, now: Instant) -> bool {
         let Some(gate) = self.gates.get_mut(&key) else { return true };
         let Some(next) = gate.next(now) else { return true };
@@ -146,7 +144,6 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         }
     }
 
-    /// Records a refusal of us, which narrows the gate.
     pub(super) fn record_refusal(&mut self, key: K, hint: Option<Duration>, now: Instant) {
         let soonest = now + self.interval;
         let gate = self.strike(key, now);
@@ -155,7 +152,7 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         gate.hint = gate.hint.max(now + hint.unwrap_or_default().min(HINT_MAX));
     }
 
-    /// Records a refusal that may be one recipient's rule; three such refusals in a row narrow the gate.
+    /// The refusal may be one recipient's rule; three such refusals in a row narrow the gate.
     pub(super) fn record_doubt(&mut self, key: K, hint: Option<Duration>, now: Instant) {
         let gate = self.strike(key, now);
         gate.strikes += 1;
@@ -188,7 +185,6 @@ impl<K: Hash + Eq + Copy> Gates<K> {
         gate
     }
 
-    /// Records a reply about a recipient, which opens the gate.
     pub(super) fn record_answer(&mut self, key: K) {
         if !self.gates.is_empty() {
             self.gates.remove(&key);

@@ -20,7 +20,6 @@ const HISTORY_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
 /// Maximum number of accounts remembered; about 60 bytes each.
 const MAX_ACCOUNTS: usize = 20_000;
 
-/// An account's history, judged by the share of its recipients that were refused.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum History {
     /// At most a fifth of the account's recipients were refused.
@@ -31,7 +30,6 @@ pub(super) enum History {
     Guessing,
 }
 
-/// Numbers of recent answers about an account's recipients.
 #[derive(Clone, Copy)]
 struct Answers {
     group: Key,
@@ -62,8 +60,8 @@ impl Histories {
         }
     }
 
-    /// Records a reply about a recipient of the party's account. If too many accounts are remembered, the group with
-    /// the most accounts loses some, first those with too few answers for a history.
+    /// If too many accounts are remembered, the group with the most accounts loses some, first those with too few
+    /// answers for a history.
     pub(super) fn record_answer(&mut self, party: Party, refused: bool, now: Instant) {
         let Party { group, account, .. } = party;
         if self.accounts.len() >= MAX_ACCOUNTS && !self.accounts.contains_key(&account) {
@@ -105,7 +103,7 @@ mod tests {
         Party { group, account, domain: 0, is_consumer: false }
     }
 
-    /// Returns the history after `count` answers of which every `nth` is a refusal.
+    /// Every `nth` of the `count` answers is a refusal.
     fn after(count: u32, nth: u32) -> History {
         let (mut histories, now) = (Histories::default(), Instant::now());
         for n in 1..=count {

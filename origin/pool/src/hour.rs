@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::remembered::HourMemory;
 
-/// Length of a slice.
 pub(super) const SLICE: Duration = Duration::from_secs(300);
 const SLICES: u32 = 12;
 /// Number of the first slice: leaves room for a recalled hour.
@@ -26,7 +25,6 @@ impl Hour {
         }
     }
 
-    /// Clears the slices that have started since `last`.
     fn advance(&mut self, slice: u64) {
         let passed = slice.saturating_sub(self.last).min(u64::from(SLICES));
         for n in 0..passed {
@@ -42,7 +40,7 @@ impl Hour {
         self.counts.iter().map(|count| *count as usize).sum()
     }
 
-    /// Returns the counts, that of `slice` first.
+    /// The count of `slice` comes first.
     pub(super) fn to_memory(mut self, slice: u64) -> HourMemory {
         self.advance(slice);
         let mut counts = HourMemory::default();
@@ -53,7 +51,7 @@ impl Hour {
         counts
     }
 
-    /// Restores counts stored `passed` slices before `slice`.
+    /// The counts were stored `passed` slices before `slice`.
     pub(super) fn from_memory(counts: HourMemory, passed: u64, slice: u64) -> Self {
         let mut hour = Self { last: slice, counts: [0; SLICES as usize] };
         for (age, count) in (passed..u64::from(SLICES)).zip(counts) {
@@ -64,7 +62,7 @@ impl Hour {
         hour
     }
 
-    /// Returns the slice in which the oldest count expires.
+    /// The slice in which the oldest count expires.
     pub(super) fn lightens(mut self, slice: u64) -> u64 {
         self.advance(slice);
         let first = (slice + 1).saturating_sub(u64::from(SLICES));

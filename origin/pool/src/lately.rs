@@ -39,7 +39,7 @@ impl Lately {
         self.most = most;
     }
 
-    /// Sets the number for a machine that has banned us; `None` if it hasn't.
+    /// `None` if the machine hasn't banned us.
     pub(super) const fn set_most_since_ban(&mut self, most: Option<usize>) {
         self.most_since_ban = most;
     }
@@ -48,7 +48,6 @@ impl Lately {
         self.most_since_ban.map_or(self.most, |most| most.min(self.most))
     }
 
-    /// Returns the number of refused recipients in the last ten minutes.
     pub(super) fn total(&self, now: Instant) -> usize {
         self.refused.iter().rev().take_while(|(at, _)| !is_over(*at, now)).count()
     }
@@ -67,7 +66,6 @@ impl Lately {
         self.refused.push_back((now, group));
     }
 
-    /// Returns how long the party must wait, if it must.
     pub(super) fn must_wait(&self, want: &Want, now: Instant) -> Option<Duration> {
         if self.refused.is_empty() || self.most == usize::MAX {
             return None;
@@ -86,8 +84,8 @@ impl Lately {
         all.max(self.wait(of_group, |other| other == Some(group), now))
     }
 
-    /// Returns whether a control recipient may be checked: only while less than half of the number is used, because its
-    /// refusal is likely.
+    /// A control recipient may be checked only while less than half of the number is used, because its refusal is
+    /// likely.
     pub(super) fn spares_one(&self, now: Instant) -> bool {
         self.most == usize::MAX || self.wait(self.half(), |_| true, now).is_none()
     }
@@ -96,7 +94,7 @@ impl Lately {
         self.most().div_ceil(2)
     }
 
-    /// Returns the time until fewer than `most` relevant refusals are left; `None` if fewer are left already.
+    /// The time until fewer than `most` relevant refusals are left; `None` if fewer are left already.
     fn wait(
         &self,
         most: usize,

@@ -145,7 +145,6 @@ struct State<S> {
     moves: HashMap<(OperatorId, usize), Move>,
     warm_up: WarmUp,
     histories: Histories,
-    /// Machines that have banned us after refused recipients.
     bans: Bans,
     tickets: u64,
 }
@@ -203,7 +202,7 @@ impl<S: Send + 'static> Pool<S> {
         self.settings.load_full()
     }
 
-    /// Returns a session with the host, or permission to open one; waits if necessary.
+    /// A session with the host, or permission to open one; waits if necessary.
     ///
     /// # Errors
     /// [`Refused`] if waiting doesn't make sense.
@@ -251,7 +250,7 @@ impl<S: Send + 'static> Pool<S> {
         }
     }
 
-    /// Returns a permit to open a session with one more address if there is room now: for a race of IPv4 and IPv6.
+    /// A permit to open a session with one more address if there is room now: for a race of IPv4 and IPv6.
     pub fn try_session(
         self: &Arc<Self>,
         question: &Question,
@@ -302,7 +301,7 @@ impl<S: Send + 'static> Pool<S> {
         })
     }
 
-    /// Returns the key of the meter of a machine in a network, and sets the meter's limit after a ban.
+    /// Also sets the meter's limit after a ban.
     fn meter_of(
         &self,
         state: &mut State<S>,
@@ -324,7 +323,6 @@ impl<S: Send + 'static> Pool<S> {
         self.keys.hash_one(("machine", machine))
     }
 
-    /// Serves the checks that wait for a site, while there is room.
     fn pump(self: &Arc<Self>, key: &SiteKey) {
         loop {
             let (mut evicted, now) = (Vec::new(), Instant::now());

@@ -12,7 +12,7 @@ pub(super) struct LockWaits {
 }
 
 impl LockWaits {
-    /// Locks `mutex`. The clock is only read if another thread holds the lock.
+    /// The clock is only read if another thread holds the lock.
     pub(super) fn lock<'m, T>(&self, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
         if let Some(guard) = mutex.try_lock() {
             return guard;

@@ -29,7 +29,7 @@ pub struct Memory {
     bans: Vec<BanMemory>,
 }
 
-/// An operator's treatment of one source address. Times are in Unix seconds.
+/// Times are in Unix seconds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct SiteMemory {
     operator: Key,
@@ -61,7 +61,7 @@ impl<S: Send + 'static> Pool<S> {
         self.keys.hash_one(("source", label))
     }
 
-    /// Returns the pool's memory for the next process.
+    /// The pool's memory for the next process.
     pub fn memory(&self) -> Memory {
         let clocks = self.clocks();
         let operator_key = |id| self.operator_key(&self.operator_name(id));
@@ -127,7 +127,7 @@ impl<S: Send + 'static> Pool<S> {
 }
 
 impl Memory {
-    /// Returns the number of sites, rests and bans.
+    /// Number of sites, rests and bans.
     pub fn len(&self) -> usize {
         self.sites.len() + self.rests.len() + self.bans.len()
     }
@@ -136,7 +136,6 @@ impl Memory {
         self.len() == 0
     }
 
-    /// Drops the least important entries if there are too many.
     fn shorten(&mut self) {
         let sum = |hour: &HourMemory| hour.iter().sum::<u32>();
         let weight = |site: &SiteMemory| (site.rate.is_some(), sum(&site.refused));

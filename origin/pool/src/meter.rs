@@ -87,14 +87,12 @@ impl Meter {
         self.is_limited = limits != Limits::NONE;
     }
 
-    /// Returns how long the party must wait because of recently refused recipients, if it must.
     pub(super) fn refusal_wait(&self, want: &Want, now: Instant) -> Option<Duration> {
         let share = want.share_of(self.refusals.per_hour());
         let of_hour = self.refusals.must_wait(want.party, share, want.class, now);
         of_hour.max(self.refused_lately.must_wait(want, now))
     }
 
-    /// Returns whether there were few enough refused recipients to risk a control recipient.
     pub(super) fn spares_refusal(&self, now: Instant) -> bool {
         self.refused_lately.spares_one(now) && self.refusals.spares_one(now)
     }
@@ -103,8 +101,7 @@ impl Meter {
         if self.is_limited { self.recipients.not_before(now) } else { None }
     }
 
-    /// Returns the earliest time of the next session, unless it is now. Batches leave one session
-    /// free for interactive checks.
+    /// `None` if the next session may open now. Batches leave one session free for interactive checks.
     pub(super) fn session_not_before(&self, class: Class, now: Instant) -> Option<Instant> {
         let spare = match class {
             Class::Interactive => Duration::ZERO,
@@ -134,20 +131,18 @@ impl Meter {
         self.next_new = Some(from + interval);
     }
 
-    /// Recomputes due times after the rate has risen.
     pub(super) fn rate_raised(&mut self, now: Instant) {
         let soonest = now + self.rate.interval();
         self.next_new = self.next_new.map(|due| due.min(soonest));
     }
 
-    /// Removes state that no later request depends on.
     pub(super) fn forget(&mut self, now: Instant) {
         self.refusals.forget(now);
         self.debts.forget(now);
         self.rate.forget(now);
     }
 
-    /// Returns whether the meter can be removed because no later request depends on it.
+    /// True if no later request depends on the meter, which can then be removed.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.in_use == 0
             && self.idle == 0

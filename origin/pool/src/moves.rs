@@ -10,7 +10,6 @@ use super::{Settings, State, operators::OperatorId, site_key::SiteKey};
 pub(super) const TIME_AT_MINIMUM: Duration = Duration::from_secs(3_600);
 pub(super) const MOVE_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
 
-/// A source address from which an operator's domains were moved.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Move {
     /// Number of the source address that serves the domains instead.
@@ -23,15 +22,14 @@ impl Move {
         now.saturating_duration_since(self.at) < MOVE_LIFETIME
     }
 
-    /// Returns the time at which domains returned to the source address; `None` while they are moved.
+    /// `None` while the domains are moved.
     pub(super) fn returned(&self, now: Instant) -> Option<Instant> {
         (!self.is_kept(now)).then(|| self.at + MOVE_LIFETIME)
     }
 }
 
 impl<S> State<S> {
-    /// Returns the source address to use at this operator: `identity`, or a substitute if the
-    /// rate of `identity` has been at the minimum for an hour.
+    /// `identity`, or a substitute if the rate of `identity` has been at the minimum for an hour.
     pub(super) fn source_of(
         &mut self,
         operator: OperatorId,
@@ -77,7 +75,6 @@ impl<S> State<S> {
         to
     }
 
-    /// Returns the time since which the rate at the operator has been at the minimum.
     pub(super) fn floor_since(&self, operator: OperatorId, identity: usize) -> Option<Instant> {
         let site = self.sites.get(&SiteKey::Operator(operator, identity))?;
         site.sessions.known_meter(None)?.rate.floor_since()

@@ -7,7 +7,6 @@ use std::{sync::Arc, time::Duration};
 
 use super::hash_key::ByName;
 
-/// The built-in rows.
 const BUILT_IN: &str = include_str!("../data/operators.toml");
 
 /// Metric label for hosts of no known operator.
@@ -66,7 +65,7 @@ impl Pattern {
 }
 
 impl Operators {
-    /// Returns the built-in rows together with those in `text`, the content of an operators file.
+    /// The built-in rows together with those in `text`, the content of an operators file.
     ///
     /// # Errors
     /// A sentence for each mistake in `text`, with the operator concerned.
@@ -81,8 +80,8 @@ impl Operators {
         Self::index(rows)
     }
 
-    /// Returns the same table with rows numbered as in `before`: the pool stores records about an
-    /// operator under that number. Rows only in `before` are unreachable.
+    /// The same table with rows numbered as in `before`: the pool stores records about an operator under that number.
+    /// Rows only in `before` are unreachable.
     #[must_use]
     pub fn numbered_as(self, before: &Self) -> Self {
         let mut rows = self.rows.clone();
@@ -136,8 +135,8 @@ impl Operators {
         self.rows.get(id)
     }
 
-    /// Returns the operator of `host` (lower-case); `None` if it isn't in the table. The longest
-    /// matching suffix decides; suffixes with `*` are tried last.
+    /// The operator of `host` (lower-case); `None` if it isn't in the table. The longest matching suffix decides;
+    /// suffixes with `*` are tried last.
     pub fn of_host(&self, host: &str) -> Option<OperatorId> {
         let mut suffix = host;
         loop {
@@ -152,14 +151,14 @@ impl Operators {
         self.by_pattern.iter().find(|(pattern, _)| pattern.fits(host)).map(|(_, id)| *id)
     }
 
-    /// Returns the name of the operator of `host`, for labels.
+    /// The name of the operator of `host`, for labels.
     pub fn label(&self, host: &str) -> Arc<str> {
         let row = self.of_host(host).and_then(|id| self.get(id));
         row.map_or_else(|| Arc::from(OTHER), |row| row.name.clone())
     }
 
-    /// Returns whether anybody can get a mailbox at the domain: then a reply about one recipient
-    /// isn't under the domain owner's control.
+    /// True if anybody can get a mailbox at the domain: then a reply about one recipient isn't under the domain owner's
+    /// control.
     pub fn is_consumer_domain(&self, domain: &str) -> bool {
         self.by_consumer_domain.contains_key(domain)
     }

@@ -2,7 +2,7 @@
 
 use super::Key;
 
-/// The party for which a session is used. Keys of different kinds are never equal.
+/// Keys of different kinds are never equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Party {
     /// A paying account, or all free accounts together.

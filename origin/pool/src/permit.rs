@@ -25,7 +25,6 @@ pub enum Acquired<S: Send + 'static> {
 }
 
 impl<S: Send + 'static> Acquired<S> {
-    /// Returns the session that was granted to a request.
     pub(super) fn of(pool: &Arc<Pool<S>>, mut want: Box<Want>, grant: Grant<S>) -> Self {
         let Grant { id, meter, cut, idle } = grant;
         want.meter = meter;
@@ -73,17 +72,17 @@ pub struct Permit<S: Send + 'static> {
 }
 
 impl<S: Send + 'static> Permit<S> {
-    /// Returns the index of the identity under which the session is opened.
+    /// Index of the identity under which the session is opened.
     pub const fn identity(&self) -> usize {
         self.want.identity
     }
 
-    /// Returns the address to connect to; `None` if the caller may choose.
+    /// The address to connect to; `None` if the caller may choose.
     pub const fn address(&self) -> Option<IpAddr> {
         self.want.address
     }
 
-    /// Returns whether the permit is for any address of the host instead of one machine.
+    /// True if the permit is for any address of the host instead of one machine.
     pub const fn is_for_any_address(&self) -> bool {
         !self.want.site.is_network()
     }
@@ -115,7 +114,7 @@ impl<S: Send + 'static> Permit<S> {
         }
     }
 
-    /// Returns whether the server has refused few enough recipients to risk a control recipient.
+    /// True if the server has refused few enough recipients to risk a control recipient.
     pub fn spares_refusal(&self) -> bool {
         self.pool.spares_refusal(self)
     }
@@ -166,7 +165,7 @@ impl<S: Send + 'static> Drop for Permit<S> {
     }
 }
 
-/// A waiting request. A permit that was granted to an abandoned request is returned.
+/// A permit that was granted to an abandoned request is returned.
 pub(super) struct Queued<S: Send + 'static> {
     pub answer: oneshot::Receiver<Answer<S>>,
     pub pool: Arc<Pool<S>>,

@@ -29,7 +29,7 @@ pub struct Asker {
 }
 
 impl Asker {
-    /// Returns the class of source addresses that this check may use.
+    /// The class of source addresses that this check may use.
     pub fn class(&self) -> SourceClass {
         match self.fairness_group.as_deref() {
             Some(FREE) => SourceClass::Free,
@@ -63,7 +63,7 @@ impl Wait {
         }
     }
 
-    /// Returns the latest time to wait for a session.
+    /// The latest time to wait for a session.
     pub const fn deadline(self) -> Instant {
         let (Self::Interactive(deadline) | Self::InBatch(deadline)) = self;
         deadline

@@ -53,7 +53,6 @@ impl Trial {
     }
 }
 
-/// Reason for a lowered rate.
 #[derive(Debug, Clone)]
 pub(super) struct Lowered {
     pub since: Instant,
@@ -75,7 +74,6 @@ pub(super) struct Rate {
     floor_since: Option<Instant>,
 }
 
-/// Effect of evidence on a rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Change {
     Lowered,
@@ -94,12 +92,11 @@ impl Rate {
         }
     }
 
-    /// Changes the base; a lowered rate stays lowered.
+    /// A lowered rate stays lowered.
     pub(super) const fn set_base(&mut self, base: Duration) {
         self.base = base;
     }
 
-    /// Returns the lowered rate, without the words.
     pub(super) fn to_memory(&self, clocks: Clocks) -> Option<RateMemory> {
         let lowered = self.lowered.as_ref()?;
         Some(RateMemory {
@@ -110,7 +107,6 @@ impl Rate {
         })
     }
 
-    /// Restores the lowered rate of a previous process.
     pub(super) fn recall(&mut self, memory: RateMemory, clocks: Clocks) {
         self.level = memory.level.clamp(1, MAX_LEVEL);
         let (since, words) = (clocks.instant(memory.lowered_since), BEFORE_RESTART.to_owned());
@@ -118,7 +114,6 @@ impl Rate {
         self.floor_since = memory.floor_since.map(|at| clocks.instant(at));
     }
 
-    /// Returns the time between two new sessions.
     pub(super) fn interval(&self) -> Duration {
         if self.level == 0 {
             return self.base;
@@ -140,14 +135,12 @@ impl Rate {
         self.floor_since
     }
 
-    /// Returns whether the server has recently replied about a recipient of the domain to this
-    /// tenant.
+    /// True if the server has recently replied about a recipient of the domain to this tenant.
     pub(super) fn is_proven(&self, tenant: Key, domain: Key, now: Instant) -> bool {
         let trial = self.trials.by_party.get(&(tenant, domain));
         trial.is_some_and(|trial| !trial.refused && trial.is_lately(now))
     }
 
-    /// Records a reply about a recipient of the domain.
     pub(super) fn record_answer(
         &mut self,
         tenant: Key,
@@ -167,8 +160,7 @@ impl Rate {
         Some(Change::Raised)
     }
 
-    /// Records a refusal of our address at RCPT. A single refusal may be the domain's own rule: a domain counts once,
-    /// and only together with others.
+    /// A single refusal may be the domain's own rule: a domain counts once, and only together with others.
     pub(super) fn record_refusal_at_rcpt(
         &mut self,
         tenant: Key,
@@ -183,7 +175,7 @@ impl Rate {
         self.lower(domain, words, now)
     }
 
-    /// Records a refusal of our address by a machine before RCPT, where no domain had been named.
+    /// The refusal came before RCPT, where no domain had been named.
     pub(super) fn record_machine_refusal(
         &mut self,
         machine: IpAddr,
@@ -214,8 +206,8 @@ impl Rate {
         Some(Change::Lowered)
     }
 
-    /// Returns whether at least half of eight or more recently tried domains refuse us, with refusals from at least
-    /// three tenants or from all tenants that tried.
+    /// At least half of eight or more recently tried domains refuse us, with refusals from at least three tenants or
+    /// from all tenants that tried.
     fn is_general(&self, now: Instant) -> bool {
         let (mut domains, mut tenants) = (HashMap::new(), HashMap::new());
         let lately = self.trials.by_party.iter().filter(|(_, trial)| trial.is_lately(now));
@@ -234,12 +226,10 @@ impl Rate {
         self.trials.forget(now);
     }
 
-    /// Returns the number of trials in memory.
     pub(super) fn trials(&self) -> usize {
         self.trials.by_party.len()
     }
 
-    /// Returns whether the rate can be removed because no later request depends on it.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         let is_kept =
             |lowered: &Lowered| now.saturating_duration_since(lowered.at) < LOWERED_LIFETIME;
@@ -258,8 +248,7 @@ struct Trials {
 }
 
 impl Trials {
-    /// Adds a trial; returns true if the domain's refusal was already counted. For a repeated trial, only this tenant's
-    /// refusal counts.
+    /// True if the domain's refusal was already counted. For a repeated trial, only this tenant's refusal counts.
     fn add(&mut self, tenant: Key, domain: Key, refused: bool, now: Instant) -> bool {
         let trial = Trial { at: now, refused };
         if let Some(before) = self.by_party.get_mut(&(tenant, domain)) {
@@ -315,8 +304,7 @@ impl Trials {
         }
     }
 
-    /// Removes and returns the front of `order`, with the time of its trial; `None` if `order` is empty or the trial no
-    /// longer exists.
+    /// `None` also if the front's trial no longer exists.
     fn pop(&mut self) -> Option<((Key, Key), Instant)> {
         let (key, _) = self.order.pop_front()?;
         Some((key, self.by_party.get(&key)?.at))

@@ -24,8 +24,7 @@ pub(super) struct OtherTotals {
 }
 
 impl<S: Send + 'static> Pool<S> {
-    /// Records how the server treated the holder of a permit. `is_asked_for` is false for a reply
-    /// about the control recipient.
+    /// `is_asked_for` is false for a reply about the control recipient.
     pub(super) fn note(&self, permit: &Permit<S>, signal: Signal<'_>, is_asked_for: bool) {
         if matches!(permit.want.site, SiteKey::Route(_)) {
             return;
@@ -79,14 +78,12 @@ impl<S: Send + 'static> Pool<S> {
         }
     }
 
-    /// Returns whether there were few enough refused recipients to risk a control recipient.
     pub(super) fn spares_refusal(&self, permit: &Permit<S>) -> bool {
         let mut state = self.lock();
         let site = state.sites.get_mut(&permit.want.site);
         site.is_none_or(|site| site.meter(permit.want.meter).spares_refusal(Instant::now()))
     }
 
-    /// Counts the control recipient in the meter, and for a batch in the warm-up.
     pub(super) fn count_recipient(&self, permit: &Permit<S>) {
         let now = Instant::now();
         let mut state = self.lock();
@@ -125,7 +122,6 @@ impl Reception<'_> {
         self.meter.refused_lately.count(party.map(|party| party.group), self.now);
     }
 
-    /// Records a reply about the recipient.
     fn record_answer(&mut self) -> Option<Change> {
         let Party { group, domain, .. } = self.party;
         self.domains.record_answer(domain);
@@ -135,7 +131,6 @@ impl Reception<'_> {
         self.meter.rate.record_answer(group, domain, self.now)
     }
 
-    /// Records a refusal of us.
     fn record_refusal(&mut self, refusal: Refusal<'_>) -> Option<Change> {
         let Refusal { before_rcpt, closing, about_our_address, hint, words, .. } = refusal;
         let Party { group, account, domain, is_consumer } = self.party;

@@ -23,12 +23,12 @@ impl Recipients {
         Self { interval, burst, due: None }
     }
 
-    /// Changes the rate; the time at which the bucket is full again stays the same.
+    /// The time at which the bucket is full again stays the same.
     pub(super) fn set_rate(&mut self, per_minute: usize) {
         *self = Self { due: self.due, ..Self::new(per_minute) };
     }
 
-    /// Returns the earliest time of the next recipient, unless it is now.
+    /// `None` if the next recipient may come now.
     pub(super) fn not_before(&self, now: Instant) -> Option<Instant> {
         let earliest = self.due?.checked_sub(self.burst)?;
         (earliest > now).then_some(earliest)

@@ -49,7 +49,6 @@ impl Refusals {
         FIRST_SLICE + age.as_secs() / SLICE.as_secs()
     }
 
-    /// Returns the counts of the last hour, in total and by party.
     pub(super) fn to_memory(&self, now: Instant) -> (HourMemory, Vec<(Key, HourMemory)>) {
         let slice = self.slice(now);
         let parties = self.parties.iter().map(|(key, hour)| (*key, hour.to_memory(slice)));
@@ -59,7 +58,7 @@ impl Refusals {
         (self.total.to_memory(slice), parties)
     }
 
-    /// Restores the counts of a process that ended `pause` ago.
+    /// The counts are of a process that ended `pause` ago.
     pub(super) fn recall(
         &mut self,
         total: HourMemory,
@@ -76,8 +75,6 @@ impl Refusals {
         self.parties = parties.collect();
     }
 
-    /// Returns how long the party must wait, if it must.
-    ///
     /// A group may continue while it has fewer refusals than its share and than are left in total. The first group can
     /// use half, the next group half of the rest. Above the hour's number, each group may have a few more refusals,
     /// until the total is twice that number. Even then, a group without refusals may have one. An account with few
@@ -111,7 +108,7 @@ impl Refusals {
         Some(until.saturating_duration_since(now))
     }
 
-    /// Counts a refused recipient for the party that caused it. Control recipients have no party.
+    /// Control recipients have no party.
     pub(super) fn count(&mut self, party: Option<Party>, now: Instant) {
         self.began.get_or_insert(now);
         let slice = self.slice(now);
@@ -121,18 +118,16 @@ impl Refusals {
         }
     }
 
-    /// Returns whether a control recipient may be checked: only while less than half of the hour's number is used,
-    /// because its refusal is likely.
+    /// A control recipient may be checked only while less than half of the hour's number is used, because its refusal
+    /// is likely.
     pub(super) fn spares_one(&self, now: Instant) -> bool {
         self.total(now) < self.per_hour.div_ceil(2)
     }
 
-    /// Returns the number of refusals in the last hour.
     pub(super) fn total(&self, now: Instant) -> usize {
         self.total.sum(self.slice(now))
     }
 
-    /// Returns the number of parties in memory.
     pub(super) fn parties(&self) -> usize {
         self.parties.len()
     }
@@ -141,7 +136,6 @@ impl Refusals {
         self.per_hour
     }
 
-    /// Removes parties without refusals in the last hour, once per slice.
     pub(super) fn forget(&mut self, now: Instant) {
         let slice = self.slice(now);
         if std::mem::replace(&mut self.forgot_in, slice) == slice {
@@ -155,7 +149,7 @@ impl Refusals {
     }
 }
 
-/// Returns a share of `all`, at least one.
+/// The share is at least one.
 pub(super) fn part_of(all: usize, share: f64) -> usize {
     if share >= 1.0 { all } else { ((all as f64 * share) as usize).max(1) }
 }

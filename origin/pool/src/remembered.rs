@@ -7,7 +7,6 @@ use tokio::time::Instant;
 
 use super::Key;
 
-/// A lowered rate, for the next process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RateMemory {
     pub level: u32,
@@ -32,7 +31,7 @@ impl Clocks {
         self.unix_now.saturating_sub(self.now.saturating_duration_since(at).as_secs())
     }
 
-    /// Returns the instant of a past Unix time, or now if the clock can't represent it.
+    /// The result is now if the clock can't represent the past time.
     pub(super) fn instant(&self, unix: u64) -> Instant {
         let age = Duration::from_secs(self.unix_now.saturating_sub(unix));
         self.now.checked_sub(age).unwrap_or(self.now)

@@ -24,7 +24,6 @@ use super::{
 
 /// Time until long-held sessions are examined again, if none could be cut.
 const CUT_RETRY_DELAY: Duration = Duration::from_millis(500);
-/// Maximum number of idle sessions per site.
 pub(super) const MAX_IDLE_SITE: usize = 64;
 /// Maximum number of a network's machines with their own limits; further machines share one set of limits.
 const MAX_MACHINES: usize = 16;
@@ -51,7 +50,6 @@ pub(super) struct Grant<S> {
     pub idle: Option<Idle<S>>,
 }
 
-/// Room for another session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Room {
     /// An idle session that can be used, by index.
@@ -71,7 +69,6 @@ impl Room {
     }
 }
 
-/// A session in use.
 struct InUse {
     used: Use,
     meter: MeterKey,
@@ -146,7 +143,7 @@ impl<S> Sessions<S> {
         self.meters.iter()
     }
 
-    /// Returns the meter of a machine: its own, or `None`, the shared meter, if too many machines have their own.
+    /// The machine's own meter, or `None`, the shared meter, if too many machines have their own.
     pub(super) fn meter_of(
         &mut self,
         machine: IpAddr,
@@ -168,14 +165,14 @@ impl<S> Sessions<S> {
         self.meters.retain(|key, meter| stored_meters.contains(key) || !meter.is_over(now));
     }
 
-    /// Returns the total time in seconds for which the path's sessions have been in use.
+    /// Total time in seconds for which the path's sessions have been in use.
     pub(super) fn age_s(&self, path: &[Key], now: Instant) -> f64 {
         let own = self.uses.values().filter(|it| it.used.party.path().starts_with(path));
         own.map(|it| now.saturating_duration_since(it.used.since).as_secs_f64()).sum()
     }
 
-    /// Returns `Some` if no waiting check has room: until the time inside, or for `Some(None)`, until a session is
-    /// returned. The result saves examining hundreds of checks.
+    /// `Some` if no waiting check has room: until the time inside, or for `Some(None)`, until a session is returned.
+    /// The result saves examining hundreds of checks.
     pub(super) fn closed_until(&self, now: Instant) -> Option<Option<Instant>> {
         if self.in_use >= self.most {
             return Some(None);
@@ -232,8 +229,8 @@ impl<S> Sessions<S> {
         meter.session_not_before(want.class, now).map_or(Room::New, Room::NotBefore)
     }
 
-    /// Checks the reserve for proven parties, at the operator, or at the machine and in its network. The error is the
-    /// time until which the session is refused, unless another session is returned earlier.
+    /// The reserve is for proven parties, at the operator, or at the machine and in its network. The error is the time
+    /// until which the session is refused, unless another session is returned earlier.
     fn reserve(&self, want: &Want, meter: &Meter, now: Instant) -> Result<(), Option<Instant>> {
         let all = self.uses.values();
         // While less than half is in use, there is enough for all and the reserve isn't checked.
@@ -288,7 +285,7 @@ impl<S> Sessions<S> {
         Some(Grant { id, meter: key, cut, idle })
     }
 
-    /// Evicts idle sessions to make room: of the same machine first, then the oldest.
+    /// Idle sessions of the same machine are evicted first, then the oldest.
     fn make_room(&mut self, key: MeterKey, evicted: &mut Vec<S>) {
         loop {
             let meter = self.meter(key);
@@ -312,8 +309,8 @@ impl<S> Sessions<S> {
         idle
     }
 
-    /// Of the sessions that may be cut and that others wait for, cuts the one in use for longest. Otherwise returns
-    /// when to look again; `None` while a cut session is being closed, or if none is in use.
+    /// Of the sessions that may be cut and that others wait for, cuts the one in use for longest. Otherwise the result
+    /// is when to look again; `None` while a cut session is being closed, or if none is in use.
     pub(super) fn cut_longest<'w>(
         &mut self,
         waiting: impl Iterator<Item = &'w Want>,
@@ -362,7 +359,7 @@ impl<S> Sessions<S> {
         None
     }
 
-    /// Records that a session was closed or has become idle.
+    /// `idle` is `None` if the session was closed.
     pub(super) fn release(
         &mut self,
         id: u64,
@@ -394,14 +391,12 @@ impl<S> Sessions<S> {
         Some(Ended { path: party.path(), class: ended.class, took })
     }
 
-    /// Records that an idle session has been closed.
     pub(super) fn record_closed_idle(&mut self, key: MeterKey) {
         self.in_use = self.in_use.saturating_sub(1);
         let meter = self.meter(key);
         meter.in_use = meter.in_use.saturating_sub(1);
     }
 
-    /// Returns whether another session may become idle.
     pub(super) const fn has_room_for_idle(&self) -> bool {
         self.idle.len() < MAX_IDLE_SITE
     }
@@ -410,8 +405,7 @@ impl<S> Sessions<S> {
         self.idle.iter()
     }
 
-    /// Removes and returns the idle sessions that must end. A session counts as in use until it is closed, so that no
-    /// other session is opened too early.
+    /// A session counts as in use until it is closed, so that no other session is opened too early.
     pub(super) fn take_idle(&mut self, ends: impl Fn(&Idle<S>) -> bool) -> Vec<(MeterKey, S)> {
         let ending: Vec<_> = self.idle.extract_if(.., |idle| ends(idle)).collect();
         self.all_idle.fetch_sub(ending.len(), Ordering::Relaxed);
@@ -425,7 +419,7 @@ impl<S> Sessions<S> {
         in_use.collect()
     }
 
-    /// Removes expired state, and returns sessions that were idle for too long.
+    /// The result is the sessions that were idle for too long.
     pub(super) fn sweep(&mut self, stored_meters: &[MeterKey], now: Instant) -> Vec<(MeterKey, S)> {
         self.standings.forget(now);
         self.forget_meters(stored_meters, now);
@@ -433,13 +427,10 @@ impl<S> Sessions<S> {
         self.take_idle(|idle| now.saturating_duration_since(idle.since) >= max_idle)
     }
 
-    /// Returns whether a check of the domain was recently cut and hasn't been repeated yet.
     pub(super) fn owes_repeat(&self, domain: Key, now: Instant) -> bool {
         self.standings.owes_repeat(domain, now)
     }
 
-    /// Returns the number of one meter's sessions that have been in use for longer than most
-    /// servers take.
     pub(super) fn slow_sessions(&self, key: MeterKey, now: Instant) -> usize {
         let here = self.uses.values().filter(|it| it.meter == key);
         here.filter(|it| now.saturating_duration_since(it.used.since) > SLOW).count()
@@ -453,12 +444,11 @@ impl<S> Sessions<S> {
         self.meters.values().any(|meter| meter.debts.len() > 0)
     }
 
-    /// Returns whether no state is left, after a [`Sessions::sweep`].
+    /// True if a [`Sessions::sweep`] has left no state.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         !self.are_there() && self.meters.is_empty() && self.standings.is_over(now)
     }
 
-    /// Adds the numbers of this site's entries to `entries`.
     pub(super) fn count_entries(&self, entries: &mut Entries) {
         entries.sites += 1;
         entries.meters += self.meters.len();
@@ -470,8 +460,7 @@ impl<S> Sessions<S> {
         }
     }
 
-    /// Returns the number of sessions in use as counted by the site, by its uses, and by its
-    /// meters.
+    /// The numbers as counted by the site, by its uses, and by its meters.
     #[cfg(test)]
     pub(super) fn counts(&self) -> [usize; 3] {
         let of_meters: usize = self.meters.values().map(|meter| meter.in_use).sum();

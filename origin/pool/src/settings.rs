@@ -54,8 +54,7 @@ pub enum SourceClass {
 }
 
 impl Settings {
-    /// Returns the limits of a machine or operator, and the maximum number of concurrent sessions
-    /// with the whole site.
+    /// The number is the maximum of concurrent sessions with the whole site.
     pub(super) fn limits_of(&self, site: &SiteKey) -> (Limits, usize) {
         match site {
             SiteKey::Operator(operator, _) => (self.operator_limits(*operator), usize::MAX),
@@ -67,7 +66,6 @@ impl Settings {
         }
     }
 
-    /// Returns an operator's limits: those in its row, otherwise the configured limits.
     fn operator_limits(&self, operator: OperatorId) -> Limits {
         let default = self.operator;
         let Some(row) = self.operators.get(operator) else { return default };

@@ -22,7 +22,6 @@ const DOMAIN_TURN_S: f64 = 1.0;
 const LEAD_MIN_S: f64 = 0.25;
 /// Time in seconds after which a lead has halved.
 const HALF_LIFE_S: f64 = 60.0;
-/// Time after which a lead expires.
 const LEAD_LIFETIME: Duration = Duration::from_secs(300);
 
 /// Group, account and domain.
@@ -73,7 +72,7 @@ impl<W> Part<W> {
         }
     }
 
-    /// Returns the part, creating it if needed. The part's lead shrinks with the time in which it requested nothing.
+    /// The part's lead shrinks with the time in which it requested nothing.
     fn part(&mut self, key: Key, order: &mut u64, now: Instant) -> &mut Self {
         let floor = self.floor;
         let part = self.parts.entry(key).or_insert_with(|| {
@@ -106,8 +105,7 @@ impl<W> Part<W> {
         part.charge(rest, seconds, order, now);
     }
 
-    /// Removes and returns the next request for which `fits` is true. `age` is the total time in seconds of a path's
-    /// sessions in use.
+    /// `age` is the total time in seconds of a path's sessions in use.
     fn take(
         &mut self,
         path: &mut Vec<Key>,
@@ -182,7 +180,7 @@ impl<W> Part<W> {
         self.parts.values().for_each(|part| part.visit(see));
     }
 
-    /// Removes and returns the latest request: at each level, of the part with the most requests.
+    /// At each level, the part with the most requests loses its latest request.
     fn take_last(&mut self) -> Option<W> {
         let taken_waiter = match self.parts.values_mut().max_by_key(|part| part.waiting) {
             Some(part) => part.take_last(),
@@ -210,14 +208,13 @@ impl<W> Shares<W> {
         self.root.push(&path, waiter, &mut self.order, now);
     }
 
-    /// Charges the duration of a session to the path, unless nothing waits and the lead would be below [`LEAD_MIN_S`].
+    /// Nothing is charged if nothing waits and the lead would be below [`LEAD_MIN_S`].
     pub(super) fn charge(&mut self, path: Path, used: Duration, now: Instant) {
         if self.root.waiting > 0 || used.as_secs_f64() >= LEAD_MIN_S {
             self.root.charge(&path, used.as_secs_f64(), &mut self.order, now);
         }
     }
 
-    /// Removes and returns the first request, in order of virtual time, for which `fits` is true.
     pub(super) fn take(
         &mut self,
         age: impl Fn(&[Key]) -> f64,
@@ -226,7 +223,7 @@ impl<W> Shares<W> {
         self.root.take(&mut Vec::with_capacity(3), &mut self.order, &age, &mut fits)
     }
 
-    /// Removes requests for which `keep` is false, and expired leads.
+    /// Expired leads are removed too.
     pub(super) fn retain(&mut self, keep: impl Fn(&W) -> bool, now: Instant) {
         self.root.retain(&keep, now);
     }
@@ -241,7 +238,7 @@ impl<W> Shares<W> {
         self.root.parts.get(&group).map_or(0, |part| part.waiting)
     }
 
-    /// Removes and returns a request of the group with the most requests, if it has more than `most`.
+    /// `None` if the largest group has at most `most` requests.
     pub(super) fn take_of_largest(&mut self, most: usize) -> Option<W> {
         let largest = self.root.parts.values_mut().max_by_key(|part| part.waiting)?;
         let taken_waiter = if largest.waiting > most { largest.take_last() } else { None };

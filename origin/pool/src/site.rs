@@ -42,12 +42,10 @@ impl<S> Site<S> {
         self.sessions.meter(key)
     }
 
-    /// Returns the meter of a machine: its own, or `None`, the shared meter, if too many machines have their own.
     pub(super) fn meter_of(&mut self, machine: IpAddr, now: Instant) -> MeterKey {
         self.sessions.meter_of(machine, || self.waiting.meters(), now)
     }
 
-    /// Serves a new check immediately if no other is waiting. `idle` is the idle session that was found for the check.
     pub(super) fn serve_newcomer(
         &mut self,
         want: &Want,
@@ -62,10 +60,7 @@ impl<S> Site<S> {
         self.sessions.grant(room, want, now, evicted)
     }
 
-    /// Returns the idle session that is available to a new request.
-    ///
-    /// # Errors
-    /// Duration for which the party must wait because of recently refused recipients.
+    /// The error is the duration for which the party must wait because of recently refused recipients.
     pub(super) fn idle_for(&self, want: &Want, now: Instant) -> Result<Option<Room>, Duration> {
         match self.sessions.room(want, now) {
             Room::Spent(after) => Err(after),
@@ -74,7 +69,6 @@ impl<S> Site<S> {
         }
     }
 
-    /// Queues a request; see [`Waiting::push`].
     pub(super) fn wait(
         &mut self,
         want: Box<Want>,
@@ -85,8 +79,8 @@ impl<S> Site<S> {
         self.waiting.push(want, answer, most, now);
     }
 
-    /// Serves waiting checks while there is room, and returns the time of the next attempt. The caller must close the
-    /// evicted sessions before handing over the granted sessions.
+    /// The result includes the time of the next attempt. The caller must close the evicted sessions before handing over
+    /// the granted sessions.
     pub(super) fn serve(
         &mut self,
         now: Instant,
@@ -115,18 +109,16 @@ impl<S> Site<S> {
         (granted, next)
     }
 
-    /// Handles a timer that was set for `due`.
     pub(super) fn timer_fired(&mut self, due: Instant) {
         self.timer.take_if(|timer| *timer <= due);
     }
 
-    /// Takes back a session granted to an abandoned check.
     pub(super) fn take_back(&mut self, grant: Grant<S>, now: Instant) {
         let idle = grant.idle.map(|idle| Idle { since: now, ..idle });
         self.release(grant.id, false, idle, now);
     }
 
-    /// Records that a session was closed or has become idle. Returns whether checks are waiting.
+    /// True if checks are waiting.
     pub(super) fn release(
         &mut self,
         id: u64,
@@ -142,8 +134,7 @@ impl<S> Site<S> {
         !self.waiting.is_empty()
     }
 
-    /// Removes expired state, and returns sessions that were idle for too long. `keeps_totals` keeps the meter of the
-    /// whole site.
+    /// The result is the sessions that were idle for too long. `keeps_totals` keeps the meter of the whole site.
     pub(super) fn sweep(&mut self, keeps_totals: bool, now: Instant) -> Vec<(MeterKey, S)> {
         self.waiting.forget_left(now);
         let mut stored_meters = self.waiting.meters();
@@ -155,7 +146,7 @@ impl<S> Site<S> {
         self.sessions.are_there() || !self.waiting.is_empty()
     }
 
-    /// Returns whether no state is left, after a [`Site::sweep`].
+    /// True if a [`Site::sweep`] has left no state.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.waiting.is_empty() && self.sessions.is_over(now)
     }

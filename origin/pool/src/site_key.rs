@@ -21,7 +21,6 @@ pub(super) enum SiteKey {
 pub(super) type MeterKey = Option<IpAddr>;
 
 impl SiteKey {
-    /// Returns the key of the /24 or /64 of an address.
     pub(super) fn network_of(machine: IpAddr) -> Self {
         Self::Network(match machine {
             IpAddr::V4(ip) => IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & (u32::MAX << 8))),

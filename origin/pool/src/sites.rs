@@ -59,8 +59,8 @@ impl<S> Sites<S> {
         self.sites.is_empty()
     }
 
-    /// Sweeps the next part, and returns the idle sessions that must end. If there are too many
-    /// sites, the least recently used of the part's unused networks and routes are removed.
+    /// One call sweeps one part; the returned idle sessions must end. If there are too many sites, the least recently
+    /// used of the part's unused networks and routes are removed.
     pub(super) fn sweep(&mut self, now: Instant) -> Vec<(SiteKey, MeterKey, S)> {
         self.step = (self.step + 1) % SWEEP_STEPS;
         let from = match self.swept.take() {
@@ -94,8 +94,7 @@ impl<S> Sites<S> {
         expired
     }
 
-    /// Returns whether a round begins and only unused operators without debtors are left, whose
-    /// totals are kept for the status.
+    /// True if a round begins and only unused operators without debtors are left, whose totals are kept for the status.
     pub(super) fn are_over(&self) -> bool {
         let is_over = |(key, site): (&SiteKey, &Site<S>)| {
             key.is_operator() && !site.is_in_use() && !site.sessions.has_debtors()

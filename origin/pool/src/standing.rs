@@ -60,7 +60,6 @@ impl Record {
         }
     }
 
-    /// Returns the time of the last quick, slow or cut session.
     fn last(&self) -> Option<Instant> {
         self.quick_at.max(self.slow_at).max(self.cut_at)
     }
@@ -118,7 +117,6 @@ impl SessionsInUse {
     }
 }
 
-/// Limit on concurrent sessions.
 #[derive(Clone, Copy)]
 pub(super) struct Limit {
     pub sessions: usize,
@@ -153,11 +151,8 @@ impl Standings {
         }
     }
 
-    /// Returns whether the reserve lets the party take one more of `sessions`, given those in use.
-    ///
-    /// # Errors
-    /// The earliest time at which a reason for the refusal may expire, if any does. A session returned earlier may end
-    /// the refusal sooner.
+    /// The error is the earliest time at which a reason for the refusal may expire, if any does. A session returned
+    /// earlier may end the refusal sooner.
     pub(super) fn may_take<'u>(
         &self,
         party: Party,
@@ -204,7 +199,7 @@ impl Standings {
         Err(self.changes(party, ends, now))
     }
 
-    /// Returns the time until which parties matched by `is_other` count as present.
+    /// The time until which parties matched by `is_other` count as present.
     fn present(&self, now: Instant, is_other: impl Fn(Party) -> bool) -> Option<Instant> {
         let others = self.answered.iter().flatten().filter(|(party, _)| is_other(*party));
         others.map(|(_, at)| *at + PRESENCE_LIFETIME).filter(|until| *until > now).max()
@@ -214,7 +209,7 @@ impl Standings {
         self.records.get(&key).is_some_and(|record| record.is_slow(now))
     }
 
-    /// Returns the earliest time at which the party's standing may improve, or one of `ends` has passed.
+    /// The earliest time at which the party's standing may improve, or one of `ends` has passed.
     fn changes(&self, party: Party, ends: [Option<Instant>; 3], now: Instant) -> Option<Instant> {
         let slow = [party.group, party.account, party.domain]
             .into_iter()
@@ -223,8 +218,7 @@ impl Standings {
         slow.chain(ends.into_iter().flatten()).filter(|at| *at > now).min()
     }
 
-    /// Records the end of a session: its duration, and whether the server replied about the
-    /// recipient.
+    /// `answered` is true if the server replied about the recipient.
     pub(super) fn record_end(
         &mut self,
         party: Party,
@@ -263,16 +257,15 @@ impl Standings {
         }
     }
 
-    /// Returns whether a session of the domain may be cut: after a recent cut, the domain gets its
-    /// full time.
+    /// After a recent cut, the domain gets its full time.
     pub(super) fn may_cut(&self, domain: Key, now: Instant) -> bool {
         let cut_at = self.records.get(&domain).and_then(|record| record.cut_at);
         cut_at.is_none_or(|at| now.saturating_duration_since(at) >= PROOF_LIFETIME)
     }
 
-    /// Records that the holder's session was cut; `cut_for` is a waiting party that isn't known to be slow. Before the
-    /// first answer there is no reserve, and another slow party would take the freed session. For some seconds, slow
-    /// parties leave the last session to others.
+    /// `cut_for` is a waiting party that isn't known to be slow. Before the first answer there is no reserve, and
+    /// another slow party would take the freed session. For some seconds, slow parties leave the last session to
+    /// others.
     pub(super) fn cut(&mut self, holder: Party, cut_for: Option<Party>, now: Instant) {
         self.cut_for = cut_for.map(|party| (party, now + CUT)).or(self.cut_for);
         let record = self.record(holder.domain, holder.group, now);
@@ -285,14 +278,14 @@ impl Standings {
         }
     }
 
-    /// Returns whether a check of the domain was cut in the last ten minutes, and no check has run to its end since.
+    /// True if a check of the domain was cut in the last ten minutes, and no check has run to its end since.
     pub(super) fn owes_repeat(&self, domain: Key, now: Instant) -> bool {
         let record = self.records.get(&domain);
         record.is_some_and(|record| !record.is_repeated && !self.may_cut(domain, now))
     }
 
-    /// Returns the record of a party. If there are too many records, the group with the most records loses some, quick
-    /// parties first: a forgotten party counts as new.
+    /// If there are too many records, the group with the most records loses some, quick parties first: a forgotten
+    /// party counts as new.
     fn record(&mut self, key: Key, group: Key, now: Instant) -> &mut Record {
         if self.records.len() >= MAX_PARTIES && !self.records.contains_key(&key) {
             self.forget(now);

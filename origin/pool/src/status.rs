@@ -113,7 +113,7 @@ pub struct SiteStatus {
 }
 
 impl<S: Send + 'static> Pool<S> {
-    /// Returns the pool's state, ordered by name.
+    /// The pool's state, ordered by name.
     pub fn status(&self) -> Status {
         let (now, unix_now) = (Instant::now(), (self.unix_now)());
         let ago =
@@ -208,7 +208,7 @@ impl<S: Send + 'static> Pool<S> {
         source.map_or_else(Arc::default, |source| source.label.clone())
     }
 
-    /// Returns the label of the source address used for `host`, given the domain's own `identity`.
+    /// Label of the source address used for `host`, given the domain's own `identity`.
     pub fn source_of(&self, host: &str, identity: usize) -> Arc<str> {
         let settings = self.settings();
         let operator = settings.operators.of_host(host);

@@ -77,8 +77,7 @@ fn pool_of(sources: usize) -> Arc<Pool<u32>> {
     pool_since(sources, Vec::new())
 }
 
-/// Returns a pool with `sources` source addresses; `since` is the Unix time at which each was first
-/// used.
+/// `since` is the Unix time at which each source address was first used.
 fn pool_since(sources: usize, since: Vec<Option<u64>>) -> Arc<Pool<u32>> {
     Pool::new(settings(sources, since), drop, || NOW, HashKey::default())
 }
@@ -108,7 +107,6 @@ fn pool() -> Arc<Pool<u32>> {
     pool_of(1)
 }
 
-/// A requested session, with owned values.
 #[derive(Clone)]
 struct Wanted {
     host: String,
@@ -178,7 +176,7 @@ impl Wanted {
         }
     }
 
-    /// Takes a session, reports `signal`, and keeps the session if the signal is an answer.
+    /// The session is kept if the signal is an answer.
     async fn received(&self, pool: &Arc<Pool<u32>>, signal: Signal<'_>) {
         let permit = self.permit(pool).await;
         permit.note(signal);
@@ -188,7 +186,6 @@ impl Wanted {
     }
 }
 
-/// Uses a session for `time` while counting the sessions in use, and keeps the session.
 async fn work(pool: &Arc<Pool<u32>>, want: &Wanted, time: Duration, busy: &Busy) {
     let acquired = want.ask(pool).await.unwrap_or_else(|refused| panic!("{refused:?}"));
     let (session, permit) = match acquired {
@@ -257,7 +254,6 @@ async fn one_machine_under_five_hundred_names_gets_two_sessions_idle_ones_includ
     assert!(idle <= 2, "{idle}");
 }
 
-/// An open connection in the test below.
 struct Open(Arc<AtomicUsize>);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

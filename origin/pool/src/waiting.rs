@@ -17,13 +17,11 @@ const CROWDED: Refused = Refused { after: Duration::from_secs(5), cause: Cause::
 /// The request with its session, or the reason for refusing it.
 pub(super) type Answer<S> = Result<(Box<Want>, Grant<S>), Refused>;
 
-/// A check that waits for a session.
 struct Waiter<S> {
     want: Box<Want>,
     answer: oneshot::Sender<Answer<S>>,
 }
 
-/// A session granted to a waiting check.
 pub(super) struct GrantedSession<S> {
     want: Box<Want>,
     answer: oneshot::Sender<Answer<S>>,
@@ -31,7 +29,7 @@ pub(super) struct GrantedSession<S> {
 }
 
 impl<S> GrantedSession<S> {
-    /// Hands over the session, or returns it if the check was abandoned.
+    /// The session is returned if the check was abandoned.
     pub(super) fn hand_over(self) -> Option<Grant<S>> {
         let (_, grant) = self.answer.send(Ok((self.want, self.grant))).err()?.ok()?;
         Some(grant)
@@ -63,7 +61,6 @@ impl<S> Waiting<S> {
         self.interactive.all().into_iter().chain(self.batch.all()).map(|waiter| &*waiter.want)
     }
 
-    /// Returns the meters for which requests are waiting.
     pub(super) fn meters(&self) -> Vec<MeterKey> {
         if self.is_empty() { Vec::new() } else { self.wants().map(|want| want.meter).collect() }
     }
@@ -75,9 +72,9 @@ impl<S> Waiting<S> {
         }
     }
 
-    /// Queues a request, or refuses it if its group already has `most_of_group` requests. If the queue is full, the
-    /// largest group loses one request; batches give way first. If the largest group isn't larger than the request's
-    /// group by at least two, the new request is refused instead.
+    /// A request is refused if its group already has `most_of_group` requests. If the queue is full, the largest group
+    /// loses one request; batches give way first. If the largest group isn't larger than the request's group by at
+    /// least two, the new request is refused instead.
     pub(super) fn push(
         &mut self,
         want: Box<Want>,
@@ -105,13 +102,11 @@ impl<S> Waiting<S> {
         self.class(want.class).push(path, Waiter { want, answer }, now);
     }
 
-    /// Charges the duration of a session's use.
     pub(super) fn charge(&mut self, Ended { path, class, took }: Ended, now: Instant) {
         self.class(class).charge(path, took, now);
     }
 
-    /// Serves the next request for which there is room, if any. `next` becomes the time of the next
-    /// attempt, if that is earlier.
+    /// `next` becomes the time of the next attempt, if that is earlier.
     pub(super) fn serve_next(
         &mut self,
         sessions: &mut Sessions<S>,
@@ -132,8 +127,7 @@ impl<S> Waiting<S> {
         }
     }
 
-    /// Removes and returns the next request that can be served, or must be refused because its
-    /// limit of refused recipients is reached.
+    /// The request can be served, or must be refused because its limit of refused recipients is reached.
     fn take_next(
         &mut self,
         sessions: &Sessions<S>,
@@ -167,7 +161,6 @@ impl<S> Waiting<S> {
         self.batch.retain(stays, now);
     }
 
-    /// Returns whether a check is waiting although there is room.
     #[cfg(test)]
     pub(super) fn neglected_by(&self, sessions: &Sessions<S>, now: Instant) -> bool {
         let all = self.interactive.all().into_iter().chain(self.batch.all());

@@ -14,7 +14,6 @@ use super::{
 /// the permit until the session ends.
 pub(super) struct Want {
     pub party: Party,
-    /// History of the party's account.
     pub history: History,
     pub site: SiteKey,
     pub meter: MeterKey,
@@ -61,7 +60,7 @@ impl Want {
         }
     }
 
-    /// Returns the group's share of `all`, at least one.
+    /// The share is at least one.
     pub(super) fn share_of(&self, all: usize) -> usize {
         self.share.map_or(all, |share| part_of(all, share))
     }

@@ -15,8 +15,8 @@ const DOUBLING_S: u64 = 2 * DAY_S;
 /// Duration in seconds; at its end the rate is 32,768 a minute, more than any operator ever gets.
 const WARM_UP_S: u64 = 28 * DAY_S;
 
-/// Returns the recipients a minute that batches may check from an address that mail servers have
-/// seen since `since`; `None` for no limit.
+/// Recipients a minute that batches may check from an address that mail servers have seen since `since`; `None` for no
+/// limit.
 fn per_minute(since: u64, now: u64) -> Option<usize> {
     let age = now.saturating_sub(since);
     (age < WARM_UP_S).then(|| FIRST_PER_MINUTE << (age / DOUBLING_S))
@@ -37,8 +37,8 @@ impl<S: Send + 'static> Pool<S> {
         self.lock().warm_up.listed = since;
     }
 
-    /// Returns the Unix time at which the source address's last warm-up at the operator began, even
-    /// if it has ended; `None` if there was none.
+    /// The Unix time at which the source address's last warm-up at the operator began, even if it has ended; `None` if
+    /// there was none.
     pub(super) fn warms_up_since(
         &self,
         state: &State<S>,
@@ -56,14 +56,13 @@ impl<S: Send + 'static> Pool<S> {
     }
 }
 
-/// Returns whether an address first seen at `since` is still new.
+/// True if an address first seen at `since` is still new.
 pub fn is_new(since: u64, unix_now: u64) -> bool {
     per_minute(since, unix_now).is_some()
 }
 
 impl WarmUp {
-    /// Counts a recipient of a batch, or returns how long the batch must wait. `unix_now` and
-    /// `since` are in Unix seconds.
+    /// The error is the time that the batch must wait. `unix_now` and `since` are in Unix seconds.
     pub(super) fn pass(
         &mut self,
         operator: OperatorId,
@@ -90,8 +89,7 @@ impl WarmUp {
         }
     }
 
-    /// Counts the control recipient that follows a batch's recipient. The control recipient doesn't wait; the next
-    /// recipients wait longer instead.
+    /// The control recipient doesn't wait; the next recipients wait longer instead.
     pub(super) fn count_control(&mut self, operator: OperatorId, identity: usize, now: Instant) {
         if let Some((_, recipients)) = self.passed.get_mut(&(operator, identity)) {
             recipients.count(now);

@@ -22,7 +22,7 @@ pub enum Command<'a> {
 }
 
 impl<'a> Command<'a> {
-    /// Returns the line without its CRLF, in pieces.
+    /// The pieces leave out the CRLF.
     const fn pieces(self) -> [&'a str; 3] {
         match self {
             Self::Ehlo(name) => ["EHLO ", name, ""],

@@ -73,7 +73,7 @@ impl Dialer {
         Self { timeout, network }
     }
 
-    /// Returns the time limit for one address.
+    /// The time limit for one address.
     pub const fn timeout(&self) -> Duration {
         self.timeout
     }
@@ -218,7 +218,7 @@ async fn connect(
     }
 }
 
-/// Classifies an error; `at_once` means that our own system reported it before sending anything.
+/// `at_once` means that our own system reported the error before sending anything.
 fn classify(error: io::ErrorKind, at_once: bool) -> ConnectFailure {
     match error {
         io::ErrorKind::NetworkUnreachable | io::ErrorKind::PermissionDenied if at_once => {

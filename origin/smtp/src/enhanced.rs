@@ -34,7 +34,7 @@ impl EnhancedCode {
     }
 }
 
-/// Parses a component: one to three digits (RFC 3463 §2).
+/// A component has one to three digits (RFC 3463 §2).
 fn component(digits: &[u8]) -> Option<u16> {
     if !(1..=3).contains(&digits.len()) {
         return None;

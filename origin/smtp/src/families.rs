@@ -24,9 +24,9 @@ pub struct Families {
 impl Families {
     pub const BOTH: Self = Self { ipv4: true, ipv6: true };
 
-    /// Returns the families of `sources`, or both if there are none and the system chooses the address. If only one
-    /// family has an address, the other family isn't used. The reverse record of an address that the system chose
-    /// wouldn't contain the HELO name.
+    /// The families of `sources`, or both if there are none and the system chooses the address. If only one family has
+    /// an address, the other family isn't used. The reverse record of an address that the system chose wouldn't contain
+    /// the HELO name.
     pub fn of<'a>(sources: impl IntoIterator<Item = &'a SourceAddress>) -> Self {
         let mut families = Self { ipv4: false, ipv6: false };
         for source in sources {

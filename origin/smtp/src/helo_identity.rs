@@ -17,9 +17,8 @@ pub struct HeloIdentity {
 }
 
 impl HeloIdentity {
-    /// Returns the identities made of `sources`, at least one: each name's nth IPv4 address is
-    /// combined with its nth IPv6 address. Each identity connects over `families`, or by default
-    /// over those of its addresses.
+    /// The identities made of `sources`, at least one: each name's nth IPv4 address is combined with its nth IPv6
+    /// address. Each identity connects over `families`, or by default over those of its addresses.
     pub fn all(
         helo_name: &str,
         sources: &[SourceAddress],
@@ -78,39 +77,38 @@ impl HeloIdentity {
         }
     }
 
-    /// Returns the source address for a connection to `peer`.
+    /// The source address for a connection to `peer`.
     pub const fn source_for(&self, peer: SocketAddr) -> Option<IpAddr> {
         if peer.is_ipv4() { self.v4 } else { self.v6 }
     }
 
-    /// Returns whether this identity may connect to `ip`.
+    /// True if this identity may connect to `ip`.
     pub const fn reaches(&self, ip: IpAddr) -> bool {
         self.families.include(ip)
     }
 
-    /// Returns the Unix time since which mail servers have seen the identity's newest address;
-    /// `None` for an established identity.
+    /// Unix time since which mail servers have seen the identity's newest address; `None` for an established identity.
     pub const fn since(&self) -> Option<u64> {
         self.since
     }
 
-    /// Returns whether only accounts without a plan use the identity.
+    /// True if only accounts without a plan use the identity.
     pub const fn is_for_free(&self) -> bool {
         self.is_for_free
     }
 
-    /// Returns the displayed class of the accounts that use the identity.
+    /// The displayed class of the accounts that use the identity.
     pub const fn class_name(&self) -> &'static str {
         if self.is_for_free { "free" } else { "known" }
     }
 
-    /// Returns the identity's addresses, or else its HELO name.
+    /// The identity's addresses, or else its HELO name.
     pub fn label(&self) -> String {
         let addresses: Vec<_> = self.addresses().map(|ip| ip.to_string()).collect();
         if addresses.is_empty() { self.helo_name.clone() } else { addresses.join(" ") }
     }
 
-    /// Returns the identity's configured addresses.
+    /// The identity's configured addresses.
     pub fn addresses(&self) -> impl Iterator<Item = IpAddr> {
         self.v4.into_iter().chain(self.v6)
     }

@@ -49,22 +49,22 @@ impl Reply {
         &self.text
     }
 
-    /// Returns the first 1 KiB of the text, which contains the reply's meaning.
+    /// The first 1 KiB of the text, which contains the reply's meaning.
     pub fn beginning(&self) -> &str {
         self.text.get(..self.text.floor_char_boundary(READ_BYTES)).unwrap_or(&self.text)
     }
 
-    /// Returns whether the code is 2yz.
+    /// True for 2yz.
     pub const fn is_positive(&self) -> bool {
         self.code / 100 == 2
     }
 
-    /// Returns whether the code is 4yz.
+    /// True for 4yz.
     pub const fn is_transient(&self) -> bool {
         self.code / 100 == 4
     }
 
-    /// Returns whether the code is 5yz.
+    /// True for 5yz.
     pub const fn is_permanent(&self) -> bool {
         self.code / 100 == 5
     }
@@ -115,7 +115,7 @@ impl ReplyParser {
         self.session = 0;
     }
 
-    /// Returns the next complete reply; `None` when more input is needed.
+    /// The next complete reply; `None` when more input is needed.
     ///
     /// # Errors
     /// [`ReplyError`]; the stream is then unusable.
@@ -140,7 +140,7 @@ impl ReplyParser {
         }
     }
 
-    /// Returns whether all input has been parsed.
+    /// True if all input has been parsed.
     pub fn is_empty(&self) -> bool {
         self.partial.is_none() && self.read == self.buffer.len()
     }
@@ -154,7 +154,7 @@ impl ReplyParser {
     }
 }
 
-/// Splits a line into its code, whether more lines follow, and its text.
+/// The line's code, whether more lines follow, and its text.
 fn split(line: &[u8]) -> Result<(u16, bool, Cow<'_, str>), ReplyError> {
     if line.len() > LINE_BYTES_MAX {
         return Err(ReplyError::LongLine);
@@ -177,7 +177,7 @@ fn split(line: &[u8]) -> Result<(u16, bool, Cow<'_, str>), ReplyError> {
     Ok((code, more, text))
 }
 
-/// Adds a line to the current reply, and returns the reply if this was its last line.
+/// `None` until the reply's last line.
 fn append(
     partial: &mut Option<(Reply, usize)>,
     code: u16,

@@ -184,7 +184,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.reply(Stage::Ehlo).await
     }
 
-    /// Returns the accepted greeting.
+    /// The accepted greeting.
     pub const fn greeting(&self) -> Greeting {
         self.greeting
     }
@@ -197,12 +197,12 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         matches!(self.wire, Wire::Encrypted(_))
     }
 
-    /// Returns whether every command has had its reply and nothing else has come, and the session isn't quitting.
+    /// True if every command has had its reply and nothing else has come, and the session isn't quitting.
     pub fn is_settled(&self) -> bool {
         self.in_step && !self.quitting && self.outstanding == 0 && self.parser.is_empty()
     }
 
-    /// Returns the stream, unless it is encrypted.
+    /// The stream, unless it is encrypted.
     pub const fn plain(&self) -> Option<&S> {
         match &self.wire {
             Wire::Plain(stream) => Some(stream),
@@ -351,7 +351,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         Err(SURPLUS)
     }
 
-    /// Reads the replies that have arrived, and returns whether all of them are positive.
+    /// Reads the replies that have arrived; true if all of them are positive.
     fn has_no_refusal_left(&mut self) -> bool {
         loop {
             match self.parser.next_reply() {
@@ -362,8 +362,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
     }
 
-    /// Returns whether the session can serve a further recipient, with `limit` in total: it has served one, every
-    /// command has had its reply, and fewer than `MAX_REFUSED` recipients were refused.
+    /// True if the session can serve a further recipient, with `limit` in total: it has served one, every command has
+    /// had its reply, and fewer than `MAX_REFUSED` recipients were refused.
     pub fn is_reusable(&self, limit: usize) -> bool {
         self.is_settled()
             && self.recipients_asked > 0
@@ -376,8 +376,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.patience = patience;
     }
 
-    /// Returns whether the server has been silent since its last reply. Any text received since
-    /// then, most likely a closing message, would be read as the reply to the next command.
+    /// True if the server has been silent since its last reply. Any text received since then, most likely a closing
+    /// message, would be read as the reply to the next command.
     pub async fn is_quiet(&mut self) -> bool {
         let mut octet = [0];
         poll_fn(|cx| {
@@ -387,7 +387,6 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         .await
     }
 
-    /// Returns whether the server sends nothing for this time.
     async fn is_quiet_for(&mut self, time: Duration) -> bool {
         let mut octet = [0];
         let read = poll_fn(|cx| {
@@ -396,7 +395,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         timeout(time, read).await.is_err()
     }
 
-    /// Sends the commands in one write.
+    /// All commands go into one write.
     async fn send<'c>(
         &mut self,
         stage: Stage,
@@ -415,8 +414,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         self.wire.flush().await.map_err(closed)
     }
 
-    /// Handles text that the server sends without a command: it would be read as the reply to the next command. Only
-    /// 421 may come at any time (RFC 5321 §3.8).
+    /// Text that the server sends without a command would be read as the reply to the next command. Only 421 may come
+    /// at any time (RFC 5321 §3.8).
     fn reject_unsolicited(&mut self, stage: Stage) -> Failure {
         self.quitting = true;
         match self.parser.next_reply() {
@@ -425,8 +424,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
     }
 
-    /// Reads the next reply. The time limit applies to the reply's beginning only: a server that sends `220-` and
-    /// completes it six seconds later (postscreen's greet pause) isn't silent.
+    /// The time limit applies to the reply's beginning only: a server that sends `220-` and completes it six seconds
+    /// later (postscreen's greet pause) isn't silent.
     async fn reply(&mut self, stage: Stage) -> Result<Reply, Failure> {
         let garbage = |_| Failure::Broken(stage, Broken::Garbage);
         loop {
@@ -445,7 +444,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
         }
     }
 
-    /// Receives more of the server's text. While the server is silent, no buffer is allocated.
+    /// While the server is silent, no buffer is allocated.
     async fn receive(&mut self, stage: Stage) -> Result<(), Failure> {
         let Self { wire, parser, .. } = self;
         poll_fn(|cx| {
@@ -463,13 +462,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     }
 }
 
-/// Returns the reply to the connection or a greeting if it is positive: some servers greet with 250, or reply 220 to
-/// EHLO. A 221 is a farewell.
+/// Some servers greet with 250, or reply 220 to EHLO. A 221 is a farewell.
 fn expect_welcome(stage: Stage, reply: Reply) -> Result<Reply, Failure> {
     if reply.is_positive() && reply.code != 221 { Ok(reply) } else { Err(unwelcome(stage, reply)) }
 }
 
-/// Returns the failure for a reply that ends the conversation: a refusal, or a code out of place.
 fn unwelcome(stage: Stage, reply: Reply) -> Failure {
     if reply.is_transient() || reply.is_permanent() {
         Failure::Refused(stage, reply)

@@ -44,10 +44,7 @@ impl Tls {
         Ok(Self(TlsConnector::from(Arc::new(config))))
     }
 
-    /// Performs the handshake on `stream`; `name` is sent as SNI.
-    ///
-    /// # Errors
-    /// [`io::Error`] when the handshake fails for any reason.
+    /// `name` is sent as SNI.
     pub(super) async fn handshake<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         name: ServerName<'static>,

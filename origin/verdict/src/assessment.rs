@@ -61,8 +61,8 @@ pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>)
     Assessment { reason, confidence, verdict: told, mailbox }
 }
 
-/// Returns whether the mailbox exists: a full, busy or disabled mailbox does. An acceptance proves that the mailbox
-/// exists, unless the server may accept everything.
+/// A full, busy or disabled mailbox exists. An acceptance proves that the mailbox exists, unless the server may accept
+/// everything.
 fn mailbox(reason: Reason, verdict: Deliverability) -> Mailbox {
     match reason {
         Reason::Accepted if verdict == Deliverability::Deliverable => Mailbox::Exists,

@@ -7,7 +7,7 @@ use super::{Reading, phrases::Meaning};
 /// Enhanced code x.7.10, "encryption needed" (RFC 5248).
 const ENCRYPTION_NEEDED: (u16, u16) = (7, 10);
 
-/// Returns whether `reply`, received without TLS, demands TLS, by its code or by any word about encryption. Sendmail
+/// True if `reply`, received without TLS, demands TLS, by its code or by any word about encryption. Sendmail
 /// (`encryption too weak`), Exchange, Mimecast and Gmail use other codes.
 pub(super) fn is_demanded(reply: &Reply, reading: &Reading<'_>) -> bool {
     if reply.is_positive() {

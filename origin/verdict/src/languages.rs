@@ -75,7 +75,6 @@ pub(super) static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
     .into()
 });
 
-/// Meaning of a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sense {
     Recipient,
@@ -89,7 +88,7 @@ enum Sense {
 }
 
 impl Sense {
-    /// Returns the state's meaning for a mailbox; `None` if it isn't a state.
+    /// `None` if the sense isn't a state.
     const fn of_mailbox(self) -> Option<Meaning> {
         match self {
             Self::Missing => Some(Meaning::Recipient),
@@ -136,8 +135,7 @@ impl Language {
     }
 }
 
-/// Returns the meanings of all languages' words in `words` (see [`Said`](super::text::Said)) as a
-/// bit set.
+/// The result is a bit set; `words` are those of [`Said`](super::text::Said).
 pub(super) fn meanings(words: &str) -> u32 {
     let mut findings: Vec<(usize, Sense, Range<usize>)> = Vec::new();
     let mut meanings = 0;
@@ -175,7 +173,6 @@ pub(super) fn meanings(words: &str) -> u32 {
     meanings
 }
 
-/// Returns a word in `words` that has one of these meanings by itself.
 pub(super) fn found(words: &str, is_wanted: impl Fn(Meaning) -> bool) -> Option<&'static str> {
     let rows = LANGUAGES.iter().flat_map(Language::columns);
     let wanted = rows.filter(|(_, sense)| matches!(sense, Sense::Plain(it) if is_wanted(*it)));
@@ -184,23 +181,21 @@ pub(super) fn found(words: &str, is_wanted: impl Fn(Meaning) -> bool) -> Option<
     wanted.find(occurs).map(String::as_str)
 }
 
-/// Returns whether the state directly follows `Recipient address rejected`, as in `Recipient
-/// address rejected: user unknown`.
+/// Example: `Recipient address rejected: user unknown`.
 fn is_what_was_rejected(words: &str, state: &Range<usize>) -> bool {
     let before = words.get(..=state.start).unwrap_or_default();
     before.trim_end_matches([' ', COLON]).ends_with(REJECTED)
 }
 
-/// Returns whether the state is the whole text and has several words, such as Exim's `Over quota`: then
-/// it is the mailbox's state. A single word may also be about the server.
+/// Several words that are the whole text, such as Exim's `Over quota`, are the mailbox's state. A single word may also
+/// be about the server.
 fn is_all(words: &str, state: &Range<usize>) -> bool {
     let (before, after) = (words.get(..state.start), words.get(state.end..));
     let others = [before, after].into_iter().flatten().any(|it| it.contains(char::is_alphabetic));
     !others && words.get(state.clone()).is_some_and(|said| said.trim().contains(' '))
 }
 
-/// Returns whether both ranges are near each other in one sentence, without an IP address between them: `address
-/// 192.0.2.1 not found` is about our address.
+/// Both are in one sentence, without an IP address between them: `address 192.0.2.1 not found` is about our address.
 fn are_near(words: &str, one: &Range<usize>, other: &Range<usize>) -> bool {
     let (first, second) = if one.start <= other.start { (one, other) } else { (other, one) };
     let Some(between) = words.get(first.end..second.start) else { return first.end > second.start };
@@ -209,7 +204,7 @@ fn are_near(words: &str, one: &Range<usize>, other: &Range<usize>) -> bool {
         && !between.contains([IP, STOP, COLON])
 }
 
-/// Returns the forms of `word` in a text: intact, and with the non-ASCII letters lost.
+/// The word intact, and with the non-ASCII letters lost.
 fn patterns_of(word: &str) -> Vec<String> {
     let (stem, open) = word.strip_suffix('*').map_or((word, false), |stem| (stem, true));
     let lossy = |c: char| if c.is_ascii() { c } else { LOST };

@@ -64,7 +64,6 @@ impl Finding {
         Self::of_ours(Status::SmtpConnectError, reason)
     }
 
-    /// Builds a finding without a server's reply.
     const fn of_ours(status: Status, reason: Reason) -> Self {
         Self {
             status,
@@ -96,7 +95,7 @@ impl Finding {
         }
     }
 
-    /// Returns the verdict at `stage`, with the reply as its evidence.
+    /// The verdict at `stage`, with the reply as its evidence.
     #[must_use]
     pub fn at(self, stage: Stage, reply: Option<&Reply>) -> Verdict {
         Verdict {
@@ -108,8 +107,8 @@ impl Finding {
     }
 }
 
-/// Returns the meaning of `reply` at `stage`: the conclusion of the first rule that matches. `parties` tell a refusal
-/// that quotes us from one that quotes the recipient.
+/// The meaning of `reply` at `stage`: the conclusion of the first rule that matches. `parties` tell a refusal that
+/// quotes us from one that quotes the recipient.
 #[must_use]
 pub fn judge(stage: Stage, reply: &Reply, parties: &Parties<'_>) -> Finding {
     let reading = Reading::of(reply, parties);
@@ -122,9 +121,9 @@ pub fn judge(stage: Stage, reply: &Reply, parties: &Parties<'_>) -> Finding {
     })
 }
 
-/// Returns what `reply` said in terms of our own tables, for the log: its codes, the rule that decided, and the phrase
-/// or word of the tables that the rule asked for. A server's own words may contain the checked address in any spelling,
-/// and never get into a log.
+/// The reply in terms of our own tables, for the log: its codes, the rule that decided, and the phrase or word of the
+/// tables that the rule asked for. A server's own words may contain the checked address in any spelling, and never get
+/// into a log.
 #[must_use]
 pub fn in_our_words(stage: Stage, reply: &Reply, finding: &Finding) -> String {
     let mut shown = reply.code.to_string();
@@ -140,7 +139,7 @@ pub fn in_our_words(stage: Stage, reply: &Reply, finding: &Finding) -> String {
     }
 }
 
-/// Reads a code that no RFC defines for SMTP by its first digit (RFC 5321 §4.3.2), like the most common code of its
+/// A code that no RFC defines for SMTP is read by its first digit (RFC 5321 §4.3.2), like the most common code of its
 /// class.
 const fn understood(code: u16) -> u16 {
     match code {
@@ -161,7 +160,7 @@ pub fn load() {
     }
 }
 
-/// Returns the finding for a broken conversation.
+/// The finding for a broken conversation.
 #[must_use]
 pub const fn judge_broken(broken: Broken) -> Finding {
     match broken {
@@ -173,8 +172,7 @@ pub const fn judge_broken(broken: Broken) -> Finding {
     }
 }
 
-/// Returns the finding for a recipient that needs SMTPUTF8 when the server doesn't offer it (RFC
-/// 6531 §3.2).
+/// The finding for a recipient that needs SMTPUTF8 when the server doesn't offer it (RFC 6531 §3.2).
 #[must_use]
 pub const fn smtputf8_unsupported() -> Finding {
     Finding::unanswered(Reason::Smtputf8Unsupported)

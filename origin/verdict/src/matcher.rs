@@ -27,7 +27,7 @@ impl<T: Copy> Matcher<T> {
         self.automaton.memory_usage()
     }
 
-    /// Returns all matches in `text`, which may overlap, with their values.
+    /// Matches may overlap.
     pub(super) fn hits(&self, text: &str) -> impl Iterator<Item = (T, Range<usize>)> {
         self.automaton.find_overlapping_iter(text).filter_map(|hit| {
             self.values.get(hit.pattern().as_usize()).map(|value| (*value, hit.range()))

@@ -15,8 +15,7 @@ pub struct Parties<'a> {
 }
 
 impl Parties<'_> {
-    /// Returns whether `text` is about our side: it quotes us and not the recipient, or its subject is our sender
-    /// (`<sender>: …`).
+    /// True if `text` quotes us and not the recipient, or its subject is our sender (`<sender>: …`).
     ///
     /// Our domain isn't ours alone if the recipient's domain is the same or a part of it: then only the whole sender and
     /// the HELO names count.
@@ -51,7 +50,6 @@ fn domain_of(address: &str) -> Option<&str> {
     address.rsplit_once('@').map(|(_, domain)| domain)
 }
 
-/// Returns whether the domains are equal, or one is below the other.
 fn are_related(one: &str, other: &str) -> bool {
     let is_below = |below: &str, above: &str| {
         below.strip_suffix(above).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
@@ -59,8 +57,8 @@ fn are_related(one: &str, other: &str) -> bool {
     is_below(one, other) || is_below(other, one)
 }
 
-/// Returns the places at which `text` quotes `name` as a whole: `b@example.org` isn't in `ab@example.org`, and
-/// `example.org` neither in `mx.example.org` nor in `example.org.net`.
+/// Only whole names count: `b@example.org` isn't in `ab@example.org`, and `example.org` neither in `mx.example.org` nor
+/// in `example.org.net`.
 fn quotations<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = Range<usize>> + 't {
     let is_part = |c: char| c.is_alphanumeric() || "-_+".contains(c);
     let hits = text.match_indices(name).filter(|(_, hit)| !hit.is_empty());
@@ -76,7 +74,7 @@ fn quotations<'t>(text: &'t str, name: &'t str) -> impl Iterator<Item = Range<us
     })
 }
 
-/// Returns whether the text begins with the name at `place`, as in Postfix's `<name>: …` and Sendmail's `<name>... …`.
+/// Postfix writes `<name>: …`, and Sendmail `<name>... …`.
 fn is_subject(text: &str, place: &Range<usize>) -> bool {
     let before = text.get(..place.start).unwrap_or_default();
     let after = text.get(place.end..).unwrap_or_default().trim_start_matches('>');

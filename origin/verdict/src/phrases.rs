@@ -10,7 +10,6 @@ use serde::Deserialize;
 
 use super::{matcher::Matcher, tables};
 
-/// Subject of a phrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Meaning {
@@ -77,7 +76,7 @@ impl Meaning {
         1 << self as u32
     }
 
-    /// Returns the name in `docs/verdicts.md`: `OurAddress` becomes `our address`.
+    /// The name in `docs/verdicts.md`: `OurAddress` becomes `our address`.
     #[cfg(test)]
     pub(super) fn name(self) -> String {
         let mut name = String::new();
@@ -98,7 +97,6 @@ pub(super) struct Phrase {
     pub seen_at: String,
 }
 
-/// Returns the rows of a file: meaning, phrases and sources.
 fn rows(file: &'static str) -> Vec<Phrase> {
     let by_meaning: HashMap<Meaning, HashMap<String, String>> = tables::read(file);
     let rows = by_meaning.into_iter().flat_map(|(meaning, phrases)| {
@@ -114,7 +112,7 @@ static ORDINARY: LazyLock<Vec<Phrase>> =
 /// Idioms, the longest first: each is removed from the text before shorter idioms are searched.
 static IDIOMS: LazyLock<Vec<Phrase>> = LazyLock::new(|| rows(include_str!("../data/idioms.toml")));
 
-/// Returns all phrases except idioms.
+/// Idioms are left out.
 pub(super) fn phrases() -> impl Iterator<Item = &'static Phrase> {
     ORDINARY.iter()
 }
@@ -130,7 +128,7 @@ static PHRASES: LazyLock<Matcher<Meaning>> =
 static IDIOM_TEXTS: LazyLock<Matcher<Meaning>> =
     LazyLock::new(|| Matcher::new(idioms().map(|row| (&row.text, row.meaning))));
 
-/// Returns the meanings of the phrases in `text` (see [`Said`](super::text::Said)) as a bit set.
+/// The result is a bit set; `text` is that of [`Said`](super::text::Said).
 pub(super) fn meanings(text: &str) -> u32 {
     let mut meanings = 0;
     let mut text = Cow::Borrowed(text);
@@ -148,7 +146,7 @@ pub(super) fn meanings(text: &str) -> u32 {
     meanings
 }
 
-/// Returns the longest phrase in `text` with one of these meanings.
+/// Idioms come before other phrases, and of both the longest first.
 pub(super) fn found(text: &str, is_wanted: impl Fn(Meaning) -> bool) -> Option<&'static str> {
     let mut wanted = idioms().chain(phrases()).filter(|row| is_wanted(row.meaning));
     wanted.find(|row| text.contains(&row.text)).map(|row| row.text.as_str())

@@ -10,8 +10,7 @@ use super::{
     text::Said,
 };
 
-/// The meaning of a reply. The reply's text is searched only when a rule needs it: most replies are
-/// judged by their codes alone.
+/// The reply's text is searched only when a rule needs it: most replies are judged by their codes alone.
 pub(super) struct Reading<'a> {
     text: &'a str,
     parties: &'a Parties<'a>,
@@ -27,7 +26,7 @@ impl<'a> Reading<'a> {
         Self { text: reply.beginning(), parties, meanings: OnceCell::new(), enhanced }
     }
 
-    /// Returns whether the words about a mailbox or its domain are known, or there are none.
+    /// True also if there are no words about a mailbox or its domain.
     pub(super) fn is_understood(&self) -> bool {
         use Meaning::{
             Address, Disabled, Domain, Mailbox, MailboxFull, NoDomain, Quota, Recipient,
@@ -50,7 +49,6 @@ impl<'a> Reading<'a> {
         .any(|meaning| self.speaks_of(meaning))
     }
 
-    /// Returns a phrase or a word of the tables that occurs in `reply` and has one of these meanings.
     pub(super) fn phrase(
         reply: &Reply,
         is_wanted: impl Fn(Meaning) -> bool,

@@ -5,13 +5,12 @@ const DEFAULT_DELAY_S: u32 = 300;
 const MIN_DELAY_S: u32 = 60;
 const MAX_DELAY_S: u32 = 24 * 3_600;
 
-/// Returns the seconds to wait after greylisting: from the text (`try again in 5 minutes`,
-/// `Greylisted for 300 seconds`), otherwise five minutes.
+/// The delay is from the text (`try again in 5 minutes`, `Greylisted for 300 seconds`), otherwise five minutes.
 pub(super) fn seconds(text: &str) -> u32 {
     hint(text).unwrap_or(DEFAULT_DELAY_S)
 }
 
-/// Returns the delay that the text requests, in seconds: at least a minute, and at most a day.
+/// The delay in seconds: at least a minute, and at most a day.
 pub(super) fn hint(text: &str) -> Option<u32> {
     let mut number = None;
     for word in text.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {

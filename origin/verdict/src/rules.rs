@@ -17,8 +17,7 @@ use rcpt_positive::RCPT_POSITIVE;
 use rcpt_transient::RCPT_TRANSIENT;
 pub(super) use table::Rule;
 
-/// Returns the rules for a reply with `code` at `stage`; the first match decides. The last rule of
-/// each table matches everything.
+/// The first match decides. The last rule of each table matches everything.
 pub(super) const fn of(stage: Stage, code: u16) -> &'static [Rule] {
     match (stage, code / 100) {
         (Stage::Rcpt, 4) => RCPT_TRANSIENT,

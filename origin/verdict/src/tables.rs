@@ -2,7 +2,6 @@
 
 use serde::de::DeserializeOwned;
 
-/// Parses the content of a built-in file in `data/`.
 #[expect(clippy::expect_used, reason = "the files are built in, and a test reads each of them")]
 pub(super) fn read<T: DeserializeOwned>(file: &str) -> T {
     toml::from_str(file).expect("a word list")

@@ -15,7 +15,7 @@ use rcpt_smtp::Reply;
 
 use super::{Finding, Parties};
 
-/// Judges a reply of which neither side is known.
+/// Neither side of the conversation is known.
 pub(super) fn judge(stage: Stage, reply: &Reply) -> Finding {
     super::judge(stage, reply, &Parties::default())
 }

@@ -90,8 +90,7 @@ impl Said {
         self.words.contains(IP)
     }
 
-    /// Returns whether the text says only that the recipient is rejected. Other words would decide
-    /// the subject of the reply.
+    /// Other words would decide the subject of the reply.
     pub(super) fn merely_rejects_the_recipient(&self) -> bool {
         let spoken_words = self.words.split(' ').filter(|word| word.contains(char::is_alphabetic));
         let meaningful_words: Vec<_> =
@@ -169,8 +168,7 @@ impl Said {
         }
     }
 
-    /// Returns `word` without the URLs and host names in it, such as
-    /// `host=mx.example.org[192.0.2.1]`.
+    /// URLs and host names may be a part of the word, as in `host=mx.example.org[192.0.2.1]`.
     fn without_names(&mut self, word: &str) -> String {
         let mut remainder = String::with_capacity(word.len());
         let mut rest = word;
@@ -197,7 +195,6 @@ impl Said {
     }
 }
 
-/// Returns the text after the path of a URL at the start of `text`.
 fn behind_path(text: &str) -> &str {
     let end = text.find(|c: char| !c.is_ascii_graphic() || matches!(c, '"' | ')' | ']' | '>'));
     text.get(end.unwrap_or(text.len())..).unwrap_or_default()

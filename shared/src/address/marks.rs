@@ -37,13 +37,13 @@ pub const fn is_invisible(c: char) -> bool {
     )
 }
 
-/// Returns the text without blanks and invisible characters around it.
+/// The text without blanks and invisible characters around it.
 #[inline(never)]
 pub fn trimmed(text: &str) -> &str {
     text.trim_matches(|c| is_blank(c) || is_invisible(c))
 }
 
-/// Returns the text without the invisible characters that aren't in their place. In place are:
+/// The text without the invisible characters that aren't in their place. In place are:
 ///
 /// - a joiner (U+200C, U+200D) among letters where a domain may have it (UTS #46, `ContextJ`);
 /// - a variation selector after a character that has variants, such as an emoji.
@@ -66,7 +66,7 @@ pub fn has_hidden(text: &str) -> bool {
     without_hidden(text).len() < text.len()
 }
 
-/// Adds a run of ASCII or of other characters. Each run is converted at most once, so a text of many joiners costs no
+/// A run is of ASCII or of other characters. Each run is converted at most once, so a text of many joiners costs no
 /// more than another.
 fn push_visible(visible: &mut String, run: &str) {
     let joins = run.contains(JOINERS) && to_a_labels(run).is_some();

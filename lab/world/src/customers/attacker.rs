@@ -38,7 +38,7 @@ pub async fn newcomer(desk: Arc<Desk>, number: usize, seed: u64) {
     guess(desk, account, CROWD_PAUSE, seed).await;
 }
 
-/// Guesses repeatedly, each time with the account chosen for that guess.
+/// `account` chooses the account for each guess.
 async fn guess(desk: Arc<Desk>, account: impl Fn(u64) -> Asker, pause: Duration, seed: u64) {
     let mut random = StdRng::seed_from_u64(seed);
     let mut running = JoinSet::new();

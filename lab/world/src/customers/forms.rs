@@ -14,8 +14,7 @@ use crate::{
 
 const DEAD_SHARE: f64 = 0.05;
 
-/// Returns the time until the next visitor: a Poisson process whose rate at 3 a.m. is a ninth of
-/// that at 3 p.m.
+/// The time until the next visitor: a Poisson process whose rate at 3 a.m. is a ninth of that at 3 p.m.
 pub fn pause(checks_a_day: f64, hour: f64, random: &mut StdRng) -> Duration {
     let part_of_day = 0.8f64.mul_add(-((hour - 3.0) / 24.0 * 2.0 * PI).cos(), 1.0);
     let rate = (checks_a_day / 86_400.0 * part_of_day).max(1e-9);

@@ -39,8 +39,8 @@ const REFUSED: [usize; 5] = [30, 100, 300, 1_000, 3_000];
 pub const LENIENCIES: [(&str, f64); 3] =
     [("servers as read", 1.0), ("50 % stricter", 0.5), ("50 % more lenient", 1.5)];
 
-/// Returns the duration of the slowest list in hours. If a list is never done, returns the hours from the first list's
-/// start to the end of the run.
+/// The duration of the slowest list in hours. If a list is never done, the hours from the first list's start to the end
+/// of the run.
 fn list_hours(outcome: &Outcome, plan: &Plan) -> f64 {
     let hours = |duration: Duration| duration.as_secs_f64() / 3_600.0;
     if outcome.lists.len() < plan.customers.lists {
@@ -52,7 +52,6 @@ fn list_hours(outcome: &Outcome, plan: &Plan) -> f64 {
 /// A measured figure: its name, the function that computes it from a run, and its unit.
 type Measured = (&'static str, fn(&Outcome, &Plan) -> f64, &'static str);
 
-/// Runs a constant's values with each of [`LENIENCIES`], and draws a chart of each figure.
 fn curve(
     report: &mut Report,
     name: &'static str,

@@ -13,7 +13,7 @@ use crate::{
     svg::{Chart, Line},
 };
 
-/// Returns the 99th percentile of the duration of forms' checks, in seconds.
+/// The 99th percentile of the duration of forms' checks, in seconds.
 pub fn p99(outcome: &Outcome) -> f64 {
     quantile(&took(outcome), 0.99)
 }
@@ -22,7 +22,7 @@ fn took(outcome: &Outcome) -> Vec<Duration> {
     outcome.singles.iter().map(|record| record.took).collect()
 }
 
-/// Returns the percentage of forms' checks that our own limits left unanswered.
+/// The percentage of forms' checks that our own limits left unanswered.
 pub fn unanswered(outcome: &Outcome) -> f64 {
     let records = &outcome.singles;
     let missing = records.iter().filter(|record| !record.is_answered).count();
@@ -33,7 +33,7 @@ pub fn unanswered(outcome: &Outcome) -> f64 {
 /// the list: they differ even between owners who don't compete.
 const FIRST_ROUND: f64 = 0.75;
 
-/// Returns the addresses per hour of each owner until `part` of the list is answered.
+/// Addresses per hour of each owner until `part` of the list is answered.
 pub fn throughputs(outcome: &Outcome, part: f64) -> Vec<f64> {
     let rate = |list: &ListRecord| {
         let count = (list.total as f64 * part).ceil().max(1.0);
@@ -43,7 +43,7 @@ pub fn throughputs(outcome: &Outcome, part: f64) -> Vec<f64> {
     outcome.lists.iter().map(|list| rate(list).unwrap_or_default()).collect()
 }
 
-/// Returns the distribution of durations, from the median to the slowest thousandth.
+/// The distribution reaches from the median to the slowest thousandth.
 fn line(name: &'static str, outcome: &Outcome) -> Line {
     let took = took(outcome);
     let parts = [0.5, 0.75, 0.9, 0.95, 0.98, 0.99, 0.995, 0.999];

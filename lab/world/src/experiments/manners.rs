@@ -19,7 +19,7 @@ use crate::{
 pub const FEW: Population =
     Population { forms: 5, lists: 2, addresses_per_list: 1_500, ..Population::TENTH };
 
-/// Returns the hours of bans by kind of operator, summed over all source addresses, within the run.
+/// Hours of bans by kind of operator, summed over all source addresses, within the run.
 pub fn ban_hours(bans: &[Ban], lasts: Duration) -> BTreeMap<&'static str, f64> {
     let mut hours = BTreeMap::new();
     for ban in bans {
@@ -33,14 +33,13 @@ fn total(outcome: &Outcome, plan: &Plan) -> f64 {
     ban_hours(&outcome.bans, plan.lasts).values().fold(0.0, |sum, hours| sum + hours)
 }
 
-/// Returns the percentage of forms' checks at the shared host with a reply about the recipient.
+/// The percentage of forms' checks at the shared host with a reply about the recipient.
 fn decided_at_shared_host(outcome: &Outcome) -> f64 {
     let records = || outcome.singles.iter().filter(|it| it.kind == SharedHosting::KIND);
     let decided = records().filter(|it| it.is_decided).count();
     100.0 * decided as f64 / records().count().max(1) as f64
 }
 
-/// Returns the decided checks of forms at the strict shared host, and bans by kind of server.
 fn by_kind(name: &str, outcome: &Outcome, plan: &Plan) -> Vec<Row> {
     let decided = decided_at_shared_host(outcome);
     let mut rows =
@@ -51,7 +50,6 @@ fn by_kind(name: &str, outcome: &Outcome, plan: &Plan) -> Vec<Row> {
     rows
 }
 
-/// Returns the hours of the bans that begin on each day.
 fn by_day(name: &'static str, outcome: &Outcome, plan: &Plan) -> Line {
     let days = plan.lasts.as_secs() / DAY.as_secs();
     let of_day = |day: u64| {

@@ -18,7 +18,6 @@ const BIN_LENGTH: Duration = Duration::from_secs(600);
 /// Share of the earlier value from which a kind counts as recovered.
 const RECOVERED_SHARE: f64 = 0.95;
 
-/// Returns the share of decided checks among a kind's checks between two times.
 fn share(outcome: &Outcome, kind: &str, from: Duration, to: Duration) -> f64 {
     let records =
         || outcome.singles.iter().filter(move |it| it.kind == kind && (from..to).contains(&it.at));
@@ -26,7 +25,7 @@ fn share(outcome: &Outcome, kind: &str, from: Duration, to: Duration) -> f64 {
     decided as f64 / records().count().max(1) as f64
 }
 
-/// Returns the minutes after `end` until a bin's share is [`RECOVERED_SHARE`] of the share on the day before `begin`.
+/// Minutes after `end` until a bin's share is [`RECOVERED_SHARE`] of the share on the day before `begin`.
 fn recovers(outcome: &Outcome, kind: &str, (begin, end): (Duration, Duration)) -> f64 {
     let before = share(outcome, kind, begin.saturating_sub(DAY), begin);
     let fine = (0..144).find(|bin| {

@@ -9,7 +9,7 @@ use crate::{
     run::Outcome,
 };
 
-/// Returns the invariants of every run, with a text for each.
+/// The invariants of every run, with a text for each.
 pub fn invariants(plan: &Plan, outcome: &Outcome) -> Vec<(bool, String)> {
     let Outcome { credit, broken, left, left_open, not_forgotten, .. } = outcome;
     vec![

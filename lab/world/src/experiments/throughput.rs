@@ -33,7 +33,7 @@ const SERVES: [(&str, f64, f64); 5] = [
 /// Time of two repetitions of undecided addresses, each after a quarter of an hour.
 const REPETITIONS_S: f64 = 1_800.0;
 
-/// Returns the minimum time for all lists together, in seconds.
+/// The minimum time for all lists together, in seconds.
 pub fn lower_bound(plan: &Plan, outcome: &Outcome) -> f64 {
     let sources = (plan.origins * plan.sources_each) as f64;
     let of = |kind: &str| outcome.listed.get(kind).copied().unwrap_or_default();

@@ -38,8 +38,8 @@ impl Volumes {
         Self { new, first_max, volumes: HashMap::new() }
     }
 
-    /// Returns whether a recipient is more than the operator expects from a new source. If not, counts
-    /// the recipient; recipients of other sources are neither refused nor counted.
+    /// True if a recipient is more than the operator expects from a new source. If not, the recipient is counted;
+    /// recipients of other sources are neither refused nor counted.
     pub fn is_sudden(&mut self, source: IpAddr, now: Duration) -> bool {
         if !self.new.contains(&source) {
             return false;
@@ -67,7 +67,7 @@ impl Volumes {
 mod tests {
     use super::*;
 
-    /// Returns the number of recipients accepted in an hour, of 10,000.
+    /// Recipients accepted in an hour, of 10,000.
     fn accepted_count(volumes: &mut Volumes, day: u32, hour: u32) -> usize {
         let (source, now) = (IpAddr::from([192, 0, 2, 1]), DAY * day + HOUR * hour);
         (0..10_000).filter(|_| !volumes.is_sudden(source, now)).count()

@@ -49,7 +49,6 @@ pub(super) fn rows(text: &str) -> Result<Vec<Operator>, Vec<String>> {
     if mistakes.is_empty() { Ok(rows) } else { Err(mistakes) }
 }
 
-/// The values of one row, and its mistakes.
 struct Row<'a> {
     name: String,
     table: &'a Table,
@@ -128,7 +127,6 @@ impl Row<'_> {
     }
 }
 
-/// Returns the value as it is shown in a message.
 fn format_value(value: &Value) -> String {
     match value {
         Value::String(text) => format!("{text:?}"),
@@ -143,8 +141,7 @@ fn is_domain(name: &str) -> bool {
     name.contains('.') && Address::parse(&format!("a@{name}")).is_ok()
 }
 
-/// Returns whether this is a domain name, with `*` allowed for a label except the last two, since
-/// anybody may register `ionos.lol`.
+/// A `*` may stand for a label except the last two, since anybody may register `ionos.lol`.
 fn is_pattern(pattern: &str) -> bool {
     let is_registered = pattern.rsplit('.').take(2).all(|label| label != "*");
     is_registered && is_domain(&pattern.replace('*', "x"))

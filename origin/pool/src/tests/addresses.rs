@@ -3,8 +3,7 @@
 use super::*;
 use crate::Cause;
 
-/// Returns how many recipients of batches pass at Google before a recipient must wait for the address to warm up, at
-/// most 20.
+/// Recipients of batches that pass at Google before one must wait for the address to warm up, at most 20.
 async fn batches_at_once(pool: &Arc<Pool<u32>>) -> usize {
     for passed in 0..20 {
         let want = Wanted { class: Class::Batch, ..google(&format!("b{passed}.org")) };

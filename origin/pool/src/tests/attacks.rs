@@ -21,7 +21,7 @@ pub(super) enum End {
     TimedOut,
 }
 
-/// Runs one check at a server that takes `rcpt` to reply to RCPT.
+/// `rcpt` is the server's time to reply to RCPT.
 pub(super) async fn check(pool: &Arc<Pool<u32>>, want: &Wanted, rcpt: Duration) -> (Duration, End) {
     let started = Instant::now();
     let dialogue = async {
@@ -47,7 +47,7 @@ pub(super) fn text(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
-/// Returns a pool with `sessions` sessions per site, and with one new session per `interval` beyond the first ones.
+/// Beyond the first `sessions` sessions, one new session opens per `interval`.
 pub(super) fn site_of(sessions: usize, interval: Duration) -> Arc<Pool<u32>> {
     let limits = Limits { sessions, interval, ..LIMITS };
     let rows = OPERATORS
@@ -66,7 +66,6 @@ fn free(name: &'static str, want: Wanted) -> Wanted {
     Wanted { tenant: Some("free"), account: Some(name), ..want }
 }
 
-/// Runs checks continuously, one after the other.
 pub(super) fn insist(
     pool: &Arc<Pool<u32>>,
     want: Wanted,
@@ -301,7 +300,6 @@ async fn free_accounts_with_slow_domains_hold_up_neither_paying_nor_other_free_a
     }
 }
 
-/// Returns the time that `count` concurrent checks of one account take.
 async fn all_at_once(pool: &Arc<Pool<u32>>, account: &'static str, count: usize) -> Duration {
     let started = Instant::now();
     let mut all = JoinSet::new();

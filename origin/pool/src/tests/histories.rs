@@ -26,7 +26,7 @@ fn random_want(random: &mut StdRng, party: usize) -> Wanted {
     want
 }
 
-/// Runs a probe that may be abandoned at any moment.
+/// The probe may be abandoned at any moment.
 async fn probe(pool: Arc<Pool<u32>>, want: Wanted, mut random: StdRng) {
     let patience = Duration::from_millis(random.random_range(1..10_000));
     let dialogue = async {
@@ -53,7 +53,7 @@ async fn probe(pool: Arc<Pool<u32>>, want: Wanted, mut random: StdRng) {
     let _ = timeout(patience, dialogue).await;
 }
 
-/// Checks the invariants. A check may wait despite room for the 10 ms by which a timer may be late.
+/// A check may wait despite room for the 10 ms by which a timer may be late.
 fn look(pool: &Arc<Pool<u32>>, was_neglected: &mut bool) {
     let state = pool.lock();
     let now = Instant::now();

@@ -10,11 +10,10 @@ use crate::Cause;
 const MINUTE: Duration = Duration::from_secs(60);
 const WINDOW: Duration = Duration::from_secs(600);
 const DAY: Duration = Duration::from_secs(24 * 3_600);
-/// Number of unknown recipients after which the machine bans.
 const RECIPIENTS_TO_BAN: usize = 20;
 const KEY: [u64; 2] = [7, 11];
 
-/// Returns a pool without limits on recipients, so that only refused recipients count.
+/// A pool without limits on recipients, so that only refused recipients count.
 fn pool() -> Arc<Pool<u32>> {
     pool_under(KEY)
 }
@@ -44,7 +43,7 @@ fn batch(account: &str) -> Wanted {
     of(account, account, Class::Batch)
 }
 
-/// Runs one check if the pool permits it, and returns whether the pool did.
+/// True if the pool permits the check.
 async fn asks(pool: &Arc<Pool<u32>>, want: &Wanted, refused: bool) -> bool {
     match want.ask(pool).await {
         Ok(Acquired::New(permit) | Acquired::Idle(_, permit)) => {
@@ -60,7 +59,7 @@ async fn asks(pool: &Arc<Pool<u32>>, want: &Wanted, refused: bool) -> bool {
     }
 }
 
-/// Checks dead recipients until the account must wait, and returns their number.
+/// Dead recipients that are checked until the account must wait.
 async fn guesses(pool: &Arc<Pool<u32>>, want: &Wanted) -> usize {
     let mut count = 0;
     while asks(pool, want, true).await {
@@ -70,7 +69,7 @@ async fn guesses(pool: &Arc<Pool<u32>>, want: &Wanted) -> usize {
     count
 }
 
-/// Gives the account a history at another server.
+/// The account gets its history at another server.
 async fn history(pool: &Arc<Pool<u32>>, account: &str, refused: bool) {
     for _ in 0..10 {
         let want = Wanted { host: GOOGLE.to_owned(), ..single(account) };
@@ -190,7 +189,7 @@ async fn lists_at(pool: &Arc<Pool<u32>>, address: &str, ban_at: usize) -> (usize
     }
 }
 
-/// Runs [`lists_at`] a machine that bans at the eleventh refused recipient.
+/// The machine bans at the eleventh refused recipient.
 async fn lists(pool: &Arc<Pool<u32>>) -> (usize, bool) {
     lists_at(pool, "198.51.100.7", 11).await
 }

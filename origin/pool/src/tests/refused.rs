@@ -3,7 +3,7 @@
 use super::*;
 use crate::Cause;
 
-/// Checks `count` unknown recipients concurrently, and returns how many were asked about.
+/// The number of recipients that were asked about.
 async fn dead_list(pool: &Arc<Pool<u32>>, want: &Wanted, count: usize) -> usize {
     let mut all = JoinSet::new();
     for _ in 0..count {
@@ -27,8 +27,7 @@ async fn dead_list(pool: &Arc<Pool<u32>>, want: &Wanted, count: usize) -> usize 
     all.join_all().await.into_iter().filter(|is_asked| *is_asked).count()
 }
 
-/// Checks an accepted recipient for each want, and a control recipient if the pool permits it.
-/// Returns the number of control recipients.
+/// The number of control recipients that the pool permitted.
 pub(super) async fn refused_controls(
     pool: &Arc<Pool<u32>>,
     wants: impl Iterator<Item = Wanted>,

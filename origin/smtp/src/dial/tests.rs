@@ -18,7 +18,7 @@ async fn listener() -> (TcpListener, SocketAddr) {
     (listener, address)
 }
 
-/// Returns a port that was just released, so it refuses connections.
+/// The port was just released, so it refuses connections.
 async fn refusing() -> SocketAddr {
     listener().await.1
 }
@@ -88,7 +88,7 @@ async fn a_socket_that_cannot_be_had_is_our_failure() {
     assert_eq!(failure, Unconnected::Ours);
 }
 
-/// Returns a listener that accepts no connection and doesn't answer, because its queue is full.
+/// The listener doesn't answer, because its queue is full.
 async fn silent() -> (TcpListener, SocketAddr, Vec<TcpStream>) {
     let socket = TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();

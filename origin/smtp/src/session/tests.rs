@@ -257,7 +257,7 @@ async fn a_helo_name_that_is_no_name_does_not_reach_the_wire() {
 
 const ENVELOPE: &str = "MAIL FROM:<>\r\nRCPT TO:<user@example.org>\r\nRSET\r\n";
 
-/// Asks about each recipient in one session, and returns whether the session is still usable.
+/// The flag is true if the session is still usable.
 async fn ask_all(
     stream: DuplexStream,
     recipients: &[&str],
@@ -376,7 +376,6 @@ async fn three_refusals_are_enough_for_one_session() {
     assert_eq!(recipients, 3);
 }
 
-/// Returns the times three and six seconds from now.
 fn patience() -> Option<Patience> {
     let after = |seconds| Instant::now() + Duration::from_secs(seconds);
     Some(Patience { banner: after(3), dialogue: after(6) })
@@ -460,7 +459,7 @@ fn saying(texts: &[&'static str]) -> (DuplexStream, JoinHandle<()>) {
 const OFFER: &str = "250-mx\r\n250 PIPELINING\r\n";
 const IN_STEP: &str = "250 ok\r\n250 ok\r\n250 ok\r\n";
 
-/// Returns the codes of the answers about recipients; 0 for anything else.
+/// 0 for anything but a reply about a recipient.
 fn codes(answers: &[Result<Answer, Failure>]) -> Vec<u16> {
     let code = |answer: &Result<Answer, Failure>| match answer {
         Ok(Answer::Rcpt(reply)) => reply.code,

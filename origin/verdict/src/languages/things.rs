@@ -25,7 +25,7 @@ struct Things<T: Default> {
     unspaced: T,
 }
 
-/// Returns the words in the form of [`Said::words`].
+/// The words have the form of [`Said::words`].
 fn folded(words: Vec<String>) -> HashSet<String> {
     words.iter().map(|word| Said::of(word).words.trim().to_owned()).collect()
 }
@@ -41,8 +41,7 @@ static THINGS: LazyLock<Things<HashSet<String>>> = LazyLock::new(|| {
     }
 });
 
-/// Returns whether the mailbox word at `noun` is part of a thing's name, or the state at `state` is
-/// a thing's.
+/// True if the mailbox word at `noun` is part of a thing's name, or the state at `state` is a thing's.
 pub(super) fn stand_between(words: &str, noun: &Range<usize>, state: &Range<usize>) -> bool {
     let (first, second) = if noun.start <= state.start { (noun, state) } else { (state, noun) };
     let between = words.get(first.end..second.start).unwrap_or_default();
@@ -55,7 +54,6 @@ pub(super) fn stand_between(words: &str, noun: &Range<usize>, state: &Range<usiz
         || is_of_a_thing(words, noun)
 }
 
-/// Returns the word after the word that contains `place`.
 fn word_behind<'a>(words: &'a str, place: &Range<usize>) -> Option<&'a str> {
     let rest = words.get(place.end..)?;
     let is_whole = words.get(..place.end)?.ends_with(' ');

@@ -21,7 +21,7 @@ impl Enhanced {
     }
 }
 
-/// A row of the policy. An empty column matches everything.
+/// An empty column matches everything.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rule {
     pub name: &'static str,
@@ -40,7 +40,7 @@ pub(crate) struct Rule {
     pub scope: Scope,
 }
 
-/// Begins a row, which continues with its conditions and ends with one of the conclusions.
+/// A row continues with its conditions and ends with one of the conclusions.
 pub(super) const fn rule(name: &'static str) -> Rule {
     Rule {
         name,
@@ -97,12 +97,12 @@ impl Rule {
         self.concludes(Status::SmtpConnectError, reason, Scope::Nothing)
     }
 
-    /// Concludes a refusal by a policy, which may be the domain's own.
+    /// The policy may be the domain's own.
     pub(super) const fn blocked(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::DomainRule)
     }
 
-    /// Concludes a refusal of our address: other domains at the server give the same reply.
+    /// Other domains at the server give the same reply.
     pub(super) const fn our_address(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::OurAddress)
     }
@@ -123,22 +123,21 @@ impl Rule {
         self.concludes(Status::BlockedByProvider, Reason::Greylisted, Scope::DomainRule)
     }
 
-    /// Concludes that the mailbox exists but gets too much mail; no other recipient is affected.
+    /// The mailbox exists but gets too much mail; no other recipient is affected.
     pub(super) const fn busy(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::MailboxBusy, Scope::Nothing)
     }
 
-    /// Concludes a possible refusal of us: it withholds a `false`, but affects no later recipient.
+    /// A possible refusal of us withholds a `false`, but affects no later recipient.
     pub(super) const fn perhaps_blocked(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::Blocked, Scope::Nothing)
     }
 
-    /// Concludes that the reply is about neither the recipient nor us. Later recipients are unaffected.
+    /// The reply is about neither the recipient nor us. Later recipients are unaffected.
     pub(super) const fn unclear(self) -> Self {
         self.concludes(Status::BlockedByProvider, Reason::Unclear, Scope::Nothing)
     }
 
-    /// Returns whether the text must have this meaning, or another one.
     pub(crate) fn asks_for(&self, meaning: Meaning) -> bool {
         self.says.contains(&meaning)
     }

@@ -12,13 +12,13 @@ const ORDINARY: &str = "550-5.1.1 The email account that you tried to reach does
     550-5.1.1 unnecessary spaces. For more information, go to\r\n\
     550 5.1.1  https://support.google.com/mail/?p=NoSuchUser a1-2f3si123f8f.123 - gsmtp\r\n";
 
-/// Returns four lines of `text`, each of the greatest length.
+/// Four lines, each of the greatest length.
 fn lines(text: &str) -> String {
     let text = text.repeat(2_040 / text.len());
     format!("550-{text}\r\n550-{text}\r\n550-{text}\r\n550 {text}\r\n")
 }
 
-/// Returns the shortest of several measurements, to exclude the machine's other load.
+/// The shortest of several measurements excludes the machine's other load.
 #[expect(clippy::disallowed_methods, reason = "a test measures real time")]
 fn cost(raw: &str) -> Duration {
     let reply = Reply::parse(raw).unwrap();

@@ -8,7 +8,7 @@ use super::judge;
 const REFUSALS: &str = include_str!("languages/refusals.txt");
 const DEAD: &str = include_str!("languages/dead.txt");
 
-/// Returns name, reason and reply of each row.
+/// Name, reason and reply of each row.
 fn rows(text: &'static str) -> impl Iterator<Item = (&'static str, &'static str, Reply)> {
     text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).map(|row| {
         let columns: Vec<_> = row.splitn(6, " | ").collect();

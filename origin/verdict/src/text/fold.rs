@@ -11,8 +11,7 @@ pub(crate) const LOST: char = char::REPLACEMENT_CHARACTER;
 /// Maximum number of letters into which one word may fold.
 const MAX_LETTERS: usize = 2_048;
 
-/// Returns `text` in lower case, in compatibility form (full-width letters become ASCII) and
-/// without accents.
+/// The text in lower case, in compatibility form (full-width letters become ASCII) and without accents.
 pub(crate) fn fold(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
@@ -47,7 +46,7 @@ const fn is_invisible(c: char) -> bool {
     matches!(c, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}')
 }
 
-/// Decodes non-ASCII letters written as quoted-printable (`=C3=A4`), which some servers send.
+/// Some servers write non-ASCII letters as quoted-printable (`=C3=A4`).
 pub(crate) fn unquoted(text: &str) -> Cow<'_, str> {
     let mut decoded = String::new();
     let mut rest = text;
@@ -73,7 +72,7 @@ pub(crate) fn unquoted(text: &str) -> Cow<'_, str> {
     Cow::Owned(decoded)
 }
 
-/// Decodes the bytes at the start of `text`, without the `=` of the first byte, and returns them with the rest.
+/// `text` begins behind the `=` of the first byte.
 fn octets(text: &str) -> (Vec<u8>, &str) {
     let (mut octets, mut rest) = (Vec::new(), text);
     while let Some((octet, after)) = octet(rest) {
@@ -87,7 +86,6 @@ fn octets(text: &str) -> (Vec<u8>, &str) {
     (octets, rest)
 }
 
-/// Decodes two hex digits to a non-ASCII byte and returns it with the rest.
 fn octet(text: &str) -> Option<(u8, &str)> {
     let (digits, after) = text.split_at_checked(2)?;
     let octet = u8::from_str_radix(digits, 16).ok()?;

@@ -5,7 +5,7 @@
 const COMMON: &[&str] =
     &["com", "net", "org", "info", "biz", "edu", "gov", "email", "cloud", "goog"];
 
-/// Returns whether `run`, without spaces and brackets, is a host name.
+/// `run` has neither spaces nor brackets.
 pub(super) fn is_host_name(run: &str) -> bool {
     let name = run.trim_matches(['.', '-', '_']);
     let Some((before, top)) = name.rsplit_once('.') else { return false };
