@@ -223,7 +223,7 @@ async fn whoever_joins_an_identical_check_late_has_its_own_budget() {
     assert_eq!(connections.load(Ordering::Relaxed), 2);
 }
 
-/// Covers A20: several equal hosts, as at Yahoo.
+/// Several equal hosts, as at Yahoo.
 #[tokio::test]
 async fn equal_hosts_of_one_domain_share_its_sessions() {
     let connections = Arc::new(AtomicUsize::new(0));

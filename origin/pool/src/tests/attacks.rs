@@ -144,7 +144,7 @@ fn machine() -> Wanted {
     at("mx.shared-hosting.net", "198.51.100.9")
 }
 
-/// Covers A27: a domain behind a gateway whose own server never replies.
+/// A domain behind a gateway whose own server never replies.
 #[tokio::test(start_paused = true)]
 async fn a_slow_domain_takes_no_more_than_a_share_of_its_operators_and_machines_sessions() {
     for (sessions, in_flight, want) in
@@ -168,7 +168,7 @@ async fn a_slow_domain_takes_no_more_than_a_share_of_its_operators_and_machines_
     }
 }
 
-/// Covers A77: several paying accounts with slow domains, while others' servers take 0.4 s.
+/// Several paying accounts with slow domains, while others' servers take 0.4 s.
 #[tokio::test(start_paused = true)]
 async fn several_accounts_with_slow_domains_take_no_more_either() {
     for accounts in 1..=5 {
@@ -263,7 +263,7 @@ async fn quick_answers_in_between_do_not_help_a_slow_account() {
     noticed.assert_good(OPENING + 50 * MS, "a liar");
 }
 
-/// Covers A28: tarpits in the victim's /24.
+/// Tarpits in the victim's /24.
 #[tokio::test(start_paused = true)]
 async fn tarpits_do_not_starve_another_machine_of_their_network() {
     for (tarpits, in_flight) in [(4, 8), (4, 16), (16, 32)] {
@@ -398,7 +398,6 @@ async fn a_cut_is_heard_by_everybody_who_uses_the_session() {
     assert!(timeout(MS, permit.cut()).await.is_ok(), "and who comes later");
 }
 
-/// Covers attack A08.
 #[tokio::test(start_paused = true)]
 async fn a_thousand_idle_sessions_of_one_account_leave_room_to_others() {
     let machine = Limits { sessions: 1_000, interval: Duration::ZERO, ..LIMITS };
@@ -418,7 +417,7 @@ async fn a_thousand_idle_sessions_of_one_account_leave_room_to_others() {
     assert!(started.elapsed() <= SECOND, "they share idle sessions: {:?}", started.elapsed());
 }
 
-/// Covers A13: the narrow gate of a domain, and one account with ten requests a second.
+/// The narrow gate of a domain, and one account with ten requests a second.
 #[tokio::test(start_paused = true)]
 async fn whoever_asks_more_often_passes_a_gate_no_more_often() {
     let pool = pool();
@@ -452,7 +451,7 @@ async fn whoever_asks_more_often_passes_a_gate_no_more_often() {
     assert!(passed >= 12, "{passed}: half of what there is");
 }
 
-/// Covers A23: a batch waits at the minimum rate, and therefore longer than a single check must.
+/// A batch waits at the minimum rate. A single check that arrives meanwhile must not wait for the batch's timer.
 #[tokio::test(start_paused = true)]
 async fn a_single_check_does_not_wait_for_the_timer_of_a_batch() {
     let mut waits = Vec::new();
@@ -475,7 +474,6 @@ async fn a_single_check_does_not_wait_for_the_timer_of_a_batch() {
     assert!(waits[1] <= waits[0] + 10 * MS, "{waits:?}");
 }
 
-/// Covers attack A25.
 #[tokio::test(start_paused = true)]
 async fn many_accounts_together_have_less_than_twice_the_refused_recipients_of_an_hour() {
     for accounts in [1, 2, 5, 20] {
@@ -493,7 +491,7 @@ async fn many_accounts_together_have_less_than_twice_the_refused_recipients_of_a
     }
 }
 
-/// Covers A11: addresses of one /64, all of which may belong to one machine.
+/// Addresses of one /64, all of which may belong to one machine.
 #[tokio::test(start_paused = true)]
 async fn the_addresses_of_one_network_have_few_meters() {
     let pool = pool();
