@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use rcpt_shared::Verdict;
+use rcpt_shared::{Reason, Stage, Status, Verdict};
+
+/// Time after which to repeat a question whose session was cut, or for which too little time was left. No session of the
+/// domain is cut for ten minutes.
+pub(super) const RETRY_DELAY: Duration = Duration::from_secs(10);
 
 /// Result of asking a host.
 pub(super) enum Outcome {
@@ -34,4 +38,14 @@ pub(super) struct Retry {
     pub after: Duration,
     /// True if a new session is needed, because the current one would get the same reply.
     pub afresh: bool,
+}
+
+/// Returns the verdict for our own limit, which is never the recipient's fault. The question may be repeated `after`
+/// this time.
+pub(super) fn our_limit(after: Duration) -> Verdict {
+    let seconds = u32::try_from(after.as_secs()).unwrap_or(u32::MAX).max(1);
+    Verdict {
+        retry_after: Some(seconds),
+        ..Verdict::new(Status::FatalException, Reason::OurLimit, Stage::Connect)
+    }
 }

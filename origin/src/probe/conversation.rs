@@ -10,10 +10,9 @@ use rcpt_verdict::{Finding, Scope};
 use tokio::time::{Instant, timeout};
 
 use super::{
-    attempt::{Attempt, Retry},
+    attempt::{Attempt, RETRY_DELAY, Retry, our_limit},
     client::{HostAnswer, HostPermit, HostSession},
     control::{self, keep_or_quit},
-    host::{RETRY_DELAY, our_limit},
     host_memory::catch_all_key,
     host_probe::HostProbe,
     progress::Progress,

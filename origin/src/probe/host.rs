@@ -14,7 +14,7 @@ use rcpt_smtp::{Connection, Patience, Unconnected};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    attempt::{Attempt, Outcome},
+    attempt::{Attempt, Outcome, RETRY_DELAY, our_limit},
     best_failure::BestFailure,
     client::HostPermit,
     conversation::{PATIENCE, Resumed},
@@ -28,9 +28,6 @@ use super::{
 const CONNECT_TIMEOUT_MIN: Duration = Duration::from_secs(1);
 /// Minimum remaining time for starting a dialogue.
 const DIALOGUE_TIME_MIN: Duration = Duration::from_secs(1);
-/// Time after which to repeat a question whose session was cut, or for which too little time was left. No session of the
-/// domain is cut for ten minutes.
-pub(super) const RETRY_DELAY: Duration = Duration::from_secs(10);
 /// Number of stale idle sessions after which a new session is opened.
 const MAX_STALE: usize = 3;
 
@@ -327,16 +324,6 @@ fn cut_short(progress: &mut Progress) -> Attempt {
 fn at(addresses: &[SocketAddr], chosen: Option<IpAddr>) -> Option<SocketAddr> {
     let fits = |address: &&SocketAddr| chosen.is_none_or(|ip| address.ip() == ip);
     addresses.iter().find(fits).or(addresses.first()).copied()
-}
-
-/// Returns the verdict for our own limit, which is never the recipient's fault. The question may be repeated `after`
-/// this time.
-pub(super) fn our_limit(after: Duration) -> Verdict {
-    let seconds = u32::try_from(after.as_secs()).unwrap_or(u32::MAX).max(1);
-    Verdict {
-        retry_after: Some(seconds),
-        ..Verdict::new(Status::FatalException, Reason::OurLimit, Stage::Connect)
-    }
 }
 
 fn not_connected(unconnected: Unconnected) -> Verdict {

@@ -139,7 +139,7 @@ fn services() -> Value {
         let details = json!({ "verdict": "risky", "confidence": "medium", "reason": "a_new_reason", "problem": null,
             "operator": null, "mx_host": null, "smtp_code": null, "enhanced_code": null, "smtp_text": null, "stage": "rcpt",
             "catch_all": "unknown", "disposable": false, "role_account": false, "free_provider": false, "suggestion": null,
-            "retry_after": null, "tls": null, "duration_ms": 7 });
+            "retry_after": null, "tls": null, "duration_ms": 7, "domain": null, "mailbox": "unknown" });
         let body = json!({ "email": "a@b.example", "status": true, "cached": false, "news": [1], "details": details });
         answer(stream, "200 OK", "", &body.to_string());
     });

@@ -158,10 +158,13 @@ fn rebinding_nameserver() -> SocketAddr {
         let mut query = [0; 512];
         while let Ok((length, client)) = socket.recv_from(&mut query) {
             let Some(question) = query.get(12..length).and_then(question) else { continue };
-            let a = question.ends_with(&[0, 1, 0, 1]);
+            // The first label's length, and its text. A nameserver that knew every name would be taken for a liar.
+            let is_known = question.get(1..).is_some_and(|name| name.starts_with(b"rebinding"));
+            let a = is_known && question.ends_with(&[0, 1, 0, 1]);
             let mut answer = query.get(..2).unwrap_or_default().to_vec();
-            // RFC 1035 §4.1: an answer, recursion available; one question, and one record for A.
-            answer.extend([0x81, 0x80, 0, 1, 0, u8::from(a), 0, 0, 0, 0]);
+            // RFC 1035 §4.1: an answer, recursion available, perhaps NXDOMAIN; one question, and one record for A.
+            let code = if is_known { 0x80 } else { 0x83 };
+            answer.extend([0x81, code, 0, 1, 0, u8::from(a), 0, 0, 0, 0]);
             answer.extend(question);
             if a {
                 let mut queries = queries.lock();

@@ -14,11 +14,11 @@ use crate::failure::{Failure, Kind};
 pub struct Verdicts {
     reasons: Vec<String>,
     numbers: HashMap<String, u16>,
-    rows: Vec<Option<Row>>,
+    rows: Vec<Option<VerdictRow>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Row {
+struct VerdictRow {
     verdict: Deliverability,
     reason: u16,
     disposable: Option<bool>,
@@ -62,11 +62,11 @@ impl Verdicts {
         Err(Failure::new(Kind::Service, message))
     }
 
-    fn row(&mut self, result: &ScanResult) -> Row {
+    fn row(&mut self, result: &ScanResult) -> VerdictRow {
         let text = |name: &str| result.further.get(name).and_then(Value::as_str);
         let is = |name: &str| result.further.get(name).and_then(Value::as_bool);
         let reason = self.number(text("reason").unwrap_or_else(|| result.status.as_str()));
-        Row {
+        VerdictRow {
             verdict: result.verdict(),
             reason,
             disposable: is("disposable"),
