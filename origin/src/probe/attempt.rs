@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use rcpt_shared::Verdict;
 
-/// Result of asking a host.
 pub(super) enum Outcome {
     /// The verdict is final; no other host is tried.
     Settled(Verdict),
@@ -15,7 +14,6 @@ pub(super) enum Outcome {
     EqualHost(Verdict),
 }
 
-/// Result of asking one address of a host.
 pub(super) enum Attempt {
     /// The verdict is final; no other host is tried.
     Settled(Verdict),
@@ -28,7 +26,6 @@ pub(super) enum Attempt {
     AskAgain(Verdict, Retry),
 }
 
-/// When and how to ask a host again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Retry {
     pub after: Duration,
