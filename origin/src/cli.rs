@@ -93,7 +93,7 @@ pub enum ListsAction {
 }
 
 impl Cli {
-    /// Returns the command line with all settings, as shown by `--help` and the manual page.
+    /// The command line with all settings, as shown by `--help` and the manual page.
     pub fn documented() -> Program {
         Self::command().after_help(config::reference())
     }

@@ -41,7 +41,7 @@ pub enum StartTls {
     Always,
 }
 
-/// Minimum length of `source_key` in bytes, so that it can't be guessed.
+/// In bytes; a shorter `source_key` could be guessed.
 const SOURCE_KEY_BYTES_MIN: usize = 16;
 
 /// The secret in `source_key`; empty if it isn't set.
@@ -81,12 +81,12 @@ impl Config {
         Self::parse(&text, environment)
     }
 
-    /// Returns the facts about `domain` by its mail hosts and the lists in force.
+    /// The facts about `domain` by its mail hosts and the lists in force.
     pub fn facts(&self, domain: &str, route: &MailRoute) -> DomainFacts {
         self.lists.facts(domain, route, &self.operators)
     }
 
-    /// Returns the IP families over which any identity connects.
+    /// The IP families over which any identity connects.
     pub fn dialled_families(&self) -> Families {
         self.families.unwrap_or_else(|| Families::of(&self.source_addresses))
     }

@@ -101,13 +101,13 @@ impl Dns {
         }
     }
 
-    /// Returns the key that sorts hosts of equal preference: one order per domain, so that its checks share sessions.
-    /// Orders differ between domains, so that all hosts are used (RFC 5321 §5.1).
+    /// The key that sorts hosts of equal preference: one order per domain, so that its checks share sessions. Orders
+    /// differ between domains, so that all hosts are used (RFC 5321 §5.1).
     pub const fn order(&self) -> HashKey {
         self.order
     }
 
-    /// Returns the MX records of a domain (lower case).
+    /// The MX records of a domain (lower case).
     ///
     /// # Errors
     /// [`NoAnswer`].
@@ -115,9 +115,9 @@ impl Dns {
         self.mx.about(domain, || self.question(domain, RecordType::MX, mx)).await
     }
 
-    /// Returns the addresses of a host (lower case), with families alternating, IPv4 first, where reverse DNS and
-    /// reputation are more often in order. If we connect over one family, the other family's addresses are
-    /// returned only for a host without other addresses: an unreachable host mustn't look unknown.
+    /// The addresses of a host (lower case), with families alternating, IPv4 first, where reverse DNS and reputation
+    /// are more often in order. If we connect over one family, the other family's addresses are returned only for a
+    /// host without other addresses: an unreachable host mustn't look unknown.
     ///
     /// # Errors
     /// [`NoAnswer`] if the host has no address.
@@ -149,13 +149,13 @@ impl Dns {
         all
     }
 
-    /// Returns the expiry of a domain's cached MX records; `None` if they aren't cached.
+    /// The expiry of a domain's cached MX records; `None` if they aren't cached.
     pub fn mx_until(&self, domain: &str) -> Option<Instant> {
         self.mx.cached(domain).map(|(_, until)| until)
     }
 
-    /// Returns the cached result of [`Dns::addresses`] with its expiry; `None` if it isn't cached,
-    /// or if the host has no address in our families.
+    /// The cached result of [`Dns::addresses`] with its expiry; `None` if it isn't cached, or if the host has no
+    /// address in our families.
     pub fn known_addresses(&self, host: &str) -> Option<(Vec<IpAddr>, Instant)> {
         let (records, until) = match self.families {
             Families { ipv6: false, .. } => self.v4.cached(host)?,
@@ -168,7 +168,7 @@ impl Dns {
         Some((self.believed(records.ok()?.to_vec()).ok()?, until))
     }
 
-    /// Returns the addresses of a host in both families, even if we connect over one only.
+    /// The addresses of a host in both families, even if we connect over one only.
     ///
     /// # Errors
     /// [`NoAnswer`] if the host has no address.
@@ -180,7 +180,7 @@ impl Dns {
         either(v4, v6)
     }
 
-    /// Returns the IPv4 addresses of a name, such as a blocklist's entry.
+    /// The IPv4 addresses of a name, such as a blocklist's entry.
     ///
     /// # Errors
     /// [`NoAnswer`].
@@ -192,7 +192,7 @@ impl Dns {
         self.nameservers.records(name, RecordType::A, v4).await.records
     }
 
-    /// Returns the names in an address's reverse records, in lower case without the final dot.
+    /// The names in an address's reverse records, in lower case without the final dot.
     ///
     /// # Errors
     /// [`NoAnswer`].
@@ -205,7 +205,7 @@ impl Dns {
         self.nameservers.records(&name, RecordType::PTR, host).await.records
     }
 
-    /// Returns the TXT records of a name, each with its strings joined (RFC 7208 §3.3).
+    /// The TXT records of a name, each with its strings joined (RFC 7208 §3.3).
     ///
     /// # Errors
     /// [`NoAnswer`].
@@ -217,12 +217,12 @@ impl Dns {
         self.nameservers.records(name, RecordType::TXT, text).await.records
     }
 
-    /// Returns the metrics of the nameservers.
+    /// The metrics of the nameservers.
     pub fn metrics(&self) -> DnsMetrics {
         self.nameservers.metrics.clone()
     }
 
-    /// Returns whether any nameserver responds to a query for the root.
+    /// True if any nameserver responds to a query for the root.
     pub async fn is_reachable(&self) -> bool {
         self.nameservers.are_reachable().await
     }
@@ -255,7 +255,7 @@ fn address(data: &RData) -> Option<IpAddr> {
     }
 }
 
-/// Queries both families in parallel; once there are IPv4 addresses, the IPv6 query has little time left (RFC 8305 §3).
+/// Once there are IPv4 addresses, the IPv6 query has little time left (RFC 8305 §3).
 async fn both(
     v4: impl Future<Output = Records<IpAddr>>,
     v6: impl Future<Output = Records<IpAddr>>,
@@ -288,7 +288,6 @@ async fn one_else_other(
     .map(|addresses| addresses.to_vec())
 }
 
-/// Joins both families in one list, alternating.
 fn either(v4: Records<IpAddr>, v6: Records<IpAddr>) -> Result<Vec<IpAddr>, NoAnswer> {
     let (v4, v6) = match (v4, v6) {
         (Err(NoAnswer::Failed), Err(_)) | (Err(_), Err(NoAnswer::Failed)) => {

@@ -52,7 +52,6 @@ pub async fn examine_addresses(state: &State) -> Vec<Finding> {
     findings
 }
 
-/// Returns all our source addresses, and the findings about them.
 async fn addresses(state: &State) -> (Vec<IpAddr>, Vec<Finding>) {
     let (config, dns) = (&*state.prober.config(), state.prober.dns());
     let (mut ours, mut findings) = <(Vec<IpAddr>, Vec<Finding>)>::default();

@@ -63,7 +63,7 @@ pub struct Lists {
 }
 
 impl Lists {
-    /// Returns the built-in lists.
+    /// The built-in lists.
     #[must_use]
     pub fn built_in() -> Arc<Self> {
         BUILT_IN_LISTS.clone()
@@ -92,7 +92,6 @@ impl Lists {
         }
     }
 
-    /// Returns the names on the list named `list`; empty if there is no such list.
     fn names(&self, list: &str) -> HashSet<&str> {
         fn all<'a>(names: impl IntoIterator<Item = &'a String>) -> HashSet<&'a str> {
             names.into_iter().map(String::as_str).collect()
@@ -109,8 +108,7 @@ impl Lists {
         }
     }
 
-    /// Returns whether the domain or a parent belongs to a provider or a relay, which overrides the
-    /// lists of disposable domains and servers.
+    /// Domains of providers and relays, and those below them, override the lists of disposable domains and servers.
     fn is_acquitted(&self, domain: &str) -> bool {
         listed_suffix(domain, |name| {
             self.providers.contains(name) || self.relays.contains_key(name)

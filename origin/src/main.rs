@@ -106,7 +106,6 @@ fn main() -> ExitCode {
     }
 }
 
-/// Shows or updates lists, without a configuration.
 fn lists_command(action: &ListsAction) -> ExitCode {
     match action {
         ListsAction::Show { file } => {
@@ -142,7 +141,6 @@ fn lists_command(action: &ListsAction) -> ExitCode {
     }
 }
 
-/// Prints the mail servers shared by many listed domains.
 #[tokio::main]
 async fn learn(nameservers: &[SocketAddr], least: usize) -> Result<(), Box<dyn std::error::Error>> {
     let dns = &Dns::new(nameservers, LEARNING_TIMEOUT, Families::BOTH)?;
@@ -232,14 +230,13 @@ async fn run(
     Ok(())
 }
 
-/// Serves a listener that isn't for the edge, for the life of the process.
+/// The listener isn't for the edge, and is served for the life of the process.
 fn serve_beside(listener: TcpListener, router: Router, whom: &str) -> io::Result<()> {
     tracing::info!(address = %listener.local_addr()?, "listening for {whom}");
     tokio::spawn(serve::serve(listener, None, router, pending(), Duration::ZERO));
     Ok(())
 }
 
-/// Prints the findings, and exits with the code of the worst finding.
 #[tokio::main]
 async fn doctor(config: Config, json: bool) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let report = doctor::examine(&*State::untested(config)?).await;
@@ -251,7 +248,6 @@ async fn doctor(config: Config, json: bool) -> Result<ExitCode, Box<dyn std::err
     Ok(ExitCode::from(report.exit_code()))
 }
 
-/// Prints the verdicts; the exit code is 3 if a verdict stays undecided.
 #[tokio::main]
 async fn ask(
     config: Config,
@@ -261,7 +257,6 @@ async fn ask(
     Ok(ExitCode::from(ask::ask(&State::new(config)?, addresses, json).await))
 }
 
-/// Prints the meaning of a reply, and exits with 2 if `reply` isn't a reply.
 fn explain(reply: &str) -> ExitCode {
     match explain::explain(reply) {
         Some(explained) => {
@@ -275,7 +270,6 @@ fn explain(reply: &str) -> ExitCode {
     }
 }
 
-/// Prints how each operator of mail hosts treats the running service.
 #[tokio::main]
 async fn status(config: &Config) -> Result<ExitCode, Box<dyn std::error::Error>> {
     let address = match config.admin_listen {

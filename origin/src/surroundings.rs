@@ -25,7 +25,7 @@ pub struct Surroundings {
 }
 
 impl Surroundings {
-    /// Returns the surroundings on this machine.
+    /// The surroundings on this machine.
     ///
     /// # Errors
     /// [`NetError`] if the resolver can't be set up.
@@ -55,7 +55,7 @@ impl Random {
         Self(Arc::new(Mutex::new(StdRng::seed_from_u64(seed))))
     }
 
-    /// Returns a random lower-case letter of the English alphabet.
+    /// A random lower-case letter of the English alphabet.
     pub fn letter(&self) -> char {
         char::from(self.draw(|random| random.random_range(b'a'..=b'z')))
     }

@@ -44,7 +44,6 @@ pub(crate) enum Rejection {
     Problem(Problem),
 }
 
-/// Reads one address in the way of the whole project: what is around it, and what is wrong with it.
 pub(crate) fn address(text: &str) -> Result<Address, Rejection> {
     read(text).map_err(|malformed| match malformed.is_empty() {
         true => Rejection::Empty,
@@ -64,7 +63,7 @@ fn unguarded(address: &Address) -> Option<Problem> {
     Some(Problem { sentence, suggestion: Some(suggestion) })
 }
 
-/// Returns the addresses of a text that holds at least two, if nothing else in the text looks like an address.
+/// `None` unless the text holds at least two addresses, and nothing else that looks like one.
 fn several(text: &str) -> Option<Vec<Address>> {
     if text.matches('@').count() < 2 {
         return None;
@@ -82,7 +81,6 @@ fn several(text: &str) -> Option<Vec<Address>> {
     (found.len() > 1).then_some(found)
 }
 
-/// Splits a text at commas, semicolons, bars and line ends that are outside quotes and angle brackets.
 pub(crate) fn pieces(text: &str) -> Vec<&str> {
     let mut pieces = Vec::new();
     let (mut start, mut quoted, mut escaped, mut bracketed) = (0, false, false, false);
@@ -107,7 +105,6 @@ pub(crate) fn pieces(text: &str) -> Vec<&str> {
     pieces
 }
 
-/// Returns the addresses among the words of a text; `None` if a word has an `@` and is no address.
 fn words(text: &str) -> Option<Vec<Address>> {
     let mut found = Vec::new();
     for word in text.split(|c: char| c.is_whitespace() || "<>()".contains(c)) {

@@ -2,7 +2,7 @@
 
 use crate::{delimiter::is_address, list::Column};
 
-/// Headings of a column of addresses, the surest first.
+/// The surest first.
 const NAMES: [&str; 14] = [
     "email",
     "e-mail",
@@ -19,10 +19,8 @@ const NAMES: [&str; 14] = [
     "mail",
     "courriel",
 ];
-/// Rows in which a heading is looked for.
 const HEADING_ROWS: usize = 20;
 
-/// Where the addresses are, by the file's first rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Absent if no column has an address.
@@ -35,7 +33,7 @@ pub(crate) struct Place {
     pub others: Vec<usize>,
 }
 
-/// Finds the column in `rows`, which have no blank line. `chosen` is a person's choice.
+/// `rows` have no blank line.
 pub(crate) fn find(rows: &[Vec<String>], chosen: Option<&Column>) -> Place {
     let width = rows.iter().map(Vec::len).max().unwrap_or(0);
     let counts: Vec<usize> = (0..width)
@@ -79,7 +77,7 @@ pub(crate) fn find(rows: &[Vec<String>], chosen: Option<&Column>) -> Place {
     Place { column, header, above, others }
 }
 
-/// Returns the row with the heading of a column: above the first row with an `@` in it, filled, without any `@`.
+/// A heading is above the first `@` of its column, isn't blank, and has no `@` in its row.
 fn heading(rows: &[Vec<String>], column: usize) -> Option<usize> {
     let above = rows.iter().take(HEADING_ROWS).take_while(|row| !cell(row, column).contains('@'));
     let (at, _) =
@@ -88,7 +86,7 @@ fn heading(rows: &[Vec<String>], column: usize) -> Option<usize> {
     (rows.len() > 1 && is_table_below(rows, at)).then_some(at)
 }
 
-/// Returns whether no row above has an address, and all have fewer cells with a text than this one, as titles have.
+/// The rows above a heading are titles: without an address, and with fewer filled cells.
 fn is_table_below(rows: &[Vec<String>], at: usize) -> bool {
     let filled = |row: &Vec<String>| row.iter().filter(|cell| !cell.trim().is_empty()).count();
     let own = rows.get(at).map_or(0, filled);

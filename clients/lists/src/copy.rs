@@ -129,8 +129,7 @@ impl List {
         (columns, verdict)
     }
 
-    /// The columns of a cell that isn't an address. If a comma without quotes has shifted the row, the address of the
-    /// next columns is suggested.
+    /// If a comma without quotes has shifted the row, the address of the next columns is suggested.
     fn problem(&self, row: usize, problem: Problem) -> [String; COLUMNS.len()] {
         let suggestion = problem.suggestion.or_else(|| self.shifted_address(row));
         let mut columns = [const { String::new() }; COLUMNS.len()];
@@ -202,7 +201,6 @@ impl List {
         }
     }
 
-    /// Returns the only address of a row in which it isn't in its column.
     fn shifted_address(&self, row: usize) -> Option<String> {
         let mut found =
             self.cells(row).into_iter().filter(|cell| crate::delimiter::is_address(cell));
@@ -213,8 +211,8 @@ impl List {
     }
 }
 
-/// Returns the worst of several verdicts: mail to a cell goes to all of its addresses. Nobody knows of the unknown one
-/// whether it is as bad as the undeliverable one.
+/// Mail to a cell goes to all of its addresses, so the worst verdict counts. An unknown one may be as bad as an
+/// undeliverable one.
 fn worst(verdicts: impl Iterator<Item = Deliverability>) -> Option<Deliverability> {
     verdicts.max_by_key(|verdict| match verdict {
         Deliverability::Deliverable => 0,
@@ -224,7 +222,6 @@ fn worst(verdicts: impl Iterator<Item = Deliverability>) -> Option<Deliverabilit
     })
 }
 
-/// Joins edits at the same place.
 fn merge(edits: &mut Vec<Edit>) {
     edits.dedup_by(|next, before| {
         let is_adjacent = before.range.end == next.range.start;
@@ -236,7 +233,6 @@ fn merge(edits: &mut Vec<Edit>) {
     });
 }
 
-/// Returns which columns are from an earlier copy.
 pub(crate) fn replaced(headings: &[String]) -> Vec<usize> {
     let is_ours = |heading: &String| COLUMNS.contains(&heading.trim());
     let columns = headings.iter().enumerate();
@@ -247,7 +243,6 @@ fn word(value: Option<bool>) -> String {
     value.map_or_else(String::new, |value| value.to_string())
 }
 
-/// Quotes a text if it needs quotes.
 pub(crate) fn quoted(text: &str, delimiter: u8) -> String {
     let needs =
         text.contains([char::from(delimiter), '"', '\r', '\n']) || text.trim().len() < text.len();

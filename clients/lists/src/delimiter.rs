@@ -17,7 +17,6 @@ pub const DELIMITERS: [Delimiter; 4] = [
 
 /// Bytes of a text that are read to choose its delimiter, and to find its column.
 pub(crate) const SAMPLE_BYTES: usize = 256 * 1024;
-/// Rows of the sample that are looked at.
 pub(crate) const SAMPLE_ROWS: usize = 500;
 
 /// A character between two cells.
@@ -38,7 +37,7 @@ pub(crate) fn declared(first_line: &str) -> Option<u8> {
     }
 }
 
-/// Returns the delimiter by which most rows have the same width and an address.
+/// The delimiter by which most rows have the same width and an address.
 pub(crate) fn likeliest(text: &str) -> u8 {
     let sample = sample(text);
     let score = |delimiter: u8| {
@@ -56,12 +55,10 @@ pub(crate) fn likeliest(text: &str) -> u8 {
     scored.max_by_key(|(score, _)| *score).map_or(b',', |(_, delimiter)| delimiter)
 }
 
-/// Returns whether a cell holds an address, or several.
 pub(crate) fn is_address(cell: &str) -> bool {
     cell.contains('@') && matches!(subject(cell), Subject::Addresses(_))
 }
 
-/// Returns the beginning of a text, up to the end of a line.
 pub(crate) fn sample(text: &str) -> &str {
     if text.len() <= SAMPLE_BYTES {
         return text;
@@ -80,7 +77,6 @@ pub(crate) fn shaped(sample: &str, delimiter: u8) -> (Vec<Row>, Shape) {
     (rows(sample, delimiter, Some(shape)), shape)
 }
 
-/// Returns the most frequent width, and the column with the most `@` in rows of this width.
 fn shape(text: &str, delimiter: u8, rows: &[Row]) -> Shape {
     let mut widths = BTreeMap::<usize, (usize, BTreeMap<usize, usize>)>::new();
     for row in rows.iter().filter(|row| !row.is_blank(text)).take(SAMPLE_ROWS) {

@@ -62,8 +62,7 @@ pub struct Encoding {
     pub odd_lines: Option<(&'static str, usize, u32)>,
 }
 
-/// Decodes a file. A chosen encoding applies to the file; where some of its lines are UTF-8 and others aren't, to the
-/// others.
+/// A chosen encoding applies to the file; where some of its lines are UTF-8 and others aren't, to the others.
 pub(crate) fn decode(
     bytes: Vec<u8>,
     chosen: Option<&'static encoding_rs::Encoding>,
@@ -167,7 +166,7 @@ impl Lines {
         lines
     }
 
-    /// Returns the file's encoding, and that of the lines which aren't UTF-8 in a file that is UTF-8 elsewhere.
+    /// The file's encoding, and that of the lines which aren't UTF-8 in a file that is UTF-8 elsewhere.
     fn encodings(
         &self,
         body: &[u8],
@@ -195,7 +194,7 @@ impl Lines {
     }
 }
 
-/// Yields each line's bytes and its line end. In all encodings but UTF-16, CR and LF are bytes of their own.
+/// In all encodings but UTF-16, CR and LF are bytes of their own.
 fn line_ranges(
     body: &[u8],
     encoding: &'static encoding_rs::Encoding,
@@ -226,7 +225,7 @@ fn line_ranges(
     })
 }
 
-/// Returns the end of a line of UTF-16, and the number of characters of its line end.
+/// End of the line, and number of characters of its line end.
 fn wide_line(body: &[u8], start: usize, is_big: bool) -> (usize, usize) {
     let unit = |at: usize| match body.get(at..at + 2) {
         Some([high, low]) if is_big => Some(u16::from_be_bytes([*high, *low])),

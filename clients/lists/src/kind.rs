@@ -42,7 +42,6 @@ impl NotAList {
         Self::Other(what.to_owned(), advice.to_owned())
     }
 
-    /// A text with too many control characters to be one.
     pub(crate) fn binary() -> Self {
         Self::other("no text", SAVE)
     }
@@ -59,7 +58,6 @@ impl From<rcpt_workbooks::Unreadable> for NotAList {
     }
 }
 
-/// Beginnings of files.
 const STARTS: [(&[u8], &str, &str); 22] = [
     (b"\x89PNG", "a PNG picture", SAVE),
     (b"\xFF\xD8\xFF", "a JPEG picture", SAVE),
@@ -85,7 +83,7 @@ const STARTS: [(&[u8], &str, &str); 22] = [
     (b"<?XML", "an XML file", OPEN),
 ];
 
-/// Recognises a file that isn't text and no workbook either, or a text that isn't a table.
+/// `None` for a workbook, and for a text that may be a table.
 pub(crate) fn other(bytes: &[u8]) -> Option<NotAList> {
     let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes).trim_ascii_start();
     let starts =
@@ -106,7 +104,6 @@ fn is_json(text: &[u8]) -> bool {
     }
 }
 
-/// Returns whether a text has so many control characters that it was none.
 pub(crate) fn is_binary(text: &str) -> bool {
     let sample = crate::delimiter::sample(text);
     let is_odd = |c: &char| c.is_control() && !"\t\r\n\u{b}\u{c}".contains(*c) || *c == '\u{fffd}';

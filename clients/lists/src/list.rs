@@ -67,7 +67,6 @@ pub struct Sheet {
     pub numbers: Vec<u32>,
 }
 
-/// A row of the file, and what it is.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Item {
     pub row: Row,
@@ -355,7 +354,6 @@ impl List {
         notices
     }
 
-    /// Returns whether a row has more cells than the headings, and its address in another column.
     fn is_shifted(&self, row: usize, expected: usize) -> bool {
         let cells = self.cells(row);
         cells.len() > expected

@@ -65,7 +65,6 @@ impl fmt::Display for Notice {
     }
 }
 
-/// Formats up to three numbers: `Line 3`, `Lines 3, 4, 9 and 12 more`.
 fn places(word: &str, numbers: &[u32]) -> String {
     const SHOWN: usize = 3;
     let shown: Vec<_> = numbers.iter().take(SHOWN).map(u32::to_string).collect();

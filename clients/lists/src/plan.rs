@@ -95,7 +95,7 @@ fn tag(scan: &str, identity: &str) -> Tag {
 }
 
 impl Plan {
-    /// Returns the tag of each position, one after the other.
+    /// The tag of each position, one after the other.
     #[must_use]
     pub fn tags(&self, scan: &str, case_matters: bool) -> Vec<u8> {
         let tag_of = |text: &String| match subject(text) {
@@ -109,7 +109,7 @@ impl Plan {
 }
 
 impl List {
-    /// Returns the checks of the list.
+    /// The checks of the list.
     #[must_use]
     pub fn plan(&self, repeats: Repeats) -> Plan {
         let mut plan = Plan::default();

@@ -5,7 +5,6 @@ use rcpt_shared::Address;
 
 use crate::cell::{address, pieces};
 
-/// Returns whether a line has several addresses, or an address in angle brackets.
 pub(crate) fn are_recipients(text: &str) -> bool {
     text.lines().flat_map(|line| line.split('\r')).any(|line| {
         let is_bracketed = line.split_once('<').is_some_and(|(_, rest)| {
@@ -24,7 +23,6 @@ fn is_like_an_address(word: &str) -> bool {
     })
 }
 
-/// Returns the recipients as CSV: a row for each, with any name in a second column.
 pub(crate) fn to_csv(text: &str) -> String {
     let text = unfolded(text);
     let rows: Vec<_> = pieces(&text).into_iter().filter_map(row).collect();
@@ -68,7 +66,7 @@ fn is_a_scheme(word: &str) -> bool {
     ["mailto", "smtp", "x500", "sip"].iter().any(|scheme| word.eq_ignore_ascii_case(scheme))
 }
 
-/// Joins the lines of each recipient: a line that begins with an angle bracket goes on with the line before.
+/// A line that begins with an angle bracket continues the recipient before.
 fn unfolded(text: &str) -> String {
     let mut lines: Vec<String> = Vec::new();
     for line in text.split(['\r', '\n']).filter(|line| !line.trim().is_empty()) {

@@ -11,7 +11,6 @@ pub(crate) struct Shape {
     pub column: usize,
 }
 
-/// A row, which is one line or several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Row {
     pub start: usize,
@@ -21,12 +20,10 @@ pub(crate) struct Row {
     pub next: usize,
     /// Number of the row's first line in the file, from 1.
     pub line: u32,
-    /// Number of its lines.
     pub lines: u32,
     reading: Reading,
 }
 
-/// The way in which a row's quotes are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reading {
     /// By RFC 4180: a quoted cell may span lines.
@@ -69,20 +66,20 @@ impl Row {
         parse(own, self.start, delimiter, self.reading).map_or_else(Vec::new, |row| row.cells)
     }
 
-    /// Returns whether a quote of the row is read as a character.
+    /// True if a quote of the row is read as a character.
     pub fn has_stray_quote(&self, text: &str, delimiter: u8) -> bool {
         self.reading != Reading::Strict
             && self.cells(text, delimiter).iter().any(|cell| cell.form == Form::Stray)
     }
 
-    /// Returns whether the row is an empty line, or one of blanks.
+    /// True if the row is empty or has only blanks.
     pub fn is_blank(&self, text: &str) -> bool {
         text.get(self.start..self.end)
             .is_some_and(|row| row.trim_matches([' ', '\u{a0}']).is_empty())
     }
 }
 
-/// Reads all rows of a text. Together they are the text, without gaps.
+/// Together the rows are the text, without gaps.
 pub(crate) fn rows(text: &str, delimiter: u8, shape: Option<Shape>) -> Vec<Row> {
     let bytes = text.as_bytes();
     let (mut rows, mut at, mut line) = (Vec::new(), 0, 1);
@@ -121,7 +118,7 @@ fn row(bytes: &[u8], start: usize, line: u32, delimiter: u8, shape: Option<Shape
     of(first_end, 1, reading)
 }
 
-/// Returns whether the lines after the first, which a quoted cell would swallow, are mostly rows of the table.
+/// True if the lines after the first, which a quoted cell would swallow, are mostly rows of the table.
 fn is_better_apart(
     bytes: &[u8],
     first_end: usize,
@@ -153,7 +150,7 @@ struct Parsed {
     end: usize,
 }
 
-/// Reads a row from `start`; `None` if its quotes aren't those of `Reading::Strict`.
+/// `None` if the quotes aren't those of `Reading::Strict`.
 fn parse(bytes: &[u8], start: usize, delimiter: u8, reading: Reading) -> Option<Parsed> {
     let bound = match reading {
         Reading::Strict => bytes.len(),
@@ -194,7 +191,7 @@ fn parse(bytes: &[u8], start: usize, delimiter: u8, reading: Reading) -> Option<
     }
 }
 
-/// Returns the position of the quote that closes a cell; two quotes in a row are one character of it.
+/// Two quotes in a row are one character of the cell.
 fn closing_quote(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at += bytes.get(at..)?.iter().position(|byte| *byte == b'"')?;
@@ -226,7 +223,7 @@ pub(crate) fn end_of_line(bytes: &[u8], from: usize) -> usize {
     from + rest.iter().position(|byte| matches!(byte, b'\r' | b'\n')).unwrap_or(rest.len())
 }
 
-/// Returns the length of the line end at `at`: CRLF, LF, CR, or the end of the text.
+/// Length in bytes: of CRLF, LF or CR; 0 at the end of the text.
 pub(crate) fn line_end(bytes: &[u8], at: usize) -> usize {
     match (bytes.get(at), bytes.get(at + 1)) {
         (Some(b'\r'), Some(b'\n')) => 2,

@@ -36,7 +36,7 @@ pub(crate) struct Edit {
 }
 
 impl Source {
-    /// A file in UTF-8, whose first `mark` bytes are the byte order mark.
+    /// `text` begins with a byte order mark of `mark` bytes.
     pub fn utf8(text: String, mark: usize) -> Self {
         Self { text, mark, raw: None, main: UTF_8 }
     }
@@ -81,7 +81,7 @@ impl Source {
         to.extend_from_slice(self.bytes(at..range.end));
     }
 
-    /// Returns whether the file's encoding has all letters of a text.
+    /// True if the file's encoding has all letters of the text.
     pub fn can_hold(&self, text: &str) -> bool {
         text.is_ascii() || self.main.output_encoding() == UTF_8 || !self.main.encode(text).2
     }
@@ -116,7 +116,6 @@ impl Raw {
         self.lines.get(self.lines.partition_point(|line| line.text <= at).checked_sub(1)?)
     }
 
-    /// Returns the place in the file of a place in the text.
     fn place(&self, text: &str, at: usize) -> usize {
         let Some(line) = self.line(at) else { return self.bytes.len() };
         if line.text == at {
@@ -139,7 +138,7 @@ impl Raw {
     }
 }
 
-/// Returns how many bytes are decoded when `length` bytes of text are there.
+/// Number of bytes that are decoded when `length` bytes of text are there.
 fn read_until(encoding: &'static encoding_rs::Encoding, bytes: &[u8], length: usize) -> usize {
     let mut decoder = encoding.new_decoder_without_bom_handling();
     let (mut text, mut read) = (String::with_capacity(length + 16), 0);

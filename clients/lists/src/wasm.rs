@@ -15,7 +15,7 @@ pub struct ReadList {
     plan: Plan,
 }
 
-/// Returns what a person reads: a sentence with the apostrophes of print.
+/// The portal prints curved apostrophes.
 fn printed(sentence: &impl ToString) -> String {
     sentence.to_string().replace('\'', "\u{2019}")
 }
@@ -36,7 +36,7 @@ pub fn read_sheet(
     Ok(ReadList { list, plan: Plan::default() })
 }
 
-/// Returns the sentence about a workbook that can't be read, by the other module's word.
+/// The sentence about a workbook that can't be read, by the other module's word.
 #[wasm_bindgen]
 pub fn unreadable(word: &str) -> String {
     printed(&match word.split_once('\n') {
@@ -190,9 +190,9 @@ impl ReadList {
         rows.flat_map(of).collect()
     }
 
-    /// Returns the copy with verdicts. `codes` has a number for each position: a verdict's number from 1 in bits 0 to
-    /// 2 (0 if there is none), throw-away, role and free provider in two bits each (0 unknown, 1 no, 2 yes), a bit for
-    /// final verdicts, and the reason's index in `reasons`. `only` is a set of the verdicts' bits; 0 means all rows.
+    /// The copy with verdicts. `codes` has a number for each position: a verdict's number from 1 in bits 0 to 2 (0 if
+    /// there is none), throw-away, role and free provider in two bits each (0 unknown, 1 no, 2 yes), a bit for final
+    /// verdicts, and the reason's index in `reasons`. `only` is a set of the verdicts' bits; 0 means all rows.
     pub fn copy(
         &self,
         codes: &[u32],

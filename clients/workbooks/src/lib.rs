@@ -50,7 +50,7 @@ pub struct Workbook {
 
 type Rows = Vec<(u32, Vec<String>)>;
 
-/// Returns whether a file is a workbook, by its beginning.
+/// True if a file is a workbook, by its beginning.
 #[must_use]
 pub fn is_workbook(bytes: &[u8]) -> bool {
     bytes.starts_with(b"PK\x03\x04") || bytes.starts_with(b"\xD0\xCF\x11\xE0")
@@ -83,7 +83,6 @@ pub fn read(bytes: &[u8], chosen: Option<usize>) -> Result<Workbook, Unreadable>
     Ok(Workbook { sheets: names, sheet, others, text, numbers })
 }
 
-/// Reads a workbook that is a zip archive, or says what the archive is.
 fn zipped(bytes: &[u8]) -> Result<Vec<(String, Rows)>, Unreadable> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(|_| Unreadable::Damaged)?;
     let has = |name: &str| archive.index_for_name(name).is_some();

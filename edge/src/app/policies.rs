@@ -35,14 +35,14 @@ type Read = Option<Arc<StoredPolicy>>;
 pub struct Policies(Mutex<Vec<(Reader, u64, Read)>>);
 
 impl Policies {
-    /// Returns what the reader has read within the last ten seconds.
+    /// The reader's policy, if it was read within the last ten seconds.
     pub fn fresh(&self, reader: Reader, now_ms: u64) -> Option<Read> {
         let all = self.lock();
         let (_, read_at, read) = all.iter().find(|(of, ..)| *of == reader)?;
         (now_ms < read_at.saturating_add(FRESH_MS)).then(|| read.clone())
     }
 
-    /// Returns the last policy that the reader has read, for calls that may not or can't ask the database.
+    /// The last policy that the reader has read, for calls that may not or can't ask the database.
     pub fn at_hand(&self, reader: Reader) -> Read {
         let all = self.lock();
         all.iter().find(|(of, ..)| *of == reader)?.2.clone()

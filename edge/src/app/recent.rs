@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 pub struct Recent<T>(Mutex<Option<(u64, T)>>);
 
 impl<T: Clone> Recent<T> {
-    /// Returns the value while it is younger than `age_ms`. Afterwards, one caller per `age_ms` gets `None` and is
-    /// expected to store a new value; other callers get the old value.
+    /// The value while it is younger than `age_ms`. Afterwards, one caller per `age_ms` gets `None` and is expected to
+    /// store a new value; other callers get the old value.
     pub fn get(&self, now_ms: u64, age_ms: u64) -> Option<T> {
         let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let (since, value) = cache.as_mut()?;

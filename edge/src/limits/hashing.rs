@@ -25,7 +25,6 @@ pub struct HashingTurns {
     every: u64,
     /// Time of the next hash, in milliseconds of the Worker's clock.
     next: Mutex<u64>,
-    /// Number of hashes permitted so far.
     permitted_hashes: AtomicU64,
     sites: Pace,
 }
@@ -64,7 +63,7 @@ impl HashingTurns {
         Ok(Turn::grant())
     }
 
-    /// Reserves the next hash and returns the milliseconds until it; `None` if the wait is too long.
+    /// Milliseconds until the next hash, which is reserved; `None` if the wait is too long.
     fn wait(&self, now: u64) -> Option<u64> {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         let at = now.max(*next);

@@ -38,8 +38,7 @@ impl Pace {
         Ok(())
     }
 
-    /// Counts a request and returns the milliseconds until it may start; `None` if the wait is too
-    /// long.
+    /// Milliseconds until the counted request may start; `None` if the wait is too long.
     fn wait(&self, party: &str, now: u64) -> Option<u64> {
         self.buckets.update(party.to_owned(), now, |slot| {
             let drained = slot.map_or(now, |((), drained)| drained).saturating_add(self.interval);

@@ -15,7 +15,7 @@ pub const UNLIMITED: i64 = 2_147_483_647;
 pub struct Day(u64);
 
 impl Day {
-    /// Returns the day of `now` (Unix seconds).
+    /// The day of `now` (Unix seconds).
     pub const fn of(now: u64) -> Self {
         Self(now / SECONDS_PER_DAY)
     }
@@ -24,7 +24,7 @@ impl Day {
         self.0
     }
 
-    /// Returns 00:00 UTC of the next day, when the allowances reset.
+    /// 00:00 UTC of the next day, when the allowances reset.
     pub fn resets_at(self) -> DateTime<Utc> {
         date_time(self.0.saturating_add(1).saturating_mul(SECONDS_PER_DAY))
     }
@@ -36,7 +36,7 @@ pub fn date_time(seconds: u64) -> DateTime<Utc> {
     time.unwrap_or(DateTime::<Utc>::MAX_UTC)
 }
 
-/// Returns the whole seconds from `now` (Unix seconds) to the reset; at least 1.
+/// Whole seconds from `now` (Unix seconds) to the reset; at least 1.
 pub const fn seconds_to_reset(now: u64) -> u64 {
     SECONDS_PER_DAY - now % SECONDS_PER_DAY
 }

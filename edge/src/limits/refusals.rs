@@ -51,7 +51,7 @@ const USED_UP_S: u64 = 10;
 pub struct Refusals(Mutex<HashMap<Caller, (Refusal, u64)>>);
 
 impl Refusals {
-    /// Returns the remembered rejection of this caller at `now` (Unix seconds).
+    /// The remembered rejection of this caller at `now` (Unix seconds).
     pub fn refusal_of(&self, caller: Caller, now: u64) -> Option<Refusal> {
         let all = self.lock();
         // A rejection for any reason but the network applies to all networks.

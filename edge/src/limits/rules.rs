@@ -26,13 +26,13 @@ impl Rule {
     /// Allows one attempt a day.
     pub const DAILY: Self = Self { burst: 1, interval: DAY_S };
 
-    /// Returns the bucket's capacity without its reserve, which is a third.
+    /// The bucket's capacity without its reserve, which is a third.
     pub const fn unreserved(self) -> u64 {
         self.burst.saturating_sub(self.burst / 3)
     }
 
-    /// Returns the seconds from `now` until another attempt fits into a bucket that will have
-    /// drained at `drained_at` (both in Unix seconds); at least 1.
+    /// Seconds from `now` until another attempt fits into a bucket that will have drained at `drained_at` (both in Unix
+    /// seconds); at least 1.
     pub fn wait(self, drained_at: u64, now: u64) -> u64 {
         let room = self.burst.saturating_sub(1).saturating_mul(self.interval);
         drained_at.saturating_sub(now.saturating_add(room)).max(1)
@@ -54,7 +54,7 @@ impl Gate {
         Self { key, rule, reserve: None }
     }
 
-    /// Returns the seconds from `now` until a rejected attempt fits.
+    /// Seconds from `now` until a rejected attempt fits.
     pub fn wait(&self, drained_at: u64, now: u64) -> u64 {
         let Rule { burst, interval } = self.rule;
         let full = now.saturating_add(burst.saturating_sub(1).saturating_mul(interval));
@@ -85,7 +85,6 @@ pub enum MailPurpose {
 }
 
 impl MailPurpose {
-    /// Returns the names of the keys: for an address, a network, a site's first email in a day, and all emails.
     const fn names(self) -> [&'static str; 4] {
         match self {
             Self::Registration => [
@@ -104,91 +103,89 @@ impl Key {
         Self([kind, ":", what].concat())
     }
 
-    /// Returns the key that counts all requests of one network that cost a hash or an email.
+    /// Counts all requests of one network that cost a hash or an email.
     pub fn network(network_hash: &str) -> Self {
         Self::of("network", network_hash)
     }
 
-    /// Returns the key that counts sign-ins to the account of an address, whether or not it exists.
+    /// Counts sign-ins to the account of an address, whether or not it exists.
     pub fn sign_in(address_hash: &str) -> Self {
         Self::of("sign-in", address_hash)
     }
 
-    /// Returns the key that counts emails of one kind to an address.
+    /// Counts emails of one kind to an address.
     pub fn mail(purpose: MailPurpose, address_hash: &str) -> Self {
         Self::of(purpose.names()[0], address_hash)
     }
 
-    /// Returns the key that counts emails of one kind caused by a network, or by all networks of a site.
+    /// Counts emails of one kind caused by a network, or by all networks of a site.
     pub fn mails_of_network(purpose: MailPurpose, network_hash: &str) -> Self {
         Self::of(purpose.names()[1], network_hash)
     }
 
-    /// Returns the key that counts a site's first email of one kind within a day.
+    /// Counts a site's first email of one kind within a day.
     pub fn first_mail_of_site(purpose: MailPurpose, site_hash: &str) -> Self {
         Self::of(purpose.names()[2], site_hash)
     }
 
-    /// Returns the key that counts all emails of one kind, except those verified by Turnstile.
+    /// Counts all emails of one kind, except those verified by Turnstile.
     pub fn all_mails(purpose: MailPurpose) -> Self {
         Self(purpose.names()[3].to_owned())
     }
 
-    /// Returns the key that counts all emails of one kind whose requests were verified by Turnstile.
+    /// Counts all emails of one kind whose requests were verified by Turnstile.
     pub fn all_verified_mails(purpose: MailPurpose) -> Self {
         Self(["verified-", purpose.names()[3]].concat())
     }
 
-    /// Returns the key that counts reset links mailed to a confirmed account although the total budget was used up.
+    /// Counts reset links mailed to a confirmed account although the total budget was used up.
     pub fn exempt_reset_mail(address_hash: &str) -> Self {
         Self::of("exempt-reset-mail", address_hash)
     }
 
-    /// Returns the key that counts the exempt reset links of all accounts.
+    /// Counts the exempt reset links of all accounts.
     pub fn all_exempt_reset_mails() -> Self {
         Self("all-exempt-reset-mails".to_owned())
     }
 
-    /// Returns the key that is set while the reader of a mailbox has opted out of emails caused by
-    /// others.
+    /// Set while the reader of a mailbox has opted out of emails caused by others.
     pub fn opt_out(mailbox_hash: &str) -> Self {
         Self::of("opt-out", mailbox_hash)
     }
 
-    /// Returns the key that counts two-factor codes entered after an account's password.
+    /// Counts two-factor codes entered after an account's password.
     pub fn code(account: AccountId) -> Self {
         Self::of("code", &account.to_string())
     }
 
-    /// Returns the key that counts codes entered with an account's mailed reset link: only a reader of
-    /// its mailbox can use up these attempts.
+    /// Counts codes entered with an account's mailed reset link: only a reader of its mailbox can use up these
+    /// attempts.
     pub fn reset_code(account: AccountId) -> Self {
         Self::of("reset-code", &account.to_string())
     }
 
-    /// Returns the key that counts passwords entered again within a session, or with the link to a new address.
+    /// Counts passwords entered again within a session, or with the link to a new address.
     pub fn password(account: AccountId) -> Self {
         Self::of("password", &account.to_string())
     }
 
-    /// Returns the key that counts changes of an account's address.
+    /// Counts changes of an account's address.
     pub fn email_change(account: AccountId) -> Self {
         Self::of("email-change", &account.to_string())
     }
 
-    /// Returns the key that counts attempts at the previous password, entered from the old mailbox to undo a change of
-    /// address. Apart from [`Self::password`], whose attempts a thief with a session could use up.
+    /// Counts attempts at the previous password, entered from the old mailbox to undo a change of address. Apart from
+    /// [`Self::password`], whose attempts a thief with a session could use up.
     pub fn undo(account: AccountId) -> Self {
         Self::of("undo", &account.to_string())
     }
 
-    /// Returns the key that counts exports of an account's data.
+    /// Counts exports of an account's data.
     pub fn export(account: AccountId) -> Self {
         Self::of("export", &account.to_string())
     }
 
-    /// Returns the key that counts test deliveries to an account's webhook, which mustn't be used to flood
-    /// a server.
+    /// Counts test deliveries to an account's webhook, which mustn't be used to flood a server.
     pub fn webhook_test(account: AccountId) -> Self {
         Self::of("webhook-test", &account.to_string())
     }
@@ -198,8 +195,8 @@ impl Key {
     }
 }
 
-/// Returns the network of a client's address: the address itself for IPv4, its /64 for IPv6, which belongs to one
-/// customer (RFC 6177).
+/// The network of a client's address: the address itself for IPv4, its /64 for IPv6, which belongs to one customer
+/// (RFC 6177).
 pub fn network_of(address: IpAddr) -> String {
     match address.to_canonical() {
         IpAddr::V4(address) => address.to_string(),
@@ -210,7 +207,7 @@ pub fn network_of(address: IpAddr) -> String {
     }
 }
 
-/// Returns the /48 of an IPv6 client: a subscriber's largest usual assignment, 65,536 networks of [`network_of`].
+/// The /48 of an IPv6 client: a subscriber's largest usual assignment, 65,536 networks of [`network_of`].
 pub fn site_of(address: IpAddr) -> Option<String> {
     match address.to_canonical() {
         IpAddr::V4(_) => None,

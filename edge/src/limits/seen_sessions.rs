@@ -24,8 +24,8 @@ impl Default for SeenSessions {
 }
 
 impl SeenSessions {
-    /// Returns whether the use of a session that began at `issued_at` should be recorded at `now`
-    /// (both in Unix seconds). The caller then records it; the next record is due after the pause.
+    /// True if the use of a session that began at `issued_at` should be recorded at `now` (both in Unix seconds). The
+    /// caller then records it; the next record is due after the pause.
     pub fn is_due(&self, session: SessionId, issued_at: u64, now: u64) -> bool {
         if now < issued_at.saturating_add(YOUNG_S) {
             return false;

@@ -35,8 +35,7 @@ impl Shield {
         })
     }
 
-    /// Returns whether an anonymous request is admitted for this network and, for IPv6, for its site
-    /// (/48).
+    /// True if an anonymous request is admitted for this network and, for IPv6, for its site (/48).
     pub async fn admits_network(&self, network: &str, site: Option<&str>) -> bool {
         let is_admitted = self.network.admits(network).await;
         match site.filter(|_| is_admitted) {
@@ -45,22 +44,22 @@ impl Shield {
         }
     }
 
-    /// Returns whether a request of this party, a session or a version of a key, is admitted.
+    /// True if a request of this party, a session or a version of a key, is admitted.
     pub async fn admits_account(&self, party: &str) -> bool {
         self.account.admits(party).await
     }
 
-    /// Returns whether a scan request of this party is admitted: a large list needs a hundred requests.
+    /// True if a scan request of this party is admitted: a large list needs a hundred requests.
     pub async fn admits_scans(&self, party: &str) -> bool {
         self.scans.admits(party).await
     }
 
-    /// Returns whether a check with this account's test keys is admitted: the limit is 100 in ten seconds.
+    /// True if a check with this account's test keys is admitted: the limit is 100 in ten seconds.
     pub async fn admits_test(&self, account: &str) -> bool {
         self.test_keys.admits(account).await
     }
 
-    /// Returns whether a check of this account is admitted.
+    /// True if a check of this account is admitted.
     pub async fn admits_check(&self, account: &str) -> bool {
         self.checks.admits(account).await
     }

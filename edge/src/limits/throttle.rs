@@ -120,7 +120,7 @@ pub async fn admit_and(
     Ok(Admission::Admitted)
 }
 
-/// Uncounts one admitted attempt at each of these gates; other attempts stay counted.
+/// Other attempts stay counted.
 async fn give_back(database: &Database, gates: &[Gate], attempt: &str) -> Result<(), Error> {
     let counted = gates
         .iter()
@@ -195,7 +195,7 @@ impl Attempt {
         }
     }
 
-    /// Returns the name that identifies the attempt at each gate.
+    /// The name that identifies the attempt at each gate.
     pub fn name(&self) -> &str {
         &self.name
     }

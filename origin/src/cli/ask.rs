@@ -13,13 +13,12 @@ use crate::{
     doctor::{self, Finding, Health},
 };
 
-/// Addresses checked concurrently; the pool distributes them over mail servers.
+/// The pool distributes the addresses over mail servers.
 const CONCURRENT_MAX: usize = 10;
 
 /// Exit code if a verdict stays undecided; 0 if all are decided.
 const EXIT_UNDECIDED: u8 = 3;
 
-/// A line of the output.
 #[derive(Debug, Serialize)]
 struct Row {
     address: String,
@@ -86,7 +85,7 @@ async fn row(state: &State, text: &str) -> Row {
     Row { address: text.to_owned(), outcome: answer }
 }
 
-/// Prints a row. A closed output, as by `head`, isn't an error.
+/// A closed output, as by `head`, isn't an error.
 fn print(row: &Row, json: bool) {
     let mut out = std::io::stdout().lock();
     let _ = match json.then(|| serde_json::to_string(row)) {

@@ -44,7 +44,7 @@ impl Files {
         self
     }
 
-    /// Returns the same files with their current marks.
+    /// The same files with their current marks.
     #[must_use]
     pub fn now(&self) -> Self {
         Self::at(self.0.iter().map(|(path, _)| path.as_str()))
@@ -92,7 +92,7 @@ impl Certificate {
 }
 
 impl Config {
-    /// Returns a warning about the certificate's validity at `now` (Unix seconds), if there is one.
+    /// A warning about the certificate's validity at `now` (Unix seconds), if there is one.
     pub fn certificate_warning(&self, now: u64) -> Option<String> {
         let (standing, clause) = self.certificate.as_ref()?.validity?.state_at(now);
         (standing != Standing::Valid).then(|| format!("tls_cert: {} {clause}", self.tls_cert))

@@ -3,8 +3,8 @@
 use super::{Config, SettingMistake};
 
 impl Config {
-    /// Returns a mistake for each contradiction between values. Parts of the budget are only
-    /// compared if they are set (`is_given`): the budget cuts off a default that exceeds it.
+    /// Parts of the budget are only compared if they are set (`is_given`): the budget cuts off a default that exceeds
+    /// it.
     pub(super) fn contradictions(&self, is_given: impl Fn(&str) -> bool) -> Vec<SettingMistake> {
         let mut mistakes = Vec::new();
         for (name, part) in

@@ -14,8 +14,6 @@ impl SettingMistake {
         Self { name: name.to_owned(), sentence: format!("{name}: {problem}") }
     }
 
-    /// Creates a mistake for an unknown name. `kind` describes `name`; `suggestion` is a known name
-    /// with a similar spelling.
     pub(super) fn unknown(kind: &str, name: &str, suggestion: Option<&str>) -> Self {
         let hint = match suggestion {
             Some(suggestion) => format!("did you mean `{suggestion}`?"),

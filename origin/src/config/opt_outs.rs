@@ -12,9 +12,7 @@ const MAIL_HOST: &str = "mx:";
 /// Domains, hosts and networks whose owners have opted out. A name includes its subdomains.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OptOuts {
-    /// Domains of addresses.
     domains: HashSet<String>,
-    /// Names of MX hosts.
     hosts: HashSet<String>,
     networks: Vec<IpNet>,
 }
@@ -36,24 +34,23 @@ impl OptOuts {
         Some(opt_outs)
     }
 
-    /// Returns whether addresses of `domain` (lower-case) have opted out.
+    /// True if addresses of `domain` (lower-case) have opted out.
     pub fn include_domain(&self, domain: &str) -> bool {
         is_below(&self.domains, domain)
     }
 
-    /// Returns whether the mail host (lower-case) has opted out.
+    /// True if the mail host (lower-case) has opted out.
     pub fn include_host(&self, host: &str) -> bool {
         is_below(&self.hosts, host)
     }
 
-    /// Returns whether this IP address has opted out.
+    /// True if this IP address has opted out.
     pub fn include_address(&self, ip: IpAddr) -> bool {
         let ip = ip.to_canonical();
         self.networks.iter().any(|network| network.contains(&ip))
     }
 }
 
-/// Returns whether `name` or one of its parent domains is in `names`.
 fn is_below(names: &HashSet<String>, name: &str) -> bool {
     let mut suffix = name;
     loop {

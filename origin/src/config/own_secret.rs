@@ -7,7 +7,7 @@ use sha2::Sha256;
 use super::Config;
 
 impl Config {
-    /// Returns `source_key`, or else the secret for tickets.
+    /// `source_key`, or else the secret for tickets.
     pub fn own_secret(&self) -> &[u8] {
         match self.source_key.0.as_str() {
             "" => self.ticket_secrets.signing().1,
@@ -15,14 +15,14 @@ impl Config {
         }
     }
 
-    /// Returns an HMAC that has been fed with `purpose`, so that tags for different purposes differ.
+    /// An HMAC that has been fed with `purpose`, so that tags for different purposes differ.
     pub fn own_mac(&self, purpose: &[u8]) -> Hmac<Sha256> {
         // HMAC accepts keys of any length, so this can't fail.
         let keyed = Hmac::<Sha256>::new_from_slice(self.own_secret());
         keyed.unwrap_or_else(|_| Hmac::new(&Default::default())).chain_update(purpose)
     }
 
-    /// Returns the key for hashing parties, operators and domains in memory.
+    /// The key for hashing parties, operators and domains in memory.
     pub fn hash_key(&self) -> HashKey {
         let tag = self.own_mac(b"names in memory").finalize().into_bytes();
         let word =

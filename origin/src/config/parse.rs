@@ -19,14 +19,12 @@ pub(super) fn from_str<T: FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }
 
-/// Returns the items between commas; blank text is the empty list.
 pub(super) fn items(text: &str) -> impl Iterator<Item = &str> {
     let blank = text.trim().is_empty();
     text.split(',').map(str::trim).filter(move |_| !blank)
 }
 
-/// Parses a lower-case domain name of letters, digits and hyphens (RFC 1123 §2.1) with at least two
-/// labels.
+/// Letters, digits and hyphens in lower case (RFC 1123 §2.1), with at least two labels.
 pub(super) fn host_name(text: &str) -> Option<String> {
     domain_name(text).filter(|name| name.contains('.'))
 }
@@ -37,7 +35,7 @@ pub(super) fn domain_name(text: &str) -> Option<String> {
     text.is_ascii().then(|| address.domain().to_owned())
 }
 
-/// Parses a sender without brackets; the null sender is written `<>`, as in SMTP.
+/// The null sender is written `<>`, as in SMTP.
 pub(super) fn reverse_path(text: &str) -> Option<String> {
     if text == "<>" {
         return Some(String::new());
@@ -47,7 +45,6 @@ pub(super) fn reverse_path(text: &str) -> Option<String> {
     (!address.needs_smtputf8()).then(|| address.normal().to_owned())
 }
 
-/// Parses a contact address; an empty text means none.
 pub(super) fn contact(text: &str) -> Option<String> {
     if text.is_empty() {
         Some(String::new())
@@ -81,7 +78,6 @@ pub(super) fn port(text: &str) -> Option<u16> {
     from_str(text).filter(|port| *port != 0)
 }
 
-/// Parses networks; a bare address is a network of one address.
 pub(super) fn networks(text: &str) -> Option<Vec<IpNet>> {
     items(text).map(network).collect()
 }
@@ -94,17 +90,16 @@ pub(super) fn milliseconds(text: &str) -> Option<Duration> {
     from_str(text).filter(|ms| (1..=600_000).contains(ms)).map(Duration::from_millis)
 }
 
-/// Parses milliseconds; 0 means no pause.
 pub(super) fn pause(text: &str) -> Option<Duration> {
     if text == "0" { Some(Duration::ZERO) } else { milliseconds(text) }
 }
 
-/// Parses the recipients per session, up to 100: servers must accept as many (RFC 5321 §4.5.3.1.8).
+/// Up to 100 per session: servers must accept as many (RFC 5321 §4.5.3.1.8).
 pub(super) fn recipients(text: &str) -> Option<usize> {
     count(text).filter(|count| *count <= 100)
 }
 
-/// Parses `ipv4`, `ipv6` or both, separated by a comma. Returns `Some(None)` for an empty text.
+/// `ipv4`, `ipv6` or both, separated by a comma; `Some(None)` for an empty text.
 pub(super) fn families(text: &str) -> Option<Option<Families>> {
     let mut families = Families { ipv4: false, ipv6: false };
     for item in items(text) {
@@ -138,7 +133,7 @@ pub(super) fn source_addresses(text: &str) -> Option<Vec<SourceAddress>> {
         .collect()
 }
 
-/// Returns the Unix time of 00:00 UTC on a date such as 2026-11-01.
+/// Unix time of 00:00 UTC on a date such as 2026-11-01.
 fn midnight(text: &str) -> Option<u64> {
     let moment: toml::value::Datetime = text.parse().ok()?;
     let date = moment.date.filter(|_| moment.time.is_none())?;
@@ -155,7 +150,6 @@ fn midnight(text: &str) -> Option<u64> {
     days.checked_sub(719_468).map(|days| days * 24 * 3_600)
 }
 
-/// Parses `host:port`, with IPv6 hosts in brackets.
 pub(super) fn server(text: &str) -> Option<Server> {
     let (host, port) = text.rsplit_once(':')?;
     let host = host.strip_prefix('[').and_then(|h| h.strip_suffix(']')).unwrap_or(host);
@@ -179,7 +173,6 @@ pub(super) fn count(text: &str) -> Option<usize> {
     from_str(text).filter(|count| (1..=1_000_000).contains(count))
 }
 
-/// Parses a percentage to a fraction.
 pub(super) fn percent(text: &str) -> Option<f64> {
     let percent: u8 = from_str(text)?;
     (1..=100).contains(&percent).then(|| f64::from(percent) / 100.0)

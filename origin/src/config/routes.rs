@@ -20,7 +20,6 @@ pub struct Server {
     pub port: u16,
 }
 
-/// Text form of [`Route::NoMx`].
 const NO_MX: &str = "no-mx";
 
 impl Route {
@@ -51,7 +50,7 @@ impl Routes {
         Some(Self(routes))
     }
 
-    /// Returns the route for `domain` (lower-case): the longest suffix of whole labels wins.
+    /// The route for `domain` (lower-case): the longest suffix of whole labels wins.
     pub fn of(&self, domain: &str) -> Option<&Route> {
         if self.0.is_empty() {
             return None;

@@ -2,7 +2,6 @@
 
 use strsim::osa_distance;
 
-/// A row of the settings' table: a setting's name, form and default, and its description.
 pub(super) struct Setting {
     /// Key in the file; the environment variable is `RCPT_` and the name in capitals.
     pub name: &'static str,
@@ -14,7 +13,6 @@ pub(super) struct Setting {
     pub about: &'static str,
 }
 
-/// Form of a value in the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// A string or an integer.
@@ -30,7 +28,6 @@ pub(super) enum Form {
 /// Greatest number of typing mistakes for suggesting a name.
 const MAX_SLIPS: usize = 3;
 
-/// Returns the name of a setting that is similar to `name`.
 pub(super) fn meant_by(settings: &[Setting], name: &str) -> Option<&'static str> {
     let slips = |known: &&Setting| osa_distance(known.name, name);
     let closest = settings.iter().min_by_key(slips)?;

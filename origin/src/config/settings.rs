@@ -51,8 +51,8 @@ macro_rules! settings {
         ];
 
         impl Config {
-            /// Returns the names of settings that differ from `other` in their `Debug` output, in
-            /// which secrets are shown by key id.
+            /// Names of settings that differ from `other` in their `Debug` output, in which secrets are shown by key
+            /// id.
             pub fn differing(&self, other: &Self) -> Vec<&'static str> {
                 let mut names = Vec::new();
                 $(if format!("{:?}", self.$field) != format!("{:?}", other.$field) {
@@ -69,7 +69,7 @@ macro_rules! settings {
                 names
             }
 
-            /// Returns `None` if any value is wrong: `values` then contains all mistakes.
+            /// `None` if any value is wrong: `values` then contains all mistakes.
             pub(super) fn from_values(values: &mut Values<'_>) -> Option<Self> {
                 $(let $field: Option<$type> = values.read($name, $parse);)*
                 let operators = values.read_operators("operators_file");
@@ -200,7 +200,7 @@ settings! {
         "Least severe level that is logged";
 }
 
-/// Returns the settings with their variables, defaults and descriptions, as printed by `--help`.
+/// The settings with their variables, defaults and descriptions, as printed by `--help`.
 pub fn reference() -> String {
     let mut text = String::from(
         "Configuration values, as keys of the TOML file or as environment variables (which win):\n",

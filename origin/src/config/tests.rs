@@ -7,7 +7,6 @@ use super::{Config, Families, Mistakes, Route, StartTls, reference, settings, un
 const EXAMPLE: &str = include_str!("../../origin.example.toml");
 const SECRETS: &str = "k1:QUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE";
 
-/// The required settings.
 const REQUIRED: [(&str, &str); 3] = [
     ("RCPT_HELO_NAME", "probe.example.com"),
     ("RCPT_MAIL_FROM", "postmaster@example.com"),
@@ -19,7 +18,6 @@ fn parse(text: &str, environment: &[(&str, &str)]) -> Result<Config, Mistakes> {
     Config::parse(text, &|name| environment.get(name).map(ToString::to_string))
 }
 
-/// Parses `environment` together with the required values.
 fn with(environment: &[(&str, &str)]) -> Result<Config, Mistakes> {
     parse("", &[&REQUIRED[..], environment].concat())
 }

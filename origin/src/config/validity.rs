@@ -27,8 +27,7 @@ const LIFETIME_DIVISOR: i64 = 6;
 const REMAINING_MAX_S: i64 = 14 * DAY_S;
 
 impl Validity {
-    /// Reads the validity of a certificate in DER. `None` if the certificate can't be parsed; it is
-    /// served anyway.
+    /// `certificate` is DER. `None` if it can't be parsed; it is served anyway.
     pub(super) fn of(certificate: &[u8]) -> Option<Self> {
         let (_, certificate) = parse_x509_certificate(certificate).ok()?;
         let validity = certificate.validity();
@@ -38,7 +37,7 @@ impl Validity {
         })
     }
 
-    /// Returns the state at `now` (Unix seconds), and a clause that describes it.
+    /// The state at `now` (Unix seconds), and a clause that describes it.
     pub fn state_at(self, now: u64) -> (Standing, String) {
         let now = i64::try_from(now).unwrap_or(i64::MAX);
         let Self { not_before, not_after } = self;

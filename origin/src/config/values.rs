@@ -14,7 +14,6 @@ use crate::lists::{self, Lists};
 /// The example configuration, whose required values and public secret must be replaced.
 const EXAMPLE: &str = include_str!("../../origin.example.toml");
 
-/// The texts of all values, and the mistakes found while parsing them.
 pub(super) struct Values<'a> {
     settings: &'static [Setting],
     file: Table,
@@ -42,7 +41,7 @@ impl<'a> Values<'a> {
         Ok(Self { settings, file, environment, mistakes: Mistakes(mistakes) })
     }
 
-    /// Returns the setting named `name`, or `None` after recording a mistake.
+    /// `None` after recording a mistake.
     pub(super) fn read<T>(
         &mut self,
         name: &str,
@@ -69,8 +68,6 @@ impl<'a> Values<'a> {
         None
     }
 
-    /// Returns the text for `setting`: from the environment, otherwise from the file, otherwise the
-    /// default.
     fn text(&self, setting: &Setting) -> GivenValue {
         if let Some(text) = (self.environment)(&setting.variable()) {
             return GivenValue::Text(text);
@@ -84,14 +81,13 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns whether the setting `name` is set explicitly.
     pub(super) fn is_given(&self, name: &str) -> bool {
         let set = |setting: &Setting| (self.environment)(&setting.variable()).is_some();
         self.file.contains_key(name)
             || self.settings.iter().any(|setting| setting.name == name && set(setting))
     }
 
-    /// Returns the operators' table with the rows of the file in the setting `name`.
+    /// `None` after recording a mistake.
     pub(super) fn read_operators(&mut self, name: &str) -> Option<Arc<Operators>> {
         let setting = self.settings.iter().find(|setting| setting.name == name)?;
         // A value of the wrong form has been recorded as a mistake already.
@@ -118,9 +114,8 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns the lists in force, the reason if the file's lists are ignored, and the file's state
-    /// before it was read. Never records a mistake: a service mustn't fail to start because of a
-    /// downloaded file.
+    /// The lists in force, the reason if the file's lists are ignored, and the file's state before it was read. Never
+    /// records a mistake: a service mustn't fail to start because of a downloaded file.
     pub(super) fn read_lists(&self, name: &str) -> (Arc<Lists>, Option<String>, Files) {
         let setting = self.settings.iter().find(|setting| setting.name == name);
         let path = match setting.map(|setting| self.text(setting)) {
@@ -132,7 +127,7 @@ impl<'a> Values<'a> {
         (lists, note, files)
     }
 
-    /// Loads the certificate from the files in these settings.
+    /// `None` after recording a mistake; `Some(None)` if no certificate is configured.
     pub(super) fn read_certificate(
         &mut self,
         cert: &str,
@@ -158,7 +153,6 @@ impl<'a> Values<'a> {
     }
 }
 
-/// Value of a setting in the environment or the file, if any.
 enum GivenValue {
     Text(String),
     /// For example, a number instead of a list.
@@ -166,8 +160,7 @@ enum GivenValue {
     Nothing,
 }
 
-/// Returns whether `text` is the example's value of `setting`; secrets are compared without their
-/// key ids.
+/// Secrets are compared without their key ids.
 fn is_of_the_example(setting: &Setting, text: &str) -> bool {
     let example: Table = EXAMPLE.parse().unwrap_or_default();
     let shown = example.get(setting.name).and_then(Value::as_str);
@@ -177,7 +170,6 @@ fn is_of_the_example(setting: &Setting, text: &str) -> bool {
     })
 }
 
-/// Returns the value in the environment's form; `None` if it doesn't have the given form.
 fn text_of(value: &Value, form: Form) -> Option<String> {
     match (form, value) {
         (Form::Single | Form::Secret, Value::String(text)) => Some(text.clone()),

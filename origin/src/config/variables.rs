@@ -15,7 +15,7 @@ pub struct UnknownVariables {
     pub strangers: Mistakes,
 }
 
-/// Returns those of `names` that begin with `RCPT_` but name no setting.
+/// Those of `names` that begin with `RCPT_` but name no setting.
 pub fn unknown_variables<'a>(names: impl IntoIterator<Item = &'a str>) -> UnknownVariables {
     let mut unknown = UnknownVariables::default();
     for variable in names {

@@ -29,7 +29,7 @@ pub(super) struct Answer<T> {
     pub until: Option<Instant>,
 }
 
-/// The cache of one record type. Concurrent requests for an answer share one query.
+/// Concurrent requests for an answer share one query.
 pub(super) struct Answers<T: Send + Sync + 'static> {
     /// Cached results, each with its expiry.
     stored: Cache<Arc<str>, (Records<T>, Instant)>,
@@ -49,12 +49,11 @@ impl<T: Send + Sync + 'static> Default for Answers<T> {
 }
 
 impl<T: Send + Sync + 'static> Answers<T> {
-    /// Returns the cached result for `name`, with its expiry.
     pub(super) fn cached(&self, name: &str) -> Option<(Records<T>, Instant)> {
         self.stored.get(name).filter(|(_, until)| *until > Instant::now())
     }
 
-    /// Returns the result for `name` (lower case), from the cache or from `ask`.
+    /// `name` is in lower case.
     pub(super) async fn about<A>(&self, name: &str, ask: impl FnOnce() -> A) -> Records<T>
     where
         A: Future<Output = Answer<T>> + Send + 'static,
@@ -128,7 +127,6 @@ mod tests {
 
     use super::{Answer, Answers, NoAnswer, Records};
 
-    /// A source with slow queries.
     struct World {
         answers: Answers<u32>,
         questions: Arc<AtomicUsize>,
@@ -146,7 +144,7 @@ mod tests {
             Self { answers: Answers::default(), questions: Arc::default(), while_asked }
         }
 
-        /// Returns the records after a delay; they can be cached for `ttl` seconds.
+        /// `ttl` is in seconds; `None` if the records mustn't be cached.
         async fn ask(&self, records: Result<u32, NoAnswer>, ttl: Option<u64>) -> Records<u32> {
             let ask_upstream = || {
                 let (questions, while_asked) = (self.questions.clone(), self.while_asked);

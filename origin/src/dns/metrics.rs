@@ -22,7 +22,7 @@ use prometheus_client::{
 /// is two seconds.
 const BUCKETS: [f64; 9] = [0.001, 0.0025, 0.01, 0.025, 0.1, 0.25, 0.5, 1.0, 2.0];
 
-/// The nameserver's position in the configuration, and the query's result.
+/// `nameserver` is the position in the configuration, from 1.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct QuestionLabels {
     nameserver: usize,
@@ -63,12 +63,12 @@ impl DnsMetrics {
         registry.register_with_unit("dns_duration", help, Unit::Seconds, duration);
     }
 
-    /// Returns whether any nameserver responded to the last query.
+    /// True if any nameserver responded to the last query.
     pub fn is_answering(&self) -> bool {
         self.answering.load(Ordering::Relaxed)
     }
 
-    /// Counts a query; `position` is the nameserver's position, from 1.
+    /// `position` is the nameserver's in the configuration, from 1.
     pub(super) fn count_query<T>(
         &self,
         position: usize,

@@ -6,7 +6,6 @@ pub mod special_use;
 use crate::dns::{Dns, Mx, NoAnswer};
 use special_use::is_special_use;
 
-/// Maximum number of hosts tried.
 const MAX_HOSTS: usize = 10;
 
 /// Mail hosts of a domain.
@@ -45,9 +44,7 @@ pub async fn mail_hosts(dns: &Dns, domain: &str) -> Result<MailHosts, NoMailHost
     }
 }
 
-/// Returns the first [`MAX_HOSTS`] distinct hosts, ordered by preference and then by `rank`; `None`
-/// for a null MX (RFC 7505). A null MX next to real hosts is a mistake of the domain's owner and is
-/// ignored.
+/// `None` for a null MX (RFC 7505). A null MX next to real hosts is a mistake of the domain's owner and is ignored.
 fn in_order(records: &[Mx], rank: impl Fn(&str) -> u64) -> Option<Vec<Mx>> {
     let mut records: Vec<&Mx> = records.iter().filter(|mx| !mx.exchange.is_empty()).collect();
     if records.is_empty() {
@@ -66,8 +63,7 @@ fn in_order(records: &[Mx], rank: impl Fn(&str) -> u64) -> Option<Vec<Mx>> {
     Some(hosts)
 }
 
-/// Returns whether `host` may be looked up: it must be a host name, not an IP address, and not
-/// special-use.
+/// True if `host` may be looked up: it must be a host name, not an IP address, and not special-use.
 ///
 /// Underscores aren't allowed in host names (RFC 1123 §2.1), but occur in real MX records.
 pub fn is_resolvable(host: &str) -> bool {

@@ -27,7 +27,6 @@ use super::{DnsMetrics, MAX_CACHED, NoAnswer, answers::Answer, transport::Transp
 
 /// Maximum number of nameservers used; if all fail, the failure is ours (docs/verdicts.md).
 const NAMESERVERS_MAX: usize = 2;
-/// Longest accepted CNAME chain.
 const MAX_CNAME_STEPS: usize = 8;
 /// Longest cache time of an absence, even if its SOA record allows more.
 const MAX_CACHED_NEGATIVE: Duration = Duration::from_secs(300);
@@ -49,7 +48,6 @@ pub struct Honesty {
     pub passes_mx: Option<bool>,
 }
 
-/// The nameservers, queried one after the other.
 pub(super) struct Nameservers {
     all: Vec<Arc<Nameserver>>,
     pub(super) metrics: DnsMetrics,
@@ -80,7 +78,6 @@ impl Nameservers {
         Self { all: vec![Arc::new(only)], metrics }
     }
 
-    /// Returns whether any nameserver responds to a query for the root.
     pub(super) async fn are_reachable(&self) -> bool {
         for nameserver in self.in_order() {
             let response = nameserver.lookup(Name::root(), RecordType::NS).await;
@@ -98,7 +95,6 @@ impl Nameservers {
         false
     }
 
-    /// Returns the records of `name` that `data` selects from those of this type.
     pub(super) async fn records<T>(
         &self,
         name: &str,
@@ -130,7 +126,6 @@ impl Nameservers {
         Answer { records: Err(NoAnswer::Failed), until: None }
     }
 
-    /// Asks each nameserver about a name that doesn't exist, and for MX records that do.
     pub(super) async fn examine(&self) -> Vec<Honesty> {
         let invented_name = format!("rcpt-{:016x}.com.", rand::random::<u64>());
         let of = |nameserver: &Arc<Nameserver>| {
@@ -163,7 +158,7 @@ impl Nameservers {
         futures_util::future::join_all(self.all.iter().map(of)).await
     }
 
-    /// Returns the nameservers in configured order, with those passed over recently last.
+    /// Nameservers passed over recently come last.
     fn in_order(&self) -> Vec<&Arc<Nameserver>> {
         let mut all: Vec<_> = self.all.iter().collect();
         if all.len() > 1 {
@@ -201,7 +196,6 @@ impl Ask for Resolver<Transport> {
     }
 }
 
-/// A nameserver: its resolvers, and whether it was passed over.
 struct Nameserver {
     resolver: Arc<dyn Ask>,
     /// Resolver for nameservers without EDNS (RFC 6891 §7).
@@ -265,8 +259,8 @@ impl Nameserver {
         within(left, self.without_edns.lookup(name, kind)).await
     }
 
-    /// Returns whether the nameserver is tried in its configured position. Of many concurrent queries, only one tests
-    /// whether the nameserver responds again.
+    /// True if the nameserver is tried in its configured position. Of many concurrent queries, only one tests whether
+    /// the nameserver responds again.
     fn is_due(&self) -> bool {
         let mut due = self.lock_due();
         match *due {

@@ -36,8 +36,7 @@ impl<V: Clone> Default for SingleFlight<V> {
 }
 
 impl<V: Clone + Send + Sync + 'static> SingleFlight<V> {
-    /// Returns the query in progress for `key`, or starts a query. `ask` must only create the future: it is called
-    /// under the lock.
+    /// The query in progress for `key`, or a new one. `ask` must only create the future: it is called under the lock.
     pub fn join<F>(&self, key: &str, ask: impl FnOnce() -> F) -> Flight<V>
     where
         F: Future<Output = V> + Send + 'static,

@@ -61,7 +61,6 @@ impl RuntimeProvider for Transport {
 pub(super) struct ConnectedSocket {
     socket: UdpSocket,
     nameserver: SocketAddr,
-    /// The query as sent.
     query: Mutex<Vec<u8>>,
 }
 
@@ -142,7 +141,7 @@ fn with_question(buffer: &mut [u8], length: usize, query: &[u8]) -> usize {
     end
 }
 
-/// Returns the only question of one of our messages: labels up to the root, type, class.
+/// Our messages have one question: labels up to the root, type, class.
 fn question(message: &[u8]) -> Option<&[u8]> {
     let mut end = HEADER_BYTES;
     loop {

@@ -12,7 +12,7 @@ use crate::{
 /// Seconds after which a rate that stays at its minimum becomes a finding.
 const UNWELCOME_AFTER_S: u64 = 3_600;
 
-/// Returns the reasons why mail servers may refuse us, and a finding for each operator that does.
+/// The reasons why mail servers may refuse us, and a finding for each operator that does.
 pub fn reasons(state: &State, status: &Status) -> Vec<AddressFinding> {
     let now = unix_now();
     let mut reasons = state.watch.reasons();
@@ -23,7 +23,6 @@ pub fn reasons(state: &State, status: &Status) -> Vec<AddressFinding> {
     reasons
 }
 
-/// Returns a finding if the rate at a mail operator from one source address has stayed at its minimum.
 fn unwelcome(site: &SiteStatus, now: u64) -> Option<AddressFinding> {
     let since = site.floor_since.filter(|since| now.saturating_sub(*since) >= UNWELCOME_AFTER_S)?;
     let SiteStatus { operator, source, .. } = site;
@@ -45,7 +44,7 @@ fn unwelcome(site: &SiteStatus, now: u64) -> Option<AddressFinding> {
     })
 }
 
-/// Returns every source address in use, with each cause that limits it.
+/// Every source address in use, with each cause that limits it.
 pub fn sources(state: &State, status: &Status) -> Vec<SourceStatus> {
     let (now, findings) = (unix_now(), state.watch.reasons());
     let mut all = Vec::new();

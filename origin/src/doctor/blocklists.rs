@@ -37,8 +37,8 @@ struct Worthless {
     advice: &'static str,
 }
 
-/// Returns whether the list contains the address. Two test entries are queried too, which
-/// distinguish a working list from a domain that answers every query or none (RFC 5782 §5).
+/// Two test entries are queried too, which distinguish a working list from a domain that answers every query or none
+/// (RFC 5782 §5).
 async fn is_listed(dns: &Dns, address: IpAddr, zone: &str) -> Result<bool, Worthless> {
     let [always, never] = test_entries(address);
     let (question, always, never) =
@@ -76,8 +76,7 @@ async fn lookup(dns: &Dns, name: &str) -> Result<bool, Worthless> {
     }
 }
 
-/// Returns the address that every list contains and the address that no list contains, in this
-/// address's family.
+/// The address that every list contains and the one that no list contains, in this address's family.
 const fn test_entries(address: IpAddr) -> [IpAddr; 2] {
     let v4 = [Ipv4Addr::new(127, 0, 0, 2), Ipv4Addr::LOCALHOST];
     match address {
@@ -86,7 +85,7 @@ const fn test_entries(address: IpAddr) -> [IpAddr; 2] {
     }
 }
 
-/// Returns the name to query (RFC 5782 §2.1, §2.4): reversed bytes or nibbles, then the zone.
+/// The name to query (RFC 5782 §2.1, §2.4): reversed bytes or nibbles, then the zone.
 fn listing(address: IpAddr, zone: &str) -> String {
     let reversed: Vec<String> = match address {
         IpAddr::V4(ip) => ip.octets().iter().rev().map(ToString::to_string).collect(),

@@ -6,7 +6,7 @@ use crate::config::{Config, Standing};
 const CHECK: &str = "certificate";
 const ADVICE: &str = "Have its client renew it: it is taken within seconds, without a restart.";
 
-/// Returns a finding about the certificate's validity; `None` without one: a proxy then handles TLS.
+/// `None` without a certificate: a proxy then handles TLS.
 pub(super) fn certificate(config: &Config, now: u64) -> Option<Finding> {
     let certificate = config.certificate.as_ref()?;
     let Some(validity) = certificate.validity else {

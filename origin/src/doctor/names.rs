@@ -12,7 +12,6 @@ use crate::dns::{Dns, NoAnswer, mx::guard::Guard};
 const HELO_NAME: &str = "helo_name";
 const REVERSE_NAME: &str = "reverse_name";
 
-/// Checks that the name resolves to each of our addresses; returns our addresses and the findings.
 pub(super) async fn helo_name(dns: &Dns, identity: &HeloIdentity) -> (Vec<IpAddr>, Vec<Finding>) {
     let name = &identity.helo_name;
     let look_up = dns.all_addresses(name).await;
@@ -47,8 +46,7 @@ fn leads_to(name: &str, addresses: &[IpAddr], address: IpAddr) -> Finding {
     Finding::wrong(HELO_NAME, about, advice)
 }
 
-/// Returns the source addresses of `identity`: the configured addresses, otherwise the system's
-/// choice; behind a NAT, only the name's addresses are known.
+/// The configured addresses, otherwise the system's choice; behind a NAT, only the name's addresses are known.
 fn addresses(identity: &HeloIdentity, of_name: &[IpAddr]) -> Vec<IpAddr> {
     let mut ours: Vec<IpAddr> = identity.addresses().collect();
     for any in [IpAddr::from(Ipv4Addr::UNSPECIFIED), IpAddr::from(Ipv6Addr::UNSPECIFIED)] {
@@ -65,8 +63,6 @@ fn addresses(identity: &HeloIdentity, of_name: &[IpAddr]) -> Vec<IpAddr> {
     ours
 }
 
-/// Checks that `address` has the HELO name as its reverse name, or at least a name that resolves
-/// back to it.
 pub(super) async fn reverse_name(dns: &Dns, identity: &HeloIdentity, address: IpAddr) -> Finding {
     let name = &identity.helo_name;
     let advice = format!(
@@ -94,7 +90,6 @@ pub(super) async fn reverse_name(dns: &Dns, identity: &HeloIdentity, address: Ip
     }
 }
 
-/// Returns whether one of `names` resolves to `address`.
 async fn confirmed(dns: &Dns, names: &[String], address: IpAddr) -> bool {
     for name in names {
         if dns.all_addresses(name).await.is_ok_and(|addresses| addresses.contains(&address)) {

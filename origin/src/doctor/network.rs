@@ -11,7 +11,6 @@ use crate::{
 
 const PORT_25: &str = "port_25";
 
-/// Checks that this machine has the configured source addresses.
 pub(super) fn source_addresses(config: &Config) -> Vec<Finding> {
     let bound = |ip: IpAddr| match UdpSocket::bind((ip, 0)) {
         Ok(_) => Finding::fine("source_address", format!("{ip} is an address of this machine")),
@@ -34,7 +33,6 @@ pub(super) async fn nameservers(dns: &Dns) -> Finding {
     }
 }
 
-/// Asks each nameserver about a name that doesn't exist, and for MX records that do.
 pub(super) async fn honesty(dns: &Dns) -> Vec<Finding> {
     dns.examine().await.iter().map(told).collect()
 }
@@ -61,8 +59,7 @@ fn told(honesty: &Honesty) -> Finding {
     }
 }
 
-/// Connects to all test servers in parallel. One greeting shows that the port is open; then, other
-/// servers that stay silent only cause warnings.
+/// One greeting shows that the port is open; then, other servers that stay silent only cause warnings.
 pub(super) async fn port_25(state: &State) -> Vec<Finding> {
     let servers = &state.prober.config().port_check;
     if servers.is_empty() {
@@ -89,8 +86,7 @@ pub(super) async fn port_25(state: &State) -> Vec<Finding> {
     findings.collect()
 }
 
-/// Returns the finding that this machine has no network, which explains all other findings: there
-/// is no route, or nothing has responded.
+/// No network explains all other findings: there is no route, or nothing has responded.
 pub(super) fn cut_off(findings: &[Finding]) -> Option<Finding> {
     if outward_address(true).is_none() && outward_address(false).is_none() {
         let advice =
@@ -110,7 +106,7 @@ pub(super) fn cut_off(findings: &[Finding]) -> Option<Finding> {
     })
 }
 
-/// Returns the source address that the system would choose. Nothing is sent.
+/// The source address that the system would choose. Nothing is sent.
 pub(super) fn outward_address(v4: bool) -> Option<IpAddr> {
     // Any public address selects the route.
     let (from, to): (&str, SocketAddr) = if v4 {

@@ -41,7 +41,6 @@ impl Finding {
         }
     }
 
-    /// Adds the source address to the finding.
     pub(crate) fn of(self, source: &str) -> Self {
         Self { source: Some(source.to_owned()), ..self }
     }
@@ -110,13 +109,12 @@ impl fmt::Display for Finding {
 pub struct Report(pub Vec<Finding>);
 
 impl Report {
-    /// Returns the worst finding's health.
+    /// The worst finding's health.
     pub fn health(&self) -> Health {
         self.0.iter().map(|finding| finding.health).max().unwrap_or(Health::Unknown)
     }
 
-    /// Returns 0 if nothing is wrong, 1 if something is, 3 if there are only warnings. 2 is
-    /// reserved for wrong arguments.
+    /// 0 if nothing is wrong, 1 if something is, 3 if there are only warnings. 2 is reserved for wrong arguments.
     pub fn exit_code(&self) -> u8 {
         match self.health() {
             Health::Fine | Health::Unknown => 0,

@@ -23,7 +23,6 @@ const MAIL_FROM: &str = "mail_from";
 const POSTMASTER: &str = "postmaster";
 const SPF: &str = "spf";
 
-/// Examines `mail_from`; `ours` are our source addresses.
 pub(super) async fn mail_from(state: &State, ours: &[IpAddr]) -> Vec<Finding> {
     let dns = state.prober.dns();
     let config = state.prober.config();
@@ -39,8 +38,6 @@ pub(super) async fn mail_from(state: &State, ours: &[IpAddr]) -> Vec<Finding> {
     findings
 }
 
-/// Checks the SPF record of the sender's domain for each address; returns nothing for the null
-/// sender.
 pub(super) async fn sender_spf(state: &State, ours: &[IpAddr]) -> Vec<Finding> {
     let (config, dns) = (state.prober.config(), state.prober.dns());
     let Some((_, domain)) = config.mail_from.rsplit_once('@') else { return Vec::new() };
@@ -52,7 +49,7 @@ pub(super) async fn sender_spf(state: &State, ours: &[IpAddr]) -> Vec<Finding> {
     findings
 }
 
-/// Checks the HELO name's own SPF record (RFC 7208 §2.3): servers use it for a null sender.
+/// Servers use the HELO name's own SPF record for a null sender (RFC 7208 §2.3).
 pub(super) async fn helo_spf(dns: &Dns, identity: &HeloIdentity, address: IpAddr) -> Finding {
     let name = &identity.helo_name;
     let spf_result = spf::evaluate(dns, name, address).await;
@@ -108,8 +105,7 @@ async fn takes_mail(dns: &Dns, sender: &str, domain: &str) -> Finding {
     }
 }
 
-/// Checks the postmaster like any other address: every domain that accepts mail must have one (RFC
-/// 5321 §4.5.1).
+/// Every domain that accepts mail must have a postmaster (RFC 5321 §4.5.1).
 async fn postmaster(state: &State, domain: &str) -> Finding {
     let address = format!("postmaster@{domain}");
     let Ok(recipient) = Address::parse(&address) else {

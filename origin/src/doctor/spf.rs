@@ -10,7 +10,6 @@ use crate::dns::{Dns, NoAnswer};
 /// Maximum number of DNS lookups per evaluation (RFC 7208 §4.6.4).
 const MAX_LOOKUPS: usize = 10;
 
-/// Result of a domain's SPF record for an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Spf {
     Pass,
@@ -35,7 +34,6 @@ struct SpfEvaluation<'a> {
     lookups: usize,
 }
 
-/// Reason why a term can't be evaluated.
 enum Stop {
     Broken(String),
     Unknown(String),
@@ -136,8 +134,7 @@ impl SpfEvaluation<'_> {
         }
     }
 
-    /// Returns whether our address is in the network of one of these hosts; `None` if there are
-    /// hosts and the prefixes are invalid.
+    /// `None` if there are hosts and the prefixes are invalid.
     async fn is_one_of(
         &mut self,
         hosts: Vec<String>,
@@ -160,7 +157,6 @@ impl SpfEvaluation<'_> {
         Ok(exchanges.take(MAX_LOOKUPS).map(|mx| mx.exchange.to_string()).collect())
     }
 
-    /// Returns the records of `name`, or an empty default if it has none.
     fn records_or_default<T: Default>(
         &self,
         name: &str,
@@ -182,7 +178,6 @@ impl SpfEvaluation<'_> {
         Ok(network.contains(&self.address))
     }
 
-    /// Counts a term with a DNS lookup of `target`.
     fn spend(&mut self, target: &str) -> Result<(), Stop> {
         if target.contains('%') {
             return Err(Stop::Unknown(format!("{target} depends on a message")));
@@ -199,7 +194,6 @@ impl SpfEvaluation<'_> {
     }
 }
 
-/// Returns the part after the version of an SPF record; `None` for other TXT records.
 fn terms(text: &str) -> Option<&str> {
     let (version, terms) = text.split_once(' ').unwrap_or((text, ""));
     version.eq_ignore_ascii_case("v=spf1").then_some(terms)

@@ -97,7 +97,7 @@ impl Watch {
         }
     }
 
-    /// Returns the confirmed findings, by check.
+    /// The confirmed findings, by check.
     pub fn reasons(&self) -> Vec<AddressFinding> {
         let all = self.lock();
         all.iter()
@@ -112,7 +112,7 @@ impl Watch {
             .collect()
     }
 
-    /// Returns the Unix time since which a blocklist lists the source address; `None` if no blocklist does.
+    /// The Unix time since which a blocklist lists the source address; `None` if no blocklist does.
     pub fn listed_since(&self, source: &str) -> Option<u64> {
         let all = self.lock();
         let of_source = all.iter().filter(|((check, _), standing)| {

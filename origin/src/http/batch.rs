@@ -74,8 +74,8 @@ pub(super) async fn batch(
     Ok(response)
 }
 
-/// Returns how long an address of a batch may wait for a session: the batch's time less the `budget` of one probe. The
-/// result is at least half of the batch's time.
+/// An address of a batch may wait for a session during the batch's time less the `budget` of one probe, and at least
+/// during half of the batch's time.
 fn last_start(within: Duration, budget: Duration) -> Duration {
     let within = within.min(BATCH_TIMEOUT);
     within.saturating_sub(budget).max(within / 2)
@@ -100,7 +100,6 @@ pub fn ask_all(
     Ok(written)
 }
 
-/// A batch, shared by its tasks.
 struct Batch {
     state: Arc<State>,
     id: RequestId,
@@ -116,7 +115,6 @@ struct Group {
     at_once: Semaphore,
 }
 
-/// Probes all addresses until each has its line, or the client stops reading.
 async fn drive(
     batch: Arc<Batch>,
     addresses: Vec<Address>,
@@ -146,7 +144,6 @@ async fn drive(
     write(all, count, &batch.id, lines).await;
 }
 
-/// Writes the line of each address when its task completes, and the closing line.
 async fn write(
     mut all: JoinSet<Option<(usize, BatchLine)>>,
     count: usize,
@@ -205,7 +202,6 @@ impl Count for BatchEnd {
 }
 
 impl Batch {
-    /// Returns the group of an address; `None` if the batch's time runs out first.
     async fn group_of(
         &self,
         groups: &Mutex<HashMap<String, Arc<Group>>>,
@@ -221,7 +217,6 @@ impl Batch {
         Some(Arc::clone(group))
     }
 
-    /// Waits until the group has room, then probes its longest-waiting address.
     async fn probe_next(&self, group: &Group) -> Option<(usize, BatchLine)> {
         let waiting = timeout_at(self.until, group.at_once.acquire()).await;
         let (index, address) = group.lock().pop_front()?;
@@ -240,7 +235,7 @@ impl Batch {
         ))
     }
 
-    /// Returns the verdict, or the seconds after which to retry if our own limits prevented a verdict.
+    /// The error is the number of seconds after which to retry, if our own limits prevented a verdict.
     async fn probe(&self, address: Address) -> Result<Verdict, u32> {
         let state = &self.state;
         // Half of the permits are reserved for single checks.

@@ -24,7 +24,6 @@ pub(super) const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time from the end of a response to the end of the next header.
 pub(super) const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A connection, shared by its requests.
 #[derive(Debug, Clone)]
 pub(super) struct Connection {
     requests: Arc<Mutex<Requests>>,
@@ -44,18 +43,17 @@ impl Connection {
         Self { requests: Arc::new(Mutex::new(requests)), stranger }
     }
 
-    /// Notes that a request with a valid ticket came over this connection: it's the edge's.
+    /// A request with a valid ticket came over this connection: it's the edge's.
     pub(super) fn prove(&self) {
         self.stranger.leave();
     }
 
-    /// Counts a request as in progress until the value is dropped.
+    /// The request counts as in progress until the value is dropped.
     pub(super) fn begin(&self) -> InProgress {
         self.requests.lock().in_progress += 1;
         InProgress(self.requests.clone())
     }
 
-    /// Returns until when the next header may come; `None` while a request is in progress.
     fn due(&self) -> Option<Instant> {
         let requests = self.requests.lock();
         (requests.in_progress == 0).then_some(requests.due)

@@ -19,7 +19,6 @@ use crate::{
     telemetry::{exposition::Exposition, status::OriginStatus},
 };
 
-/// Handles `GET /health`: the process is alive.
 pub(super) async fn health() -> Json<Value> {
     Json(json!({ "status": "ok" }))
 }
@@ -39,8 +38,6 @@ pub(super) async fn ready(
     Ok(Json(json!({ "status": "ready", "reasons": reasons })))
 }
 
-/// Handles `GET /metrics`: OpenMetrics if requested, otherwise the classic text format of
-/// Prometheus.
 pub(super) async fn metrics(
     extract::State(state): extract::State<Arc<State>>,
     headers: HeaderMap,
@@ -59,8 +56,6 @@ pub(super) async fn metrics(
     Ok(([(CONTENT_TYPE, exposition.content_type())], text).into_response())
 }
 
-/// Handles `GET /operators`: the rates at each operator from each source address, and how the
-/// operator treats us.
 pub(super) async fn operators(
     extract::State(state): extract::State<Arc<State>>,
 ) -> Json<OriginStatus> {

@@ -89,7 +89,6 @@ fn answer(id: &RequestId, verdict: Verdict) -> Response {
     response
 }
 
-/// Verifies the ticket; returns the request's body, the asker, and the id for the log.
 pub(super) async fn admit<B: DeserializeOwned>(
     state: &State,
     given_id: RequestId,
@@ -145,8 +144,7 @@ fn unreadable(rejection: &BytesRejection) -> Error {
     }
 }
 
-/// Writes the log line and updates the counters. Log and counters never contain the address, its domain or the host's
-/// name.
+/// Log and counters never contain the address, its domain or the host's name.
 pub(super) fn record(
     state: &State,
     id: &RequestId,

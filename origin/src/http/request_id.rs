@@ -9,7 +9,6 @@ use axum::{
 
 pub(super) const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Greatest length of an accepted id.
 const ID_CHARS_MAX: usize = 64;
 
 /// The request id shared by the logs of edge and origin. The id comes from outside and is logged: only letters, digits,
@@ -43,7 +42,6 @@ impl RequestId {
     }
 }
 
-/// Gives every request an id, the caller's if it sent one, and returns the id with the response.
 pub(super) async fn name(mut request: Request, next: Next) -> Response {
     let id = RequestId::of(request.headers()).unwrap_or_else(RequestId::random);
     request.extensions_mut().insert(id.clone());

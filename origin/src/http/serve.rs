@@ -88,7 +88,6 @@ async fn converse(
     }
 }
 
-/// Answers the requests of one connection.
 pub(super) async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     stream: S,
     router: Router,

@@ -17,7 +17,6 @@ const MAX_OF_NETWORK: usize = 1_024;
 /// Strangers of all networks. With 16 KB of header and 25 KB of TLS each they take 84 MB.
 const MAX: usize = 2_048;
 
-/// The strangers, by network.
 #[derive(Debug, Default)]
 pub(super) struct Strangers(Mutex<ByNetwork>);
 
@@ -50,7 +49,6 @@ impl Strangers {
 }
 
 impl ByNetwork {
-    /// Returns the network with most strangers; of equals, the one with the oldest.
     fn largest(&self) -> Option<u64> {
         let networks = self.by_network.iter();
         let largest = networks.max_by_key(|(_, list)| {
@@ -91,7 +89,6 @@ pub(super) struct Stranger {
 }
 
 impl Stranger {
-    /// Takes the connection out of the strangers.
     pub(super) fn leave(&self) {
         self.strangers.0.lock().remove(self.network, self.number);
     }
@@ -108,7 +105,7 @@ impl Drop for Stranger {
     }
 }
 
-/// Returns the address, or the /64 for IPv6, which belongs to one client.
+/// For IPv6 the /64, which belongs to one client.
 fn network(ip: IpAddr) -> u64 {
     match ip.to_canonical() {
         IpAddr::V4(ip) => ip.to_bits().into(),

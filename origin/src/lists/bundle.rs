@@ -95,7 +95,7 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// Returns the headers with the names of their lists.
+    /// The headers with the names of their lists.
     #[must_use]
     pub fn headers(&self) -> [(&'static str, &Header); 7] {
         [
@@ -109,7 +109,7 @@ impl Bundle {
         ]
     }
 
-    /// Returns the entries with the names of their lists.
+    /// The entries with the names of their lists.
     #[must_use]
     pub fn entries(&self) -> [(&'static str, Vec<&str>); 7] {
         fn listed(list: &NameList) -> Vec<&str> {

@@ -8,8 +8,8 @@ use rcpt_shared::{DomainEvidence, DomainFacts, DomainKind, EvidenceSource};
 use super::{Lists, MailRoute, names::listed_suffix};
 
 impl Lists {
-    /// Returns the facts about `domain` (lower-case A-labels): from the lists of providers and relays, then from the
-    /// other lists, then from its mail hosts.
+    /// The facts about `domain` (lower-case A-labels): from the lists of providers and relays, then from the other
+    /// lists, then from its mail hosts.
     #[must_use]
     pub fn facts(&self, domain: &str, route: &MailRoute, operators: &Operators) -> DomainFacts {
         let operator = |host: &str| operators.get(operators.of_host(host)?);
@@ -53,34 +53,30 @@ impl Lists {
         DomainEvidence { source, list: Some(list.to_owned()), as_of }
     }
 
-    /// Returns whether the domain or a parent is listed, and neither is a provider or a relay.
+    /// True if the domain or a parent is listed, and neither is a provider or a relay.
     #[must_use]
     pub fn is_disposable(&self, domain: &str) -> bool {
         listed_suffix(domain, |name| self.disposable.contains(name)).is_some()
             && !self.is_acquitted(domain)
     }
 
-    /// Returns whether all hosts belong to a parking service. If a real host is among them, it
-    /// receives the mail.
+    /// All hosts must belong to a parking service: a real host among them would receive the mail.
     fn is_parked(&self, route: &MailRoute) -> bool {
         let is_parking = |host: &str| is_listed(host, &self.parked_servers);
         !route.hosts.is_empty() && route.hosts.iter().all(|host| is_parking(host))
     }
 
-    /// Returns whether the mail server is on a list of servers: parking or disposable.
     pub(super) fn knows_server(&self, host: &str) -> bool {
         is_listed(host, &self.parked_servers) || is_listed(host, &self.disposable_servers)
     }
 
-    /// Returns whether the domain isn't acquitted and any host belongs to a disposable service, which receives mail
-    /// only for its own domains.
+    /// One host of a disposable service is enough: such a service receives mail only for its own domains.
     fn is_suspected(&self, domain: &str, route: &MailRoute) -> bool {
         let is_known = |host: &str| is_listed(host, &self.disposable_servers);
         !self.is_acquitted(domain) && route.hosts.iter().any(|host| is_known(host))
     }
 }
 
-/// Returns whether the host is in a list of suffixes.
 fn is_listed(host: &str, suffixes: &HashSet<String>) -> bool {
     listed_suffix(host, |name| suffixes.contains(name)).is_some()
 }

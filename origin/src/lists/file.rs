@@ -7,8 +7,8 @@ use super::{Bundle, Header, Lists};
 /// Greatest size of a lists file in bytes; ours has about 204,000.
 pub const MAX_OCTETS: u64 = 8 << 20;
 
-/// Returns the lists in the file at `path`, or the built-in ones with the reason. Without a path, or before the file
-/// exists, no reason is returned.
+/// The lists in the file at `path`, or the built-in ones with the reason. Without a path, or before the file exists,
+/// there is no reason.
 #[must_use]
 pub fn in_force(path: &str) -> (Arc<Lists>, Option<String>) {
     let built_in = Lists::built_in();
@@ -43,7 +43,7 @@ pub fn read(path: &str) -> io::Result<String> {
 }
 
 impl Lists {
-    /// Returns the name of a list that is older than in `other`.
+    /// The name of a list that is older than in `other`.
     #[must_use]
     pub fn older_list_than(&self, other: &Self) -> Option<&'static str> {
         let mut lists = other.headers.iter();

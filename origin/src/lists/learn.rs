@@ -8,7 +8,6 @@ use rcpt_pool::operators::Operators;
 
 use super::Lists;
 
-/// Domains looked up concurrently.
 const CONCURRENT_MAX: usize = 50;
 
 /// A mail server, and the number of listed domains that use it.

@@ -16,7 +16,7 @@ pub struct MailRoute {
 }
 
 impl MailRoute {
-    /// Returns the mail hosts of a configured route.
+    /// The mail hosts of a configured route.
     #[must_use]
     pub fn configured(host: Option<&str>) -> Self {
         Self {

@@ -1,12 +1,11 @@
 //! Suffixes of a domain name, for lookups in lists.
 
-/// Yields the name and its parents, down to two labels, the longest first.
+/// Down to two labels, the longest first.
 pub(super) fn suffixes(name: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(name), |name| name.split_once('.').map(|(_, above)| above))
         .filter(|suffix| suffix.contains('.'))
 }
 
-/// Returns the longest suffix of `name`, in whole labels, for which `is_listed` is true.
 pub(super) fn listed_suffix(name: &str, is_listed: impl Fn(&str) -> bool) -> Option<&str> {
     suffixes(name).find(|suffix| is_listed(suffix))
 }

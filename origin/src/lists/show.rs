@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::Lists;
 
 impl Lists {
-    /// Returns a line per list: name, entries, date, licence, source.
+    /// A line per list: name, entries, date, licence, source.
     #[must_use]
     pub fn table(&self) -> String {
         let mut text = String::new();

@@ -15,8 +15,8 @@ const MIN_TWO_SLIPS: usize = 10;
 const ROWS: [&str; 4] = ["1234567890", "qwertyuiop", "asdfghjkl", "zxcvbnm"];
 
 impl Lists {
-    /// Returns the domain that was probably meant by `domain`, if `domain` is a listed look-alike, accepts no mail or
-    /// is parked.
+    /// The domain that was probably meant by `domain`, if `domain` is a listed look-alike, accepts no mail or is
+    /// parked.
     #[must_use]
     pub fn suggestion<'a>(&'a self, domain: &'a str, facts: &DomainFacts) -> Option<&'a str> {
         if matches!(facts.kind, DomainKind::Provider | DomainKind::Relay) {
@@ -45,8 +45,7 @@ impl Lists {
     }
 }
 
-/// Returns the unlikelihood of typing `typed` for `intended`, from 0; `None` if it is more than a
-/// typing slip.
+/// Unlikelihood of typing `typed` for `intended`, from 0; `None` if it is more than a typing slip.
 fn cost(typed: &str, intended: &str) -> Option<u8> {
     if is_slip_of_ending(typed, intended) {
         return Some(0);
@@ -59,7 +58,7 @@ fn cost(typed: &str, intended: &str) -> Option<u8> {
     }
 }
 
-/// Returns whether only the top-level domain is mistyped, such as `con`, `cmo`, `c` or `comm`.
+/// Slips such as `con`, `cmo`, `c` or `comm`.
 fn is_slip_of_ending(typed: &str, intended: &str) -> bool {
     let (Some((typed, typed_end)), Some((intended, meant_end))) =
         (typed.rsplit_once('.'), intended.rsplit_once('.'))
@@ -70,8 +69,8 @@ fn is_slip_of_ending(typed: &str, intended: &str) -> bool {
     typed == intended && (is_cut || osa_distance(typed_end, meant_end) == 1)
 }
 
-/// Returns whether two letters are swapped, one is typed twice instead of once or once instead of twice, or one comes
-/// from a neighbouring key.
+/// True if two letters are swapped, one is typed twice instead of once or once instead of twice, or one comes from a
+/// neighbouring key.
 fn is_easy(typed: &str, intended: &str) -> bool {
     let (typed, intended) = (typed.as_bytes(), intended.as_bytes());
     let same = typed.iter().zip(intended).take_while(|(typed, intended)| typed == intended).count();

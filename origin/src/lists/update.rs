@@ -13,11 +13,9 @@ use minisign_verify::{PublicKey, Signature};
 
 use super::{Bundle, Lists, Mistake, file, in_force};
 
-/// Time limit of a download.
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// Greatest size of a signature file in bytes; ours has about 300.
 const SIGNATURE_BYTES_MAX: u64 = 16 << 10;
-/// Suffix of a signature file's name.
 const SIGNATURE_END: &str = ".minisig";
 
 /// Greatest share of a list's names that an update may remove, in percent; a small fixed number is
@@ -71,7 +69,7 @@ fn verified(key: &PublicKey, bundle: Vec<u8>, signature: &[u8]) -> Result<String
     String::from_utf8(bundle).map_err(|_| "the bundle is no text".to_owned())
 }
 
-/// Replaces the lists at `into` by a bundle whose signature was verified.
+/// The signature of `text` was verified.
 fn replace(text: &str, into: &Path) -> Result<Updated, Reason> {
     let bundle = Bundle::parse(text).map_err(|Mistake(problem)| problem)?;
     let path = into.to_str().ok_or("the path of the lists is no text")?;
@@ -84,7 +82,6 @@ fn replace(text: &str, into: &Path) -> Result<Updated, Reason> {
     Ok(Updated::Replaced(newer))
 }
 
-/// Compares a bundle with the lists in force, and returns the bundle's newer lists.
 fn newer_lists(bundle: &Bundle, current: &Lists) -> Result<Vec<&'static str>, Reason> {
     let mut newer = Vec::new();
     for ((list, header), (_, names)) in bundle.headers().into_iter().zip(bundle.entries()) {
@@ -142,7 +139,7 @@ fn write(text: &str, into: &Path) -> io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Returns the bytes of a URL or a file; more than `most` are an error.
+/// More than `most` bytes are an error.
 fn fetch(source: &str, most: u64) -> Result<Vec<u8>, Reason> {
     let failed = |error: &dyn std::fmt::Display| format!("{source}: {error}");
     let mut octets = Vec::new();
@@ -213,7 +210,6 @@ mod tests {
             fs::read_to_string(self.folder.join("lists.toml")).ok()
         }
 
-        /// Asserts that an update is rejected for this reason and changes nothing.
         fn refuses(&self, text: &str, reason: &str) {
             let before = self.lists();
             let refused = self.offer(text).unwrap_err();
@@ -229,18 +225,15 @@ mod tests {
         }
     }
 
-    /// Returns the built-in lists with this date for the list of disposable domains.
     fn of_day(day: &str) -> String {
         BUILT_IN.replacen("2026-11-09", day, 1)
     }
 
-    /// Adds `count` disposable domains.
     fn with_more(text: &str, count: usize) -> String {
         let names: String = (0..count).map(|n| format!("\"more-{n}.example\", ")).collect();
         text.replacen("\"mailinator.com\"", &format!("{names}\"mailinator.com\""), 1)
     }
 
-    /// Removes `count` disposable domains.
     fn with_fewer(text: &str, count: usize) -> String {
         let (head, rest) = text.split_once("names = [\n").unwrap();
         let (names, tail) = rest.split_once(']').unwrap();

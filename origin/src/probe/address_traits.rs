@@ -5,7 +5,6 @@ use rcpt_shared::{Address, DomainFacts, DomainKind, Traits, is_role};
 use super::sandbox;
 use crate::lists::Lists;
 
-/// Returns the traits of `address`; those of its domain follow from the domain's kind.
 pub(super) fn address_traits(address: &Address, facts: &DomainFacts, lists: &Lists) -> Traits {
     let domain = address.domain();
     let suggested = lists.suggestion(domain, facts).map(str::to_owned);

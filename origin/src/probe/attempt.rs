@@ -8,7 +8,6 @@ use rcpt_shared::{Reason, Stage, Status, Verdict};
 /// domain is cut for ten minutes.
 pub(super) const RETRY_DELAY: Duration = Duration::from_secs(10);
 
-/// Result of asking a host.
 pub(super) enum Outcome {
     /// The verdict is final; no other host is tried.
     Settled(Verdict),
@@ -19,7 +18,6 @@ pub(super) enum Outcome {
     EqualHost(Verdict),
 }
 
-/// Result of asking one address of a host.
 pub(super) enum Attempt {
     /// The verdict is final; no other host is tried.
     Settled(Verdict),
@@ -32,7 +30,6 @@ pub(super) enum Attempt {
     AskAgain(Verdict, Retry),
 }
 
-/// When and how to ask a host again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Retry {
     pub after: Duration,

@@ -7,8 +7,8 @@ use tokio::time::{Instant, timeout_at};
 /// Minimum time between two checks of an address's budget.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Runs the probe of one address in a batch. Time `lost` to waiting and DNS isn't counted. The probe
-/// waits for a session until the deadline, and then has its whole budget.
+/// Time `lost` to waiting and DNS isn't counted. The probe waits for a session until the deadline, and then has its
+/// whole budget.
 pub(super) async fn within_own_budget<T>(
     mut work: impl Future<Output = T> + Unpin,
     budget: Duration,

@@ -23,8 +23,6 @@ impl BestFailure {
         }
     }
 
-    /// Returns the most informative failure. `DomainRefusesMail` becomes `ServerUnavailable` if other hosts failed for
-    /// other reasons.
     pub(super) fn into_verdict(self) -> Verdict {
         // Without hosts there is no address to connect to.
         let mut best = self.best.unwrap_or_else(|| {
@@ -41,15 +39,14 @@ impl BestFailure {
     }
 }
 
-/// Returns the rank of a failure. Our own limit outweighs everything: the host that it kept us from may have answered.
-/// At the same stage, a failed lookup outweighs a server's failure: it isn't certain that there is no address.
+/// Our own limit outweighs everything: the host that it kept us from may have answered. At the same stage, a failed
+/// lookup outweighs a server's failure: it isn't certain that there is no address.
 fn rank(failure: &Verdict) -> (bool, Stage, bool) {
     let Verdict { stage, reason, .. } = *failure;
     (reason == Reason::OurLimit, stage, reason == Reason::DnsFailure)
 }
 
-/// Converts a failure shared by all hosts to a failure of the domain: if no host accepts mail
-/// (RFC 7504), the domain doesn't either.
+/// If no host accepts mail (RFC 7504), the domain doesn't either.
 pub(super) fn of_domain(failure: Verdict) -> Verdict {
     match failure.reason {
         Reason::DomainRefusesMail => Verdict { status: Status::Refused, ..failure },

@@ -25,7 +25,6 @@ pub(super) type HostSession = Box<Session<Box<dyn Connection>>>;
 
 pub(super) type HostPermit = Permit<HostSession>;
 
-/// State shared by all sessions.
 pub(super) struct Client {
     identities: ArcSwap<Identities>,
     reverse_path: String,
@@ -43,7 +42,6 @@ pub(super) struct Client {
     pub(super) random: Random,
 }
 
-/// A host's answer, its session, and the time it took.
 pub(super) struct HostAnswer {
     pub answer: Answer,
     pub finding: Finding,
@@ -76,7 +74,6 @@ impl Client {
         })
     }
 
-    /// Applies the operators and source addresses of this configuration.
     pub(super) fn reload(&self, config: &Config) {
         self.operators.store(config.operators.clone());
         self.identities.store(Arc::new(self.identities.load().with(config)));
@@ -90,19 +87,17 @@ impl Client {
         self.identities.load_full()
     }
 
-    /// Returns the identity by its number, which permits of the pool contain.
+    /// Permits of the pool contain the identity's number.
     pub(super) fn identity(&self, number: usize) -> Arc<HeloIdentity> {
         self.identities.load().get(number)
     }
 
-    /// Returns whether the host's replies at RCPT may reveal if the mailbox exists.
     pub(super) fn is_informative(&self, host: &str) -> bool {
         let operators = self.operators.load();
         let row = operators.of_host(host).and_then(|id| operators.get(id));
         row.and_then(|row| row.informative) != Some(false)
     }
 
-    /// Returns whether the host refused a recipient of the domain by a look-up of its name within the last day.
     pub(super) fn refuses_by_name(&self, domain: &str, host: &str) -> bool {
         self.memory.refuses_by_name(&catch_all_key(domain, host))
     }
@@ -111,14 +106,10 @@ impl Client {
         session.is_reusable(self.session_recipients)
     }
 
-    /// Returns whether the session can serve the control recipient.
     pub(super) fn takes_control(&self, session: &HostSession) -> bool {
         session.is_reusable(self.session_recipients + 1)
     }
 
-    /// Returns the envelope for `recipient`. `is_last` returns whether no control recipient
-    /// follows.
-    /// Judges a reply in a conversation about `recipient` by the rules.
     pub(super) fn judge(&self, stage: Stage, reply: &Reply, recipient: &Address) -> Finding {
         let identities = self.identities();
         let parties = Parties {
@@ -129,7 +120,6 @@ impl Client {
         rcpt_verdict::judge(stage, reply, &parties)
     }
 
-    /// Judges the reply to MAIL or RCPT by the rules.
     pub(super) fn judge_answer(&self, answer: &Answer, recipient: &Address) -> Finding {
         match answer {
             Answer::Mail(reply) => self.judge(Stage::Mail, reply, recipient),
@@ -138,6 +128,7 @@ impl Client {
         }
     }
 
+    /// `is_last` returns whether no control recipient follows.
     pub(super) fn envelope<'a>(
         &'a self,
         recipient: &'a Address,
@@ -154,7 +145,7 @@ impl Client {
     }
 }
 
-/// Ends a session that the pool no longer needs. Doesn't wait: QUIT's six bytes fit into the socket's buffer.
+/// QUIT's six bytes fit into the socket's buffer, so the session is ended without waiting.
 #[expect(clippy::boxed_local, reason = "the pool's sessions are boxed")]
 pub(super) fn quit_now(session: HostSession) {
     session.quit(());

@@ -20,8 +20,8 @@ use crate::{dns::single_flight::Flight, surroundings::Random};
 /// Time limit of the control recipient's reply, which servers may delay by some seconds. No caller waits that long.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Asks about a control recipient of `domain` in the session, in the background. If a control recipient is already in
-/// progress, releases the session instead. Returns the pending result.
+/// The question is asked in the background. If a control recipient is already in progress, the session is released
+/// instead.
 pub(super) fn learn(
     client: &Arc<Client>,
     host: &str,
@@ -52,7 +52,6 @@ pub(super) fn learn(
     flight
 }
 
-/// Asks the server about the control recipient.
 async fn catch_all(
     client: &Client,
     control: &Address,

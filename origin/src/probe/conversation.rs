@@ -31,7 +31,6 @@ const LOOKUP_DELAY: Duration = Duration::from_secs(2);
 /// Longest wait for a banner while another host or address can be asked.
 pub(super) const PATIENCE: Duration = Duration::from_millis(3_500);
 
-/// Outcome with a reused session.
 pub(super) enum Resumed {
     Answered(Attempt),
     /// The session has ended, or can't be used again.
@@ -41,8 +40,7 @@ pub(super) enum Resumed {
 }
 
 impl HostProbe<'_> {
-    /// Asks in an idle session. `permit` is declared first and dropped last, even on cancellation, so that there is
-    /// never a session too many.
+    /// `permit` is declared first and dropped last, even on cancellation, so that there is never a session too many.
     pub(super) async fn resume(
         &self,
         permit: HostPermit,
@@ -82,7 +80,6 @@ impl HostProbe<'_> {
         Resumed::Answered(self.conclude(recipient_reply, permit, progress).await)
     }
 
-    /// Asks in a new session over `stream`, which leads to `peer`.
     pub(super) async fn hold(
         &self,
         stream: Box<dyn Connection>,
@@ -124,7 +121,6 @@ impl HostProbe<'_> {
         self.client.envelope(&self.question.address, || self.is_last())
     }
 
-    /// Returns whether it is certain that no control recipient follows in the session.
     fn is_last(&self) -> bool {
         !self.client.is_informative(self.host)
             || self.client.memory.catch_all(&self.catch_all_key()).is_some()
@@ -145,7 +141,6 @@ impl HostProbe<'_> {
         }
     }
 
-    /// Converts the answer to a verdict, and keeps or ends the session.
     async fn conclude(
         &self,
         outcome: HostAnswer,
@@ -192,7 +187,7 @@ impl HostProbe<'_> {
         }
     }
 
-    /// Adds the known result of the control recipient: one refused name doesn't prove that other names are refused.
+    /// One refused name doesn't prove that other names are refused.
     fn add_known_catch_all(&self, verdict: Verdict, finding: Finding) -> Verdict {
         if verdict.reason != Reason::NoSuchMailbox {
             return verdict;
@@ -204,8 +199,8 @@ impl HostProbe<'_> {
         with_catch_all(verdict, self.client.memory.catch_all(&key).unwrap_or(CatchAll::Unknown))
     }
 
-    /// Adds whether the host accepts everything for the domain. If that is unknown and can be learnt, asks about the
-    /// control recipient in the background. Callers with details, and all callers at a backup host, wait for that.
+    /// If it is unknown whether the host accepts everything, and can be learnt, the control recipient is asked about in
+    /// the background. Callers with details, and all callers at a backup host, wait for that.
     async fn add_catch_all(
         &self,
         verdict: Verdict,
@@ -233,8 +228,8 @@ impl HostProbe<'_> {
         with_catch_all(verdict, catch_all)
     }
 
-    /// Decides what follows a reply. Before RCPT, a failing server leads to the next server. A reply at RCPT doesn't
-    /// lead to a backup host, which may accept everything because it knows less.
+    /// Before RCPT, a failing server leads to the next server. A reply at RCPT doesn't lead to a backup host, which may
+    /// accept everything because it knows less.
     fn attempt(&self, finding: Finding, stage: Stage, reply: &Reply, tls: bool) -> Attempt {
         let final_here = stage == Stage::Rcpt || finding.reason == Reason::Smtputf8Unsupported;
         if !final_here {
@@ -296,13 +291,13 @@ fn with_catch_all(mut verdict: Verdict, found: CatchAll) -> Verdict {
     verdict
 }
 
-/// Returns whether a new session may get a different reply: for 421, and for a limit that isn't the recipient's.
+/// A new session may get a different reply for 421, and for a limit that isn't the recipient's.
 fn is_about_session(finding: Finding, reply: &Reply) -> bool {
     reply.code == 421 || (!is_about_recipient(finding) && finding.reception.scope == Scope::Rate)
 }
 
-/// Returns when and how to ask again. Postscreen sends `450 4.3.2` to a client that it has just tested, and admits it
-/// when it reconnects. Postfix sends `450 4.1.1 … verification in progress` while it asks another server.
+/// Postscreen sends `450 4.3.2` to a client that it has just tested, and admits it when it reconnects. Postfix sends
+/// `450 4.1.1 … verification in progress` while it asks another server.
 fn ready_after(reply: &Reply) -> Option<Retry> {
     if !reply.is_transient() || reply.code == 421 {
         return None;
@@ -316,7 +311,7 @@ fn ready_after(reply: &Reply) -> Option<Retry> {
     }
 }
 
-/// Returns whether this host's mail system is failing, 4.3.x (RFC 3463 §3.4). Other hosts may work.
+/// 4.3.x (RFC 3463 §3.4): this host's mail system is failing. Other hosts may work.
 fn is_out_of_order(reply: &Reply) -> bool {
     let subject = reply.enhanced.map(|code| code.subject);
     reply.is_transient() && reply.code != 421 && subject == Some(3)

@@ -8,7 +8,6 @@ use crate::{
     lists::MailRoute,
 };
 
-/// Converts the result of a look-up of mail hosts.
 pub(super) fn route_of(mail_hosts: &Result<MailHosts, NoMailHosts>) -> MailRoute {
     match mail_hosts {
         Ok(MailHosts::Explicit(hosts)) => route_to(hosts),
@@ -18,7 +17,6 @@ pub(super) fn route_of(mail_hosts: &Result<MailHosts, NoMailHosts>) -> MailRoute
     }
 }
 
-/// Returns the route with these MX hosts.
 pub(super) fn route_to(hosts: &[Mx]) -> MailRoute {
     MailRoute {
         hosts: hosts.iter().map(|mx| mx.exchange.clone()).collect(),

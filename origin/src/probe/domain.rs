@@ -11,8 +11,8 @@ use crate::{
 };
 
 impl Prober {
-    /// Returns the facts about `domain` (lower-case A-labels) from lists and DNS; `None` if no nameserver responds in
-    /// time and no list contains the domain.
+    /// The facts about `domain` (lower-case A-labels) from lists and DNS; `None` if no nameserver responds in time and
+    /// no list contains the domain.
     pub async fn domain_report(&self, domain: &str) -> Option<DomainReport> {
         let config = self.config();
         let (facts, is_known) = match domain_facts(domain) {

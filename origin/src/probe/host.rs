@@ -24,7 +24,6 @@ use super::{
     unasked::{dns_failure, opted_out},
 };
 
-/// Shortest time limit of a connection.
 const CONNECT_TIMEOUT_MIN: Duration = Duration::from_secs(1);
 /// Minimum remaining time for starting a dialogue.
 const DIALOGUE_TIME_MIN: Duration = Duration::from_secs(1);
@@ -32,8 +31,6 @@ const DIALOGUE_TIME_MIN: Duration = Duration::from_secs(1);
 const MAX_STALE: usize = 3;
 
 impl HostProbe<'_> {
-    /// Asks one host, in an idle session if there is one, otherwise in a new one.
-    ///
     /// Each step is boxed: while a server is silent, the probe uses only that step's memory, not that of the largest
     /// step.
     pub(super) async fn run(self, progress: &mut Progress) -> Outcome {
@@ -91,13 +88,11 @@ impl HostProbe<'_> {
         }
     }
 
-    /// Returns whether any of these addresses has opted out.
     fn opted_out(&self, addresses: &[SocketAddr]) -> bool {
         let config = self.config.load();
         addresses.iter().any(|address| config.opt_outs.include_address(address.ip()))
     }
 
-    /// Asks at one address after the other, until there is a verdict.
     async fn try_addresses(
         &self,
         mut addresses: Cow<'_, [SocketAddr]>,
@@ -159,7 +154,6 @@ impl HostProbe<'_> {
         Attempt::NextHost(best.into_verdict())
     }
 
-    /// Acquires a session, or permission to open one, and starts the dialogue in it.
     async fn begin<'t>(
         &'t self,
         target: &'t Target<'t>,
@@ -195,8 +189,7 @@ impl HostProbe<'_> {
         Instant::now() + moment + DIALOGUE_TIME_MIN < self.question.wait.deadline()
     }
 
-    /// Connects to the permit's address, and if it is slow, also to an address of the other family. Asks over the first
-    /// connection.
+    /// If the permit's address is slow, an address of the other family is tried too. The first connection is used.
     async fn dial(
         &self,
         target: &Target<'_>,
@@ -231,8 +224,8 @@ impl HostProbe<'_> {
         }
     }
 
-    /// Returns the time limit of this host's replies; `None` if no other host or address is left. After the greeting,
-    /// the host may use all the time except for another host's share.
+    /// The time limit of this host's replies; `None` if no other host or address is left. After the greeting, the host
+    /// may use all the time except for another host's share.
     fn patience_of(&self, addresses: usize) -> Option<Patience> {
         if self.more_hosts == 0 && addresses <= 1 {
             return None;
@@ -279,8 +272,7 @@ impl HostProbe<'_> {
         Ok((stream, peer, permit))
     }
 
-    /// Returns the verdict for a host without a usable address. `confidence` is the certainty that the host will get no
-    /// usable address.
+    /// `confidence` is the certainty that the host will get no usable address.
     fn no_usable_address(&self, confidence: Confidence) -> Verdict {
         let details = Details { confidence, ..Details::new(None, None) };
         Verdict {
@@ -289,7 +281,6 @@ impl HostProbe<'_> {
         }
     }
 
-    /// Returns one address's share of the remaining budget.
     fn budget_share(&self, addresses: usize) -> Duration {
         let time_left = self.question.wait.deadline().saturating_duration_since(Instant::now());
         let others = self.more_hosts + addresses.saturating_sub(1);
@@ -302,7 +293,6 @@ impl HostProbe<'_> {
 /// because others wait for it.
 type Dialogue<'a> = Pin<Box<dyn Future<Output = Option<Resumed>> + Send + 'a>>;
 
-/// Returns the result of the dialogue, unless its session is cut.
 async fn unless<T>(
     cut: impl Future<Output = ()>,
     dialogue: Pin<Box<impl Future<Output = T>>>,
@@ -314,13 +304,11 @@ async fn unless<T>(
     }
 }
 
-/// Returns the verdict when the session was cut: the verdict known by then, otherwise our own limit.
 fn cut_short(progress: &mut Progress) -> Attempt {
     let settled = progress.settled.take().map(|verdict| *verdict);
     Attempt::Settled(settled.unwrap_or_else(|| our_limit(RETRY_DELAY)))
 }
 
-/// Returns the address to connect to: the permit's, otherwise the first.
 fn at(addresses: &[SocketAddr], chosen: Option<IpAddr>) -> Option<SocketAddr> {
     let fits = |address: &&SocketAddr| chosen.is_none_or(|ip| address.ip() == ip);
     addresses.iter().find(fits).or(addresses.first()).copied()

@@ -28,14 +28,11 @@ const INCONCLUSIVE_DELAY: Duration = Duration::from_secs(15 * 60);
 /// still double.
 const ENTRY_LIFETIME: Duration = Duration::from_secs(2 * 24 * 3_600);
 
-/// Capabilities that a host has shown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Offers {
     /// True if the host has refused MAIL or RCPT until the session was encrypted.
     pub demands_tls: bool,
-    /// True if the host doesn't offer SMTPUTF8.
     pub lacks_smtputf8: bool,
-    /// The greeting that the host accepts.
     pub greeting: Greeting,
 }
 
@@ -69,7 +66,6 @@ impl<T: Clone + Send + Sync + 'static> Memory<T> {
     }
 }
 
-/// Remembered capabilities and outages of hosts, and catch-all and by-name results per domain and host.
 pub(super) struct HostMemory {
     offers: Memory<Offers>,
     down: Memory<()>,
@@ -99,7 +95,6 @@ where
 }
 
 impl HostMemory {
-    /// Creates an empty memory; domains and hosts are hashed under `keys`.
     pub(super) fn new(keys: HashKey) -> Self {
         Self {
             offers: Memory::new(CAPABILITIES_LIFETIME),
@@ -110,7 +105,7 @@ impl HostMemory {
         }
     }
 
-    /// Returns the habits for the next process, longest remaining lifetime first.
+    /// For the next process, longest remaining lifetime first.
     pub(super) fn habits(&self) -> Vec<HabitMemory> {
         let now = Instant::now();
         let seconds = |time: Duration| u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
@@ -130,7 +125,7 @@ impl HostMemory {
         habits
     }
 
-    /// Loads the habits that an earlier process saved `pause` ago.
+    /// An earlier process saved the habits `pause` ago.
     pub(super) fn recall(&self, habits: &[HabitMemory], pause: Duration) {
         let now = Instant::now();
         for habit in habits {
@@ -151,7 +146,6 @@ impl HostMemory {
         self.offers.get(host).unwrap_or_default()
     }
 
-    /// Records the capabilities, if they differ from [`Self::offers`].
     pub(super) fn showed(&self, host: &str, offers: Offers) {
         if offers != self.offers(host) {
             self.offers.insert(host, offers);
@@ -162,8 +156,8 @@ impl HostMemory {
         self.down.insert(host, ());
     }
 
-    /// Returns the hosts with recently unreachable ones last: trying the next preference is better
-    /// than waiting four seconds for a dead host.
+    /// Recently unreachable hosts come last: trying the next preference is better than waiting four seconds for a dead
+    /// host.
     pub(super) fn in_health_order<'h>(&self, hosts: &'h [Mx]) -> Cow<'h, [Mx]> {
         let is_down = |host: &Mx| self.down.get(&host.exchange).is_some();
         if hosts.len() < 2 || !hosts.iter().any(is_down) {
@@ -179,8 +173,7 @@ impl HostMemory {
         (habit.until > Instant::now()).then_some(habit.catch_all)
     }
 
-    /// Stores a control recipient's result: for a day, or if the result is inconclusive, for 15 minutes, doubling each
-    /// time.
+    /// A result is kept for a day, or if it is inconclusive, for 15 minutes, doubling each time.
     pub(super) fn is_catch_all(&self, key: &str, catch_all: CatchAll) {
         let key = self.keys.hash_one(key);
         let before = self.catch_all.get(&key).filter(|habit| habit.catch_all == CatchAll::Unknown);
@@ -193,22 +186,19 @@ impl HostMemory {
         self.catch_all.insert(key, habit);
     }
 
-    /// Records that a recipient was refused by a look-up of its name.
     pub(super) fn refused_by_name(&self, key: &str) {
         if self.refuses_by_name.get(key).is_none() {
             self.refuses_by_name.insert(key, ());
         }
     }
 
-    /// Returns whether a recipient was refused by a look-up of its name within the last day: the server knows some
-    /// names, but may accept others.
+    /// The server refuses some names by a look-up, but may accept others. Kept for a day.
     pub(super) fn refuses_by_name(&self, key: &str) -> bool {
         self.refuses_by_name.get(key).is_some()
     }
 }
 
-/// Returns the key of a control recipient's result: backup hosts may accept names that the first
-/// host refuses.
+/// Backup hosts may accept names that the first host refuses.
 pub(super) fn catch_all_key(domain: &str, host: &str) -> String {
     [domain, "\n", host].concat()
 }

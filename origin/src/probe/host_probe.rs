@@ -12,7 +12,7 @@ use super::{
 
 use crate::config::Config;
 
-/// A question to one host. `host.rs` finds addresses and sessions for it, `conversation.rs` asks it in a session.
+/// `host.rs` finds addresses and sessions for the question, `conversation.rs` asks it in a session.
 pub(super) struct HostProbe<'a> {
     pub resolver: &'a Resolver,
     pub client: &'a Arc<Client>,
@@ -28,7 +28,6 @@ pub(super) struct HostProbe<'a> {
 }
 
 impl HostProbe<'_> {
-    /// Returns whether the host is fixed by configuration.
     pub(super) const fn by_route(&self) -> bool {
         matches!(self.address_source, AddressSource::ByRoute(_))
     }

@@ -10,7 +10,7 @@ use rcpt_smtp::HeloIdentity;
 
 use crate::config::Config;
 
-/// Our source addresses. An address keeps its number over reloads, because the pool stores records under that number.
+/// An address keeps its number over reloads, because the pool stores records under that number.
 pub(super) struct Identities {
     numbered: Vec<Numbered>,
     /// The configured HELO name, with an address chosen by the system.
@@ -44,8 +44,7 @@ impl Identities {
         Self { numbered: Vec::new(), unbound, key: config.own_secret().to_vec() }.with(config)
     }
 
-    /// Returns the identities with the source addresses of `config`; known addresses keep their
-    /// numbers.
+    /// Known addresses keep their numbers.
     pub(super) fn with(&self, config: &Config) -> Self {
         let mut numbered = self.numbered.clone();
         numbered.iter_mut().for_each(|known| known.is_in_use = false);
@@ -62,7 +61,6 @@ impl Identities {
         Self { numbered, unbound: self.unbound.clone(), key: self.key.clone() }
     }
 
-    /// Returns the identity with this number; without source addresses, the configured name.
     pub(super) fn get(&self, number: usize) -> Arc<HeloIdentity> {
         let numbered_identity = self.numbered.get(number);
         numbered_identity.map_or_else(
@@ -76,20 +74,19 @@ impl Identities {
         in_use.map(|known| &known.identity)
     }
 
-    /// Returns a value for each identity, by number.
+    /// In the order of the numbers.
     pub(super) fn numbered<T>(&self, of: impl Fn(&HeloIdentity) -> T) -> Vec<T> {
         self.numbered.iter().map(|known| of(&known.identity)).collect()
     }
 
-    /// Returns all our current and former HELO names.
+    /// Former names too.
     pub(super) fn helo_names(&self) -> impl Iterator<Item = &str> {
         let numbered = self.numbered.iter().map(|known| &known.identity);
         numbered.chain([&self.unbound]).map(|identity| identity.helo_name.as_str())
     }
 
-    /// Returns the number of the address for `domain` and accounts of this class. The same addresses give the same
-    /// number, because a server that defers a request expects the retry from the same address. A class without reserved
-    /// addresses shares those of the other class.
+    /// The same addresses give the same number, because a server that defers a request expects the retry from the same
+    /// address. A class without reserved addresses shares those of the other class.
     ///
     /// Rendezvous hashing: an additional address takes over some domains and moves no others.
     pub(super) fn of(&self, domain: &str, class: SourceClass) -> usize {

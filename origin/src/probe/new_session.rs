@@ -17,8 +17,8 @@ use super::{
 use crate::config::StartTls;
 
 impl HostProbe<'_> {
-    /// Opens a session over `stream` to `peer`, and asks in it. Asks again in the clear if encryption failed, and again
-    /// encrypted if the host closed the connection for lack of encryption.
+    /// Asks again in the clear if encryption failed, and again encrypted if the host closed the connection for lack of
+    /// encryption.
     pub(super) async fn ask_in_new_session(
         &self,
         stream: Box<dyn Connection>,
@@ -54,7 +54,6 @@ impl HostProbe<'_> {
         }
     }
 
-    /// Opens a session over `stream`, and records which greeting the host accepts.
     async fn open(
         &self,
         stream: Box<dyn Connection>,
@@ -136,14 +135,13 @@ impl HostProbe<'_> {
     }
 }
 
-/// Returns whether the host closes the connection because the session isn't encrypted.
 fn closes_for_tls(outcome: &HostAnswer) -> bool {
     let (Answer::Mail(reply) | Answer::Rcpt(reply)) = &outcome.answer else { return false };
     let could = outcome.session.capabilities().starttls && !outcome.session.is_encrypted();
     could && reply.code == 421 && outcome.finding.demands_tls
 }
 
-/// Converts an answer to a failure, once its session has ended.
+/// The answer's session must have ended.
 fn refusal(answer: Answer) -> Failure {
     match answer {
         Answer::Mail(reply) => Failure::Refused(Stage::Mail, reply),

@@ -9,7 +9,7 @@ use super::prober::Prober;
 use crate::dns::NoAnswer;
 
 impl Prober {
-    /// Returns our known addresses.
+    /// Our known addresses.
     pub fn own_addresses(&self) -> Vec<IpAddr> {
         self.resolver.guard.own()
     }

@@ -28,7 +28,6 @@ pub(super) struct Plan {
     pub epoch: u64,
 }
 
-/// The plans by domain, each until it expires or the configuration is replaced.
 pub(super) struct Plans {
     plans: Cache<Arc<str>, Arc<Plan>>,
     /// Number of calls of [`Self::forget_all`]: a plan begun before the last call is discarded.
@@ -42,7 +41,7 @@ impl Default for Plans {
 }
 
 impl Plans {
-    /// Returns the epoch; must be read before the configuration from which a plan is made.
+    /// Must be read before the configuration from which a plan is made.
     pub(super) fn epoch(&self) -> u64 {
         self.epoch.load(Ordering::Acquire)
     }
@@ -58,7 +57,7 @@ impl Plans {
         plan
     }
 
-    /// Discards all plans; must be called after the configuration was replaced.
+    /// Must be called after the configuration was replaced.
     pub(super) fn forget_all(&self) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
         self.plans.invalidate_all();

@@ -50,7 +50,6 @@ pub struct Prober {
     client: Arc<Client>,
     pool: Arc<Pool<HostSession>>,
     pub(super) plans: Plans,
-    /// Identical probes in progress.
     flights: SingleFlight<Verdict>,
 }
 
@@ -74,7 +73,7 @@ impl Prober {
         Arc::new(Self { config, resolver, client, pool, plans, flights })
     }
 
-    /// Returns the current configuration; a reload may replace it.
+    /// The current configuration; a reload may replace it.
     pub fn config(&self) -> Arc<Config> {
         self.config.load_full()
     }
@@ -95,17 +94,17 @@ impl Prober {
         &self.resolver.dns
     }
 
-    /// Returns the names and addresses in use.
+    /// The names and addresses in use.
     pub fn identities(&self) -> Vec<Arc<HeloIdentity>> {
         self.client.identities().in_use().cloned().collect()
     }
 
-    /// Returns the rates at operators, and how they treat us.
+    /// The rates at operators, and how they treat us.
     pub fn status(&self) -> rcpt_pool::Status {
         self.pool.status()
     }
 
-    /// Returns the label of the source address from which the question is asked.
+    /// The label of the source address from which the question is asked.
     pub fn source(&self, question: &Question, mx_host: Option<&str>) -> Arc<str> {
         let domain = question.address.domain();
         let identity = self.client.identities().of(domain, question.asker.class());
@@ -118,7 +117,7 @@ impl Prober {
         self.pool.set_listed(self.client.identities().numbered(since_of));
     }
 
-    /// Returns the knowledge about operators and domains for the next process.
+    /// The knowledge about operators and domains for the next process.
     pub fn memory(&self) -> (rcpt_pool::Memory, Vec<HabitMemory>) {
         (self.pool.memory(), self.client.memory.habits())
     }
@@ -129,7 +128,7 @@ impl Prober {
         self.client.memory.recall(habits, pause);
     }
 
-    /// Returns a single check of `address`, without an account, that must end within the budget.
+    /// A single check of `address`, without an account, that must end within the budget.
     pub fn question(&self, address: Address) -> Question {
         let wait = Wait::Interactive(Instant::now() + self.config().budget);
         Question { address, details: false, asker: Asker::default(), wait }
@@ -184,7 +183,7 @@ impl Prober {
         verdict
     }
 
-    /// Returns the verdict of the probe in progress under `key`, or of a new probe; true if the probe is new.
+    /// The flag is true if the probe is new.
     async fn share(self: &Arc<Self>, key: &str, question: &Question) -> (Verdict, bool) {
         let mut is_first = false;
         let flight = self.flights.join(key, || {
@@ -223,7 +222,6 @@ impl Prober {
         verdict
     }
 
-    /// Returns the verdict of a probe whose budget has ended.
     fn cut_off(&self, progress: Progress) -> Verdict {
         if let Some(verdict) = progress.settled {
             return *verdict;
@@ -304,7 +302,6 @@ impl Prober {
         }
     }
 
-    /// Asks a configured mail server.
     async fn ask_route(
         &self,
         server: &Server,
@@ -335,8 +332,8 @@ impl Prober {
         self.ask_hosts(&plan.hosts, &plan.addresses, question, progress).await
     }
 
-    /// Asks the hosts in order, and none of a preference below that of a host that we didn't ask for reasons of our own,
-    /// or that replied about the recipient. `planned` are the first host's addresses, if known.
+    /// No host is asked of a preference below that of a host that we didn't ask for reasons of our own, or that replied
+    /// about the recipient. `planned` are the first host's addresses, if known.
     async fn ask_hosts(
         &self,
         hosts: &[Mx],
@@ -374,8 +371,8 @@ impl Prober {
         of_domain(best.into_verdict())
     }
 
-    /// Asks the domain's own host, because there is no MX record (RFC 5321 §5.1). If the host can't be reached, the
-    /// verdict reports the missing record.
+    /// Without an MX record, the domain itself is the host (RFC 5321 §5.1). If it can't be reached, the verdict reports
+    /// the missing record.
     async fn ask_implicit(&self, question: &Question, progress: &mut Progress) -> Verdict {
         let host = question.address.domain();
         match self.only_host(question, host, AddressSource::InDns).run(progress).await {
@@ -411,7 +408,6 @@ impl Prober {
     }
 }
 
-/// Returns whether a probe may have ended for lack of time.
 fn is_cut_off(verdict: &Verdict) -> bool {
     matches!(verdict.reason, Reason::Timeout | Reason::OurLimit | Reason::DnsFailure)
 }

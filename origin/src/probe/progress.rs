@@ -35,13 +35,12 @@ pub(super) struct Progress {
 pub(super) struct Times {
     /// Time spent waiting for a session while the limits are used up.
     pub waiting: Stopwatch,
-    /// Time spent on DNS.
     pub dns: Stopwatch,
 }
 
 impl Progress {
-    /// Returns whether a server that `had` this time had less than half of the `usual` time because the check waited for
-    /// a session or for DNS.
+    /// True if a server that `had` this time had less than half of the `usual` time because the check waited for a
+    /// session or for DNS.
     pub(super) fn took_time_of(&self, had: Duration, usual: Duration) -> bool {
         let lost = self.times.waiting.total() + self.times.dns.total();
         had < usual / 2 && had + lost >= usual / 2
@@ -82,7 +81,7 @@ impl Stopwatch {
         Self { made, total: AtomicU64::new(0), since: AtomicU64::new(0) }
     }
 
-    /// Measures `work`. Work that is ready at its first poll takes no time, and no clock is read.
+    /// Work that is ready at its first poll takes no time, and no clock is read.
     pub(super) async fn during<T>(&self, work: impl Future<Output = T>) -> T {
         let mut work = pin!(work);
         if let Some(done) = poll_fn(|cx| Poll::Ready(as_ready(work.as_mut().poll(cx)))).await {

@@ -4,14 +4,12 @@ use std::net::IpAddr;
 
 use rcpt_shared::Address;
 
-/// Maximum number of characters that are shown.
 const MAX_CHARS: usize = 512;
 const ADDRESS: &str = "[address]";
 const IP: &str = "[ip]";
 
-/// Returns `text` as one line of at most 512 characters, without email and IP addresses, the checked local part and our
-/// HELO names. Behind a NAT we don't know which IP address is ours, and the server's own address is of no use to the
-/// customer.
+/// One line of at most 512 characters, without email and IP addresses, the checked local part and our HELO names.
+/// Behind a NAT we don't know which IP address is ours, and the server's own address is of no use to the customer.
 pub(super) fn redact<'a>(
     text: &str,
     recipient: &Address,
@@ -49,8 +47,8 @@ pub(super) fn redact<'a>(
     }
 }
 
-/// Returns whether `word` contains the checked local part in quotes, in brackets, before an encoded `@`, or alone if it
-/// has other characters than letters. In `Mailbox is full`, `full` needn't be the mailbox `full`.
+/// True if `word` contains the checked local part in quotes, in brackets, before an encoded `@`, or alone if it has
+/// other characters than letters. In `Mailbox is full`, `full` needn't be the mailbox `full`.
 fn names_local_part(word: &str, local_part: &str) -> bool {
     word.match_indices(local_part).any(|(start, _)| {
         let (before, from) = word.split_at(start);
@@ -67,7 +65,6 @@ fn names_local_part(word: &str, local_part: &str) -> bool {
     })
 }
 
-/// Copies the word to `shown`, replacing any IP addresses in it.
 fn push_without_ips(shown: &mut String, word: &str) {
     let mut rest = word;
     while !rest.is_empty() {

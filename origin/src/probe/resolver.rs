@@ -16,10 +16,8 @@ use crate::{
 /// Maximum number of addresses tried per host: with ten hosts, a domain can make us connect to forty addresses at most.
 const MAX_ADDRESSES: usize = 4;
 
-/// Source of a host's addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AddressSource<'a> {
-    /// Found in DNS.
     InDns,
     /// From the domain's plan; the addresses have passed every check.
     Planned(&'a [SocketAddr]),
@@ -34,10 +32,7 @@ pub(super) struct Resolver {
 }
 
 impl Resolver {
-    /// Returns the addresses of `host`; none if it has no usable address.
-    ///
-    /// # Errors
-    /// [`Unresolved`].
+    /// Empty if the host has no usable address.
     pub(super) async fn addresses(
         &self,
         host: &str,
@@ -73,8 +68,7 @@ impl Resolver {
         permitted.map(|ip| SocketAddr::new(ip, self.smtp_port)).take(MAX_ADDRESSES).collect()
     }
 
-    /// Returns the plan for a domain with these hosts, if the needed answers are cached and the first host's addresses
-    /// may be used.
+    /// `None` unless the needed answers are cached and the first host's addresses may be used.
     pub(super) fn plan(
         &self,
         domain: &str,
@@ -93,7 +87,6 @@ impl Resolver {
     }
 }
 
-/// Reason why a host has no address.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Unresolved {
     /// The name doesn't exist, or can't exist.

@@ -16,8 +16,7 @@ use super::progress::Progress;
 
 const ACCEPTED: &str = "250 2.1.5 Ok";
 
-/// Returns the verdict for a sandbox address; `None` for all others, and if the routed server
-/// answers for this address.
+/// `None` outside the sandbox, and if the routed server answers for this address.
 pub(super) async fn verdict_of(
     question: &Question,
     has_server: bool,
@@ -49,13 +48,11 @@ pub(super) async fn verdict_of(
     })
 }
 
-/// Returns the intended domain of the sandbox's misspelt domain.
 pub(super) fn meant_by(domain: &str) -> Option<&'static str> {
     (domain == MISSPELT_DOMAIN).then_some(DOMAIN)
 }
 
-/// Returns the facts about a sandbox address's domain, which is on no list; `None` for all others.
-/// An address named after a trait has that trait in every domain of the sandbox.
+/// `None` outside the sandbox. An address named after a trait has that trait in every domain of the sandbox.
 pub(super) fn facts_of(address: &Address) -> Option<DomainFacts> {
     let case = find(address)?;
     let mut facts = domain_facts(address.domain())?;
@@ -70,8 +67,6 @@ pub(super) fn facts_of(address: &Address) -> Option<DomainFacts> {
     Some(facts)
 }
 
-/// Returns the verdict for a fixed reply. The details contain `catch_all` if the reply is about the
-/// recipient.
 fn replied(line: &str, host: &str, catch_all: Option<CatchAll>) -> Verdict {
     let Some(reply) = Reply::parse(&format!("{line}\r\n")) else {
         return Verdict::new(Status::SmtpConnectError, Reason::ProtocolError, Stage::Rcpt);
@@ -89,7 +84,6 @@ fn replied(line: &str, host: &str, catch_all: Option<CatchAll>) -> Verdict {
     Verdict { mx_host: Some(host.to_owned()), details, ..verdict }
 }
 
-/// Returns the text of a reply without its codes.
 fn text_of(line: &str) -> Option<String> {
     let (_, rest) = line.split_once(' ')?;
     let is_code = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');

@@ -15,8 +15,8 @@ pub(super) const fn is_about_recipient(finding: Finding) -> bool {
 /// it of every client, and doesn't ban for it. Other words for a retry may be an unknown recipient's.
 const GREYLISTING_BY_NAME: [&str; 2] = ["4yz.greylisting", "5yz.greylisting"];
 
-/// Returns the signal for the pool; `None` if the reply has no effect. Greylisting and relay refusals apply to one
-/// recipient or domain, and mean nothing for others.
+/// `None` if the reply has no effect. Greylisting and relay refusals apply to one recipient or domain, and mean nothing
+/// for others.
 pub(super) fn signal<'a>(
     finding: Finding,
     stage: Stage,

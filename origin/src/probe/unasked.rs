@@ -14,12 +14,11 @@ pub(super) fn no_mail_hosts(reason: NoMailHosts) -> Verdict {
     }
 }
 
-/// Returns the verdict for a domain, mail host or network that has opted out: no connection was made.
 pub(super) fn opted_out() -> Verdict {
     Verdict::new(Status::BlockedByProvider, Reason::OptedOut, Stage::Dns)
 }
 
-/// Returns the verdict for an address that [`looks_like_relaying`].
+/// For an address that [`looks_like_relaying`].
 pub(super) fn not_asked() -> Verdict {
     Verdict::new(Status::BlockedByProvider, Reason::Unclear, Stage::Dns)
 }
@@ -28,7 +27,7 @@ pub(super) fn dns_failure() -> Verdict {
     Verdict::new(Status::FatalException, Reason::DnsFailure, Stage::Dns)
 }
 
-/// Returns whether the address would look like a search for open relays, which leads to blocklisting. `user%other@`,
+/// True if the address would look like a search for open relays, which leads to blocklisting. `user%other@`,
 /// `other!user@` and `"user@other"@` ask a server to relay mail (RFC 5321 §3.6.1 and appendix C let no server require
 /// these forms).
 pub(super) fn looks_like_relaying(address: &Address) -> bool {

@@ -23,7 +23,6 @@ struct StoredVerdict {
     ttl: Duration,
 }
 
-/// Expiry of an entry, after its verdict's cache time.
 struct Ending;
 
 impl Expiry<Key, StoredVerdict> for Ending {
@@ -62,7 +61,6 @@ impl Default for VerdictMemory {
 }
 
 impl VerdictMemory {
-    /// Returns the entry's key; requests with details have a different key.
     fn key(&self, address: &Address, details: bool) -> Key {
         let mut mac = self.mac.clone();
         mac.update(&[u8::from(details)]);
@@ -70,7 +68,7 @@ impl VerdictMemory {
         mac.finalize().into_bytes().into()
     }
 
-    /// Returns the verdict for this address, if it hasn't expired.
+    /// The verdict for this address, if it hasn't expired.
     pub fn recall(&self, address: &Address, details: bool) -> Option<Verdict> {
         let entry = self.stored.get(&self.key(address, details))?;
         let mut verdict = Verdict::clone(&entry.verdict);

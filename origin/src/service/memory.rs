@@ -26,7 +26,6 @@ use crate::{
 /// Time from the start to the first copy. The pauses double, so that a crash loses about half of what a young process
 /// has learnt. With a fixed pause of a minute, a process that crashes every minute would never store a copy.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
-/// Longest pause between two copies.
 const PAUSE_MAX: Duration = Duration::from_secs(60);
 /// Greatest size of a copy in bytes.
 pub const COPY_BYTES_MAX: usize = 65_536;
@@ -122,7 +121,6 @@ pub fn hand_over(state: &State) {
     }
 }
 
-/// Returns the encoded copy with its tag, shortened to the greatest size.
 fn encoded(config: &Config, mut copy: Copy) -> Option<Vec<u8>> {
     loop {
         let octets = postcard::to_allocvec(&copy).ok()?;
@@ -151,7 +149,6 @@ fn content(mut file: File) -> io::Result<Vec<u8>> {
     Ok(octets)
 }
 
-/// Returns `octets` in anonymous memory that can no longer be changed.
 fn seal(octets: &[u8]) -> io::Result<File> {
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let mut file = File::from(memfd_create("rcpt-origin-memory", flags)?);
@@ -163,7 +160,7 @@ fn seal(octets: &[u8]) -> io::Result<File> {
     Ok(file)
 }
 
-/// Returns whether a descriptor's name is that of a copy.
+/// True if a descriptor's name is that of a copy.
 pub fn is_copy(name: &str) -> bool {
     NAMES.contains(&name)
 }

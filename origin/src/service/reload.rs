@@ -126,7 +126,6 @@ fn apply(running: &Config, read: &Config, state: &Arc<State>, level: &Level) -> 
     Ok(())
 }
 
-/// Returns the configuration in force with the changed reloadable settings.
 fn reloaded(in_force: &Config, read: &Config) -> Config {
     let operators = read.operators.as_ref().clone().numbered_as(&in_force.operators);
     let read = read.clone();
@@ -174,7 +173,7 @@ async fn change(before: &Files) {
     }
 }
 
-/// Adjusts the number of permits; removed permits that are in use disappear when they are returned.
+/// Removed permits that are in use disappear when they are returned.
 fn resize(state: &Arc<State>, of: fn(&State) -> &Semaphore, before: usize, after: usize) {
     of(state).add_permits(after.saturating_sub(before));
     let surplus = u32::try_from(before.saturating_sub(after)).unwrap_or(u32::MAX);

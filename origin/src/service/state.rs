@@ -121,8 +121,7 @@ impl State {
         }))
     }
 
-    /// Returns whether `verdict` reports an unreachable server while port 25 is blocked: then the
-    /// failure is ours.
+    /// True if `verdict` reports an unreachable server while port 25 is blocked: then the failure is ours.
     pub async fn blames_port(&self, verdict: &Verdict) -> bool {
         verdict.stage == Stage::Connect
             && verdict.smtp_code.is_none()
@@ -142,7 +141,7 @@ pub fn prove<'a>(sources: impl IntoIterator<Item = &'a SourceAddress>) -> Result
     Ok(())
 }
 
-/// Returns the number of concurrent probes that one tenant may have, out of `max_probes`.
+/// The number of concurrent probes that one tenant may have, out of `max_probes`.
 pub fn probes_of_one_tenant(max_probes: usize, config: &Config) -> usize {
     (max_probes as f64 * config.tenant_share).ceil() as usize
 }

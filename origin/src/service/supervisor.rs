@@ -35,7 +35,7 @@ pub async fn keep_alive() {
     }
 }
 
-/// Returns whether a service manager has named its socket in `NOTIFY_SOCKET`.
+/// True if a service manager has named its socket in `NOTIFY_SOCKET`.
 pub fn is_there() -> bool {
     env::var_os("NOTIFY_SOCKET").is_some()
 }
@@ -65,7 +65,7 @@ fn watchdog() -> Option<Duration> {
     sd_notify::watchdog_enabled().filter(|period| !period.is_zero())
 }
 
-/// Listens on an address, even if another process has just stopped using it.
+/// Works even if another process has just stopped using the address.
 fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     socket.set_reuseaddr(true)?;
@@ -81,14 +81,14 @@ pub struct PassedSockets {
 }
 
 impl PassedSockets {
-    /// Returns the sockets named in the environment, each under the name of its setting (`FileDescriptorName=`).
+    /// The sockets named in the environment, each under the name of its setting (`FileDescriptorName=`).
     pub fn from_service_manager() -> Self {
         let names = env::var("LISTEN_FDNAMES").unwrap_or_default();
         let names = names.split(':').map(str::to_owned).collect();
         Self { sockets: ListenFd::from_env(), names }
     }
 
-    /// Returns the socket passed for `setting`, or else a new socket bound to `address`.
+    /// The socket passed for `setting`, or else a new socket bound to `address`.
     ///
     /// # Errors
     /// A sentence that names the setting.
@@ -113,7 +113,7 @@ impl PassedSockets {
         }
     }
 
-    /// Returns the files passed under names that `fits` accepts. The files' descriptors stay open.
+    /// The files passed under names that `fits` accepts. The files' descriptors stay open.
     pub fn files(&mut self, fits: impl Fn(&str) -> bool) -> Vec<(String, File)> {
         let mut files = Vec::new();
         for (position, name) in self.names.iter_mut().enumerate() {
@@ -129,7 +129,7 @@ impl PassedSockets {
         files
     }
 
-    /// Returns the names of sockets without a listener: nobody accepts connections to them.
+    /// Names of sockets without a listener: nobody accepts connections to them.
     pub fn unused_names(&self) -> impl Iterator<Item = &str> {
         self.names.iter().map(String::as_str).filter(|name| !name.is_empty())
     }

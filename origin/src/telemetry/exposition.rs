@@ -13,7 +13,7 @@ pub enum Exposition {
 }
 
 impl Exposition {
-    /// Returns the format for a client with this `Accept` header.
+    /// The format for a client with this `Accept` header.
     pub fn accepted_by(accept: &str) -> Self {
         let open_metrics = accept.split(',').any(|range| {
             let mut parts = range.split(';').map(str::trim);
@@ -52,8 +52,7 @@ fn write_line(text: &mut String, line: &str) {
     text.push('\n');
 }
 
-/// Rewrites lines in the classic format: families named as samples, no UNIT lines, infos as gauges,
-/// and a histogram's buckets before its sum and count.
+/// Families are named as samples, no UNIT lines, infos as gauges, and a histogram's buckets before its sum and count.
 fn classic<'l>(written: &mut String, lines: impl Iterator<Item = &'l str>) {
     let mut help = None;
     let mut totals = String::new();
@@ -86,7 +85,6 @@ fn classic<'l>(written: &mut String, lines: impl Iterator<Item = &'l str>) {
     written.push_str(&totals);
 }
 
-/// Returns whether a sample may be the sum or the count of a histogram.
 fn is_total(line: &str) -> bool {
     let name = line.split(['{', ' ']).next().unwrap_or_default();
     name.ends_with("_sum") || name.ends_with("_count")

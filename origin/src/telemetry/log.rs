@@ -26,7 +26,7 @@ const MAX_WAITING: usize = 1_024;
 
 static DROPPED_LINES: OnceLock<ErrorCounter> = OnceLock::new();
 
-/// Returns the number of lines dropped because the log's reader was too slow.
+/// The number of lines dropped because the log's reader was too slow.
 pub fn dropped_lines() -> u64 {
     DROPPED_LINES.get().map_or(0, |counter| counter.dropped_lines() as u64)
 }

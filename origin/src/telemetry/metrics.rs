@@ -27,7 +27,6 @@ struct ProbeLabels {
     operator: String,
 }
 
-/// An operator of mail hosts, and the source address used for it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Site {
     operator: String,
@@ -40,7 +39,6 @@ struct Kind {
     kind: &'static str,
 }
 
-/// Metrics of the pool, by operator and source address.
 #[derive(Default)]
 struct Sites {
     sessions: Family<Site, Gauge>,
@@ -136,7 +134,6 @@ pub struct Metrics {
     probes: Family<ProbeLabels, Counter>,
     duration: Histogram,
     in_flight: Gauge,
-    /// Limit of concurrent probes.
     in_flight_max: Gauge,
     at_capacity: Counter<u64, AtomicU64>,
     bad_tickets: Counter<u64, AtomicU64>,
@@ -272,7 +269,7 @@ impl Metrics {
         self.bad_tickets.inc();
     }
 
-    /// Returns the metrics as OpenMetrics text.
+    /// The metrics as OpenMetrics text.
     ///
     /// # Errors
     /// [`fmt::Error`] never occurs while writing to a `String`.

@@ -80,13 +80,13 @@ impl PortCheck {
         }
     }
 
-    /// Returns whether every server failed in the last check, and no banner has arrived since. Makes no connection.
+    /// True if every server failed in the last check, and no banner has arrived since. Makes no connection.
     pub fn is_known_shut(&self) -> bool {
         matches!(*self.state(), PortState::AllFailed(_))
     }
 
-    /// Returns whether the port is open: a banner was received within the last minute, or is received now. Within 15
-    /// seconds after a failed check, returns false without another check; without `servers`, always true.
+    /// True if the port is open: a banner was received within the last minute, or is received now. Within 15 seconds
+    /// after a failed check, false without another check; without `servers`, always true.
     pub async fn is_open(&self) -> bool {
         if let Some(open) = self.fresh() {
             return open;
@@ -157,7 +157,6 @@ impl PortCheck {
         false
     }
 
-    /// Returns the known state if it is still fresh.
     fn fresh(&self) -> Option<bool> {
         if self.servers.is_empty() {
             return Some(true);

@@ -92,8 +92,7 @@ impl SessionMetrics {
         registry.register("session_refusals", help, self.refusals.clone());
     }
 
-    /// Starts a request, which is counted when it is dropped: the longest waits end with the caller
-    /// giving up.
+    /// The request is counted when it is dropped: the longest waits end with the caller giving up.
     pub(crate) fn begin(&self, class: Class) -> SessionRequest<'_> {
         let [interactive, batch] = &self.waited_by_class;
         let waited = match class {

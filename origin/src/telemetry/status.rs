@@ -115,7 +115,6 @@ fn memory(memory: KeepingStatus, now: u64) -> String {
     }
 }
 
-/// Formats the time since a Unix time.
 fn ago(since: u64, now: u64) -> String {
     match now.saturating_sub(since) / 60 {
         minutes @ 0..120 => format!("{minutes} min ago"),

@@ -89,7 +89,7 @@ impl Vitals {
         }
     }
 
-    /// Returns the OpenMetrics text without its end mark.
+    /// The OpenMetrics text without its end mark.
     ///
     /// # Errors
     /// [`fmt::Error`] never occurs while writing to a `String`.

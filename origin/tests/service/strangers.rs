@@ -146,14 +146,15 @@ async fn strangers_of_the_edges_own_network_keep_none_of_its_connections_out() {
         let request = probe(&format!("b{number}@sandbox.test"), "keep-alive");
         assert_eq!(status_of(connection, &request).await, "HTTP/1.1 200 OK", "{number}");
     }
-    // Of the strangers, the oldest have been closed.
-    let mut closed = 0;
+    // Of the strangers, the oldest have been closed, and on a slow machine those that sent nothing for ten seconds.
+    let mut open = Vec::new();
     for stranger in &mut strangers {
         let mut byte = [0];
         let read = timeout(Duration::from_millis(1), stranger.read(&mut byte)).await;
-        closed += usize::from(matches!(read, Ok(Ok(0) | Err(_))));
+        open.push(!matches!(read, Ok(Ok(0) | Err(_))));
     }
-    assert!((1_500 - 1_024..=600).contains(&closed), "{closed} of {}", strangers.len());
+    let closed = open.iter().filter(|is_open| !**is_open).count();
+    assert!(closed >= 1_500 - 1_024 && open[1_198], "{closed} of {}", open.len());
 }
 
 #[tokio::test]

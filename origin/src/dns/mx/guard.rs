@@ -67,7 +67,7 @@ impl Guard {
         Self { allowed, own: ArcSwap::from_pointee(own) }
     }
 
-    /// Returns this machine's known addresses.
+    /// This machine's known addresses.
     pub fn own(&self) -> Vec<IpAddr> {
         self.own.load().to_vec()
     }
@@ -77,7 +77,7 @@ impl Guard {
         self.own.store(Arc::new(own));
     }
 
-    /// Returns whether we may connect to `ip`.
+    /// True if we may connect to `ip`.
     pub fn permits(&self, ip: IpAddr) -> bool {
         self.allowed.iter().any(|network| network.contains(&ip))
             || (is_public_unicast(ip) && !self.own.load().contains(&ip))

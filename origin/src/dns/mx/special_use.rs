@@ -20,8 +20,8 @@ const SPECIAL_USE: [&str; 8] = [
     "alt",
 ];
 
-/// Returns whether `domain` (lower-case) is a special-use name or below one. Such a name isn't queried: the answer is
-/// known, and queries mustn't leave our network (RFC 6761 §6).
+/// True if `domain` (lower-case) is a special-use name or below one. Such a name isn't queried: the answer is known,
+/// and queries mustn't leave our network (RFC 6761 §6).
 pub fn is_special_use(domain: &str) -> bool {
     SPECIAL_USE.iter().any(|name| {
         domain.strip_suffix(name).is_some_and(|under| under.is_empty() || under.ends_with('.'))

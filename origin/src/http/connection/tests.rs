@@ -43,7 +43,7 @@ fn connect() -> DuplexStream {
     client
 }
 
-/// Sends a byte per second, and returns the time until the server disconnects.
+/// A byte per second. The result is the time until the server disconnects.
 async fn drip(client: &mut DuplexStream, octets: &[u8]) -> Duration {
     let started = Instant::now();
     let (mut reading, mut writing) = tokio::io::split(client);

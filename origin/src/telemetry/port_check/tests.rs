@@ -28,8 +28,7 @@ fn server(address: &SocketAddr) -> Server {
     Server { host: address.ip().to_string(), port: address.port() }
 }
 
-/// Returns the address of a server that sends `banner` to each client, and the number of its
-/// clients.
+/// The address of a server that sends `banner` to each client, and the number of its clients.
 async fn saying(banner: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
