@@ -420,7 +420,10 @@ pub async fn act(
     if deed != ScanAction::Show {
         let ends = [own.clone(), vec![now.into(), ending.into()]].concat();
         statements.push((UPDATE_CANCELLED, ends));
-        statements.push(ending::end_retries(id, ending));
+        if deed == ScanAction::Cancel {
+            // A removed scan takes its retries with it.
+            statements.push(ending::end_retries(id, ending));
+        }
         let most = if deed == ScanAction::Withdraw { NO_REFUND_LIMIT } else { REFUNDS_MAX };
         statements.push(give_back(id, ending, most, now));
     }
