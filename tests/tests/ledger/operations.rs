@@ -197,7 +197,10 @@ async fn a_key_in_flight_or_answered_is_another_key_at_every_other_operation() {
         let Some(first) = first else { continue };
         let repeat = world.ask(holder, &key, &held).await;
         if holder == Decide {
-            let expected = json!({ "decision": "allow", "reason": "not_in_time", "message": null, "suggestion": null });
+            let expected = json!({
+                "decision": "allow", "email": holder.body(&held)["email"], "verdict": "unknown",
+                "reason": "not_in_time", "message": null, "suggestion": null,
+            });
             assert_eq!(
                 repeat.parts(),
                 (200, &expected),
