@@ -40,8 +40,8 @@ pub struct Scan {
     pub estimated_seconds_left: Option<u64>,
     /// Time at which the next waiting address is retried; null when none waits.
     pub next_retry_at: Option<DateTime<Utc>>,
-    /// Latest time at which every waiting address has its final verdict, even if each server asks for the longest wait
-    /// that is granted, or if we can't ask for longer; null when none waits.
+    /// Latest time at which every waiting address has its final verdict. It counts the longest waits that servers may
+    /// ask for; null when none waits.
     pub retries_until: Option<DateTime<Utc>>,
     pub created_at: DateTime<Utc>,
     /// Time at which the scan ended; null while it is running.

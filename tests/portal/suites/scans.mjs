@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { strToU8, zipSync } from "fflate";
 import { eventually } from "../stack.mjs";
+import { sourceOf } from "./source.mjs";
 
 const KINDS = ["accepts", "rejects"];
 
@@ -572,8 +573,7 @@ export function suite(world) {
     );
   });
 
-  world.test("the texts of public bug reports are read here as the service reads them", async () => {
-    const { isAddress } = await sourceOf("pages/scans/list/format.ts");
+  world.test("no address of public bug reports is a mistake in a form here", async () => {
     const { checkMistake } = await sourceOf("words/addresses.ts");
     const rows = readFileSync(new URL("../../../shared/tests/texts.tsv", import.meta.url), "utf8")
       .split("\n")
@@ -583,7 +583,6 @@ export function suite(world) {
       .map(([text, expected]) => ({ text: JSON.parse(`"${text}"`), valid: expected !== "invalid_format" }));
     assert.ok(rows.length > 250);
     for (const { text, valid } of rows) {
-      assert.equal(isAddress(text), valid, text);
       if (valid) assert.equal(checkMistake(text), undefined, text);
     }
   });

@@ -103,7 +103,7 @@ export function suite(world) {
   world.test("a recovery by the operator is shown, and stopped", async (reader) => {
     const account = await world.account();
     await reader.stack.sql(
-      "INSERT INTO recoveries (account_id, due_at, mailed_at) SELECT id, unixepoch() + 86400, unixepoch() FROM accounts WHERE email = ?",
+      "INSERT INTO recoveries (account_id, started_at, due_at, mailed_at) SELECT id, unixepoch(), unixepoch() + 86400, unixepoch() FROM accounts WHERE email = ?",
       account.email,
     );
     await reader.enter(account, "/overview");

@@ -16,6 +16,10 @@ export interface Example {
   body: unknown;
   /** The name of the body's schema. */
   schema: string | undefined;
+  /** The function of our clients, and the member of the body that is its first argument. */
+  call?: string | undefined;
+  /** The command's line, with `{email}` for the body's address. */
+  command?: string | undefined;
 }
 
 /** A check, to which the caller and the address are added. */
@@ -25,6 +29,8 @@ export const CHECK = {
   method: "POST",
   path: "/v1/validate_email",
   schema: "CheckRequest",
+  call: "check email",
+  command: "rcpt check {email}",
 } as const;
 
 export const LANGUAGES = ["curl", "rcpt", "TypeScript", "Python"] as const;
@@ -73,42 +79,19 @@ function curl(example: Example): string {
   return lines.join(" \\\n  ");
 }
 
-const COMMANDS: Record<string, string> = {
-  quota: "rcpt quota",
-  listScans: "rcpt scans",
-  createScan: "rcpt scan customers.csv",
-  scanResults: "rcpt results SCAN_ID",
-};
-
-/** Commands that take the body's address. */
-const OF_ADDRESSES: Record<string, string> = { validateEmail: "rcpt check", decide: "rcpt guard" };
-
-function command({ operation, base, credential, body }: Example): string | undefined {
-  const { email } = (body ?? {}) as { email?: string };
-  const line = operation in OF_ADDRESSES ? `${OF_ADDRESSES[operation]} ${email}` : COMMANDS[operation];
+function command({ base, credential, body, command }: Example): string | undefined {
+  const { email = "" } = (body ?? {}) as { email?: string };
+  const line = command?.replace("{email}", email);
   if (line === undefined || credential === undefined) return undefined;
   return `export RCPT_URL=${base}\nexport RCPT_API_KEY=${credential.value}\n${line}`;
 }
 
-/** Functions of our clients, by operation: the name, and the member of the body that is its first argument. */
-const FUNCTIONS: Record<string, readonly [string, string?]> = {
-  validateEmail: ["check", "email"],
-  validateEmails: ["checkList", "emails"],
-  checkDomain: ["checkDomain", "domain"],
-  decide: ["decide", "email"],
-  createScan: ["startScan", "addresses"],
-  quota: ["quota"],
-};
-
 /** Returns the function for an operation, its first argument, and the other members as options. */
-function functionOf({ operation, body }: Example) {
-  const [name, member] = FUNCTIONS[operation] ?? [];
+function functionOf({ call, body }: Example) {
+  const [name, member = ""] = call?.split(" ") ?? [];
   if (name === undefined) return undefined;
-  const options = { ...((body ?? {}) as Record<string, unknown>) };
-  if (member === undefined) return { name, first: [], options };
-  const first = options[member];
-  delete options[member];
-  return first === undefined ? undefined : { name, first: [first], options };
+  const { [member]: first, ...options } = (body ?? {}) as Record<string, unknown>;
+  return { name, first: first === undefined ? [] : [first], options };
 }
 
 function typescript(example: Example): string {

@@ -44,6 +44,25 @@ const SESSION = "Bearer <session token>";
 const ownHeaders = (headers: Outcome["headers"]) =>
   Object.keys(headers ?? {}).filter((name) => name !== "X-Request-Id");
 
+/** Functions of our clients, by operation: the name, and the member of the body that is its first argument. */
+const FUNCTIONS: Record<string, string> = {
+  validateEmail: "check email",
+  validateEmails: "checkList emails",
+  checkDomain: "checkDomain domain",
+  decide: "decide email",
+  createScan: "startScan addresses",
+  quota: "quota",
+};
+
+const COMMANDS: Record<string, string> = {
+  validateEmail: "rcpt check {email}",
+  decide: "rcpt guard {email}",
+  quota: "rcpt quota",
+  listScans: "rcpt scans",
+  createScan: "rcpt scan customers.csv",
+  scanResults: "rcpt results SCAN_ID",
+};
+
 export function EndpointSection({ document, endpoint, chosen, open }: EndpointProps) {
   const { method, path, operation } = endpoint;
   const { apiKey, keyShown, language, onLanguage } = chosen;
@@ -129,6 +148,8 @@ export function EndpointSection({ document, endpoint, chosen, open }: EndpointPr
                 credential,
                 body: inReadingOrder(exampleOf(operation.requestBody?.content)),
                 schema: nameOf(operation.requestBody?.content),
+                call: FUNCTIONS[id],
+                command: COMMANDS[id],
               }}
               shownKey={byKey && apiKey !== undefined && !keyShown ? masked(apiKey) : undefined}
               language={language}
