@@ -74,8 +74,10 @@ fn scan(mut stream: TcpStream, compares: bool) {
         let all = request + &String::from_utf8_lossy(&more[..rest]);
         json!({ "matches": all.find("a@b.example") < all.find("c@d.example") })
     } else if request.contains("/results") {
-        let result =
-            |position: u32, status: bool| json!({ "position": position, "status": status });
+        let result = |position: u32, status: bool| {
+            let verdict = if status { "deliverable" } else { "undeliverable" };
+            json!({ "position": position, "status": status, "verdict": verdict, "final": true })
+        };
         json!({ "results": [result(0, true), result(1, false)], "next": null })
     } else {
         let counts: serde_json::Map<_, _> = [
@@ -92,9 +94,11 @@ fn scan(mut stream: TcpStream, compares: bool) {
         .map(|word| (word.to_owned(), json!(0)))
         .into_iter()
         .collect();
+        let by_verdict = json!({ "deliverable": 0, "undeliverable": 0, "risky": 0, "unknown": 0 });
         json!({ "id": "scan_1", "name": "", "state": "completed", "total": 2, "received": 2, "answered": 2,
-            "waiting": 0, "counts": counts, "details": false, "created_at": "2026-11-24T00:00:00Z",
-            "completed_at": null, "results_until": null, "estimated_seconds_left": null })
+            "waiting": 0, "counts": counts, "by_verdict": by_verdict, "details": false, "created_at": "2026-11-24T00:00:00Z",
+            "completed_at": null, "results_until": null, "estimated_seconds_left": null,
+            "next_retry_at": null, "retries_until": null })
     };
     respond(stream, "200 OK", "", &body.to_string());
 }
