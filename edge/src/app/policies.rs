@@ -12,12 +12,12 @@ const POLICIES_MAX: usize = 200;
 
 /// The reader of a policy. A caller's reading also says that its credential was valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reader {
+pub enum PolicyReader {
     Caller(Caller),
     Hook(AccountId),
 }
 
-impl Reader {
+impl PolicyReader {
     pub const fn account(self) -> AccountId {
         match self {
             Self::Caller(caller) => caller.account,
@@ -32,23 +32,23 @@ type Read = Option<Arc<StoredPolicy>>;
 /// The policies by reader, each with the time of its reading in milliseconds of the Worker's clock. So few that they
 /// are searched one by one.
 #[derive(Debug, Default)]
-pub struct Policies(Mutex<Vec<(Reader, u64, Read)>>);
+pub struct Policies(Mutex<Vec<(PolicyReader, u64, Read)>>);
 
 impl Policies {
     /// The reader's policy, if it was read within the last ten seconds.
-    pub fn fresh(&self, reader: Reader, now_ms: u64) -> Option<Read> {
+    pub fn fresh(&self, reader: PolicyReader, now_ms: u64) -> Option<Read> {
         let all = self.lock();
         let (_, read_at, read) = all.iter().find(|(of, ..)| *of == reader)?;
         (now_ms < read_at.saturating_add(FRESH_MS)).then(|| read.clone())
     }
 
     /// The last policy that the reader has read, for calls that may not or can't ask the database.
-    pub fn at_hand(&self, reader: Reader) -> Read {
+    pub fn at_hand(&self, reader: PolicyReader) -> Read {
         let all = self.lock();
         all.iter().find(|(of, ..)| *of == reader)?.2.clone()
     }
 
-    pub fn set(&self, reader: Reader, now_ms: u64, read: Read) {
+    pub fn set(&self, reader: PolicyReader, now_ms: u64, read: Read) {
         let mut all = self.lock();
         all.retain(|(of, ..)| *of != reader);
         if all.len() >= POLICIES_MAX {
@@ -62,7 +62,7 @@ impl Policies {
         self.lock().retain(|(reader, ..)| reader.account() != account);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(Reader, u64, Read)>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<(PolicyReader, u64, Read)>> {
         // Never contended: an isolate has one thread and holds no lock across an await.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -70,11 +70,11 @@ impl Policies {
 
 #[cfg(test)]
 mod tests {
-    use super::{FRESH_MS, POLICIES_MAX, Policies, Reader};
+    use super::{FRESH_MS, POLICIES_MAX, Policies, PolicyReader};
     use crate::account::AccountId;
 
-    fn hook(account: u64) -> Reader {
-        Reader::Hook(AccountId::from_u64(account))
+    fn hook(account: u64) -> PolicyReader {
+        PolicyReader::Hook(AccountId::from_u64(account))
     }
 
     #[test]

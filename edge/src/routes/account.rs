@@ -38,7 +38,7 @@ pub struct Account {
     /// Time at which an operator's recovery turns two-factor authentication off and voids the password; absent while none is
     /// pending.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(required = false)]
+    #[schema(nullable = false)]
     recovery_at: Option<DateTime<Utc>>,
 }
 

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     account::{AccountId, disposable_domains::DisposableDomains},
-    app::{App, policies::Reader},
+    app::{App, policies::PolicyReader},
     cf::{clock, log},
     credentials::{idempotency::Idempotent, proof::Caller},
     error::{Error, PlainError, ValidationError},
@@ -82,7 +82,7 @@ pub async fn decide(
         true => app.shield.admits_test(&account).await,
         false => app.shield.admits_check(&account).await,
     };
-    let found = match policy(&app, Reader::Caller(caller), is_admitted).await {
+    let found = match policy(&app, PolicyReader::Caller(caller), is_admitted).await {
         Ok(Some(stored)) => Ok(stored),
         Ok(None) => return Err(caller.proof.to_error().of_validation()),
         Err(reason) => Err(reason),
@@ -102,7 +102,7 @@ pub fn identity(email: &str) -> String {
 /// The reason why no policy is known.
 pub async fn policy(
     app: &App,
-    reader: Reader,
+    reader: PolicyReader,
     is_admitted: bool,
 ) -> Result<Option<Arc<StoredPolicy>>, &'static str> {
     if let Some(read) = app.policies.fresh(reader, clock::now_ms()) {
@@ -114,8 +114,8 @@ pub async fn policy(
     }
     let Ok(database) = app.databases.of(reader.account()) else { return at_hand(UNAVAILABLE) };
     let caller = match reader {
-        Reader::Caller(caller) => Some(caller),
-        Reader::Hook(_) => None,
+        PolicyReader::Caller(caller) => Some(caller),
+        PolicyReader::Hook(_) => None,
     };
     let read = guard::policy(database, reader.account(), caller);
     let Some(Ok(read)) = clock::within(Duration::from_millis(POLICY_MS), read).await else {
@@ -123,7 +123,7 @@ pub async fn policy(
     };
     let read = read.map(Arc::new);
     // A refused caller isn't remembered here, but as a dead key or session.
-    if read.is_some() || matches!(reader, Reader::Hook(_)) {
+    if read.is_some() || matches!(reader, PolicyReader::Hook(_)) {
         app.policies.set(reader, clock::now_ms(), read.clone());
     }
     Ok(read)

@@ -18,7 +18,7 @@ use super::{
     decision::{SignUp, identity, policy},
 };
 use crate::{
-    app::{App, policies::Reader},
+    app::{App, policies::PolicyReader},
     cf::clock,
     credentials::{
         api_key::KeyIdentity, guard_hook::GuardHook, idempotency::Idempotent,
@@ -115,7 +115,7 @@ pub async fn supabase(
     // The policy names the account's key. A key that was replaced since the policy was read is refused, and the policy
     // read again.
     for _ in 0..2 {
-        let found = match policy(&app, Reader::Hook(hook.account), is_admitted).await {
+        let found = match policy(&app, PolicyReader::Hook(hook.account), is_admitted).await {
             Ok(Some(stored)) if stored.has_hook(hook.version, clock::now()) => Ok(stored),
             Ok(Some(_)) => return Err(Error::invalid_hook_signature()),
             Ok(None) => return Ok(SupabaseAnswer::of(None)),
