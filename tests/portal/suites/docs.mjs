@@ -113,6 +113,7 @@ export function suite(world) {
     const { body: description } = await stack.api("GET", "/v1/openapi.json");
     const { LANGUAGES, write } = await sourceOf("words/examples.ts");
     const { exampleOf, nameOf } = await sourceOf("pages/docs/document.ts");
+    const { clientsCall } = await sourceOf("pages/docs/clients-call.ts");
     const newScan = async (body) =>
       (await stack.api("POST", "/v1/scans", { headers: { "X-API-Key": apiKey }, body })).body.id;
     // A scan of two addresses ends by itself. For `putScanPart`, the scan still waits for its addresses.
@@ -142,6 +143,7 @@ export function suite(world) {
               : undefined,
           body: exampleOf(requestBody?.content),
           schema: nameOf(requestBody?.content),
+          ...clientsCall(operation),
         };
         for (const language of LANGUAGES) {
           const text = write(language, example);

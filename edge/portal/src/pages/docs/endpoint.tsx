@@ -19,6 +19,7 @@ import {
 import { Inline } from "./inline";
 import { ExampleBox } from "../../ui/example-box";
 import type { Language } from "../../words/examples";
+import { clientsCall } from "./clients-call";
 import { Fold } from "./fold";
 import { fieldsInOrder, inReadingOrder } from "./order";
 
@@ -43,25 +44,6 @@ const SESSION = "Bearer <session token>";
 /** Returns the names of a response's headers, except the request id's, which all responses have. */
 const ownHeaders = (headers: Outcome["headers"]) =>
   Object.keys(headers ?? {}).filter((name) => name !== "X-Request-Id");
-
-/** Functions of our clients, by operation: the name, and the member of the body that is its first argument. */
-const FUNCTIONS: Record<string, string> = {
-  validateEmail: "check email",
-  validateEmails: "checkList emails",
-  checkDomain: "checkDomain domain",
-  decide: "decide email",
-  createScan: "startScan addresses",
-  quota: "quota",
-};
-
-const COMMANDS: Record<string, string> = {
-  validateEmail: "rcpt check {email}",
-  decide: "rcpt guard {email}",
-  quota: "rcpt quota",
-  listScans: "rcpt scans",
-  createScan: "rcpt scan customers.csv",
-  scanResults: "rcpt results SCAN_ID",
-};
 
 export function EndpointSection({ document, endpoint, chosen, open }: EndpointProps) {
   const { method, path, operation } = endpoint;
@@ -148,8 +130,7 @@ export function EndpointSection({ document, endpoint, chosen, open }: EndpointPr
                 credential,
                 body: inReadingOrder(exampleOf(operation.requestBody?.content)),
                 schema: nameOf(operation.requestBody?.content),
-                call: FUNCTIONS[id],
-                command: COMMANDS[id],
+                ...clientsCall(id),
               }}
               shownKey={byKey && apiKey !== undefined && !keyShown ? masked(apiKey) : undefined}
               language={language}
