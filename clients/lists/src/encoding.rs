@@ -48,7 +48,7 @@ const WORD_CHARACTERS: usize = 24;
 /// Bytes that decide whether a file without a mark is UTF-16.
 const SAMPLE: usize = 4096;
 
-/// How a file's letters are encoded.
+/// The encoding of a file's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoding {
     /// The encoding's name, such as `windows-1251`.

@@ -10,7 +10,7 @@ use crate::{
     list::List,
 };
 
-/// How repeated addresses are recognised.
+/// The rule by which an address counts as a repetition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Repeats {
     /// A repeated address is checked once.

@@ -15,7 +15,7 @@ pub struct UnknownVariables {
     pub strangers: Mistakes,
 }
 
-/// Those of `names` that begin with `RCPT_` but name no setting.
+/// The `names` that begin with `RCPT_` but belong to no setting.
 pub fn unknown_variables<'a>(names: impl IntoIterator<Item = &'a str>) -> UnknownVariables {
     let mut unknown = UnknownVariables::default();
     for variable in names {

@@ -4,9 +4,12 @@
 const LONGEST_NAME = 64;
 const LONGEST_ADDRESS = 254;
 
+/** Blanks, and characters that nobody sees, as in shared/src/address/marks.rs. */
+const AROUND = /^[\p{White_Space}\u2800\p{DI}\ufff9-\ufffc]+|[\p{White_Space}\u2800\p{DI}\ufff9-\ufffc]+$/gu;
+
 /** Returns the address without blanks, line breaks and invisible characters around it, which result from copying. */
 export function trimmed(address: string): string {
-  return address.replace(/^[\s\p{DI}]+|[\s\p{DI}]+$/gu, "");
+  return address.replace(AROUND, "");
 }
 
 /** Returns an obvious mistake in an account's address; the service decides. */
@@ -46,7 +49,7 @@ function malformed(address: string): string | undefined {
   const [name = "", domain = ""] = parts;
   if (name === "") return "There is nothing before the @.";
   if (domain === "") return "There is nothing after the @.";
-  if (/\s/.test(address)) return "An email address can’t have spaces in it.";
+  if (/[\p{White_Space}\u2800]/u.test(address)) return "An email address can’t have spaces in it.";
   if (address.length > LONGEST_ADDRESS)
     return `This address is too long: ${address.length} characters. The limit is ${LONGEST_ADDRESS}.`;
   if (name.length > LONGEST_NAME)

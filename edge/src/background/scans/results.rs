@@ -151,7 +151,7 @@ fn is_code(text: &str) -> bool {
     text.len() <= 11 && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }
 
-/// One message's results as the JSON to store.
+/// The results of one message, as the JSON to store.
 pub fn to_text(results: &[StoredResult]) -> String {
     serde_json::to_string(results).unwrap_or_default()
 }
