@@ -205,8 +205,8 @@ CREATE TABLE sessions (
   -- Such as "Firefox on Linux", and an ISO 3166 code: for its owner to recognise it by.
   browser    TEXT    NOT NULL,
   country    TEXT    NOT NULL,
-  -- Last use; behind by up to a quarter of an hour.
-  seen_at    INTEGER NOT NULL
+  -- Whether it was used after its first minute.
+  is_used    INTEGER NOT NULL DEFAULT 0 CHECK (is_used IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX sessions_by_account ON sessions (account_id);

@@ -98,9 +98,16 @@ impl AccountAddress {
         [self.0.normal(), self.0.local_part(), self.0.domain()]
     }
 
-    /// The form for comparisons, the same for equal addresses.
+    /// True if the local part is quoted. Such an address can't be an account's: in emails it could say anything, and one
+    /// mailbox would have many spellings.
+    pub fn is_quoted(&self) -> bool {
+        self.0.local_part().starts_with('"')
+    }
+
+    /// The form for comparisons, the same for equal addresses. Only ASCII letters are folded: `K` (U+212A) isn't `k`, and
+    /// may be somebody else's.
     pub fn folded(&self) -> String {
-        self.0.normal().to_lowercase()
+        self.0.normal().to_ascii_lowercase()
     }
 
     /// The canonical mailbox, the same for all spellings that the provider treats alike.
@@ -134,5 +141,6 @@ mod tests {
         let folded = |text| AccountAddress::parse(text).unwrap().folded();
         assert_eq!(folded("Ann@Example.ORG"), folded("ann@example.org"));
         assert_ne!(folded("ann@example.org"), folded("anne@example.org"));
+        assert_ne!(folded("\u{212a}ate@example.org"), folded("kate@example.org"));
     }
 }

@@ -9,10 +9,9 @@ use std::sync::Arc;
 use crate::{
     cf::{assets::Assets, mailer::Mailer, queue::ScanQueue, verdict_cache::VerdictCache},
     config::Config,
-    limits::{
-        hashing::HashingTurns, pace::Pace, refusals::Refusals, seen_sessions::SeenSessions,
-        shield::Shield,
-    },
+    credentials::session::SessionId,
+    isolate,
+    limits::{hashing::HashingTurns, pace::Pace, refusals::Refusals, shield::Shield},
     outbound::{in_flight::InFlight, origins::Origins},
     store::{databases::Databases, plans::PlanSizes},
 };
@@ -33,7 +32,8 @@ pub struct App {
     /// Rate of each account's requests, except checks.
     pub pace: Pace,
     pub refusals: Refusals,
-    pub seen_sessions: SeenSessions,
+    /// Sessions whose use after their first minute is recorded.
+    pub used_sessions: isolate::Map<SessionId, ()>,
     pub origins: Origins,
     pub scan_queue: ScanQueue,
     pub mailer: Mailer,

@@ -19,7 +19,6 @@
 //! | a network; an address or account that is signed in to; a mailed link; all mails of a day | attempts up to a limit, in buckets that drain | exactly, in D1 | `rules`, `throttle` |
 //! | an account | its plan's checks and scans a day, and checks in flight | exactly, in D1 | `quota`, `store/ledger.rs`, `store/scans.rs` |
 //! | a caller whose key is dead or whose session has ended; for ten seconds, one whose allowance is used up or whose named key isn't allowed from its network (IPv4 address, /64) | nothing, without asking D1 again | by isolate | `refusals` |
-//! | a session | one note of its use in five minutes, one write in ten | by isolate; in D1 | `seen_sessions`, `store/sessions.rs` |
 //!
 //! The numbers of the shields are in wrangler.toml, those of plans in D1. All others are settings (`config/reader.rs`)
 //! or constants.
@@ -29,6 +28,5 @@ pub mod pace;
 pub mod quota;
 pub mod refusals;
 pub mod rules;
-pub mod seen_sessions;
 pub mod shield;
 pub mod throttle;

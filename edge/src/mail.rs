@@ -39,17 +39,16 @@ enum Paragraph {
 const LANGUAGE: &str = "en";
 
 impl Mail {
-    /// `name` is the reader's; empty if unknown.
+    /// The greeting has no name: whoever holds a session could write into it.
     #[inline(never)]
-    fn new(subject: &'static str, portal_url: &str, name: &str) -> Self {
-        let greeting = if name.is_empty() { "Hi,".into() } else { format!("Hi {name},") };
+    fn new(subject: &'static str, portal_url: &str) -> Self {
         Self {
             subject,
             portal_url: portal_url.to_owned(),
             paragraphs: Vec::new(),
             opt_out_link: None,
         }
-        .text(greeting)
+        .text("Hi,")
     }
 
     fn text(self, text: impl Into<String>) -> Self {
@@ -107,7 +106,7 @@ impl Mail {
 
 /// Builds the email with the confirmation link.
 pub fn confirm(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
-    Mail::new("Confirm your email address", portal_url, "")
+    Mail::new("Confirm your email address", portal_url)
         .text(format!("Someone, hopefully you, signed up for rcpt with {recipient}. Confirm that it's you:"))
         .button("Confirm my address", token.confirmation_link(portal_url))
         .text(
@@ -119,7 +118,7 @@ pub fn confirm(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
 /// Like [`confirm`], after a second registration. One of the registrations may be a stranger's,
 /// whose password the link must not confirm silently.
 pub fn confirm_again(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
-    Mail::new("Confirm your email address", portal_url, "")
+    Mail::new("Confirm your email address", portal_url)
         .text(format!(
             "Someone, hopefully you, signed up for rcpt with {recipient} once more. The password and \
              this link replace the ones before. Confirm that it's you, and choose your password:"
@@ -131,7 +130,7 @@ pub fn confirm_again(recipient: &str, portal_url: &str, token: &MailedToken) -> 
 /// Builds the email sent instead of a confirmation if the address has an account, which the HTTP response doesn't
 /// reveal.
 pub fn already_registered(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
-    Mail::new("You already have an account", portal_url, "")
+    Mail::new("You already have an account", portal_url)
         .text(format!(
             "Someone, perhaps you, tried to sign up with {recipient}, which already has an rcpt \
              account. Nothing has changed. You can sign in here:"
@@ -144,7 +143,7 @@ pub fn already_registered(recipient: &str, portal_url: &str, opt_out_token: &str
 /// Like [`already_registered`], if another spelling of the mailbox has an account. The email doesn't name that
 /// spelling: the account's owner knows it, and a reader who isn't the owner learns nothing about the account.
 pub fn another_spelling(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
-    Mail::new("You already have an account", portal_url, "")
+    Mail::new("You already have an account", portal_url)
         .text(format!(
             "Someone, perhaps you, tried to sign up with {recipient}. This mailbox has an rcpt account \
              under another spelling. Nothing has changed. Ask for a reset link with this address to find it:"
@@ -159,7 +158,7 @@ pub fn another_spelling(recipient: &str, portal_url: &str, opt_out_token: &str) 
 
 /// Builds the email to an account's new address, with the link that confirms it.
 pub fn confirm_change(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
-    Mail::new("Confirm your new email address", portal_url, "")
+    Mail::new("Confirm your new email address", portal_url)
         .text(format!(
             "Someone, hopefully you, wants {recipient} to be the address of their rcpt account. Confirm that it's you:"
         ))
@@ -171,13 +170,8 @@ pub fn confirm_change(recipient: &str, portal_url: &str, token: &MailedToken) ->
 }
 
 /// Builds the email to the old address after a change. The link freezes the account or undoes the change.
-pub fn address_changed_away(
-    name: &str,
-    portal_url: &str,
-    new_email: &str,
-    token: &MailedToken,
-) -> Mail {
-    Mail::new("Your account has a new email address", portal_url, name)
+pub fn address_changed_away(portal_url: &str, new_email: &str, token: &MailedToken) -> Mail {
+    Mail::new("Your account has a new email address", portal_url)
         .text(format!(
             "Your rcpt account has the address {new_email} now, and emails about it go there. If that was you, there's \
              nothing to do."
@@ -191,7 +185,7 @@ pub fn address_changed_away(
 
 /// Builds the email to an account's former address if somebody tries to register it.
 pub fn reserved(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
-    Mail::new("This address can't be used yet", portal_url, "")
+    Mail::new("This address can't be used yet", portal_url)
         .text(format!(
             "Someone, perhaps you, tried to sign up with {recipient}. An rcpt account had this address until a few days \
              ago, and for a week after such a change nobody else can use it. Please try again later:"
@@ -203,7 +197,7 @@ pub fn reserved(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail 
 
 /// Builds the email with the reset link.
 pub fn reset(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
-    Mail::new("Set a new password", portal_url, "")
+    Mail::new("Set a new password", portal_url)
         .text(format!(
             "Someone, hopefully you, asked to reset the password of the rcpt account of {recipient}. \
              Choose a new one here:"
@@ -218,7 +212,7 @@ pub fn reset(recipient: &str, portal_url: &str, token: &MailedToken) -> Mail {
 /// Builds the email sent instead of a reset link if the address has no account. The HTTP response doesn't reveal that;
 /// the mailbox's owner may have registered with another address.
 pub fn no_account(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
-    Mail::new("There is no account with this address", portal_url, "")
+    Mail::new("There is no account with this address", portal_url)
         .text(format!(
             "Someone, perhaps you, asked to reset the password for {recipient}, but there's no \
              confirmed rcpt account with this address. If you have one, it's under another address. \
@@ -230,8 +224,8 @@ pub fn no_account(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mai
 }
 
 /// Builds the email that confirms a deletion to the account's former address.
-pub fn deleted(name: &str, portal_url: &str, event: &AccountEvent) -> Mail {
-    Mail::new("Your account has been deleted", portal_url, name)
+pub fn deleted(portal_url: &str, event: &AccountEvent) -> Mail {
+    Mail::new("Your account has been deleted", portal_url)
         .text(
             "Your rcpt account has been deleted, with its API key, its sessions and its settings. \
              We don't keep your address.",
@@ -242,9 +236,9 @@ pub fn deleted(name: &str, portal_url: &str, event: &AccountEvent) -> Mail {
 }
 
 /// Builds the email about the account's current plan, which ends at `until` (Unix seconds) if it is set.
-pub fn plan_changed(name: &str, portal_url: &str, plan: &str, until: Option<i64>) -> Mail {
+pub fn plan_changed(portal_url: &str, plan: &str, until: Option<i64>) -> Mail {
     let end = until.and_then(format_time).map(|end| format!(", until {end}")).unwrap_or_default();
-    Mail::new("Your plan has changed", portal_url, name)
+    Mail::new("Your plan has changed", portal_url)
         .text(format!("Your rcpt account is on the plan {plan} now{end}."))
         .button("See what it allows", format!("{portal_url}/overview"))
 }
@@ -296,10 +290,7 @@ mod tests {
             (confirm("ann@example.org", PORTAL, &token), token.confirmation_link(PORTAL)),
             (reset("ann@example.org", PORTAL, &token), token.reset_link(PORTAL)),
             (confirm_change("ann@example.org", PORTAL, &token), token.change_link(PORTAL)),
-            (
-                address_changed_away("", PORTAL, "ann@example.org", &token),
-                token.changed_link(PORTAL),
-            ),
+            (address_changed_away(PORTAL, "ann@example.org", &token), token.changed_link(PORTAL)),
         ] {
             assert!(mail.to_text(None).lines().any(|line| line == link), "{}", mail.to_text(None));
             assert!(
@@ -312,10 +303,9 @@ mod tests {
 
     #[test]
     fn notices_carry_no_token() {
-        for mail in [
-            Notice::KeyReplaced.mail(PORTAL, "Ann", None),
-            deleted("Ann", PORTAL, &AccountEvent::default()),
-        ] {
+        for mail in
+            [Notice::KeyReplaced.mail(PORTAL, None), deleted(PORTAL, &AccountEvent::default())]
+        {
             assert!(!mail.to_text(None).contains("token"), "{}", mail.to_text(None));
         }
     }
@@ -368,23 +358,23 @@ mod tests {
             browser: "Firefox on Linux".into(),
             country: "DE".into(),
         };
-        let mail = Notice::KeyReplaced.mail(PORTAL, "Ann", Some(&event));
+        let mail = Notice::KeyReplaced.mail(PORTAL, Some(&event));
         let text = mail.to_text(None);
         for said in [
-            "Hi Ann,",
+            "Hi,",
             "When: 20 November 2026, 23:59 UTC\nBrowser: Firefox on Linux\nCountry: DE",
             "https://portal.example/forgot",
         ] {
             assert!(text.contains(said), "{said}: {text}");
         }
         assert!(mail.to_html(None).contains("<th>Browser</th><td>Firefox on Linux</td>"));
-        let unknown = Notice::KeyReplaced.mail(PORTAL, "", None).to_text(None);
+        let unknown = Notice::KeyReplaced.mail(PORTAL, None).to_text(None);
         assert!(unknown.starts_with("Hi,\n") && !unknown.contains("When"), "{unknown}");
     }
 
     #[test]
     fn the_owner_of_a_key_that_ended_itself_is_led_to_the_keys_and_not_to_a_new_password() {
-        let text = Notice::KeyEndedItself.mail(PORTAL, "Ann", None).to_text(None);
+        let text = Notice::KeyEndedItself.mail(PORTAL, None).to_text(None);
         assert!(text.contains("\nhttps://portal.example/api-key\n"), "{text}");
         assert!(!text.contains("/forgot") && !text.contains("new password"), "{text}");
     }
@@ -394,7 +384,7 @@ mod tests {
         let token = MailedToken::new(0, [1; 31]);
         for mail in [
             confirm_change("ann@example.org", PORTAL, &token),
-            Notice::EmailChangeAsked.mail(PORTAL, "Ann", None),
+            Notice::EmailChangeAsked.mail(PORTAL, None),
         ] {
             let text = mail.to_text(None).replace('\n', " ");
             assert!(text.contains("enters the account's password."), "{text}");
@@ -403,19 +393,19 @@ mod tests {
 
     #[test]
     fn a_changed_plan_is_named_with_its_end() {
-        let mail = plan_changed("Ann", PORTAL, "pro", Some(1_795_219_199)).to_text(None);
+        let mail = plan_changed(PORTAL, "pro", Some(1_795_219_199)).to_text(None);
         let sentence = "on the plan pro now, until 20 November 2026, 23:59 UTC.";
         assert!(
             mail.contains(sentence) && mail.contains("\nhttps://portal.example/overview\n"),
             "{mail}"
         );
-        let endless = plan_changed("", PORTAL, "free", None).to_text(None);
+        let endless = plan_changed(PORTAL, "free", None).to_text(None);
         assert!(endless.contains("on the plan free now.\n"), "{endless}");
     }
 
     #[test]
     fn every_email_ends_with_whom_to_ask_where_that_is_known() {
-        let mail = Notice::KeyReplaced.mail(PORTAL, "", None);
+        let mail = Notice::KeyReplaced.mail(PORTAL, None);
         for (contact, link) in [
             ("help@example.org", "mailto:help@example.org"),
             ("https://example.org/?a=1&b=2", "https://example.org/?a=1&amp;b=2"),
@@ -430,12 +420,6 @@ mod tests {
         }
         assert!(!mail.to_text(None).contains("Questions?"));
         assert!(!mail.to_html(None).contains("Questions?"));
-    }
-
-    #[test]
-    fn a_name_cannot_write_html() {
-        let html = Notice::TwoFactorOn.mail(PORTAL, "<b>Ann</b>", None).to_html(None);
-        assert!(html.contains("Hi &lt;b&gt;Ann") && !html.contains("<b>"), "{html}");
     }
 
     #[test]

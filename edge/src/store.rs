@@ -44,16 +44,9 @@ const BY_RESET_LINK: &str = "state = 'confirmed' AND id = (
      SELECT account_id FROM mailed_tokens WHERE purpose = 'reset'
        AND (hash = ?1 AND expires_at > ?2 OR next_hash = ?1 AND next_expires_at > ?2))";
 
-/// Requires that session `s` was used within the last two hours.
-const IS_IN_USE: &str = "s.seen_at > unixepoch() - 7200";
-
 /// `?1` account, `?2` session.
-const IN_SESSION: &str = constcat::concat!(
-    "id = ?1 AND state = 'confirmed'
-    AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = ?1 AND ",
-    IS_IN_USE,
-    ")"
-);
+const IN_SESSION: &str = "id = ?1 AND state = 'confirmed'
+    AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = ?1)";
 
 /// Requires that the account isn't frozen: what was begun before a freeze and ends after it does nothing.
 const IS_UNFROZEN: &str = "frozen_until <= unixepoch()";

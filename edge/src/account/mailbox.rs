@@ -15,7 +15,7 @@ enum Spelling {
 }
 
 /// Domains of providers, each with its canonical domain and spelling rule.
-const PROVIDERS: [(&str, &str, Spelling); 20] = [
+const PROVIDERS: [(&str, &str, Spelling); 21] = [
     // https://support.google.com/mail/answer/7436150 and /answer/22370
     ("gmail.com", "gmail.com", Spelling::TagsAndDots),
     ("googlemail.com", "gmail.com", Spelling::TagsAndDots),
@@ -33,24 +33,23 @@ const PROVIDERS: [(&str, &str, Spelling); 20] = [
     ("proton.me", "proton.me", Spelling::Tags),
     ("protonmail.com", "protonmail.com", Spelling::Tags),
     ("pm.me", "pm.me", Spelling::Tags),
-    // https://yandex.com/support/yandex-360/customers/mail/en/web/preferences/aliases
+    // https://yandex.com/support/yandex-360/customers/mail/en/web/preferences/aliases: one mailbox in all domains.
     ("yandex.ru", "yandex.ru", Spelling::Tags),
-    ("yandex.com", "yandex.com", Spelling::Tags),
-    ("yandex.by", "yandex.by", Spelling::Tags),
-    ("yandex.kz", "yandex.kz", Spelling::Tags),
-    ("yandex.ua", "yandex.ua", Spelling::Tags),
-    ("yandex.uz", "yandex.uz", Spelling::Tags),
-    ("yandex.az", "yandex.az", Spelling::Tags),
-    ("yandex.com.tr", "yandex.com.tr", Spelling::Tags),
+    ("yandex.com", "yandex.ru", Spelling::Tags),
+    ("yandex.by", "yandex.ru", Spelling::Tags),
+    ("yandex.kz", "yandex.ru", Spelling::Tags),
+    ("yandex.ua", "yandex.ru", Spelling::Tags),
+    ("yandex.uz", "yandex.ru", Spelling::Tags),
+    ("yandex.az", "yandex.ru", Spelling::Tags),
+    ("yandex.com.tr", "yandex.ru", Spelling::Tags),
+    ("ya.ru", "yandex.ru", Spelling::Tags),
 ];
 
-/// Canonical form of a mailbox; `folded` is the address in lower case.
+/// Canonical form of a mailbox; `folded` is the folded address, whose local part isn't quoted.
 pub fn canonical(folded: &str) -> String {
     let Some((local, domain)) = folded.rsplit_once('@') else { return folded.to_owned() };
     let provider = PROVIDERS.iter().find(|(name, ..)| *name == domain);
     let Some((_, domain, spelling)) = provider else { return folded.to_owned() };
-    // A quoted local part names the same mailbox as the unquoted one.
-    let local = local.strip_prefix('"').and_then(|local| local.strip_suffix('"')).unwrap_or(local);
     let (name, _) = local.split_once('+').unwrap_or((local, ""));
     let name = match spelling {
         Spelling::Tags => name.to_owned(),
@@ -69,7 +68,9 @@ mod tests {
         for spelling in ["a.nn@gmail.com", "ann+shop@gmail.com", "a.n.n+b+c@googlemail.com"] {
             assert_eq!(canonical(spelling), "ann@gmail.com", "{spelling}");
         }
-        assert_eq!(canonical("\"a.nn\"@gmail.com"), "ann@gmail.com");
+        for domain in ["yandex.com", "yandex.com.tr", "ya.ru"] {
+            assert_eq!(canonical(&format!("ann+x@{domain}")), "ann@yandex.ru");
+        }
         assert_eq!(canonical("a.nn+x@outlook.com"), "a.nn@outlook.com");
     }
 

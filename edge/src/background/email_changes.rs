@@ -78,8 +78,7 @@ pub async fn tell(app: &App, change: &EmailChange) -> Result<(), Error> {
     let token = MailedToken::new(change.account_id.database(), token);
     if email_undos::set_undo(database, change, &token.hash(), clock::now()).await? {
         let portal_url = &app.config.portal_url;
-        let mail =
-            mail::address_changed_away(&change.display_name, portal_url, &change.new_email, &token);
+        let mail = mail::address_changed_away(portal_url, &change.new_email, &token);
         app.mailer.send(mail.to(&change.old_email, app.config.site.contact())).await?;
     }
     email_changes::mark_settled(database, change).await

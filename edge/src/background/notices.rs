@@ -74,11 +74,11 @@ pub async fn send(
 }
 
 async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Option<Mail>, Error> {
-    let (portal_url, name) = (&app.config.portal_url, &notice.display_name);
+    let portal_url = &app.config.portal_url;
     if notice.kind == Notice::PlanChanged {
         // Uses the plan at the time of writing, because one email may cover several changes.
         let plan = store::plans::of_account(database, notice.account_id).await?;
-        return Ok(plan.map(|now| mail::plan_changed(name, portal_url, &now.plan, now.until)));
+        return Ok(plan.map(|now| mail::plan_changed(portal_url, &now.plan, now.until)));
     }
     if notice.kind == Notice::KeysSuspended {
         let keys = store::suspensions::list(database, notice.account_id).await?;
@@ -86,22 +86,21 @@ async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Opt
             .into_iter()
             .map(|key| SuspendedKey {
                 is_passkey: key.is_passkey != 0,
-                name: key.name,
                 created_at: i64::try_from(key.created_at).unwrap_or_default(),
                 replaced_at: i64::try_from(key.replaced_at).unwrap_or_default(),
             })
             .collect();
         let last = notice.last_event();
-        let mail = || mail::keys_suspended(portal_url, name, &keys, last.as_ref());
+        let mail = || mail::keys_suspended(portal_url, &keys, last.as_ref());
         // `None` if the keys were confirmed or ended before the email could be sent.
         return Ok((!keys.is_empty()).then(mail));
     }
     if notice.kind == Notice::RecoveryPending {
         let due_at = store::recoveries::due_at_after_mail(database, notice.account_id).await?;
-        return Ok(due_at.map(|at| mail::recovery_pending(portal_url, name, at)));
+        return Ok(due_at.map(|at| mail::recovery_pending(portal_url, at)));
     }
     if notice.kind != Notice::ScanEnded {
-        return Ok(Some(notice.kind.mail(portal_url, name, notice.last_event().as_ref())));
+        return Ok(Some(notice.kind.mail(portal_url, notice.last_event().as_ref())));
     }
     let ended_scans = notice.events.saturating_sub(notice.announced_events);
     let scans = store::scans::last_ended(database, notice.account_id, ended_scans).await?;
@@ -109,11 +108,10 @@ async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Opt
         .into_iter()
         .map(|scan| EndedScan {
             id: scan.id,
-            name: scan.name,
             state: scan.state,
             total: scan.total,
             by_verdict: Deliverability::ALL.map(|word| scan.by_verdict.of(word)),
         })
         .collect();
-    Ok((!scans.is_empty()).then(|| mail::scans_ended(portal_url, name, &scans, ended_scans)))
+    Ok((!scans.is_empty()).then(|| mail::scans_ended(portal_url, &scans, ended_scans)))
 }

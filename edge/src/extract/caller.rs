@@ -119,15 +119,12 @@ pub async fn shield(app: &App, caller: Caller) -> Result<(), Error> {
     app.pace.turn(&wider).await
 }
 
-/// Marks automatic requests, such as the portal's while it waits for a scan: they don't keep a
-/// session alive. The header's value doesn't matter.
-pub const UNATTENDED: HeaderName = HeaderName::from_static("x-unattended");
+/// Seconds after which a request counts as a session's use.
+const FIRST_MINUTE_S: u64 = 60;
 
-/// Stores the session for [`follow_up`], unless the request is automatic.
+/// Stores the session for [`follow_up`].
 fn leave_session(parts: &Parts, presented: PresentedSession) {
-    if let Some(context) = parts.extensions.get::<RequestContext>()
-        && !parts.headers.contains_key(UNATTENDED)
-    {
+    if let Some(context) = parts.extensions.get::<RequestContext>() {
         // An extractor may run twice, with the same session.
         let _ = context.used_session.set(presented);
     }
@@ -135,23 +132,26 @@ fn leave_session(parts: &Parts, presented: PresentedSession) {
 
 fn note_use(app: &Arc<App>, context: &RequestContext) {
     let Some(&PresentedSession { session, issued_at }) = context.used_session.get() else { return };
-    if !app.seen_sessions.is_due(session.id, issued_at, clock::now()) {
+    let (now, until) = (clock::now(), issued_at.saturating_add(app.config.session_ttl));
+    let is_young = now < issued_at.saturating_add(FIRST_MINUTE_S);
+    if is_young || app.used_sessions.get(&session.id, now).is_some() {
         return;
     }
+    app.used_sessions.insert(session.id, (), until, now);
     let app = Arc::clone(app);
     context.deferred.after_response(async move {
         let recorded = match app.databases.of(session.account) {
-            Ok(database) => sessions::see(database, session).await,
+            Ok(database) => sessions::mark_used(database, session).await,
             Err(error) => Err(error),
         };
         if let Err(error) = recorded {
-            app.seen_sessions.forget(session.id);
+            app.used_sessions.remove(&session.id);
             log::failure("the use of a session", &error);
         }
     });
 }
 
-/// Runs after every request on any route. Records that a session is in use. Remembers in this
+/// Runs after every request on any route. Records a session's first use. Remembers in this
 /// isolate that a genuine key or session has ended: the next call with it needs no query.
 pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let header_names = [API_KEY_HEADER, header::AUTHORIZATION, client_network::HEADER];

@@ -61,9 +61,9 @@ impl Notice {
         }
     }
 
-    /// Builds the notice's email to the account's owner, called `name`. The email may be up to a day late and cover
+    /// Builds the notice's email to the account's owner. The email may be up to a day late and cover
     /// several events of one kind; `last` is the latest, if known.
-    pub fn mail(self, portal_url: &str, name: &str, last: Option<&AccountEvent>) -> Mail {
+    pub fn mail(self, portal_url: &str, last: Option<&AccountEvent>) -> Mail {
         let (subject, text) = match self {
             Self::PasswordChanged => (
                 "Your password has been changed",
@@ -172,7 +172,7 @@ impl Notice {
                 ("Your plan has changed", "The plan of your rcpt account has changed.")
             }
         };
-        let mail = Mail::new(subject, portal_url, name).text(text);
+        let mail = Mail::new(subject, portal_url).text(text);
         let mail = match last {
             Some(event) => mail.paragraph(event.facts()),
             None => mail,
@@ -187,9 +187,9 @@ impl Notice {
 
 /// Builds the email for a recovery that an operator has started. The email is sent at the start and then daily until
 /// the recovery takes effect at `due_at` (Unix seconds).
-pub fn recovery_pending(portal_url: &str, name: &str, due_at: i64) -> Mail {
+pub fn recovery_pending(portal_url: &str, due_at: i64) -> Mail {
     let due = format_time(due_at).unwrap_or_default();
-    Mail::new("Your account is being recovered", portal_url, name)
+    Mail::new("Your account is being recovered", portal_url)
         .text(format!(
             "Someone who can't produce a two-factor code, hopefully you, asked us to recover your rcpt account. On {due} \
              two-factor authentication will be turned off, the password will be void and every session will end. You then \

@@ -8,7 +8,6 @@ use super::{Mail, Paragraph};
 #[derive(Debug)]
 pub struct EndedScan {
     pub id: String,
-    pub name: String,
     pub state: String,
     pub total: u32,
     /// Number of addresses per verdict, in the order of [`Deliverability::ALL`].
@@ -16,12 +15,12 @@ pub struct EndedScan {
 }
 
 /// Builds the email about `ended` scans, of which it lists `scans`: at least one, the latest first.
-pub fn scans_ended(portal_url: &str, name: &str, scans: &[EndedScan], ended: u64) -> Mail {
+pub fn scans_ended(portal_url: &str, scans: &[EndedScan], ended: u64) -> Mail {
     let (subject, list) = match scans {
         [only] if ended <= 1 => ("Your scan has ended", format!("/scans?id={}", only.id)),
         _ => ("Your scans have ended", "/scans".to_owned()),
     };
-    let mut mail = Mail::new(subject, portal_url, name);
+    let mut mail = Mail::new(subject, portal_url);
     for scan in scans {
         mail = mail.paragraph(facts(scan));
     }
@@ -38,11 +37,7 @@ pub fn scans_ended(portal_url: &str, name: &str, scans: &[EndedScan], ended: u64
 }
 
 fn facts(scan: &EndedScan) -> Paragraph {
-    let mut rows = Vec::new();
-    if !scan.name.is_empty() {
-        rows.push(("Scan", scan.name.clone()));
-    }
-    rows.push(("Addresses", scan.total.to_string()));
+    let mut rows = vec![("Addresses", scan.total.to_string())];
     if scan.state == "expired" {
         rows.push((
             "Result",
@@ -69,15 +64,15 @@ const fn label(verdict: Deliverability) -> &'static str {
 mod tests {
     use super::{EndedScan, scans_ended};
 
-    fn scan(name: &str, state: &str) -> EndedScan {
-        let (id, name, state) = ("scan_1".into(), name.into(), state.into());
-        EndedScan { id, name, state, total: 10, by_verdict: [4, 3, 1, 2] }
+    fn scan(state: &str) -> EndedScan {
+        let (id, state) = ("scan_1".into(), state.into());
+        EndedScan { id, state, total: 10, by_verdict: [4, 3, 1, 2] }
     }
 
     #[test]
     fn one_scan_is_told_with_its_counts_and_several_with_how_many_more() {
-        let one = scans_ended("https://p.example", "Ann", &[scan("May <b>", "completed")], 1);
-        let text = "Scan: May <b>\nAddresses: 10\nDeliverable: 4\n\
+        let one = scans_ended("https://p.example", &[scan("completed")], 1);
+        let text = "Addresses: 10\nDeliverable: 4\n\
             Undeliverable: 3\nRisky: 1\nUnknown: 2";
         assert!(one.to_text(None).contains(text), "{}", one.to_text(None));
         assert!(
@@ -85,9 +80,8 @@ mod tests {
             "{}",
             one.to_text(None)
         );
-        assert!(!one.to_html(None).contains("<b>"));
-        let two = [scan("", "completed"), scan("b", "expired")];
-        let many = scans_ended("https://p.example", "", &two, 7).to_text(None);
+        let two = [scan("completed"), scan("expired")];
+        let many = scans_ended("https://p.example", &two, 7).to_text(None);
         assert!(many.contains("And 5 more.") && many.contains("wasn't counted"), "{many}");
     }
 }

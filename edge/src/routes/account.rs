@@ -121,7 +121,7 @@ pub async fn delete(
 fn tell(app: &Arc<App>, context: &RequestContext, Member { account, .. }: Member) {
     let (app, event) = (Arc::clone(app), context.event());
     context.deferred.after_response(async move {
-        let mail = mail::deleted(&account.display_name, &app.config.portal_url, &event);
+        let mail = mail::deleted(&app.config.portal_url, &event);
         if let Err(error) =
             app.mailer.send(mail.to(&account.email, app.config.site.contact())).await
         {

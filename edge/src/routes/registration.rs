@@ -244,9 +244,14 @@ async fn hand_over(
 /// [`Error::invalid_email`] with the reason.
 #[inline(never)]
 pub fn account_address(email: &str) -> Result<AccountAddress, Error> {
-    AccountAddress::read(email).map_err(|malformed| {
+    let address = AccountAddress::read(email).map_err(|malformed| {
         Error::invalid_email(format!("This isn't an email address. {}", malformed.problem()))
-    })
+    })?;
+    if address.is_quoted() {
+        let why = "This isn't an email address that an account can have: its name is in quotes.";
+        return Err(Error::invalid_email(why));
+    }
+    Ok(address)
 }
 
 /// Rejects an address whose domain receives no mail according to DNS; mail servers aren't asked.

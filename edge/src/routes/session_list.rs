@@ -35,8 +35,6 @@ pub struct SignedIn {
     /// Time of the sign-in.
     created_at: DateTime<Utc>,
     expires_at: DateTime<Utc>,
-    /// Time of the last use, at most a quarter of an hour behind. After two hours without use, a session ends.
-    last_used_at: DateTime<Utc>,
     /// Such as `Firefox on Linux`.
     browser: String,
     /// Two letters (ISO 3166), such as `DE`. Null when it isn't known.
@@ -72,7 +70,6 @@ impl SignedIn {
         Ok(Self {
             created_at: time(listed.created_at)?,
             expires_at: time(listed.expires_at)?,
-            last_used_at: time(listed.seen_at)?,
             id: listed.id,
             browser: listed.browser,
             country: Some(listed.country).filter(|country| !country.is_empty()),

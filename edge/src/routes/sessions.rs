@@ -37,7 +37,7 @@ use crate::{
 /// Response of sign-in and confirmation.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SessionCredentials {
-    /// Session token (a JWT). It expires after 12 hours, after two hours without use, or when the password changes.
+    /// Session token (a JWT). It expires after 12 hours, or when the password changes.
     pub token: String,
     pub api_key: String,
     pub email: String,

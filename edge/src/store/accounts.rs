@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    BY_RESET_LINK, IN_SESSION, IS_IN_USE, IS_UNFROZEN,
+    BY_RESET_LINK, IN_SESSION, IS_UNFROZEN,
     addresses::DeletedAccount,
     named_keys::{self, KeyRefusal},
     notices::{deed, told},
@@ -107,12 +107,8 @@ pub async fn by_session(
 
 const SELECT_KEY_ENDED: &str = "SELECT 1 AS ended WHERE NOT EXISTS (
     SELECT 1 FROM accounts WHERE id = ?1 AND key_version <= ?2)";
-const SELECT_SESSION_ENDED: &str = concat!(
-    "SELECT 1 AS ended WHERE NOT EXISTS (
-    SELECT 1 FROM sessions s WHERE s.account_id = ?1 AND s.id = ?2 AND ",
-    IS_IN_USE,
-    ")"
-);
+const SELECT_SESSION_ENDED: &str = "SELECT 1 AS ended WHERE NOT EXISTS (
+    SELECT 1 FROM sessions s WHERE s.account_id = ?1 AND s.id = ?2)";
 
 /// True if a genuine key or session has permanently ended.
 pub async fn has_ended(database: &Database, caller: Caller) -> Result<bool, Error> {

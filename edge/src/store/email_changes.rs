@@ -103,11 +103,9 @@ pub struct EmailChange {
     pub old_email: String,
     /// The account's current address.
     pub email: String,
-    pub display_name: String,
 }
 
-const SELECT_CHANGE: &str =
-    "SELECT c.id, c.account_id, c.state, c.new_email, c.old_email, a.email, a.display_name
+const SELECT_CHANGE: &str = "SELECT c.id, c.account_id, c.state, c.new_email, c.old_email, a.email
     FROM email_changes c JOIN accounts a ON a.id = c.account_id WHERE a.deleted_at IS NULL AND ";
 const SELECT_BY_TOKEN: &str = concat!(
     SELECT_CHANGE,

@@ -81,7 +81,6 @@ pub struct DueNotices {
     #[serde(rename = "told")]
     pub announced_events: u64,
     pub email: String,
-    pub display_name: String,
     /// Time of the last event in Unix seconds; 0 if it wasn't recorded.
     happened_at: i64,
     browser: String,
@@ -131,8 +130,7 @@ const CLAIM_NOTICES: &str = "
       WHERE due_at <= ?1 AND deeds > told AND attempts < ?4 AND (?2 = '' OR account_id = ?2)
       ORDER BY due_at LIMIT ?5)
     RETURNING account_id, kind, deeds, told, happened_at, browser, country,
-      (SELECT email FROM accounts WHERE id = account_id) AS email,
-      (SELECT display_name FROM accounts WHERE id = account_id) AS display_name";
+      (SELECT email FROM accounts WHERE id = account_id) AS email";
 
 /// Claims due notices, of one account or all, up to a limit. Each notice becomes due again by itself, with growing
 /// delays, until it is reported as sent.

@@ -46,7 +46,6 @@ use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
 
 use super::{
-    IS_IN_USE,
     ledger::{CallerTexts, Charged},
     named_keys::NAMED_KEY_HOLDS,
     plans::IN_FORCE,
@@ -64,9 +63,7 @@ pub(super) const AUTHORISE: &str = concat!(
     "a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
      WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2 ",
     NAMED_KEY_HOLDS,
-    " ELSE EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = a.id AND ",
-    IS_IN_USE,
-    ") END"
+    " ELSE EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = a.id) END"
 );
 
 /// A row of `scans`.

@@ -4,7 +4,7 @@ use constcat::concat;
 use serde::Deserialize;
 
 use super::{
-    IN_SESSION, IS_IN_USE, recoveries,
+    IN_SESSION, recoveries,
     security_events::{device, event},
     suspensions,
     two_factor::{Code, code_holds},
@@ -33,8 +33,8 @@ pub struct NewSession {
 /// account must have: a concurrent change of password wins over a sign-in. `?8` and `?9` are the code: turning on
 /// two-factor authentication also wins.
 const INSERT_SESSION: &str = concat!(
-    "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country, seen_at)
-     SELECT ?1, id, ?3, ?4, ?5, ?6, ?3 FROM accounts
+    "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country)
+     SELECT ?1, id, ?3, ?4, ?5, ?6 FROM accounts
      WHERE id = ?2 AND state = 'confirmed' AND password_hash = ?7 AND ",
     code_holds!("?8", "?9"),
     "RETURNING id"
@@ -42,20 +42,19 @@ const INSERT_SESSION: &str = concat!(
 
 /// Like [`INSERT_SESSION`], for a session started with passkey `?10`.
 const INSERT_SESSION_BY_PASSKEY: &str = concat!(
-    "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country, seen_at)
-     SELECT ?1, id, ?3, ?4, ?5, ?6, ?3 FROM accounts
+    "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country)
+     SELECT ?1, id, ?3, ?4, ?5, ?6 FROM accounts
      WHERE id = ?2 AND state = 'confirmed' AND password_hash = ?7 AND ",
     code_holds!("?8", "?9"),
     " AND EXISTS (SELECT 1 FROM passkeys p WHERE p.account_id = ?2 AND p.id = ?10 AND p.last_session = ?1)
      RETURNING id"
 );
 
-/// Ends the least recently used sessions of an account with more than 20, the number its list
-/// shows: a program may forget to sign out. Sessions unused since their first minutes end first, so
-/// that such a program doesn't end its owner's session. The owner can see all remaining sessions.
-const DELETE_LEAST_USED: &str = "DELETE FROM sessions WHERE id IN (
+/// Ends sessions of an account with more than 20, the number its list shows: those first that weren't used after their
+/// first minute, so that a program that forgets to sign out doesn't end its owner's session, then the oldest.
+const DELETE_BEYOND_LIMIT: &str = "DELETE FROM sessions WHERE id IN (
     SELECT id FROM sessions WHERE account_id = ?1
-    ORDER BY id = ?2 DESC, seen_at > created_at DESC, seen_at DESC, created_at DESC LIMIT -1 OFFSET 20)";
+    ORDER BY id = ?2 DESC, is_used DESC, created_at DESC LIMIT -1 OFFSET 20)";
 
 /// `?1` id, `?2` account.
 const INSERT_SIGNED_IN_EVENT: &str = "
@@ -104,8 +103,8 @@ impl NewSession {
         [params, code.params()].concat()
     }
 
-    /// Like [`start`](Self::start), for a session started with a passkey. The last statement ends the least recently
-    /// used sessions beyond the limit.
+    /// Like [`start`](Self::start), for a session started with a passkey. The last statement ends the sessions
+    /// beyond the limit.
     pub(super) fn start_by_passkey<'a>(
         &'a self,
         texts: &'a SessionTexts,
@@ -115,7 +114,7 @@ impl NewSession {
     ) -> Vec<Statement<'a>> {
         let start = [self.params(texts, password_hash, code), vec![passkey.as_str().into()]];
         let mut statements = texts.with_effects((INSERT_SESSION_BY_PASSKEY, start.concat()));
-        statements.push(texts.end_least_used());
+        statements.push(texts.end_beyond_limit());
         statements
     }
 }
@@ -127,8 +126,8 @@ impl SessionTexts {
         [start, event].into_iter().chain(stop).collect()
     }
 
-    fn end_least_used(&self) -> Statement<'_> {
-        (DELETE_LEAST_USED, vec![(&self.account).into(), (&self.id).into()])
+    fn end_beyond_limit(&self) -> Statement<'_> {
+        (DELETE_BEYOND_LIMIT, vec![(&self.account).into(), (&self.id).into()])
     }
 }
 
@@ -142,7 +141,7 @@ pub async fn start(
 ) -> Result<bool, Error> {
     let texts = session.texts();
     let mut statements = session.start(&texts, password_hash, code);
-    statements.push(texts.end_least_used());
+    statements.push(texts.end_beyond_limit());
     statements.append(&mut code.used_up(&texts.account, &texts.id));
     database.batch(&statements).await?.any(0)
 }
@@ -189,18 +188,13 @@ pub async fn end_all(
     database.batch(&statements).await?.any(statements.len() - 1)
 }
 
-// An ended session can't be revived: the condition is that of all statements authorised by a
-// session.
-const UPDATE_SEEN_AT: &str = concat!(
-    "UPDATE sessions AS s SET seen_at = unixepoch()
-     WHERE id = ?2 AND account_id = ?1 AND s.seen_at <= unixepoch() - 600 AND ",
-    IS_IN_USE
-);
+const UPDATE_USED: &str =
+    "UPDATE sessions SET is_used = 1 WHERE id = ?2 AND account_id = ?1 AND is_used = 0";
 
-/// Records that the session is in use. At least ten minutes pass between two writes.
-pub async fn see(database: &Database, session: Session) -> Result<(), Error> {
+/// Records that the session was used after its first minute; writes once.
+pub async fn mark_used(database: &Database, session: Session) -> Result<(), Error> {
     let (account, id) = session.texts();
-    database.run((UPDATE_SEEN_AT, vec![(&account).into(), (&id).into()])).await
+    database.run((UPDATE_USED, vec![(&account).into(), (&id).into()])).await
 }
 
 /// A session as its owner sees it.
@@ -210,21 +204,18 @@ pub struct SessionRow {
     /// Start in Unix seconds.
     pub created_at: i64,
     pub expires_at: i64,
-    pub seen_at: i64,
     pub browser: String,
     /// Empty if unknown.
     pub country: String,
     pub current: u8,
 }
 
-/// `?3` now. An account has no more sessions than this limit ([`DELETE_LEAST_USED`]).
+/// `?3` now. An account has no more sessions than this limit ([`DELETE_BEYOND_LIMIT`]).
 const SELECT_SESSIONS: &str = concat!(
-    "SELECT s.id, s.created_at, s.expires_at, s.seen_at, s.browser, s.country, s.id = ?2 AS current
-     FROM sessions s WHERE s.account_id = ?1 AND s.expires_at > ?3 AND ",
-    IS_IN_USE,
-    " AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    "SELECT s.id, s.created_at, s.expires_at, s.browser, s.country, s.id = ?2 AS current
+     FROM sessions s WHERE s.account_id = ?1 AND s.expires_at > ?3 AND EXISTS (SELECT 1 FROM accounts WHERE ",
     IN_SESSION,
-    ") ORDER BY current DESC, s.seen_at DESC, s.created_at DESC LIMIT 20"
+    ") ORDER BY current DESC, s.created_at DESC, s.id LIMIT 20"
 );
 
 /// The account's sessions, this one first; empty if this session has ended.

@@ -88,7 +88,6 @@ pub(super) fn by_session<'a>(account: &'a str, session: &'a str) -> [Statement<'
 #[derive(Debug, Deserialize)]
 pub struct SuspendedRow {
     pub is_passkey: u8,
-    pub name: String,
     /// Creation time in Unix seconds.
     pub created_at: u64,
     /// Time of the last replacement in Unix seconds; 0 if there was none.
@@ -96,9 +95,9 @@ pub struct SuspendedRow {
 }
 
 const SELECT_SUSPENDED: &str = "
-    SELECT 0 AS is_passkey, name, created_at, replaced_at FROM named_keys WHERE account_id = ?1 AND suspended = 1
-    UNION ALL SELECT 1, name, created_at, 0 FROM passkeys WHERE account_id = ?1 AND suspended = 1
-    ORDER BY 1, 3, 2";
+    SELECT 0 AS is_passkey, created_at, replaced_at FROM named_keys WHERE account_id = ?1 AND suspended = 1
+    UNION ALL SELECT 1, created_at, 0 FROM passkeys WHERE account_id = ?1 AND suspended = 1
+    ORDER BY 1, 2";
 
 /// The account's suspended keys, then its suspended passkeys.
 pub async fn list(database: &Database, account: AccountId) -> Result<Vec<SuspendedRow>, Error> {

@@ -6,10 +6,7 @@ use tower_http::cors::{AllowOrigin, CorsLayer};
 
 use crate::{
     error::rate_limit,
-    extract::{
-        caller::{API_KEY_HEADER, UNATTENDED},
-        request::IDEMPOTENCY_KEY,
-    },
+    extract::{caller::API_KEY_HEADER, request::IDEMPOTENCY_KEY},
     meter::{Expenses, Party},
 };
 
@@ -56,7 +53,6 @@ pub fn cors(portal_url: &str) -> CorsLayer {
             header::CONTENT_TYPE,
             API_KEY_HEADER,
             IDEMPOTENCY_KEY,
-            UNATTENDED,
         ])
         .expose_headers(EXPOSED)
 }

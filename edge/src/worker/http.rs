@@ -23,11 +23,7 @@ use worker::{
 use crate::{
     cf::glue,
     extract::{
-        caller::{API_KEY_HEADER, UNATTENDED},
-        client_network,
-        continent::Continent,
-        device,
-        json_body::limit_of,
+        caller::API_KEY_HEADER, client_network, continent::Continent, device, json_body::limit_of,
         request::IDEMPOTENCY_KEY,
     },
     routes::operator,
@@ -76,7 +72,7 @@ fn continent(from: &web_sys::Request) -> Option<Continent> {
 }
 
 /// The request headers that the edge reads; the router sees no other headers.
-const READ: [HeaderName; 14] = [
+const READ: [HeaderName; 13] = [
     API_KEY_HEADER,
     header::AUTHORIZATION,
     // Headers that the CORS layer reads.
@@ -92,7 +88,6 @@ const READ: [HeaderName; 14] = [
     operator::ID,
     operator::TIMESTAMP,
     operator::SIGNATURE,
-    UNATTENDED,
 ];
 
 static NAMES: LazyLock<String> = LazyLock::new(|| READ.map(|name| name.to_string()).join(","));

@@ -24,15 +24,17 @@ use crate::{
     credentials::random,
     error::{self, Error},
     extract::{device::Device, request::RequestContext},
-    limits::{
-        hashing::HashingTurns, pace::Pace, refusals::Refusals, seen_sessions::SeenSessions,
-        shield::Shield,
-    },
+    isolate::Map,
+    limits::{hashing::HashingTurns, pace::Pace, refusals::Refusals, shield::Shield},
     meter::{Meter, metered},
     outbound::{in_flight::InFlight, origins::Origins},
     routes,
     store::databases::Databases,
 };
+
+/// About 50 bytes each. When there are more, all are forgotten: recording a use twice costs a statement that writes
+/// nothing.
+const USED_SESSIONS_MAX: usize = 10_000;
 
 /// The application with this isolate's bindings, and its router.
 pub struct Isolate {
@@ -71,7 +73,7 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
         hashing: HashingTurns::new(config.throttle.hashes_per_minute),
         pace: Pace::new(1_000 / config.throttle.account_requests_per_second, BURST_REQUESTS),
         refusals: Refusals::default(),
-        seen_sessions: SeenSessions::default(),
+        used_sessions: Map::new(USED_SESSIONS_MAX),
         origins: Origins::new(&config.origins, &config.ticket_secrets, config.cache),
         scan_queue: ScanQueue::new(env).map_err(missing)?,
         mailer: Mailer::new(env, &config.mail_from).map_err(missing)?,

@@ -167,8 +167,8 @@ async fn credentials(edge: &Edge, email: &str) -> (Proof, Proof) {
     let [keys, sessions] = ["API_KEY_SECRETS", "SESSION_SECRETS"].map(|var| edge.key_ring(var));
     let id = edge.id(email).await;
     let session_id = format!("{:0>32}", &id[..16.min(id.len())]);
-    let row = "INSERT INTO sessions (id, account_id, created_at, seen_at, expires_at, browser, country) \
-               VALUES (?1, ?2, unixepoch(), unixepoch(), unixepoch() + 3600, 'a test', 'DE')";
+    let row = "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country) \
+               VALUES (?1, ?2, unixepoch(), unixepoch() + 3600, 'a test', 'DE')";
     edge.sql_of(&id, row, &[json!(session_id), json!(id)]).await;
     let session = forgery::session(&sessions, &session_claims(&id, &session_id));
     (Proof::Key(forgery::api_key(&keys, &id, 1)), Proof::Session(session))

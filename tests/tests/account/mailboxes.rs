@@ -33,6 +33,24 @@ async fn a_second_spelling_of_a_mailbox_is_answered_the_same_and_makes_no_accoun
 }
 
 #[tokio::test]
+async fn the_domains_of_yandex_are_one_mailbox_and_quotes_are_no_further_one() {
+    let edge = Edge::builder().start().await.unwrap();
+    let anonymous = edge.anonymous();
+    edge.account_of("ann@yandex.ru").await;
+    for domain in ["yandex.com", "yandex.com.tr", "yandex.kz", "ya.ru"] {
+        let spelling = format!("ann@{domain}");
+        assert_eq!(anonymous.register(&spelling, PASSWORD).await.status, 201);
+        edge.mailbox().wait_for_titled(&spelling, TAKEN, 1).await.unwrap();
+    }
+    edge.account_of("ann@gmail.com").await;
+    for quoted in [r#""ann"@gmail.com"#, r#""a\nn"@gmail.com"#, r#""ann "@gmail.com"#] {
+        anonymous.register(quoted, PASSWORD).await.assert_error(400, "invalid_email", quoted);
+        anonymous.forgot_password(quoted).await.assert_error(400, "invalid_email", quoted);
+    }
+    assert_eq!(edge.count("accounts").await, 2);
+}
+
+#[tokio::test]
 async fn elsewhere_a_tag_is_another_mailbox() {
     let edge = Edge::builder().start().await.unwrap();
     for email in ["ann@rcpt-tests.net", "ann+1@rcpt-tests.net", "a.nn@rcpt-tests.net"] {

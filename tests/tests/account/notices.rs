@@ -155,7 +155,7 @@ async fn a_notice_says_when_and_from_where_also_when_it_is_late() {
     assert_eq!(send(from_firefox).await.status, 200);
     let notice = edge.mailbox().wait_for_titled(&account.email, KEY, 1).await.unwrap();
     let facts = "UTC\nBrowser: Firefox on Linux\nCountry: DE\n";
-    assert!(notice.text.starts_with("Hi Ann,\n") && notice.text.contains(facts), "{}", notice.text);
+    assert!(notice.text.starts_with("Hi,\n") && notice.text.contains(facts), "{}", notice.text);
 
     let (_, codes) = account.enable_two_factor().await;
     edge.restart_with(|builder| builder.mailless(true)).await.unwrap();
@@ -227,15 +227,19 @@ async fn a_reset_link_goes_to_the_account_s_own_address() {
     assert_eq!(anonymous.register(&email, PASSWORD).await.status, 201);
     let mail = edge.mailbox().wait_for_mail(&email).await.unwrap();
     assert_eq!(anonymous.verify_email(mail.token().unwrap()).await.status, 200);
-    // The Kelvin sign becomes `k` in lower case, but belongs to another mailbox.
+    // The Kelvin sign is `k` where all letters are folded, but belongs to another mailbox: it's another address.
     let similar = email.replace('k', "\u{212a}");
     assert_eq!(anonymous.forgot_password(&similar).await.status, 200);
+    edge.mailbox()
+        .wait_for_titled(&similar, "There is no account with this address", 1)
+        .await
+        .unwrap();
     assert_eq!(anonymous.register(&similar, PASSWORD).await.status, 201);
-    edge.mailbox().wait_for_nth_mail(&email, 3).await.unwrap();
-    let subjects = subjects(&edge, &email);
-    assert!(subjects.contains(&"Set a new password".to_owned()), "{subjects:?}");
-    assert!(subjects.contains(&"You already have an account".to_owned()), "{subjects:?}");
-    assert_eq!(edge.mailbox().mails_to(&similar).len(), 0);
+    edge.mailbox().wait_for_titled(&similar, "Confirm your email address", 1).await.unwrap();
+    let upper = email.to_uppercase();
+    assert_eq!(anonymous.forgot_password(&upper).await.status, 200);
+    edge.mailbox().wait_for_titled(&email, "Set a new password", 1).await.unwrap();
+    assert_eq!(edge.mailbox().mails_to(&upper).len(), 0, "it goes to the account's own spelling");
 }
 
 #[tokio::test]

@@ -68,7 +68,7 @@ impl World {
 
     /// Marks all sessions as used: a sign-in beyond the limit first ends unused sessions, such as the load's own.
     async fn use_sessions(&self) {
-        self.edge.sql("UPDATE sessions SET seen_at = created_at + 1", &[]).await;
+        self.edge.sql("UPDATE sessions SET is_used = 1", &[]).await;
     }
 
     async fn sign_in(&self, stage: usize, email: &str) -> Account {

@@ -37,10 +37,7 @@ async fn the_list_names_every_session_and_each_can_be_ended() {
     assert_eq!((&sessions[0]["current"], &sessions[1]["current"]), (&json!(true), &json!(false)));
     assert_eq!(sessions[1]["browser"], "Firefox on Linux");
     let members: Vec<_> = sessions[1].as_object().unwrap().keys().cloned().collect();
-    assert_eq!(
-        members,
-        ["browser", "country", "created_at", "current", "expires_at", "id", "last_used_at"]
-    );
+    assert_eq!(members, ["browser", "country", "created_at", "current", "expires_at", "id"]);
     assert_eq!(listed(&other).await[0]["id"], sessions[1]["id"], "its own comes first");
 
     let id = sessions[1]["id"].as_str().unwrap();
@@ -79,28 +76,29 @@ async fn an_expired_session_is_not_listed() {
 }
 
 #[tokio::test]
-async fn the_twenty_first_sign_in_ends_the_least_recently_used_session() {
+async fn the_twenty_first_sign_in_ends_an_unused_session_before_an_older_one_in_use() {
     let edge = edge().await;
     let account = edge.account().await;
     let id = edge.id(&account.email).await;
-    // The oldest session is in use; the second newest isn't.
-    edge.sql_of(&id, "UPDATE sessions SET created_at = 1 WHERE account_id = ?", &[json!(id)]).await;
-    let rows = "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country, seen_at)
+    edge.sql_of(
+        &id,
+        "UPDATE sessions SET created_at = 1, is_used = 1 WHERE account_id = ?",
+        &[json!(id)],
+    )
+    .await;
+    let rows = "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country, is_used)
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
-        SELECT printf('%032x', i), ?1, unixepoch() - 5000 + i * 10, unixepoch() + 1000, '', '', unixepoch() - i FROM n";
+        SELECT printf('%032x', i), ?1, unixepoch() - 5000 + i * 10, unixepoch() + 1000, '', '', i <> 7 FROM n";
     edge.sql_of(&id, rows, &[json!(id)]).await;
     assert_eq!(listed(&account).await.len(), 20);
     let newest = with_firefox(&account).await;
     let sessions = listed(&newest).await;
     assert_eq!(sessions.len(), 20);
     assert_eq!(edge.count(&format!("sessions WHERE account_id = '{id}'")).await, 20);
-    let unused = format!("{:032x}", 19);
-    assert!(
-        sessions.iter().all(|session| session["id"] != json!(unused)),
-        "the least recently used"
-    );
+    let unused = format!("{:032x}", 7);
+    assert!(sessions.iter().all(|session| session["id"] != json!(unused)), "the only unused one");
     assert_eq!(account.get("/me").await.status, 200, "the oldest, in use");
     let times: Vec<_> =
-        sessions[1..].iter().map(|one| one["last_used_at"].as_str().unwrap()).collect();
+        sessions[1..].iter().map(|one| one["created_at"].as_str().unwrap()).collect();
     assert!(times.is_sorted_by(|one, next| one >= next), "{times:?}");
 }

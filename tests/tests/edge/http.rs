@@ -339,8 +339,7 @@ async fn the_portal_may_call_every_operation_from_a_browser() {
         let methods = list("access-control-allow-methods");
         assert!(methods.contains(&name.to_ascii_lowercase()), "{path}: {methods:?}");
         let headers = list("access-control-allow-headers");
-        let expected =
-            ["authorization", "content-type", "x-api-key", "idempotency-key", "x-unattended"];
+        let expected = ["authorization", "content-type", "x-api-key", "idempotency-key"];
         assert_eq!(headers, expected, "{path}");
         assert_eq!(reply.header("access-control-allow-credentials"), "", "there are no cookies");
     }

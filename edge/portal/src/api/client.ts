@@ -39,14 +39,11 @@ export async function call<P extends keyof paths, M extends MethodsOf<P>>(
   body?: BodyOf<paths[P][M]>,
   /** Values for the braces in the path; the remaining values form the query. */
   params: Record<string, string> = {},
-  /** True without a user's action: the request then doesn't extend the session. */
-  unattended = false,
 ): Promise<ResultOf<paths[P][M]>> {
   const token = caller === "session" ? session.current()?.token : undefined;
   if (caller === "session" && token === undefined) throw sessionOver();
   const headers: Record<string, string> = {};
   if (token !== undefined) headers["Authorization"] = `Bearer ${token}`;
-  if (unattended) headers["X-Unattended"] = "true";
   if (typeof caller === "object") headers["X-API-Key"] = caller.apiKey;
   if (body !== undefined) headers["Content-Type"] = "application/json";
 

@@ -12,9 +12,7 @@ const PAGE = 5_000;
 export const list = (before?: string) =>
   call("get", "/v1/scans", "session", undefined, before === undefined ? {} : { before });
 
-/** Returns a scan; `again` marks the portal's polls. */
-export const show = (id: string, again = false) =>
-  call("get", "/v1/scans/{id}", "session", undefined, { id }, again);
+export const show = (id: string) => call("get", "/v1/scans/{id}", "session", undefined, { id });
 
 export const cancel = (id: string) => call("post", "/v1/scans/{id}/cancel", "session", undefined, { id });
 
@@ -53,17 +51,14 @@ export async function send({ begun, name, addresses, onProgress, onStart }: Send
   return scan;
 }
 
-/**
- * Returns all results so far, by position, including verdicts that a retry may still change.
- * `again` marks polls by the portal.
- */
-export async function results(id: string, again: boolean): Promise<ScanResult[]> {
+/** Returns all results so far, by position, including verdicts that a retry may still change. */
+export async function results(id: string): Promise<ScanResult[]> {
   const all: ScanResult[] = [];
   let next: number | null | undefined;
   do {
     const from = next === undefined ? {} : { after: String(next) };
     const params = { id, limit: String(PAGE), interim: "true", ...from };
-    const page = await call("get", "/v1/scans/{id}/results", "session", undefined, params, again);
+    const page = await call("get", "/v1/scans/{id}/results", "session", undefined, params);
     all.push(...page.results);
     next = page.next ?? null;
   } while (next !== null);

@@ -4,7 +4,7 @@
 
 use constcat::concat;
 
-use crate::store::{IS_IN_USE, plans::IN_FORCE, usage_days::DAYS_WITH_PREVIOUS};
+use crate::store::{plans::IN_FORCE, usage_days::DAYS_WITH_PREVIOUS};
 
 /// Units of the daily allowance, welcome checks, and all units held by lease `l`.
 macro_rules! daily_units {
@@ -56,9 +56,7 @@ pub(super) const WITH_ROOM: &str = concat!(
     IN_FORCE,
     " WHERE a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
          WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2
-         ELSE EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = a.id AND ",
-    IS_IN_USE,
-    ") END) "
+         ELSE EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = a.id) END) "
 );
 
 /// The remaining allowance of account `a` in the format of `RateLimit::of_checks`, without leased

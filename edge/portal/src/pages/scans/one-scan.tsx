@@ -30,9 +30,9 @@ export function OneScan({ id }: { id: string }) {
     let timer = 0;
     let wait = SOON;
     let left = false;
-    async function look(again: boolean) {
+    async function look() {
       try {
-        const scan = await show(id, again);
+        const scan = await show(id);
         if (left) return;
         setProblem(undefined);
         setScan(scan);
@@ -43,10 +43,10 @@ export function OneScan({ id }: { id: string }) {
         setProblem(error);
         if (!error.passes) return;
       }
-      timer = window.setTimeout(() => void look(true), wait);
+      timer = window.setTimeout(() => void look(), wait);
       wait = Math.min(LATER, wait * 1.3);
     }
-    void look(false);
+    void look();
     return () => {
       left = true;
       window.clearTimeout(timer);

@@ -35,7 +35,7 @@ function useResults(scan: Scan): { read: Reading | undefined; problem: Problem |
   const readAt = useRef(0);
   useEffect(() => {
     let left = false;
-    load(scan.id, read !== undefined).then(
+    load(scan.id).then(
       (results) => {
         if (left) return;
         readAt.current = Date.now();

@@ -34,8 +34,8 @@ export function Sessions() {
         )}
       </Loaded>
       <p class="quiet">
-        Don’t recognize one? Sign it out, then change your password. A session ends by itself when it hasn’t
-        been used for two hours.
+        Don’t recognize one? Sign it out, then change your password. A session ends by itself after twelve
+        hours.
       </p>
       <Actions>
         <Button onClick={() => setAsking(true)}>Sign out everywhere…</Button>
@@ -59,7 +59,7 @@ export function Sessions() {
 }
 
 function Item({ listed, onEnded }: { listed: Listed; onEnded: () => Promise<void> }) {
-  const { id, browser, country, created_at, last_used_at, current } = listed;
+  const { id, browser, country, created_at, current } = listed;
   const submission = useSubmission(async () => {
     const token = session.current()?.token;
     if (current) {
@@ -80,12 +80,6 @@ function Item({ listed, onEnded }: { listed: Listed; onEnded: () => Promise<void
         </span>
         <span class="quiet">
           Signed in <time dateTime={created_at}>{moment(created_at)}</time>
-          {!current && last_used_at !== undefined && (
-            <>
-              {", last used "}
-              <time dateTime={last_used_at}>{moment(last_used_at)}</time>
-            </>
-          )}
         </span>
       </span>
       <Button
