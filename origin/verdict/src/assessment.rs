@@ -216,4 +216,11 @@ mod tests {
             assert_eq!(assessment.mailbox, mailbox, "{status:?} {reason:?} {stage:?}");
         }
     }
+
+    #[test]
+    fn a_host_without_mail_is_no_absent_mailbox_while_another_may_take_it() {
+        let verdict =
+            Verdict::new(Status::SmtpConnectError, Reason::DomainRefusesMail, Stage::Connect);
+        assert_eq!(assess(&verdict, Unknown, None).mailbox, Mailbox::Unknown);
+    }
 }

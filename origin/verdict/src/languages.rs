@@ -29,6 +29,10 @@ pub(super) struct Language {
     /// words concern us.
     pub address: Vec<String>,
     pub missing: Vec<String>,
+    /// Words for the recipient's domain.
+    pub domain: Vec<String>,
+    /// Words for a message that can't be delivered: its cause is the recipient's address, not ours.
+    pub undelivered: Vec<String>,
     /// Words for missing or out of order: RFC 5321 uses `mailbox unavailable` for both, and for a
     /// policy.
     pub unavailable: Vec<String>,
@@ -48,6 +52,8 @@ pub(super) struct Language {
     pub later: Vec<String>,
     /// Words for a temporary failure of the server.
     pub outage: Vec<String>,
+    /// Words for a look-up of the recipient that fails for now.
+    pub lookup: Vec<String>,
 }
 
 pub(super) static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
@@ -79,6 +85,8 @@ pub(super) static LANGUAGES: LazyLock<Vec<Language>> = LazyLock::new(|| {
 enum Sense {
     Recipient,
     Address,
+    Domain,
+    Undelivered,
     Missing,
     Unavailable,
     Disabled,
@@ -95,7 +103,9 @@ impl Sense {
             Self::Unavailable => Some(Meaning::Unavailable),
             Self::Disabled => Some(Meaning::Disabled),
             Self::Full => Some(Meaning::MailboxFull),
-            Self::Recipient | Self::Address | Self::Plain(_) => None,
+            Self::Recipient | Self::Address | Self::Domain | Self::Undelivered | Self::Plain(_) => {
+                None
+            }
         }
     }
 }
@@ -116,10 +126,12 @@ static WORDS: LazyLock<Matcher<(usize, Sense)>> = LazyLock::new(|| {
 });
 
 impl Language {
-    fn columns(&self) -> [(&[String], Sense); 13] {
+    fn columns(&self) -> [(&[String], Sense); 16] {
         [
             (&self.recipient, Sense::Recipient),
             (&self.address, Sense::Address),
+            (&self.domain, Sense::Domain),
+            (&self.undelivered, Sense::Undelivered),
             (&self.missing, Sense::Missing),
             (&self.unavailable, Sense::Unavailable),
             (&self.disabled, Sense::Disabled),
@@ -131,6 +143,7 @@ impl Language {
             (&self.sending, Sense::Plain(Meaning::Sending)),
             (&self.later, Sense::Plain(Meaning::TryLater)),
             (&self.outage, Sense::Plain(Meaning::Outage)),
+            (&self.lookup, Sense::Plain(Meaning::Unreachable)),
         ]
     }
 }
@@ -138,10 +151,11 @@ impl Language {
 /// The result is a bit set; `words` are those of [`Said`](super::text::Said).
 pub(super) fn meanings(words: &str) -> u32 {
     let mut findings: Vec<(usize, Sense, Range<usize>)> = Vec::new();
-    let mut meanings = 0;
+    let (mut meanings, mut is_undelivered) = (0, false);
     for ((language, sense), range) in WORDS.hits(words) {
         match sense {
             Sense::Plain(meaning) => meanings |= meaning.bit(),
+            Sense::Undelivered => is_undelivered = true,
             _ => {
                 meanings |= Meaning::Mailbox.bit();
                 if findings.len() < MAX_WORDS {
@@ -159,6 +173,9 @@ pub(super) fn meanings(words: &str) -> u32 {
                 are_near(words, place, range) && !things::stand_between(words, place, range)
             })
         };
+        if matches!(state, Sense::Missing | Sense::Disabled) && near(Sense::Domain) {
+            meanings |= Meaning::Domain.bit();
+        }
         let alone = *state == Sense::Full && is_all(words, range);
         if alone || near(Sense::Recipient) || is_what_was_rejected(words, range) {
             meanings |= meaning.bit();
@@ -168,6 +185,9 @@ pub(super) fn meanings(words: &str) -> u32 {
             && meanings & Meaning::Sender.bit() == 0
         {
             meanings |= Meaning::Address.bit();
+            if is_undelivered {
+                meanings |= Meaning::Recipient.bit();
+            }
         }
     }
     meanings

@@ -18,10 +18,6 @@ impl<T: Copy> Matcher<T> {
         Self { automaton: builder.expect("a table of short words"), values }
     }
 
-    pub(super) fn has_hit(&self, text: &str) -> bool {
-        self.automaton.is_match(text)
-    }
-
     #[cfg(test)]
     pub(super) fn memory_usage(&self) -> usize {
         self.automaton.memory_usage()

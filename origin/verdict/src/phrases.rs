@@ -132,7 +132,7 @@ static IDIOM_TEXTS: LazyLock<Matcher<Meaning>> =
 pub(super) fn meanings(text: &str) -> u32 {
     let mut meanings = 0;
     let mut text = Cow::Borrowed(text);
-    if IDIOM_TEXTS.has_hit(&text) {
+    if IDIOM_TEXTS.hits(&text).next().is_some() {
         for idiom in idioms() {
             if text.contains(&idiom.text) {
                 meanings |= idiom.meaning.bit();

@@ -62,9 +62,58 @@ impl<'a> Reading<'a> {
     }
 }
 
+/// Words between a state and its cause, in the form of [`Said::text`].
+const CAUSES: [&str; 22] = [
+    " because ",
+    " due to ",
+    " for violat",
+    " for abus",
+    " for spam",
+    " as a result of ",
+    " wegen ",
+    " aufgrund ",
+    " en raison ",
+    " suite a ",
+    " debido ",
+    " devido ",
+    " a causa ",
+    " wegens ",
+    " vanwege ",
+    " z powodu ",
+    " из-за ",
+    " за нарушени",
+    " nedeniyle ",
+    " pa grund ",
+    " zaradi ",
+    " через порушен",
+];
+
+/// The meanings, but without a policy that is only the cause of a mailbox's state: `account closed due to abuse`.
+fn with_causes(said: &Said) -> u32 {
+    use Meaning::{Disabled, Policy, Recipient, Sender, Sending};
+    let all = meanings_of(said);
+    let has = |meanings: u32, some: &[Meaning]| some.iter().any(|it| meanings & it.bit() != 0);
+    if !has(all, &[Policy]) || has(all, &[Sender, Sending]) {
+        return all;
+    }
+    let cause = CAUSES.iter().filter_map(|cause| said.text.find(cause)).min();
+    let state = cause
+        .and_then(|cause| said.text.get(..cause))
+        .map_or(0, |state| meanings_of(&Said::of(state)));
+    if has(state, &[Disabled, Recipient]) && !has(state, &[Policy]) {
+        all & !Policy.bit()
+    } else {
+        all
+    }
+}
+
+fn meanings_of(said: &Said) -> u32 {
+    phrases::meanings(&said.text) | languages::meanings(&said.words)
+}
+
 fn meanings(text: &str, parties: &Parties<'_>) -> u32 {
     let plain_text = Said::of(text);
-    let mut meanings = phrases::meanings(&plain_text.text) | languages::meanings(&plain_text.words);
+    let mut meanings = with_causes(&plain_text);
     if plain_text.names_blocklist {
         meanings |= Meaning::OurAddress.bit();
     }

@@ -4,9 +4,11 @@
 mod cost;
 mod documented;
 mod golden;
+mod kinds;
 mod languages;
 mod parties;
 mod policy;
+mod rows;
 mod wordings;
 mod words;
 

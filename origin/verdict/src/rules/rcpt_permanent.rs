@@ -32,6 +32,12 @@ pub(crate) const RCPT_PERMANENT: &[Rule] = &[
     rule("5yz.their-trouble").says(&[Trouble]).unanswered(ServerUnavailable),
     // A server that verifies senders refuses at RCPT, with the codes and words for a mailbox.
     rule("5yz.our-name").says(&[OurName]).blocked(),
+    // "Bad sequence of commands": a store or TLS that the server couldn't reach, whatever the enhanced code.
+    rule("5yz.sequence-code")
+        .codes(&[503])
+        .enhanced(&[Subject(1), Subject(2)])
+        .silent_on(&[Recipient, Address, Disabled, MailboxFull, Quota])
+        .unanswered(ServerUnavailable),
     // The next rows decide by the enhanced code. Yandex and others send 5.7.1 for a mailbox that
     // doesn't exist.
     rule("5yz.security-of-recipient")

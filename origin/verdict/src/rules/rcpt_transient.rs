@@ -8,8 +8,8 @@ use super::table::{
 };
 use crate::phrases::Meaning::{
     Busy, Client, Domain, DomainRule, Encryption, Greylisting, MailboxFull, OurAddress, OurName,
-    Policy, Quota, Rate, RecipientDenied, Relay, ReverseDns, Sender, Sending, Trouble, TryLater,
-    Unreachable,
+    Outage, Policy, Quota, Rate, RecipientDenied, Relay, ReverseDns, Sender, Sending, Trouble,
+    TryLater, Unreachable,
 };
 
 pub(crate) const RCPT_TRANSIENT: &[Rule] = &[
@@ -51,7 +51,7 @@ pub(crate) const RCPT_TRANSIENT: &[Rule] = &[
     rule("4yz.our-address").says(&[OurAddress]).our_address(),
     rule("4yz.us").says(&[Client, Encryption]).blocked(),
     rule("4yz.their-trouble").says(&[Trouble]).unanswered(ServerUnavailable),
-    // A gateway that can't reach the server behind it: its 421 isn't about our rate.
+    // A gateway that can't reach the server behind it, or look the recipient up: neither our rate nor greylisting.
     rule("4yz.unreachable").says(&[Unreachable]).silent_on(&[Sender]).unanswered(ServerUnavailable),
     rule("4yz.security-450").codes(&[450, 451]).enhanced(&[Subject(7)]).greylisted(),
     rule("4yz.mailbox-later").enhanced(&[Exactly(2, 0)]).greylisted(),
@@ -60,6 +60,11 @@ pub(crate) const RCPT_TRANSIENT: &[Rule] = &[
     rule("4yz.security-or-sender").enhanced(&[Subject(7), Exactly(1, 7), Exactly(1, 8)]).blocked(),
     // Status of protocol and content (RFC 3463 §3.6, §3.7).
     rule("4yz.protocol").enhanced(&[Subject(5), Subject(6)]).unanswered(ServerUnavailable),
+    rule("4yz.421-outage")
+        .codes(&[421])
+        .says(&[Outage])
+        .silent_on(&[TryLater])
+        .unanswered(ServerUnavailable),
     rule("4yz.421").codes(&[421]).rate_limited(),
     rule("4yz.full").says(&[MailboxFull]).silent_on(&[OurName, Sender]).refused(Full),
     rule("4yz.quota").says(&[Quota]).silent_on(&[OurName, Sender, Sending]).refused(Full),
