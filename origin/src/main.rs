@@ -24,7 +24,7 @@ use rcpt_origin::{
         update::{Updated, update},
     },
     service::{
-        memory, reload,
+        reload,
         supervisor::{self, PassedSockets},
     },
     surroundings::clock::unix_now,
@@ -181,7 +181,6 @@ async fn run(
     let speaks_tls = config.certificate.is_some();
     let mut passed_sockets = PassedSockets::from_service_manager();
     let state = State::new(config)?;
-    memory::recall(&state, passed_sockets.files(memory::is_copy));
     // The handler is installed before anything announces the process: an unhandled signal would end
     // it.
     let reloading = reload::on_hangup(path, state.clone(), level)?;
@@ -190,7 +189,6 @@ async fn run(
     tokio::spawn(state.port_check.clone().watch());
     tokio::spawn(state.prober.clone().learn_own_addresses());
     tokio::spawn(Watch::keep(state.clone()));
-    tokio::spawn(memory::keep(state.clone()));
     // The configured port may be 0.
     tracing::info!(address = %listener.local_addr()?, tls = speaks_tls, "listening");
     let router = match admin_address {
@@ -224,7 +222,6 @@ async fn run(
     };
     let tls = speaks_tls.then(|| state.clone());
     serve::serve(listener, tls, router, shutdown, grace).await;
-    memory::hand_over(&state);
     state.prober.close().await;
     tracing::info!("stopped");
     Ok(())

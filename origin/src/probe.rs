@@ -27,5 +27,4 @@ mod signal;
 mod unasked;
 pub mod verdict_memory;
 
-pub use host_memory::HabitMemory;
 pub use prober::Prober;

@@ -230,20 +230,14 @@ impl Desk {
         }
     }
 
-    /// Stops an origin as the service manager does, and starts it again with its memory.
+    /// Stops an origin as the service manager does, and starts it again. It has forgotten what it knew.
     pub async fn restart(&self, origin: usize) -> Result<()> {
         let stopped = self.origins().get_mut(origin).and_then(Option::take);
-        let mut memory = None;
         sleep(RESTART_TIME).await;
         if let Some(state) = stopped {
             state.prober.close().await;
-            memory = Some(state.prober.memory());
         }
-        self.start(origin)?;
-        if let (Some((pool, habits)), Some(state)) = (memory, self.origin(origin)) {
-            state.prober.recall(&pool, &habits, RESTART_TIME);
-        }
-        Ok(())
+        self.start(origin)
     }
 
     pub fn origin(&self, number: usize) -> Option<Arc<State>> {

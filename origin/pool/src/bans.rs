@@ -4,10 +4,9 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
-use super::{Key, giving_way::give_way, hash_key::ByKey, remembered::Clocks};
+use super::{Key, giving_way::give_way, hash_key::ByKey};
 
 /// Time in which a ban counts once: until it ends, all further sessions are refused.
 const BAN_DURATION: Duration = Duration::from_secs(3_600);
@@ -22,8 +21,6 @@ const REFUSALS_TO_BAN_MIN: usize = 4;
 const LIMIT_AFTER_BANS_MIN: usize = 5;
 /// Maximum number of machines remembered; about 40 bytes each.
 const MAX_MACHINES: usize = 10_000;
-/// Maximum number of machines in the copy for the next process; about 20 bytes each.
-const MAX_STORED: usize = 512;
 
 #[derive(Clone, Copy)]
 struct Ban {
@@ -36,14 +33,6 @@ impl Ban {
     fn is_over(&self, now: Instant) -> bool {
         now.saturating_duration_since(self.at) >= RECORD_LIFETIME
     }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct BanMemory {
-    machine: Key,
-    most: u32,
-    /// Unix time of the ban.
-    at: u64,
 }
 
 #[derive(Default)]
@@ -87,36 +76,13 @@ impl Bans {
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
-
-    /// The last ban comes first.
-    pub(super) fn to_memory(&self, clocks: Clocks) -> Vec<BanMemory> {
-        let current = self.0.iter().filter(|(_, ban)| !ban.is_over(clocks.now));
-        let stored = |(machine, ban): (&Key, &Ban)| BanMemory {
-            machine: *machine,
-            most: u32::try_from(ban.most).unwrap_or(u32::MAX),
-            at: clocks.unix(ban.at),
-        };
-        let mut all: Vec<_> = current.map(stored).collect();
-        all.sort_unstable_by_key(|ban| (std::cmp::Reverse(ban.at), ban.machine));
-        all.truncate(MAX_STORED);
-        all
-    }
-
-    pub(super) fn recall(&mut self, bans: &[BanMemory], clocks: Clocks) {
-        for ban in bans {
-            let most = usize::try_from(ban.most).unwrap_or(usize::MAX);
-            self.0.insert(ban.machine, Ban { most, at: clocks.instant(ban.at) });
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use tokio::time::{Instant, advance};
 
-    use super::{
-        BAN_DURATION, BanMemory, Bans, Clocks, Duration, MAX_MACHINES, MAX_STORED, RECORD_LIFETIME,
-    };
+    use super::{BAN_DURATION, Bans, Duration, MAX_MACHINES, RECORD_LIFETIME};
 
     #[tokio::test(start_paused = true)]
     async fn a_ban_halves_the_number_once_and_is_remembered_for_a_week() {
@@ -145,22 +111,17 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_number_of_machines_is_bounded_and_the_latest_go_to_the_next_process() {
+    async fn the_number_of_machines_is_bounded_and_the_oldest_bans_give_way() {
         let mut bans = Bans::default();
         for machine in 0..3 * MAX_MACHINES as u64 {
             advance(Duration::from_secs(1)).await;
             bans.record(machine, 20, Instant::now());
             assert!(bans.len() <= MAX_MACHINES);
+            let kept = machine.min(MAX_MACHINES as u64 / 2);
+            assert!(bans.len() as u64 > kept, "at least half are kept");
+            assert_eq!(bans.most(machine - kept, Instant::now()), Some(10), "the latest");
         }
         let last = 3 * MAX_MACHINES as u64 - 1;
         assert_eq!(bans.most(last, Instant::now()), Some(10));
-        let clocks = |unix_now| Clocks { now: Instant::now(), unix_now };
-        let stored = bans.to_memory(clocks(1_000_000));
-        assert_eq!(stored.len(), MAX_STORED);
-        assert_eq!(stored[0], BanMemory { machine: last, most: 10, at: 1_000_000 });
-        let mut next = Bans::default();
-        next.recall(&stored, clocks(1_000_060));
-        assert_eq!(next.most(last, Instant::now()), Some(10));
-        assert_eq!(next.len(), MAX_STORED);
     }
 }

@@ -2,11 +2,9 @@
 
 use std::time::Duration;
 
-use super::remembered::HourMemory;
-
 pub(super) const SLICE: Duration = Duration::from_secs(300);
 const SLICES: u32 = 12;
-/// Number of the first slice: leaves room for a recalled hour.
+/// Number of the first slice: no slice of the hour before it has a number below zero.
 pub(super) const FIRST_SLICE: u64 = SLICES as u64;
 
 /// Counts of the last hour's slices.
@@ -38,28 +36,6 @@ impl Hour {
     pub(super) fn sum(mut self, slice: u64) -> usize {
         self.advance(slice);
         self.counts.iter().map(|count| *count as usize).sum()
-    }
-
-    /// The count of `slice` comes first.
-    pub(super) fn to_memory(mut self, slice: u64) -> HourMemory {
-        self.advance(slice);
-        let mut counts = HourMemory::default();
-        for (age, count) in (0..).zip(&mut counts) {
-            let at = slice.saturating_sub(age);
-            *count = self.counts.get(index(at)).copied().unwrap_or_default();
-        }
-        counts
-    }
-
-    /// The counts were stored `passed` slices before `slice`.
-    pub(super) fn from_memory(counts: HourMemory, passed: u64, slice: u64) -> Self {
-        let mut hour = Self { last: slice, counts: [0; SLICES as usize] };
-        for (age, count) in (passed..u64::from(SLICES)).zip(counts) {
-            if let Some(own) = hour.counts.get_mut(index(slice.saturating_sub(age))) {
-                *own = count;
-            }
-        }
-        hour
     }
 
     /// The slice in which the oldest count expires.

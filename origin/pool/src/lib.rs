@@ -27,8 +27,6 @@ mod hash_key;
 mod histories;
 mod hour;
 mod lately;
-mod lock_waits;
-mod memory;
 mod meter;
 mod moves;
 pub mod operators;
@@ -41,7 +39,6 @@ mod receptions;
 mod recipients;
 mod refusals;
 mod reload;
-mod remembered;
 mod sessions;
 mod settings;
 mod shares;
@@ -60,7 +57,7 @@ use std::{
     pin::Pin,
     sync::{
         Arc,
-        atomic::{AtomicBool, AtomicU64, AtomicUsize},
+        atomic::{AtomicBool, AtomicUsize},
     },
     time::Duration,
 };
@@ -75,8 +72,6 @@ use bans::Bans;
 use gates::Gates;
 pub use hash_key::HashKey;
 use histories::Histories;
-use lock_waits::LockWaits;
-pub use memory::Memory;
 pub use meter::{Limits, Totals};
 use moves::Move;
 use operators::OperatorId;
@@ -113,16 +108,14 @@ pub struct Pool<S> {
     unix_now: Box<dyn Fn() -> u64 + Send + Sync>,
     keys: HashKey,
     state: Mutex<State<S>>,
-    lock_waits: LockWaits,
     idle: Arc<AtomicUsize>,
     /// Operator whose names resolve to each address. Once two names do, other hosts with only such addresses count as
     /// the operator's.
     behind: Cache<IpAddr, Behind>,
     sweeping: AtomicBool,
     others: OtherTotals,
-    sweeps: AtomicU64,
-    /// Microseconds for which sweeps waited for the lock and held it.
-    swept: AtomicU64,
+    #[cfg(test)]
+    sweeps: std::sync::atomic::AtomicU64,
 }
 
 /// An operator whose names resolve to an address.
@@ -188,13 +181,12 @@ impl<S: Send + 'static> Pool<S> {
             unix_now: Box::new(unix_now),
             keys,
             state: Mutex::new(state),
-            lock_waits: LockWaits::default(),
             idle: Arc::default(),
             behind: behind.build(),
             sweeping: AtomicBool::new(false),
             others: OtherTotals::default(),
-            sweeps: AtomicU64::new(0),
-            swept: AtomicU64::new(0),
+            #[cfg(test)]
+            sweeps: std::sync::atomic::AtomicU64::new(0),
         })
     }
 
@@ -363,7 +355,7 @@ impl<S: Send + 'static> Pool<S> {
 
     fn lock(&self) -> MutexGuard<'_, State<S>> {
         // No code that can panic runs under the lock.
-        self.lock_waits.lock(&self.state)
+        self.state.lock()
     }
 }
 

@@ -10,11 +10,7 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{
-    Key,
-    hash_key::ByKey,
-    remembered::{Clocks, RateMemory},
-};
+use super::{Key, hash_key::ByKey};
 
 /// Longest interval of a lowered rate, unless the configured interval is longer.
 const INTERVAL_MAX: Duration = Duration::from_secs(5);
@@ -22,8 +18,6 @@ const INTERVAL_MAX: Duration = Duration::from_secs(5);
 const DOUBLING_START_MIN: Duration = Duration::from_millis(250);
 /// Maximum number of times that a rate is halved.
 const MAX_LEVEL: u32 = 16;
-/// Placeholder for words that a previous process received.
-const BEFORE_RESTART: &str = "said before the restart";
 /// Time for which a tenant's last check of a domain is remembered as a trial.
 const TRIAL_LIFETIME: Duration = Duration::from_secs(600);
 /// Time after the last evidence for which a machine's lowered rate is remembered. An operator's rate is remembered
@@ -95,23 +89,6 @@ impl Rate {
     /// A lowered rate stays lowered.
     pub(super) const fn set_base(&mut self, base: Duration) {
         self.base = base;
-    }
-
-    pub(super) fn to_memory(&self, clocks: Clocks) -> Option<RateMemory> {
-        let lowered = self.lowered.as_ref()?;
-        Some(RateMemory {
-            level: self.level,
-            domain: lowered.domain,
-            lowered_since: clocks.unix(lowered.since),
-            floor_since: self.floor_since.map(|at| clocks.unix(at)),
-        })
-    }
-
-    pub(super) fn recall(&mut self, memory: RateMemory, clocks: Clocks) {
-        self.level = memory.level.clamp(1, MAX_LEVEL);
-        let (since, words) = (clocks.instant(memory.lowered_since), BEFORE_RESTART.to_owned());
-        self.lowered = Some(Lowered { since, words, domain: memory.domain, at: clocks.now });
-        self.floor_since = memory.floor_since.map(|at| clocks.instant(at));
     }
 
     pub(super) fn interval(&self) -> Duration {

@@ -6,11 +6,10 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{
-    Class, Key,
+    Class,
     hash_key::ByKey,
     hour::{FIRST_SLICE, Hour, SLICE},
     party::Party,
-    remembered::HourMemory,
 };
 
 /// Each group, and each of its accounts, is guaranteed a twentieth of the group's share of refused recipients.
@@ -47,32 +46,6 @@ impl Refusals {
     fn slice(&self, now: Instant) -> u64 {
         let age = self.began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began));
         FIRST_SLICE + age.as_secs() / SLICE.as_secs()
-    }
-
-    pub(super) fn to_memory(&self, now: Instant) -> (HourMemory, Vec<(Key, HourMemory)>) {
-        let slice = self.slice(now);
-        let parties = self.parties.iter().map(|(key, hour)| (*key, hour.to_memory(slice)));
-        let mut parties: Vec<_> =
-            parties.filter(|(_, hour)| *hour != HourMemory::default()).collect();
-        parties.sort_unstable();
-        (self.total.to_memory(slice), parties)
-    }
-
-    /// The counts are of a process that ended `pause` ago.
-    pub(super) fn recall(
-        &mut self,
-        total: HourMemory,
-        parties: &[(Key, HourMemory)],
-        pause: Duration,
-        now: Instant,
-    ) {
-        self.began.get_or_insert(now);
-        let slice = self.slice(now);
-        let passed = pause.as_secs() / SLICE.as_secs();
-        self.total = Hour::from_memory(total, passed, slice);
-        let parties =
-            parties.iter().map(|(key, hour)| (*key, Hour::from_memory(*hour, passed, slice)));
-        self.parties = parties.collect();
     }
 
     /// A group may continue while it has fewer refusals than its share and than are left in total. The first group can

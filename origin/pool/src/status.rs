@@ -26,18 +26,6 @@ use super::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     pub operators: Vec<SiteStatus>,
-    /// Number of sweeps since the start, and the total microseconds for which they waited for the
-    /// lock and held it.
-    #[serde(default)]
-    pub sweeps_total: u64,
-    #[serde(default)]
-    pub sweep_micros_total: u64,
-    /// Number of times that a caller had to wait for the pool's lock since the start, and the total
-    /// microseconds.
-    #[serde(default)]
-    pub lock_waits_total: u64,
-    #[serde(default)]
-    pub lock_wait_micros_total: u64,
     #[serde(default)]
     pub entries: Entries,
 }
@@ -186,14 +174,7 @@ impl<S: Send + 'static> Pool<S> {
         other.refusals_of_us_total = total(&self.others.refusals_of_us);
         other.cut_total = total(&self.others.cut);
         operators.push(other);
-        Status {
-            operators,
-            sweeps_total: total(&self.sweeps),
-            sweep_micros_total: total(&self.swept),
-            lock_waits_total: self.lock_waits.count(),
-            lock_wait_micros_total: self.lock_waits.microseconds(),
-            entries,
-        }
+        Status { operators, entries }
     }
 
     pub(super) fn operator_name(&self, operator: OperatorId) -> Arc<str> {

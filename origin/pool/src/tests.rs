@@ -27,7 +27,6 @@ mod addresses;
 mod attacks;
 mod histories;
 mod lately;
-mod memory;
 mod neighbours;
 mod newcomers;
 mod refused;
@@ -425,7 +424,7 @@ async fn a_session_lies_idle_for_thirty_seconds_and_then_everything_is_forgotten
 #[tokio::test(start_paused = true)]
 async fn an_idle_pool_sweeps_no_more_until_its_next_use() {
     let pool = pool();
-    let sweeps = || pool.status().sweeps_total;
+    let sweeps = || pool.sweeps.load(Ordering::Relaxed);
     let route = Wanted { is_route: true, ..at("route:25", "192.0.2.9") };
     let mut wants = vec![google("d"), route];
     wants.extend((0..20).map(|n| at("mx", &format!("198.51.100.{n}"))));

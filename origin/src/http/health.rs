@@ -61,5 +61,5 @@ pub(super) async fn operators(
 ) -> Json<OriginStatus> {
     let pool = state.prober.status();
     let sources = addresses::sources(&state, &pool);
-    Json(OriginStatus { pool, sources, memory: state.keeping.status() })
+    Json(OriginStatus { pool, sources })
 }

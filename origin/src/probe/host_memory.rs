@@ -3,13 +3,12 @@
 //! Each memory is limited in entries and time; an entry takes about 100 bytes, so all of them
 //! together stay below 10 MB.
 
-use std::{borrow::Cow, cmp::Reverse, hash::Hash, sync::Arc, time::Duration};
+use std::{borrow::Cow, hash::Hash, sync::Arc, time::Duration};
 
 use moka::sync::Cache;
 use rcpt_pool::HashKey;
 use rcpt_shared::CatchAll;
 use rcpt_smtp::Greeting;
-use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::dns::Mx;
@@ -69,21 +68,11 @@ impl<T: Clone + Send + Sync + 'static> Memory<T> {
 pub(super) struct HostMemory {
     offers: Memory<Offers>,
     down: Memory<()>,
-    /// Results by a keyed hash of domain and host, because the results survive restarts.
+    /// Results by a keyed hash of domain and host.
     catch_all: Cache<u64, Habit>,
     keys: HashKey,
     /// Domains and hosts where a recipient was refused by a look-up of its name within the last day.
     refuses_by_name: Memory<()>,
-}
-
-/// A domain's habit at a host, for the next process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HabitMemory {
-    key: u64,
-    /// `None` if the control recipient was inconclusive.
-    accepts_all: Option<bool>,
-    seconds_left: u32,
-    lasts: u32,
 }
 
 fn cache<K, T>(lifetime: Duration) -> Cache<K, T>
@@ -102,43 +91,6 @@ impl HostMemory {
             catch_all: cache(ENTRY_LIFETIME),
             keys,
             refuses_by_name: Memory::new(CONTROL_INTERVAL),
-        }
-    }
-
-    /// For the next process, longest remaining lifetime first.
-    pub(super) fn habits(&self) -> Vec<HabitMemory> {
-        let now = Instant::now();
-        let seconds = |time: Duration| u32::try_from(time.as_secs()).unwrap_or(u32::MAX);
-        let habit = |(key, Habit { catch_all, until, lasts }): (Arc<u64>, Habit)| HabitMemory {
-            key: *key,
-            accepts_all: match catch_all {
-                CatchAll::Yes => Some(true),
-                CatchAll::No => Some(false),
-                CatchAll::Unknown => None,
-            },
-            seconds_left: seconds(until.saturating_duration_since(now)),
-            lasts: seconds(lasts),
-        };
-        let mut habits: Vec<_> = self.catch_all.iter().map(habit).collect();
-        habits.retain(|habit| habit.seconds_left > 0);
-        habits.sort_unstable_by_key(|habit| (Reverse(habit.seconds_left), habit.key));
-        habits
-    }
-
-    /// An earlier process saved the habits `pause` ago.
-    pub(super) fn recall(&self, habits: &[HabitMemory], pause: Duration) {
-        let now = Instant::now();
-        for habit in habits {
-            let time_left = Duration::from_secs(habit.seconds_left.into()).min(CONTROL_INTERVAL);
-            let catch_all = match habit.accepts_all {
-                Some(true) => CatchAll::Yes,
-                Some(false) => CatchAll::No,
-                None => CatchAll::Unknown,
-            };
-            let lasts =
-                Duration::from_secs(habit.lasts.into()).clamp(INCONCLUSIVE_DELAY, CONTROL_INTERVAL);
-            let until = now + time_left.saturating_sub(pause);
-            self.catch_all.insert(habit.key, Habit { catch_all, until, lasts });
         }
     }
 
@@ -239,37 +191,6 @@ mod tests {
         assert!(!hosts.refuses_by_name("d"));
         hosts.refused_by_name("d");
         assert!(hosts.refuses_by_name("d"));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn habits_outlive_a_restart_for_as_long_as_they_would_have_lasted() {
-        let keys = HashKey::default();
-        let before = HostMemory::new(keys);
-        for (key, found) in [("a", CatchAll::Yes), ("b", CatchAll::No), ("c", CatchAll::Unknown)] {
-            before.is_catch_all(key, found);
-        }
-        advance(Duration::from_secs(60)).await;
-        let habits = before.habits();
-        assert_eq!(habits.len(), 3);
-        let after = HostMemory::new(keys);
-        after.recall(&habits, Duration::from_secs(30));
-        let habits_of = |of: &HostMemory| ["a", "b", "c"].map(|key| of.catch_all(key));
-        assert_eq!(habits_of(&after), habits_of(&before));
-        advance(Duration::from_secs(14 * 60 - 31)).await;
-        assert_eq!(after.catch_all("c"), Some(CatchAll::Unknown));
-        advance(Duration::from_secs(1)).await;
-        assert_eq!(after.catch_all("c"), None);
-        after.is_catch_all("c", CatchAll::Unknown);
-        advance(Duration::from_secs(29 * 60)).await;
-        assert_eq!(after.catch_all("c"), Some(CatchAll::Unknown), "a doubt goes on doubling");
-        advance(CONTROL_INTERVAL - Duration::from_secs(44 * 60 + 1)).await;
-        assert_eq!(
-            (after.catch_all("a"), after.catch_all("b")),
-            (Some(CatchAll::Yes), Some(CatchAll::No))
-        );
-        advance(Duration::from_secs(1)).await;
-        assert_eq!((after.catch_all("a"), after.catch_all("b")), (None, None));
-        assert_eq!(habits_of(&HostMemory::new(HashKey::default())), [None; 3]);
     }
 
     #[tokio::test(start_paused = true)]

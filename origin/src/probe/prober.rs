@@ -16,7 +16,6 @@ use super::{
     best_failure::{BestFailure, of_domain},
     client::{Client, HostSession, quit_now},
     dns_route::{route_of, route_to},
-    host_memory::HabitMemory,
     host_probe::HostProbe,
     limits::pool_settings,
     plans::{Plan, Plans},
@@ -115,17 +114,6 @@ impl Prober {
     /// ones.
     pub fn set_listed(&self, since_of: impl Fn(&HeloIdentity) -> Option<u64>) {
         self.pool.set_listed(self.client.identities().numbered(since_of));
-    }
-
-    /// The knowledge about operators and domains for the next process.
-    pub fn memory(&self) -> (rcpt_pool::Memory, Vec<HabitMemory>) {
-        (self.pool.memory(), self.client.memory.habits())
-    }
-
-    /// Loads the memory that an earlier process saved `pause` ago.
-    pub fn recall(&self, pool: &rcpt_pool::Memory, habits: &[HabitMemory], pause: Duration) {
-        self.pool.recall(pool, pause);
-        self.client.memory.recall(habits, pause);
     }
 
     /// A single check of `address`, without an account, that must end within the budget.

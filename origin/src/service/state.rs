@@ -16,7 +16,7 @@ use crate::{
     dns::mx::guard::Guard,
     doctor::watch::Watch,
     probe::{Prober, verdict_memory::VerdictMemory},
-    service::{fair_shares::FairShares, memory::Keeping},
+    service::fair_shares::FairShares,
     surroundings::Surroundings,
     telemetry::{metrics::Metrics, port_check::PortCheck, vitals::Vitals},
 };
@@ -36,7 +36,6 @@ pub struct State {
     pub port_check: Arc<PortCheck>,
     pub verdicts: VerdictMemory,
     pub watch: Watch,
-    pub keeping: Keeping,
     /// Certificate of `listen`, if it uses TLS.
     pub certificate: ArcSwapOption<Certificate>,
     /// True while the process is stopping: batches start no further checks.
@@ -115,7 +114,6 @@ impl State {
             port_check,
             verdicts: VerdictMemory::default(),
             watch: Watch::default(),
-            keeping: Keeping::default(),
             certificate: ArcSwapOption::new(certificate),
             stopping: watch::Sender::new(false),
         }))

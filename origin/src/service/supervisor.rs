@@ -1,7 +1,7 @@
 //! Messages to the service manager (sd_notify(3)): ready, stopping, alive; and the sockets that it passes
 //! (sd_listen_fds(3)). Without a service manager nothing is sent.
 
-use std::{env, fs::File, io, net::SocketAddr, os::fd::BorrowedFd, time::Duration};
+use std::{env, io, net::SocketAddr, time::Duration};
 
 use listenfd::ListenFd;
 use sd_notify::NotifyState;
@@ -33,27 +33,6 @@ pub async fn keep_alive() {
         ticks.tick().await;
         tell(&[NotifyState::Watchdog]);
     }
-}
-
-/// True if a service manager has named its socket in `NOTIFY_SOCKET`.
-pub fn is_there() -> bool {
-    env::var_os("NOTIFY_SOCKET").is_some()
-}
-
-/// Stores a descriptor with the service manager, which passes it to the next process.
-///
-/// # Errors
-/// [`io::Error`] if the service manager can't be reached.
-pub fn hand_over(name: &str, descriptor: BorrowedFd<'_>) -> io::Result<()> {
-    sd_notify::notify_with_fds(&[NotifyState::FdStore, NotifyState::FdName(name)], &[descriptor])
-}
-
-/// Removes the stored descriptors of this name from the service manager.
-///
-/// # Errors
-/// [`io::Error`] if the service manager can't be reached.
-pub fn take_back(name: &str) -> io::Result<()> {
-    sd_notify::notify(&[NotifyState::FdStoreRemove, NotifyState::FdName(name)])
 }
 
 fn tell(states: &[NotifyState<'_>]) {
@@ -111,22 +90,6 @@ impl PassedSockets {
                 .map_err(|error| format!("{setting}: cannot bind {address}: {error}")),
             Err(error) => Err(format!("{setting}: the socket of the service manager: {error}")),
         }
-    }
-
-    /// The files passed under names that `fits` accepts. The files' descriptors stay open.
-    pub fn files(&mut self, fits: impl Fn(&str) -> bool) -> Vec<(String, File)> {
-        let mut files = Vec::new();
-        for (position, name) in self.names.iter_mut().enumerate() {
-            if !fits(name) {
-                continue;
-            }
-            let name = std::mem::take(name);
-            if let Ok(Some(descriptor)) = self.sockets.take_raw_fd(position) {
-                let file = File::open(format!("/proc/self/fd/{descriptor}"));
-                files.extend(file.ok().map(|file| (name, file)));
-            }
-        }
-        files
     }
 
     /// Names of sockets without a listener: nobody accepts connections to them.

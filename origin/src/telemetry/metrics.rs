@@ -1,10 +1,6 @@
 //! Counters for `GET /metrics`. Labels never contain an address, a domain or a host.
 
-use std::{
-    fmt,
-    sync::atomic::{AtomicU64, Ordering},
-    time::Duration,
-};
+use std::{fmt, sync::atomic::AtomicU64, time::Duration};
 
 use prometheus_client::{
     encoding::{EncodeLabelSet, text::encode},
@@ -137,10 +133,6 @@ pub struct Metrics {
     in_flight_max: Gauge,
     at_capacity: Counter<u64, AtomicU64>,
     bad_tickets: Counter<u64, AtomicU64>,
-    sweeps: Counter<u64, AtomicU64>,
-    swept: Counter<f64, AtomicU64>,
-    lock_waits: Counter<u64, AtomicU64>,
-    lock_waited: Counter<f64, AtomicU64>,
     entries: Family<Kind, Gauge>,
     sites: Sites,
 }
@@ -177,18 +169,6 @@ impl Default for Metrics {
             "Requests refused because their ticket was missing or wrong",
             bad_tickets.clone(),
         );
-        let sweeps = Counter::default();
-        let help = "Looks through a part of the sessions and of what is remembered of hosts";
-        registry.register("sweeps", help, sweeps.clone());
-        let swept = Counter::<f64, AtomicU64>::default();
-        let help = "Time of these looks, which hold up every other use of the pool";
-        registry.register_with_unit("sweep", help, Unit::Seconds, swept.clone());
-        let lock_waits = Counter::default();
-        let help = "Uses of the pool that waited for another one to end";
-        registry.register("pool_lock_waits", help, lock_waits.clone());
-        let lock_waited = Counter::<f64, AtomicU64>::default();
-        let help = "Time of these waits";
-        registry.register_with_unit("pool_lock_wait", help, Unit::Seconds, lock_waited.clone());
         let entries = Family::default();
         let help = "Entries in the pool's memory, by kind";
         registry.register("pool_entries", help, entries.clone());
@@ -202,10 +182,6 @@ impl Default for Metrics {
             in_flight_max,
             at_capacity,
             bad_tickets,
-            sweeps,
-            swept,
-            lock_waits,
-            lock_waited,
             entries,
             sites,
         }
@@ -233,15 +209,6 @@ impl Metrics {
     /// Stores the pool's status and the limit of concurrent probes for the next [`Metrics::text`].
     pub fn show(&self, status: &Status, probes_max: usize) {
         self.in_flight_max.set(i64::try_from(probes_max).unwrap_or(i64::MAX));
-        self.sweeps.inner().store(status.sweeps_total, Ordering::Relaxed);
-        self.lock_waits.inner().store(status.lock_waits_total, Ordering::Relaxed);
-        for (counter, micros) in [
-            (&self.swept, status.sweep_micros_total),
-            (&self.lock_waited, status.lock_wait_micros_total),
-        ] {
-            let seconds = Duration::from_micros(micros).as_secs_f64();
-            counter.inner().store(seconds.to_bits(), Ordering::Relaxed);
-        }
         let Entries { sites, meters, gates, trials, refusals, debts, standings, histories, bans } =
             status.entries;
         for (kind, count) in [

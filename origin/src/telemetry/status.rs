@@ -21,8 +21,6 @@ pub struct OriginStatus {
     pub pool: Status,
     #[serde(default)]
     pub sources: Vec<SourceStatus>,
-    #[serde(default)]
-    pub memory: KeepingStatus,
 }
 
 /// A finding about our addresses, as `/ready` shows it.
@@ -52,15 +50,6 @@ pub struct SourceStatus {
     pub why: Option<String>,
 }
 
-/// State of the memory for the next restart, and of the memory with which this process started.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeepingStatus {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub copied_at: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recalled_from: Option<u64>,
-}
-
 /// Requests the status from the service at `address` and returns the table.
 ///
 /// # Errors
@@ -80,12 +69,11 @@ pub async fn fetch(address: SocketAddr) -> io::Result<String> {
     Ok(table(&status, unix_now()))
 }
 
-/// Formats the lines of operators, with the words that lowered their rates, then those of source addresses. Ends with
-/// the state of the memory that survives restarts.
+/// Formats the lines of operators, with the words that lowered their rates, then those of source addresses.
 pub fn table(status: &OriginStatus, now: u64) -> String {
     let operators = operator_table(&status.pool, now);
     let sources = source_table(&status.sources, now);
-    format!("{operators}\n{sources}\n{}\n", memory(status.memory, now))
+    format!("{operators}\n{sources}")
 }
 
 fn source_table(sources: &[SourceStatus], now: u64) -> String {
@@ -99,20 +87,6 @@ fn source_table(sources: &[SourceStatus], now: u64) -> String {
         table.push_str(&row(&it.source, &it.class, &it.state, &since, why));
     }
     table
-}
-
-fn memory(memory: KeepingStatus, now: u64) -> String {
-    match (memory.copied_at, memory.recalled_from) {
-        (Some(copied), _) => format!(
-            "A restart remembers refusals, rates and catch-all domains: the service manager has a copy from {}.",
-            ago(copied, now)
-        ),
-        (None, Some(recalled)) => {
-            format!("Remembers the process before, from {}.", ago(recalled, now))
-        }
-        (None, None) => "A restart forgets refusals, rates and catch-all domains: no service manager has a copy."
-            .to_owned(),
-    }
 }
 
 fn ago(since: u64, now: u64) -> String {
@@ -164,7 +138,7 @@ fn row(site: &SiteStatus, now: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{KeepingStatus, OriginStatus, SiteStatus, SourceStatus, Status, table};
+    use super::{OriginStatus, SiteStatus, SourceStatus, Status, table};
 
     #[test]
     fn the_table_says_which_address_is_refused_since_when_and_with_which_words() {
@@ -188,7 +162,7 @@ mod tests {
             source("blocklisted", Some(1_300), Some("192.0.2.1 is on bl.example")),
             source("in_use", None, None),
         ];
-        let status = OriginStatus { pool, sources, memory: KeepingStatus::default() };
+        let status = OriginStatus { pool, sources };
         let text = table(&status, 1_600);
         let lines: Vec<_> = text.lines().collect();
         assert!(lines[1].starts_with("microsoft        192.0.2.1 "), "{text}");
@@ -197,10 +171,6 @@ mod tests {
         assert!(lines[5].contains(" known  blocklisted  5 min ago "), "{text}");
         assert!(lines[5].ends_with("192.0.2.1 is on bl.example"), "{text}");
         assert!(lines[6].contains(" in_use ") && lines[6].ends_with(" -"), "{text}");
-        assert!(lines[8].starts_with("A restart forgets"), "{text}");
-        let memory = KeepingStatus { copied_at: Some(1_540), recalled_from: None };
-        let text = table(&OriginStatus { memory, ..status }, 1_600);
-        assert!(text.trim_end().ends_with("a copy from 1 min ago."), "{text}");
     }
 
     #[test]

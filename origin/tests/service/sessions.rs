@@ -330,7 +330,6 @@ async fn requests_for_sessions_are_counted_by_result() {
     assert_eq!(of("new") + of("warm"), 3, "{text}");
     let entries = |kind: &str| value(&format!("rcpt_origin_pool_entries{{kind=\"{kind}\"}}"));
     assert_eq!((entries("sites"), entries("meters")), (1, 1), "{text}");
-    assert!(text.contains("rcpt_origin_pool_lock_waits_total "), "{text}");
     assert_eq!(
         value(r#"rcpt_origin_session_wait_seconds_count{class="interactive"}"#),
         3,

@@ -49,8 +49,7 @@ pub fn measure(report: &mut Report, seed: u64) -> Result<()> {
     let outcome = report.run("two weeks with accidents", &plan)?;
     let ends = |(from, lasts): (Duration, Duration)| (from, from + lasts);
     let (listed, hung) = (ends(listed), ends(hung));
-    // The restart in the sixth night: the origin keeps the pool's memory, but no sessions or DNS
-    // answers.
+    // The restart in the sixth night, which forgets everything.
     let restart = (5 * DAY + 3 * HOUR, 5 * DAY + 3 * HOUR + MINUTE);
     let rows = vec![
         Row::new("w6_minutes_after_listing", recovers(&outcome, "gateway", listed), "min")

@@ -11,17 +11,12 @@ const MINUTE: Duration = Duration::from_secs(60);
 const WINDOW: Duration = Duration::from_secs(600);
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 const RECIPIENTS_TO_BAN: usize = 20;
-const KEY: [u64; 2] = [7, 11];
 
 /// A pool without limits on recipients, so that only refused recipients count.
 fn pool() -> Arc<Pool<u32>> {
-    pool_under(KEY)
-}
-
-fn pool_under(key: [u64; 2]) -> Arc<Pool<u32>> {
     let limits = Limits { refused_per_hour: 300, interval: Duration::ZERO, ..LIMITS };
     let settings = Settings { machine: limits, ..settings(1, Vec::new()) };
-    Pool::new(settings, drop, || NOW, HashKey::new(key))
+    Pool::new(settings, drop, || NOW, HashKey::default())
 }
 
 fn of(tenant: &str, account: &str, class: Class) -> Wanted {
@@ -206,19 +201,6 @@ async fn a_machine_that_banned_us_is_asked_about_half_as_many_for_a_week() {
     assert_eq!(pool.status().entries.bans, 1);
     advance(DAY).await;
     assert_eq!(lists(&pool).await, (11, true), "a week later");
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_next_process_knows_of_a_ban_and_one_under_another_key_does_not() {
-    let pool = pool();
-    assert_eq!(lists(&pool).await, (11, true));
-    let memory = pool.memory();
-    assert_eq!(memory.len(), 1);
-    for (key, expected) in [(KEY, (5, false)), ([1, 1], (11, true))] {
-        let next = pool_under(key);
-        next.recall(&memory, MINUTE);
-        assert_eq!(lists(&next).await, expected);
-    }
 }
 
 #[tokio::test(start_paused = true)]

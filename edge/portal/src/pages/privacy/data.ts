@@ -191,12 +191,6 @@ export const STORED_DATA: readonly StoredData[] = [
     until: "an hour has passed",
   },
   {
-    row: "knowledge for a restarted origin: refused recipients of the hour by group and account, lowered rates, resting source addresses, mail servers that banned us, catch-all domains",
-    what: "A server’s memory over a restart",
-    how: "Counts of refusals under a keyed hash of your account, and facts about mail servers under keyed hashes. It’s in memory, in no file.",
-    until: "the server stops",
-  },
-  {
     row: "share of existing recipients in each account's last answers",
     what: "How many of the addresses you check exist",
     how: "Two numbers under a keyed hash of your account, in memory only: so an account that guesses addresses gets nobody else blocked.",
