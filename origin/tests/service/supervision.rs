@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::Stdio, time::Duration};
 
-use crate::harness::{MailServer, SECRETS, body, detailed_body, drain, ticket};
+use crate::harness::{MailServer, SECRETS, body, drain, ticket};
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, Lines},
@@ -85,13 +85,6 @@ impl Origin {
 
     pub async fn probe(&self, recipient: &str) -> TcpStream {
         self.send(body(recipient)).await
-    }
-
-    /// Returns the complete response to a probe with details.
-    pub async fn probe_with_details(&self, recipient: &str) -> String {
-        let mut text = String::new();
-        self.send(detailed_body(recipient)).await.read_to_string(&mut text).await.unwrap();
-        text
     }
 
     async fn send(&self, body: String) -> TcpStream {
