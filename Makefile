@@ -289,18 +289,13 @@ lint: ## documents, formatting, clippy natively and for wasm32, fuzz targets, li
 	@# A tag can be moved to another commit, so actions are pinned by hash.
 	! grep -rnE 'uses: ' .github/workflows | grep -vE '@[0-9a-f]{40} # v'
 
-.PHONY: admin
-admin: ## operator actions on accounts: make admin ARGS="[--remote] show ann@example.org"
-	@tools/install npm
-	@node devtools/operator/admin.mjs $(ARGS)
-
 .PHONY: openapi
 openapi: export RCPT_WORKER := quick
-openapi: ## write edge/openapi.json, its recorded answers, the operator's statements and the sandbox' addresses for the portal
+openapi: ## write edge/openapi.json, its recorded answers and the sandbox' addresses for the portal
 	@# The answers are recorded from origin too, which a test program doesn't build.
 	$(CARGO_BUILD) --bin origin
 	WRITE_OPENAPI=1 $(CARGO_TEST) --quiet --test edge every_example_of
-	WRITE_OPENAPI=1 $(CARGO_TEST) --quiet --lib -- openapi operators_command
+	WRITE_OPENAPI=1 $(CARGO_TEST) --quiet --lib -- openapi
 
 .PHONY: clients
 clients: ## rcpt with its completions and manual pages, the npm package and the wheel, in target/clients

@@ -13,7 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { statement } from "./databases.mjs";
 import { Platform, ROOT, Stop, WRANGLER } from "./platform.mjs";
-import { SecretsFile, neededSecrets } from "./secrets.mjs";
+import { SecretsFile, isAdmin, neededSecrets, ownAdmin } from "./secrets.mjs";
 import { JURISDICTIONS, Settings } from "./settings.mjs";
 
 const READY_SECONDS = 180;
@@ -60,7 +60,7 @@ async function deploy() {
 
 function rehearse({ missing }) {
   for (const line of missing) say(`missing  ${line}`);
-  say(`needed   secrets: ${neededSecrets().join(", ")}`);
+  say(`needed   secrets: ${[...neededSecrets(), ownAdmin()].join(", ")}`);
   if (missing.length === 0) return;
   say("make deploy creates, or asks for, what is missing.");
   process.exitCode = 1;
@@ -133,15 +133,17 @@ function settleJurisdiction(databases, settings) {
 function settleSecrets({ databases, worker }, file) {
   const present = new Set(worker?.bindings.filter(({ type }) => type === "secret_text").map(({ name }) => name));
   const missing = neededSecrets().filter((name) => !present.has(name));
-  if (missing.length === 0) return { made: [], toSet: {} };
+  const lacksAdmin = ![...present].some(isAdmin);
+  if (missing.length === 0 && !lacksAdmin) return { made: [], toSet: {} };
   const kept = file.read();
+  if (lacksAdmin) missing.push(Object.keys(kept).find(isAdmin) ?? ownAdmin());
   const made = missing.filter((name) => !kept[name]);
-  if (made.length > 0 && databases.some(({ isInUse }) => isInUse))
+  if (made.some((name) => !isAdmin(name)) && databases.some(({ isInUse }) => isInUse))
     throw new Stop(
-      `${made.join(", ")}: the Worker lacks ${made.length === 1 ? "it" : "them"}, and the databases have accounts, which new secrets would shut out. ` +
+      `${made.filter((name) => !isAdmin(name)).join(", ")}: the Worker lacks ${made.length === 1 ? "it" : "them"}, and the databases have accounts, which new secrets would shut out. ` +
         `Write what you have kept to ${file.path}, a line NAME=value each, and run this again`,
     );
-  for (const name of made) kept[name] = SecretsFile.generate();
+  for (const name of made) kept[name] = SecretsFile.generate(name);
   return { made, kept, toSet: Object.fromEntries(missing.map((name) => [name, kept[name]])) };
 }
 

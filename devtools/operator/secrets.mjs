@@ -1,7 +1,7 @@
 // The operator's copy of the Worker's secrets: lines of NAME=value in a file of mode 0600, outside any git work tree.
 import { randomBytes } from "node:crypto";
 import fs from "node:fs";
-import { homedir } from "node:os";
+import { homedir, userInfo } from "node:os";
 import path from "node:path";
 import { ROOT, Stop } from "./platform.mjs";
 
@@ -11,6 +11,11 @@ export function neededSecrets() {
   return [...configuration.matchAll(/read\.keys\("(\w+)"\)/g)].map(([, name]) => name);
 }
 
+/** Whether it is an operator's secret; each operator has one. */
+export const isAdmin = (name) => name.startsWith("ADMIN_SECRET_");
+/** Name of the secret of who is at this machine. */
+export const ownAdmin = () => `ADMIN_SECRET_${userInfo().username.toUpperCase().replace(/\W/g, "_")}`;
+
 export class SecretsFile {
   /** The file is `SECRETS_FILE`, or a default file for this Worker and account. */
   constructor(worker, account) {
@@ -18,8 +23,9 @@ export class SecretsFile {
     this.path = path.resolve(process.env.SECRETS_FILE || path.join(folder, "rcpt", `${worker}-${account.slice(0, 8)}.secrets`));
   }
 
-  static generate() {
-    return `k1:${randomBytes(32).toString("base64url")}`;
+  static generate(name) {
+    const value = randomBytes(32).toString("base64url");
+    return isAdmin(name) ? value : `k1:${value}`;
   }
 
   read() {

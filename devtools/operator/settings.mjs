@@ -78,6 +78,11 @@ export class Settings {
     return { value, terminal };
   }
 
+  /** Whether `deploy` has been run with this file. */
+  get isDeployed() {
+    return !EXAMPLE.test(this.portal);
+  }
+
   get name() {
     return this.toml.name;
   }

@@ -38,8 +38,8 @@ CREATE TABLE accounts (
                   CHECK (state IN ('unconfirmed', 'confirmed', 'deactivated')),
   created_at      INTEGER NOT NULL,
   confirmed_at    INTEGER,
-  -- Set by `make admin`: the next scheduled run emails a new confirmation link.
-  confirmation_requested INTEGER NOT NULL DEFAULT 0 CHECK (confirmation_requested IN (0, 1)),
+  -- When a deletion by an operator takes effect; NULL: none waits. Until then the account is only deactivated.
+  erase_at        INTEGER,
   -- Until then nothing that decides who can use the account changes.
   frozen_until    INTEGER NOT NULL DEFAULT 0,
   -- Deletion in steps: one statement takes everything that names or lets in the owner out of this row and marks it, the
@@ -102,7 +102,7 @@ CREATE TABLE accounts (
 CREATE INDEX accounts_by_email ON accounts (lower(email));
 -- What scheduled runs look for is found without reading every account.
 CREATE INDEX accounts_unconfirmed ON accounts (created_at) WHERE state = 'unconfirmed';
-CREATE INDEX accounts_to_be_emailed ON accounts (id) WHERE confirmation_requested = 1;
+CREATE INDEX accounts_to_be_erased ON accounts (erase_at) WHERE erase_at IS NOT NULL;
 CREATE INDEX accounts_by_totp_secret ON accounts (totp_secret) WHERE totp_secret IS NOT NULL;
 CREATE INDEX accounts_with_plan_end ON accounts (plan_until) WHERE plan_until IS NOT NULL;
 CREATE INDEX accounts_deleted ON accounts (id) WHERE deleted_at IS NOT NULL;
@@ -400,35 +400,29 @@ CREATE TABLE recoveries (
 
 CREATE INDEX recoveries_by_time ON recoveries (due_at);
 
--- What operators did to accounts (`make admin`). A row stays when its account is deleted.
+-- What operators did (`POST /v1/operator`), written in the batch of the deed. A row stays when its account is deleted.
 CREATE TABLE operator_actions (
-  id         INTEGER PRIMARY KEY,
+  -- Of the signed call, or `webhook-id`: a call that is sent again finds its row and does nothing.
+  id         TEXT    NOT NULL PRIMARY KEY,
   at         INTEGER NOT NULL,
-  -- The name the operator goes by on their machine, or gave with --as.
+  -- The person whose secret signed the call, or `webhook`.
   operator   TEXT    NOT NULL,
   action     TEXT    NOT NULL,
   -- NULL for actions on no single account.
   account_id TEXT,
   -- The plan set, the number granted; never an address.
   value      TEXT    NOT NULL DEFAULT '',
-  reason     TEXT    NOT NULL DEFAULT '',
-  -- `webhook-id` of the call that caused the action: none causes two. NULL: an operator typed it.
-  event      TEXT
+  reason     TEXT    NOT NULL DEFAULT ''
 ) STRICT;
 
 CREATE INDEX operator_actions_by_account ON operator_actions (account_id, at);
-CREATE UNIQUE INDEX operator_actions_by_event ON operator_actions (event) WHERE event IS NOT NULL;
+CREATE INDEX operator_actions_by_time ON operator_actions (at);
 
 -- Addresses that may have an account beside another spelling of their mailbox, by their keyed hash, in the first
 -- database.
 CREATE TABLE allowed_addresses (
   address_hash TEXT    NOT NULL PRIMARY KEY,
   allowed_at   INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
--- Domains whose new accounts get no welcome checks, in lower case. In every database.
-CREATE TABLE domains_without_welcome (
-  domain TEXT NOT NULL PRIMARY KEY
 ) STRICT, WITHOUT ROWID;
 
 -- A lease holds checks of the allowance while an origin is being asked. It ends by being settled (charged or released)

@@ -5,7 +5,6 @@ pub mod deletions;
 pub mod email_changes;
 pub mod maintenance;
 pub mod notices;
-pub mod requested;
 pub mod reset_links;
 pub mod scans;
 pub mod webhook_event;

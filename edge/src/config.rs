@@ -11,7 +11,9 @@ pub use self::{
     homes::{Homes, binding, count_databases},
     site::Site,
 };
-use crate::{limits::rules::Rule, outbound::turnstile::Turnstile};
+use crate::{
+    credentials::admin_keys::AdminKeys, limits::rules::Rule, outbound::turnstile::Turnstile,
+};
 
 /// Everything that can be configured. Secrets are hidden from `Debug`.
 #[derive(Debug)]
@@ -47,8 +49,9 @@ pub struct Config {
     pub cache: CacheTimes,
     pub throttle: Throttle,
     pub site: Site,
-    /// Secrets that sign calls of the operator's own programs, such as a payment provider's
-    /// webhook; with `None`, no calls are accepted.
+    /// The operators, whose calls are accepted.
+    pub admin_keys: AdminKeys,
+    /// Secrets that sign calls of the program that sells plans; with `None`, none are accepted.
     pub operator_secrets: Option<KeyRing>,
     /// Settings of Turnstile; with `None`, requests are never verified.
     pub turnstile: Option<Turnstile>,
@@ -81,13 +84,20 @@ pub struct Throttle {
 }
 
 impl Config {
+    /// The portal's host, with its port if it has one.
+    pub fn host(&self) -> &str {
+        let (_, rest) = self.portal_url.split_once("://").unwrap_or_default();
+        rest.split('/').next().unwrap_or_default()
+    }
+
     /// Reads the configuration of a Worker with `databases` databases; `value` returns a variable
-    /// or secret by name.
+    /// or secret by name, and `names` are those that exist.
     ///
     /// # Errors
     /// All mistakes, each with the name of its setting. No mistake contains a part of a secret.
     pub fn read(
         value: impl Fn(&str) -> Option<String>,
+        names: &[String],
         databases: usize,
     ) -> Result<Self, Vec<String>> {
         let mut read = Reader::new(&value);
@@ -114,6 +124,7 @@ impl Config {
         };
         let throttle = read.throttle();
         let site = read.site();
+        let admin_keys = read.admin_keys(names);
         let operator_secrets = read.optional_keys("OPERATOR_SECRETS");
         let turnstile = read.turnstile();
         let mistakes = read.mistakes;
@@ -138,6 +149,7 @@ impl Config {
                 cache,
                 throttle,
                 site,
+                admin_keys,
                 operator_secrets,
                 turnstile,
             })
@@ -200,7 +212,8 @@ pub mod tests {
     }
 
     fn read(values: &HashMap<&'static str, String>) -> Result<Config, Vec<String>> {
-        Config::read(|name| values.get(name).cloned(), 1)
+        let names: Vec<_> = values.keys().map(|name| (*name).to_owned()).collect();
+        Config::read(|name| values.get(name).cloned(), &names, 1)
     }
 
     /// A configuration for tests of other files.
@@ -259,6 +272,7 @@ pub mod tests {
             ("STATUS_URL", "/status"),
             ("CHECKOUT_URLS", "pro"),
             ("OPERATOR_SECRETS", "k1:short"),
+            ("ADMIN_SECRET_ANN", "short"),
         ] {
             values.insert(name, value.into());
         }
@@ -270,6 +284,7 @@ pub mod tests {
             "TERMS_URL",
             "STATUS_URL",
             "CHECKOUT_URLS",
+            "ADMIN_SECRET_ANN",
             "OPERATOR_SECRETS",
         ];
         assert_eq!(names, expected);

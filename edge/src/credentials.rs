@@ -2,6 +2,7 @@
 
 pub mod account_reference;
 pub mod address_hash;
+pub mod admin_keys;
 pub mod api_key;
 mod base62;
 pub mod common_passwords;
@@ -10,7 +11,6 @@ pub mod idempotency;
 pub mod key_networks;
 pub mod mailed_token;
 pub mod named_key;
-pub mod operator_signature;
 pub mod opt_out_token;
 pub mod passkey;
 pub mod password;
@@ -19,5 +19,7 @@ pub mod random;
 pub mod recovery_code;
 pub mod sealed;
 pub mod session;
+pub mod signed_message;
+pub mod tenant;
 pub mod totp;
 pub mod webhook_secret;

@@ -8,7 +8,7 @@ use axum::{
     http::Uri,
     middleware::{Next, from_fn, from_fn_with_state},
     response::{IntoResponse as _, Response},
-    routing::{MethodFilter, MethodRouter, on, post},
+    routing::{MethodFilter, MethodRouter, on},
 };
 use utoipa::{Path, openapi::HttpMethod};
 
@@ -16,6 +16,7 @@ use crate::{
     app::App,
     error::Error,
     extract::{caller::follow_up, json_body},
+    operator,
 };
 
 mod account;
@@ -32,7 +33,6 @@ mod keys;
 mod notifications;
 #[cfg(test)]
 mod openapi;
-pub mod operator;
 mod passkey_registration;
 mod passkey_sign_in;
 mod passkeys;
@@ -149,11 +149,8 @@ operations! {
 }
 
 pub fn router(app: Arc<App>) -> Router {
-    let mut router = operations();
-    if app.config.operator_secrets.is_some() {
-        router = router.route(operator::PATH, post(operator::set_plan));
-    }
-    router
+    operations()
+        .merge(operator::routes(&app.config))
         .fallback(async |uri: Uri| not_found(uri.path()))
         .method_not_allowed_fallback(async || Error::method_not_allowed())
         .layer(DefaultBodyLimit::max(json_body::BODY_BYTES_MAX))

@@ -21,8 +21,6 @@ pub mod mailbox_hashes;
 pub mod mailed_tokens;
 pub mod named_keys;
 pub mod notices;
-#[cfg(test)]
-mod operator;
 pub mod operator_actions;
 pub mod opt_outs;
 pub mod passkeys;

@@ -40,6 +40,9 @@ pub(super) fn ensure(path: &Path) -> Result<Secrets> {
             added += &format!("{name}={}\n", secret::key_ring()?);
         }
     }
+    if value_of(&present, secret::ADMIN).is_none() {
+        added += &format!("{}={}\n", secret::ADMIN, secret::value()?);
+    }
     if !added.is_empty() {
         say(&format!("writing fresh local secrets to {}", path.display()));
         let broken_line = !present.is_empty() && !present.ends_with('\n');

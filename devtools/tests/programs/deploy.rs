@@ -37,9 +37,12 @@ async fn assert_whole(platform: &Platform, databases: usize) {
     assert_eq!(worker["crons"], json!(["*/5 * * * *"]));
     assert_eq!(state["domains"][0]["service"], "rcpt");
     let secrets = secrets_on_disk(platform);
-    assert_eq!(secrets.len(), SECRETS.len(), "{:?}", secrets.keys());
-    for name in SECRETS {
-        let name = format!("{name}_SECRETS");
+    let names = SECRETS.map(|name| format!("{name}_SECRETS"));
+    let operators = secrets.keys().filter(|name| name.starts_with("ADMIN_SECRET_")).cloned();
+    let names: Vec<_> = operators.chain(names).collect();
+    assert_eq!(secrets.len(), SECRETS.len() + 1, "{:?}", secrets.keys());
+    assert_eq!(names.len(), secrets.len(), "{:?}", secrets.keys());
+    for name in names {
         // Deploy never sends a second value, even after a lost call.
         let sent_secrets = worker["secrets"][&name].as_array().unwrap();
         assert!(
@@ -65,6 +68,12 @@ async fn an_empty_account_has_the_service_after_one_command_and_a_second_changes
     for database in state["databases"].as_array().unwrap() {
         assert_eq!(database["jurisdiction"], "eu");
     }
+    // Who has deployed is an operator: the secret is in the file, and is found there.
+    let run = platform.admin(&["directory"]).await.unwrap();
+    assert_eq!(run.output, "every account is in the directory\n");
+    let run = platform.admin(&["show", "ann@example.org"]).await.unwrap();
+    assert!(!run.succeeded && run.output.starts_with("admin: "), "{}", run.output);
+    assert!(!run.output.contains("ADMIN_SECRET"), "{}", run.output);
     let mode = fs::metadata(platform.secrets_file()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     // No secret value appears in the output or in another file.

@@ -3,5 +3,4 @@
 mod deploy;
 mod deployable;
 mod dev;
-mod remote_admin;
 mod serve;

@@ -2,7 +2,7 @@
 //! account's rows.
 
 use crate::{
-    cf::database::Database,
+    cf::{clock, database::Database},
     error::Error,
     store::{
         accounts,
@@ -25,13 +25,15 @@ pub async fn tell(
     accounts::unlink_tombstones(database, deleted).await
 }
 
-/// Continues interrupted deletions, and deletions of more rows than a step removes.
+/// Begins the deletions by operators that are due; continues interrupted deletions, and deletions of more rows than a
+/// step removes.
 ///
 /// # Errors
 /// [`Error::unavailable`] when a database fails.
 pub async fn finish(databases: &Databases, database: &Database) -> Result<(), Error> {
+    let due = accounts::erase_due(database, clock::now()).await;
     let notices = tell_all(databases, database).await;
-    deleted_accounts::remove(database).await.and(notices)
+    deleted_accounts::remove(database).await.and(notices).and(due)
 }
 
 /// Removes directory entries that were left by interrupted deletions, up to a limit.

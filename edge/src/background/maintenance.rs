@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{deletions, email_changes, notices, requested, reset_links, scans::closing, webhooks};
+use super::{deletions, email_changes, notices, reset_links, scans::closing, webhooks};
 use crate::{
     app::App,
     cf::{clock, database::Database, log},
@@ -23,7 +23,7 @@ const STATEMENTS_MAX: u32 = 950;
 /// Statements reserved for webhooks, which come last.
 const WEBHOOK_STATEMENTS: u32 = 250;
 
-/// Processes the databases in turn, starting with a different one each time. Sends due notices and confirmations,
+/// Processes the databases in turn, starting with a different one each time. Sends due notices,
 /// continues recoveries and deletions, and closes overdue scans. Then removes expired rows, renews values under a
 /// replaced secret, and delivers webhooks. A failure stops no other step.
 pub async fn run(app: &App) {
@@ -69,9 +69,6 @@ async fn of_database(app: &App, number: u8, database: &Database, mails: &mut u64
     match notices::send(app, database, None, *mails).await {
         Ok(attempts) => *mails = mails.saturating_sub(attempts),
         Err(error) => failed("notices", error),
-    }
-    if let Err(error) = requested::send(app, database).await {
-        failed("requested confirmations", error);
     }
     if let Err(error) = deletions::finish(&app.databases, database).await {
         failed("deletions", error);

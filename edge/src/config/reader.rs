@@ -6,7 +6,11 @@ use rcpt_shared::{Address, KeyRing};
 use secrecy::SecretString;
 
 use super::{DAY_S, HOUR_S, Homes, RetryTimes, Site, Throttle, site::Checkout};
-use crate::{limits::rules::Rule, outbound::turnstile::Turnstile};
+use crate::{
+    credentials::admin_keys::{self, AdminKeys},
+    limits::rules::Rule,
+    outbound::turnstile::Turnstile,
+};
 
 /// `rest` is a URL without its scheme.
 fn is_loopback(rest: &str) -> bool {
@@ -191,6 +195,19 @@ impl<'a> Reader<'a> {
         let url =
             url.as_deref().unwrap_or("https://challenges.cloudflare.com/turnstile/v0/siteverify");
         Some(Turnstile { url: self.origin("TURNSTILE_URL", url), secret })
+    }
+
+    /// Reads the secrets of the operators: one name each.
+    pub fn admin_keys(&mut self, names: &[String]) -> AdminKeys {
+        let mut keys = AdminKeys::default();
+        for name in names.iter().filter(|name| name.starts_with(admin_keys::PREFIX)) {
+            if let Some(value) = self.optional(name)
+                && let Err(mistake) = keys.add(name, &value)
+            {
+                self.mistakes.push(format!("{name}: {mistake}"));
+            }
+        }
+        keys
     }
 
     /// Reads an optional key ring; `None` if it isn't set, and after a mistake.

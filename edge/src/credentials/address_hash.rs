@@ -1,4 +1,4 @@
-//! Keyed hashes of addresses, networks and accounts. A plain hash of an address can be reversed by trying
+//! Keyed hashes of addresses and networks. A plain hash of an address can be reversed by trying
 //! addresses; a keyed hash can't, unless the secret is known. Undo tokens are keyed hashes, too.
 
 use hmac::{Hmac, Mac as _};
@@ -6,7 +6,7 @@ use rcpt_shared::{Address, KeyRing};
 use sha2::Sha256;
 
 use super::mailed_token::{RANDOM_BYTES, TokenHash};
-use crate::account::{AccountAddress, AccountId, mailbox};
+use crate::account::{AccountAddress, mailbox};
 
 /// Lookup hashes of an account's address and mailbox, under the signing secret and, during a replacement, also under
 /// the other secret. Each is `kid.` and 64 hexadecimal digits, so that a range of the index holds everything under one
@@ -70,17 +70,6 @@ pub fn of_network(secrets: &KeyRing, network: &str) -> String {
     keyed(secrets.signing_mac(), "network", network)
 }
 
-/// Characters of a tenant's name: 128 bits are enough to distinguish accounts.
-const TENANT_DIGITS: usize = 32;
-
-/// Name under which an origin counts an account's checks: it distinguishes accounts and reveals nothing about them. The
-/// name changes once when a new secret becomes the first of the ring; the origins then count from zero.
-pub fn of_tenant(secrets: &KeyRing, account: AccountId) -> String {
-    let mut name = keyed(secrets.signing_mac(), "tenant", &account.to_string());
-    name.truncate(TENANT_DIGITS);
-    name
-}
-
 /// Random part of the token that undoes a change of an address. The token is derived from the change's id, so that each
 /// attempt to mail it sends the same link.
 pub fn undo_token(secrets: &KeyRing, change: &str) -> [u8; RANDOM_BYTES] {
@@ -103,8 +92,8 @@ fn mac_of(mut mac: Hmac<Sha256>, purpose: &str, text: &str) -> [u8; 32] {
 
 #[cfg(test)]
 mod tests {
-    use super::{AccountHash, of_checked, of_tenant, undo_token};
-    use crate::account::{AccountAddress, AccountId};
+    use super::{AccountHash, of_checked, undo_token};
+    use crate::account::AccountAddress;
     use rcpt_shared::{Address, KeyRing};
 
     fn secret(letter: &str) -> KeyRing {
@@ -134,17 +123,6 @@ mod tests {
         let account = AccountHash::of(&secret("w"), &AccountAddress::parse(address).unwrap());
         assert_ne!(format!("k.{}", checked("w")), account.as_str());
         assert_ne!(checked("w"), checked("0"));
-    }
-
-    #[test]
-    fn a_tenant_is_as_tools_admin_computes_it() {
-        let tenant =
-            |ring: &str, id| of_tenant(&KeyRing::parse(ring).unwrap(), AccountId::from_u64(id));
-        let (old, new) = (format!("old:{}", "w".repeat(43)), format!("new:{}", "0".repeat(43)));
-        assert_eq!(tenant(&old, 0x1a), "342bdc6676c3ee744b41bd34143d64c1");
-        assert_ne!(tenant(&old, 0x1a), tenant(&old, 0x1b));
-        assert_eq!(tenant(&old, 1), tenant(&format!("{old},{new}"), 1));
-        assert_ne!(tenant(&old, 1), tenant(&new, 1));
     }
 
     #[test]

@@ -1,25 +1,40 @@
-//! Errors of the operator's programs. The codes are in docs/operating.md and not in the customers' API description.
+//! Errors of operators' calls. The codes are in docs/operating.md and not in the customers' API description.
+
+use std::fmt::Display;
 
 use axum::http::StatusCode;
 
 use super::Error;
 
 impl Error {
-    /// The Standard Webhooks headers of a call are missing, wrong, or over five minutes old.
+    /// A call's signature is missing or wrong, or the call is of another time.
     pub fn invalid_signature() -> Self {
-        let detail = "The call isn't signed as Standard Webhooks describes it, or was signed more than five \
-                      minutes ago.";
+        let detail = "The call isn't signed with a secret of this service, or was signed more than five minutes ago.";
         Self::plain(StatusCode::FORBIDDEN, "invalid_signature", detail.to_owned())
     }
 
-    /// The account of a reference doesn't exist.
+    /// The call was signed for another service.
+    pub fn another_host(host: &str) -> Self {
+        let detail = format!("The call is signed for another host than {host}.");
+        Self::plain(StatusCode::FORBIDDEN, "another_host", detail)
+    }
+
+    /// The account that a call names doesn't exist.
     pub fn no_such_account() -> Self {
-        let detail = "There is no account of this reference.";
-        Self::plain(StatusCode::NOT_FOUND, "no_such_account", detail.to_owned())
+        Self::plain(
+            StatusCode::NOT_FOUND,
+            "no_such_account",
+            "There is no such account.".to_owned(),
+        )
     }
 
     pub fn no_such_plan() -> Self {
         let detail = "There is no plan of this name.";
         Self::plain(StatusCode::BAD_REQUEST, "no_such_plan", detail.to_owned())
+    }
+
+    /// The account's state doesn't allow the change; nothing has changed.
+    pub fn not_possible(detail: impl Display) -> Self {
+        Self::plain(StatusCode::CONFLICT, "not_possible", detail.to_string())
     }
 }

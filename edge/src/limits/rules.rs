@@ -180,6 +180,11 @@ impl Key {
         Self::of("undo", &account.to_string())
     }
 
+    /// Counts changes by one operator.
+    pub fn operator(person: &str) -> Self {
+        Self::of("operator", person)
+    }
+
     /// Counts exports of an account's data.
     pub fn export(account: AccountId) -> Self {
         Self::of("export", &account.to_string())

@@ -22,7 +22,7 @@ use super::{
 use crate::{
     app::App,
     cf::clock,
-    credentials::{address_hash, idempotency::Idempotent, proof::Caller},
+    credentials::{idempotency::Idempotent, proof::Caller, tenant},
     error::{Error, LimitError, PlainError, ValidationError, rate_limit::RateLimit},
     extract::{json_body::JsonBody, request::RequestContext},
     limits::quota::seconds_to_reset,
@@ -156,7 +156,7 @@ pub async fn check(
         }
     };
     let deferred = context.deferred.clone();
-    let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
+    let tenant = tenant::name(&app.config.address_secrets, caller.account);
     let work =
         async move { ask_and_settle(&app, lease, &tenant, &context, &domain, once.as_ref()).await };
     deferred.outliving(work).await.unwrap_or_else(|| Err(Error::internal("a question was cut off")))
@@ -173,7 +173,7 @@ async fn check_sandbox(
     if !is_domain(domain) {
         return Err(Error::test_key());
     }
-    let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
+    let tenant = tenant::name(&app.config.address_secrets, caller.account);
     let tenant = Tenant { name: &tenant, paying: false };
     let deadline = clock::now_ms().saturating_add(app.config.upstream_budget_ms);
     let report = app.origins.domain_report(domain, &context.id, tenant, deadline).await?;

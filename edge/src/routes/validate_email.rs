@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use crate::{
     app::App,
     cf::{clock, deferred::Deferred, verdict_cache::CachedVerdict},
-    credentials::{address_hash, idempotency::Idempotent, proof::Caller},
+    credentials::{address_hash, idempotency::Idempotent, proof::Caller, tenant},
     error::{Error, LimitError, PlainError, ValidationError},
     extract::{json_body::JsonBody, request::RequestContext},
     store::ledger::{self, Charged, Lease, StoredAnswer},
@@ -217,7 +217,7 @@ impl Check {
         context: RequestContext,
     ) -> Result<ValidationResult, Error> {
         let deferred = context.deferred.clone();
-        let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
+        let tenant = tenant::name(&app.config.address_secrets, caller.account);
         let work = async move { self.ask_and_settle(&app, lease, &tenant, &context).await };
         deferred
             .outliving(work)

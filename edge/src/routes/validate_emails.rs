@@ -25,7 +25,7 @@ use super::validate_email::{
 use crate::{
     app::App,
     cf::{clock, log, verdict_cache::CachedVerdict},
-    credentials::{address_hash, idempotency::Idempotent, proof::Caller},
+    credentials::{idempotency::Idempotent, proof::Caller, tenant},
     error::{Error, LimitError, Outcome, PlainError, ValidationError, rate_limit::RateLimit},
     extract::{json_body::JsonBody, request::RequestContext},
     limits::quota::seconds_to_reset,
@@ -177,7 +177,7 @@ pub async fn check(
         None => return Ok(list.unsettled_result(deadline_ms)),
     };
     let left_over = lease.left_over.clone();
-    let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
+    let tenant = tenant::name(&app.config.address_secrets, caller.account);
     let answers = Answers::none_of(&list);
     let work = Arc::new(ListWork { app, context, list, answers, tenant });
     let answer = answer(Arc::clone(&work), lease, once, deadline_ms.map(|ms| (ms, end)));

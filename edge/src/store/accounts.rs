@@ -266,7 +266,7 @@ const INSERT_MEMBER_TOMBSTONE: &str =
 /// must follow.
 pub(super) const UPDATE_ERASED: &str = "UPDATE accounts SET deleted_at = ?4, state = 'deactivated', address_hash = 'deleted.' || id, email = '',
        display_name = '', password_hash = '', totp_secret = NULL, totp_pending = NULL, key_active = 0,
-       key_version = key_version + 1, confirmed_at = NULL, confirmation_requested = 0, scan_mail = 0, plan_until = NULL
+       key_version = key_version + 1, confirmed_at = NULL, scan_mail = 0, plan_until = NULL, erase_at = NULL
      WHERE ";
 
 const UPDATE_DELETED: &str = concat!(UPDATE_ERASED, IS_DELETABLE, " RETURNING id");
@@ -303,6 +303,36 @@ pub async fn delete(
         ])
         .await?;
     if rows.any(1)? { rows.first(3) } else { Ok(None) }
+}
+
+const SELECT_TO_BE_ERASED: &str =
+    concat!("SELECT id FROM accounts WHERE erase_at <= ?1 AND ", IS_UNFROZEN, " LIMIT 20");
+const IS_TO_BE_ERASED: &str = concat!("id = ?1 AND erase_at <= ?4 AND ", IS_UNFROZEN);
+const INSERT_TOMBSTONE_OF_ERASED: &str =
+    concat!(INSERT_TOMBSTONE, IS_TO_BE_ERASED, ON_CONFLICT_UPDATE_TOMBSTONE);
+const UPDATE_DUE: &str = concat!(UPDATE_ERASED, IS_TO_BE_ERASED);
+
+#[derive(Deserialize)]
+struct Erased {
+    id: String,
+}
+
+/// Ends accounts that an operator deleted a day ago, at most twenty. Usage is kept as when owners delete accounts.
+pub async fn erase_due(database: &Database, now: u64) -> Result<(), Error> {
+    let due = database.batch(&[(SELECT_TO_BE_ERASED, vec![now.into()])]).await?;
+    for Erased { id } in due.all(0)? {
+        // `?2` is the session of an owner's deletion.
+        let today = Day::of(now).number().into();
+        let params = vec![(&id).into(), "".into(), today, now.into()];
+        database
+            .batch(&[
+                (INSERT_TOMBSTONE_OF_ERASED, params.clone()),
+                (UPDATE_DUE, params),
+                (DELETE_NOTICES, vec![(&id).into()]),
+            ])
+            .await?;
+    }
+    Ok(())
 }
 
 const SELECT_PENDING_DELETIONS: &str =

@@ -51,7 +51,7 @@ macro_rules! notice {
         )
     };
 }
-pub(super) use notice;
+pub(crate) use notice;
 
 /// The two statements for a deed that could be a step of a takeover: a security event and a [`notice!`]. The event is
 /// first, because some conditions depend on the notices.
@@ -63,7 +63,7 @@ macro_rules! deed {
         ]
     };
 }
-pub(super) use deed;
+pub(crate) use deed;
 
 /// The statements of a [`deed!`] precede the deed's own in its batch.
 pub(super) fn told<'a>(deed: [&'static str; 2], params: &[Param<'a>]) -> [Statement<'a>; 2] {

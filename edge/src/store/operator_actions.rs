@@ -6,6 +6,18 @@ use serde::Deserialize;
 use super::IN_SESSION;
 use crate::{cf::database::Database, credentials::session::Session, error::Error};
 
+/// Requires that the call `?2` has just been recorded: account `?1` is changed in the batch of its record, whose condition
+/// held.
+pub const BY_CALL: &str =
+    "id = ?1 AND EXISTS (SELECT 1 FROM operator_actions WHERE id = ?2 AND account_id = ?1)";
+
+const SELECT_CALL: &str = "SELECT 1 AS done FROM operator_actions WHERE id = ?1";
+
+/// True if the call of this id was done in this database.
+pub async fn has(database: &Database, call: &str) -> Result<bool, Error> {
+    database.any((SELECT_CALL, vec![call.into()])).await
+}
+
 /// A row of `operator_actions`, without the operator's name and reason, which are internal notes.
 #[derive(Debug, Deserialize)]
 pub struct StoredAction {
@@ -19,7 +31,7 @@ const SELECT_ACTIONS: &str = concat!(
     "SELECT at, action, value FROM operator_actions
      WHERE account_id = (SELECT id FROM accounts WHERE ",
     IN_SESSION,
-    ") ORDER BY at DESC, id DESC LIMIT 1000"
+    ") ORDER BY at DESC, rowid DESC LIMIT 1000"
 );
 
 /// The actions, newest first; none if the session has ended.

@@ -12,8 +12,7 @@ use crate::{
 };
 
 /// The current plan of account `a`.
-pub(super) const IN_FORCE: &str =
-    "CASE WHEN a.plan_until <= unixepoch() THEN 'free' ELSE a.plan END";
+pub const IN_FORCE: &str = "CASE WHEN a.plan_until <= unixepoch() THEN 'free' ELSE a.plan END";
 
 /// A row of `plans`.
 #[derive(Debug, Clone, Deserialize)]
@@ -99,7 +98,7 @@ pub struct PlanChange {
 /// millisecond are applied in the order of their arrival.
 const IS_NEW_EVENT: &str = "id = ?1 AND plan_set_at <= ?4
     AND EXISTS (SELECT 1 FROM plans WHERE name = ?2)
-    AND NOT EXISTS (SELECT 1 FROM operator_actions WHERE event = ?5)";
+    AND NOT EXISTS (SELECT 1 FROM operator_actions WHERE id = ?5)";
 
 /// The owner is notified of another plan, but not of another end of the same plan.
 const INSERT_CHANGED_NOTICE: &str = notice!(
@@ -120,9 +119,9 @@ const UPDATE_PLAN: &str = concat!(
 );
 
 const INSERT_ACTION: &str =
-    "INSERT OR IGNORE INTO operator_actions (at, operator, action, account_id, value, event)
-     SELECT unixepoch(), 'webhook', CASE WHEN plan_set_at > ?4 THEN 'older-plan' ELSE 'set-plan' END,
-       id, ?2, ?5 FROM accounts
+    "INSERT OR IGNORE INTO operator_actions (id, at, operator, action, account_id, value)
+     SELECT ?5, unixepoch(), 'webhook', CASE WHEN plan_set_at > ?4 THEN 'older-plan' ELSE 'set-plan' END,
+       id, ?2 FROM accounts
      WHERE id = ?1 AND EXISTS (SELECT 1 FROM plans WHERE name = ?2)";
 
 const SELECT_NAME: &str = "SELECT name AS plan, NULL AS until FROM plans WHERE name = ?1";

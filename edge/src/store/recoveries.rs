@@ -1,4 +1,4 @@
-//! Recovery of an account whose owner has lost the second factor. The operator's command starts it (`operator.rs`). The
+//! Recovery of an account whose owner has lost the second factor. An operator's call starts it (`operator/accounts.rs`). The
 //! owner gets an email immediately and then daily. Three days after the first email was handed over, two-factor
 //! authentication is turned off. Until then, any sign-in ends the recovery (`sessions.rs`), and any session can end it.
 //! While an email can't be sent, the recovery waits.
@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::{
     IN_SESSION, IS_UNFROZEN,
     notices::{deed, told},
+    operator_actions::BY_CALL,
     suspensions::suspend,
 };
 use crate::{
@@ -26,8 +27,7 @@ const HAS_SECOND_FACTOR: &str =
 
 /// Requires that account `?1` can be recovered. A recent change of the password or the address may be the work of a
 /// thief, so it rules out a recovery.
-#[cfg(test)]
-pub(super) const IS_RECOVERABLE: &str = concat!(
+pub const IS_RECOVERABLE: &str = concat!(
     "id = ?1 AND ",
     HAS_SECOND_FACTOR,
     " AND NOT EXISTS (SELECT 1 FROM recoveries WHERE account_id = ?1)
@@ -35,12 +35,12 @@ pub(super) const IS_RECOVERABLE: &str = concat!(
         AND kind IN ('password_changed', 'email_changed', 'email_change_undone') AND at > unixepoch() - 14 * 86400)"
 );
 
-/// `?1` account. `mailed_at` is 0 until the first email is handed over.
-#[cfg(test)]
-pub(super) const INSERT_RECOVERY: &str = concat!(
+/// `?1` account, `?2` call of an operator, recorded if the account [`IS_RECOVERABLE`]. `mailed_at` is 0 until the first
+/// email is handed over.
+pub const INSERT_RECOVERY: &str = concat!(
     "INSERT INTO recoveries (account_id, due_at, mailed_at, started_at)
      SELECT id, unixepoch() + 3 * 86400, 0, unixepoch() FROM accounts WHERE ",
-    IS_RECOVERABLE
+    BY_CALL
 );
 
 const IS_PENDING: &str = "EXISTS (SELECT 1 FROM recoveries WHERE account_id = accounts.id)";

@@ -286,27 +286,6 @@ pub struct WaitingAccount {
     pub email: String,
 }
 
-/// `?1` row limit.
-const CLEAR_REQUESTED: &str = "
-    UPDATE accounts SET confirmation_requested = 0
-    WHERE id IN (SELECT id FROM accounts WHERE confirmation_requested = 1 LIMIT CAST(?1 AS INTEGER))
-    RETURNING id, email";
-
-/// Selects the accounts for which an operator has requested a new link, and clears the requests.
-pub async fn take_requested(database: &Database, most: u64) -> Result<Vec<WaitingAccount>, Error> {
-    database.batch(&[(CLEAR_REQUESTED, vec![most.into()])]).await?.all(0)
-}
-
-/// Gives the account a new link and invalidates the previous one.
-pub async fn renew_link(
-    database: &Database,
-    account: AccountId,
-    token: &NewToken,
-) -> Result<(), Error> {
-    let account = account.to_string();
-    database.run(mailed_tokens::store(token, &account)).await
-}
-
 /// A newly confirmed account.
 #[derive(Debug, Deserialize)]
 pub struct Confirmed {
@@ -320,15 +299,11 @@ const UPDATE_CONFIRMED: &str = "
     UPDATE accounts SET
       state = 'confirmed', confirmed_at = ?2,
       password_hash = CASE ?3 WHEN '' THEN password_hash ELSE ?3 END,
-      welcome_left = CASE WHEN EXISTS (
-          -- What follows the last at-sign.
-          SELECT 1 FROM domains_without_welcome
-          WHERE domain = lower(substr(email, length(rtrim(email, replace(email, '@', ''))) + 1)))
-        THEN 0 ELSE (
+      welcome_left = (
         SELECT min(p.welcome_checks, coalesce(t.welcome_left, p.welcome_checks))
         FROM plans p LEFT JOIN tombstones t
           ON t.address_hash = accounts.address_hash AND t.expires_at > ?2
-        WHERE p.name = accounts.plan) END
+        WHERE p.name = accounts.plan)
     WHERE state = 'unconfirmed' AND id = (
       SELECT account_id FROM mailed_tokens
       WHERE hash = ?1 AND purpose = 'confirm' AND expires_at > ?2)

@@ -18,7 +18,7 @@ pub const LISTED_S: u64 = 90 * 24 * 60 * 60;
 
 /// Increments the count in the row for this kind and day, and replaces the row's time, browser and
 /// country.
-pub(super) const ON_CONFLICT_COUNT: &str =
+pub const ON_CONFLICT_COUNT: &str =
     " ON CONFLICT (account_id, class, kind, name) DO UPDATE SET at = excluded.at,
     count = count + 1, browser = excluded.browser, country = excluded.country";
 
@@ -35,7 +35,7 @@ macro_rules! event {
         )
     };
 }
-pub(super) use event;
+pub(crate) use event;
 
 /// The browser and country of an action, in this order.
 pub(super) fn device(deed: &AccountEvent) -> Vec<Param<'_>> {

@@ -22,11 +22,11 @@ use worker::{
 
 use crate::{
     cf::glue,
+    credentials::signed_message,
     extract::{
         caller::API_KEY_HEADER, client_network, continent::Continent, device, json_body::limit_of,
         request::IDEMPOTENCY_KEY,
     },
-    routes::operator,
 };
 
 /// Builds a request with its body in memory. A body above the largest accepted size is cut off
@@ -85,9 +85,9 @@ const READ: [HeaderName; 13] = [
     IDEMPOTENCY_KEY,
     // Selects one of the three forms of a scan's results.
     header::ACCEPT,
-    operator::ID,
-    operator::TIMESTAMP,
-    operator::SIGNATURE,
+    signed_message::ID,
+    signed_message::TIMESTAMP,
+    signed_message::SIGNATURE,
 ];
 
 static NAMES: LazyLock<String> = LazyLock::new(|| READ.map(|name| name.to_string()).join(","));

@@ -58,9 +58,12 @@ pub fn of(env: &Env) -> Result<&'static Isolate, &'static [String]> {
 
 fn build(env: &Env) -> Result<Isolate, Vec<String>> {
     let missing = |error: worker::Error| vec![error.to_string()];
-    let databases = databases(env);
+    let bindings = Object::keys(env.unchecked_ref::<Object>()).into_iter();
+    let bindings: Vec<String> = bindings.filter_map(|name| name.as_string()).collect();
+    let databases = databases(env, &bindings);
     let count = databases.as_ref().map_or(DATABASES_MAX, Vec::len);
-    let config = Config::read(|name| env.var(name).ok().map(|value| value.to_string()), count);
+    let value = |name: &str| env.var(name).ok().map(|value| value.to_string());
+    let config = Config::read(value, &bindings, count);
     let (databases, config) = both(databases, config)?;
     let mut databases = databases.into_iter();
     let first = databases.next().ok_or_else(|| vec!["DB: not bound".to_owned()])?;
@@ -91,10 +94,8 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
 /// Assumed number of databases while it is unknown, so that no reference to a database is rejected.
 const DATABASES_MAX: usize = 256;
 
-fn databases(env: &Env) -> Result<Vec<Database>, Vec<String>> {
-    let bindings = Object::keys(env.unchecked_ref::<Object>()).into_iter();
-    let bindings: Vec<String> = bindings.filter_map(|name| name.as_string()).collect();
-    let count = config::count_databases(&bindings)?;
+fn databases(env: &Env, bindings: &[String]) -> Result<Vec<Database>, Vec<String>> {
+    let count = config::count_databases(bindings)?;
     let bound = (0..=u8::MAX).zip(0..count).map(|(number, index)| {
         env.d1(&config::binding(index)).map(|database| Database::new(database, number))
     });

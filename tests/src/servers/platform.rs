@@ -1,4 +1,4 @@
-//! A stand-in for Cloudflare's API (`platform.mjs`), and an operator's folder from which `make deploy` and `make admin`
+//! A stand-in for Cloudflare's API (`platform.mjs`), and an operator's folder from which `make deploy` and `tools/admin`
 //! work against it.
 
 use std::{
@@ -118,9 +118,8 @@ impl Platform {
     /// If the program doesn't start, or doesn't end by itself.
     pub async fn deploy(&self, variables: &[(&str, &str)]) -> Result<Run> {
         let mut command = self.program("deploy.mjs");
-        let preload = format!("--import {}", self.folder.join("preload.mjs").display());
         command
-            .env("NODE_OPTIONS", preload)
+            .env("NODE_OPTIONS", self.preload())
             .env("SECRETS_FILE", self.secrets_file())
             .env("PORTAL_URL", PORTAL)
             .env("MAIL_FROM", "rcpt@acme.test")
@@ -133,17 +132,17 @@ impl Platform {
                 command.env(name, value)
             };
         }
-        Self::run(command).await
+        Self::run(&mut command).await
     }
 
-    /// Runs `make admin` on the deployed databases.
+    /// Runs `tools/admin` on the deployed service.
     ///
     /// # Errors
     /// If the program doesn't start, or doesn't end by itself.
     pub async fn admin(&self, words: &[&str]) -> Result<Run> {
         let mut command = self.program("admin.mjs");
-        command.arg("--remote").args(words);
-        Self::run(command).await
+        command.env("SECRETS_FILE", self.secrets_file()).env("NODE_OPTIONS", self.preload());
+        Self::run(command.args(words)).await
     }
 
     /// Returns the command for one of the operator's programs, with this account and its wrangler.toml.
@@ -159,7 +158,12 @@ impl Platform {
         command
     }
 
-    async fn run(mut command: Command) -> Result<Run> {
+    /// Leads requests for the portal to the stand-in.
+    fn preload(&self) -> String {
+        format!("--import {}", self.folder.join("preload.mjs").display())
+    }
+
+    async fn run(command: &mut Command) -> Result<Run> {
         command.stdin(std::process::Stdio::null());
         let output = tokio::time::timeout(RUN, command.output()).await??;
         let text = [output.stdout, output.stderr].concat();

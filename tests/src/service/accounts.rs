@@ -4,13 +4,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use super::{Edge, Mail};
-use crate::people::{Account, Anonymous, Authenticator, PASSWORD};
+use super::{Edge, Mail, secret};
+use crate::people::{Account, Anonymous, Authenticator, Operator, PASSWORD};
 
 impl Edge {
     /// Returns a caller without credentials.
     pub fn anonymous(&self) -> Anonymous {
         Anonymous::new(&self.url)
+    }
+
+    /// Returns the operator `dev`.
+    ///
+    /// # Panics
+    /// If the edge runs without the operator's secret.
+    pub fn operator(&self) -> Operator {
+        Operator::new(self.anonymous(), self.var(secret::ADMIN))
     }
 
     /// Returns an address that hasn't been registered yet.

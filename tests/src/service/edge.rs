@@ -268,6 +268,7 @@ impl Edge {
         for name in secret::EDGE {
             vars.insert(name.to_owned(), secret::key_ring().expect("/dev/urandom"));
         }
+        vars.insert(secret::ADMIN.to_owned(), secret::value().expect("/dev/urandom"));
         EdgeBuilder {
             vars,
             shielded: false,
@@ -288,7 +289,15 @@ impl Edge {
     /// # Panics
     /// If there is no ring of this name.
     pub fn key_ring(&self, var: &str) -> KeyRing {
-        KeyRing::parse(&self.builder.vars[var]).expect("a key ring")
+        KeyRing::parse(self.var(var)).expect("a key ring")
+    }
+
+    /// Returns the value of this var of the Worker.
+    ///
+    /// # Panics
+    /// If there is no var of this name.
+    pub fn var(&self, name: &str) -> &str {
+        &self.builder.vars[name]
     }
 
     /// Returns the emails that the Worker has sent.

@@ -15,12 +15,23 @@ pub const EDGE: [&str; 6] = [
     "SCAN_SECRETS",
 ];
 
+/// The secret of the operator `dev`.
+pub const ADMIN: &str = "ADMIN_SECRET_DEV";
+
 /// Returns a key ring with one new 256-bit secret, as `kid:secret`.
 ///
 /// # Errors
 /// If `/dev/urandom` can't be read.
 pub fn key_ring() -> Result<String> {
-    Ok(format!("dev1:{}", URL_SAFE_NO_PAD.encode(random::<32>()?)))
+    Ok(format!("dev1:{}", value()?))
+}
+
+/// Returns a new 256-bit secret in base64url.
+///
+/// # Errors
+/// If `/dev/urandom` can't be read.
+pub fn value() -> Result<String> {
+    Ok(URL_SAFE_NO_PAD.encode(random::<32>()?))
 }
 
 /// Returns a new password that satisfies all password rules.

@@ -1,160 +1,175 @@
-//! `make admin` on the local D1 while the Worker uses it.
+//! `tools/admin`: the command between an operator and a service. What strangers have typed is never run, and nothing is
+//! changed unasked.
 
-use std::process::Command;
-
-use rcpt_tests::{Account, Edge, FakeOrigin, people::PASSWORD, process::folder};
-use serde_json::json;
-use tokio::{
-    select,
-    sync::{MappedMutexGuard, Mutex, MutexGuard},
+use std::{
+    io::Write as _,
+    process::{Command, Stdio},
 };
 
-/// A service on which a test runs an operator's commands. Used by one test at a time: the local database rejects a
-/// Worker's reads while another process writes.
-pub struct Operated {
-    pub edge: Edge,
-    pub origin: FakeOrigin,
-}
+use rcpt_tests::{Edge, people::PASSWORD, process::folder, service::secret};
+use serde_json::json;
 
-/// Returns one of two services, whichever is free first.
-pub async fn operated() -> MappedMutexGuard<'static, Operated> {
-    static BOTH: [Mutex<Option<Operated>>; 2] = [Mutex::const_new(None), Mutex::const_new(None)];
-    let mut free = select! {
-        one = BOTH[0].lock() => one,
-        other = BOTH[1].lock() => other,
-    };
-    if free.is_none() {
-        let origin = FakeOrigin::by_name();
-        let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
-        *free = Some(Operated { edge, origin });
-    }
-    MutexGuard::map(free, |operated| operated.as_mut().unwrap())
-}
-
-/// Runs the command on the databases of a service. Returns the exit code, standard output and
-/// standard error; `environment` is added to the tests' own variables.
-pub async fn run_admin(
-    edge: &Edge,
-    environment: &[(&str, &str)],
-    words: &[&str],
-) -> (i32, String, String) {
-    let mut command = Command::new("node");
-    command.arg("devtools/operator/admin.mjs");
-    command.current_dir(folder::repository()).env("NO_COLOR", "1");
-    command.envs(environment.iter().copied());
-    command.arg("--persist-to").arg(edge.state()).args(words);
-    let output = tokio::task::spawn_blocking(move || command.output()).await.unwrap().unwrap();
+/// Runs the command with these lines typed; returns the exit code, standard output and standard error.
+pub async fn run_admin(edge: &Edge, typed: &str, words: &[&str]) -> (i32, String, String) {
+    let mut command = Command::new(folder::repository().join("tools/admin"));
+    command.env("NO_COLOR", "1").env("PORTAL_URL", &edge.url).env_remove("SECRETS_FILE");
+    command.env(secret::ADMIN, edge.var(secret::ADMIN)).args(words);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let typed = typed.to_owned();
+    let output = tokio::task::spawn_blocking(move || {
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        // A command that asks nothing may have ended.
+        let _ = input.write_all(typed.as_bytes());
+        drop(input);
+        child.wait_with_output().unwrap()
+    });
+    let output = output.await.unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
-impl Operated {
-    /// Runs an action; returns its exit code, standard output and standard error.
-    pub async fn admin(&self, words: &[&str]) -> (i32, String, String) {
-        self.admin_with(&[], words).await
+#[tokio::test]
+async fn what_a_stranger_registered_as_an_address_is_shown_and_never_run() {
+    let edge = super::edge().await;
+    let made = folder::scratch("strangers-words").unwrap().join("made");
+    let file = made.to_str().unwrap().replace('/', "|");
+    for local in ["o'brien", "a&id&b", "`id`", "$HOME", &format!("a|touch{file}"), "{ab}*", "~root"]
+    {
+        let email = format!("{local}@words.example");
+        let account = edge.account_of(&email).await;
+        let (code, output, errors) = run_admin(edge, "", &["show", &email]).await;
+        assert_eq!((code, errors.as_str()), (0, ""), "{email}");
+        assert!(output.contains(&format!("{:<22}{email}\n", "email")), "{output}");
+        let (code, _, errors) =
+            run_admin(edge, "y\n", &["--reason", &email, "deactivate", &email]).await;
+        assert_eq!(code, 0, "{errors}");
+        account.get("/me").await.assert_error(401, "invalid_session", &email);
+        let audit = edge.operator().on("audit", &email).await;
+        assert_eq!(audit["records"][0]["reason"], email);
     }
-
-    /// Like [`Self::admin`]; `environment` is added to the tests' own variables.
-    pub async fn admin_with(
-        &self,
-        environment: &[(&str, &str)],
-        words: &[&str],
-    ) -> (i32, String, String) {
-        run_admin(&self.edge, environment, words).await
-    }
-
-    /// Returns the standard output of an action that must succeed.
-    pub async fn output(&self, words: &[&str]) -> String {
-        let (code, output, errors) = self.admin(words).await;
-        assert_eq!((code, errors.as_str()), (0, ""), "{words:?}");
-        output
-    }
-
-    /// Runs an action and returns the value it shows under this name.
-    pub async fn shown(&self, words: &[&str], name: &str) -> String {
-        let output = self.output(words).await;
-        let line = output.lines().find_map(|line| line.strip_prefix(&format!("{name:<22}")));
-        line.unwrap_or_else(|| panic!("no {name} in {output}")).to_owned()
-    }
+    assert!(!made.exists());
+    // Marks that a terminal obeys.
+    let account = edge.account().await;
+    edge.set(&account.email, "display_name = 'red' || char(27) || '[2J' || char(8238)").await;
+    let (_, output, _) = run_admin(edge, "", &["show", &account.email]).await;
+    assert!(output.contains("red\\u{1b}[2J\\u{202e}"), "{output}");
 }
 
 #[tokio::test]
-async fn every_action_takes_effect_in_the_next_request() {
-    let service = operated().await;
-    let account = service.edge.account().await;
+async fn a_change_names_its_target_and_asks_first() {
+    let edge = super::edge().await;
+    let account = edge.account().await;
     let email = account.email.as_str();
-    assert_eq!(service.shown(&["show", &email.to_uppercase()], "state").await, "confirmed");
-
-    assert_eq!(service.shown(&["set-plan", email, "pro"], "plan").await, "pro");
-    assert_eq!(account.quota().await.body["plan"], "pro");
-    assert_eq!(account.email_checks().await.daily_allowance, 5000);
-    let query = "SELECT deeds FROM notices WHERE kind = 'plan_changed' AND account_id = ?";
-    let id = service.edge.id(email).await;
-    let deeds = service.edge.sql(query, &[id.as_str().into()]).await;
-    assert_eq!(deeds, [json!({ "deeds": 1 })], "the owner is told by the next scheduled run");
-    let reference = account.get("/me/plan").await.text("reference").to_owned();
-    let until = ["--until", "2099-01-31", "set-plan", &reference, "pro"];
-    assert_eq!(service.shown(&until, "plan_until").await, "2099-01-31 00:00:00");
-    assert_eq!(account.get("/me/plan").await.body["until"], "2099-01-31T00:00:00Z");
-    assert_eq!(service.edge.sql(query, &[id.into()]).await, deeds, "it is the same plan");
-    assert_eq!(service.shown(&["grant-scan-credits", email, "7"], "scan_credits").await, "7");
-    assert_eq!(account.quota().await.body["scans"]["credits"], 7);
-    assert_eq!(service.shown(&["grant-checks", email, "25"], "welcome_left").await, "75");
-    assert_eq!(account.email_checks().await.welcome_left, 75);
-
-    assert_eq!(service.shown(&["deactivate-key", email], "key_active").await, "0");
-    account.quota().await.assert_error(401, "invalid_api_key", "a deactivated key");
-    account.rotate_api_key().await.assert_error(403, "key_deactivated", "it cannot be replaced");
-    assert_eq!(account.get("/me").await.status, 200, "the session goes on");
-    assert_eq!(service.shown(&["reactivate-key", email], "key_active").await, "1");
-    assert_eq!(account.quota().await.status, 200);
-
-    assert_eq!(service.shown(&["deactivate", email], "state").await, "deactivated");
-    account.quota().await.assert_error(401, "invalid_api_key", "the key");
-    account.get("/me").await.assert_error(401, "invalid_session", "the session");
-    let reply = account.anonymous.login(email, PASSWORD).await;
-    reply.assert_error(403, "deactivated", "sign-in");
-    assert_eq!(service.shown(&["reactivate", email], "state").await, "confirmed");
-    account.get("/me").await.assert_error(401, "invalid_session", "old sessions stay dead");
-    let reply = account.anonymous.login(email, PASSWORD).await;
-    let again = Account::from_credentials(&account.anonymous, PASSWORD, &reply);
-    assert_eq!((again.get("/me").await.status, again.quota().await.status), (200, 200));
+    let host = edge.url.as_str();
+    for (typed, words) in [
+        ("", vec!["deactivate", email]),
+        ("n\n", vec!["deactivate", email]),
+        ("y\n", vec!["--reason", "asked for", "delete", email]),
+        ("other@example.org\n", vec!["--reason", "asked for", "delete", email]),
+    ] {
+        let (code, output, errors) = run_admin(edge, typed, &words).await;
+        assert_eq!((code, output.as_str()), (1, ""), "{words:?}");
+        for part in
+            [host, "as dev", &format!("account {email} (confirmed, free"), "nothing was changed"]
+        {
+            assert!(errors.contains(part), "{part} in {errors}");
+        }
+    }
+    assert_eq!(account.get("/me").await.status, 200);
+    let (code, output, _) = run_admin(edge, "", &["--yes", "grant-checks", email, "25"]).await;
+    assert!(code == 0 && output.contains(&format!("{:<22}75\n", "welcome_left")), "{output}");
+    let words = ["--reason", "asked for", "delete", email];
+    let (code, output, errors) =
+        run_admin(edge, &format!("{}\n", email.to_uppercase()), &words).await;
+    assert!(code == 0 && output.contains("erased_at"), "{output}{errors}");
+    let (_, output, _) = run_admin(edge, "", &["audit", email]).await;
+    assert!(output.starts_with("at  ") && output.contains("asked for"), "{output}");
 }
 
 #[tokio::test]
-async fn an_unconfirmed_account_is_not_confirmed_by_reactivating_it() {
-    let service = operated().await;
-    let (email, _) = service.edge.registered().await;
-    assert_eq!(service.shown(&["reactivate", &email], "state").await, "unconfirmed");
-    let reply = service.edge.anonymous().login(&email, PASSWORD).await;
-    reply.assert_error(401, "invalid_credentials", "sign-in");
-}
-
-#[tokio::test]
-async fn wrong_input_is_named_and_changes_nothing() {
-    let service = operated().await;
-    let account = service.edge.account().await;
+async fn wrong_words_are_named_and_nothing_is_sent() {
+    let edge = super::edge().await;
+    let account = edge.account().await;
     let email = account.email.as_str();
-    let before = service.edge.row(email, "*").await;
-    let injected = "x' OR 1=1 --@example.org";
     for (words, message) in [
         (vec!["promote", email], "there is no action promote"),
-        (vec!["show"], "expected show EMAIL"),
-        (vec!["show", email, "1", "2"], "expected show EMAIL"),
-        (vec!["show", "nobody@example.org"], "there is no account nobody@example.org"),
-        (vec!["deactivate", injected], "there is no account x' OR 1=1 --@example.org"),
-        (vec!["set-plan", email, "gold"], "there is no plan gold"),
-        (vec!["set-plan", email], "there is no plan"),
+        (vec!["show"], "expected show ACCOUNT"),
+        (vec!["show", email, "1"], "expected show ACCOUNT"),
+        (vec!["--yes", "show", "nobody@example.org"], "There is no such account."),
+        (vec!["--yes", "set-plan", email, "gold"], "There is no plan of this name."),
         (vec!["--until", "2001-01-01", "set-plan", email, "pro"], "--until needs a date"),
-        (vec!["--until", "soon", "set-plan", email, "pro"], "--until needs a date"),
         (vec!["--until", "2099-01-01", "show", email], "only set-plan has --until"),
-        (vec!["grant-checks", email], "N must be a whole number from 1 to 999999999"),
-        (vec!["grant-checks", email, "-5"], "N must be a whole number from 1 to 999999999"),
-        (vec!["grant-scan-credits", email, "1e9"], "N must be a whole number from 1 to 999999999"),
+        (vec!["grant-checks", email, "-5"], "Unknown option '-5'"),
+        (vec!["grant-checks", email, "1e9"], "N must be a whole number from 1 to 999999999"),
+        (vec!["delete", email], "delete needs --reason TEXT"),
+        (vec!["delete", email, "--reason", "--yes"], "Option '--reason' argument is ambiguous"),
+        (vec!["--remote", "show", email], "Unknown option '--remote'"),
     ] {
-        let (code, output, errors) = service.admin(&words).await;
-        assert_eq!((code, output.as_str()), (2, ""), "{words:?}");
+        let (code, output, errors) = run_admin(edge, "", &words).await;
+        assert_eq!((code, output.as_str()), (2, ""), "{words:?}: {errors}");
         assert!(errors.starts_with(&format!("admin: {message}")), "{words:?}: {errors}");
     }
-    assert_eq!(service.edge.row(email, "*").await, before);
+    let audit = edge.operator().on("audit", email).await;
+    assert_eq!(audit["records"], json!([]));
+}
+
+#[tokio::test]
+async fn a_change_whose_outcome_is_unknown_says_how_to_send_it_again() {
+    let mut edge = Edge::builder().start().await.unwrap();
+    let account = edge.account().await;
+    edge.sql("ALTER TABLE operator_actions RENAME TO away", &[]).await;
+    let grant = ["--yes", "grant-checks", account.email.as_str(), "5"];
+    let (code, _, errors) = run_admin(&edge, "", &grant).await;
+    let (_, id) = errors.trim().rsplit_once("Send it again with --id ").unwrap();
+    assert_eq!(code, 1, "{errors}");
+    edge.sql("ALTER TABLE away RENAME TO operator_actions", &[]).await;
+    edge.restart().await.unwrap();
+    for applied in ["", "This call was done before; nothing was changed now.\n"] {
+        let (code, output, errors) =
+            run_admin(&edge, "", &[&["--id", id], &grant[..]].concat()).await;
+        assert!(code == 0 && output.starts_with(applied), "{output}{errors}");
+        assert!(output.contains(&format!("{:<22}55\n", "welcome_left")), "{output}");
+    }
+}
+
+#[tokio::test]
+async fn accounts_that_the_directory_has_lost_are_shown_and_entered_again() {
+    let edge = &Edge::builder().databases(3).start().await.unwrap();
+    let state = edge.state();
+    let directory = async |words: &[&str]| {
+        let words = [&["--persist-to", state.to_str().unwrap(), "directory"], words].concat();
+        let (code, output, errors) = run_admin(edge, "", &words).await;
+        assert_eq!((code, errors.as_str()), (0, ""));
+        output
+    };
+    let (lost, other, moved) = (edge.account().await, edge.account().await, edge.account().await);
+    let (lost_id, other_id) = (edge.id(&lost.email).await, edge.id(&other.email).await);
+    let moved_id = edge.id(&moved.email).await;
+    edge.sql("DELETE FROM addresses WHERE account_id = ?", &[lost_id.as_str().into()]).await;
+    let renamed = "UPDATE addresses SET account_id = ?2 WHERE account_id = ?1";
+    let nobody = "00ffffffffffffff";
+    edge.sql(renamed, &[other_id.as_str().into(), nobody.into()]).await;
+    // As if one of the two databases had been restored to a minute before the account's address changed.
+    let another = "UPDATE addresses SET address_hash = address_hash || '0' WHERE account_id = ?1";
+    edge.sql(another, &[moved_id.as_str().into()]).await;
+    let line_of = |text: &str, id: &str| {
+        let line = text.lines().find(|line| line.starts_with(id));
+        line.unwrap_or_else(|| panic!("no {id} in {text}")).to_owned()
+    };
+    for (words, said) in [(&[][..], "has lost it"), (&["--mend"], "entered")] {
+        let text = directory(words).await;
+        let line = line_of(&text, &lost_id);
+        assert!(line.contains(&lost.email) && line.ends_with(said), "{line}");
+        assert!(line_of(&text, &other_id).ends_with(&format!("names {nobody}")), "{text}");
+        assert!(line_of(&text, nobody).ends_with("names no account"), "{text}");
+        assert!(line_of(&text, &moved_id).ends_with("has another address for it"), "{text}");
+    }
+    assert_eq!(lost.anonymous.login(&lost.email, PASSWORD).await.status, 200);
+    assert_eq!(edge.operator().on("show", &other_id).await["email"], other.email);
+    edge.sql(renamed, &[nobody.into(), other_id.as_str().into()]).await;
+    let address_hash = edge.row(&moved.email, "address_hash").await["address_hash"].clone();
+    let right = "UPDATE addresses SET address_hash = ?2 WHERE account_id = ?1";
+    edge.sql(right, &[moved_id.into(), address_hash]).await;
+    assert_eq!(directory(&[]).await, "every account is in the directory\n");
 }

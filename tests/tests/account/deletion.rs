@@ -291,3 +291,29 @@ async fn a_deletion_that_is_cut_off_anywhere_is_finished_by_the_scheduled_run() 
         assert_eq!(anonymous.login(&account.email, PASSWORD).await.status, 200, "{cut:?}");
     }
 }
+
+// A single statement for all rows of the account would exceed D1's time limit.
+#[tokio::test]
+async fn an_account_of_many_rows_that_the_operator_deletes_goes_in_steps() {
+    let edge = &Edge::builder().start().await.unwrap();
+    let (operator, account) = (edge.operator(), edge.account().await);
+    let id = edge.id(&account.email).await;
+    let keys = "INSERT INTO idempotency_keys (account_id, name, request, answer, expires_at)
+        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000)
+        SELECT ?, printf('%032d', i), 'request', 'answer', unixepoch() + 3600 FROM n";
+    edge.sql_of(&id, keys, &[id.as_str().into()]).await;
+    operator.on("delete", &account.email).await;
+    edge.set(&account.email, "erase_at = unixepoch()").await;
+    let its = format!("idempotency_keys WHERE account_id = '{id}'");
+    assert_eq!(edge.count(&its).await, 20_000, "its rows are not in the same statement");
+    edge.run_scheduled().await;
+    let reply = operator.call(&json!({ "show": { "account": id } })).await;
+    reply.assert_error(404, "no_such_account", "it is gone, while its rows go");
+    for _ in 0..20 {
+        edge.run_scheduled().await;
+    }
+    assert_eq!(edge.count(&its).await, 0);
+    assert_eq!(edge.count(&format!("accounts WHERE id = '{id}'")).await, 0);
+    let audit = operator.on("audit", &id).await;
+    assert_eq!(audit["records"][0]["action"], "delete");
+}

@@ -17,8 +17,8 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
     let secret = account.put("/notifications", &hook).await.body["webhook_secret"].clone();
     let scan = json!({ "addresses": ["no address"], "name": "A list" });
     assert_eq!(account.post("/scans", &scan).await.status, 201);
-    let action = "INSERT INTO operator_actions (at, operator, action, account_id, value, reason)
-        VALUES (unixepoch(), 'the-operator-s-name', 'set-plan', ?1, 'pro', 'a private note')";
+    let action = "INSERT INTO operator_actions (id, at, operator, action, account_id, value, reason)
+        VALUES ('call', unixepoch(), 'the-operator-s-name', 'set-plan', ?1, 'pro', 'a private note')";
     edge.sql_of(&id, action, &[json!(id)]).await;
     let (authenticator, codes) = account.enable_two_factor().await;
 

@@ -3,8 +3,6 @@
 mod abuse;
 mod access;
 mod admin;
-mod admin_actions;
-mod admin_exceptions;
 mod answers;
 mod bad_input;
 mod beside_abuse;
@@ -29,6 +27,7 @@ mod mailboxes;
 mod malformed;
 mod named_keys;
 mod notices;
+mod operator_calls;
 mod operator_recovery;
 mod opt_outs;
 mod owners;

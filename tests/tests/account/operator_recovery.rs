@@ -3,33 +3,18 @@
 use rcpt_tests::{
     Account, Edge,
     people::{Authenticator, PASSWORD, send},
-    process::folder,
 };
 use reqwest::Method;
-use serde_json::{Value, json};
-
-use super::admin::{Operated, operated};
+use serde_json::json;
 
 const NEW: &str = "copper-meadow-58-lattice";
 const PENDING: &str = "Your account is being recovered";
 const STOPPED: &str = "The recovery of your account has ended";
 
-async fn recover(service: &Operated, email: &str) -> String {
-    let words = ["--as", "ann", "--reason", "passport seen", "recover", email];
-    service.shown(&words, "recovery_due").await
-}
-
-/// Starts a recovery with the statements of `make admin`.
+/// Starts a recovery, as an operator does; the owner is mailed by the next scheduled run at the latest.
 pub(super) async fn start(edge: &Edge, email: &str) {
-    let text =
-        std::fs::read_to_string(folder::repository().join("devtools/operator/statements.json"))
-            .unwrap();
-    let statements: Value = serde_json::from_str(&text).unwrap();
-    let id = edge.id(email).await;
-    for name in ["recovery_pending", "recover"] {
-        edge.sql_of(&id, statements[name].as_str().unwrap(), &[json!(id)]).await;
-    }
-    assert_eq!(pending(edge, email).await, 1);
+    let after = edge.operator().on("recover", email).await;
+    assert!(after["recovery_due"].is_string(), "{after}");
 }
 
 /// Makes the recovery, the due emails and the passkeys of one account this many hours older.
@@ -80,8 +65,8 @@ async fn with_two_factor(edge: &Edge) -> (Account, Authenticator) {
 
 #[tokio::test]
 async fn an_owner_who_has_lost_phone_and_codes_is_let_in_after_three_days() {
-    let service = operated().await;
-    let edge = &service.edge;
+    let edge = super::edge().await;
+    let operator = edge.operator();
     let account = edge.account().await;
     let email = account.email.as_str();
     let (old_passkey, id) = account.add_passkey("old").await;
@@ -90,9 +75,11 @@ async fn an_owner_who_has_lost_phone_and_codes_is_let_in_after_three_days() {
     let (young_passkey, _) = account.add_passkey("young").await;
     account.enable_two_factor().await;
 
-    let (code, _, errors) = service.admin(&["recover", email]).await;
-    assert_eq!((code, errors.trim()), (2, "admin: recover needs --reason TEXT"));
-    assert_ne!(recover(&service, email).await, "-");
+    let mut body = operator.body(&json!({ "recover": { "account": email } }));
+    body["reason"] = json!(" ");
+    let reply = operator.send(&body).await;
+    reply.assert_error(400, "invalid_body", "recover needs a reason");
+    start(edge, email).await;
     edge.run_scheduled().await;
     let mail = edge.mailbox().wait_for_titled(email, PENDING, 1).await.unwrap();
     assert!(
@@ -103,9 +90,10 @@ async fn an_owner_who_has_lost_phone_and_codes_is_let_in_after_three_days() {
     assert!(mail.text.contains("/sign-in"), "{}", mail.text);
     let me = account.get("/me").await;
     assert!(me.body["recovery_at"].is_string(), "each session shows it: {}", me.body);
-    let again = ["--reason", "again", "recover", email];
-    let before = service.shown(&["show", email], "recovery_due").await;
-    assert_eq!(service.shown(&again, "recovery_due").await, before, "no second one puts it off");
+    let before = operator.on("show", email).await["recovery_due"].clone();
+    let again = operator.call(&json!({ "recover": { "account": email } })).await;
+    again.assert_error(409, "not_possible", "no second one puts it off");
+    assert_eq!(operator.on("show", email).await["recovery_due"], before);
 
     for day in 2..=3 {
         pass(edge, email, 1).await;
@@ -142,8 +130,15 @@ async fn an_owner_who_has_lost_phone_and_codes_is_let_in_after_three_days() {
     for kind in ["recovery_pending", "account_recovered", "keys_suspended"] {
         assert!(kinds.contains(&&json!(kind)), "{kind}: {kinds:?}");
     }
-    let audit = service.output(&["audit", email]).await;
-    assert!(audit.contains("recover") && audit.contains("passport seen"), "{audit}");
+    let audit = operator.on("audit", email).await;
+    assert_eq!(
+        audit["records"].as_array().map(Vec::len),
+        Some(1),
+        "what was refused isn't there: {audit}"
+    );
+    let record = &audit["records"][0];
+    let told = ["operator", "action", "account", "reason"].map(|member| &record[member]);
+    assert_eq!(told, ["dev", "recover", email, "a test"]);
 }
 
 /// A way to end a recovery.
@@ -231,20 +226,20 @@ async fn whoever_has_a_second_factor_or_a_session_ends_a_recovery_and_nothing_le
 
 #[tokio::test]
 async fn an_account_that_may_have_been_taken_over_is_not_recovered() {
-    let service = operated().await;
-    let edge = &service.edge;
+    let edge = super::edge().await;
+    let operator = edge.operator();
     let refused = async |email: &str, why: &str| {
-        let (code, _, errors) = service.admin(&["--reason", "asked", "recover", email]).await;
-        let expected = format!("admin: {email} can't be recovered: {why}");
-        assert_eq!((code, errors.trim()), (2, expected.as_str()));
+        let reply = operator.call(&json!({ "recover": { "account": edge.id(email).await } })).await;
+        reply.assert_error(409, "not_possible", why);
+        assert!(reply.text("detail").ends_with(why), "{}", reply.body);
         assert_eq!(pending(edge, email).await, 0);
         assert!(edge.mailbox().mails_to(email).iter().all(|mail| mail.subject != PENDING));
     };
     let plain = edge.account().await;
-    refused(&plain.email, "two-factor authentication is off").await;
+    refused(&plain.email, "two-factor authentication is off.").await;
     let (unconfirmed, _) = edge.registered().await;
-    refused(&unconfirmed, "its address hasn't been confirmed").await;
-    let changed = "it's frozen, or its password or address has changed within 14 days";
+    refused(&unconfirmed, "its address hasn't been confirmed.").await;
+    let changed = "it's frozen, or its password or address has changed within 14 days.";
     let (frozen, ..) = with_two_factor(edge).await;
     edge.set(&frozen.email, "frozen_until = unixepoch() + 86400").await;
     refused(&frozen.email, changed).await;
@@ -255,19 +250,19 @@ async fn an_account_that_may_have_been_taken_over_is_not_recovered() {
     let id = edge.id(&account.email).await;
     let older = "UPDATE security_events SET at = at - 14 * 86400 WHERE account_id = ?1";
     edge.sql_of(&id, older, &[json!(id)]).await;
-    assert_ne!(recover(&service, &account.email).await, "-");
-    let words = ["--reason", "the owner called", "stop-recovery", &account.email];
-    assert_eq!(service.shown(&words, "recovery_due").await, "-");
+    start(edge, &account.email).await;
+    let after = operator.on("stop-recovery", &account.email).await;
+    assert_eq!(after["recovery_due"], json!(null));
     edge.run_scheduled().await;
     edge.mailbox().wait_for_titled(&account.email, STOPPED, 1).await.unwrap();
 
     // If a thief has turned on two-factor, deactivating the account keeps the thief from ending the recovery.
     let stolen_account = with_two_factor(edge).await.0;
-    service.output(&["deactivate", &stolen_account.email]).await;
-    assert_ne!(recover(&service, &stolen_account.email).await, "-");
+    operator.on("deactivate", &stolen_account.email).await;
+    start(edge, &stolen_account.email).await;
     pass_three_days(edge, &stolen_account.email).await;
     edge.run_scheduled().await;
-    assert_eq!(service.shown(&["reactivate", &stolen_account.email], "two_factor").await, "0");
+    assert_eq!(operator.on("reactivate", &stolen_account.email).await["two_factor"], 0);
     let reply = stolen_account.anonymous.login(&stolen_account.email, PASSWORD).await;
     reply.assert_error(401, "invalid_credentials", "the password is void");
 }

@@ -149,8 +149,8 @@ async fn events_count_once_and_an_older_one_changes_nothing() {
     let again = order(&reference, "pro", json!(from_now(3600)), same_second);
     assert!(applied("evt_4", &again).await && !applied("evt_2", &cancelled).await);
     assert_eq!(shop.plan(&ann).await[0], "pro");
-    let sql = "SELECT operator, action, value, event FROM operator_actions ORDER BY id";
-    let record = |action, value, event| json!({ "operator": "webhook", "action": action, "value": value, "event": event });
+    let sql = "SELECT operator, action, value, id FROM operator_actions ORDER BY rowid";
+    let record = |action, value, id| json!({ "operator": "webhook", "action": action, "value": value, "id": id });
     let expected = [
         record("set-plan", "pro", "evt_1"),
         record("set-plan", "free", "evt_2"),

@@ -268,7 +268,9 @@ async fn what_was_revoked_after_the_restored_minute_is_revoked_again_by_the_guid
         revoke_again(&edge, &saved).await;
         edge.set(&new, &format!("key_version = {}", versions["key_version"])).await;
         let directory = async || {
-            let (code, output, errors) = run_admin(&edge, &[], &["directory"]).await;
+            let state = edge.state();
+            let words = ["--persist-to", state.to_str().unwrap(), "directory"];
+            let (code, output, errors) = run_admin(&edge, "", &words).await;
             assert_eq!((code, errors.as_str()), (0, ""));
             output
         };

@@ -23,7 +23,7 @@ use crate::{
     app::App,
     background::{notices, webhooks},
     cf::{clock, log},
-    credentials::{address_hash, random},
+    credentials::{random, tenant},
     error::Error,
     meter::{Expenses, Meter, metered},
     outbound::origin_batch::{BatchCall, BatchItem, UNHURRIED_MS},
@@ -182,7 +182,7 @@ async fn probe(
 ) -> Result<Vec<BatchItem>, Error> {
     let addresses: Vec<_> = due_addresses.iter().map(|waiting| waiting.address.clone()).collect();
     let urgent = message.misses >= MISSES_BEFORE_SKIPPING;
-    let tenant = address_hash::of_tenant(&app.config.address_secrets, message.position.account);
+    let tenant = tenant::name(&app.config.address_secrets, message.position.account);
     let tenant = Tenant { name: &tenant, paying: stored_round.paying != 0 };
     // The one-word verdict comes with the details, and is stored even for a scan without details.
     let deadline = clock::now_ms().saturating_add(UNHURRIED_MS);

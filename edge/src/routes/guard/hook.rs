@@ -13,16 +13,16 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{
-    super::operator::{ID, SIGNATURE, TIMESTAMP},
-    decision::{SignUp, identity, policy},
-};
+use super::decision::{SignUp, identity, policy};
 use crate::{
     app::{App, policies::PolicyReader},
     cf::clock,
     credentials::{
-        api_key::KeyIdentity, guard_hook::GuardHook, idempotency::Idempotent,
-        operator_signature::SignedMessage, proof::Caller,
+        api_key::KeyIdentity,
+        guard_hook::GuardHook,
+        idempotency::Idempotent,
+        proof::Caller,
+        signed_message::{ID, SIGNATURE, SignedMessage, TIMESTAMP},
     },
     error::{Error, Outcome, PlainError},
     extract::{json_body::LIST_BODY_BYTES_MAX, request::RequestContext},

@@ -19,7 +19,7 @@ use super::{Check, ValidationResult, details::Details, units};
 use crate::{
     app::App,
     cf::clock,
-    credentials::{address_hash, idempotency::Idempotent, proof::Caller},
+    credentials::{idempotency::Idempotent, proof::Caller, tenant},
     error::Error,
     error::rate_limit::RateLimit,
     extract::request::RequestContext,
@@ -155,7 +155,7 @@ async fn facts_about(
 ) -> Option<DomainReport> {
     let until = clock::now_ms().saturating_add(deadline_ms);
     clock::sleep(Duration::from_millis(deadline_ms / 2)).await;
-    let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
+    let tenant = tenant::name(&app.config.address_secrets, caller.account);
     let tenant = Tenant { name: &tenant, paying: false };
     app.origins.domain_report(domain, request_id, tenant, until).await.ok()
 }

@@ -11,7 +11,7 @@ use super::{CheckRequest, ValidationResult, deadline::RETRY_AFTER_S, details::De
 use crate::{
     app::App,
     cf::clock,
-    credentials::{address_hash, proof::Caller},
+    credentials::{proof::Caller, tenant},
     error::Error,
     extract::{caller::still_good, request::RequestContext},
     limits::{
@@ -108,7 +108,7 @@ pub async fn ask(
     details: bool,
     until: u64,
 ) -> Result<Verdict, Error> {
-    let tenant = address_hash::of_tenant(&app.config.address_secrets, caller.account);
+    let tenant = tenant::name(&app.config.address_secrets, caller.account);
     let tenant = Tenant { name: &tenant, paying: false };
     app.origins.probe(address, details, &context.id, tenant, until).await
 }

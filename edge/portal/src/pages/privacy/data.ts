@@ -22,9 +22,9 @@ export const STORED_DATA: readonly StoredData[] = [
     until: "you delete the account",
   },
   {
-    row: "an operator's decisions about addresses and domains",
-    what: "Exceptions for an address or a domain",
-    how: "A keyed hash of an address that may sign up although another spelling of it has an account. Domains whose new accounts get no welcome checks.",
+    row: "addresses that an operator allowed",
+    what: "Exceptions for an address",
+    how: "A keyed hash of an address that may sign up although another spelling of it has an account.",
     until: "we take the exception back",
   },
   {

@@ -1,5 +1,4 @@
-//! Calls of the operator's own programs, signed as in Standard Webhooks. The calls are served only if
-//! `OPERATOR_SECRETS` is set, and aren't part of the customers' API.
+//! The call of the operator's program that sells plans, signed as in Standard Webhooks. It sets plans and nothing else.
 
 use std::sync::Arc;
 
@@ -19,7 +18,7 @@ use crate::{
     cf::clock,
     credentials::{
         account_reference,
-        operator_signature::{SignedMessage, TOLERANCE_S},
+        signed_message::{ID, SIGNATURE, SignedMessage, TIMESTAMP, TOLERANCE_S},
     },
     error::Error,
     extract::{
@@ -31,10 +30,6 @@ use crate::{
 };
 
 pub const PATH: &str = "/v1/operator/plans";
-
-pub const ID: HeaderName = HeaderName::from_static("webhook-id");
-pub const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
-pub const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
 /// A `webhook-id` is stored.
 const ID_CHARS_MAX: usize = 256;

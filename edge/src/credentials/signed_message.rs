@@ -1,10 +1,15 @@
-//! Signatures of incoming calls, from the operator's own programs and from hooks of the guard.
-//! The signatures have the form of Standard Webhooks.
+//! Signatures of incoming calls in the form of Standard Webhooks, from the payment provider's program and from hooks of
+//! the guard.
 
+use axum::http::HeaderName;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;
 use sha2::Sha256;
+
+pub const ID: HeaderName = HeaderName::from_static("webhook-id");
+pub const TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
+pub const SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
 
 /// Greatest difference in seconds between a message's timestamp and the Worker's clock, as in Standard Webhooks.
 pub const TOLERANCE_S: u64 = 5 * 60;

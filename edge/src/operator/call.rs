@@ -1,0 +1,201 @@
+//! `POST /v1/operator`: everything that a call does is in its signed body.
+
+use std::sync::Arc;
+
+use axum::{
+    body::Bytes,
+    extract::{State, rejection::BytesRejection},
+    http::HeaderMap,
+    response::Response,
+};
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+use super::{accounts, deed::Deed, exceptions, overview, plans, records};
+use crate::{
+    app::App,
+    cf::{clock, log},
+    credentials::signed_message::{SIGNATURE, TOLERANCE_S},
+    error::Error,
+    extract::{
+        json_body::{self, BODY_BYTES_MAX},
+        request::RequestContext,
+    },
+    limits::{
+        rules::{Gate, Key, Rule},
+        throttle::Attempt,
+    },
+};
+
+pub const PATH: &str = "/v1/operator";
+
+/// Changes of one operator: thirty, and one every two seconds, so at most sixty in any minute.
+const CHANGES: Rule = Rule { burst: 30, interval: 2 };
+
+/// Characters of a call's id, which is stored.
+const ID_CHARS: std::ops::RangeInclusive<usize> = 16..=64;
+
+/// The body of a call. Its signature covers all of it.
+#[derive(Debug, Deserialize)]
+struct Call {
+    /// Random. A repeated change finds its id in the audit and does nothing.
+    id: String,
+    /// Host of the portal's URL, with its port if there is one: a call to another service means nothing here.
+    host: String,
+    /// Unix seconds.
+    at: u64,
+    #[serde(default)]
+    reason: String,
+    action: Action,
+}
+
+/// An account is named by its address, its id or its reference (`acct_…`).
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    // Reads.
+    List,
+    Search { text: String },
+    Show { account: String },
+    Tenant { name: String },
+    Plans,
+    Audit { account: Option<String> },
+    // Changes of an account.
+    SetPlan { account: String, plan: String, until: Option<DateTime<Utc>> },
+    GrantChecks { account: String, number: u32 },
+    DeactivateKey { account: String },
+    ReactivateKey { account: String },
+    Deactivate { account: String },
+    Reactivate { account: String },
+    Recover { account: String },
+    StopRecovery { account: String },
+    Delete { account: String },
+    Undelete { account: String },
+    // Other changes.
+    SetSize { plan: String, size: plans::Size, number: u32 },
+    Allow { email: String },
+}
+
+impl Action {
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::List => "list",
+            Self::Search { .. } => "search",
+            Self::Show { .. } => "show",
+            Self::Tenant { .. } => "tenant",
+            Self::Plans => "plans",
+            Self::Audit { .. } => "audit",
+            Self::SetPlan { .. } => "set-plan",
+            Self::GrantChecks { .. } => "grant-checks",
+            Self::DeactivateKey { .. } => "deactivate-key",
+            Self::ReactivateKey { .. } => "reactivate-key",
+            Self::Deactivate { .. } => "deactivate",
+            Self::Reactivate { .. } => "reactivate",
+            Self::Recover { .. } => "recover",
+            Self::StopRecovery { .. } => "stop-recovery",
+            Self::Delete { .. } => "delete",
+            Self::Undelete { .. } => "undelete",
+            Self::SetSize { .. } => "set-size",
+            Self::Allow { .. } => "allow",
+        }
+    }
+
+    const fn is_read(&self) -> bool {
+        matches!(
+            self,
+            Self::List
+                | Self::Search { .. }
+                | Self::Show { .. }
+                | Self::Tenant { .. }
+                | Self::Plans
+                | Self::Audit { .. }
+        )
+    }
+
+    /// What can't be taken back, or lets somebody in, needs a reason.
+    const fn needs_a_reason(&self) -> bool {
+        matches!(self, Self::Recover { .. } | Self::Delete { .. } | Self::Allow { .. })
+    }
+}
+
+/// Log line of a call, beside that of its request, which has the account.
+#[derive(Serialize)]
+struct CallLine<'a> {
+    event: &'static str,
+    request_id: &'a str,
+    operator: &'a str,
+    action: &'static str,
+    id: &'a str,
+}
+
+/// Does what a call says:
+/// 1. the signature is verified before anything else and without storage;
+/// 2. the call must be for this host and of this time;
+/// 3. a change is counted;
+/// 4. the action is logged and runs. A change is written in one transaction with its row of the audit.
+pub async fn receive(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    context: RequestContext,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, Error> {
+    // 1.
+    let body = body.map_err(|_| Error::body_too_large(BODY_BYTES_MAX))?;
+    let signature = headers.get(SIGNATURE).and_then(|value| value.to_str().ok());
+    let operator = signature.and_then(|signature| app.config.admin_keys.signer(&body, signature));
+    let operator = operator.ok_or_else(Error::invalid_signature)?;
+    // 2.
+    let call: Call = json_body::parse(&body)?;
+    let (host, now) = (app.config.host(), clock::now());
+    if call.at.abs_diff(now) > TOLERANCE_S {
+        return Err(Error::invalid_signature());
+    }
+    if call.host != host {
+        return Err(Error::another_host(host));
+    }
+    let is_plain = call.id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    if !is_plain || !ID_CHARS.contains(&call.id.len()) {
+        return Err(Error::invalid_body("id: expected 16 to 64 letters, digits and hyphens."));
+    }
+    if call.action.needs_a_reason() && call.reason.trim().is_empty() {
+        return Err(Error::invalid_body(format!("{} needs a reason.", call.action.name())));
+    }
+    // 3.
+    if !call.action.is_read() {
+        let gates = vec![Gate::new(Key::operator(operator), CHANGES)];
+        Attempt::count(app.databases.directory(), gates, now).await?;
+    }
+    // 4.
+    let (action, id) = (call.action.name(), call.id.as_str());
+    log::line(&CallLine { event: "operator", request_id: &context.id, operator, action, id });
+    let deed = Deed { call: id, operator, action, reason: &call.reason };
+    let change = async |account: &str, change: &'static accounts::Change| {
+        accounts::change(&app, &deed, account, change).await
+    };
+    match call.action {
+        Action::List => records::list(&app).await,
+        Action::Search { text } => records::search(&app, &text).await,
+        Action::Audit { account } => records::audit(&app, account.as_deref()).await,
+        Action::Show { account } => overview::show(&app, &account).await,
+        Action::Tenant { name } => overview::of_tenant(&app, &name).await,
+        Action::Plans => plans::list(&app).await,
+        Action::SetSize { plan, size, number } => {
+            plans::set_size(&app, &deed, &plan, size, number).await
+        }
+        Action::Allow { email } => exceptions::allow(&app, &deed, &email).await,
+        Action::SetPlan { account, plan, until } => {
+            accounts::set_plan(&app, &deed, &account, &plan, until).await
+        }
+        Action::GrantChecks { account, number } => {
+            accounts::grant_checks(&app, &deed, &account, number).await
+        }
+        Action::DeactivateKey { account } => change(&account, &accounts::DEACTIVATE_KEY).await,
+        Action::ReactivateKey { account } => change(&account, &accounts::REACTIVATE_KEY).await,
+        Action::Deactivate { account } => change(&account, &accounts::DEACTIVATE).await,
+        Action::Reactivate { account } => change(&account, &accounts::REACTIVATE).await,
+        Action::Recover { account } => change(&account, &accounts::RECOVER).await,
+        Action::StopRecovery { account } => change(&account, &accounts::STOP_RECOVERY).await,
+        Action::Delete { account } => change(&account, &accounts::DELETE).await,
+        Action::Undelete { account } => change(&account, &accounts::UNDELETE).await,
+    }
+}
