@@ -4,6 +4,7 @@ mod answers;
 mod metrics;
 pub mod mx;
 mod nameservers;
+mod root;
 pub mod single_flight;
 mod transport;
 
@@ -27,6 +28,7 @@ pub use metrics::DnsMetrics;
 use nameservers::Nameservers;
 pub use nameservers::{Ask, Honesty};
 use rcpt_pool::HashKey;
+pub use root::Root;
 
 /// Time to wait for the IPv6 answer once there are IPv4 addresses (RFC 8305 §3).
 const RESOLUTION_DELAY: Duration = Duration::from_millis(50);
@@ -222,9 +224,14 @@ impl Dns {
         self.nameservers.metrics.clone()
     }
 
-    /// True if any nameserver responds to a query for the root.
-    pub async fn is_reachable(&self) -> bool {
-        self.nameservers.are_reachable().await
+    /// The nameservers as they answer for the root.
+    pub fn root(&self) -> Arc<Root> {
+        self.nameservers.root.clone()
+    }
+
+    /// Looks up names beside the probes, without their cache.
+    pub fn names(&self) -> Names {
+        Names(self.nameservers.clone())
     }
 
     fn question<T: Send + Sync + 'static>(
@@ -235,6 +242,22 @@ impl Dns {
     ) -> impl Future<Output = Answer<T>> + Send + use<T> {
         let (nameservers, name) = (self.nameservers.clone(), name.to_owned());
         async move { nameservers.records(&name, kind, data).await }
+    }
+}
+
+/// Names looked up by the configured nameservers.
+#[derive(Clone)]
+pub struct Names(Arc<Nameservers>);
+
+impl Names {
+    /// The addresses of a host in both families.
+    ///
+    /// # Errors
+    /// [`NoAnswer`] if the host has no address.
+    pub async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, NoAnswer> {
+        let ask = async |kind| self.0.records(host, kind, address).await.records;
+        let (v4, v6) = tokio::join!(ask(RecordType::A), ask(RecordType::AAAA));
+        either(v4, v6)
     }
 }
 

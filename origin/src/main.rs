@@ -186,6 +186,7 @@ async fn run(
     let reloading = reload::on_hangup(path, state.clone(), level)?;
     let (signals, stopping) = (serve::signals()?, state.clone());
     let listener = passed_sockets.listener("listen", address).await?;
+    tokio::spawn(state.prober.dns().root().watch());
     tokio::spawn(state.port_check.clone().watch());
     tokio::spawn(state.prober.clone().learn_own_addresses());
     tokio::spawn(Watch::keep(state.clone()));

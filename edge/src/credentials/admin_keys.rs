@@ -9,7 +9,7 @@ use base64::{
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::Sha256;
 
-/// What the names of the operators' secrets begin with; the rest, in lower case, is the person's name.
+/// Beginning of the names of the operators' secrets; the rest, in lower case, is the person's name.
 pub const PREFIX: &str = "ADMIN_SECRET_";
 const SECRET_BYTES_MIN: usize = 32;
 

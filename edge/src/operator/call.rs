@@ -112,7 +112,7 @@ impl Action {
         )
     }
 
-    /// What can't be taken back, or lets somebody in, needs a reason.
+    /// True of an action that can't be taken back or lets somebody in.
     const fn needs_a_reason(&self) -> bool {
         matches!(self, Self::Recover { .. } | Self::Delete { .. } | Self::Allow { .. })
     }

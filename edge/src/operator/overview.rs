@@ -37,7 +37,7 @@ pub struct Overview {
     checks_charged_today: u32,
     live_leases: u32,
     welcome_left: u32,
-    /// What its owner quotes, and what origins call it in their logs.
+    /// The name that its owner quotes, and the one in the logs of origins.
     #[serde(default)]
     reference: String,
     #[serde(default)]

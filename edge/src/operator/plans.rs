@@ -16,12 +16,14 @@ use crate::{
 
 /// A size that operators change.
 #[derive(Debug, Clone, Copy, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 pub enum Size {
-    DailyChecks,
-    DailyScans,
-    /// Addresses of a scan.
-    ScanSize,
+    #[serde(rename = "daily-checks")]
+    Checks,
+    #[serde(rename = "daily-scans")]
+    Scans,
+    #[serde(rename = "scan-size")]
+    AddressesOfScan,
+    #[serde(rename = "scans-at-once")]
     ScansAtOnce,
 }
 
@@ -50,18 +52,18 @@ macro_rules! statements {
 impl Size {
     const fn statements(self) -> [&'static str; 2] {
         match self {
-            Self::DailyChecks => const { statements!("daily_checks", "unlimited = 0") },
-            Self::DailyScans => const { statements!("daily_scans", "unlimited = 0") },
-            Self::ScanSize => const { statements!("scan_size", "true") },
+            Self::Checks => const { statements!("daily_checks", "unlimited = 0") },
+            Self::Scans => const { statements!("daily_scans", "unlimited = 0") },
+            Self::AddressesOfScan => const { statements!("scan_size", "true") },
             Self::ScansAtOnce => const { statements!("max_scans", "true") },
         }
     }
 
     const fn name(self) -> &'static str {
         match self {
-            Self::DailyChecks => "daily-checks",
-            Self::DailyScans => "daily-scans",
-            Self::ScanSize => "scan-size",
+            Self::Checks => "daily-checks",
+            Self::Scans => "daily-scans",
+            Self::AddressesOfScan => "scan-size",
             Self::ScansAtOnce => "scans-at-once",
         }
     }

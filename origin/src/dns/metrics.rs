@@ -1,12 +1,6 @@
 //! Metrics of the nameservers: queries by result, and response times.
 
-use std::{
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
-};
+use std::time::Duration;
 
 use hickory_resolver::{
     net::{DnsError, NetError},
@@ -40,8 +34,6 @@ struct NameserverLabel {
 pub struct DnsMetrics {
     questions: Family<QuestionLabels, Counter>,
     duration: Family<NameserverLabel, Histogram>,
-    /// True if any nameserver responded to the last query.
-    answering: Arc<AtomicBool>,
 }
 
 impl Default for DnsMetrics {
@@ -49,7 +41,6 @@ impl Default for DnsMetrics {
         Self {
             questions: Family::default(),
             duration: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
-            answering: Arc::new(AtomicBool::new(true)),
         }
     }
 }
@@ -61,11 +52,6 @@ impl DnsMetrics {
         let help = "Time from a question to its answer, whatever it is";
         let duration = self.duration.clone();
         registry.register_with_unit("dns_duration", help, Unit::Seconds, duration);
-    }
-
-    /// True if any nameserver responded to the last query.
-    pub fn is_answering(&self) -> bool {
-        self.answering.load(Ordering::Relaxed)
     }
 
     /// `position` is the nameserver's in the configuration, from 1.
@@ -80,7 +66,6 @@ impl DnsMetrics {
         self.duration
             .get_or_create(&NameserverLabel { nameserver: position })
             .observe(took.as_secs_f64());
-        self.answering.store(!matches!(outcome, "timeout" | "failed"), Ordering::Relaxed);
     }
 }
 

@@ -23,7 +23,7 @@ use hickory_resolver::{
 use parking_lot::{Mutex, MutexGuard};
 use tokio::time::{Instant, timeout};
 
-use super::{DnsMetrics, MAX_CACHED, NoAnswer, answers::Answer, transport::Transport};
+use super::{DnsMetrics, MAX_CACHED, NoAnswer, Root, answers::Answer, transport::Transport};
 
 /// Maximum number of nameservers used; if all fail, the failure is ours (docs/verdicts.md).
 const NAMESERVERS_MAX: usize = 2;
@@ -50,6 +50,7 @@ pub struct Honesty {
 
 pub(super) struct Nameservers {
     all: Vec<Arc<Nameserver>>,
+    pub(super) root: Arc<Root>,
     pub(super) metrics: DnsMetrics,
 }
 
@@ -68,31 +69,18 @@ impl Nameservers {
                 Ok(Arc::new(Nameserver::new(resolver, without_edns, timeout, position, metrics)))
             })
             .collect::<Result<_, NetError>>()?;
-        Ok(Self { all, metrics })
+        let of_root = |address: &SocketAddr| Ok(Arc::new(resolver(*address, timeout, false)?) as _);
+        let of_root = addresses.iter().take(NAMESERVERS_MAX).map(of_root);
+        let root = Root::new(of_root.collect::<Result<_, NetError>>()?, timeout);
+        Ok(Self { all, root, metrics })
     }
 
     pub(super) fn over(nameserver: Arc<dyn Ask>, timeout: Duration) -> Self {
         let metrics = DnsMetrics::default();
         let same = nameserver.clone();
+        let root = Root::new(vec![nameserver.clone()], timeout);
         let only = Nameserver::new(nameserver, same, timeout, 1, metrics.clone());
-        Self { all: vec![Arc::new(only)], metrics }
-    }
-
-    pub(super) async fn are_reachable(&self) -> bool {
-        for nameserver in self.in_order() {
-            let response = nameserver.lookup(Name::root(), RecordType::NS).await;
-            match response {
-                Ok(_) | Err(NetError::Dns(DnsError::NoRecordsFound(_))) => return true,
-                // An authoritative server refuses a query for the root, which shows that it is running.
-                Err(NetError::Dns(DnsError::ResponseCode(code)))
-                    if code != ResponseCode::ServFail =>
-                {
-                    return true;
-                }
-                Err(_) => {}
-            }
-        }
-        false
+        Self { all: vec![Arc::new(only)], root, metrics }
     }
 
     pub(super) async fn records<T>(
@@ -344,7 +332,7 @@ fn resolver(
     options.positive_max_ttl = Some(MAX_CACHED);
     // `answers` already caches the results in final form.
     options.cache_size = 0;
-    // Two concurrent queries for each of 512 probes, the default of `max_probes`.
-    options.max_active_requests = 1_024;
+    // Never the limit: each of at most `max_probes` probes has two concurrent queries.
+    options.max_active_requests = 65_536;
     Resolver::builder_with_config(config, Transport::default()).with_options(options).build()
 }

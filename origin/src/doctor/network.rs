@@ -7,6 +7,7 @@ use crate::{
     State,
     config::{Config, Server},
     dns::{Dns, Honesty},
+    telemetry::port_check::Unheard,
 };
 
 const PORT_25: &str = "port_25";
@@ -25,7 +26,7 @@ pub(super) fn source_addresses(config: &Config) -> Vec<Finding> {
 }
 
 pub(super) async fn nameservers(dns: &Dns) -> Finding {
-    if dns.is_reachable().await {
+    if dns.root().answers().await {
         Finding::fine("nameserver", "a nameserver answers")
     } else {
         let advice = "Check `nameservers`, and that UDP and TCP port 53 to them are open.";
@@ -76,6 +77,10 @@ pub(super) async fn port_25(state: &State) -> Vec<Finding> {
             let advice = "Port 25 is open, as another server shows: take this one out of \
                           `port_check` if it stays so.";
             Finding::warning(PORT_25, format!("{host}:{port} {unheard}"), advice)
+        }
+        Err(Unheard::NoAddress) => {
+            let about = format!("{host}:{port} {}", Unheard::NoAddress);
+            Finding::unknown(PORT_25, about, "See the nameservers, and the name in `port_check`.")
         }
         Err(unheard) => {
             let advice = "No server greets us: ask the provider to open port 25 outward, and check \

@@ -23,12 +23,12 @@ pub(super) async fn health() -> Json<Value> {
     Json(json!({ "status": "ok" }))
 }
 
-/// Handles `GET /ready`: 200 if a nameserver responds and port 25 is open or isn't checked,
+/// Handles `GET /ready`: 200 if a nameserver answers for the root and port 25 is open or isn't checked,
 /// otherwise 503. `reasons` lists why mail servers may refuse us.
 pub(super) async fn ready(
     extract::State(state): extract::State<Arc<State>>,
 ) -> Result<Json<Value>, Error> {
-    if !state.prober.dns().is_reachable().await {
+    if !state.prober.dns().root().answers().await {
         return Err(Error::NoNameserver);
     }
     if !state.port_check.is_open().await {

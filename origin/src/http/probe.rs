@@ -28,7 +28,7 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Handles `POST /v1/probe {address, details?}`: 200 with a verdict for any behaviour of a mail
 /// server or DNS.
 ///
-/// 1. the ticket: 401; the body's size: 413; the ticket's hash of the body: 401; port 25, if known to be blocked: 503
+/// 1. the ticket: 401; the body's size: 413; the ticket's hash of the body: 401; nameservers, if known to be silent, and port 25, if known to be blocked: 503
 /// 2. the body: 400; and a cached verdict
 /// 3. a permit, within the tenant's share: 503 with `Retry-After`
 /// 4. the probe
@@ -107,6 +107,9 @@ pub(super) async fn admit<B: DeserializeOwned>(
         return Err(bad_ticket(state));
     }
     let id = RequestId::parse(&ticket.jti).unwrap_or(given_id);
+    if state.prober.dns().root().is_silent() {
+        return Err(Error::NoNameserver);
+    }
     if state.port_check.is_known_shut() {
         return Err(Error::PortShut);
     }

@@ -97,12 +97,13 @@ impl State {
         let identity =
             HeloIdentity::all(&config.helo_name, sources, config.families).swap_remove(0);
         let dialer = surroundings.dialer.clone();
-        let port_check = PortCheck::new(config.port_check.clone(), dialer, identity);
+        let port_check =
+            PortCheck::new(config.port_check.clone(), surroundings.dns.names(), dialer, identity);
         let probes = FairShares::new(probes_of_one_tenant(config.max_probes, &config), usize::MAX);
         let batches = FairShares::new(MAX_BATCHES, 2 * MAX_BATCHES);
         let certificate = config.certificate.clone().map(Arc::new);
         let prober = Prober::new(config, surroundings, guard, Tls::new()?, port_check.clone());
-        let vitals = Vitals::new(&prober.dns().metrics(), &prober.session_metrics());
+        let vitals = Vitals::new(prober.dns(), &prober.session_metrics());
         Ok(Arc::new(Self {
             prober,
             metrics: Metrics::default(),

@@ -1,19 +1,16 @@
 //! Watches whether outbound port 25 is open. Most clouds block the port by default, and a blocked port looks like the
 //! recipient's fault. A blocked port must raise an alarm and never decide a user's verdict.
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{fmt, net::SocketAddr, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use parking_lot::{Mutex, MutexGuard};
 use rcpt_shared::Stage;
 use rcpt_smtp::{Connection, Dialer, Failure, Greeting, HeloIdentity, Session};
-use tokio::{
-    net::lookup_host,
-    time::{Instant, sleep, timeout},
-};
+use tokio::time::{Instant, sleep, timeout};
 
-use crate::config::Server;
+use crate::{config::Server, dns::Names};
 
 /// Time for which a banner proves that the port is open.
 const OPEN_LIFETIME: Duration = Duration::from_secs(60);
@@ -26,6 +23,7 @@ const BANNER_TIMEOUT: Duration = Duration::from_secs(6);
 /// The servers to connect to, and the known state of the port.
 pub struct PortCheck {
     servers: Vec<Server>,
+    names: Names,
     dialer: Dialer,
     identity: ArcSwap<HeloIdentity>,
     state: Mutex<PortState>,
@@ -62,10 +60,15 @@ impl fmt::Display for Unheard {
 
 impl PortCheck {
     /// Creates the check. Without `servers` the port is assumed to be open.
-    pub fn new(servers: Vec<Server>, dialer: Dialer, identity: HeloIdentity) -> Arc<Self> {
+    pub fn new(
+        servers: Vec<Server>,
+        names: Names,
+        dialer: Dialer,
+        identity: HeloIdentity,
+    ) -> Arc<Self> {
         let (state, asking) = (Mutex::new(PortState::Unknown), tokio::sync::Mutex::default());
         let identity = ArcSwap::from_pointee(identity);
-        Arc::new(Self { servers, dialer, identity, state, asking })
+        Arc::new(Self { servers, names, dialer, identity, state, asking })
     }
 
     /// Uses this identity for further connections: the previous identity may have lost its address.
@@ -95,7 +98,7 @@ impl PortCheck {
         if let Some(open) = self.fresh() {
             return open;
         }
-        let open = self.any_greets().await;
+        let Some(open) = self.any_greets().await else { return true };
         self.record(open);
         open
     }
@@ -135,10 +138,13 @@ impl PortCheck {
         &self,
         Server { host, port }: &Server,
     ) -> Result<Box<dyn Connection>, Unheard> {
-        let addresses = lookup_host((host.as_str(), *port)).await;
+        let addresses = match host.parse() {
+            Ok(address) => vec![address],
+            Err(_) => self.names.addresses(host).await.unwrap_or_default(),
+        };
         let (identity, mut failure) = (self.identity.load_full(), Unheard::NoAddress);
-        for address in addresses.into_iter().flatten() {
-            match self.dialer.connect(&identity, address).await {
+        for address in addresses {
+            match self.dialer.connect(&identity, SocketAddr::new(address, *port)).await {
                 Ok(stream) => return Ok(stream),
                 Err(_) => failure = Unheard::Unconnected,
             }
@@ -146,15 +152,18 @@ impl PortCheck {
         Err(failure)
     }
 
-    async fn any_greets(&self) -> bool {
+    /// `None` if no server has an address: a failure of DNS says nothing about the port.
+    async fn any_greets(&self) -> Option<bool> {
         let mut greetings: FuturesUnordered<_> =
             self.servers.iter().map(|server| self.greets(server)).collect();
+        let mut is_tried = false;
         while let Some(greeting) = greetings.next().await {
-            if greeting.is_ok() {
-                return true;
+            match greeting {
+                Ok(()) => return Some(true),
+                Err(unheard) => is_tried |= unheard != Unheard::NoAddress,
             }
         }
-        false
+        is_tried.then_some(false)
     }
 
     fn fresh(&self) -> Option<bool> {

@@ -2,7 +2,10 @@
 
 use std::{
     fmt,
-    sync::atomic::{AtomicU64, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use prometheus_client::{
@@ -15,12 +18,16 @@ use super::{
     log::dropped_lines, port_check::PortCheck, session_metrics::SessionMetrics,
     status::AddressFinding,
 };
-use crate::{config::Validity, dns::DnsMetrics, surroundings::clock::unix_now};
+use crate::{
+    config::Validity,
+    dns::{Dns, Root},
+    surroundings::clock::unix_now,
+};
 
 /// Metrics of the whole process, such as its version, start time and readiness.
 pub struct Vitals {
     registry: Registry,
-    dns: DnsMetrics,
+    root: Arc<Root>,
     nameserver_answers: Gauge,
     port_25_open: Gauge,
     ready: Gauge,
@@ -31,7 +38,7 @@ pub struct Vitals {
 }
 
 impl Vitals {
-    pub fn new(dns: &DnsMetrics, sessions: &SessionMetrics) -> Self {
+    pub fn new(dns: &Dns, sessions: &SessionMetrics) -> Self {
         let mut registry = Registry::default();
         let started = Gauge::<f64, AtomicU64>::default();
         #[expect(clippy::cast_precision_loss, reason = "exact until the year 285 million")]
@@ -41,14 +48,14 @@ impl Vitals {
         let ours = registry.sub_registry_with_prefix("rcpt_origin");
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
         ours.register("build", "What is running", build);
-        dns.register(ours);
+        dns.metrics().register(ours);
         sessions.register(ours);
         let (nameserver_answers, port_25_open, ready) = <(Gauge, Gauge, Gauge)>::default();
         let (not_before, not_after) = <(Gauge, Gauge)>::default();
         for (name, help, gauge) in [
             (
                 "nameserver_answers",
-                "1 when the last question to the nameservers was answered",
+                "0 when no nameserver has answered for the root for ten seconds",
                 &nameserver_answers,
             ),
             (
@@ -78,7 +85,7 @@ impl Vitals {
         ours.register("log_lines_dropped", help, dropped_log_lines.clone());
         Self {
             registry,
-            dns: dns.clone(),
+            root: dns.root(),
             nameserver_answers,
             port_25_open,
             ready,
@@ -99,7 +106,7 @@ impl Vitals {
         reasons: &[AddressFinding],
         certificate: Option<Validity>,
     ) -> Result<String, fmt::Error> {
-        let (answers, open) = (self.dns.is_answering(), !port_check.is_known_shut());
+        let (answers, open) = (!self.root.is_silent(), !port_check.is_known_shut());
         self.nameserver_answers.set(answers.into());
         self.port_25_open.set(open.into());
         self.ready.set((answers && open).into());

@@ -198,6 +198,9 @@ async fn metrics_are_the_classic_text_unless_open_metrics_is_asked_for() {
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
     verdict(&origin, ADDRESS).await;
     verdict(&origin, "user@example.com").await;
+    // Only a question for the root tells of the nameservers.
+    let ready = Request::get("/ready").body(Body::empty()).unwrap();
+    assert_eq!(send(&origin, ready).await.status(), StatusCode::SERVICE_UNAVAILABLE);
 
     let (kind, text) = metrics(&origin, "*/*").await;
     assert_eq!(kind, "text/plain; version=0.0.4; charset=utf-8");

@@ -4,15 +4,26 @@ use std::{
     net::SocketAddr,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::{Duration, Instant},
 };
 
-use crate::harness::{origin, verdict};
+use crate::harness::{
+    body, domain_report, origin, probe_request, send, state, ticket_of, verdict, verdict_for,
+};
+use axum::{
+    body::{Body, to_bytes},
+    http::{Request, StatusCode},
+};
 use hickory_resolver::proto::op::{Edns, Message, ResponseCode};
+use rcpt_origin::build;
 use rcpt_shared::{Reason, Stage, Status};
-use tokio::{net::UdpSocket, task::JoinHandle, time::sleep};
+use tokio::{
+    net::UdpSocket,
+    task::{JoinHandle, JoinSet},
+    time::sleep,
+};
 
 /// A nameserver that replies to each query as `answer` says, and stays silent for `None`.
 struct Nameserver {
@@ -249,4 +260,81 @@ async fn time_lost_to_nameservers_is_not_the_mail_servers() {
     let answer = verdict(&origin, "user@example.org").await;
     let ours = (Status::FatalException, Reason::DnsFailure, Stage::Dns);
     assert_eq!((answer.status, answer.reason, answer.stage), ours);
+}
+
+async fn told(origin: &axum::Router, path: &str) -> (StatusCode, String) {
+    let response = send(origin, Request::get(path).body(Body::empty()).unwrap()).await;
+    let status = response.status();
+    let text = to_bytes(response.into_body(), 1 << 20).await.unwrap();
+    (status, String::from_utf8(text.to_vec()).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_customers_dead_domains_take_no_others_check_and_say_nothing_about_the_nameservers() {
+    let nameserver = Nameserver::answering(|query| {
+        let dead = query.queries[0].name().to_ascii().starts_with("dead");
+        (!dead).then(|| coded(query, ResponseCode::NXDomain))
+    })
+    .await;
+    let nameservers = nameserver.address.to_string();
+    let state = state(&[("RCPT_NAMESERVERS", &nameservers), ("RCPT_DNS_TIMEOUT_MS", "4000")]);
+    tokio::spawn(state.prober.dns().root().watch());
+    let origin = build(state.clone());
+    let mut dead = JoinSet::new();
+    for n in 0..1_500 {
+        let origin = origin.clone();
+        dead.spawn(async move {
+            let body = body(&format!("x@dead{n}.org"));
+            let ticket = ticket_of(Some("greedy"), &body);
+            let request =
+                Request::post("/v1/probe").header("authorization", format!("Bearer {ticket}"));
+            send(&origin, request.body(Body::from(body)).unwrap()).await.status()
+        });
+    }
+    let mut checks = 0;
+    while !dead.is_empty() {
+        let verdict = verdict_for(&origin, "another", &format!("user@fine{checks}.org")).await;
+        assert_eq!(verdict.status, Status::DomainNotFound, "after {checks}");
+        assert!(!state.prober.dns().root().is_silent(), "after {checks}");
+        checks += 1;
+        let _ = dead.try_join_next();
+        while dead.try_join_next().is_some() {}
+        sleep(Duration::from_millis(20)).await;
+    }
+    assert!(checks > 20, "{checks}");
+    let (status, _) = told(&origin, "/ready").await;
+    let (_, metrics) = told(&origin, "/metrics").await;
+    assert_eq!(status, StatusCode::OK);
+    assert!(metrics.contains("\nrcpt_origin_nameserver_answers 1\n"), "{metrics}");
+    assert!(metrics.contains("\nrcpt_origin_ready 1\n"), "{metrics}");
+}
+
+#[tokio::test]
+async fn while_no_nameserver_answers_for_the_root_every_probe_is_503_and_the_sandboxs_too() {
+    let speaks = Arc::new(AtomicBool::new(false));
+    let asked = speaks.clone();
+    let nameserver = Nameserver::answering(move |query| {
+        asked.load(Ordering::Relaxed).then(|| coded(query, ResponseCode::NXDomain))
+    })
+    .await;
+    let nameservers = nameserver.address.to_string();
+    let state = state(&[("RCPT_NAMESERVERS", &nameservers), ("RCPT_DNS_TIMEOUT_MS", "200")]);
+    let origin = build(state.clone());
+    let mut expected = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::OK].into_iter();
+    tokio::spawn(state.prober.dns().root().watch());
+    for answers in [false, true] {
+        speaks.store(answers, Ordering::Relaxed);
+        while state.prober.dns().root().is_silent() == answers {
+            sleep(Duration::from_millis(50)).await;
+        }
+        let expected = expected.next().unwrap();
+        for address in ["user@one.org", "accepts@sandbox.test"] {
+            let response = send(&origin, probe_request(body(address))).await;
+            assert_eq!(response.status(), expected, "{address}");
+        }
+        assert_eq!(domain_report(&origin, "one.org").await.status(), expected);
+        let (_, metrics) = told(&origin, "/metrics").await;
+        let gauge = format!("\nrcpt_origin_nameserver_answers {}\n", u8::from(answers));
+        assert!(metrics.contains(&gauge), "{metrics}");
+    }
 }

@@ -16,12 +16,24 @@ use tokio::{
     time::{Instant, advance},
 };
 
+use crate::{config::Families, dns::Dns};
+
 use super::{BLOCKED_INTERVAL, OPEN_LIFETIME, PortCheck, Server, Unheard};
 
 fn check(servers: &[SocketAddr]) -> Arc<PortCheck> {
-    let servers = servers.iter().map(server).collect();
+    with(servers.iter().map(server).collect())
+}
+
+fn with(servers: Vec<Server>) -> Arc<PortCheck> {
     let dialer = Dialer::new(Duration::from_secs(5));
-    PortCheck::new(servers, dialer, HeloIdentity::unbound("probe.example.com"))
+    let dns =
+        Dns::new(&["127.0.0.1:1".parse().unwrap()], Duration::from_millis(200), Families::BOTH);
+    PortCheck::new(
+        servers,
+        dns.unwrap().names(),
+        dialer,
+        HeloIdentity::unbound("probe.example.com"),
+    )
 }
 
 fn server(address: &SocketAddr) -> Server {
@@ -81,6 +93,9 @@ async fn says_why_a_server_was_not_heard() {
     assert_eq!(checked.greets(&server(&garbled)).await, Err(Unheard::NoBanner));
     let nowhere = Server { host: "nowhere.invalid".to_owned(), port: 25 };
     assert_eq!(checked.greets(&nowhere).await, Err(Unheard::NoAddress));
+    // Without an address nothing was tried: DNS fails, and the port isn't blamed.
+    let unresolved = with(vec![nowhere]);
+    assert!(unresolved.is_open().await && !unresolved.is_known_shut());
 }
 
 #[tokio::test]
