@@ -6,6 +6,7 @@
 // PORTAL_URL      where the portal is; else as in wrangler.toml
 // CONTACT_URL, CONTACT_EMAIL, TERMS_URL, STATUS_URL  the footer's links; else as in wrangler.toml; unset ones are
 //                 absent
+// PLAN_PRICES     prices of the plans, such as `pro=29 € a month; unlimited=On request`; else as in wrangler.toml
 // TURNSTILE_SITE_KEY  public key of Turnstile's widget; else as in wrangler.toml; unset, no widget
 import { build } from "esbuild";
 import { createHash } from "node:crypto";
@@ -25,6 +26,15 @@ const site = (process.env.PORTAL_URL ?? vars.PORTAL_URL).replace(/\/+$/, "");
 
 const PUBLISHED = ["CONTACT_URL", "CONTACT_EMAIL", "TERMS_URL", "STATUS_URL", "TURNSTILE_SITE_KEY"];
 const published = (name) => process.env[name] ?? vars[name] ?? "";
+
+/** The operator's text for each plan; a part that names no plan is a mistake. */
+const prices = {};
+for (const part of published("PLAN_PRICES").split(";").filter((part) => part.trim() !== "")) {
+  const [, plan, price] = /^\s*([a-z]+)\s*=\s*(.+?)\s*$/.exec(part) ?? [];
+  if (plan === undefined || plan in prices)
+    throw new Error(`PLAN_PRICES: expected each plan once, = and its price, not ${part.trim()}`);
+  prices[plan] = price;
+}
 
 await rm(dist, { recursive: true, force: true });
 await mkdir(dist, { recursive: true });
@@ -102,6 +112,7 @@ const { metafile } = await build({
   loader: { ".woff2": "file" },
   define: defined({
     API_URL: apiUrl,
+    PRO_PRICE: prices.pro ?? "Price on request",
     LISTS_WORKER: `/assets/${path.basename(worker)}`,
     ...Object.fromEntries(PUBLISHED.map((name) => [name, published(name)])),
   }),
@@ -144,7 +155,9 @@ for (const page of PAGES) {
     content: withReference(page, draw(page, site)),
   };
   const html = template.replace(/\{\{(\w+)\}\}/g, (_, key) => values[key]);
-  await writeFile(path.join(dist, fileOf(page)), html);
+  const file = path.join(dist, fileOf(page));
+  await mkdir(path.dirname(file), { recursive: true });
+  await writeFile(file, html);
 }
 
 const contact = published("CONTACT_URL") || published("CONTACT_EMAIL");

@@ -15,7 +15,6 @@ mod host_probe;
 mod identities;
 mod limits;
 mod listed;
-mod mail_hosts;
 mod new_session;
 mod own_addresses;
 mod plans;
@@ -25,9 +24,7 @@ mod redact;
 mod resolver;
 mod sandbox;
 mod signal;
-mod stops;
 mod unasked;
 pub mod verdict_memory;
 
-pub use host_probe::Manner;
 pub use prober::Prober;

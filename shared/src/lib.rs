@@ -19,6 +19,7 @@ pub mod sandbox;
 pub mod status;
 mod suggestion;
 pub mod ticket;
+mod typo;
 
 pub use address::{Address, FormatError};
 pub use bearer::bearer_token;
@@ -34,6 +35,7 @@ pub use reason::Reason;
 pub use role::is_role;
 pub use status::Status;
 pub use ticket::{FREE, Tenant, Ticket};
+pub use typo::closest_domain;
 
 /// Version of the messages between edge and origin (CHANGELOG.md): each side also supports the
 /// previous version.

@@ -30,7 +30,6 @@ pub struct Answer {
     pub verdict: Deliverability,
     /// The reason's name.
     pub reason: String,
-    pub suggestion: Option<String>,
     pub disposable: Option<bool>,
     pub role: Option<bool>,
     pub free: Option<bool>,
@@ -38,48 +37,142 @@ pub struct Answer {
     pub is_final: bool,
 }
 
+/// A part of a copy, or all of it.
+pub struct Part<'a> {
+    /// The answer about a position, if there is one.
+    pub answer: &'a dyn Fn(u32) -> Option<Answer>,
+    /// Selects rows by their positions and their verdict, which rows without an address don't have.
+    pub only: &'a dyn Fn(&[u32], Option<Deliverability>) -> bool,
+    /// A row with several addresses in its cell becomes a row for each.
+    pub split: bool,
+}
+
+/// A row of a copy: our columns, and the address that stands in its cell alone, of several.
+pub(crate) struct Written {
+    pub columns: [String; COLUMNS.len()],
+    pub alone: Option<String>,
+}
+
+/// See [`List::sheet_copy`]; `rcpt-workbooks` explains the members.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SheetCopy {
+    pub columns: Vec<u32>,
+    pub address: u32,
+    pub numbers: Vec<u32>,
+    pub values: Vec<String>,
+    pub alone: Vec<String>,
+    pub dropped: Vec<u32>,
+}
+
+impl Answer {
+    /// True for a throw-away address or a role account.
+    #[must_use]
+    pub fn has_traits(&self) -> bool {
+        self.disposable == Some(true) || self.role == Some(true)
+    }
+}
+
 impl List {
-    /// Writes the copy. `answer` returns what is known about a position. `only` selects rows by their verdict, which
-    /// rows without an address don't have.
-    pub fn copy(
-        &self,
-        plan: &Plan,
-        answer: &dyn Fn(u32) -> Option<Answer>,
-        only: &dyn Fn(usize, Option<Deliverability>) -> bool,
-    ) -> Vec<u8> {
+    /// Writes the copy.
+    #[must_use]
+    pub fn copy(&self, plan: &Plan, part: &Part<'_>) -> Vec<u8> {
         let mut to = self.source.mark().to_vec();
         let mut row = 0;
         let mut is_ended = true;
         for item in &self.items {
-            let columns = match item.kind {
-                Kind::Above | Kind::Blank => None,
-                Kind::Header => Some(COLUMNS.map(str::to_owned)),
+            let rows = match item.kind {
+                Kind::Above | Kind::Blank => vec![None],
+                Kind::Header => {
+                    vec![Some(Written { columns: COLUMNS.map(str::to_owned), alone: None })]
+                }
                 Kind::Data => {
-                    let (columns, verdict) = self.row_columns(row, plan, answer);
                     row += 1;
-                    if !only(row - 1, verdict) {
-                        continue;
-                    }
-                    Some(columns)
+                    self.written(row - 1, plan, part).into_iter().map(Some).collect()
                 }
             };
-            if !is_ended {
-                to.extend_from_slice(b"\n");
+            for written in &rows {
+                if !is_ended {
+                    to.extend_from_slice(b"\n");
+                }
+                self.write(item, written.as_ref(), &mut to);
+                is_ended = item.row.next > item.row.end;
             }
-            self.write(item, columns.as_ref(), &mut to);
-            is_ended = item.row.next > item.row.end;
         }
         to
+    }
+
+    /// The rows of a copy that a row of the file becomes: none if it isn't selected.
+    pub(crate) fn written(&self, row: usize, plan: &Plan, part: &Part<'_>) -> Vec<Written> {
+        let Some(planned) = plan.rows.get(row) else { return Vec::new() };
+        let is_wanted = |positions: &[u32], verdict| (part.only)(positions, verdict);
+        if let (true, RowPlan::Several(positions)) = (part.split, planned) {
+            let each = positions.iter().map(|position| {
+                let (columns, verdict) =
+                    self.row_columns(row, &RowPlan::Position(*position), plan, part.answer);
+                let alone = Some(plan.address(*position).to_owned());
+                is_wanted(&[*position], verdict).then_some(Written { columns, alone })
+            });
+            return each.flatten().collect();
+        }
+        let (columns, verdict) = self.row_columns(row, planned, plan, part.answer);
+        let written = is_wanted(planned.positions(), verdict);
+        written.then_some(Written { columns, alone: None }).into_iter().collect()
+    }
+
+    /// Writes the copy of a workbook that this list was read from: an xlsx again; `None` for one of another kind.
+    #[cfg(not(target_arch = "wasm32"))]
+    #[must_use]
+    pub fn workbook_copy(&self, book: &[u8], plan: &Plan, part: &Part<'_>) -> Option<Vec<u8>> {
+        let sheet = self.workbook.as_ref().filter(|_| rcpt_workbooks::is_xlsx(book))?.sheet;
+        let SheetCopy { columns, address, numbers, values, alone, dropped } =
+            self.sheet_copy(plan, part);
+        let additions =
+            rcpt_workbooks::Additions { sheet, columns, address, numbers, values, alone, dropped };
+        rcpt_workbooks::copy(book, &additions).ok()
+    }
+
+    /// The cells of our columns in a copy of a workbook's sheet, by row, and the rows that are left out.
+    #[must_use]
+    pub fn sheet_copy(&self, plan: &Plan, part: &Part<'_>) -> SheetCopy {
+        let index = |column: usize| u32::try_from(column).unwrap_or(u32::MAX);
+        // An earlier copy's columns are written over.
+        let columns = self.replaced.iter().copied().chain(self.width..).map(index);
+        let mut copy = SheetCopy {
+            columns: columns.take(COLUMNS.len()).collect(),
+            address: self.column().map_or(u32::MAX, index),
+            ..SheetCopy::default()
+        };
+        let mut row = 0;
+        for (at, item) in self.items.iter().enumerate() {
+            let number = self.number_of(at);
+            let rows = match item.kind {
+                Kind::Above | Kind::Blank => continue,
+                Kind::Header => vec![Written { columns: COLUMNS.map(str::to_owned), alone: None }],
+                Kind::Data => {
+                    row += 1;
+                    self.written(row - 1, plan, part)
+                }
+            };
+            if rows.is_empty() {
+                copy.dropped.push(number);
+            }
+            for Written { columns, alone } in rows {
+                copy.numbers.push(number);
+                copy.values.extend(columns);
+                copy.alone.push(alone.unwrap_or_default());
+            }
+        }
+        copy
     }
 
     fn row_columns(
         &self,
         row: usize,
+        planned: &RowPlan,
         plan: &Plan,
         answer: &dyn Fn(u32) -> Option<Answer>,
     ) -> ([String; COLUMNS.len()], Option<Deliverability>) {
         let none = || [const { String::new() }; COLUMNS.len()];
-        let Some(planned) = plan.rows.get(row) else { return (none(), None) };
         let answers: Vec<_> = planned.positions().iter().filter_map(|at| answer(*at)).collect();
         let columns = match planned {
             RowPlan::Empty | RowPlan::NotInScan => none(),
@@ -87,11 +180,11 @@ impl List {
                 Subject::NotAnAddress(problem) => self.problem(row, problem),
                 Subject::Empty | Subject::Addresses(_) => none(),
             },
-            RowPlan::Position(_) => match answers.first() {
+            RowPlan::Position(position) => match answers.first() {
                 Some(answer) => [
                     answer.verdict.as_str().to_owned(),
                     answer.reason.clone(),
-                    answer.suggestion.clone().unwrap_or_default(),
+                    plan.meant(*position, &answer.reason).unwrap_or_default(),
                     word(answer.disposable),
                     word(answer.role),
                     word(answer.free),
@@ -106,8 +199,7 @@ impl List {
                     word((!known.is_empty()).then(|| known.contains(&true)))
                 };
                 let named = positions.iter().zip(&answers).map(|(position, answer)| {
-                    let place = usize::try_from(*position).unwrap_or(usize::MAX);
-                    let address = plan.addresses.get(place).map_or("", String::as_str);
+                    let address = plan.address(*position);
                     format!("{address} {}: {}", answer.verdict.as_str(), answer.reason)
                 });
                 [
@@ -140,9 +232,9 @@ impl List {
         columns
     }
 
-    fn write(&self, item: &Item, columns: Option<&[String; COLUMNS.len()]>, to: &mut Vec<u8>) {
+    fn write(&self, item: &Item, written: Option<&Written>, to: &mut Vec<u8>) {
         let row = item.row;
-        let Some(columns) = columns else {
+        let Some(Written { columns, alone }) = written else {
             return self.source.write(row.start..row.next, &[], to);
         };
         let cells = row.cells(self.source.text(), self.delimiter);
@@ -159,6 +251,9 @@ impl List {
                     _ => cell.range.start - 1..cell.range.end,
                 };
                 edits.push(Edit { range, by: String::new() });
+            } else if let Some(address) = alone.as_ref().filter(|_| self.column() == Some(column)) {
+                let by = quoted(address, self.delimiter);
+                edits.push(Edit { range: cell.range.clone(), by });
             } else {
                 self.repair(cell, &mut edits);
             }

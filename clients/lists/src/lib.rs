@@ -21,11 +21,12 @@ mod plan;
 mod recipients;
 mod rows;
 mod source;
+mod typing;
 #[cfg(target_arch = "wasm32")]
 mod wasm;
 
 pub use cell::{Problem, Subject, subject};
-pub use copy::{Answer, COLUMNS, NOT_AN_ADDRESS};
+pub use copy::{Answer, COLUMNS, NOT_AN_ADDRESS, Part, SheetCopy};
 pub use delimiter::{DELIMITERS, Delimiter};
 pub use encoding::{ENCODINGS, Encoding};
 pub use kind::NotAList;
@@ -33,3 +34,5 @@ pub use list::{Choices, Column, List, Sheet, read, read_pasted, read_sheet};
 pub use notice::Notice;
 pub use plan::{Counts, Plan, Repeats, RowPlan, TAG_BYTES};
 pub use rcpt_shared::Deliverability;
+#[cfg(not(target_arch = "wasm32"))]
+pub use rcpt_workbooks::is_xlsx;

@@ -290,7 +290,7 @@ impl List {
         self.item(row).map_or(0, |at| self.number_of(at))
     }
 
-    fn number_of(&self, at: usize) -> u32 {
+    pub(crate) fn number_of(&self, at: usize) -> u32 {
         match &self.workbook {
             Some(book) => book.numbers.get(at).copied().unwrap_or(0),
             None => self.items.get(at).map_or(0, |item| item.row.line),

@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{
     cell::{Subject, subject},
     list::List,
+    typing,
 };
 
 /// The rule by which an address counts as a repetition.
@@ -95,6 +96,18 @@ fn tag(scan: &str, identity: &str) -> Tag {
 }
 
 impl Plan {
+    /// The address of a position; empty if the list doesn't have it.
+    pub(crate) fn address(&self, position: u32) -> &str {
+        let place = usize::try_from(position).unwrap_or(usize::MAX);
+        self.addresses.get(place).map_or("", String::as_str)
+    }
+
+    /// The address that was probably meant by that of a position, which has this reason.
+    #[must_use]
+    pub fn meant(&self, position: u32, reason: &str) -> Option<String> {
+        typing::meant(&Address::parse(self.address(position)).ok()?, reason)
+    }
+
     /// The tag of each position, one after the other.
     #[must_use]
     pub fn tags(&self, scan: &str, case_matters: bool) -> Vec<u8> {

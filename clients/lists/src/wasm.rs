@@ -4,8 +4,8 @@ use rcpt_shared::Deliverability;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::{
-    Answer, Choices, Column, Counts, ENCODINGS, List, NotAList, Plan, Repeats, RowPlan, Sheet,
-    read, read_pasted, subject,
+    Answer, Choices, Column, Counts, ENCODINGS, List, NotAList, Part, Plan, Repeats, RowPlan,
+    Sheet, SheetCopy, read, read_pasted, subject,
 };
 
 /// A list that was read, with its plan.
@@ -190,6 +190,13 @@ impl ReadList {
         rows.flat_map(of).collect()
     }
 
+    /// The addresses that were probably meant, by position; `codes` and `reasons` as of [`ReadList::copy`].
+    pub fn meant(&self, codes: &[u32], reasons: Vec<String>) -> Vec<String> {
+        let reason = |code: u32| reasons.get(usize::try_from(code >> 10).ok()?);
+        let meant = |(code, position): (&u32, u32)| self.plan.meant(position, reason(*code)?);
+        codes.iter().zip(0..).map(|each| meant(each).unwrap_or_default()).collect()
+    }
+
     /// The copy with verdicts. `codes` has a number for each position: a verdict's number from 1 in bits 0 to 2 (0 if
     /// there is none), throw-away, role and free provider in two bits each (0 unknown, 1 no, 2 yes), a bit for final
     /// verdicts, and the reason's index in `reasons`. `only` is a set of the verdicts' bits; 0 means all rows.
@@ -199,37 +206,99 @@ impl ReadList {
         reasons: Vec<String>,
         only: u8,
         without_traits: bool,
+        split: bool,
     ) -> Vec<u8> {
-        let part = |code: u32, from: u32, bits: u32| (code >> from) & ((1 << bits) - 1);
-        let known = |code: u32, from: u32| match part(code, from, 2) {
-            0 => None,
-            value => Some(value == 2),
+        let answer = |position| answer(codes, &reasons, position);
+        let only = |positions: &[u32], verdict| {
+            is_wanted(only, without_traits, verdict, positions, &answer)
         };
-        let answer = |position: u32| {
-            let code = *codes.get(usize::try_from(position).ok()?)?;
-            let verdict = usize::try_from(part(code, 0, 3)).ok()?.checked_sub(1)?;
-            let reason = reasons.get(usize::try_from(code >> 10).ok()?);
-            Some(Answer {
-                verdict: *Deliverability::ALL.get(verdict)?,
-                reason: reason.cloned().unwrap_or_default(),
-                suggestion: None,
-                disposable: known(code, 3),
-                role: known(code, 5),
-                free: known(code, 7),
-                is_final: part(code, 9, 1) == 1,
-            })
+        self.list.copy(&self.plan, &Part { answer: &answer, only: &only, split })
+    }
+
+    /// The additions to a workbook's sheet, for the other module; with the arguments of [`ReadList::copy`].
+    #[wasm_bindgen(js_name = sheetCopy)]
+    pub fn sheet_copy(
+        &self,
+        codes: &[u32],
+        reasons: Vec<String>,
+        only: u8,
+        without_traits: bool,
+        split: bool,
+    ) -> CopiedSheet {
+        let answer = |position| answer(codes, &reasons, position);
+        let only = |positions: &[u32], verdict| {
+            is_wanted(only, without_traits, verdict, positions, &answer)
         };
-        let has_trait = |row: usize| {
-            let positions = self.plan.rows.get(row).map_or(&[][..], RowPlan::positions);
-            let answers = positions.iter().filter_map(|position| answer(*position));
-            answers.into_iter().any(|it| it.disposable == Some(true) || it.role == Some(true))
-        };
-        let bit = |verdict| {
-            Deliverability::ALL.iter().position(|it| *it == verdict).map_or(0, |at| 1 << at)
-        };
-        self.list.copy(&self.plan, &answer, &|row, verdict| {
-            let is_wanted = only == 0 || verdict.is_some_and(|verdict| only & bit(verdict) != 0);
-            is_wanted && !(without_traits && has_trait(row))
-        })
+        CopiedSheet(self.list.sheet_copy(&self.plan, &Part { answer: &answer, only: &only, split }))
+    }
+}
+
+fn answer(codes: &[u32], reasons: &[String], position: u32) -> Option<Answer> {
+    let code = *codes.get(usize::try_from(position).ok()?)?;
+    let part = |from: u32, bits: u32| (code >> from) & ((1 << bits) - 1);
+    let known = |from: u32| match part(from, 2) {
+        0 => None,
+        value => Some(value == 2),
+    };
+    let verdict = usize::try_from(part(0, 3)).ok()?.checked_sub(1)?;
+    let reason = reasons.get(usize::try_from(code >> 10).ok()?);
+    Some(Answer {
+        verdict: *Deliverability::ALL.get(verdict)?,
+        reason: reason.cloned().unwrap_or_default(),
+        disposable: known(3),
+        role: known(5),
+        free: known(7),
+        is_final: part(9, 1) == 1,
+    })
+}
+
+fn is_wanted(
+    only: u8,
+    without_traits: bool,
+    verdict: Option<Deliverability>,
+    positions: &[u32],
+    answer: &dyn Fn(u32) -> Option<Answer>,
+) -> bool {
+    let bit =
+        |verdict| Deliverability::ALL.iter().position(|it| *it == verdict).map_or(0, |at| 1 << at);
+    let is_wanted = only == 0 || verdict.is_some_and(|verdict| only & bit(verdict) != 0);
+    let mut answers = positions.iter().filter_map(|position| answer(*position));
+    is_wanted && !(without_traits && answers.any(|answer| answer.has_traits()))
+}
+
+/// See [`SheetCopy`].
+#[wasm_bindgen(js_name = CopiedSheet)]
+pub struct CopiedSheet(SheetCopy);
+
+#[wasm_bindgen(js_class = CopiedSheet)]
+impl CopiedSheet {
+    #[wasm_bindgen(getter)]
+    pub fn columns(&self) -> Vec<u32> {
+        self.0.columns.clone()
+    }
+
+    #[wasm_bindgen(getter)]
+    pub fn address(&self) -> u32 {
+        self.0.address
+    }
+
+    #[wasm_bindgen(getter)]
+    pub fn numbers(&self) -> Vec<u32> {
+        self.0.numbers.clone()
+    }
+
+    #[wasm_bindgen(getter)]
+    pub fn values(&self) -> Vec<String> {
+        self.0.values.clone()
+    }
+
+    #[wasm_bindgen(getter)]
+    pub fn alone(&self) -> Vec<String> {
+        self.0.alone.clone()
+    }
+
+    #[wasm_bindgen(getter)]
+    pub fn dropped(&self) -> Vec<u32> {
+        self.0.dropped.clone()
     }
 }

@@ -4,7 +4,7 @@
 use std::{fs, path::PathBuf};
 
 use rcpt_lists::{
-    Answer, Choices, Column, Deliverability, List, Plan, Repeats, RowPlan, TAG_BYTES, read,
+    Answer, Choices, Column, Deliverability, List, Part, Plan, Repeats, RowPlan, TAG_BYTES, read,
 };
 
 fn bytes(name: &str) -> Vec<u8> {
@@ -48,14 +48,13 @@ fn copy(list: &List) -> Vec<u8> {
         Some(Answer {
             verdict: Deliverability::Risky,
             reason: "accepted_catch_all".to_owned(),
-            suggestion: None,
             disposable: Some(false),
             role: Some(true),
             free: None,
             is_final: true,
         })
     };
-    list.copy(&plan(list), &risky, &|_, _| true)
+    list.copy(&plan(list), &Part { answer: &risky, only: &|_, _| true, split: false })
 }
 
 const OURS: &str =
@@ -359,7 +358,6 @@ fn a_row_with_several_addresses_is_as_bad_as_its_worst_and_names_each() {
     let answer = |bad: bool| Answer {
         verdict: if bad { Deliverability::Undeliverable } else { Deliverability::Deliverable },
         reason: if bad { "no_such_mailbox" } else { "accepted" }.to_owned(),
-        suggestion: None,
         disposable: Some(bad),
         role: None,
         free: Some(false),
@@ -367,7 +365,8 @@ fn a_row_with_several_addresses_is_as_bad_as_its_worst_and_names_each() {
     };
     let plan = list.plan(Repeats::default());
     assert_eq!((plan.counts.addresses, plan.counts.several), (2, 1));
-    let copy = list.copy(&plan, &|at| Some(answer(at == 1)), &|_, _| true);
+    let all = Part { answer: &|at| Some(answer(at == 1)), only: &|_, _| true, split: false };
+    let copy = list.copy(&plan, &all);
     let several = "a@x.org deliverable: accepted; b@x.org undeliverable: no_such_mailbox";
     assert_eq!(
         String::from_utf8(copy).unwrap(),
@@ -377,9 +376,47 @@ fn a_row_with_several_addresses_is_as_bad_as_its_worst_and_names_each() {
         )
     );
     // One of two is known: nobody can say yet which is the worst.
-    let half =
-        list.copy(&plan, &|at| (at == 0).then(|| answer(false)), &|_, verdict| verdict.is_some());
+    let half = list.copy(
+        &plan,
+        &Part {
+            answer: &|at| (at == 0).then(|| answer(false)),
+            only: &|_, verdict| verdict.is_some(),
+            split: false,
+        },
+    );
     assert_eq!(String::from_utf8(half).unwrap().lines().count(), 2);
+    // Split, each address has a row and a verdict of its own, and only the wanted ones are there.
+    let split = |only: &dyn Fn(&[u32], Option<Deliverability>) -> bool| {
+        let answer = |at| Some(answer(at == 1));
+        String::from_utf8(list.copy(&plan, &Part { answer: &answer, only, split: true })).unwrap()
+    };
+    let (good, bad) = (
+        "a@x.org,deliverable,accepted,,false,,false,true\n",
+        "b@x.org,undeliverable,no_such_mailbox,,true,,false,false\n",
+    );
+    assert_eq!(split(&|_, _| true), format!("email,{OURS}\n{good}{bad}{good}"));
+    let deliverable = |_: &[u32], verdict| verdict == Some(Deliverability::Deliverable);
+    assert_eq!(split(&deliverable), format!("email,{OURS}\n{good}{good}"));
+}
+
+#[test]
+fn a_mistyped_domain_that_takes_no_mail_has_a_suggestion() {
+    let list =
+        read(b"email\nann@gmail.con\nbob@gmail.com\n".to_vec(), &Choices::default()).unwrap();
+    let answer = |_| {
+        Some(Answer {
+            verdict: Deliverability::Undeliverable,
+            reason: "domain_not_found".to_owned(),
+            disposable: None,
+            role: None,
+            free: None,
+            is_final: true,
+        })
+    };
+    let part = Part { answer: &answer, only: &|_, _| true, split: false };
+    let copy = String::from_utf8(list.copy(&plan(&list), &part)).unwrap();
+    assert!(copy.contains("ann@gmail.con,undeliverable,domain_not_found,ann@gmail.com,"), "{copy}");
+    assert!(copy.contains("bob@gmail.com,undeliverable,domain_not_found,,"), "{copy}");
 }
 
 #[test]
@@ -441,14 +478,16 @@ fn a_list_that_was_sorted_cut_and_enlarged_finds_its_verdicts_by_the_tags_of_the
                 Deliverability::Deliverable
             },
             reason: "said".to_owned(),
-            suggestion: None,
             disposable: None,
             role: None,
             free: None,
             is_final: true,
         })
     };
-    let copy = String::from_utf8(now.copy(&joined, &verdict, &|_, _| true)).unwrap();
+    let copy = String::from_utf8(
+        now.copy(&joined, &Part { answer: &verdict, only: &|_, _| true, split: false }),
+    )
+    .unwrap();
     let words: Vec<_> = copy.lines().skip(1).map(|line| line.split(';').nth(2).unwrap()).collect();
     assert_eq!(words, ["", "undeliverable", "deliverable", "", "", "not_an_address"]);
     // Every position of a repeated address is one of this list's.

@@ -2,7 +2,7 @@
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use rcpt_lists::{
-    Answer, Choices, Deliverability, Notice, Repeats, Subject, read, read_pasted, subject,
+    Answer, Choices, Deliverability, Notice, Part, Repeats, Subject, read, read_pasted, subject,
 };
 
 /// Parts of files of which each is what some program writes.
@@ -120,7 +120,6 @@ fn answer(position: u32) -> Option<Answer> {
     Some(Answer {
         verdict,
         reason: "reason".to_owned(),
-        suggestion: None,
         disposable: None,
         role: None,
         free: None,
@@ -159,7 +158,7 @@ proptest! {
             return Ok(());
         }
         let plan = list.plan(Repeats::default());
-        let copy = list.copy(&plan, &answer, &|_, _| true);
+        let copy = list.copy(&plan, &Part { answer: &answer, only: &|_, _| true, split: false });
         let encoding = encoding_rs::Encoding::for_label(list.encoding().name.as_bytes()).unwrap();
         let text = encoding.decode_without_bom_handling(&copy).0;
         let mut reader = csv::ReaderBuilder::new();
@@ -188,8 +187,8 @@ proptest! {
     #[test]
     fn a_copy_without_any_row_is_what_stands_above_and_beside_them(bytes in file()) {
         let Ok(list) = read(bytes.clone(), &Choices::default()) else { return Ok(()) };
-        let none = list.copy(&list.plan(Repeats::default()), &answer, &|_, _| false);
-        let all = list.copy(&list.plan(Repeats::default()), &answer, &|_, _| true);
+        let none = list.copy(&list.plan(Repeats::default()), &Part { answer: &answer, only: &|_, _| false, split: false });
+        let all = list.copy(&list.plan(Repeats::default()), &Part { answer: &answer, only: &|_, _| true, split: false });
         prop_assert!(none.len() <= all.len());
         prop_assert!(all.len() >= bytes.len() || bytes.windows(5).any(|it| it == b"rcpt_"));
     }

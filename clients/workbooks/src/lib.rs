@@ -1,10 +1,13 @@
-//! Reads the sheets of a workbook (xlsx, xls, ods): a sheet becomes CSV, with the numbers of its rows.
+//! Reads the sheets of a workbook (xlsx, xls, ods): a sheet becomes CSV, with the numbers of its rows. An xlsx is
+//! written again with our columns.
 
 #![cfg_attr(
     not(test),
     deny(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, clippy::expect_used)
 )]
 
+mod copy;
+mod sheet;
 #[cfg(target_arch = "wasm32")]
 mod wasm;
 
@@ -12,6 +15,8 @@ use std::io::{self, Cursor, Read as _};
 
 use calamine::{Data, Ods, Reader, Xls, Xlsx};
 use zip::ZipArchive;
+
+pub use copy::{Additions, copy, is_xlsx};
 
 /// Why a workbook can't be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

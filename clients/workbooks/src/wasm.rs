@@ -2,7 +2,7 @@
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::{Unreadable, Workbook, read};
+use crate::{Additions, Unreadable, Workbook, read};
 
 /// A sheet, and the names of all sheets.
 #[wasm_bindgen(js_name = ReadSheet)]
@@ -16,6 +16,29 @@ pub fn read_sheet(bytes: &[u8], sheet: Option<usize>) -> Result<ReadSheet, Strin
         Unreadable::TooLarge => "too-large".to_owned(),
         Unreadable::Other(what, advice) => format!("{what}\n{advice}"),
     })
+}
+
+/// True if a workbook can be written again.
+#[wasm_bindgen(js_name = isXlsx)]
+pub fn is_xlsx(bytes: &[u8]) -> bool {
+    crate::is_xlsx(bytes)
+}
+
+/// Writes an xlsx again with [`Additions`]. Throws as `readSheet` does.
+#[wasm_bindgen(js_name = copySheet)]
+#[expect(clippy::too_many_arguments, reason = "each is an array of its own in JavaScript")]
+pub fn copy_sheet(
+    bytes: &[u8],
+    sheet: usize,
+    columns: Vec<u32>,
+    address: u32,
+    numbers: Vec<u32>,
+    values: Vec<String>,
+    alone: Vec<String>,
+    dropped: Vec<u32>,
+) -> Result<Vec<u8>, String> {
+    let additions = Additions { sheet, columns, address, numbers, values, alone, dropped };
+    crate::copy(bytes, &additions).map_err(|_| "damaged".to_owned())
 }
 
 #[wasm_bindgen(js_class = ReadSheet)]

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
 };
 
-use rcpt_workbooks::{Unreadable, read};
+use rcpt_workbooks::{Additions, Unreadable, copy, read};
 use zip::{ZipWriter, write::SimpleFileOptions};
 
 fn bytes(name: &str) -> Vec<u8> {
@@ -100,5 +100,81 @@ fn a_cell_far_away_costs_no_memory() {
                 assert!(matches!(error, Unreadable::TooLarge | Unreadable::Damaged), "{cell}")
             }
         }
+    }
+}
+
+fn lines(book: &[u8], sheet: usize) -> Vec<String> {
+    let read = read(book, Some(sheet)).unwrap();
+    read.text.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn a_copy_is_the_workbook_with_further_cells() {
+    let book = bytes("customers.xlsx");
+    let before = lines(&book, 1);
+    let additions = Additions {
+        sheet: 1,
+        columns: vec![5, 6],
+        address: 1,
+        numbers: vec![1, 2, 5],
+        values: ["rcpt_verdict", "rcpt_reason", "risky", "=1+1", "unknown", "a < \"b\" & c"]
+            .map(str::to_owned)
+            .to_vec(),
+        alone: vec![String::new(); 3],
+        dropped: vec![],
+    };
+    let copied = copy(&book, &additions).unwrap();
+    let after = read(&copied, Some(1)).unwrap();
+    let rows: Vec<_> = after.text.lines().collect();
+    assert_eq!(rows[0], format!("{},rcpt_verdict,rcpt_reason", before[0]));
+    assert!(rows[1].starts_with(&before[1]) && rows[1].ends_with(",risky,=1+1"), "{rows:?}");
+    assert_eq!(rows[2], before[2], "a row without values is as it was");
+    assert!(rows[3].ends_with(",unknown,\"a < \"\"b\"\" & c\""), "{rows:?}");
+    assert_eq!(after.numbers, [1, 2, 3, 5]);
+    assert_eq!(after.sheets, ["Read me", "Customers", "Old"]);
+    for sheet in [0, 2] {
+        assert_eq!(lines(&copied, sheet), lines(&book, sheet));
+    }
+    // Again: the columns are written over.
+    let again = copy(&copied, &additions).unwrap();
+    assert_eq!(lines(&again, 1), lines(&copied, 1));
+}
+
+#[test]
+fn a_copy_without_some_rows_or_with_split_ones_is_a_workbook_of_its_sheet_alone() {
+    let book = bytes("customers.xlsx");
+    let before = lines(&book, 1);
+    let additions = Additions {
+        sheet: 1,
+        columns: vec![5],
+        address: 1,
+        numbers: vec![1, 3, 3],
+        values: ["rcpt_verdict", "deliverable", "unknown"].map(str::to_owned).to_vec(),
+        alone: ["", "a@example.org", "b@example.org"].map(str::to_owned).to_vec(),
+        dropped: vec![2, 5],
+    };
+    let copied = copy(&book, &additions).unwrap();
+    let after = read(&copied, None).unwrap();
+    assert_eq!(after.sheets, ["Customers"]);
+    assert_eq!(after.numbers, [1, 2, 3]);
+    let rows: Vec<_> = after.text.lines().collect();
+    assert_eq!(rows[0], format!("{},rcpt_verdict", before[0]));
+    let row = |address: &str, verdict: &str| {
+        let cells = before[2].replace("ann@example.org", address);
+        let missing = 5 - before[2].replace("\"Smith, Ann\"", "").split(',').count();
+        format!("{cells}{},{verdict}", ",".repeat(missing))
+    };
+    assert_eq!(rows[1..], [row("a@example.org", "deliverable"), row("b@example.org", "unknown")]);
+    let mut parts = zip::ZipArchive::new(Cursor::new(&copied)).unwrap();
+    let mut sheet = String::new();
+    let mut part = parts.by_name("xl/worksheets/sheet1.xml").unwrap();
+    std::io::Read::read_to_string(&mut part, &mut sheet).unwrap();
+    assert!(!sheet.contains("<f") && !sheet.contains("autoFilter"), "{sheet}");
+}
+
+#[test]
+fn what_is_no_xlsx_is_not_copied() {
+    for name in ["customers.xls", "customers.ods"] {
+        assert_eq!(copy(&bytes(name), &Additions::default()), Err(Unreadable::Damaged));
     }
 }

@@ -14,6 +14,9 @@ declare const CONTACT_EMAIL: string;
 declare const TERMS_URL: string;
 declare const STATUS_URL: string;
 
+/** The operator's price of the Pro plan. */
+declare const PRO_PRICE: string;
+
 /** Public key of Turnstile's widget; empty if it isn't configured. */
 declare const TURNSTILE_SITE_KEY: string;
 

@@ -101,6 +101,9 @@ export const PAGES = [
   { ...MEMBER, path: "/guard", name: "guard", title: "Sign-up guard" },
   { ...MEMBER, path: "/api-key", name: "api-key", title: "API key" },
   { ...MEMBER, path: "/settings", name: "settings", title: "Settings" },
+  { ...MEMBER, path: "/settings/security", name: "security", title: "Security" },
+  { ...MEMBER, path: "/settings/notifications", name: "notifications", title: "Notifications" },
+  { ...MEMBER, path: "/settings/plan", name: "plan", title: "Plan" },
   { ...ANYONE, path: null, name: "not-found", title: "Page not found" },
 ] as const satisfies readonly Listed[];
 

@@ -1,12 +1,17 @@
-// The current session. The token is in this tab's storage, the API key in memory only. Open tabs
-// share the session: a page opened in a new tab is signed in, and signing out in one tab signs out all tabs.
+// The current session. The token is in this tab's storage, or in this browser's if the person stays signed in on this
+// device; the API key is in memory only. Open tabs share the session: a page opened in a new tab is signed in, and
+// signing out in one tab signs out all tabs.
 import { useEffect, useState } from "preact/hooks";
 import type { components } from "./api/schema";
 
 export type Credentials = components["schemas"]["SessionCredentials"];
 
 /** A session; its key is absent after a reload, unless another tab has it. */
-export type Session = Omit<Credentials, "api_key"> & { api_key?: string };
+export type Session = Omit<Credentials, "api_key"> & {
+  api_key?: string;
+  /** True if it outlives the tabs of this browser, until it expires. */
+  stays?: boolean;
+};
 
 /** Reason why the session has ended, shown on the sign-in page. */
 export type Ending = "expired" | "signed-out" | "everywhere" | "deleted";
@@ -36,17 +41,16 @@ export function lastEnding(): Ending | undefined {
   return ending;
 }
 
-export function start(credentials: Credentials): void {
+/** Starts a session; one that replaces another, as after a new password, stays where that one stayed. */
+export function start(credentials: Credentials, stays = session?.stays): void {
   ending = undefined;
-  change(credentials);
-  channel?.postMessage({ kind: "changed", session: credentials } satisfies Message);
+  changeEverywhere(stays === true ? { ...credentials, stays } : credentials);
 }
 
 /** Replaces the session's API key. */
 export function replaceKey(apiKey: string): void {
   if (session === undefined) return;
-  change({ ...session, api_key: apiKey });
-  channel?.postMessage({ kind: "changed", session } satisfies Message);
+  changeEverywhere({ ...session, api_key: apiKey });
 }
 
 export function end(why: Ending): void {
@@ -78,8 +82,6 @@ export function listen(listener: () => void): () => void {
 
 /** Adopts the session of this browser's other tabs, and follows its changes. */
 export function followOtherTabs(): void {
-  // Releases up to 0.2 stored the session and its key in `localStorage`.
-  removeFrom("localStorage", STORED);
   if (typeof BroadcastChannel === "undefined") return;
   channel = new BroadcastChannel(STORED);
   channel.addEventListener("message", ({ data }: MessageEvent<Message>) => hear(data));
@@ -107,33 +109,32 @@ function hear(message: Message): void {
   }
 }
 
-function change(to: Session | undefined): void {
-  session = to;
-  if (to === undefined) removeFrom("sessionStorage", STORED);
-  else store(to);
-  for (const listener of listeners) listener();
+function changeEverywhere(to: Session): void {
+  change(to);
+  channel?.postMessage({ kind: "changed", session: to } satisfies Message);
 }
 
-function store({ token, email }: Session): void {
+function change(to: Session | undefined): void {
+  session = to;
   try {
-    sessionStorage.setItem(STORED, JSON.stringify({ token, email }));
+    sessionStorage.removeItem(STORED);
+    localStorage.removeItem(STORED);
+    if (to !== undefined)
+      // Without the key, which is in memory only.
+      (to.stays === true ? localStorage : sessionStorage).setItem(
+        STORED,
+        JSON.stringify({ ...to, api_key: undefined }),
+      );
   } catch {
     // If storage is full or blocked, the session is in memory only.
   }
-}
-
-function removeFrom(storage: "localStorage" | "sessionStorage", key: string): void {
-  try {
-    globalThis[storage].removeItem(key);
-  } catch {
-    // If storage is blocked, nothing is stored either.
-  }
+  for (const listener of listeners) listener();
 }
 
 function forgetEverything(): void {
   try {
     indexedDB.deleteDatabase(DATABASE);
-    for (const key of Object.keys(localStorage)) if (key.startsWith(PREFIX)) removeFrom("localStorage", key);
+    for (const key of Object.keys(localStorage)) if (key.startsWith(PREFIX)) localStorage.removeItem(key);
   } catch {
     // If storage is blocked, nothing is stored either.
   }
@@ -141,21 +142,19 @@ function forgetEverything(): void {
 
 function restored(): Session | undefined {
   try {
-    const stored: unknown = JSON.parse(sessionStorage.getItem(STORED) ?? "null");
-    return isSession(stored) && !isOver(stored.token) ? stored : undefined;
+    const text = sessionStorage.getItem(STORED) ?? localStorage.getItem(STORED);
+    const stored: unknown = JSON.parse(text ?? "null");
+    if (isSession(stored) && !isOver(stored.token)) return stored;
+    localStorage.removeItem(STORED);
+    return undefined;
   } catch {
     return undefined;
   }
 }
 
 function isSession(stored: unknown): stored is Session {
-  return (
-    typeof stored === "object" &&
-    stored !== null &&
-    "token" in stored &&
-    typeof stored.token === "string" &&
-    "email" in stored
-  );
+  const { token, email } = (stored ?? {}) as Partial<Session>;
+  return typeof token === "string" && email !== undefined;
 }
 
 /** Returns whether a token (a JWT) has expired. Unreadable tokens are left to the service. */

@@ -32,8 +32,10 @@ pub fn scans_ended(portal_url: &str, scans: &[EndedScan], ended: u64) -> Mail {
     if scans.iter().any(|scan| risky.and_then(|nth| scan.by_verdict.get(nth)) > Some(&0)) {
         mail = mail.text("Risky: accepted, but the server may accept every address.");
     }
-    mail.button("See the results", format!("{portal_url}{list}"))
-        .text("Results are kept for seven days. You can turn these emails off in the settings.")
+    mail.button("See the results", format!("{portal_url}{list}")).text(
+        "Results are kept for seven days. Keep a copy of the file: we don't have your addresses. \
+             You can turn these emails off in the settings.",
+    )
 }
 
 fn facts(scan: &EndedScan) -> Paragraph {

@@ -29,7 +29,7 @@ use crate::{
 /// How the end of a scan is announced.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Notifications {
-    /// True if an email is sent, at most one an hour.
+    /// True if an email is sent. Ends within ten minutes share one; there are at most 30 a day.
     pub scan_email: bool,
     /// URL that events are sent to; null without a webhook.
     pub webhook_url: Option<String>,

@@ -24,9 +24,9 @@ const fn budget(kind: Notice) -> Budget {
     match kind {
         // Wrong codes aren't caused by the owner and may recur for weeks.
         Notice::WrongCodes => Budget { pause: DAY_S, per_day: 1 },
-        Notice::KeyReplaced | Notice::WebhookChanged | Notice::ScanEnded => {
-            Budget { pause: HOUR_S, per_day: 10 }
-        }
+        Notice::KeyReplaced | Notice::WebhookChanged => Budget { pause: HOUR_S, per_day: 10 },
+        // Somebody who cleans lists ends several in a row.
+        Notice::ScanEnded => Budget { pause: 10 * 60, per_day: 30 },
         // Any other event may be a step of an account takeover, so its email has no pause.
         _ => Budget { pause: 0, per_day: 5 },
     }

@@ -6,7 +6,6 @@
 mod alerts;
 mod ask;
 mod backup;
-mod bans;
 mod conversations;
 mod counted;
 mod dialogue;
@@ -18,7 +17,6 @@ mod generated;
 mod greetings;
 mod harness;
 mod http;
-mod inventions;
 mod lists;
 mod nameservers;
 mod neighbours;

@@ -72,7 +72,7 @@ export function suite(world) {
   world.test("new keys stay until they have been copied, and leaving them asks first", async (reader) => {
     const { page } = reader;
     await reader.enterBySigningIn(await world.account(), "/overview");
-    await page.getByRole("navigation").getByRole("link", { name: "API key" }).click();
+    await page.getByRole("navigation").getByRole("link", { name: "Developers" }).click();
     await reader.sees("There are none yet.");
     const make = async (name) => {
       await reader.press("Make a key…");
@@ -108,7 +108,7 @@ export function suite(world) {
     await reloading;
     assert.equal(await keys(), 2, "not reloaded");
     // Neither of these links leaves the page.
-    await page.getByRole("navigation").getByRole("link", { name: "API key" }).click();
+    await page.getByRole("navigation").getByRole("link", { name: "Developers" }).click();
     await page.getByRole("link", { name: "Skip to the content" }).press("Enter");
     assert.equal(await page.evaluate(() => document.activeElement.id), "content");
     assert.equal(await page.getByRole("dialog").count(), 0);
@@ -129,7 +129,7 @@ export function suite(world) {
     await page.goBack();
     await reader.reads("Overview");
 
-    await page.getByRole("navigation").getByRole("link", { name: "API key" }).click();
+    await page.getByRole("navigation").getByRole("link", { name: "Developers" }).click();
     await make("third");
     await page.getByRole("link", { name: "Overview" }).click();
     await reader.press("Leave without it");

@@ -95,7 +95,7 @@ export function suite(world) {
       return route.fulfill({ json: { email: request.email, status: true, cached: false, details } });
     });
     await checkAddress(reader, "accepts@sandbox.test");
-    const unsure = reader.page.locator("[data-tone=unknown][data-status=true]");
+    const unsure = reader.page.locator("[data-tone=risky][data-status=true]");
     await unsure.getByRole("heading", { name: "Risky: the domain accepts every name" }).waitFor();
     await reader.accessible("catch-all");
 

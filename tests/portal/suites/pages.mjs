@@ -29,7 +29,16 @@ const PUBLIC = [
   "/deleted",
 ];
 const WIDTHS = [320, 768, 1280];
-const MEMBERS = ["/overview", "/scans", "/guard", "/api-key", "/settings"];
+const MEMBERS = [
+  "/overview",
+  "/scans",
+  "/guard",
+  "/api-key",
+  "/settings",
+  "/settings/security",
+  "/settings/notifications",
+  "/settings/plan",
+];
 
 export function suite(world) {
   world.test(
@@ -99,14 +108,21 @@ export function suite(world) {
           return {
             footer: /<footer.*<\/footer>/s.exec(read("index.html"))[0],
             headers: read("_headers"),
+            home: read("index.html"),
           };
         } finally {
           rmSync(folder, { recursive: true, force: true });
         }
       };
-      const configured = await built({ ...urls, PORTAL_API_URL: "https://api.example/" });
+      const prices = "unlimited=Ask us; pro=29 € a month, plus VAT";
+      const configured = await built({
+        ...urls,
+        PORTAL_API_URL: "https://api.example/",
+        PLAN_PRICES: prices,
+      });
+      assert.ok(configured.home.includes("29 € a month, plus VAT"));
+      await assert.rejects(built({ PLAN_PRICES: "29 € a month" }), /PLAN_PRICES: expected each plan once/);
       for (const url of Object.values(urls)) assert.ok(configured.footer.includes(`href="${url}"`), url);
-      assert.ok(configured.footer.includes('href="https://api.example/v1/openapi.json"'));
       // The API may have its own web origin; connections to others are blocked.
       assert.ok(
         configured.headers.includes("; connect-src 'self' https://api.example; "),
@@ -115,6 +131,7 @@ export function suite(world) {
       const none = { CONTACT_URL: "", CONTACT_EMAIL: "", TERMS_URL: "", STATUS_URL: "", PORTAL_API_URL: "" };
       const plain = await built(none);
       assert.ok(plain.footer.includes('href="/privacy"'));
+      assert.ok(plain.home.includes("Price on request"));
       const mailed = await built({ ...none, CONTACT_EMAIL: "help@rcpt.example" });
       assert.ok(mailed.footer.includes('href="mailto:help@rcpt.example"'), mailed.footer);
       assert.ok(plain.headers.includes("; connect-src 'self'; "), plain.headers);
@@ -126,7 +143,7 @@ export function suite(world) {
   world.test("password managers find where a password is changed", async ({ stack }) => {
     const reply = await fetch(`${stack.url}/.well-known/change-password`, { redirect: "manual" });
     assert.equal(reply.status, 302);
-    assert.equal(reply.headers.get("location"), "/settings#password");
+    assert.equal(reply.headers.get("location"), "/settings/security#password");
   });
 
   world.test(

@@ -63,7 +63,7 @@ export function suite(world) {
       async (reader) => {
         const account = await world.account();
         const device = await withDevice(reader);
-        await reader.enterBySigningIn(account, "/settings");
+        await reader.enterBySigningIn(account, "/settings/security");
         await reader.sees("You have no passkeys.");
         await reader.press("Add a passkey…");
         await reader.inBothSchemes("dialog for a passkey");
@@ -94,7 +94,7 @@ export function suite(world) {
         await signOut(reader);
         await reader.inBothSchemes("sign-in with a passkey");
         await signsIn(reader);
-        await reader.open("/settings");
+        await reader.open("/settings/security");
         await reader.sees("last used");
         await reader.press("Remove passkey my laptop");
         await reader.accessible("asked before a passkey is removed");
@@ -116,10 +116,10 @@ export function suite(world) {
     async (reader) => {
       const account = await world.securedAccount();
       await withDevice(reader);
-      await reader.signIn(account, "/sign-in?next=/settings");
+      await reader.signIn(account, "/sign-in?next=/settings/security");
       await reader.fill({ Code: await account.authenticator.code() });
       await reader.press("Sign in");
-      await reader.arrivesAt("/settings");
+      await reader.arrivesAt("/settings/security");
       await reader.settles();
       await addPasskey(reader, "key", await account.authenticator.code());
       await signOut(reader);
@@ -146,7 +146,7 @@ export function suite(world) {
   world.test("a suspended passkey is refused at sign-in and confirmed with the password", async (reader) => {
     const account = await world.account();
     await withDevice(reader);
-    await reader.enterBySigningIn(account, "/settings");
+    await reader.enterBySigningIn(account, "/settings/security");
     await addPasskey(reader, "phone");
     const headers = { Authorization: `Bearer ${account.token}` };
     const everywhere = await reader.stack.api("POST", "/v1/auth/sign-out-everywhere", { headers });
@@ -156,7 +156,7 @@ export function suite(world) {
     await reader.sees("This passkey is suspended.");
     await reader.signIn(account, "/sign-in");
     await reader.reads("Overview");
-    await reader.open("/settings");
+    await reader.open("/settings/security");
     await reader.page.getByText("Suspended", { exact: true }).waitFor();
     await reader.inBothSchemes("a suspended passkey");
     await reader.press("Confirm passkey phone");

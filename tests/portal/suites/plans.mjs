@@ -28,7 +28,7 @@ export function suite(world) {
     await useUpAll(reader.stack, account.email);
     await offers(reader, OFFER);
     await reader.enter(account);
-    for (const path of ["/overview", "/scans", "/settings"]) {
+    for (const path of ["/overview", "/scans", "/settings/plan"]) {
       await reader.open(path);
       const link = reader.page.getByRole("link", { name: "Switch to the pro plan" }).first();
       await link.waitFor();
@@ -41,7 +41,8 @@ export function suite(world) {
 
   world.test("where nothing can be bought, no link leads to nowhere", async (reader) => {
     await offers(reader, { ...OFFER, until: null, checkouts: [] });
-    await reader.enter(await world.account(), "/settings");
+    await reader.enter(await world.account(), "/settings/plan");
+    await reader.sees("Price on request");
     await reader.page.getByRole("link", { name: "Compare the plans" }).waitFor();
     assert.equal(await reader.page.getByRole("link", { name: /^Switch to/ }).count(), 0);
   });

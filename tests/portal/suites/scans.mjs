@@ -1,7 +1,7 @@
 // Scans: upload of a list, its verdicts, stopping and deleting.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { strToU8, zipSync } from "fflate";
+import { strFromU8, strToU8, unzipSync, zipSync } from "fflate";
 import { eventually } from "../stack.mjs";
 import { sourceOf } from "./source.mjs";
 
@@ -47,7 +47,7 @@ const figures = (reader) => reader.page.locator("dl dd").allInnerTexts();
 async function scans(reader, list, button) {
   await chooses(reader, list);
   await reader.press(button);
-  await reader.page.getByRole("heading", { name: "Completed" }).waitFor({ timeout: 60_000 });
+  await reader.page.getByText("Completed", { exact: true }).waitFor({ timeout: 60_000 });
   await results(reader).waitFor();
 }
 
@@ -56,7 +56,12 @@ async function downloads(reader, button) {
   return { name: download.suggestedFilename(), bytes: readFileSync(await download.path()) };
 }
 
-const shows = (reader, verdict) => reader.page.getByRole("combobox", { name: /^Show/ }).selectOption(verdict);
+/** The button that tells a verdict's share, and shows only its rows. */
+const share = (reader, verdict) =>
+  reader.page
+    .getByRole("group", { name: "Show only" })
+    .getByRole("button", { name: new RegExp(`^${verdict} `, "i") });
+const shows = (reader, verdict) => share(reader, verdict).click();
 
 export function suite(world) {
   world.test(
@@ -82,13 +87,23 @@ export function suite(world) {
       await reader.accessible("a list that was read");
       await reader.press("Scan 8 addresses");
       await reader.reads("customers.csv");
-      await reader.page.getByRole("heading", { name: "Completed" }).waitFor({ timeout: 60_000 });
+      await reader.page.getByText("Completed", { exact: true }).waitFor({ timeout: 60_000 });
       await reader.sees("8 of 8 addresses are done.");
 
-      const verdicts = reader.page.getByRole("table", { name: "Addresses by verdict" });
-      await verdicts.getByRole("row", { name: /^Deliverable .* 3$/ }).waitFor();
-      await verdicts.getByRole("row", { name: /^Undeliverable .* 5$/ }).waitFor();
+      await reader.page.getByRole("button", { name: "Deliverable 3 38% Send." }).waitFor();
+      await reader.page.getByRole("button", { name: /^Undeliverable 5 63% Don’t send/ }).waitFor();
+      assert.ok(await share(reader, "risky").isDisabled(), "there is none to show");
+      await reader.sees("1 row can’t be read as an address. 1 repeat has the same verdict.");
+      await reader.page.getByText("Reasons", { exact: true }).click();
       await reader.page.getByRole("table", { name: "Addresses by reason" }).waitFor();
+      // What a person came for stands in the first 200 px of the page.
+      for (const [what, locator] of [
+        ["a share", share(reader, "deliverable")],
+        ["the download", reader.button("Download all")],
+      ]) {
+        const [main, box] = [await reader.page.locator("h1").boundingBox(), await locator.boundingBox()];
+        assert.ok(box.y - main.y < 320, `${what} is ${box.y - main.y} px below the name`);
+      }
       await reader.accessible("a finished scan");
       const row = results(reader).getByRole("row");
       await row
@@ -96,18 +111,14 @@ export function suite(world) {
         .waitFor();
       await shows(reader, "undeliverable");
       assert.equal(await row.count(), 6, "a heading, and five that are undeliverable");
-      await shows(reader, "risky");
-      await reader.sees("No address is risky.");
-      await reader.accessible("a filter without a hit");
-
-      await shows(reader, "undeliverable");
-      const some = await downloads(reader, "Download undeliverable as CSV");
-      assert.equal(some.name, "customers-undeliverable.csv");
+      await reader.accessible("one verdict's rows");
+      const some = await downloads(reader, "Download undeliverable");
+      assert.equal(some.name, "customers.undeliverable.csv");
       assert.equal(some.bytes.toString().trim().split("\r\n").length, 6);
       assert.ok(!some.bytes.includes("accepts+"));
-      await shows(reader, "");
-      const { name, bytes } = await downloads(reader, "Download CSV");
-      assert.equal(name, "customers-rcpt.csv");
+      await shows(reader, "undeliverable");
+      const { name, bytes } = await downloads(reader, "Download all");
+      assert.equal(name, "customers.verdicts.csv");
       const lines = bytes.toString().split("\r\n");
       assert.equal(lines[0], `Name,Email,Note,${OURS}`);
       assert.equal(lines.length, 12);
@@ -149,7 +160,7 @@ export function suite(world) {
       assert.equal(await results(reader).getByText("@sandbox.test").count(), 0);
       await reader.accessible("another list than the one that was scanned");
       // Nobody knows the file's rows, so these are the positions, as on the page.
-      const { bytes } = await downloads(reader, "Download CSV");
+      const { bytes } = await downloads(reader, "Download all");
       const lines = bytes.toString().split("\r\n");
       assert.equal(lines[0], `position,${OURS}`);
       assert.match(lines[1], /^1,deliverable,/);
@@ -164,7 +175,7 @@ export function suite(world) {
         .first()
         .waitFor();
       await reader.sees("1 row of this file wasn’t in the scan and has no verdict.");
-      const copy = (await downloads(reader, "Download CSV")).bytes.toString().trim().split("\n");
+      const copy = (await downloads(reader, "Download all")).bytes.toString().trim().split("\n");
       for (const [n, address] of changed.entries()) {
         const verdict = address.includes("+99") ? "" : /^acc/.test(address) ? "deliverable" : "undeliverable";
         assert.equal(copy[n + 1].split(",")[3], verdict, copy[n + 1]);
@@ -236,8 +247,8 @@ export function suite(world) {
       await reader.enter(await world.account(), "/scans");
       const rows = ["Ort;E-Mail", "Köln;accepts+1@sandbox.test", '"a;b";rejects+1@sandbox.test', "Bonn;"];
       await scans(reader, file(`\ufeff${rows.join("\n")}\n`, "Kunden.csv"), "Scan 2 addresses");
-      const { name, bytes } = await downloads(reader, "Download CSV");
-      assert.equal(name, "Kunden-rcpt.csv");
+      const { name, bytes } = await downloads(reader, "Download all");
+      assert.equal(name, "Kunden.verdicts.csv");
       assert.deepEqual([...bytes.subarray(0, 3)], [0xef, 0xbb, 0xbf]);
       const lines = bytes.toString().slice(1).split("\n");
       assert.equal(lines[0], `Ort;E-Mail;${OURS.replaceAll(",", ";")}`);
@@ -268,7 +279,7 @@ export function suite(world) {
       await reader.press("Scan 2 addresses");
       await reader.sees("2 of 2 addresses are done.");
       const verdicts = async () => {
-        const { bytes } = await downloads(reader, "Download CSV");
+        const { bytes } = await downloads(reader, "Download all");
         const lines = bytes.toString().trim().split("\n");
         return lines.map((line) => line.split(",").slice(0, 2).join(" "));
       };
@@ -317,8 +328,8 @@ export function suite(world) {
       await reader.button("Scan one address").waitFor();
       await reader.page.getByLabel("Delimiter").selectOption("Semicolon");
       await reader.press("Scan 5 addresses");
-      await reader.page.getByRole("heading", { name: "Completed" }).waitFor({ timeout: 60_000 });
-      const { bytes: copy } = await downloads(reader, "Download CSV");
+      await reader.page.getByText("Completed", { exact: true }).waitFor({ timeout: 60_000 });
+      const { bytes: copy } = await downloads(reader, "Download all");
       const lines = copy.toString("latin1").split(/\r?\n/);
       assert.match(lines[1], /^\xcc\xe0\xf0\xe8\xff;accepts\+maria@sandbox\.test;deliverable;accepted;/);
       assert.match(lines[2], /^"""Bob"" Jones";rejects\+bob@sandbox\.test;undeliverable;/);
@@ -331,8 +342,12 @@ export function suite(world) {
       assert.match(lines[6], /;not_an_address;/);
       await reader.page.getByLabel("Without throw-away addresses").check();
       await shows(reader, "deliverable");
-      const { bytes: some } = await downloads(reader, "Download deliverable as CSV");
+      const { bytes: some } = await downloads(reader, "Download deliverable");
       assert.ok(some.includes("maria") && !some.includes("disposable@"), some.toString("latin1"));
+      await reader.page.getByLabel("A row for each address of a cell").check();
+      const { bytes: split } = await downloads(reader, "Download deliverable");
+      assert.match(split.toString("latin1"), /^Fay;accepts\+fay@sandbox\.test;deliverable;accepted;/m);
+      assert.ok(!split.includes("rejects+fay"), "its other address isn't deliverable");
     },
   );
 
@@ -388,7 +403,7 @@ export function suite(world) {
     assert.equal(await state(), "running");
     await reader.press("Stop the scan…");
     await reader.press("Stop the scan");
-    await reader.page.getByRole("heading", { name: "Stopped" }).waitFor();
+    await reader.page.getByText("Stopped", { exact: true }).waitFor();
     assert.equal(await state(), "cancelled");
     await results(reader)
       .getByRole("row", { name: /accepts\+1@sandbox\.test Deliverable/ })
@@ -409,10 +424,7 @@ export function suite(world) {
       });
       assert.equal(status, 200);
     };
-    const row = (count) =>
-      reader.page
-        .getByRole("table", { name: "Addresses by verdict" })
-        .getByRole("row", { name: new RegExp(`^Undeliverable .* ${count}$`) });
+    const row = (count) => reader.page.getByRole("button", { name: new RegExp(`^Undeliverable ${count} `) });
     await send(0);
     await reader.enter(account, `/scans?id=${scan.id}`);
     await row("1,000").waitFor();
@@ -450,17 +462,94 @@ export function suite(world) {
     assert.equal(await reader.page.getByRole("button", { name: "Show older scans" }).count(), 0);
   });
 
-  world.test("a list whose sending breaks off goes on in the same scan", async (reader) => {
-    const account = await world.account();
-    await reader.enter(account, "/scans");
+  world.test("sending goes on by itself after a lost connection, in the same scan", async (reader) => {
+    await reader.enter(await world.account(), "/scans");
     await reader.page.route("**/parts/*", (route) => route.abort("connectionrefused"));
     await chooses(reader, file(csv(10)));
     await reader.press("Scan 8 addresses");
-    await reader.sees("We couldn’t reach the service.");
+    await reader.sees("0 of 8 sent. Keep this tab open until all are. We’re trying again by ourselves.");
+    await reader.accessible("sending that pauses");
     await reader.page.unroute("**/parts/*");
-    await reader.press("Scan 8 addresses");
     await reader.sees("8 of 8 addresses are done.");
   });
+
+  world.test(
+    "a list whose sending was interrupted goes on with the same file, also sorted",
+    async (reader) => {
+      const { apiKey, ...account } = await world.account();
+      await reader.stack.sql("UPDATE accounts SET plan = 'unlimited' WHERE email = ?", account.email);
+      const scanOf = async () =>
+        (await reader.stack.api("GET", "/v1/scans", { headers: { "X-API-Key": apiKey } })).body.scans[0];
+      const lines = Array.from({ length: 1_500 }, (_, n) => `rejects+${n}@sandbox.test`);
+      const list = (rows) => file(["Email", ...rows, ""].join("\n"), "long.csv");
+      await reader.enter(account, "/scans");
+      await reader.page.route("**/parts/1", (route) => route.abort("connectionrefused"));
+      await chooses(reader, list(lines));
+      await reader.press("Scan 1,500 addresses");
+      await reader.sees("1,000 of 1,500 sent.");
+      reader.page.once("dialog", (dialog) => void dialog.accept());
+      await reader.page.reload();
+      await reader.page.unroute("**/parts/1");
+      await reader.sees("Choose the same file again. What has been sent stays");
+      await chooses(reader, list(lines.slice(0, 1_200)));
+      await reader.sees("Some of its addresses haven’t been sent and aren’t in this file.");
+      assert.equal((await scanOf()).received, 1_000);
+      await reader.accessible("a list that lacks addresses");
+      await chooses(reader, list([...lines].reverse()));
+      await eventually("all is sent", async () => (await scanOf()).received === 1_500);
+      await results(reader)
+        .getByRole("row", { name: /^1501 rejects\+0@sandbox\.test Undeliverable/ })
+        .waitFor();
+      assert.equal(
+        (await reader.stack.api("GET", "/v1/scans", { headers: { "X-API-Key": apiKey } })).body.scans.length,
+        1,
+      );
+    },
+  );
+
+  world.test(
+    "the unknown alone are scanned again, from the rows that are at hand; what was prepared waits",
+    async (reader) => {
+      const { apiKey, ...account } = await world.account();
+      await reader.stack.sql("UPDATE accounts SET scan_credits = 5 WHERE email = ?", account.email);
+      await reader.enter(account, "/scans");
+      const rows = [
+        "Name;E-Mail",
+        "Ann;accepts+1@sandbox.test",
+        "Bob;blocked+1@sandbox.test",
+        "Cid;x@snadbox.test",
+      ];
+      await scans(reader, file(`${rows.join("\n")}\n`, "kunden.csv"), "Scan 3 addresses");
+      await reader.sees("Did you mean x@sandbox.test?");
+      await reader.press("Scan the 1 unknown again…");
+      await reader.reads("Scans");
+      await reader.sees("1 row read from kunden.unknown.csv.");
+      await reader.sees("blocked+1@sandbox.test");
+      await reader.follow("Overview");
+      await reader.reads("Overview");
+      // Somebody who only scans lists sees them here, and no code.
+      await reader.page
+        .getByRole("region", { name: "Your lists" })
+        .getByRole("link", { name: "kunden.csv" })
+        .waitFor();
+      assert.equal(await reader.page.getByText("Use it in your code").count(), 0);
+      await reader.inBothSchemes("an overview of lists");
+      await reader.follow("Scans");
+      await reader.press("Scan one address");
+      await reader.reads("kunden.unknown.csv");
+      await reader.sees("1 of 1 addresses are done.");
+      const { bytes } = await downloads(reader, "Download all");
+      const lines = bytes.toString().trim().split("\n");
+      assert.equal(lines[0], `Name;E-Mail;${OURS.replaceAll(",", ";")}`, "our columns are there once");
+      assert.match(lines[1], /^Bob;blocked\+1@sandbox\.test;unknown;blocked;/);
+      assert.equal(lines.length, 2);
+      const { body } = await reader.stack.api("GET", "/v1/scans", { headers: { "X-API-Key": apiKey } });
+      assert.deepEqual(
+        body.scans.map(({ total }) => total),
+        [1, 3],
+      );
+    },
+  );
 
   world.test(
     "closing the tab while a list is sent asks first, and another page stays where it is",
@@ -618,13 +707,37 @@ export function suite(world) {
       { name: "kunden.xlsx", mimeType: "application/zip", buffer: workbook },
       "Scan 30 addresses",
     );
-    const { name, bytes } = await downloads(reader, "Download CSV");
-    assert.equal(name, "kunden-rcpt.csv");
-    const lines = bytes.toString().split("\r\n");
-    assert.match(lines[2], /^Person 1,rejects\+1@sandbox\.test,1,undeliverable,/);
-    // A text of the workbook is a text in the copy, too.
-    assert.match(lines[3], /^'=1\+1,accepts\+2@sandbox\.test,2,deliverable,/);
-    assert.match(lines[4], /^'@SUM\(1\),rejects\+3@sandbox\.test,-3,undeliverable,/);
+    // An xlsx comes back as an xlsx, in which a text is a text.
+    const { name, bytes } = await downloads(reader, "Download all");
+    assert.equal(name, "kunden.verdicts.xlsx");
+    const cells = (file) => {
+      const sheet = strFromU8(
+        Object.values(unzipSync(file, { filter: ({ name }) => /sheet1/.test(name) }))[0],
+      );
+      const all = [...sheet.matchAll(/<c r="(\w+)"[^>]*>.*?<(?:t|v)[^>]*>([^<]*)</g)];
+      return Object.fromEntries(all.map(([, place, text]) => [place, text]));
+    };
+    const all = cells(bytes);
+    assert.deepEqual([all.A1, all.B1, all.D1, all.J1], ["Name", "E-Mail", "rcpt_verdict", "rcpt_final"]);
+    assert.deepEqual([all.A3, all.C3, all.D3], ["Person 1", "1", "undeliverable"]);
+    assert.deepEqual([all.A4, all.D4, all.A5, all.D5], ["=1+1", "deliverable", "@SUM(1)", "undeliverable"]);
+    await shows(reader, "deliverable");
+    const { name: some, bytes: fewer } = await downloads(reader, "Download deliverable");
+    assert.equal(some, "kunden.deliverable.xlsx");
+    const few = cells(fewer);
+    assert.deepEqual(
+      [few.B2, few.B3, few.D3],
+      ["accepts+0@sandbox.test", "accepts+2@sandbox.test", "deliverable"],
+    );
+    assert.ok(few.B16 !== undefined && few.B17 === undefined, "15 rows under their headings");
+    // It is read here again, and scanned again its columns stand there once.
+    await reader.page.reload();
+    await chooses(reader, { name: "kunden.verdicts.xlsx", mimeType: "application/zip", buffer: bytes });
+    await results(reader)
+      .getByRole("row", { name: /^2 accepts\+0@sandbox\.test Deliverable/ })
+      .waitFor();
+    const again = cells((await downloads(reader, "Download all")).bytes);
+    assert.deepEqual([again.D1, again.J1, again.K1], ["rcpt_verdict", "rcpt_final", undefined]);
     for (const [buffer, text] of [
       [
         Buffer.from([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1, 0]),

@@ -25,18 +25,31 @@ export function suite(world) {
     await reader.accessible("refused name");
   });
 
-  world.test("the settings lead to the API key page", async (reader) => {
-    await reader.enter(await world.account(), "/settings");
-    await reader.page
-      .getByRole("navigation", { name: "Settings" })
-      .getByRole("link", { name: "API key" })
-      .click();
-    await reader.page
-      .getByRole("region", { name: "API key" })
-      .getByRole("link", { name: "API key page" })
-      .click();
-    await reader.reads("API key");
-  });
+  world.test(
+    "each group of settings has its own address, and the guard is a developer's page",
+    async (reader) => {
+      await reader.enter(await world.account(), "/settings");
+      for (const [section, links] of [
+        ["Settings", ["Security", "Notifications", "Plan", "Account"]],
+        ["Developers", ["Sign-up guard", "API key"]],
+      ]) {
+        await reader.page
+          .getByRole("navigation", { name: "Main" })
+          .getByRole("link", { name: section })
+          .click();
+        const nav = reader.page.getByRole("navigation", { name: section });
+        for (const name of links) {
+          await nav.getByRole("link", { name, exact: true }).click();
+          await reader.reads(name === "Account" ? "Settings" : name);
+          assert.equal(await nav.locator("[aria-current=page]").innerText(), name);
+          await reader.settles();
+          await reader.page.setViewportSize({ width: 360, height: 740 });
+          await reader.inBothSchemes(name);
+          await reader.page.setViewportSize({ width: 1280, height: 800 });
+        }
+      }
+    },
+  );
 
   world.test("the address that the account has already is refused in words of its own", async (reader) => {
     const account = await world.account();
@@ -55,7 +68,7 @@ export function suite(world) {
 
   world.test("changing the password keeps this session and ends the others", async (reader) => {
     const account = await world.account();
-    await reader.enterBySigningIn(account, "/settings");
+    await reader.enterBySigningIn(account, "/settings/security");
     await reader.fill({ "Current password": "not the password", "New password": FRESH });
     await reader.press("Change password");
     await reader.sees("That isn’t your current password");
@@ -70,14 +83,14 @@ export function suite(world) {
     const headers = { Authorization: `Bearer ${account.token}` };
     assert.equal((await reader.stack.api("GET", "/v1/me", { headers })).status, 401);
     await reader.page.reload();
-    await reader.field("Name").waitFor();
+    await reader.field("Current password").waitFor();
     const body = { email: account.email, password: FRESH };
     assert.equal((await reader.stack.api("POST", "/v1/auth/login", { body })).status, 200);
   });
 
   world.test("every sign-in is listed with its browser, and each can be ended", async (reader) => {
     const account = await world.account();
-    await reader.enterBySigningIn(account, "/settings");
+    await reader.enterBySigningIn(account, "/settings/security");
     const card = reader.page.getByRole("region", { name: "Sessions" });
     await card.getByText("This browser").waitFor();
     assert.equal(await card.getByRole("listitem").count(), 2);
@@ -115,7 +128,7 @@ export function suite(world) {
       const body = { email: account.email, password: PASSWORD };
       assert.equal((await reader.stack.api("POST", "/v1/auth/login", { body })).status, 200);
     }
-    await reader.enterBySigningIn(account, "/settings");
+    await reader.enterBySigningIn(account, "/settings/security");
     const card = reader.page.getByRole("region", { name: "Security events" });
     await card.getByText("Signed in").first().waitFor();
     assert.equal(await card.getByRole("listitem").count(), 8);
@@ -230,7 +243,7 @@ export function suite(world) {
 
   world.test("signing out everywhere ends every session", async (reader) => {
     const account = await world.account();
-    await reader.enterBySigningIn(account, "/settings");
+    await reader.enterBySigningIn(account, "/settings/security");
     await reader.press("Sign out everywhere…");
     await reader.accessible("sign-out dialog");
     await reader.press("Sign out everywhere");

@@ -62,6 +62,43 @@ export function suite(world) {
     },
   );
 
+  world.test(
+    "a person who stays signed in on the device closes every tab; signing out leaves nothing there",
+    async (reader) => {
+      const account = await world.account();
+      const kept = (page) =>
+        page.evaluate(() => [sessionStorage.getItem("rcpt.session"), localStorage.getItem("rcpt.session")]);
+      await reader.signIn(account);
+      await reader.reads("Overview");
+      assert.equal((await kept(reader.page))[1], null, "without the tick, the tab alone has it");
+      await reader.press("Sign out");
+      await reader.fill({ "Email address": account.email, Password: PASSWORD });
+      await reader.page.getByLabel("Stay signed in on this device").check();
+      await reader.accessible("staying signed in");
+      await reader.press("Sign in");
+      await reader.reads("Overview");
+      const [tab, device] = await kept(reader.page);
+      assert.equal(tab, null);
+      assert.ok(!device.includes(account.apiKey) && !device.includes("api_key"), device);
+      await reader.open("about:blank");
+      const later = await reader.context.newPage();
+      await later.goto("/overview");
+      await later.getByTitle(account.email).waitFor();
+      await later.getByRole("button", { name: "Sign out" }).click();
+      await later.getByRole("heading", { level: 1, name: "Sign in" }).waitFor();
+      assert.deepEqual(await kept(later), [null, null]);
+      // A token that has expired meanwhile opens nothing and goes.
+      const claims = Buffer.from(JSON.stringify({ exp: 1 })).toString("base64url");
+      await later.evaluate(
+        (token) => localStorage.setItem("rcpt.session", JSON.stringify({ token, email: "x", stays: true })),
+        `x.${claims}.x`,
+      );
+      await later.goto("/overview");
+      await later.getByRole("heading", { level: 1, name: "Sign in" }).waitFor();
+      assert.deepEqual(await kept(later), [null, null]);
+    },
+  );
+
   world.test("signing out ends the session on the service too", async (reader) => {
     await reader.enter(await world.account());
     const { token } = await reader.page.evaluate(() => JSON.parse(sessionStorage.getItem("rcpt.session")));

@@ -7,7 +7,7 @@ export function suite(world) {
   world.test("turn on, keep the recovery codes, make new ones, turn off", async (reader) => {
     const account = await world.account();
     const region = reader.page.getByRole("region", { name: "Two-factor authentication" });
-    await reader.enter(account, "/settings");
+    await reader.enter(account, "/settings/security");
     await reader.press("Turn on…");
     await region.getByLabel("Password", { exact: true }).fill("not the password");
     await reader.press("Continue");
@@ -52,7 +52,7 @@ export function suite(world) {
       await reader.sees("Leave without the recovery codes?");
       await reader.accessible("asked before leaving the codes");
       await reader.press("Stay here");
-      assert.equal(new URL(reader.page.url()).pathname, "/settings");
+      assert.equal(new URL(reader.page.url()).pathname, "/settings/security");
     }
 
     await reader.press("Done");
@@ -91,7 +91,7 @@ export function suite(world) {
       account.email,
       account.email,
     );
-    await reader.signIn(account, "/sign-in?next=/settings");
+    await reader.signIn(account, "/sign-in?next=/settings/security");
     await reader.reads("Two-factor code");
     await reader.fill({ Code: await account.authenticator.code() });
     await reader.press("Sign in");

@@ -6,7 +6,7 @@ const URL = `https://${HOST}/rcpt`;
 
 export function suite(world) {
   world.test("a webhook is set, tested, given another secret and removed", async (reader) => {
-    await reader.enter(await world.account(), "/settings");
+    await reader.enter(await world.account(), "/settings/notifications");
     const card = reader.page.getByRole("region", { name: "Webhook" });
     const deliveries = card.getByRole("list", { name: "Last deliveries" }).getByRole("listitem");
     await reader.fill({ URL: "hooks.example.com" });
@@ -60,7 +60,7 @@ export function suite(world) {
   });
 
   world.test("the email at the end of a scan is turned off and on", async (reader) => {
-    await reader.enter(await world.account(), "/settings");
+    await reader.enter(await world.account(), "/settings/notifications");
     const tick = reader.field("Email me when a scan has ended");
     assert.equal(await tick.isChecked(), true);
     const saved = reader.page.waitForResponse((reply) => reply.request().method() === "PUT");

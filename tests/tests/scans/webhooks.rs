@@ -47,6 +47,42 @@ async fn by_key(account: &Account, path: &str) -> Reply {
 }
 
 #[tokio::test]
+async fn every_end_is_announced_and_ends_within_ten_minutes_share_an_email() {
+    let edge = Stack::builder().start().await.edge;
+    let ann = edge.account().await;
+    edge.set(&ann.email, "plan = 'unlimited'").await;
+    let end = async || {
+        let id = start(&ann, &["no address".to_owned()], false).await;
+        ended(&ann, &id).await;
+    };
+    let told = async || {
+        edge.run_scheduled().await;
+        let mails = edge.mailbox().mails_to(&ann.email).into_iter();
+        mails.filter(|mail| mail.subject.contains("ended")).collect::<Vec<_>>()
+    };
+    end().await;
+    edge.mailbox().wait_for_titled(&ann.email, "Your scan has ended", 1).await.unwrap();
+    for _ in 0..3 {
+        end().await;
+    }
+    edge.sql("UPDATE notices SET due_at = due_at - 590", &[]).await;
+    assert_eq!(told().await.len(), 1, "within ten minutes");
+    edge.sql("UPDATE notices SET due_at = due_at - 10", &[]).await;
+    let mails = told().await;
+    assert_eq!(mails.len(), 2);
+    let all = mails.last().unwrap();
+    assert_eq!(all.subject, "Your scans have ended");
+    assert_eq!(all.text.matches("Addresses: 1").count(), 3, "{}", all.text);
+    // Thirty a day at most, however they are spread.
+    for sent in 3..=33 {
+        end().await;
+        edge.sql("UPDATE notices SET due_at = due_at - 600", &[]).await;
+        let count = told().await.len();
+        assert_eq!(count, sent.min(30), "the {sent}th");
+    }
+}
+
+#[tokio::test]
 async fn the_end_of_a_scan_is_told_by_email_and_by_a_signed_webhook_without_an_address() {
     let server = FakeWebhook::start();
     let stack = Stack::builder().webhooks(server.port).start().await;

@@ -355,3 +355,108 @@ fn the_library_joins_the_list_that_was_scanned_and_no_other() {
         refused(&addresses[1..]).contains("The scan is of 2001 addresses, and the list has 2000")
     );
 }
+
+/// The list of the given rows, with their verdicts beside them.
+fn verdicts_of(output: &str) -> Vec<(String, String)> {
+    let row = |line: &str| {
+        let cells: Vec<_> = line.split(',').collect();
+        (cells[0].to_owned(), cells[1].to_owned())
+    };
+    output.lines().skip(1).map(row).collect()
+}
+
+#[test]
+fn a_list_that_is_sorted_cut_and_enlarged_while_its_scan_runs_finds_its_verdicts_row_by_row() {
+    let address = |n: usize| format!("user{n}@list.example");
+    let file = |rows: &[usize]| {
+        let rows = rows.iter().map(|n| address(*n) + "\n");
+        format!("email\n{}", rows.collect::<String>())
+    };
+    let world = World::new(&file(&(0..30).collect::<Vec<_>>()));
+    // The start and the only part are answered; then the list is at the service.
+    world.service.lock().held_after = Some(2);
+    let mut first = world.start();
+    while !fs::read_to_string(world.journal()).is_ok_and(|text| text.contains("\"parts\": 1")) {
+        sleep(Duration::from_millis(1));
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
+    world.service.lock().held_after = None;
+    let changed: Vec<usize> = (40..44).chain((0..20).rev()).collect();
+    fs::write(&world.file, file(&changed)).unwrap();
+    let ran = world.run(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(ran.stderr.contains("The file has changed. Its rows are found again in scan_1."));
+    let expected = changed.iter().map(|n| {
+        let word = if *n < 30 {
+            ours(&address(*n)).split(',').next().unwrap().to_owned()
+        } else {
+            String::new()
+        };
+        (address(*n), word)
+    });
+    let expected: Vec<_> = expected.collect();
+    assert_eq!(verdicts_of(&fs::read_to_string(world.output()).unwrap()), expected);
+
+    // Again after the end, another time and into another file.
+    let other = world.home.path().join("other.csv");
+    let join = |further: &[&str]| {
+        fs::remove_file(&other).unwrap_or_default();
+        world.run(&[&["--join", "scan_1", "--output", other.to_str().unwrap()], further].concat())
+    };
+    assert_eq!(join(&[]).code, 0);
+    assert_eq!(verdicts_of(&fs::read_to_string(&other).unwrap()), expected);
+    assert_eq!(join(&["--only", "deliverable,unknown"]).code, 0);
+    let some: Vec<_> = verdicts_of(&fs::read_to_string(&other).unwrap());
+    assert!(!some.is_empty() && some.iter().all(|(_, it)| it == "deliverable" || it == "unknown"));
+    join(&["--only", "good"]).fails(2, "give some of deliverable, undeliverable, risky, unknown");
+
+    // No address is kept, and sign-out leaves nothing.
+    let kept = || {
+        let folder = world.home.path().join(".config/rcpt/scans");
+        fs::read_dir(folder)
+            .map_or_else(|_| vec![], |files| files.map(|it| it.unwrap().path()).collect())
+    };
+    let [tags] = &kept()[..] else { panic!("{:?}", kept()) };
+    assert_eq!(fs::read(tags).unwrap().len(), 1 + 30 * 8);
+    let old = fs::metadata(tags).unwrap().modified().unwrap();
+    let old = old - Duration::from_secs(9 * 24 * 60 * 60 + 60);
+    fs::File::open(tags).unwrap().set_modified(old).unwrap();
+    join(&[]).fails(11, "This machine keeps nothing of scan_1");
+    assert_eq!(kept(), [] as [std::path::PathBuf; 0]);
+}
+
+#[test]
+fn sign_out_leaves_nothing_of_scans_on_the_machine() {
+    let world = World::new(&list(30));
+    assert_eq!(world.run(&[]).code, 0);
+    let folder = world.home.path().join(".config/rcpt/scans");
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    let ran = run(&mut at(&world.home, &world.stand_in.url, &["sign-out"]), b"");
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(!folder.exists());
+    // Another file's name is no scan's id.
+    world.run(&["--restart", "--join", "scan_/../../key"]).fails(11, "keeps nothing");
+}
+
+#[test]
+fn a_workbook_comes_back_as_a_workbook() {
+    let world = World::new("");
+    let sample = concat!(env!("CARGO_MANIFEST_DIR"), "/../workbooks/tests/files/customers.xlsx");
+    let file = world.home.path().join("customers.xlsx");
+    fs::copy(sample, &file).unwrap();
+    let scan = |file: &std::path::Path| {
+        run(&mut at(&world.home, &world.stand_in.url, &["scan", file.to_str().unwrap()]), b"")
+    };
+    let ran = scan(&file);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let output = world.home.path().join("customers.verdicts.xlsx");
+    let copy =
+        rcpt_lists::read(fs::read(&output).unwrap(), &rcpt_lists::Choices::default()).unwrap();
+    let mut headings = vec!["Name", "E-Mail", "Since", "Number", "Sum"];
+    headings.extend(rcpt_lists::COLUMNS);
+    assert_eq!(copy.headings().unwrap(), headings);
+    let first = ours("joerg@example.org");
+    assert_eq!(copy.cells(0)[5..], first.split(',').collect::<Vec<_>>());
+    assert_eq!(copy.sheets().unwrap().0, ["Read me", "Customers", "Old"]);
+}

@@ -25,31 +25,13 @@ export async function matchPart(id: string, n: number, addresses: string[]): Pro
   return matches;
 }
 
-/** Options for sending a list. */
-export interface Sending {
-  /** An earlier scan of this list, which still lacks parts. */
-  begun: Scan | undefined;
-  name: string;
-  addresses: readonly string[];
-  onProgress: (scan: Scan) => void;
-  /** Called when the scan exists, before any address is sent. */
-  onStart: (scan: Scan) => Promise<void>;
-}
+/** Starts a scan of this many addresses, which follow in parts. */
+export const create = (name: string, total: number) =>
+  call("post", "/v1/scans", "session", { name, total, details: true });
 
-/** Starts a scan or continues `begun`, and sends the list in parts. A repeated part changes nothing. */
-export async function send({ begun, name, addresses, onProgress, onStart }: Sending): Promise<Scan> {
-  const total = addresses.length;
-  let scan = begun ?? (await call("post", "/v1/scans", "session", { name, total, details: true }));
-  onProgress(scan);
-  await onStart(scan);
-  for (let n = 0; n * PART < total; n += 1) {
-    const part = addresses.slice(n * PART, (n + 1) * PART);
-    const at = { id: scan.id, n: String(n) };
-    scan = await call("put", "/v1/scans/{id}/parts/{n}", "session", { addresses: part }, at);
-    onProgress(scan);
-  }
-  return scan;
-}
+/** Sends part `n` of a list. A repeated part changes nothing. */
+export const sendPart = (id: string, n: number, addresses: readonly string[]) =>
+  call("put", "/v1/scans/{id}/parts/{n}", "session", { addresses: [...addresses] }, { id, n: String(n) });
 
 /** Returns all results so far, by position, including verdicts that a retry may still change. */
 export async function results(id: string): Promise<ScanResult[]> {

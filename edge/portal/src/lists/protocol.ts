@@ -63,6 +63,8 @@ export interface Summary {
   words: string[];
   isGuess: boolean;
   sheets: string[];
+  /** True if its copy is an xlsx again. */
+  isXlsx: boolean;
   sheet: number;
   notices: string[];
   /** First filled cells of the column. */
@@ -82,19 +84,24 @@ export interface Sent {
 export interface Verdicts {
   codes: Uint32Array;
   reasons: string[];
+  /** A set of the verdicts' bits; 0 means all rows. */
   only: number;
   withoutTraits: boolean;
+  /** True if a row with several addresses becomes a row for each. */
+  split: boolean;
 }
 
 export type Request =
   | { do: "open"; file: Blob; pasted: boolean; choices: Choices; form: Form }
   | { do: "sent"; form: Form }
   | { do: "tags"; form: Form; scan: string }
+  | { do: "meant"; form: Form; verdicts: Pick<Verdicts, "codes" | "reasons"> }
   | { do: "copy"; form: Form; verdicts: Verdicts };
 
 export type Reply =
   | { summary: Summary }
   | { sent: Sent }
   | { tags: Uint8Array<ArrayBuffer> }
+  | { meant: string[] }
   | { copy: Uint8Array<ArrayBuffer> }
   | { refused: string };

@@ -25,12 +25,30 @@ declare module "rcpt-lists" {
     addresses(): string[];
     numbers(): Uint32Array;
     problems(count: number): string[];
+    meant(codes: Uint32Array, reasons: string[]): string[];
     copy(
       codes: Uint32Array,
       reasons: string[],
       only: number,
       withoutTraits: boolean,
+      split: boolean,
     ): Uint8Array<ArrayBuffer>;
+    sheetCopy(
+      codes: Uint32Array,
+      reasons: string[],
+      only: number,
+      withoutTraits: boolean,
+      split: boolean,
+    ): CopiedSheet;
+  }
+  export interface CopiedSheet {
+    readonly columns: Uint32Array;
+    readonly address: number;
+    readonly numbers: Uint32Array;
+    readonly values: string[];
+    readonly alone: string[];
+    readonly dropped: Uint32Array;
+    free(): void;
   }
   export function readList(
     bytes: Uint8Array,
@@ -62,4 +80,15 @@ declare module "rcpt-workbooks" {
     free(): void;
   }
   export function readSheet(bytes: Uint8Array, sheet?: number): ReadSheet;
+  export function isXlsx(bytes: Uint8Array): boolean;
+  export function copySheet(
+    bytes: Uint8Array,
+    sheet: number,
+    columns: Uint32Array,
+    address: number,
+    numbers: Uint32Array,
+    values: string[],
+    alone: string[],
+    dropped: Uint32Array,
+  ): Uint8Array<ArrayBuffer>;
 }

@@ -1,7 +1,7 @@
 // Reads one list in a worker of the page, so that the page stays responsive. The readers are Rust, compiled to wasm:
 // this script alone may compile wasm (static/_headers). Nothing is sent anywhere.
 import loadLists, { type ReadList, encodings, readList, readSheet, unreadable } from "rcpt-lists";
-import loadWorkbooks, { readSheet as readWorkbook } from "rcpt-workbooks";
+import loadWorkbooks, { copySheet, isXlsx, readSheet as readWorkbook } from "rcpt-workbooks";
 import type { Form, Reply, Request, Sent, Summary } from "./protocol";
 
 /** Greatest size of a file; of a workbook, packed. */
@@ -12,6 +12,8 @@ const VALUES = 3;
 const UNREAD = 50;
 
 let list: ReadList | undefined;
+/** The file, if it is a workbook that is written again. */
+let book: Blob | undefined;
 /** The form of the plan that the list has, and its counts. */
 let planned: string | undefined;
 let counts: Uint32Array = new Uint32Array();
@@ -33,8 +35,14 @@ async function answer(request: Request): Promise<Reply> {
   plan(list, request.form);
   if (request.do === "sent") return { sent: sentOf(list) };
   if (request.do === "tags") return { tags: list.tags(request.scan, request.form.caseMatters) };
-  const { codes, reasons, only, withoutTraits } = request.verdicts;
-  return { copy: list.copy(codes, reasons, only, withoutTraits) };
+  if (request.do === "meant") return { meant: list.meant(request.verdicts.codes, request.verdicts.reasons) };
+  const { codes, reasons, only, withoutTraits, split } = request.verdicts;
+  if (book === undefined) return { copy: list.copy(codes, reasons, only, withoutTraits, split) };
+  const copied = list.sheetCopy(codes, reasons, only, withoutTraits, split);
+  const { columns, address, numbers, values, alone, dropped } = copied;
+  copied.free();
+  const bytes = new Uint8Array(await book.arrayBuffer());
+  return { copy: copySheet(bytes, list.sheet, columns, address, numbers, values, alone, dropped) };
 }
 
 async function open({ file, pasted, choices, form }: Request & { do: "open" }): Promise<Summary> {
@@ -43,9 +51,11 @@ async function open({ file, pasted, choices, form }: Request & { do: "open" }): 
   const bytes = new Uint8Array(await file.arrayBuffer());
   list?.free();
   planned = undefined;
+  book = undefined;
   list = isWorkbook(bytes)
     ? await sheetOf(bytes, choices.sheet, form.column)
     : readList(bytes, pasted, choices.encoding, choices.delimiter, form.column);
+  if (list.sheets.length > 0 && isXlsx(bytes)) book = file;
   const [rows = 0, addresses = 0, repeated = 0, notAnAddress = 0, empty = 0, several = 0, notInScan = 0] =
     plan(list, form);
   return {
@@ -59,6 +69,7 @@ async function open({ file, pasted, choices, form }: Request & { do: "open" }): 
     words: list.words,
     isGuess: list.isGuess,
     sheets: list.sheets,
+    isXlsx: book !== undefined,
     sheet: list.sheet,
     notices: list.notices,
     values: list.values(VALUES),

@@ -10,6 +10,7 @@ import { KeyBox } from "../ui/key-box";
 import { Notice } from "../ui/notice";
 import { Page } from "../ui/page";
 import { Loaded, useResource } from "../ui/resource";
+import { DEVELOPERS, Sections } from "../ui/sections";
 import { utcDay } from "../words/times";
 import { NamedKeys } from "./api-key/named-keys";
 import { RotateDialog } from "./api-key/rotate-dialog";
@@ -27,6 +28,7 @@ export default function ApiKey() {
   return (
     <Page
       title="API key"
+      sections={<Sections label="Developers" links={DEVELOPERS} />}
       lead="Your programs send it in the X-API-Key header. Anyone who has it can use your checks: keep it out of web pages, apps and repositories."
     >
       {rotated && (

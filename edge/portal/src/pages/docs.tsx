@@ -117,7 +117,7 @@ function Contents({ first, others }: { first: Tagged; others: Tagged }) {
       <ul onClick={() => setOpen(false)}>
         {links.map(([id, text]) => (
           <li>
-            <a href={id.startsWith("/") ? id : `#${id}`}>{text}</a>
+            <a href={id.includes("/") ? id : `#${id}`}>{text}</a>
           </li>
         ))}
       </ul>
@@ -138,6 +138,7 @@ function Contents({ first, others }: { first: Tagged; others: Tagged }) {
         ["/start", "From zero to a verdict"],
         ["/sandbox", "Sandbox addresses"],
         ["/webhooks", "Webhooks"],
+        [`${API_URL}/v1/openapi.json`, "OpenAPI"],
       ])}
       {first.map(([tag, endpoints]) =>
         group(TITLES[tag] ?? tag, [...linksOf(endpoints), ...(tag === "Validation" ? TABLES : [])]),

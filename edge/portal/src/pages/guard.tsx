@@ -12,6 +12,7 @@ import { KeyBox } from "../ui/key-box";
 import { Notice } from "../ui/notice";
 import { Page } from "../ui/page";
 import { Loaded, type Resource, useResource } from "../ui/resource";
+import { DEVELOPERS, Sections } from "../ui/sections";
 import { refusedKind, whyAllowed } from "../words/guard";
 import { counted, moment } from "../words/times";
 import { isDomain } from "../words/domains";
@@ -35,6 +36,7 @@ export default function Guard() {
   return (
     <Page
       title="Sign-up guard"
+      sections={<Sections label="Developers" links={DEVELOPERS} />}
       lead="Keeps unwanted addresses out of your sign-up form. If an address can’t be checked in time, the sign-up continues."
     >
       <Loaded resource={policy} skeleton={["block", "block"]} what="your policy">

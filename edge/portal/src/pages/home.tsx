@@ -34,9 +34,9 @@ export default function Home() {
             {TITLE}
           </h1>
           <p class={css.lead}>
-            rcpt connects to the address’s mail server the way a real email would, and hangs up before sending
-            anything. Check one address or a whole list, and get a clear answer: deliverable, undeliverable,
-            risky, or the reason it can’t be known.
+            rcpt asks the address’s mail server as a real email would, and hangs up before sending anything.
+            Check one address or a whole list, and get a clear answer: deliverable, undeliverable, risky, or
+            the reason it can’t be known.
           </p>
           <Actions>
             {start}
@@ -45,7 +45,7 @@ export default function Home() {
             </LinkButton>
           </Actions>
           <p class="quiet">
-            {FREE.checksPerDay} free checks every day, plus {FREE.welcomeChecks} on us to get started.
+            {FREE.checksPerDay} free checks every day, and {FREE.welcomeChecks} on us.
           </p>
         </div>
         <TryIt />
@@ -69,13 +69,12 @@ export default function Home() {
           </li>
           <li>
             <h3>No email is sent</h3>
-            <p>We hang up before the message, so nothing lands in anyone’s inbox.</p>
+            <p>We hang up before the message.</p>
           </li>
           <li>
             <h3>No trackers</h3>
             <p>
-              This site sets no cookies and loads nothing from others. <a href="/privacy">Read the details</a>
-              .
+              No cookies, and nothing from others. <a href="/privacy">Read the details</a>.
             </p>
           </li>
         </ul>
@@ -83,7 +82,6 @@ export default function Home() {
       <Plans />
       <section class={css.closing} aria-labelledby="start">
         <h2 id="start">Know before you send</h2>
-        <p>Your first check takes about a minute, sign-up included.</p>
         <Actions>{start}</Actions>
       </section>
     </Main>

@@ -2,4 +2,4 @@
 export { default as ApiKey } from "./api-key";
 export { default as Guard } from "./guard";
 export { default as Overview } from "./overview";
-export { default as Settings } from "./settings";
+export { NotificationSettings, PlanSettings, SecuritySettings, Settings } from "./settings";

@@ -11,6 +11,7 @@ import css from "./overview.module.css";
 import { Allowances } from "./overview/allowances";
 import { CheckBox } from "./overview/check-box";
 import { CheckedList } from "./overview/checked-list";
+import { Lists } from "./overview/lists";
 import { InYourCode } from "./overview/in-your-code";
 import { UsageChart } from "./overview/usage-chart";
 
@@ -30,6 +31,8 @@ export default function Overview() {
   const quota = useResource(() => call("get", "/v1/me/quota", "session"));
   const usage = useResource(() => call("get", "/v1/me/usage", "session"));
   const account = useResource(() => call("get", "/v1/me", "session"));
+  // Somebody who scans lists and calls no API came for lists.
+  const forLists = (quota.data?.total_scans ?? 0) > 0 && account.data?.key_last_used === null;
   return (
     <Page title="Overview">
       {greeting !== undefined && (
@@ -49,7 +52,8 @@ export default function Overview() {
             />
           </Card>
           <CheckedList />
-          <InYourCode />
+          {forLists && <Lists left={quota.data?.scans} />}
+          {quota.data !== undefined && account.data !== undefined && !forLists && <InYourCode />}
         </div>
         <div class={css.column}>
           <Card id="today" title="Today">
@@ -57,7 +61,7 @@ export default function Overview() {
               {(report) => <Allowances report={report} />}
             </Loaded>
           </Card>
-          <Card id="usage" title="Last 30 days">
+          <Card id="usage" title="Checks in the last 30 days">
             {usage.problem === undefined ? (
               <Loaded resource={usage} skeleton={["block"]} what="your checks by day">
                 {({ days }) => <UsageChart days={days} />}

@@ -10,11 +10,10 @@ import { useSubmission } from "../ui/form";
 import { ProblemNotice } from "../ui/notice";
 import { Page } from "../ui/page";
 import { Loaded, useResource } from "../ui/resource";
-import { day } from "../words/times";
 import css from "./scans.module.css";
 import { NewScan } from "./scans/new-scan";
 import { OneScan } from "./scans/one-scan";
-import { STATES } from "./scans/words";
+import { ScanList } from "./scans/scan-list";
 
 const scansOf = (count: number) => `${number.format(count)} ${count === 1 ? "scan" : "scans"}`;
 
@@ -83,28 +82,7 @@ function List({ first }: { first: Schemas["ScanPage"] }) {
   useEffect(() => beginning.current?.focus(), [begin]);
   return (
     <>
-      <ul class={css.scans}>
-        {scans.map((scan, at) => (
-          <li key={scan.id}>
-            <a
-              class={css.scanName}
-              href={`/scans?id=${scan.id}`}
-              ref={at > 0 && at === begin ? beginning : null}
-            >
-              {scan.name === "" ? `Scan of ${day(scan.created_at)}` : scan.name}
-            </a>
-            <span class={css.state} data-tone={STATES[scan.state]?.tone}>
-              {STATES[scan.state]?.name ?? scan.state}
-            </span>
-            <span class={css.progress}>
-              {number.format(scan.answered)} of {number.format(scan.total)} addresses
-            </span>
-            <time class={css.when} dateTime={scan.created_at}>
-              {day(scan.created_at)}
-            </time>
-          </li>
-        ))}
-      </ul>
+      <ScanList scans={scans} focused={begin} link={beginning} />
       {showOlder.problem !== undefined && <ProblemNotice problem={showOlder.problem} />}
       {next !== null && (
         <Actions>

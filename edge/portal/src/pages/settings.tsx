@@ -1,11 +1,11 @@
-// The account's settings, one card for each.
-import { call } from "../api/client";
-import { Card } from "../ui/card";
+// The account's settings, in groups with their own addresses.
+import type { ComponentChildren } from "preact";
+import { type Schemas, call } from "../api/client";
 import { Lead, Page } from "../ui/page";
 import { PendingRecovery } from "../ui/pending-recovery";
-import { Loaded, useResource } from "../ui/resource";
+import { Loaded, type Resource, useResource } from "../ui/resource";
+import { SETTINGS, Sections } from "../ui/sections";
 import { day } from "../words/times";
-import css from "./settings.module.css";
 import { ChangeEmail } from "./settings/change-email";
 import { ChangePassword } from "./settings/change-password";
 import { DeleteAccount } from "./settings/delete-account";
@@ -18,69 +18,58 @@ import { SecurityEvents } from "./settings/security-events";
 import { Sessions } from "./settings/sessions";
 import { TwoFactor } from "./settings/two-factor";
 
-/** Ids and titles of the cards, in order. */
-const PARTS = [
-  ["plan", "Plan"],
-  ["name", "Display name"],
-  ["email", "Email address"],
-  ["password", "Password"],
-  ["two-factor", "Two-factor"],
-  ["passkeys", "Passkeys"],
-  ["keys", "API key"],
-  ["notifications", "Scan emails"],
-  ["webhook", "Webhook"],
-  ["sessions", "Sessions"],
-  ["activity", "Security events"],
-  ["data", "Your data"],
-  ["delete", "Delete account"],
-] as const;
+type Account = Schemas["Account"];
 
-export default function Settings() {
+export const Settings = () => (
+  <Group title="Settings">
+    {(me, account) => (
+      <>
+        <Lead>
+          <strong class="address">{me.email}</strong>. With us since {day(me.created_at)}.
+        </Lead>
+        <PendingRecovery account={me} onStopped={account.reload} />
+        <DisplayName
+          name={me.display_name}
+          onChanged={(display_name) => account.set({ ...me, display_name })}
+        />
+        <ChangeEmail email={me.email} twoFactor={me.two_factor} />
+        <ExportData />
+        <DeleteAccount email={me.email} twoFactor={me.two_factor} />
+      </>
+    )}
+  </Group>
+);
+
+export const SecuritySettings = () => (
+  <Group title="Security">
+    {(me, account) => (
+      <>
+        <PendingRecovery account={me} onStopped={account.reload} />
+        <ChangePassword email={me.email} />
+        <TwoFactor account={me} onChanged={account.reload} />
+        <Passkeys email={me.email} twoFactor={me.two_factor} />
+        <Sessions />
+        <SecurityEvents />
+      </>
+    )}
+  </Group>
+);
+
+export const NotificationSettings = () => <Group title="Notifications">{() => <Notifications />}</Group>;
+
+export const PlanSettings = () => <Group title="Plan">{({ plan }) => <Plan name={plan} />}</Group>;
+
+interface GroupProps {
+  title: string;
+  children: (account: Account, resource: Resource<Account>) => ComponentChildren;
+}
+
+function Group({ title, children }: GroupProps) {
   const account = useResource(() => call("get", "/v1/me", "session"));
   return (
-    <Page title="Settings">
+    <Page title={title} sections={<Sections label="Settings" links={SETTINGS} />}>
       <Loaded resource={account} skeleton={["line", "block", "block"]} what="your settings">
-        {(me) => (
-          <>
-            <Lead>
-              <strong class="address">{me.email}</strong> is on the {me.plan} plan. With us since{" "}
-              {day(me.created_at)}.
-            </Lead>
-            <PendingRecovery account={me} onStopped={account.reload} />
-            <div class={css.settings}>
-              <nav class={css.parts} aria-label="Settings">
-                <ul>
-                  {PARTS.map(([id, text]) => (
-                    <li>
-                      <a href={`#${id}`}>{text}</a>
-                    </li>
-                  ))}
-                </ul>
-              </nav>
-              <div class={css.cards}>
-                <Plan name={me.plan} />
-                <DisplayName
-                  name={me.display_name}
-                  onChanged={(display_name) => account.set({ ...me, display_name })}
-                />
-                <ChangeEmail email={me.email} twoFactor={me.two_factor} />
-                <ChangePassword email={me.email} />
-                <TwoFactor account={me} onChanged={account.reload} />
-                <Passkeys email={me.email} twoFactor={me.two_factor} />
-                <Card id="keys" title="API key" split>
-                  <p>
-                    See, copy and replace it, and make named keys, on the <a href="/api-key">API key page</a>.
-                  </p>
-                </Card>
-                <Notifications />
-                <Sessions />
-                <SecurityEvents />
-                <ExportData />
-                <DeleteAccount email={me.email} twoFactor={me.two_factor} />
-              </div>
-            </div>
-          </>
-        )}
+        {(me) => children(me, account)}
       </Loaded>
     </Page>
   );

@@ -6,7 +6,7 @@ import { Problem } from "../api/problem";
 import * as session from "../session";
 import { Button } from "../ui/button";
 import { CODE_PROBLEMS, CodeField, codeMistake, plainCode } from "../ui/code-field";
-import { Field } from "../ui/field";
+import { Field, Tick } from "../ui/field";
 import { Form, type Mistakes, type Submission, useSubmission } from "../ui/form";
 import { Notice, ProblemNotice, type Tone } from "../ui/notice";
 import { Aside, Page } from "../ui/page";
@@ -30,6 +30,7 @@ export default function SignIn() {
   const [email, setEmail] = useTypedEmail();
   const [password, setPassword] = useState("");
   const [code, setCode] = useState("");
+  const [stays, setStays] = useState(false);
 
   const signIn = useSubmission(async () => {
     try {
@@ -40,6 +41,7 @@ export default function SignIn() {
           password,
           ...(step === "code" && { totp_code: plainCode(code) }),
         }),
+        stays,
       );
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
@@ -53,7 +55,8 @@ export default function SignIn() {
   const byPasskey = useSubmission(async () => {
     const credential = used ?? (await passkeys.use());
     try {
-      session.start(await passkeys.signIn(credential, step === "code" ? plainCode(code) : undefined));
+      const proven = await passkeys.signIn(credential, step === "code" ? plainCode(code) : undefined);
+      session.start(proven, stays);
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       if (error.code === "totp_required" && step === "password") {
@@ -95,6 +98,8 @@ export default function SignIn() {
           onEmail={setEmail}
           password={password}
           onPassword={setPassword}
+          stays={stays}
+          onStays={setStays}
           byPasskey={byPasskey}
         />
       );
@@ -138,11 +143,13 @@ interface PasswordStepProps {
   onEmail: (email: string) => void;
   password: string;
   onPassword: (password: string) => void;
+  stays: boolean;
+  onStays: (stays: boolean) => void;
   byPasskey: Submission;
 }
 
 function PasswordStep(props: PasswordStepProps) {
-  const { submission, email, onEmail, password, onPassword, byPasskey } = props;
+  const { submission, email, onEmail, password, onPassword, stays, onStays, byPasskey } = props;
   const [mistakes, setMistakes] = useState<Mistakes>({});
   const [ending] = useState(session.lastEnding);
   return (
@@ -190,6 +197,13 @@ function PasswordStep(props: PasswordStepProps) {
           value={password}
           onValue={onPassword}
           mistake={mistakes.password}
+        />
+        <Tick
+          name="stays"
+          label="Stay signed in on this device"
+          hint="For twelve hours, even if you close the tab. Not on a computer that others use."
+          checked={stays}
+          onChecked={onStays}
         />
       </Form>
       {byPasskey.problem !== undefined && <ProblemNotice problem={byPasskey.problem} />}

@@ -90,6 +90,7 @@ export function Field(props: FieldProps) {
 interface TickProps {
   name: string;
   label: string;
+  hint?: string;
   checked: boolean;
   onChecked: (checked: boolean) => void;
   /** True if the form requires the field. */
@@ -97,7 +98,7 @@ interface TickProps {
   mistake?: string | undefined;
 }
 
-export function Tick({ name, label, checked, onChecked, required = false, mistake }: TickProps) {
+export function Tick({ name, label, hint, checked, onChecked, required = false, mistake }: TickProps) {
   const id = useId();
   return (
     <div class={css.field}>
@@ -108,11 +109,18 @@ export function Tick({ name, label, checked, onChecked, required = false, mistak
           checked={checked}
           required={required}
           aria-invalid={mistake !== undefined ? "true" : undefined}
-          aria-describedby={mistake !== undefined ? `${id}-mistake` : undefined}
+          aria-describedby={
+            mistake !== undefined ? `${id}-mistake` : hint !== undefined ? `${id}-hint` : undefined
+          }
           onChange={(event) => onChecked(event.currentTarget.checked)}
         />
         {label}
       </label>
+      {hint !== undefined && (
+        <div class={css.tickHint} id={`${id}-hint`}>
+          {hint}
+        </div>
+      )}
       {mistake !== undefined && (
         <p class={css.mistake} id={`${id}-mistake`}>
           {mistake}

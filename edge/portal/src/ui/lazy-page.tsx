@@ -41,7 +41,7 @@ function NotLoaded({ onRetry }: { onRetry: () => void }) {
   return (
     <Main layout="narrow">
       <UnavailableFrame heading={<h1>This page couldn’t be loaded</h1>}>
-        <p>Check your connection and try again. If that doesn’t help, reload the whole site.</p>
+        <p>Check your connection and try again.</p>
         <Actions>
           <Button kind="primary" onClick={onRetry}>
             Try again

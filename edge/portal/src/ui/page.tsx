@@ -11,6 +11,8 @@ interface PageProps {
   title: string;
   /** The parent page. */
   above?: { href: string; text: string };
+  /** Links to other pages of the same section. */
+  sections?: ComponentChildren;
   lead?: ComponentChildren;
   layout?: Layout;
   children: ComponentChildren;
@@ -29,7 +31,7 @@ export function useTitle(title: string): RefObject<HTMLHeadingElement | null> {
   return heading;
 }
 
-export function Page({ title, above, lead, layout = "wide", children }: PageProps) {
+export function Page({ title, above, sections, lead, layout = "wide", children }: PageProps) {
   const heading = useTitle(title);
   return (
     <Main layout={layout}>
@@ -38,6 +40,7 @@ export function Page({ title, above, lead, layout = "wide", children }: PageProp
           <span aria-hidden="true">←</span> {above.text}
         </a>
       )}
+      {sections}
       <h1 ref={heading} tabIndex={-1}>
         {title}
       </h1>

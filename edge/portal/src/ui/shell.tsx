@@ -11,8 +11,7 @@ import css from "./shell.module.css";
 const MEMBER_LINKS = [
   ["/overview", "Overview"],
   ["/scans", "Scans"],
-  ["/guard", "Guard"],
-  ["/api-key", "API key"],
+  ["/api-key", "Developers"],
   ["/settings", "Settings"],
   ["/docs", "Docs"],
 ] as const;
@@ -95,7 +94,7 @@ function MemberLinks({ path, email }: { path: string; email: string }) {
 
 function Link({ to, path, children }: { to: string; path: string; children: string }) {
   return (
-    <a class={css.navLink} href={to} aria-current={path === to ? "page" : undefined}>
+    <a class={css.navLink} href={to} aria-current={path.startsWith(to) ? "page" : undefined}>
       {children}
     </a>
   );
@@ -109,14 +108,10 @@ function Footer() {
   ];
   return (
     <footer class={css.footer}>
-      <p>rcpt asks mail servers whether they accept mail for an address. We don’t store what you check.</p>
+      <p>We don’t store what you check.</p>
       <p class={css.footerLinks}>
         <a href="/docs">API reference</a>
-        <a href="/start">Start</a>
-        <a href="/sandbox">Sandbox</a>
-        <a href="/webhooks">Webhooks</a>
         <a href="/#plans">Plans</a>
-        <a href={`${API_URL}/v1/openapi.json`}>OpenAPI</a>
         <a href="/privacy">Privacy</a>
         {configured.map(([text, url]) => url !== undefined && <a href={url}>{text}</a>)}
       </p>

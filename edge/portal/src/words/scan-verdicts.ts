@@ -1,27 +1,36 @@
 // The four verdicts, and short names of reasons for charts and tables.
 import type { Details } from "../api/details";
 import type { ScanResult } from "../api/scans";
+import type { VerdictTone } from "./verdicts";
 
 export type VerdictName = "deliverable" | "undeliverable" | "risky" | "unknown";
 
-/** The verdicts in the order shown, with their texts and tones. */
-export const VERDICTS: readonly { name: VerdictName; title: string; tone: string; means: string }[] = [
-  { name: "deliverable", title: "Deliverable", tone: "good", means: "The mail server accepts mail for it." },
-  { name: "undeliverable", title: "Undeliverable", tone: "bad", means: "Mail to it would come back." },
+interface ScanVerdict {
+  name: VerdictName;
+  title: string;
+  tone: VerdictTone;
+  /** What to do with its addresses. */
+  advice: string;
+}
+
+/** The verdicts in the order shown: the bits of a copy's selection (clients/lists/src/wasm.rs). */
+export const VERDICTS: readonly ScanVerdict[] = [
+  { name: "deliverable", title: "Deliverable", tone: "good", advice: "Send." },
+  { name: "undeliverable", title: "Undeliverable", tone: "bad", advice: "Don’t send: it would come back." },
   {
     name: "risky",
     title: "Risky",
-    tone: "unknown",
-    means: "Its domain accepts every name, so it may not exist.",
+    tone: "risky",
+    advice: "Send with care: its domain accepts every name.",
   },
-  { name: "unknown", title: "Unknown", tone: "plain", means: "It can’t be known, and the reason says why." },
+  { name: "unknown", title: "Unknown", tone: "unknown", advice: "Ask again later: it may be fine." },
 ];
 
 export const titleOf = (verdict: VerdictName) =>
   VERDICTS.find(({ name }) => name === verdict)?.title ?? verdict;
 
 export const toneOf = (verdict: VerdictName) =>
-  VERDICTS.find(({ name }) => name === verdict)?.tone ?? "plain";
+  VERDICTS.find(({ name }) => name === verdict)?.tone ?? "unknown";
 
 /** Returns a result's verdict; without evidence, it follows from the status. */
 export function verdictOf({ status, verdict }: ScanResult): VerdictName {

@@ -1,8 +1,8 @@
 // Verdicts, described in everyday words.
 import type { Details, ValidationResult } from "../api/details";
 
-/** Tone of a verdict; `unknown` isn't `bad`. */
-export type VerdictTone = "good" | "bad" | "unknown";
+/** Tone of a verdict; `unknown` is neither `bad` nor `risky`. */
+export type VerdictTone = "good" | "bad" | "risky" | "unknown";
 
 export interface Explanation {
   tone: VerdictTone;
@@ -51,12 +51,12 @@ export function explain(result: ValidationResult): Explanation {
 
 function accepted(domain: string, details: Details | undefined): Explanation {
   if (details?.catch_all === "yes" || details?.reason === "accepted_catch_all")
-    return unknown(
+    return risky(
       "Risky: the domain accepts every name",
       `${domain} says yes to any name, so this one may not exist.`,
     );
   if (details?.verdict === "risky" || details?.confidence === "low")
-    return unknown(
+    return risky(
       "Risky: accepted, but it may not exist",
       `The mail server of ${domain} says yes to names that may not exist.`,
     );
@@ -206,4 +206,5 @@ export const STAGES: Readonly<Record<Details["stage"], string>> = {
 
 const good = (title: string, text: string): Explanation => ({ tone: "good", title, text });
 const bad = (title: string, text: string): Explanation => ({ tone: "bad", title, text });
+const risky = (title: string, text: string): Explanation => ({ tone: "risky", title, text });
 const unknown = (title: string, text: string): Explanation => ({ tone: "unknown", title, text });

@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use super::Operator;
 
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 8] = [
     "name",
     "mx",
     "consumer",
@@ -17,7 +17,6 @@ const KEYS: [&str; 9] = [
     "session_interval_ms",
     "recipients_per_minute",
     "refused_per_hour",
-    "session_recipients",
 ];
 
 pub(super) fn mistake(operator: &str, problem: &str) -> String {
@@ -81,7 +80,6 @@ fn row(position: usize, table: &Table, mistakes: &mut Vec<String>) -> Operator {
             .map(|ms| Duration::from_millis(ms as u64)),
         recipients_per_minute: row.number("recipients_per_minute", 1, 1_000_000),
         refused_per_hour: row.number("refused_per_hour", 1, 1_000_000),
-        session_recipients: row.number("session_recipients", 1, 100),
     }
 }
 

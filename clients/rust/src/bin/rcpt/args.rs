@@ -4,7 +4,7 @@ use std::{path::PathBuf, time::Duration};
 
 use clap::{Args as Arguments, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use rcpt_lists::{DELIMITERS, ENCODINGS};
+use rcpt_lists::{DELIMITERS, Deliverability, ENCODINGS};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -84,6 +84,12 @@ fn delimiter(text: &str) -> Result<u8, &'static str> {
         delimiter.name.eq_ignore_ascii_case(text) || text.as_bytes() == [delimiter.byte]
     });
     known.map(|delimiter| delimiter.byte).ok_or("give comma, semicolon, tab or bar")
+}
+
+fn verdict(text: &str) -> Result<Deliverability, String> {
+    let known = Deliverability::ALL.into_iter().find(|verdict| verdict.as_str() == text);
+    let all = || Deliverability::ALL.map(Deliverability::as_str).join(", ");
+    known.ok_or_else(|| format!("give some of {}", all()))
 }
 
 #[derive(Debug, Subcommand)]
@@ -217,7 +223,8 @@ pub enum ResultsFormat {
 pub struct Scan {
     /// A CSV file, a workbook (xlsx, xls, ods), or a list with one address on each line; - reads standard input
     pub file: PathBuf,
-    /// Where to write it with the verdicts [default: FILE.verdicts.csv; of standard input, standard output]
+    /// Where to write it with the verdicts [default: FILE.verdicts.csv, or .xlsx of an xlsx; of standard input, standard
+    /// output]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Name or number of the column with the addresses [default: found by itself]
@@ -238,6 +245,18 @@ pub struct Scan {
     /// Take upper and lower case before the @ for different addresses
     #[arg(long)]
     pub case_matters: bool,
+    /// Write only rows with these verdicts, such as deliverable,risky [default: every row]
+    #[arg(long, value_name = "VERDICTS", value_delimiter = ',', value_parser = verdict)]
+    pub only: Vec<Deliverability>,
+    /// Leave out throw-away addresses and role accounts, such as info@
+    #[arg(long)]
+    pub without_traits: bool,
+    /// Write a row for each address of a cell that has several
+    #[arg(long)]
+    pub split_cells: bool,
+    /// Start no scan: find the verdicts of this one, which this machine has sent, for the rows as they stand now
+    #[arg(long, value_name = "ID", conflicts_with_all = ["repeats", "case_matters"])]
+    pub join: Option<String>,
     /// Forget an earlier start of this scan, and overwrite the output
     #[arg(long)]
     pub restart: bool,

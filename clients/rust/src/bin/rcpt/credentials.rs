@@ -143,18 +143,18 @@ pub fn keep(url: &str, api_key: &SecretString) -> Result<PathBuf, Failure> {
     let file = file(FILE)?;
     let serialised = SerialisedCredentials { url, api_key: api_key.expose_secret() };
     let text = serde_json::to_string_pretty(&serialised).unwrap_or_default();
-    write_private(&file, &format!("{text}\n"))?;
+    write_private(&file, format!("{text}\n").as_bytes())?;
     Ok(file)
 }
 
 /// Writes a file completely or not at all, readable by its owner only.
-pub fn write_private(file: &Path, text: &str) -> Result<(), Failure> {
+pub fn write_private(file: &Path, content: &[u8]) -> Result<(), Failure> {
     let write = || -> io::Result<()> {
         let folder = file.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
         // `tempfile` creates files with mode 0600.
         let mut new = NamedTempFile::new_in(folder)?;
-        new.write_all(text.as_bytes())?;
+        new.write_all(content)?;
         new.as_file().sync_all()?;
         new.persist(file)?;
         Ok(())

@@ -85,7 +85,7 @@ fn secret() -> Result<String, Failure> {
         _ => {}
     }
     let secret = format!("whsec_{}", BASE64.encode(rand::random::<[u8; 24]>()));
-    credentials::write_private(&file, &format!("{secret}\n"))?;
+    credentials::write_private(&file, format!("{secret}\n").as_bytes())?;
     Ok(secret)
 }
 

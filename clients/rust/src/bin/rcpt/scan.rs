@@ -4,6 +4,7 @@
 mod journal;
 mod list;
 mod progress;
+mod tags;
 mod verdicts;
 
 use std::{
@@ -15,6 +16,7 @@ use std::{
 };
 
 use rcpt_client::{Client, Error, PART, Scan, idempotency_key};
+use rcpt_lists::TAG_BYTES;
 use tempfile::NamedTempFile;
 
 use crate::{
@@ -26,6 +28,8 @@ use crate::{
 use journal::Journal;
 use list::List;
 use progress::Progress;
+use tags::Tags;
+pub use tags::forget;
 use verdicts::Verdicts;
 
 /// Time limit of a request; after a longer outage, the next run continues.
@@ -44,7 +48,8 @@ pub fn run(service: &Service, args: &args::Scan) -> Result<RunExit, Failure> {
     let file = args.file.as_path();
     let _lock = lock(file)?;
     let bytes = fs::read(file).map_err(|error| unreadable(file, &error))?;
-    let output = args.output.clone().unwrap_or_else(|| beside(file, ".verdicts.csv"));
+    let end = if rcpt_lists::is_xlsx(&bytes) { ".verdicts.xlsx" } else { ".verdicts.csv" };
+    let output = args.output.clone().unwrap_or_else(|| beside(file, end));
     into_file(service, args, bytes, &output)
 }
 
@@ -58,9 +63,9 @@ fn of_input(service: &Service, args: &args::Scan) -> Result<RunExit, Failure> {
         return into_file(service, args, bytes, output);
     }
     let client = credentials::client(service, TIMEOUT)?;
-    let list = List::read(bytes, args)?;
-    let verdicts = scanned(&client, &list, "standard input", None)?;
-    let copy = verdicts.copy(&list);
+    let mut list = List::read(bytes, args)?;
+    let verdicts = scanned(&client, &mut list, args, "standard input", None)?;
+    let copy = verdicts.copy(&list, args);
     let written = io::stdout().lock().write_all(&copy);
     written.map_err(|error| Failure::of_output("The verdicts", &error))?;
     Ok(RunExit::Good)
@@ -83,11 +88,11 @@ fn into_file(
         );
         return Err(Failure::new(Kind::CommandLine, message));
     }
-    let list = List::read(bytes, args)?;
+    let mut list = List::read(bytes, args)?;
     let name = args.file.file_name().unwrap_or_default().to_string_lossy();
     let name = if name == "-" { "standard input".into() } else { name };
-    let verdicts = scanned(&client, &list, &name, Some(&journal_path))?;
-    write(&verdicts.copy(&list), output)?;
+    let verdicts = scanned(&client, &mut list, args, &name, Some(&journal_path))?;
+    write(&verdicts.copy(&list, args), output)?;
     journal::remove(&journal_path)?;
     anstream::eprintln!("{} has the verdicts of {}.", output.display(), list.in_words());
     Ok(RunExit::Good)
@@ -135,18 +140,37 @@ fn lock(file: &Path) -> Result<File, Failure> {
 /// With a journal at `journal_path`, the next run continues the same scan.
 fn scanned(
     client: &Client,
-    list: &List,
+    list: &mut List,
+    args: &args::Scan,
     name: &str,
     journal_path: Option<&Path>,
 ) -> Result<Verdicts, Failure> {
+    if let Some(id) = &args.join {
+        let tags = tags::recall(id).ok_or_else(|| {
+            let message =
+                format!("This machine keeps nothing of {id} by which rows are found again.");
+            Failure::new(Kind::Journal, message)
+        })?;
+        list.join(id, &tags);
+        let scan = client.scan(id)?;
+        let journal = Journal::of_scan(list, client.url(), id);
+        return awaited(client, list, scan, &journal, None);
+    }
+    let mut journal = match journal_path.map(Journal::read).transpose()?.flatten() {
+        Some(journal) => match moved(&journal, list, client.url()) {
+            Some((id, tags)) => {
+                list.join(&id, &tags);
+                anstream::eprintln!("The file has changed. Its rows are found again in {id}.");
+                journal
+            }
+            None => journal.of_same(list, client.url())?,
+        },
+        None => Journal::new(list, client.url(), idempotency_key()),
+    };
     let total = list.plan.addresses.len();
     if total == 0 {
         return Ok(Verdicts::default());
     }
-    let mut journal = match journal_path.map(Journal::read).transpose()?.flatten() {
-        Some(journal) => journal.of_same(list, client.url())?,
-        None => Journal::new(list, client.url(), idempotency_key()),
-    };
     // The journal is written before the first request, so that the next run uses the same key.
     journal.write(journal_path)?;
     let scan = match &journal.scan {
@@ -156,6 +180,9 @@ fn scanned(
             .create_scan(total, &journal.name(name), &journal.key)
             .map_err(|error| not_started(error, list, journal_path))?,
     };
+    if journal.scan.is_none() {
+        tags::keep(&scan.id, &list.plan, args.case_matters)?;
+    }
     journal.scan = Some(scan.id.clone());
     journal.write(journal_path)?;
     if scan.total != total as u64 {
@@ -165,9 +192,28 @@ fn scanned(
     interrupt::say(goes_on(&scan.id, journal_path));
     let progress = Progress::new(total as u64);
     let scan = send_missing_parts(client, list, scan, &mut journal, journal_path, &progress)?;
-    wait(client, scan, &progress, &journal, journal_path)?;
-    let id = journal.scan.as_deref().unwrap_or_default();
-    let verdicts = Verdicts::fetch(client, id, total, &progress)?;
+    progress.end();
+    awaited(client, list, scan, &journal, journal_path)
+}
+
+/// The scan that was sent from this file in another state, if all of it was sent.
+fn moved(journal: &Journal, list: &List, url: &str) -> Option<(String, Tags)> {
+    let id = journal.scan.clone().filter(|_| journal.is_at(url) && !journal.is_of(list))?;
+    let tags = tags::recall(&id)?;
+    (journal.parts >= (tags.tags.len() / TAG_BYTES).div_ceil(PART)).then_some((id, tags))
+}
+
+fn awaited(
+    client: &Client,
+    list: &List,
+    scan: Scan,
+    journal: &Journal,
+    journal_path: Option<&Path>,
+) -> Result<Verdicts, Failure> {
+    let total = list.plan.addresses.len();
+    let (id, progress) = (scan.id.clone(), Progress::new(total as u64));
+    wait(client, scan, &progress, journal, journal_path)?;
+    let verdicts = Verdicts::fetch(client, &id, total, &progress)?;
     progress.end();
     Ok(verdicts)
 }

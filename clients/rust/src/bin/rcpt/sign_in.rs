@@ -9,6 +9,7 @@ use crate::{
     args::{Service, SignIn, SignOut},
     credentials,
     failure::{Failure, Kind, RunExit},
+    scan,
 };
 
 /// Error codes for keys that may not read the quota.
@@ -99,6 +100,7 @@ pub fn forget(service: &Service, args: &SignOut) -> Result<RunExit, Failure> {
         credentials::client(service, credentials::TIMEOUT)?.end_key()?;
     }
     let was_there = credentials::forget()?;
+    scan::forget()?;
     let message = if args.end_key {
         "The API key has ended. It works nowhere any more."
     } else if was_there {

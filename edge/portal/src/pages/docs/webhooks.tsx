@@ -31,8 +31,8 @@ function Event() {
       <div class={css.endpoint}>
         <div class={css.text}>
           <p>
-            Enter your server’s URL in the <a href="/settings#webhook">settings</a>. Events come as a POST of
-            JSON in the form of <a href="https://www.standardwebhooks.com">Standard Webhooks</a>.
+            Enter your server’s URL in the <a href="/settings/notifications#webhook">settings</a>. Events come
+            as a POST of JSON in the form of <a href="https://www.standardwebhooks.com">Standard Webhooks</a>.
           </p>
           <p>
             <code>type</code> is <code>scan.completed</code>, or <code>scan.expired</code> where nothing was
@@ -110,7 +110,8 @@ function Attempts() {
         </li>
         <li>An event can come twice. Its webhook-id stays the same.</li>
         <li>
-          Send a test and see the last deliveries in the <a href="/settings#webhook">settings</a>.
+          Send a test and see the last deliveries in the{" "}
+          <a href="/settings/notifications#webhook">settings</a>.
         </li>
         <li>Replace the secret there, too. For a day, both secrets sign.</li>
       </ul>

@@ -19,17 +19,17 @@ export function Lists() {
         </li>
         <li>
           <h3>Asked again</h3>
-          <p>Servers that put us off are asked up to three more times. Results so far are there meanwhile.</p>
+          <p>Servers that put us off are asked up to three more times.</p>
         </li>
         <li>
           <h3>Webhooks</h3>
           <p>
-            A signed event tells your server when a scan ends. <a href="/webhooks">See the event</a>.
+            Your server learns when a scan ends. <a href="/webhooks">See the event</a>.
           </p>
         </li>
         <li>
           <h3>Free to try</h3>
-          <p>A list of up to {FREE.scanSize} addresses every day, next to your single checks.</p>
+          <p>A list of up to {FREE.scanSize} addresses every day.</p>
         </li>
       </ul>
     </section>

@@ -48,7 +48,7 @@ export function Plans() {
             <li>Everything in {FREE.name}</li>
             <li>{listsOf(PRO)}</li>
             <li>Up to 100 checks at the same time</li>
-            <li>Price on request</li>
+            <li>{PRO_PRICE}</li>
           </ul>
           {contact !== undefined && <LinkButton href={contact}>Ask about {PRO.name}</LinkButton>}
         </section>

@@ -157,7 +157,7 @@ export const STORED_DATA: readonly StoredData[] = [
   {
     row: "the portal in its reader's browser",
     what: "In your own browser",
-    how: "The session, in its tab. For each scan the name of its file and, for each address, 8 bytes of a hash. So you see verdicts beside your own addresses, also in a sorted file. Your API key isn’t stored.",
+    how: "The session, in its tab; if you stay signed in on this device, for twelve hours outside it. For each scan the name of its file and, for each address, 8 bytes of a hash. Your API key isn’t stored.",
     until: "you sign out, or nine days have passed",
   },
   {

@@ -4,7 +4,7 @@ import css from "./chart.module.css";
 interface ChartProps {
   title: string;
   column: string;
-  rows: readonly { name: string; count: number; tone: string; means?: string }[];
+  rows: readonly { name: string; count: number; tone: string }[];
 }
 
 const number = new Intl.NumberFormat("en");
@@ -22,12 +22,9 @@ export function Chart({ title, column, rows }: ChartProps) {
         </tr>
       </thead>
       <tbody>
-        {shown.map(({ name, count, tone, means }) => (
+        {shown.map(({ name, count, tone }) => (
           <tr>
-            <th scope="row">
-              {name}
-              {means !== undefined && <span class={css.means}>{means}</span>}
-            </th>
+            <th scope="row">{name}</th>
             <td>
               <span class={css.bar} data-tone={tone} aria-hidden="true">
                 <span style={{ width: `${(count / most) * 100}%` }} />

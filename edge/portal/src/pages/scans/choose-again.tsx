@@ -1,6 +1,7 @@
 // Asks for a scan's list again, and joins a file with the verdicts only if it is that list.
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Scan } from "../../api/scans";
+import { Card } from "../../ui/card";
 import { useSubmission } from "../../ui/form";
 import { Notice, ProblemNotice } from "../../ui/notice";
 import { type Kept, recall } from "./list/kept";
@@ -34,8 +35,12 @@ export function ChooseAgain({ scan, onKnown }: ChooseAgainProps) {
   }
 
   return (
-    <>
-      <p>We don’t keep your addresses. Choose your file again to see them beside their verdicts.</p>
+    <Card id="file" title={scan.state === "open" ? "Send the rest" : "Your file"}>
+      <p>
+        {scan.state === "open"
+          ? "Choose the same file again. What has been sent stays, and the rest follows."
+          : "We don’t keep your addresses. Choose your file again to see them beside their verdicts, and to download it with them."}
+      </p>
       <ListSource onList={compare} pastes />
       {submission.problem !== undefined && <ProblemNotice problem={submission.problem} />}
       {refusal !== undefined && (
@@ -52,12 +57,13 @@ export function ChooseAgain({ scan, onKnown }: ChooseAgainProps) {
           onChoices={(choices) => void reread(refusal.list, choices).then(compare)}
         />
       )}
-    </>
+    </Card>
   );
 }
 
 const REFUSALS: Record<Refusal, string> = {
   other: "None of its addresses was in this scan, or not in this column.",
+  cut: "Some of its addresses haven’t been sent and aren’t in this file. Choose the file as it was.",
   size: "It has another number of addresses, so no verdict is shown beside them.",
   differs: "Its addresses differ or are in another order, so no verdict is shown beside them.",
   unsure: "We can’t tell whether its addresses are the same, so no verdict is shown beside them.",

@@ -1,9 +1,10 @@
 // Source of a list: a file, chosen or dropped, or a pasted text.
-import { useId, useState } from "preact/hooks";
+import { useEffect, useId, useState } from "preact/hooks";
 import { Button } from "../../ui/button";
 import { Notice } from "../../ui/notice";
 import page from "../scans.module.css";
 import css from "./list-source.module.css";
+import { keepTyped, typed } from "./list/known";
 import { type List, UnreadableList, readFile, readText } from "./list/read";
 
 interface ListSourceProps {
@@ -14,7 +15,8 @@ interface ListSourceProps {
 
 export function ListSource({ onList, pastes = true }: ListSourceProps) {
   const id = useId();
-  const [text, setText] = useState("");
+  const [text, setText] = useState(typed);
+  useEffect(() => keepTyped(text), [text]);
   const [reading, setReading] = useState(false);
   const [unreadable, setUnreadable] = useState<string>();
   const [over, setOver] = useState(false);
@@ -23,7 +25,10 @@ export function ListSource({ onList, pastes = true }: ListSourceProps) {
     setReading(true);
     setUnreadable(undefined);
     try {
-      await onList(await source);
+      const list = await source;
+      keepTyped("");
+      setText("");
+      await onList(list);
     } catch (error) {
       if (!(error instanceof UnreadableList)) throw error;
       setUnreadable(error.message);
@@ -37,22 +42,28 @@ export function ListSource({ onList, pastes = true }: ListSourceProps) {
     else if (file !== undefined) void read(readFile(file));
   }
 
+  // Anywhere on the page: beside the box, the browser would open the file in the page's place.
+  useEffect(() => {
+    const drag = (event: DragEvent) => {
+      event.preventDefault();
+      setOver(event.type === "dragover");
+    };
+    const drop = (event: DragEvent) => {
+      drag(event);
+      chosen([...(event.dataTransfer?.files ?? [])]);
+    };
+    const listeners = { dragover: drag, dragleave: drag, drop } as const;
+    for (const [name, listener] of Object.entries(listeners))
+      window.addEventListener(name as "drop", listener);
+    return () => {
+      for (const [name, listener] of Object.entries(listeners))
+        window.removeEventListener(name as "drop", listener);
+    };
+  }, []);
+
   return (
     <div class={page.source}>
-      <div
-        class={css.drop}
-        data-over={over}
-        onDragOver={(event) => {
-          event.preventDefault();
-          setOver(true);
-        }}
-        onDragLeave={() => setOver(false)}
-        onDrop={(event) => {
-          event.preventDefault();
-          setOver(false);
-          chosen([...(event.dataTransfer?.files ?? [])]);
-        }}
-      >
+      <div class={css.drop} data-over={over}>
         <label for={`${id}-file`}>CSV, Excel or text file</label>
         <input
           id={`${id}-file`}

@@ -2,21 +2,21 @@
 import { useLocation } from "preact-iso/router";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Schemas } from "../../api/client";
-import { type Scan, send } from "../../api/scans";
+import { create } from "../../api/scans";
 import { Actions } from "../../ui/actions";
 import { Button } from "../../ui/button";
 import { Field, Tick } from "../../ui/field";
 import { useSubmission } from "../../ui/form";
-import { Meter } from "../../ui/meter";
 import { NeedMore } from "../../ui/need-more";
 import { Notice, ProblemNotice } from "../../ui/notice";
 import { clockTimes, counted } from "../../words/times";
 import page from "../scans.module.css";
 import css from "./new-scan.module.css";
 import { keep } from "./list/kept";
-import { keepList } from "./list/known";
+import { draft, keepDraft, keepList } from "./list/known";
 import { ListSource } from "./list-source";
 import { type List, UnreadableList, reformed, reread, sentOf, tagsOf } from "./list/read";
+import { send } from "./list/sending";
 import { Reading } from "./reading";
 
 const number = new Intl.NumberFormat("en");
@@ -28,7 +28,11 @@ interface NewScanProps {
 }
 
 export function NewScan({ allowance, resetsAt }: NewScanProps) {
-  const [list, setList] = useState<List>();
+  const [list, setList] = useState(draft);
+  function prepare(to: List | undefined) {
+    keepDraft(to);
+    setList(to);
+  }
   if (allowance.left_today === 0 && allowance.credits === 0) {
     return (
       <Notice tone="unknown" title="You’ve used all your scans for today.">
@@ -37,8 +41,8 @@ export function NewScan({ allowance, resetsAt }: NewScanProps) {
       </Notice>
     );
   }
-  if (list === undefined) return <ListSource onList={setList} />;
-  return <Ready list={list} onList={setList} allowance={allowance} />;
+  if (list === undefined) return <ListSource onList={prepare} />;
+  return <Ready list={list} onList={prepare} allowance={allowance} />;
 }
 
 interface ReadyProps {
@@ -50,13 +54,7 @@ interface ReadyProps {
 function Ready({ list, onList, allowance }: ReadyProps) {
   const { route } = useLocation();
   const [name, setName] = useState(list.name.slice(0, NAME_CHARACTERS));
-  const [progress, setProgress] = useState<Scan>();
-  /** Interrupted scan of this list; continuing it costs no second scan. */
-  const begun = useRef<Scan | undefined>(undefined);
   const heading = useRef<HTMLParagraphElement>(null);
-  useEffect(() => {
-    begun.current = undefined;
-  }, [list]);
   // The control that had the focus is gone.
   useEffect(() => heading.current?.focus(), []);
   const [unreadable, setUnreadable] = useState<string>();
@@ -70,33 +68,16 @@ function Ready({ list, onList, allowance }: ReadyProps) {
 
   const submission = useSubmission(async () => {
     const sent = await sentOf(list);
+    const scan = await create(name.trim(), sent.addresses.length);
+    const { name: file, caseMatters } = list;
     const column = list.hasHeadings ? (list.columns[list.column] ?? null) : null;
-    const scan = await send({
-      begun: begun.current,
-      name,
-      addresses: sent.addresses,
-      onProgress: (scan) => {
-        begun.current = scan;
-        setProgress(scan);
-      },
-      onStart: async ({ id }) => {
-        const { name: file, caseMatters } = list;
-        await keep({ scan: id, file, column, caseMatters, tags: await tagsOf(list, id) });
-      },
-    });
+    // Before any address is sent, so that sending can go on after an interruption.
+    await keep({ scan: scan.id, file, column, caseMatters, tags: await tagsOf(list, scan.id) });
     keepList(scan.id, { list, sent });
-    // Sending goes on while the person is on another page, and doesn't call them back.
-    if (isShown.current) route(`/scans?id=${scan.id}`);
+    keepDraft(undefined);
+    void send(scan, sent.addresses);
+    route(`/scans?id=${scan.id}`);
   });
-  const isShown = useRef(true);
-  useEffect(() => () => void (isShown.current = false), []);
-  // A closed tab would leave a scan with a part of the list.
-  useEffect(() => {
-    if (!submission.busy) return;
-    const ask = (event: BeforeUnloadEvent) => event.preventDefault();
-    window.addEventListener("beforeunload", ask);
-    return () => window.removeEventListener("beforeunload", ask);
-  }, [submission.busy]);
 
   const { figures } = list;
   const tooLarge = figures.addresses > allowance.scan_size;
@@ -160,13 +141,12 @@ function Ready({ list, onList, allowance }: ReadyProps) {
         </Notice>
       )}
       {submission.problem !== undefined && <ProblemNotice problem={submission.problem} />}
-      {progress !== undefined && <Sending scan={progress} />}
       <Actions>
         {!tooLarge && !none && (
           <Button
             kind="primary"
             busy={submission.busy}
-            busyLabel="Sending…"
+            busyLabel="Starting…"
             onClick={() => void submission.run()}
           >
             {figures.addresses === 1
@@ -183,16 +163,6 @@ function Ready({ list, onList, allowance }: ReadyProps) {
           Choose another list
         </Button>
       </Actions>
-    </div>
-  );
-}
-
-function Sending({ scan }: { scan: Scan }) {
-  const text = `${number.format(scan.received)} of ${number.format(scan.total)} sent`;
-  return (
-    <div>
-      <Meter label="Addresses sent" value={scan.received} max={scan.total} text={text} goal />
-      <p class="quiet">{text}. Keep this tab open until all are.</p>
     </div>
   );
 }

@@ -13,9 +13,13 @@ import { Notice, ProblemNotice } from "../../ui/notice";
 import { Page } from "../../ui/page";
 import { Skeleton } from "../../ui/resource";
 import { clock, day, duration } from "../../words/times";
+import page from "../scans.module.css";
 import { forget } from "./list/kept";
-import { forgetList } from "./list/known";
+import { forgetList, listOf } from "./list/known";
+import { useSending } from "./list/sending";
+import css from "./one-scan.module.css";
 import { Results } from "./results";
+import { Unsent } from "./unsent";
 import { STATES } from "./words";
 
 const number = new Intl.NumberFormat("en");
@@ -24,7 +28,7 @@ const SOON = 1_500;
 const LATER = 15_000;
 
 export function OneScan({ id }: { id: string }) {
-  const [scan, setScan] = useState<Scan>();
+  const [asked, setScan] = useState<Scan>();
   const [problem, setProblem] = useState<Problem>();
   useEffect(() => {
     let timer = 0;
@@ -53,6 +57,10 @@ export function OneScan({ id }: { id: string }) {
     };
   }, [id]);
 
+  const [known, setKnown] = useState(() => listOf(id));
+  // Its last answer is newer than what was asked for before.
+  const sent = useSending(id)?.scan;
+  const scan = sent !== undefined && asked !== undefined && sent.received > asked.received ? sent : asked;
   return (
     <Page
       title={scan === undefined || scan.name === "" ? "Scan" : scan.name}
@@ -64,7 +72,10 @@ export function OneScan({ id }: { id: string }) {
       ) : (
         <>
           <Progress scan={scan} />
-          {(scan.answered > 0 || scan.waiting > 0) && <Results scan={scan} />}
+          {scan.state === "open" && <Unsent scan={scan} known={known} onKnown={setKnown} />}
+          {(scan.answered > 0 || scan.waiting > 0) && (
+            <Results scan={scan} known={known} onKnown={setKnown} />
+          )}
           <Ending scan={scan} onScan={setScan} />
         </>
       )}
@@ -72,27 +83,32 @@ export function OneScan({ id }: { id: string }) {
   );
 }
 
+/** One line about the scan; a bar while it runs. */
 function Progress({ scan }: { scan: Scan }) {
+  const { name, tone, text } = STATES[scan.state] ?? { name: scan.state, tone: "plain", text: "" };
   const runs = scan.state === "open" || scan.state === "running";
   return (
-    <Card id="progress" title={STATES[scan.state]?.name ?? scan.state}>
-      <Meter
-        label="Addresses with a final verdict"
-        value={scan.answered}
-        max={scan.total}
-        text={`${number.format(scan.answered)} of ${number.format(scan.total)}`}
-        goal
-      />
+    <div class={css.progress}>
       <p role="status">
-        <strong>{number.format(scan.answered)}</strong> of {number.format(scan.total)} addresses are done.
+        <span class={page.state} data-tone={tone}>
+          {name}
+        </span>{" "}
+        {number.format(scan.answered)} of {number.format(scan.total)} addresses are done.
         {runs && scan.waiting > 0 && ` ${number.format(scan.waiting)} will be asked again${latest(scan)}.`}
         {runs && remaining(scan)}
+        {typeof scan.results_until === "string" && ` The results stay until ${day(scan.results_until)}.`}
       </p>
-      <p class="quiet">{STATES[scan.state]?.text}</p>
-      {typeof scan.results_until === "string" && (
-        <p class="quiet">The results will be removed on {day(scan.results_until)}.</p>
+      {runs && (
+        <Meter
+          label="Addresses with a final verdict"
+          value={scan.answered}
+          max={scan.total}
+          text={`${number.format(scan.answered)} of ${number.format(scan.total)}`}
+          goal
+        />
       )}
-    </Card>
+      {text !== "" && <p class="quiet">{text}</p>}
+    </div>
   );
 }
 

@@ -8,9 +8,11 @@ import css from "./results.module.css";
 interface ResultTableProps {
   results: readonly ScanResult[];
   known: KnownList | undefined;
+  /** The addresses that were probably meant, by position. */
+  meant: readonly string[];
 }
 
-export function ResultTable({ results, known }: ResultTableProps) {
+export function ResultTable({ results, known, meant }: ResultTableProps) {
   return (
     <table class={css.table} aria-label="Results by row">
       <thead>
@@ -41,7 +43,12 @@ export function ResultTable({ results, known }: ResultTableProps) {
                 {result.final === false && <span class={css.interim}>not final</span>}
               </td>
               <td class={css.reason}>
-                {[shortReason(result), ...traitsOf(result)].filter(Boolean).join(" · ")}
+                {[shortReason(result), replyOf(result), ...traitsOf(result)].filter(Boolean).join(" · ")}
+                {(meant[position] ?? "") !== "" && (
+                  <span class={css.meant}>
+                    Did you mean <span class="address">{meant[position]}</span>?
+                  </span>
+                )}
               </td>
             </tr>
           );
@@ -50,6 +57,10 @@ export function ResultTable({ results, known }: ResultTableProps) {
     </table>
   );
 }
+
+/** Returns the codes of the mail server's reply. */
+const replyOf = ({ smtp_code, enhanced_code }: ScanResult) =>
+  smtp_code == null ? "" : [smtp_code, enhanced_code ?? ""].join(" ").trim();
 
 function traitsOf({ role_account, disposable, free_provider }: ScanResult): string[] {
   return [

@@ -1,13 +1,17 @@
-// Results of a scan: charts, a table, and the reader's own list with added columns.
+// Results of a scan: shares, downloads, the reader's file, and a table.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Problem } from "../../api/problem";
 import { type Scan, type ScanResult, results as load } from "../../api/scans";
-import { Card } from "../../ui/card";
 import { ProblemNotice } from "../../ui/notice";
 import { Skeleton } from "../../ui/resource";
-import { VERDICTS, shortReason, toneOf, verdictOf } from "../../words/scan-verdicts";
+import { type VerdictName, shortReason, toneOf, verdictOf } from "../../words/scan-verdicts";
 import { Chart } from "./chart";
-import { Lookup } from "./lookup";
+import { ChooseAgain } from "./choose-again";
+import { Downloads } from "./downloads";
+import type { KnownList } from "./list/known";
+import css from "./results.module.css";
+import { Rows } from "./rows";
+import { type Counts, Summary } from "./summary";
 
 /** Rows per page of results. */
 const PAGE = 5_000;
@@ -62,36 +66,54 @@ function useResults(scan: Scan): { read: Reading | undefined; problem: Problem |
   return { read, problem };
 }
 
-export function Results({ scan }: { scan: Scan }) {
+interface ResultsProps {
+  scan: Scan;
+  known: KnownList | undefined;
+  onKnown: (known: KnownList) => void;
+}
+
+export function Results({ scan, known, onKnown }: ResultsProps) {
   const { read, problem } = useResults(scan);
+  const [only, setOnly] = useState<VerdictName>();
+  const [withoutTraits, setWithoutTraits] = useState(false);
   const over = typeof scan.completed_at === "string";
   // Results read before the end must not look complete.
   const results = over && read?.edition !== "over" ? undefined : read?.results;
-  if (results === undefined)
-    return problem === undefined ? (
-      <Skeleton label="Loading the results" bones={["line", "block"]} />
-    ) : (
-      <ProblemNotice problem={problem} />
-    );
+  const counts = results === undefined ? scan.by_verdict : countsOf(results);
+  const selection = { only, withoutTraits };
   return (
     <>
-      <Card id="verdicts" title={over ? "Verdicts" : "Verdicts so far"}>
-        <Chart
-          title="Addresses by verdict"
-          column="Verdict"
-          rows={VERDICTS.map(({ name, title, tone, means }) => ({
-            name: title,
-            tone,
-            means,
-            count: results.filter((result) => verdictOf(result) === name).length,
-          }))}
-        />
-        {scan.details && <Chart title="Addresses by reason" column="Reason" rows={reasonsOf(results)} />}
-        {problem !== undefined && <ProblemNotice problem={problem} />}
-      </Card>
-      <Lookup scan={scan} results={results} />
+      <Summary counts={counts} only={only} onOnly={setOnly}>
+        {results !== undefined && (
+          <Downloads
+            scan={scan}
+            results={results}
+            known={known}
+            selection={selection}
+            onWithoutTraits={setWithoutTraits}
+          />
+        )}
+        {results !== undefined && scan.details && (
+          <details class={css.reasons}>
+            <summary>Reasons</summary>
+            <Chart title="Addresses by reason" column="Reason" rows={reasonsOf(results)} />
+          </details>
+        )}
+      </Summary>
+      {problem !== undefined && <ProblemNotice problem={problem} />}
+      {known === undefined && <ChooseAgain scan={scan} onKnown={onKnown} />}
+      {results !== undefined && <Rows results={results} known={known} selection={selection} />}
+      {results === undefined && problem === undefined && (
+        <Skeleton label="Loading the results" bones={["line", "block"]} />
+      )}
     </>
   );
+}
+
+function countsOf(results: readonly ScanResult[]): Counts {
+  const counts = { deliverable: 0, undeliverable: 0, risky: 0, unknown: 0 };
+  for (const result of results) counts[verdictOf(result)] += 1;
+  return counts;
 }
 
 function reasonsOf(results: readonly ScanResult[]) {

@@ -3,7 +3,9 @@
 import type { ScanResult } from "../../api/scans";
 import { VERDICTS, type VerdictName, verdictOf } from "../../words/scan-verdicts";
 import type { KnownList } from "./list/known";
-import { copyOf } from "./list/read";
+import { type Verdicts, copyOf } from "./list/read";
+
+type Codes = Pick<Verdicts, "codes" | "reasons">;
 
 /** Our columns, as `clients/lists/src/copy.rs` has them. */
 const OURS = [
@@ -16,29 +18,44 @@ const OURS = [
   "rcpt_final",
 ];
 
-export interface Table {
-  /** The reader's list, if it is there. */
-  known: KnownList | undefined;
-  results: readonly ScanResult[];
-  /** Only rows with this verdict are included. */
+/** Which rows are looked at, or downloaded. */
+export interface Selection {
+  /** Only rows with this verdict. */
   only: VerdictName | undefined;
   /** Throw-away addresses and role accounts are left out. */
   withoutTraits: boolean;
 }
 
+export interface Table extends Selection {
+  /** The reader's list, if it is there. */
+  known: KnownList | undefined;
+  results: readonly ScanResult[];
+  /** A row with several addresses becomes a row for each. */
+  split: boolean;
+}
+
+const XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
+
 export const hasTraits = ({ disposable, role_account }: ScanResult) =>
   disposable === true || role_account === true;
 
-export async function csvOf({ known, results, only, withoutTraits }: Table): Promise<Blob> {
-  if (known === undefined) return new Blob([byPosition(results)], { type: "text/csv" });
+export const isSelected = (result: ScanResult, { only, withoutTraits }: Selection) =>
+  (only === undefined || verdictOf(result) === only) && !(withoutTraits && hasTraits(result));
+
+export async function fileOf(table: Table): Promise<Blob> {
+  const { known, results, only, withoutTraits, split } = table;
+  if (known === undefined) {
+    const selected = results.filter((result) => isSelected(result, { only, withoutTraits }));
+    return new Blob([byPosition(selected)], { type: "text/csv" });
+  }
   const bit = VERDICTS.findIndex(({ name }) => name === only);
-  const chosen = { only: bit < 0 ? 0 : 1 << bit, withoutTraits };
+  const chosen = { only: bit < 0 ? 0 : 1 << bit, withoutTraits, split };
   const copy = await copyOf(known.list, { ...codesOf(known.sent.addresses.length, results), ...chosen });
-  return new Blob([copy], { type: "text/csv" });
+  return new Blob([copy], { type: known.list.isXlsx ? XLSX : "text/csv" });
 }
 
 /** Packs the results by position, as `clients/lists/src/wasm.rs` reads them. */
-function codesOf(total: number, results: readonly ScanResult[]): { codes: Uint32Array; reasons: string[] } {
+export function codesOf(total: number, results: readonly ScanResult[]): Codes {
   const codes = new Uint32Array(total);
   const reasons = new Map<string, number>();
   const known = (value: boolean | null | undefined) => (value == null ? 0 : value ? 2 : 1);
@@ -70,7 +87,12 @@ function byPosition(results: readonly ScanResult[]): string {
   return [["position", ...OURS].join(","), ...lines, ""].join("\r\n");
 }
 
-/** Returns `customers-rcpt.csv`, or `customers-risky.csv` if `only` is `risky`. */
-export function nameOf(scan: { id: string; name: string }, only: VerdictName | undefined): string {
-  return `${scan.name.replace(/\.\w+$/, "") || scan.id}-${only ?? "rcpt"}.csv`;
+/** Returns `customers.verdicts.csv` as the command does, or `customers.risky.csv` if `only` is `risky`. */
+export function nameOf(
+  scan: { id: string; name: string },
+  known: KnownList | undefined,
+  only: VerdictName | undefined,
+): string {
+  const name = known?.list.name ?? scan.name;
+  return `${name.replace(/\.\w+$/, "") || scan.id}.${only ?? "verdicts"}.${known?.list.isXlsx === true ? "xlsx" : "csv"}`;
 }

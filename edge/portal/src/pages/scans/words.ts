@@ -1,13 +1,17 @@
 // Texts about scans.
 
 export const STATES: Record<string, { name: string; tone: string; text: string }> = {
-  open: { name: "Waiting for addresses", tone: "unknown", text: "Part of the list hasn’t been sent." },
+  open: {
+    name: "Not all sent",
+    tone: "unknown",
+    text: "Part of the list hasn’t been sent. Choose the same file below, and the rest is sent.",
+  },
   running: {
     name: "Running",
     tone: "busy",
-    text: "You can close this tab. The scan continues. Keep a copy of the file: we don’t have your addresses.",
+    text: "You can close this tab: the scan continues. Keep a copy of the file, because we don’t keep your addresses.",
   },
-  completed: { name: "Completed", tone: "good", text: "Every address has its verdict." },
+  completed: { name: "Completed", tone: "good", text: "" },
   cancelled: {
     name: "Stopped",
     tone: "plain",

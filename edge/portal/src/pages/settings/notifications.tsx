@@ -39,7 +39,9 @@ function Email({ wanted, onChanged }: { wanted: boolean; onChanged: (settings: S
         checked={wanted}
         onChecked={() => void submission.run()}
       />
-      <p class="quiet">With the counts of each verdict. At most one email an hour.</p>
+      <p class="quiet">
+        With the counts of each verdict, without the list’s name. Ends within ten minutes share an email.
+      </p>
       {submission.problem !== undefined && <ProblemNotice problem={submission.problem} />}
     </>
   );

@@ -54,11 +54,25 @@ impl Journal {
         })
     }
 
+    /// Of a scan that was sent before.
+    pub fn of_scan(list: &List, url: &str, scan: &str) -> Self {
+        Self { scan: Some(scan.to_owned()), ..Self::new(list, url, String::new()) }
+    }
+
+    pub fn is_at(&self, url: &str) -> bool {
+        self.url == url
+    }
+
+    /// True if it was started with this list, read in this way.
+    pub fn is_of(&self, list: &List) -> bool {
+        self.list == list.digest
+    }
+
     /// The journal, if it belongs to this list and this service.
     pub fn of_same(self, list: &List, url: &str) -> Result<Self, Failure> {
-        let why = if self.url != url {
+        let why = if !self.is_at(url) {
             format!("This scan was started at {}.", self.url)
-        } else if self.list != list.digest {
+        } else if !self.is_of(list) {
             "The file, its column or an option isn't the one that this scan was started with."
                 .to_owned()
         } else {

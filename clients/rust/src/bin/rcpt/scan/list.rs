@@ -3,6 +3,7 @@
 use rcpt_lists::{Choices, Column, Notice, Plan, Repeats};
 use sha2::{Digest as _, Sha256};
 
+use super::tags::Tags;
 use crate::{
     args,
     failure::{Failure, Kind},
@@ -12,6 +13,8 @@ use crate::{
 #[derive(Debug)]
 pub struct List {
     pub read: rcpt_lists::List,
+    /// The bytes of an xlsx, which is written again.
+    pub book: Option<Vec<u8>>,
     /// Each address once, unless repeats are wanted; the index is its position.
     pub plan: Plan,
     /// SHA-256 of the file and of the addresses that are checked, in hexadecimal.
@@ -36,6 +39,7 @@ impl List {
         // Text files have recipients too, as email programs copy them.
         let is_text = args.file.extension().is_some_and(|end| end.eq_ignore_ascii_case("txt"));
         let read = if is_text { rcpt_lists::read_pasted } else { rcpt_lists::read };
+        let book = rcpt_lists::is_xlsx(&bytes).then(|| bytes.clone());
         let read = read(bytes, &choices)
             .map_err(|error| Failure::new(Kind::Input, format!("{name}: {error}")))?;
         if read.column().is_none() {
@@ -51,9 +55,15 @@ impl List {
             digest.update(address);
             digest.update("\n");
         }
-        let list = Self { digest: hex::encode(digest.finalize()), read, plan };
+        let list = Self { digest: hex::encode(digest.finalize()), read, book, plan };
         list.say();
         Ok(list)
+    }
+
+    /// Joins the list with a scan that was sent before: each row waits for the verdict of its address, wherever it
+    /// stands now.
+    pub fn join(&mut self, scan: &str, tags: &Tags) {
+        self.plan = self.read.joined(scan, &tags.tags, tags.case_matters);
     }
 
     fn say(&self) {
@@ -86,6 +96,7 @@ impl List {
             (counts.several, "with several addresses"),
             (counts.not_an_address, "not an address"),
             (counts.empty, "without an address"),
+            (counts.not_in_scan, "not in the scan"),
         ];
         let further = further.into_iter().filter(|(count, _)| *count > 0);
         let further: Vec<_> = further.map(|(count, word)| format!("{count} {word}")).collect();

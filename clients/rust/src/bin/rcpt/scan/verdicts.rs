@@ -3,11 +3,14 @@
 use std::collections::HashMap;
 
 use rcpt_client::{Client, Deliverability, ScanResult};
-use rcpt_lists::Answer;
+use rcpt_lists::{Answer, Part};
 use serde_json::Value;
 
 use super::{list::List, progress::Progress};
-use crate::failure::{Failure, Kind};
+use crate::{
+    args,
+    failure::{Failure, Kind},
+};
 
 /// The results by position. The few different reasons are stored once each.
 #[derive(Debug, Default)]
@@ -91,7 +94,6 @@ impl Verdicts {
         Some(Answer {
             verdict: row.verdict,
             reason: self.reasons.get(usize::from(row.reason)).cloned().unwrap_or_default(),
-            suggestion: None,
             disposable: row.disposable,
             role: row.role,
             free: row.free,
@@ -99,8 +101,18 @@ impl Verdicts {
         })
     }
 
-    /// The file with our columns.
-    pub fn copy(&self, list: &List) -> Vec<u8> {
-        list.read.copy(&list.plan, &|position| self.answer(position), &|_, _| true)
+    /// The file with our columns: the rows that are wanted. An xlsx is one again, other workbooks become CSV.
+    pub fn copy(&self, list: &List, args: &args::Scan) -> Vec<u8> {
+        let answer = |position| self.answer(position);
+        let only = |positions: &[u32], verdict: Option<Deliverability>| {
+            let is_wanted =
+                args.only.is_empty() || verdict.is_some_and(|verdict| args.only.contains(&verdict));
+            let mut answers = positions.iter().filter_map(|position| answer(*position));
+            is_wanted && !(args.without_traits && answers.any(|answer| answer.has_traits()))
+        };
+        let part = Part { answer: &answer, only: &only, split: args.split_cells };
+        let book = list.book.as_ref();
+        let book = book.and_then(|book| list.read.workbook_copy(book, &list.plan, &part));
+        book.unwrap_or_else(|| list.read.copy(&list.plan, &part))
     }
 }

@@ -2,7 +2,7 @@
 import type { Choices, Form, Reply, Request, Sent, Summary, Verdicts } from "../../../lists/protocol";
 import { trustedScript } from "../../../trusted-script";
 
-export type { Choices, Figures, Form, Sent, Verdicts } from "../../../lists/protocol";
+export type { Choices, Form, Sent, Verdicts } from "../../../lists/protocol";
 
 /** A list, in the form in which it is checked. */
 export interface List extends Summary, Form {
@@ -73,8 +73,8 @@ export class Source {
 const FOUND: Form = { once: true, caseMatters: false };
 
 /** Reads a file: a table, a workbook, or a short text file of recipients in the form that email programs copy. */
-export function readFile(file: File): Promise<List> {
-  return open(file.name, new Source(file, /\.txt$/i.test(file.name)), {}, FOUND);
+export function readFile(file: File, choices: Choices = {}): Promise<List> {
+  return open(file.name, new Source(file, /\.txt$/i.test(file.name)), choices, FOUND);
 }
 
 /** Reads a pasted text: a table with a header, recipients, or one address per line. */
@@ -115,6 +115,12 @@ export async function sentOf(list: List): Promise<Sent> {
 export async function tagsOf(list: List, scan: string): Promise<Uint8Array<ArrayBuffer>> {
   const reply = await list.source.ask({ do: "tags", form: formOf(list), scan });
   return "tags" in reply ? reply.tags : new Uint8Array();
+}
+
+/** Returns the addresses that were probably meant, by position; empty where none was. */
+export async function meantBy(list: List, verdicts: Pick<Verdicts, "codes" | "reasons">): Promise<string[]> {
+  const reply = await list.source.ask({ do: "meant", form: formOf(list), verdicts });
+  return "meant" in reply ? reply.meant : [];
 }
 
 /** Returns the file with our columns. */

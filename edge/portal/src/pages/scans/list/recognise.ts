@@ -7,10 +7,10 @@ import type { KnownList } from "./known";
 import { type List, type Sent, likelyColumns, reformed, sentOf } from "./read";
 
 /**
- * `other`: it has no address of the scan. `size`: it has another number of addresses. `differs`: a part has other
+ * `other`: it has no address of the scan. `cut`: it lacks addresses that haven't been sent yet. `size`: it has another number of addresses. `differs`: a part has other
  * addresses, or another order. `unsure`: a part couldn't be compared.
  */
-export type Refusal = "other" | "size" | "differs" | "unsure";
+export type Refusal = "other" | "cut" | "size" | "differs" | "unsure";
 export type Recognition = { known: KnownList } | { refused: Refusal };
 
 /** The ways to check repeated addresses, the likeliest first. */
@@ -29,7 +29,10 @@ export async function recognise(scan: Scan, list: List): Promise<Recognition> {
       const joined = await reformed(list, { column, once: true, caseMatters, join: { scan: scan.id, tags } });
       if (joined.figures.addresses > (best?.figures.addresses ?? 0)) best = joined;
     }
-    return best === undefined ? { refused: "other" } : { known: { list: best, sent: await sentOf(best) } };
+    if (best === undefined) return { refused: "other" };
+    const sent = await sentOf(best);
+    const lacks = scan.state === "open" && sent.addresses.slice(scan.received).includes("");
+    return lacks ? { refused: "cut" } : { known: { list: best, sent } };
   }
   let refused: Refusal = "size";
   let last: readonly string[] | undefined;
@@ -38,17 +41,17 @@ export async function recognise(scan: Scan, list: List): Promise<Recognition> {
     const sent = await sentOf(form);
     if (sent.addresses.length !== scan.total || sameAs(sent.addresses, last)) continue;
     last = sent.addresses;
-    const found = await matchesAll(scan.id, sent);
+    const found = await matchesAll(scan, sent);
     if (found === true) return { known: { list: form, sent } };
     refused = found === false ? "differs" : "unsure";
   }
   return { refused };
 }
 
-/** Returns whether all parts match; undefined if a part can't be compared. */
-async function matchesAll(scan: string, { addresses }: Sent): Promise<boolean | undefined> {
-  for (let part = 0; part * PART < addresses.length; part += 1) {
-    const one = await ask(scan, part, addresses.slice(part * PART, (part + 1) * PART));
+/** Returns whether all parts that were sent match; undefined if a part can't be compared. */
+async function matchesAll({ id, received }: Scan, { addresses }: Sent): Promise<boolean | undefined> {
+  for (let part = 0; part * PART < received; part += 1) {
+    const one = await ask(id, part, addresses.slice(part * PART, (part + 1) * PART));
     if (one !== true) return one;
   }
   return true;
