@@ -5,6 +5,7 @@ mod connection;
 mod domain;
 mod error;
 mod health;
+mod held_lines;
 mod neighbours;
 mod probe;
 mod request_id;

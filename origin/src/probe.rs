@@ -15,6 +15,7 @@ mod host_probe;
 mod identities;
 mod limits;
 mod listed;
+mod mail_hosts;
 mod new_session;
 mod own_addresses;
 mod plans;
@@ -24,7 +25,9 @@ mod redact;
 mod resolver;
 mod sandbox;
 mod signal;
+mod stops;
 mod unasked;
 pub mod verdict_memory;
 
+pub use host_probe::Manner;
 pub use prober::Prober;

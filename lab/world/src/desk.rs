@@ -19,7 +19,7 @@ use rcpt_origin::{
     config::Families,
     dns::Dns,
     http::{RequestId, ask_all, ask_one},
-    surroundings::{Random, Surroundings},
+    surroundings::Surroundings,
 };
 use rcpt_pool::{Asker, Entries, HashKey, operators::Operators};
 use rcpt_shared::{
@@ -173,10 +173,10 @@ impl Desk {
     /// The origin starts without memory.
     fn start(&self, origin: usize) -> Result<()> {
         let config = self.config(origin, &sources(&self.plan, origin))?;
-        let random = {
+        let key = {
             let mut seed = self.seeds.lock();
             *seed = seed.wrapping_add(1_000_003);
-            Random::seeded(*seed)
+            HashKey::new([*seed, self.plan.seed])
         };
         let uplink = Uplink {
             origin,
@@ -188,9 +188,8 @@ impl Desk {
         let nameserver = self.town.names.clone();
         let surroundings = Surroundings {
             dialer: Dialer::over(Arc::new(uplink), config.connect_timeout),
-            dns: Dns::over(nameserver, config.dns_timeout, families, random.hash_key()),
+            dns: Dns::over(nameserver, config.dns_timeout, families, key),
             unix_now: Arc::new(move || clock.unix_now()),
-            random,
         };
         let mut own = sources(&self.plan, origin);
         own.push(source(origin, self.plan.sources_each));

@@ -1,9 +1,9 @@
 //! Recipients refused in the last ten minutes by a machine of no known operator. A shared host often serves hundreds of
 //! domains, and bans a client for an hour after 20 refusals in ten minutes.
 //!
-//! The number allowed depends on [`History`]: guessing accounts and control recipients may use half of it, too few for
-//! a ban of our address. Batches may use the whole number. Single checks of an account with a good history may
-//! cause a few more, which nobody else can use up.
+//! The number allowed depends on [`History`]: guessing accounts may use half of it, too few for a ban of our address.
+//! Batches may use the whole number. Single checks of an account with a good history may cause a few more, which nobody
+//! else can use up.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -19,6 +19,11 @@ const NEWCOMER_EXTRA: usize = 1;
 /// refusal and two refusals in flight, so a ban doesn't reduce it.
 const GOOD_EXTRA: usize = 3;
 
+/// Control recipients in ten minutes by lists, and by lists and single checks together: many machines ban at ten refused
+/// recipients, some at five, and each control recipient is likely to be one.
+const INVENTED_BY_LISTS: usize = 4;
+const INVENTED_BY_ALL: usize = 8;
+
 /// Refused recipients of the last ten minutes.
 pub(super) struct Lately {
     /// Number after which batches stay away; `usize::MAX` for no limit.
@@ -28,11 +33,13 @@ pub(super) struct Lately {
     /// Time of each refusal and the group that caused it, oldest first. Control recipients have no
     /// group.
     refused: VecDeque<(Instant, Option<Key>)>,
+    /// Times at which control recipients were asked about, oldest first: their refusal is likely, and may still come.
+    invented: VecDeque<Instant>,
 }
 
 impl Lately {
     pub(super) const fn new(most: usize) -> Self {
-        Self { most, most_since_ban: None, refused: VecDeque::new() }
+        Self { most, most_since_ban: None, refused: VecDeque::new(), invented: VecDeque::new() }
     }
 
     pub(super) const fn set_most(&mut self, most: usize) {
@@ -84,10 +91,21 @@ impl Lately {
         all.max(self.wait(of_group, |other| other == Some(group), now))
     }
 
-    /// A control recipient may be checked only while less than half of the number is used, because its refusal is
-    /// likely.
-    pub(super) fn spares_one(&self, now: Instant) -> bool {
-        self.most == usize::MAX || self.wait(self.half(), |_| true, now).is_none()
+    /// No control recipient is asked about while as many recipients are refused.
+    pub(super) fn spares_one(&self, class: Class, now: Instant) -> bool {
+        let most = match class {
+            Class::Batch => INVENTED_BY_LISTS.min(self.half()),
+            Class::Interactive => INVENTED_BY_ALL.min(self.most()),
+        };
+        let invented = self.invented.iter().filter(|at| !is_over(**at, now)).count();
+        self.most == usize::MAX || (invented < most && self.total(now) < most)
+    }
+
+    pub(super) fn count_invented(&mut self, now: Instant) {
+        self.invented.retain(|at| !is_over(*at, now));
+        if self.most < usize::MAX {
+            self.invented.push_back(now);
+        }
     }
 
     fn half(&self) -> usize {

@@ -93,8 +93,8 @@ impl Meter {
         of_hour.max(self.refused_lately.must_wait(want, now))
     }
 
-    pub(super) fn spares_refusal(&self, now: Instant) -> bool {
-        self.refused_lately.spares_one(now) && self.refusals.spares_one(now)
+    pub(super) fn spares_refusal(&self, class: Class, now: Instant) -> bool {
+        self.refused_lately.spares_one(class, now) && self.refusals.spares_one(now)
     }
 
     pub(super) fn recipient_not_before(&self, now: Instant) -> Option<Instant> {

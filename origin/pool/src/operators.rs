@@ -26,6 +26,8 @@ pub struct Operator {
     pub session_interval: Option<Duration>,
     pub recipients_per_minute: Option<usize>,
     pub refused_per_hour: Option<usize>,
+    /// Recipients asked about in one session.
+    pub session_recipients: Option<usize>,
 }
 
 /// Number of an operator in its table.
@@ -173,6 +175,7 @@ impl Operator {
         self.session_interval = more.session_interval.or(self.session_interval);
         self.recipients_per_minute = more.recipients_per_minute.or(self.recipients_per_minute);
         self.refused_per_hour = more.refused_per_hour.or(self.refused_per_hour);
+        self.session_recipients = more.session_recipients.or(self.session_recipients);
     }
 }
 

@@ -81,14 +81,17 @@ impl<S: Send + 'static> Pool<S> {
     pub(super) fn spares_refusal(&self, permit: &Permit<S>) -> bool {
         let mut state = self.lock();
         let site = state.sites.get_mut(&permit.want.site);
-        site.is_none_or(|site| site.meter(permit.want.meter).spares_refusal(Instant::now()))
+        let class = permit.want.class;
+        site.is_none_or(|site| site.meter(permit.want.meter).spares_refusal(class, Instant::now()))
     }
 
     pub(super) fn count_recipient(&self, permit: &Permit<S>) {
         let now = Instant::now();
         let mut state = self.lock();
         if let Some(site) = state.sites.get_mut(&permit.want.site) {
-            site.meter(permit.want.meter).count_recipient(now);
+            let meter = site.meter(permit.want.meter);
+            meter.count_recipient(now);
+            meter.refused_lately.count_invented(now);
         }
         if let (Class::Batch, SiteKey::Operator(operator, identity)) =
             (permit.want.class, &permit.want.site)

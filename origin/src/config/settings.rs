@@ -177,9 +177,9 @@ settings! {
     lists_file: String = "lists_file", Single, Some(""), parse::from_str,
         "the path of a file that `origin lists update` writes",
         "Lists of domains that say their kind, where they are newer than the package's; read again on SIGHUP and when the file changes";
-    session_recipients: usize = "session_recipients", Single, Some("100"), parse::recipients,
+    session_recipients: usize = "session_recipients", Single, Some("10"), parse::recipients,
         "a number, 1 to 100",
-        "Recipients asked about in one session; 1 opens a session for each";
+        "Recipients asked about in one session where no row of operators says more; 1 opens a session for each";
     port_check: Vec<Server> = "port_check", List, Some(""), parse::servers,
         "a list of host:port",
         "Mail servers of others; while none of them greets us, probes and /ready are answered 503; empty checks nothing";

@@ -135,7 +135,7 @@ fn the_defaults_are_those_of_the_design() {
     assert_eq!(config.max_probes, 512);
     assert_eq!(config.starttls, StartTls::OnDemand);
     assert!(config.source_addresses.is_empty());
-    assert_eq!((config.operator_sessions, config.session_recipients), (2, 100));
+    assert_eq!((config.operator_sessions, config.session_recipients), (2, 10));
     assert_eq!((config.machine_sessions, config.network_sessions), (2, 8));
     assert_eq!((config.families, config.dialled_families()), (None, Families::BOTH));
     assert!(config.port_check.is_empty() && config.time_server.is_none());

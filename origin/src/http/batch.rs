@@ -28,16 +28,22 @@ use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
 
 use super::{
     Error,
+    held_lines::{HeldLine, HeldLines},
     probe::{admit, record},
     request_id::RequestId,
 };
-use crate::{State, service::fair_shares::Share};
+use crate::{State, probe::Manner, service::fair_shares::Share};
 
 /// Time limit of a whole batch, unless its header sets a shorter limit. An address that still has no session when only
-/// one probe's budget is left is reported as not checked.
+/// one address's time is left is reported as not checked.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(60);
+/// Time for an address of a list, as a multiple of a single check's: nobody waits for it, and slow servers answer.
+const PATIENCE_FACTOR: u32 = 3;
 /// Seconds after which the client may retry, unless a limit determines them.
 const RETRY_AFTER_S: u32 = 60;
+/// Seconds after which an accepted address may get the evidence for which a limit of ours left no room: a window of the
+/// limits of refused recipients.
+const EVIDENCE_AFTER_S: u32 = 600;
 /// Lines buffered for a slow reader.
 const LINES_MAX: usize = 16;
 /// Addresses whose mail hosts are looked up in parallel.
@@ -74,11 +80,11 @@ pub(super) async fn batch(
     Ok(response)
 }
 
-/// An address of a batch may wait for a session during the batch's time less the `budget` of one probe, and at least
-/// during half of the batch's time.
-fn last_start(within: Duration, budget: Duration) -> Duration {
+/// The time for which a batch starts its addresses, and that for each address, of which `budget` is a single check's.
+fn times(within: Duration, budget: Duration) -> (Duration, Duration) {
     let within = within.min(BATCH_TIMEOUT);
-    within.saturating_sub(budget).max(within / 2)
+    let own = (budget * PATIENCE_FACTOR).min(budget.max(within / 2));
+    (within.saturating_sub(own).max(within / 2), own)
 }
 
 /// Probes all addresses within this time, and returns their lines in order of completion.
@@ -93,8 +99,10 @@ pub fn ask_all(
     id: RequestId,
 ) -> Result<mpsc::Receiver<BatchLine>, Error> {
     let entry = state.batches.enter(asker.fairness_group.clone()).ok_or(Error::AtCapacity)?;
-    let until = Instant::now() + last_start(within, state.prober.config().budget);
-    let batch = Arc::new(Batch { state, id, asker, details, until });
+    let (starting, budget) = times(within, state.prober.config().budget);
+    let until = Instant::now() + starting;
+    let held = HeldLines::of(&addresses);
+    let batch = Arc::new(Batch { state, id, asker, details, until, budget, held });
     let (lines, written) = mpsc::channel(LINES_MAX);
     tokio::spawn(drive(batch, addresses, lines, entry));
     Ok(written)
@@ -107,7 +115,13 @@ struct Batch {
     details: bool,
     /// Latest time to wait for a session.
     until: Instant,
+    /// Time for each address.
+    budget: Duration,
+    held: HeldLines,
 }
+
+/// Lines and their indices.
+type Lines = Vec<(usize, BatchLine)>;
 
 /// Addresses with the same limits that wait to be probed.
 struct Group {
@@ -137,7 +151,7 @@ async fn drive(
                 group.lock().push_back((index, address));
                 batch.probe_next(&group).await
             } else {
-                Some((index, not_asked(index, RETRY_AFTER_S)))
+                batch.ended(address.domain(), Some(not_asked(index, RETRY_AFTER_S))).await
             }
         });
     }
@@ -145,7 +159,7 @@ async fn drive(
 }
 
 async fn write(
-    mut all: JoinSet<Option<(usize, BatchLine)>>,
+    mut all: JoinSet<Lines>,
     count: usize,
     id: &RequestId,
     lines: mpsc::Sender<BatchLine>,
@@ -153,26 +167,27 @@ async fn write(
     let mut unanswered: Vec<bool> = vec![true; count];
     let mut end = BatchEnd { answered: 0, not_asked: 0 };
     loop {
-        let line = tokio::select! {
+        let done = tokio::select! {
             biased;
             // Dropping the set cancels the remaining probes.
             () = lines.closed() => return,
             done = all.join_next() => match done {
                 None => break,
-                Some(Ok(line)) => line,
+                Some(Ok(done)) => done,
                 Some(Err(_)) => {
                     tracing::error!(request_id = id.as_str(), "a probe panicked");
-                    None
+                    continue;
                 }
             },
         };
-        let Some((index, line)) = line else { continue };
-        if let Some(unanswered) = unanswered.get_mut(index) {
-            *unanswered = false;
-        }
-        end.count(&line);
-        if lines.send(line).await.is_err() {
-            return;
+        for (index, line) in done {
+            if let Some(unanswered) = unanswered.get_mut(index) {
+                *unanswered = false;
+            }
+            end.count(&line);
+            if lines.send(line).await.is_err() {
+                return;
+            }
         }
     }
     // An address whose task has panicked still gets a line.
@@ -217,26 +232,68 @@ impl Batch {
         Some(Arc::clone(group))
     }
 
-    async fn probe_next(&self, group: &Group) -> Option<(usize, BatchLine)> {
+    async fn probe_next(&self, group: &Group) -> Lines {
         let waiting = timeout_at(self.until, group.at_once.acquire()).await;
-        let (index, address) = group.lock().pop_front()?;
+        let Some((index, address)) = group.lock().pop_front() else { return Lines::new() };
+        let domain = address.domain().to_owned();
         let stopping = *self.state.stopping.borrow();
         if stopping || !matches!(waiting, Ok(Ok(_))) || Instant::now() >= self.until {
-            return Some((index, not_asked(index, RETRY_AFTER_S)));
+            return self.ended(&domain, Some(not_asked(index, RETRY_AFTER_S))).await;
         }
-        let verdict = self.probe(address).await;
-        drop(waiting);
-        Some((
-            index,
-            verdict.map_or_else(
-                |after| not_asked(index, after),
-                |verdict| BatchLine::Answer(BatchAnswer { index, verdict }),
-            ),
-        ))
+        let (asker, wait) = (self.asker.clone(), Wait::InBatch(self.until));
+        let question = Question { address, details: self.details, asker, wait };
+        let invents = self.held.is_last(&domain);
+        let line = match self.probe(&question, invents).await {
+            Err(after) => Some(not_asked(index, after)),
+            Ok(verdict) if self.state.prober.lacks_evidence(&domain, &verdict) => {
+                self.held.hold(HeldLine { index, question, verdict, invents });
+                None
+            }
+            Ok(verdict) => Some(BatchLine::Answer(BatchAnswer { index, verdict })),
+        };
+        // The group's permit is kept for the invention.
+        self.ended(&domain, line).await
+    }
+
+    /// `None` if the line is held.
+    async fn ended(&self, domain: &str, line: Option<BatchLine>) -> Lines {
+        let index = |line: &BatchLine| match line {
+            BatchLine::Answer(BatchAnswer { index, .. })
+            | BatchLine::NotAsked(NotAsked { index, .. }) => *index,
+            BatchLine::End(_) => usize::MAX,
+        };
+        let mut lines: Lines = line.into_iter().map(|line| (index(&line), line)).collect();
+        lines.extend(self.decide(self.held.answered(domain)).await);
+        lines
+    }
+
+    /// The lines of a domain whose other lines are answered. If nothing has been learnt meanwhile, one of them is asked
+    /// about again, and the invention behind it, in the same session.
+    async fn decide(&self, held: Vec<HeldLine>) -> Lines {
+        let prober = &self.state.prober;
+        let lacks =
+            |line: &HeldLine| prober.lacks_evidence(line.question.address.domain(), &line.verdict);
+        if let Some(first) = held.first()
+            && lacks(first)
+            && !held.iter().any(|line| line.invents)
+            && Instant::now() < self.until
+        {
+            let _ = self.probe(&first.question, true).await;
+        }
+        let decided = held.into_iter().map(|line| {
+            let is_open = lacks(&line);
+            let HeldLine { index, question, verdict, .. } = line;
+            let mut verdict = prober.with_evidence(&question, verdict);
+            if is_open {
+                verdict.retry_after = Some(EVIDENCE_AFTER_S);
+            }
+            (index, BatchLine::Answer(BatchAnswer { index, verdict }))
+        });
+        decided.collect()
     }
 
     /// The error is the number of seconds after which to retry, if our own limits prevented a verdict.
-    async fn probe(&self, address: Address) -> Result<Verdict, u32> {
+    async fn probe(&self, question: &Question, invents: bool) -> Result<Verdict, u32> {
         let state = &self.state;
         // Half of the permits are reserved for single checks.
         let permits = async {
@@ -247,16 +304,15 @@ impl Batch {
         let Ok(Ok(_permits)) = timeout_at(self.until, permits).await else {
             return Err(RETRY_AFTER_S);
         };
-        let (asker, wait) = (self.asker.clone(), Wait::InBatch(self.until));
-        let question = Question { address, details: self.details, asker, wait };
         let in_flight = state.metrics.start();
         let started = Instant::now();
-        let verdict = state.prober.probe(&question).await;
+        let verdict =
+            state.prober.probe_as(question, Manner { budget: self.budget, invents }).await;
         drop(in_flight);
         if state.blames_port(&verdict).await {
             return Err(RETRY_AFTER_S);
         }
-        record(state, &self.id, &question, &verdict, started.elapsed());
+        record(state, &self.id, question, &verdict, started.elapsed());
         let ours = (verdict.status, verdict.reason) == (Status::FatalException, Reason::OurLimit);
         // In the sandbox our limit is a verdict: another attempt would find it again.
         let is_sandbox = sandbox::find(&question.address).is_some();
@@ -285,16 +341,14 @@ mod tests {
 
     use tokio::{sync::mpsc, task::JoinSet};
 
-    use super::{RETRY_AFTER_S, RequestId, last_start, write};
+    use super::{RETRY_AFTER_S, RequestId, times, write};
 
     #[test]
-    fn every_address_that_has_a_session_has_its_budget_within_the_batchs_time() {
-        let [budget, minute] = [10, 60].map(Duration::from_secs);
-        for (within, waits) in [(20, 10), (60, 50), (3_600, 50), (12, 6), (0, 0)] {
-            let within = Duration::from_secs(within);
-            assert_eq!(last_start(within, budget), Duration::from_secs(waits), "{within:?}");
+    fn every_address_that_has_a_session_has_its_time_within_the_batchs() {
+        for (within, starting, own) in [(60, 30, 30), (3_600, 30, 30), (20, 10, 10), (12, 6, 10)] {
+            let [within, starting, own] = [within, starting, own].map(Duration::from_secs);
+            assert_eq!(times(within, Duration::from_secs(10)), (starting, own), "{within:?}");
         }
-        assert_eq!(last_start(minute, budget) + budget, minute);
     }
 
     #[tokio::test]
@@ -304,7 +358,7 @@ mod tests {
             all.spawn(async move {
                 assert_ne!(index, 1, "this is the panic");
                 let verdict = Verdict::new(Status::Accepted, Reason::Accepted, Stage::Rcpt);
-                Some((index, BatchLine::Answer(BatchAnswer { index, verdict })))
+                vec![(index, BatchLine::Answer(BatchAnswer { index, verdict }))]
             });
         }
         let (lines, mut written) = mpsc::channel(8);

@@ -4,7 +4,7 @@ use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
 
 /// The most informative of several hosts' failures: our own limit, otherwise the failure at the latest stage, and the
 /// earliest among equals, because hosts come in order of preference.
-#[derive(Default)]
+#[derive(Default, Clone)]
 pub(super) struct BestFailure {
     best: Option<Verdict>,
     /// True if hosts failed for different reasons.

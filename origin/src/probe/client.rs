@@ -1,22 +1,25 @@
 //! Speaks with mail hosts: identity, encryption, and the memory of their capabilities.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
-use rcpt_pool::{HashKey, Permit, operators::Operators};
+use hmac::{Hmac, Mac as _};
+use rcpt_pool::{HashKey, Permit, Refusal, Signal, operators::Operators};
 use rcpt_shared::{Address, CatchAll, Stage};
 use rcpt_smtp::{Answer, Connection, Dialer, Envelope, HeloIdentity, Reply, Session, Tls};
 use rcpt_verdict::{Finding, Parties};
+use sha2::Sha256;
 
 use super::{
     host_memory::{HostMemory, Offers, catch_all_key},
     identities::Identities,
+    stops::{Place, RefusedBy, Stops},
 };
 
 use crate::{
     config::{Config, StartTls},
     dns::single_flight::SingleFlight,
-    surroundings::Random,
+    surroundings::Clock,
     telemetry::{port_check::PortCheck, session_metrics::SessionMetrics},
 };
 
@@ -36,10 +39,13 @@ pub(super) struct Client {
     operators: ArcSwap<Operators>,
     pub(super) port_check: Arc<PortCheck>,
     pub(super) memory: HostMemory,
+    pub(super) stops: Stops,
     pub(super) sessions: SessionMetrics,
     /// Control recipients being checked, by domain and host.
     pub(super) controls: SingleFlight<CatchAll>,
-    pub(super) random: Random,
+    unix_now: Clock,
+    /// MAC of which a domain's invented name of the day is made.
+    invented_names: Hmac<Sha256>,
 }
 
 pub(super) struct HostAnswer {
@@ -55,7 +61,7 @@ impl Client {
         dialer: Dialer,
         tls: Tls,
         port_check: Arc<PortCheck>,
-        random: Random,
+        unix_now: Clock,
         keys: HashKey,
     ) -> Arc<Self> {
         Arc::new(Self {
@@ -68,9 +74,11 @@ impl Client {
             operators: ArcSwap::new(config.operators.clone()),
             port_check,
             memory: HostMemory::new(keys),
+            stops: Stops::new(keys),
             sessions: SessionMetrics::default(),
             controls: SingleFlight::default(),
-            random,
+            unix_now,
+            invented_names: config.own_mac(b"invented names"),
         })
     }
 
@@ -92,6 +100,65 @@ impl Client {
         self.identities.load().get(number)
     }
 
+    /// The place of a host with this address; `None` for a host whose address isn't known and that is no operator's.
+    pub(super) fn place(&self, host: &str, address: Option<IpAddr>) -> Option<Place> {
+        let operator = self.operators.load().of_host(host);
+        operator.map(Place::Operator).or(address.map(Place::Machine))
+    }
+
+    /// Records how the host treated us, for the pool and for lists.
+    pub(super) fn note(&self, host: &str, permit: &HostPermit, signal: Signal<'_>) {
+        permit.note(signal);
+        let Some(place) = self.place(host, permit.address()) else { return };
+        match signal {
+            Signal::Answered { .. } => self.stops.answered(place),
+            Signal::Refused(Refusal {
+                before_rcpt: true,
+                is_trouble: false,
+                about_our_address,
+                ..
+            }) => {
+                // A machine that says "too many connections" bans us too, an operator's host has its own reasons.
+                if about_our_address || matches!(place, Place::Machine(_)) {
+                    self.stops.refused(place, RefusedBy::Words);
+                }
+            }
+            Signal::Refused(_) | Signal::Unread => {}
+        }
+    }
+
+    /// A connection failed or broke. For the pool, a machine that answered just now has banned us.
+    pub(super) fn note_silence(&self, host: &str, permit: &HostPermit) {
+        let Some(place) = self.place(host, permit.address()) else { return };
+        if self.stops.refused(place, RefusedBy::Silence) {
+            permit.note(Signal::Refused(Refusal {
+                before_rcpt: true,
+                closing: false,
+                about_our_address: false,
+                is_trouble: false,
+                hint: None,
+                words: "",
+            }));
+        }
+    }
+
+    /// The name that doesn't exist by which we learn whether the domain's host accepts everything. It is the domain's
+    /// name of the day, for each process with the same secret, and nobody else can compute it.
+    pub(super) fn invented(&self, domain: &str) -> Option<Address> {
+        let day = (self.unix_now)() / (24 * 3_600);
+        let mac = self.invented_names.clone().chain_update(day.to_be_bytes());
+        let tag = mac.chain_update(domain).finalize().into_bytes();
+        // 26¹⁶ ≈ 4 × 10²²: no mailbox has such a name, and no filter knows it.
+        let letter = |octet: &u8| char::from(b'a' + octet % 26);
+        let local_part: String = tag.iter().take(16).map(letter).collect();
+        Address::parse(&format!("{local_part}@{domain}")).ok()
+    }
+
+    /// True if a row of the operators' table says something about the host.
+    pub(super) fn has_row(&self, host: &str) -> bool {
+        self.operators.load().of_host(host).is_some()
+    }
+
     pub(super) fn is_informative(&self, host: &str) -> bool {
         let operators = self.operators.load();
         let row = operators.of_host(host).and_then(|id| operators.get(id));
@@ -102,12 +169,18 @@ impl Client {
         self.memory.refuses_by_name(&catch_all_key(domain, host))
     }
 
-    pub(super) fn is_reusable(&self, session: &HostSession) -> bool {
-        session.is_reusable(self.session_recipients)
+    pub(super) fn is_reusable(&self, host: &str, session: &HostSession) -> bool {
+        session.is_reusable(self.session_recipients(host))
     }
 
-    pub(super) fn takes_control(&self, session: &HostSession) -> bool {
-        session.is_reusable(self.session_recipients + 1)
+    pub(super) fn takes_control(&self, host: &str, session: &HostSession) -> bool {
+        session.is_reusable(self.session_recipients(host) + 1)
+    }
+
+    fn session_recipients(&self, host: &str) -> usize {
+        let operators = self.operators.load();
+        let row = operators.of_host(host).and_then(|id| operators.get(id));
+        row.and_then(|row| row.session_recipients).unwrap_or(self.session_recipients)
     }
 
     pub(super) fn judge(&self, stage: Stage, reply: &Reply, recipient: &Address) -> Finding {

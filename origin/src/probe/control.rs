@@ -1,5 +1,5 @@
-//! Control recipients, which don't exist: once a day per domain and host, we ask about one to learn whether the host
-//! accepts everything.
+//! Control recipients, which don't exist: we ask about one to learn whether a domain's host accepts everything. A
+//! domain's name is the same all day, so that a greylist knows it when it is asked again.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,7 +15,7 @@ use super::{
     signal::signal,
 };
 
-use crate::{dns::single_flight::Flight, surroundings::Random};
+use crate::dns::single_flight::Flight;
 
 /// Time limit of the control recipient's reply, which servers may delay by some seconds. No caller waits that long.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(20);
@@ -33,11 +33,12 @@ pub(super) fn learn(
     let mut ours = Some((session, permit));
     let flight = client.controls.join(&key, || {
         let (client, key, ours) = (client.clone(), key.clone(), ours.take());
-        let control = invented(domain, &client.random);
+        let host = host.to_owned();
+        let control = client.invented(domain);
         async move {
             let finding = match (ours, control) {
                 (Some((session, permit)), Some(control)) => {
-                    catch_all(&client, &control, permit, session).await
+                    catch_all(&client, &host, &control, permit, session).await
                 }
                 _ => CatchAll::Unknown,
             };
@@ -46,7 +47,7 @@ pub(super) fn learn(
         }
     });
     match ours {
-        Some((session, permit)) => keep_or_quit(client, session, permit),
+        Some((session, permit)) => keep_or_quit(client, host, session, permit),
         None => drop(tokio::spawn(flight.clone())),
     }
     flight
@@ -54,6 +55,7 @@ pub(super) fn learn(
 
 async fn catch_all(
     client: &Client,
+    host: &str,
     control: &Address,
     // Dropped after the session, as in `HostProbe::resume`.
     permit: HostPermit,
@@ -79,10 +81,10 @@ async fn catch_all(
         signal(finding, Stage::Rcpt, &reply, "")
     };
     if let Some(signal) = signal {
-        permit.note(signal);
+        client.note(host, &permit, signal);
     }
     let habit = habit_by(finding);
-    keep_or_quit(client, session, permit);
+    keep_or_quit(client, host, session, permit);
     habit
 }
 
@@ -94,19 +96,13 @@ fn habit_by(finding: Finding) -> CatchAll {
     }
 }
 
-pub(super) fn keep_or_quit(client: &Client, session: HostSession, permit: HostPermit) {
-    if client.is_reusable(&session) && session.is_encrypted() {
+pub(super) fn keep_or_quit(client: &Client, host: &str, session: HostSession, permit: HostPermit) {
+    if !client.is_reusable(host, &session) {
+        session.quit(permit);
+    } else if session.is_encrypted() {
         // The session isn't shared: the name in the handshake may have selected the server.
         permit.keep(session);
-    } else if client.is_reusable(&session) {
-        permit.keep_for_machine(session);
     } else {
-        session.quit(permit);
+        permit.keep_for_machine(session);
     }
-}
-
-fn invented(domain: &str, random: &Random) -> Option<Address> {
-    // 26¹⁶ ≈ 4 × 10²²: no mailbox has such a name, and no filter knows it.
-    let local_part: String = (0..16).map(|_| random.letter()).collect();
-    Address::parse(&format!("{local_part}@{domain}")).ok()
 }

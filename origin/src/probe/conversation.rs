@@ -5,7 +5,7 @@ use std::{net::SocketAddr, time::Duration};
 
 use rcpt_pool::Signal;
 use rcpt_shared::{CatchAll, Confidence, Details, Reason, Stage, Status, Verdict};
-use rcpt_smtp::{Answer, Connection, Envelope, Failure, Patience, Reply};
+use rcpt_smtp::{Answer, Broken, Connection, Envelope, Failure, Patience, Reply};
 use rcpt_verdict::{Finding, Scope};
 use tokio::time::{Instant, timeout};
 
@@ -20,7 +20,7 @@ use super::{
     signal::{is_about_recipient, signal},
 };
 
-/// Longest wait for the control recipient's result, by a caller with details or at a backup host.
+/// Longest wait for the control recipient's result.
 const CONTROL_WAIT_MAX: Duration = Duration::from_secs(3);
 /// A refusal that takes longer is delayed on purpose: its session ends, because the next refusal would take even
 /// longer.
@@ -103,6 +103,7 @@ impl HostProbe<'_> {
                 let had = began.elapsed();
                 if had >= PATIENCE / 2 {
                     self.client.memory.could_not_be_reached(self.host);
+                    self.client.note_silence(self.host, &permit);
                 }
                 if progress.took_time_of(had, PATIENCE) {
                     return Attempt::NextHost(our_limit(RETRY_DELAY));
@@ -111,6 +112,9 @@ impl HostProbe<'_> {
                 return Attempt::NextHost(silent);
             }
             Err(Failure::Broken(stage, broken)) => {
+                if broken == Broken::Closed {
+                    self.client.note_silence(self.host, &permit);
+                }
                 (rcpt_verdict::judge_broken(broken), stage, None)
             }
         };
@@ -137,7 +141,7 @@ impl HostProbe<'_> {
             String::new()
         };
         if let Some(signal) = signal(finding, stage, reply, &words) {
-            permit.note(signal);
+            self.client.note(self.host, permit, signal);
         }
     }
 
@@ -166,7 +170,7 @@ impl HostProbe<'_> {
             }
             (Status::Refused, Attempt::Settled(verdict)) => {
                 if took < TARPIT {
-                    keep_or_quit(self.client, session, permit);
+                    keep_or_quit(self.client, self.host, session, permit);
                 } else {
                     session.quit(permit);
                 }
@@ -177,10 +181,17 @@ impl HostProbe<'_> {
                 // time would use up the sessions that other checks at the host need.
                 let ends = matches!(attempt, Attempt::AskAgain(_, Retry { afresh: true, .. }))
                     || is_about_session(finding, reply);
-                if stage == Stage::Rcpt && took < TARPIT && !ends {
-                    keep_or_quit(self.client, session, permit);
-                } else {
+                if stage < Stage::Rcpt || took >= TARPIT || ends {
                     session.quit(permit);
+                } else if finding.reason == Reason::Greylisted
+                    && self.is_list()
+                    && self.learns(&session, &permit)
+                {
+                    // When the list asks again, the greylist knows the invented name like the recipient's.
+                    let domain = self.question.address.domain();
+                    drop(control::learn(self.client, self.host, domain, session, permit));
+                } else {
+                    keep_or_quit(self.client, self.host, session, permit);
                 }
                 attempt
             }
@@ -199,8 +210,16 @@ impl HostProbe<'_> {
         with_catch_all(verdict, self.client.memory.catch_all(&key).unwrap_or(CatchAll::Unknown))
     }
 
-    /// If it is unknown whether the host accepts everything, and can be learnt, the control recipient is asked about in
-    /// the background. Callers with details, and all callers at a backup host, wait for that.
+    /// True if it is unknown whether the host accepts everything, and the control recipient may be asked about now.
+    fn learns(&self, session: &HostSession, permit: &HostPermit) -> bool {
+        self.client.memory.catch_all(&self.catch_all_key()).is_none()
+            && self.client.is_informative(self.host)
+            && self.client.takes_control(self.host, session)
+            && permit.spares_refusal()
+    }
+
+    /// The control recipient is asked about in the background; who needs its result waits for it. In a list, a host of
+    /// no known operator is asked only when the domain's own addresses are answered.
     async fn add_catch_all(
         &self,
         verdict: Verdict,
@@ -208,22 +227,21 @@ impl HostProbe<'_> {
         permit: HostPermit,
         progress: &mut Progress,
     ) -> Verdict {
-        let catch_all = self.client.memory.catch_all(&self.catch_all_key());
-        let learns = catch_all.is_none()
-            && self.client.is_informative(self.host)
-            && self.client.takes_control(&session)
-            && permit.spares_refusal();
-        if !learns {
-            keep_or_quit(self.client, session, permit);
+        let is_due = self.manner.invents || self.is_backup || self.client.has_row(self.host);
+        if !(is_due && self.learns(&session, &permit)) {
+            keep_or_quit(self.client, self.host, session, permit);
+            let catch_all = self.client.memory.catch_all(&self.catch_all_key());
             return with_catch_all(verdict, catch_all.unwrap_or(CatchAll::Unknown));
         }
         let domain = self.question.address.domain();
         let learning = control::learn(self.client, self.host, domain, session, permit);
-        if !(self.question.details || self.is_backup) {
+        if !(self.question.details || self.is_backup || self.is_list()) {
             return verdict;
         }
-        // The verdict if the budget ends during the wait.
-        progress.settled = Some(Box::new(verdict.clone()));
+        if !self.is_backup {
+            // The verdict if the budget ends during the wait.
+            progress.settled = Some(Box::new(verdict.clone()));
+        }
         let catch_all = timeout(CONTROL_WAIT_MAX, learning).await.unwrap_or(CatchAll::Unknown);
         with_catch_all(verdict, catch_all)
     }
@@ -281,7 +299,7 @@ impl HostProbe<'_> {
     }
 }
 
-fn with_catch_all(mut verdict: Verdict, found: CatchAll) -> Verdict {
+pub(super) fn with_catch_all(mut verdict: Verdict, found: CatchAll) -> Verdict {
     if found == CatchAll::Yes && verdict.reason == Reason::Accepted {
         verdict.reason = Reason::AcceptedCatchAll;
     }

@@ -21,6 +21,7 @@ use super::{
     host_probe::HostProbe,
     progress::Progress,
     resolver::{AddressSource, Unresolved},
+    stops::{Place, Stops},
     unasked::{dns_failure, opted_out},
 };
 
@@ -77,7 +78,12 @@ impl HostProbe<'_> {
             return Outcome::EqualHost(with_host(not_connected(Unconnected::Ours)));
         }
         progress.stage = Stage::Connect;
-        match self.try_addresses(addresses, identity, progress).await {
+        let asked = addresses.clone();
+        if let Some(after) = self.stop_of(&asked, Stops::keeps_away) {
+            return Outcome::EqualHost(with_host(our_limit(after)));
+        }
+        let attempt = self.try_addresses(addresses, identity, progress).await;
+        match self.unless_stopped(attempt, &asked, progress) {
             Attempt::NextHost(failure) if failure.reason != Reason::OurLimit => {
                 Outcome::NextHost(with_host(failure))
             }
@@ -85,6 +91,44 @@ impl HostProbe<'_> {
             | Attempt::AskAgain(verdict, _)
             | Attempt::AskEqual(verdict) => Outcome::EqualHost(with_host(verdict)),
             Attempt::Settled(verdict) => Outcome::Settled(with_host(verdict)),
+        }
+    }
+
+    /// The time for which a list stays away; `None` unless all of the host's addresses have begun to refuse us.
+    fn stop_of(
+        &self,
+        addresses: &[SocketAddr],
+        stop: impl Fn(&Stops, Place) -> Option<Duration>,
+    ) -> Option<Duration> {
+        if !self.is_list() || self.by_route() {
+            return None;
+        }
+        let stops = self.places(addresses).map(|place| stop(&self.client.stops, place));
+        stops.collect::<Option<Vec<_>>>()?.into_iter().min()
+    }
+
+    fn places(&self, addresses: &[SocketAddr]) -> impl Iterator<Item = Place> {
+        addresses.iter().filter_map(|address| self.client.place(self.host, Some(address.ip())))
+    }
+
+    /// An address of a list that met a stop is asked again when it is over.
+    fn unless_stopped(
+        &self,
+        attempt: Attempt,
+        addresses: &[SocketAddr],
+        progress: &mut Progress,
+    ) -> Attempt {
+        let (Attempt::NextHost(verdict) | Attempt::Settled(verdict)) = &attempt else {
+            return attempt;
+        };
+        if verdict.stage == Stage::Rcpt && verdict.status != Status::SmtpConnectError {
+            return attempt;
+        }
+        progress.has_spoken |=
+            self.places(addresses).any(|place| self.client.stops.has_spoken(place));
+        match self.stop_of(addresses, Stops::stopped_for) {
+            Some(after) => Attempt::NextHost(our_limit(after)),
+            None => attempt,
         }
     }
 
@@ -203,8 +247,9 @@ impl HostProbe<'_> {
         let patience = self.budget_share(target.addresses.len());
         progress.tried.push(first.ip());
         let began = Instant::now();
-        match Box::pin(self.connect(target, permit, first, patience, progress)).await {
-            Ok((stream, peer, permit)) => {
+        let mut permit = permit;
+        match Box::pin(self.connect(target, &mut permit, first, patience, progress)).await {
+            Ok((stream, peer)) => {
                 let patience = self.patience_of(target.addresses.len());
                 Box::pin(self.hold(stream, peer, patience, permit, progress)).await
             }
@@ -215,6 +260,7 @@ impl HostProbe<'_> {
                 let is_fair = patience >= self.client.dialer().timeout() / 2;
                 if unconnected == Unconnected::Theirs && (!is_silence || is_fair) {
                     self.client.memory.could_not_be_reached(self.host);
+                    self.client.note_silence(self.host, &permit);
                 }
                 if is_silence && progress.took_time_of(patience, self.client.dialer().timeout()) {
                     return Attempt::NextHost(our_limit(RETRY_DELAY));
@@ -241,11 +287,11 @@ impl HostProbe<'_> {
     async fn connect(
         &self,
         target: &Target<'_>,
-        mut permit: HostPermit,
+        permit: &mut HostPermit,
         first: SocketAddr,
         patience: Duration,
         progress: &mut Progress,
-    ) -> Result<(Box<dyn Connection>, SocketAddr, HostPermit), Unconnected> {
+    ) -> Result<(Box<dyn Connection>, SocketAddr), Unconnected> {
         let identity = self.client.identity(permit.identity());
         let mut others = target.addresses.iter().copied();
         let second = others.find(|other| other.is_ipv4() != first.is_ipv4());
@@ -266,10 +312,10 @@ impl HostProbe<'_> {
         );
         let (stream, peer) = race.await?;
         if let (true, Some(other)) = (Some(peer) == second, beside) {
-            permit = other;
+            *permit = other;
         }
         permit.connected_to(peer.ip());
-        Ok((stream, peer, permit))
+        Ok((stream, peer))
     }
 
     /// `confidence` is the certainty that the host will get no usable address.

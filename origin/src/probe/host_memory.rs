@@ -19,13 +19,13 @@ const MAX_ENTRIES: u64 = 20_000;
 const CAPABILITIES_LIFETIME: Duration = Duration::from_secs(3_600);
 /// Time for which an unreachable host is tried after its siblings.
 const DOWN_LIFETIME: Duration = Duration::from_secs(60);
-/// Interval of the control recipient for a domain (docs/verdicts.md).
-const CONTROL_INTERVAL: Duration = Duration::from_secs(24 * 3_600);
-/// Delay until the next control recipient after an inconclusive result; the delay doubles each time.
-const INCONCLUSIVE_DELAY: Duration = Duration::from_secs(15 * 60);
-/// Lifetime of an entry: longer than a day, so that the delay after an inconclusive result can
-/// still double.
-const ENTRY_LIFETIME: Duration = Duration::from_secs(2 * 24 * 3_600);
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+/// Times for which the control recipient's result is kept (docs/verdicts.md): whether a domain refuses unknown names
+/// changes rarely.
+const REFUSES_LIFETIME: Duration = Duration::from_secs(30 * 24 * 3_600);
+const ACCEPTS_ALL_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3_600);
+/// Lifetime of an inconclusive result. It ends before a list's first retry, when a greylist knows the name.
+const INCONCLUSIVE_LIFETIME: Duration = Duration::from_secs(4 * 60);
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Offers {
@@ -40,7 +40,6 @@ pub(super) struct Offers {
 struct Habit {
     catch_all: CatchAll,
     until: Instant,
-    lasts: Duration,
 }
 
 /// Values that expire after a fixed time by tokio's clock. The cache's own clock,
@@ -88,9 +87,9 @@ impl HostMemory {
         Self {
             offers: Memory::new(CAPABILITIES_LIFETIME),
             down: Memory::new(DOWN_LIFETIME),
-            catch_all: cache(ENTRY_LIFETIME),
+            catch_all: cache(REFUSES_LIFETIME),
             keys,
-            refuses_by_name: Memory::new(CONTROL_INTERVAL),
+            refuses_by_name: Memory::new(DAY),
         }
     }
 
@@ -108,15 +107,14 @@ impl HostMemory {
         self.down.insert(host, ());
     }
 
-    /// Recently unreachable hosts come last: trying the next preference is better than waiting four seconds for a dead
-    /// host.
+    /// Recently unreachable hosts come last among those of their preference.
     pub(super) fn in_health_order<'h>(&self, hosts: &'h [Mx]) -> Cow<'h, [Mx]> {
         let is_down = |host: &Mx| self.down.get(&host.exchange).is_some();
         if hosts.len() < 2 || !hosts.iter().any(is_down) {
             return Cow::Borrowed(hosts);
         }
         let mut hosts = hosts.to_vec();
-        hosts.sort_by_key(is_down);
+        hosts.sort_by_key(|host| (host.preference, is_down(host)));
         Cow::Owned(hosts)
     }
 
@@ -125,17 +123,14 @@ impl HostMemory {
         (habit.until > Instant::now()).then_some(habit.catch_all)
     }
 
-    /// A result is kept for a day, or if it is inconclusive, for 15 minutes, doubling each time.
     pub(super) fn is_catch_all(&self, key: &str, catch_all: CatchAll) {
-        let key = self.keys.hash_one(key);
-        let before = self.catch_all.get(&key).filter(|habit| habit.catch_all == CatchAll::Unknown);
-        let lasts = match (catch_all, before) {
-            (CatchAll::Unknown, Some(before)) => (before.lasts * 2).min(CONTROL_INTERVAL),
-            (CatchAll::Unknown, None) => INCONCLUSIVE_DELAY,
-            (CatchAll::Yes | CatchAll::No, _) => CONTROL_INTERVAL,
+        let lasts = match catch_all {
+            CatchAll::Unknown => INCONCLUSIVE_LIFETIME,
+            CatchAll::Yes => ACCEPTS_ALL_LIFETIME,
+            CatchAll::No => REFUSES_LIFETIME,
         };
-        let habit = Habit { catch_all, until: Instant::now() + lasts, lasts };
-        self.catch_all.insert(key, habit);
+        let habit = Habit { catch_all, until: Instant::now() + lasts };
+        self.catch_all.insert(self.keys.hash_one(key), habit);
     }
 
     pub(super) fn refused_by_name(&self, key: &str) {
@@ -162,7 +157,10 @@ mod tests {
     use rcpt_shared::CatchAll;
     use tokio::time::advance;
 
-    use super::{CONTROL_INTERVAL, HashKey, HostMemory, Mx, Offers};
+    use super::{
+        ACCEPTS_ALL_LIFETIME, HashKey, HostMemory, INCONCLUSIVE_LIFETIME, Mx, Offers,
+        REFUSES_LIFETIME,
+    };
 
     #[test]
     fn a_host_that_is_down_comes_last_and_keeps_its_order_otherwise() {
@@ -174,6 +172,9 @@ mod tests {
         assert_eq!(*hosts.in_health_order(&names("a b c")), names("b c a"));
         assert_eq!(*hosts.in_health_order(&names("b c")), names("b c"));
         assert_eq!(*hosts.in_health_order(&names("a")), names("a"));
+        let backup = Mx { preference: 20, exchange: "backup".into() };
+        let both = [mx("a"), backup];
+        assert_eq!(*hosts.in_health_order(&both), both, "no backup host comes first");
     }
 
     #[test]
@@ -194,22 +195,20 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_doubt_lasts_a_quarter_of_an_hour_and_then_twice_as_long_up_to_a_day() {
+    async fn what_is_learnt_about_a_domain_is_kept_for_as_long_as_it_is_likely_to_stay_true() {
         let hosts = HostMemory::new(HashKey::default());
-        for minutes in [15, 30, 60, 120, 240, 480, 960, 1_440, 1_440] {
-            hosts.is_catch_all("d", CatchAll::Unknown);
-            advance(Duration::from_secs(minutes * 60 - 1)).await;
-            assert_eq!(hosts.catch_all("d"), Some(CatchAll::Unknown), "{minutes} minutes");
-            advance(Duration::from_secs(1)).await;
-            assert_eq!(hosts.catch_all("d"), None, "{minutes} minutes");
+        let second = Duration::from_secs(1);
+        for (found, lasts) in [
+            (CatchAll::Unknown, INCONCLUSIVE_LIFETIME),
+            (CatchAll::Unknown, INCONCLUSIVE_LIFETIME),
+            (CatchAll::Yes, ACCEPTS_ALL_LIFETIME),
+            (CatchAll::No, REFUSES_LIFETIME),
+        ] {
+            hosts.is_catch_all("d", found);
+            advance(lasts - second).await;
+            assert_eq!(hosts.catch_all("d"), Some(found));
+            advance(second).await;
+            assert_eq!(hosts.catch_all("d"), None, "{found:?}");
         }
-        hosts.is_catch_all("d", CatchAll::No);
-        advance(CONTROL_INTERVAL - Duration::from_secs(1)).await;
-        assert_eq!(hosts.catch_all("d"), Some(CatchAll::No));
-        advance(Duration::from_secs(1)).await;
-        assert_eq!(hosts.catch_all("d"), None);
-        hosts.is_catch_all("d", CatchAll::Unknown);
-        advance(Duration::from_secs(15 * 60)).await;
-        assert_eq!(hosts.catch_all("d"), None, "an answer ends the doubling");
     }
 }

@@ -1,9 +1,9 @@
 //! A question to one host.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
-use rcpt_pool::{Pool, Question};
+use rcpt_pool::{Pool, Question, Wait};
 
 use super::{
     client::{Client, HostSession},
@@ -21,13 +21,27 @@ pub(super) struct HostProbe<'a> {
     pub question: &'a Question,
     pub host: &'a str,
     pub address_source: AddressSource<'a>,
-    /// Number of hosts left to ask.
+    pub manner: Manner,
+    /// Number of hosts left to ask that know as much as this one.
     pub more_hosts: usize,
-    /// True if another host has a better preference: this host may accept everything because it knows less.
+    /// True if other hosts have a better preference: this host may accept everything because it knows less.
     pub is_backup: bool,
 }
 
+/// A list has more patience than a person, and may leave the invention to its domain's last address.
+#[derive(Debug, Clone, Copy)]
+pub struct Manner {
+    /// Time for one address, DNS included and waits for a session not.
+    pub budget: Duration,
+    /// True if an acceptance is followed by the control recipient, should the evidence be missing.
+    pub invents: bool,
+}
+
 impl HostProbe<'_> {
+    pub(super) const fn is_list(&self) -> bool {
+        matches!(self.question.wait, Wait::InBatch(_))
+    }
+
     pub(super) const fn by_route(&self) -> bool {
         matches!(self.address_source, AddressSource::ByRoute(_))
     }

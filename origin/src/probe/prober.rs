@@ -1,10 +1,10 @@
 //! Gets the verdict for an address: asks its configured route, or the mail hosts from DNS one after the other.
 
-use std::{net::SocketAddr, pin::pin, sync::Arc, time::Duration};
+use std::{pin::pin, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use rcpt_pool::{Asker, Class, Pool, Question, Wait};
-use rcpt_shared::{Address, CatchAll, Details, Reason, Stage, Status, Verdict};
+use rcpt_shared::{Address, CatchAll, Details, Reason, Status, Verdict};
 use rcpt_smtp::{HeloIdentity, Tls};
 use rcpt_verdict::assess;
 use tokio::time::{Instant, timeout_at};
@@ -13,22 +13,24 @@ use super::{
     address_traits::address_traits,
     attempt::Outcome,
     batch_budget::within_own_budget,
-    best_failure::{BestFailure, of_domain},
+    best_failure::of_domain,
     client::{Client, HostSession, quit_now},
+    conversation::with_catch_all,
     dns_route::{route_of, route_to},
-    host_probe::HostProbe,
+    host_memory::catch_all_key,
+    host_probe::Manner,
     limits::pool_settings,
     plans::{Plan, Plans},
     progress::{Progress, Times},
     resolver::{AddressSource, Resolver},
     sandbox,
-    unasked::{dns_failure, looks_like_relaying, no_mail_hosts, not_asked, opted_out},
+    unasked::{looks_like_relaying, no_mail_hosts, not_asked, opted_out},
 };
 
 use crate::{
     config::{Config, Route, Server},
     dns::{
-        Dns, Mx,
+        Dns,
         mx::{self, MailHosts, NoMailHosts, guard::Guard},
         single_flight::SingleFlight,
     },
@@ -42,12 +44,15 @@ const RETRY_AFTER_S: u32 = 10;
 /// Minimum remaining time for probing again.
 const PROBE_TIME_MIN: Duration = Duration::from_secs(1);
 
+/// What is asked, and how.
+pub(super) type Asked<'a> = (&'a Question, Manner);
+
 /// State shared by all probes.
 pub struct Prober {
-    config: ArcSwap<Config>,
+    pub(super) config: ArcSwap<Config>,
     pub(super) resolver: Resolver,
-    client: Arc<Client>,
-    pool: Arc<Pool<HostSession>>,
+    pub(super) client: Arc<Client>,
+    pub(super) pool: Arc<Pool<HostSession>>,
     pub(super) plans: Plans,
     flights: SingleFlight<Verdict>,
 }
@@ -61,9 +66,9 @@ impl Prober {
         port_check: Arc<PortCheck>,
     ) -> Arc<Self> {
         rcpt_verdict::load();
-        let Surroundings { dialer, dns, unix_now, random } = surroundings;
+        let Surroundings { dialer, dns, unix_now } = surroundings;
         let keys = config.hash_key();
-        let client = Client::new(&config, dialer, tls, port_check, random, keys);
+        let client = Client::new(&config, dialer, tls, port_check, unix_now.clone(), keys);
         let settings = pool_settings(&config, &client);
         let pool = Pool::new(settings, quit_now, move || unix_now(), keys);
         let resolver = Resolver { dns, guard, smtp_port: config.smtp_port };
@@ -124,6 +129,12 @@ impl Prober {
 
     /// Asks whether the address can receive mail. A single check takes no longer than the budget.
     pub async fn probe(self: &Arc<Self>, question: &Question) -> Verdict {
+        let manner = Manner { budget: self.config().budget, invents: true };
+        self.probe_as(question, manner).await
+    }
+
+    /// Like [`Self::probe`], in a list's manner.
+    pub async fn probe_as(self: &Arc<Self>, question: &Question, manner: Manner) -> Verdict {
         let started = Instant::now();
         let Question { address, details, asker, wait } = question;
         // Separate flights: details need their own probe, a single check mustn't wait for a batch's probe, and another
@@ -135,13 +146,25 @@ impl Prober {
             (false, Class::Batch) => "listed ",
             (true, Class::Batch) => "listed with details ",
         };
-        let key = [kind, account, " ", address.normal()].concat();
-        let (mut verdict, is_first) = self.share(&key, question).await;
+        let invents = if manner.invents { "inventing " } else { "" };
+        let key = [kind, invents, account, " ", address.normal()].concat();
+        let (verdict, is_first) = self.share(&key, question, manner).await;
         // A request that joined late had only what was left of the first request's budget.
         let deadline = started + self.config().budget;
+        let mut verdict = verdict;
         if !is_first && is_cut_off(&verdict) && Instant::now() + PROBE_TIME_MIN < deadline {
-            (verdict, _) = self.share(&key, question).await;
+            (verdict, _) = self.share(&key, question, manner).await;
         }
+        self.assess(question, &mut verdict, started);
+        verdict
+    }
+
+    fn assess(
+        &self,
+        Question { address, details, .. }: &Question,
+        verdict: &mut Verdict,
+        started: Instant,
+    ) {
         let host = verdict.mx_host.as_deref();
         let config = self.config();
         // Without details, the operator's row matters only for acceptances, and refusals by name don't matter.
@@ -153,7 +176,7 @@ impl Prober {
         let refuses_by_name =
             || (*details && self.client.refuses_by_name(address.domain(), host?)).then_some(true);
         let informative = row.and_then(|row| row.informative).or_else(refuses_by_name);
-        let assessment = assess(&verdict, catch_all, informative);
+        let assessment = assess(verdict, catch_all, informative);
         verdict.reason = assessment.reason;
         if *details {
             let given = verdict.details.get_or_insert_with(|| Box::new(Details::new(None, None)));
@@ -168,37 +191,65 @@ impl Prober {
             });
             given.traits = address_traits(address, facts, &config.lists);
         }
+    }
+
+    /// True for an acceptance by a host of no known operator, while it isn't known whether the host accepts everything
+    /// and nothing of ours has tried to learn it.
+    pub fn lacks_evidence(&self, domain: &str, verdict: &Verdict) -> bool {
+        let Some(host) = verdict.mx_host.as_deref().filter(|_| verdict.status == Status::Accepted)
+        else {
+            return false;
+        };
+        !self.client.has_row(host)
+            && self.client.memory.catch_all(&catch_all_key(domain, host)).is_none()
+    }
+
+    /// The verdict with what has been learnt about its host since.
+    pub fn with_evidence(&self, question: &Question, verdict: Verdict) -> Verdict {
+        let host = verdict.mx_host.clone().unwrap_or_default();
+        let key = catch_all_key(question.address.domain(), &host);
+        let Some(found) = self.client.memory.catch_all(&key) else { return verdict };
+        let mut verdict = with_catch_all(verdict, found);
+        let asked = verdict.details.as_ref().map(|details| details.duration_ms);
+        self.assess(question, &mut verdict, Instant::now());
+        if let (Some(details), Some(asked)) = (&mut verdict.details, asked) {
+            details.duration_ms = asked;
+        }
         verdict
     }
 
     /// The flag is true if the probe is new.
-    async fn share(self: &Arc<Self>, key: &str, question: &Question) -> (Verdict, bool) {
+    async fn share(
+        self: &Arc<Self>,
+        key: &str,
+        question: &Question,
+        manner: Manner,
+    ) -> (Verdict, bool) {
         let mut is_first = false;
         let flight = self.flights.join(key, || {
             is_first = true;
             let (prober, question) = (Arc::clone(self), question.clone());
-            async move { prober.ask_within_budget(&question).await }
+            async move { prober.ask_within_budget(&question, manner).await }
         });
         (flight.await, is_first)
     }
 
-    async fn ask_within_budget(&self, question: &Question) -> Verdict {
-        let budget = self.config().budget;
+    async fn ask_within_budget(&self, question: &Question, manner: Manner) -> Verdict {
         let mut progress = Progress::default();
         let times = progress.times.clone();
         let done = {
-            let mut work = pin!(self.ask_domain(question, &mut progress));
+            let mut work = pin!(self.ask_domain(question, manner, &mut progress));
             match question.wait {
                 Wait::Interactive(deadline) => timeout_at(deadline, work).await.ok(),
                 Wait::InBatch(deadline) => {
                     let lost = || times.waiting.total() + times.dns.total();
                     let is_waiting = || times.waiting.is_running();
-                    within_own_budget(&mut work, budget, deadline, lost, is_waiting).await
+                    within_own_budget(&mut work, manner.budget, deadline, lost, is_waiting).await
                 }
             }
         };
         let route = progress.route.take();
-        let mut verdict = done.unwrap_or_else(|| self.cut_off(progress));
+        let mut verdict = done.unwrap_or_else(|| Self::cut_off(progress, manner));
         if question.details {
             let domain = question.address.domain();
             let route = route.unwrap_or_default().after(&verdict);
@@ -210,14 +261,14 @@ impl Prober {
         verdict
     }
 
-    fn cut_off(&self, progress: Progress) -> Verdict {
+    fn cut_off(progress: Progress, Manner { budget, .. }: Manner) -> Verdict {
         if let Some(verdict) = progress.settled {
             return *verdict;
         }
         // A server that had less than half of the time isn't blamed.
         let Times { waiting, dns } = &*progress.times;
         let (waited, resolving) = (waiting.total(), dns.total());
-        let half = self.config().budget / 2;
+        let half = budget / 2;
         let (status, reason) = if waiting.is_running() || waited >= half {
             (Status::FatalException, Reason::OurLimit)
         } else if dns.is_running() || waited + resolving >= half {
@@ -239,11 +290,16 @@ impl Prober {
         }
     }
 
-    async fn ask_domain(&self, question: &Question, progress: &mut Progress) -> Verdict {
+    async fn ask_domain(
+        &self,
+        question: &Question,
+        manner: Manner,
+        progress: &mut Progress,
+    ) -> Verdict {
         let domain = question.address.domain();
         let epoch = self.plans.epoch();
         if let Some(plan) = self.plans.of(domain) {
-            return self.ask_by_plan(&plan, question, progress).await;
+            return self.ask_by_plan(&plan, (question, manner), progress).await;
         }
         let config = self.config();
         if config.opt_outs.include_domain(domain) {
@@ -256,7 +312,7 @@ impl Prober {
         match route {
             Some(Route::Server(server)) => {
                 progress.route = Some(MailRoute::configured(Some(&server.host)));
-                return self.ask_route(server, question, progress).await;
+                return self.ask_route(server, (question, manner), progress).await;
             }
             Some(Route::NoMx) => {
                 progress.route = Some(MailRoute::configured(None));
@@ -281,11 +337,11 @@ impl Prober {
             Ok(MailHosts::Explicit(hosts)) => {
                 let plan = self.resolver.plan(domain, &hosts, &config.opt_outs, epoch);
                 match plan.map(|plan| self.plans.keep(domain, plan)) {
-                    Some(plan) => self.ask_by_plan(&plan, question, progress).await,
-                    None => self.ask_hosts(&hosts, &[], question, progress).await,
+                    Some(plan) => self.ask_by_plan(&plan, (question, manner), progress).await,
+                    None => self.ask_hosts(&hosts, &[], (question, manner), progress).await,
                 }
             }
-            Ok(MailHosts::Implicit) => self.ask_implicit(question, progress).await,
+            Ok(MailHosts::Implicit) => self.ask_implicit((question, manner), progress).await,
             Err(reason) => no_mail_hosts(reason),
         }
     }
@@ -293,12 +349,12 @@ impl Prober {
     async fn ask_route(
         &self,
         server: &Server,
-        question: &Question,
+        (question, manner): Asked<'_>,
         progress: &mut Progress,
     ) -> Verdict {
         progress.mx_host = Some(Arc::from(server.host.as_str()));
         let host_probe =
-            self.only_host(question, &server.host, AddressSource::ByRoute(server.port));
+            self.only_host((question, manner), &server.host, AddressSource::ByRoute(server.port));
         match host_probe.run(progress).await {
             Outcome::NextHost(failure) => of_domain(failure),
             Outcome::Settled(verdict) | Outcome::EqualHost(verdict) => verdict,
@@ -308,7 +364,7 @@ impl Prober {
     async fn ask_by_plan(
         &self,
         plan: &Plan,
-        question: &Question,
+        (question, manner): Asked<'_>,
         progress: &mut Progress,
     ) -> Verdict {
         if question.details {
@@ -317,82 +373,7 @@ impl Prober {
         if looks_like_relaying(&question.address) {
             return not_asked();
         }
-        self.ask_hosts(&plan.hosts, &plan.addresses, question, progress).await
-    }
-
-    /// No host is asked of a preference below that of a host that we didn't ask for reasons of our own, or that replied
-    /// about the recipient. `planned` are the first host's addresses, if known.
-    async fn ask_hosts(
-        &self,
-        hosts: &[Mx],
-        planned: &[SocketAddr],
-        question: &Question,
-        progress: &mut Progress,
-    ) -> Verdict {
-        let first = hosts.first().filter(|_| !planned.is_empty()).map(|mx| &mx.exchange);
-        let preferred = hosts.iter().map(|host| host.preference).min();
-        let hosts = self.client.memory.in_health_order(hosts);
-        let (mut best, mut last) = (BestFailure::default(), u16::MAX);
-        for (position, Mx { preference, exchange }) in hosts.iter().enumerate() {
-            if *preference > last {
-                continue;
-            }
-            let rest = hosts.get(position + 1..).unwrap_or_default();
-            let is_planned = first.is_some_and(|first| first == exchange);
-            let source =
-                if is_planned { AddressSource::Planned(planned) } else { AddressSource::InDns };
-            let host_probe = HostProbe {
-                more_hosts: rest.len(),
-                is_backup: Some(*preference) > preferred,
-                ..self.only_host(question, exchange, source)
-            };
-            progress.mx_host = Some(exchange.clone());
-            match host_probe.run(progress).await {
-                Outcome::Settled(verdict) => return verdict,
-                Outcome::NextHost(failure) => best.add(failure),
-                Outcome::EqualHost(failure) => {
-                    last = *preference;
-                    best.add(failure);
-                }
-            }
-        }
-        of_domain(best.into_verdict())
-    }
-
-    /// Without an MX record, the domain itself is the host (RFC 5321 §5.1). If it can't be reached, the verdict reports
-    /// the missing record.
-    async fn ask_implicit(&self, question: &Question, progress: &mut Progress) -> Verdict {
-        let host = question.address.domain();
-        match self.only_host(question, host, AddressSource::InDns).run(progress).await {
-            Outcome::EqualHost(failure) if failure.reason == Reason::DnsFailure => dns_failure(),
-            Outcome::Settled(verdict) | Outcome::EqualHost(verdict) => verdict,
-            Outcome::NextHost(failure)
-                if failure.stage <= Stage::Connect
-                    && failure.status == Status::SmtpConnectError =>
-            {
-                Verdict::new(Status::NoMxRecords, Reason::NoMx, failure.stage)
-            }
-            Outcome::NextHost(failure) => of_domain(failure),
-        }
-    }
-
-    fn only_host<'a>(
-        &'a self,
-        question: &'a Question,
-        host: &'a str,
-        address_source: AddressSource<'a>,
-    ) -> HostProbe<'a> {
-        HostProbe {
-            resolver: &self.resolver,
-            client: &self.client,
-            pool: &self.pool,
-            config: &self.config,
-            question,
-            host,
-            address_source,
-            more_hosts: 0,
-            is_backup: false,
-        }
+        self.ask_hosts(&plan.hosts, &plan.addresses, (question, manner), progress).await
     }
 }
 

@@ -20,12 +20,14 @@ use crate::lists::MailRoute;
 pub(super) struct Progress {
     pub stage: Stage,
     pub mx_host: Option<Arc<str>>,
-    /// The verdict, while only the control recipient's result is missing.
+    /// The verdict, while only the control recipient's or a backup host's word is missing.
     pub settled: Option<Box<Verdict>>,
     /// The domain's mail hosts; `None` until they are known. A probe without details may leave it `None`.
     pub route: Option<MailRoute>,
     /// True if the probe has been admitted by the limits of its domain.
     pub admitted: bool,
+    /// True if a host that couldn't be asked has answered about a recipient within a day.
+    pub has_spoken: bool,
     /// Addresses of the host to which connecting was tried.
     pub tried: Vec<IpAddr>,
     pub times: Arc<Times>,
@@ -55,6 +57,7 @@ impl Default for Progress {
             settled: None,
             route: None,
             admitted: false,
+            has_spoken: false,
             tried: Vec::new(),
             times: Arc::new(Times::from_now()),
         }

@@ -11,12 +11,12 @@ use std::{
 };
 
 use crate::harness::{
-    batch, detailed,
+    batch, detailed, detailed_batch,
     internet::{Internet, a, mx},
     obey, verdict_for,
 };
 use hickory_resolver::proto::rr::{RData, RecordType};
-use rcpt_shared::{BatchLine, Reason, Status};
+use rcpt_shared::{BatchLine, CatchAll, Reason, Status};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     net::TcpStream,
@@ -32,6 +32,7 @@ fn zone(name: &str, kind: RecordType) -> Vec<RData> {
     let (first, second, backup) = (mx(10, "first.net"), mx(10, "second.net"), mx(20, "backup.net"));
     match (name, kind) {
         ("alone.net", RecordType::MX) => vec![first],
+        ("parked.com", RecordType::MX) => vec![mx(10, "nowhere.net"), backup],
         ("two.com", RecordType::MX) => vec![first, backup],
         ("three.com", RecordType::MX) => vec![first, second, backup],
         ("first.net", RecordType::A) => vec![a(FIRST)],
@@ -51,6 +52,8 @@ struct Hosts {
     /// 1 if the second host closes each connection.
     second_is_down: AtomicUsize,
     backup_sessions: AtomicUsize,
+    /// 1 if the backup host knows its mailboxes.
+    backup_knows: AtomicUsize,
 }
 
 impl Hosts {
@@ -59,9 +62,11 @@ impl Hosts {
         let dialled = dialled.to_string();
         if dialled == BACKUP {
             self.backup_sessions.fetch_add(1, Ordering::Relaxed);
-            let _ = stream.write_all(b"220 backup\r\n").await;
-            obey(&mut stream, "250-PIPELINING\r\n", "250 ok", "250 2.1.5 ok").await;
-            return;
+            if self.backup_knows.load(Ordering::Relaxed) == 0 {
+                let _ = stream.write_all(b"220 backup\r\n").await;
+                obey(&mut stream, "250-PIPELINING\r\n", "250 ok", "250 2.1.5 ok").await;
+                return;
+            }
         }
         if dialled == SECOND && self.second_is_down.load(Ordering::Relaxed) > 0 {
             return;
@@ -138,6 +143,33 @@ async fn a_number_of_our_own_ends_the_check_and_no_dead_mailbox_becomes_true() {
     assert_eq!(hosts.backup_sessions.load(Ordering::Relaxed), 0);
 }
 
+#[tokio::test]
+async fn where_the_first_host_fails_only_a_backup_host_that_knows_its_mailboxes_is_believed() {
+    let (internet, hosts) = internet().await;
+    for (knows, address, status, reason, from) in [
+        (0, "dead@two.com", Status::SmtpConnectError, Reason::ServerUnavailable, "first.net"),
+        (0, "ann@two.com", Status::SmtpConnectError, Reason::ServerUnavailable, "first.net"),
+        (1, "dead@two.com", Status::Refused, Reason::NoSuchMailbox, "backup.net"),
+        (1, "ann@two.com", Status::Accepted, Reason::Accepted, "backup.net"),
+        // A first host that never speaks is a habit of the domain.
+        (0, "ann@parked.com", Status::Accepted, Reason::AcceptedCatchAll, "backup.net"),
+    ] {
+        for is_list in [false, true] {
+            let origin = internet.origin(&[("RCPT_BUDGET_MS", "3000")]);
+            hosts.busy.store(1, Ordering::Relaxed);
+            hosts.backup_knows.store(knows, Ordering::Relaxed);
+            let outcome = match is_list {
+                false => detailed(&origin, address).await,
+                true => detailed_batch(&origin, &[address.to_owned()]).await.remove(0).unwrap(),
+            };
+            assert_eq!((outcome.status, outcome.reason), (status, reason), "{address} {is_list}");
+            assert_eq!(outcome.mx_host.as_deref(), Some(from), "{address} {is_list}");
+            let found = outcome.details.unwrap().catch_all;
+            assert_eq!(found == CatchAll::No, status == Status::Accepted && knows == 1);
+        }
+    }
+}
+
 /// The check that meets the 421 is somebody else's.
 #[tokio::test]
 async fn a_gate_of_our_own_ends_the_check_too() {
@@ -187,7 +219,7 @@ async fn time_that_we_spent_on_waiting_is_not_the_first_hosts_silence() {
     let holder = origin.clone();
     let held = tokio::spawn(async move { verdict_for(&holder, "a", "late@alone.net").await });
     sleep(Duration::from_millis(300)).await;
-    hosts.slow_ms.store(1_600, Ordering::Relaxed);
+    hosts.slow_ms.store(3_000, Ordering::Relaxed);
     let outcome = verdict_for(&origin, "b", "dead@two.com").await;
     assert_eq!((outcome.status, outcome.reason), (Status::FatalException, Reason::OurLimit));
     assert_eq!(hosts.backup_sessions.load(Ordering::Relaxed), 0);

@@ -122,7 +122,7 @@ const CASES: &[(&str, Status, Option<Reason>)] = &[
     ("underscore.org", Accepted, None),
     ("apex-mx.org", Accepted, None),
     ("apex-alias.org", Accepted, None),
-    ("apex-alias-down.org", NoMxRecords, Some(Reason::NoMx)),
+    ("apex-alias-down.org", SmtpConnectError, Some(Reason::ConnectionFailed)),
     ("silent.org", FatalException, Some(Reason::DnsFailure)),
     ("servfail.org", FatalException, Some(Reason::DnsFailure)),
     ("refused.org", FatalException, Some(Reason::DnsFailure)),

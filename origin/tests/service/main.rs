@@ -6,6 +6,7 @@
 mod alerts;
 mod ask;
 mod backup;
+mod bans;
 mod conversations;
 mod counted;
 mod dialogue;
@@ -17,6 +18,7 @@ mod generated;
 mod greetings;
 mod harness;
 mod http;
+mod inventions;
 mod lists;
 mod nameservers;
 mod neighbours;

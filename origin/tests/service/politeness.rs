@@ -55,6 +55,7 @@ fn environment(server: &MailServer, nameserver: SocketAddr) -> Vec<(&'static str
         ("RCPT_SMTP_PORT", server.address.port().to_string()),
         ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8".to_owned()),
         ("RCPT_MAX_PROBES", "1000".to_owned()),
+        ("RCPT_SESSION_RECIPIENTS", "100".to_owned()),
         // The nameserver shares a thread with a thousand probes.
         ("RCPT_DNS_TIMEOUT_MS", "5000".to_owned()),
     ]

@@ -93,7 +93,8 @@ async fn converse(
 async fn the_next_address_uses_the_same_session_and_learns_nothing_of_the_last() {
     let counters = Arc::new(ServerCounters::default());
     let server = server(&counters, |_, _| false).await;
-    let origin = origin(&[("RCPT_ROUTES", &server.route())]);
+    let environment = [("RCPT_ROUTES", &*server.route()), ("RCPT_SESSION_RECIPIENTS", "100")];
+    let origin = origin(&environment);
     for n in 0..20 {
         let is_known = n % 20 != 3;
         let name = if is_known { "known" } else { "nobody" };
@@ -200,7 +201,8 @@ async fn a_verdict_without_a_session_has_details_too() {
 async fn a_batch_for_a_route_answers_every_address_and_ends_with_a_line() {
     let counters = Arc::new(ServerCounters::default());
     let server = server(&counters, |_, _| false).await;
-    let origin = origin(&[("RCPT_ROUTES", &server.route())]);
+    let environment = [("RCPT_ROUTES", &*server.route()), ("RCPT_SESSION_RECIPIENTS", "100")];
+    let origin = origin(&environment);
     let addresses: Vec<_> = (0..500).map(|n| format!("known{n}@sandbox.test")).collect();
     let body = serde_json::json!({ "addresses": addresses }).to_string();
     let request = axum::http::Request::post("/v1/probe/batch")

@@ -240,7 +240,7 @@ async fn equal_hosts_of_one_domain_share_its_sessions() {
         slow_for_evil(stream, Duration::ZERO)
     };
     let internet = Internet::start(zone, serve).await;
-    let origin = internet.origin(&[]);
+    let origin = internet.origin(&[("RCPT_SESSION_RECIPIENTS", "100")]);
     for n in 0..40 {
         let outcome = verdict_for(&origin, "t", &format!("u{n}@yahoo.com")).await;
         assert_eq!(outcome.status, Status::Accepted, "{outcome:?}");

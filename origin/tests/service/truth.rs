@@ -103,7 +103,7 @@ async fn a_greet_pause_is_waited_for_however_many_hosts_are_left() {
 #[tokio::test]
 async fn a_host_that_greets_and_falls_silent_leaves_time_for_the_next() {
     let zone = |name: &str, kind| match kind {
-        RecordType::MX => (1..3).map(|n| mx(10 * n, &format!("mx{n}.{name}"))).collect(),
+        RecordType::MX => (1..3).map(|n| mx(10, &format!("mx{n}.{name}"))).collect(),
         RecordType::A => vec![a(&format!("127.0.5.{}", &name[2..3]))],
         _ => vec![],
     };

@@ -3,6 +3,7 @@
 use rcpt_shared::{Address, KeyRing};
 use serde::{Deserialize, Serialize};
 
+use super::results::StoredResult;
 use crate::{
     account::AccountId,
     cf::queue::OutgoingMessage,
@@ -27,6 +28,9 @@ pub struct WaitingAddress {
     /// Earliest time of the next attempt, in Unix seconds.
     #[serde(rename = "d", default)]
     pub due: u64,
+    /// The acceptance that stands whatever later attempts, which look for its evidence, don't learn.
+    #[serde(rename = "k", default, skip_serializing_if = "Option::is_none")]
+    pub accepted: Option<StoredResult>,
 }
 
 /// Position of a message. A round that leaves addresses undecided is followed by another.
@@ -129,7 +133,8 @@ mod tests {
             since: 9,
         };
         let address = Address::parse("ann@example.org").unwrap();
-        let waiting = [WaitingAddress { address, positions: vec![3, 5], tries: 0, due: 0 }];
+        let waiting =
+            [WaitingAddress { address, positions: vec![3, 5], tries: 0, due: 0, accepted: None }];
         let message = ScanMessage::seal(&keys, position, 0, &waiting).unwrap();
         let text = message.outgoing(5).unwrap().text;
         assert!(text.contains("scan_1") && !text.contains("ann") && !text.contains("example"));

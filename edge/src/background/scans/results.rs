@@ -53,6 +53,11 @@ impl StoredResult {
         result
     }
 
+    /// The same result of a position of the same address, with another time of the next attempt.
+    pub fn moved(&self, position: u16, due: Option<u64>) -> Self {
+        Self { position, due, ..self.clone() }
+    }
+
     /// The one-word verdict: the stored one, or else that of the evidence or the status.
     pub fn verdict(&self) -> Deliverability {
         let word_named =

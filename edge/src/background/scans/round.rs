@@ -19,17 +19,23 @@ const QUEUED_MAX_S: u64 = 60 * 60;
 const HINT_FACTOR_MAX: u64 = 12;
 const HINT_MAX_S: u64 = 4 * 60 * 60;
 
+/// An acceptance without evidence names the time after which there is room for it.
 const fn may_change(verdict: &Verdict) -> bool {
-    matches!(
-        verdict.reason,
-        Reason::Greylisted
-            | Reason::RateLimited
-            | Reason::MailboxBusy
-            | Reason::OurLimit
-            | Reason::ServerUnavailable
-            | Reason::Timeout
-            | Reason::DnsFailure
-    ) || matches!(verdict.status, Status::FatalException)
+    let lacks_evidence =
+        matches!(verdict.status, Status::Accepted) && verdict.retry_after.is_some();
+    lacks_evidence
+        || matches!(
+            verdict.reason,
+            Reason::Greylisted
+                | Reason::RateLimited
+                | Reason::MailboxBusy
+                | Reason::OurLimit
+                | Reason::ServerUnavailable
+                | Reason::Timeout
+                | Reason::DnsFailure
+                | Reason::ConnectionFailed
+        )
+        || matches!(verdict.status, Status::FatalException)
 }
 
 /// Seconds until a sandbox address is retried, regardless of its reply: a scan of such addresses
@@ -69,6 +75,12 @@ impl Clock<'_> {
         if !may_change(verdict) {
             return None;
         }
+        // A host that refuses connections is asked once more, after the second delay: it may have restarted.
+        let tries = match verdict.reason {
+            Reason::ConnectionFailed if tries > 1 => return None,
+            Reason::ConnectionFailed => tries.saturating_add(1),
+            _ => tries,
+        };
         let (least, own, most) = self.delays(address, tries)?;
         let wish = verdict.retry_after.map(u64::from);
         let wait = wish.map_or(own, |wish| wish.clamp(least, most));
@@ -86,14 +98,15 @@ impl Clock<'_> {
         })
     }
 
-    /// Each further reply may defer the address again: `expected_at` assumes our own delays, `latest_at` the longest
-    /// accepted hints.
+    /// Each further reply may defer the address again: `expected_at` assumes our own delays, and for an acceptance that
+    /// the next attempt finds its evidence; `latest_at` assumes the longest accepted hints.
     fn forecast_of(&self, waiting: &WaitingAddress) -> Retry {
         let further = (waiting.tries.saturating_add(1)..)
             .map_while(|tries| self.delays(&waiting.address, tries))
             .fold((0_u64, 0_u64), |(owns, mosts), (_, own, most)| (owns + own, mosts + most));
         let after = |seconds: u64| waiting.due.saturating_add(seconds).min(self.until);
-        Retry { due_at: waiting.due, expected_at: after(further.0), latest_at: after(further.1) }
+        let expected = if waiting.accepted.is_some() { 0 } else { further.0 };
+        Retry { due_at: waiting.due, expected_at: after(expected), latest_at: after(further.1) }
     }
 }
 
@@ -122,10 +135,13 @@ pub fn keep(
         let BatchItem::Verdict(verdict) = outcome else { continue };
         let due = clock.due(&waiting.address, verdict, waiting.tries.saturating_add(1));
         let positions = u32::try_from(waiting.positions.len()).unwrap_or(u32::MAX);
-        let of_position = |position| StoredResult::of_verdict(position, verdict, due, details);
+        let of_position = |position| match &waiting.accepted {
+            Some(accepted) if is_undecided(verdict.status) => accepted.moved(position, due),
+            _ => StoredResult::of_verdict(position, verdict, due, details),
+        };
         match due {
             None => {
-                gains.counts.add(verdict.status, positions);
+                gains.counts.add(of_position(0).status, positions);
                 gains.by_verdict.add(of_position(0).verdict(), positions);
             }
             Some(_) if waiting.tries == 0 => gains.waiting += positions,
@@ -139,6 +155,16 @@ pub fn keep(
     (stored_results, gains)
 }
 
+const fn is_undecided(status: Status) -> bool {
+    matches!(
+        status,
+        Status::SmtpConnectError
+            | Status::SmtpTimeout
+            | Status::BlockedByProvider
+            | Status::FatalException
+    )
+}
+
 /// The addresses of the next round: those undecided or not checked yet. Apart from due times of unchecked addresses,
 /// the result depends only on the message and its row, so that a lost message can be rebuilt.
 pub fn next(
@@ -149,11 +175,13 @@ pub fn next(
     let of = |position: &u16| results.iter().find(|result| result.position == *position);
     let next = waiting.into_iter().filter_map(|waiting| {
         let latest_result = waiting.positions.first().and_then(of);
-        match latest_result.map(|latest_result| latest_result.due) {
-            Some(None) => None,
-            Some(Some(due)) => {
+        match latest_result.map(|latest_result| (latest_result, latest_result.due)) {
+            Some((_, None)) => None,
+            Some((latest_result, Some(due))) => {
                 let tries = waiting.tries.saturating_add(1);
-                Some(WaitingAddress { tries, due, ..waiting })
+                let accepted =
+                    (latest_result.status == Status::Accepted).then(|| latest_result.clone());
+                Some(WaitingAddress { tries, due, accepted, ..waiting })
             }
             // An address that wasn't checked keeps its due time, but waits at least 30 s.
             None => Some(WaitingAddress { due: waiting.due.max(now + WAIT_MIN_S), ..waiting }),
@@ -221,7 +249,7 @@ mod tests {
 
     fn waiting(local: &str, positions: &[u16], tries: u8) -> WaitingAddress {
         let address = Address::parse(&format!("{local}@example.org")).unwrap();
-        WaitingAddress { address, positions: positions.to_vec(), tries, due: 0 }
+        WaitingAddress { address, positions: positions.to_vec(), tries, due: 0, accepted: None }
     }
 
     fn clock(times: &RetryTimes) -> Clock<'_> {
@@ -300,6 +328,41 @@ mod tests {
     }
 
     #[test]
+    fn an_acceptance_without_evidence_stands_while_it_is_asked_for_three_more_times() {
+        let times = RetryTimes::default();
+        let accepted = || [batch_item(Status::Accepted, Reason::Accepted, Some(600))];
+        let timeout = || [batch_item(Status::SmtpTimeout, Reason::Timeout, None)];
+        let mut all = vec![waiting("a", &[0], 0)];
+        for (outcome, wait) in [(accepted(), 600), (timeout(), 1_200), (accepted(), 600)] {
+            let (results, gains) = keep(&all, &outcome, clock(&times), false);
+            assert_eq!((results[0].status, results[0].due), (Status::Accepted, Some(NOW + wait)));
+            assert_eq!(gains.counts.sum(), 0);
+            all = next(all, &results, NOW);
+        }
+        for (outcome, status) in [
+            (accepted(), Status::Accepted),
+            (timeout(), Status::Accepted),
+            ([batch_item(Status::Refused, Reason::NoSuchMailbox, None)], Status::Refused),
+        ] {
+            let (results, gains) = keep(&all, &outcome, clock(&times), false);
+            assert_eq!((results[0].status, results[0].due), (status, None));
+            let mut counts = Tally::default();
+            counts.add(status, 1);
+            assert_eq!(gains.counts, counts);
+        }
+    }
+
+    #[test]
+    fn a_host_that_refuses_connections_is_asked_once_more_after_twenty_minutes() {
+        let times = RetryTimes::default();
+        let failed = || [batch_item(Status::SmtpConnectError, Reason::ConnectionFailed, None)];
+        for (tries, due) in [(0, Some(NOW + 1_200)), (1, None)] {
+            let (results, _) = keep(&[waiting("a", &[0], tries)], &failed(), clock(&times), false);
+            assert_eq!(results[0].due, due, "{tries}");
+        }
+    }
+
+    #[test]
     fn sandbox_addresses_are_asked_again_after_seconds() {
         let times = RetryTimes::default();
         for (text, wait) in [
@@ -309,7 +372,8 @@ mod tests {
             ("a@sandbox.test.example", 900),
         ] {
             let address = Address::parse(text).unwrap();
-            let due_addresses = [WaitingAddress { address, positions: vec![0], tries: 0, due: 0 }];
+            let due_addresses =
+                [WaitingAddress { address, positions: vec![0], tries: 0, due: 0, accepted: None }];
             let outcome = batch_item(Status::BlockedByProvider, Reason::Greylisted, Some(900));
             let (results, _) = keep(&due_addresses, &[outcome], clock(&times), false);
             assert_eq!(results[0].due, Some(NOW + wait), "{text}");

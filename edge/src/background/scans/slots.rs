@@ -42,7 +42,13 @@ pub fn split(addresses: &[String]) -> Slots {
             first.positions.push(position);
         } else {
             index_of.insert(address.normal().to_owned(), all.len());
-            all.push(WaitingAddress { address, positions: vec![position], tries: 0, due: 0 });
+            all.push(WaitingAddress {
+                address,
+                positions: vec![position],
+                tries: 0,
+                due: 0,
+                accepted: None,
+            });
         }
     }
     // The sort is stable: addresses of one domain keep the list's order.

@@ -8,7 +8,7 @@ use toml::{Table, Value};
 
 use super::Operator;
 
-const KEYS: [&str; 8] = [
+const KEYS: [&str; 9] = [
     "name",
     "mx",
     "consumer",
@@ -17,6 +17,7 @@ const KEYS: [&str; 8] = [
     "session_interval_ms",
     "recipients_per_minute",
     "refused_per_hour",
+    "session_recipients",
 ];
 
 pub(super) fn mistake(operator: &str, problem: &str) -> String {
@@ -80,6 +81,7 @@ fn row(position: usize, table: &Table, mistakes: &mut Vec<String>) -> Operator {
             .map(|ms| Duration::from_millis(ms as u64)),
         recipients_per_minute: row.number("recipients_per_minute", 1, 1_000_000),
         refused_per_hour: row.number("refused_per_hour", 1, 1_000_000),
+        session_recipients: row.number("session_recipients", 1, 100),
     }
 }
 

@@ -197,7 +197,23 @@ pub async fn domain_report(origin: &Router, domain: &str) -> Response<Body> {
 
 /// Returns the lines of a batch's response.
 pub async fn batch(origin: &Router, addresses: &[String], tenant: Option<&str>) -> Vec<BatchLine> {
-    let body = json!({ "addresses": addresses }).to_string();
+    batch_of(origin, json!({ "addresses": addresses }), tenant).await
+}
+
+/// Returns the verdicts of a batch with details, in the order of the addresses; `None` for an address not asked.
+pub async fn detailed_batch(origin: &Router, addresses: &[String]) -> Vec<Option<Verdict>> {
+    let body = json!({ "addresses": addresses, "details": true });
+    let mut verdicts = vec![None; addresses.len()];
+    for line in batch_of(origin, body, Some("list")).await {
+        if let BatchLine::Answer(answer) = line {
+            verdicts[answer.index] = Some(answer.verdict);
+        }
+    }
+    verdicts
+}
+
+async fn batch_of(origin: &Router, body: Value, tenant: Option<&str>) -> Vec<BatchLine> {
+    let body = body.to_string();
     let response = send(origin, request_of("/v1/probe/batch", tenant, body)).await;
     assert_eq!(response.status(), StatusCode::OK);
     let text = to_bytes(response.into_body(), 1_000_000).await.unwrap();

@@ -1,0 +1,166 @@
+//! Machines and operators that answered us and then began to refuse us. Most bans are a packet filter's: the connection
+//! is refused, or nothing answers. Lists stay away until one of their lines, let through each minute, is answered.
+
+use std::{collections::HashMap, net::IpAddr, time::Duration};
+
+use parking_lot::Mutex;
+use rcpt_pool::{HashKey, operators::OperatorId};
+use tokio::time::Instant;
+
+/// A machine that answered within this time and can't be reached now has banned us, or restarts.
+const JUST_NOW: Duration = Duration::from_secs(600);
+/// Whoever answered within this time and now refuses our address in words has a new block.
+const LATELY: Duration = Duration::from_secs(24 * 3_600);
+/// Longest stop: an hour is the usual length of a ban. Failures after it are final.
+const STOP_MAX: Duration = Duration::from_secs(75 * 60);
+const TEST_INTERVAL: Duration = Duration::from_secs(60);
+/// Maximum number of places remembered, of about 60 bytes each.
+const MAX_PLACES: usize = 20_000;
+
+/// An operator's hosts, or one machine of no known operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Place {
+    Operator(OperatorId),
+    Machine(IpAddr),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RefusedBy {
+    /// The connection failed, or broke before a reply.
+    Silence,
+    /// A reply about our address, before any recipient was named.
+    Words,
+}
+
+#[derive(Clone, Copy)]
+struct Record {
+    /// Time of the last reply about a recipient.
+    answered: Instant,
+    stop: Option<Stop>,
+}
+
+#[derive(Clone, Copy)]
+struct Stop {
+    since: Instant,
+    next_test: Instant,
+}
+
+pub(super) struct Stops {
+    /// By a keyed hash of the place.
+    records: Mutex<HashMap<u64, Record>>,
+    keys: HashKey,
+}
+
+impl Stops {
+    pub(super) fn new(keys: HashKey) -> Self {
+        Self { records: Mutex::default(), keys }
+    }
+
+    fn key(&self, place: Place) -> u64 {
+        self.keys.hash_one(("place", place))
+    }
+
+    /// A reply about a recipient ends a stop.
+    pub(super) fn answered(&self, place: Place) {
+        let now = Instant::now();
+        let mut records = self.records.lock();
+        if records.len() >= MAX_PLACES {
+            records.retain(|_, record| now.saturating_duration_since(record.answered) < LATELY);
+            if records.len() >= MAX_PLACES {
+                records.clear();
+            }
+        }
+        records.insert(self.key(place), Record { answered: now, stop: None });
+    }
+
+    /// True if a recipient was answered about within a day.
+    pub(super) fn has_spoken(&self, place: Place) -> bool {
+        let record = self.records.lock().get(&self.key(place)).copied();
+        record.is_some_and(|record| record.answered.elapsed() < LATELY)
+    }
+
+    /// True if the refusal begins a stop. Each stop needs an answer after the last one began.
+    pub(super) fn refused(&self, place: Place, by: RefusedBy) -> bool {
+        let most = match by {
+            RefusedBy::Silence => JUST_NOW,
+            RefusedBy::Words => LATELY,
+        };
+        let now = Instant::now();
+        let mut records = self.records.lock();
+        let Some(record) = records.get_mut(&self.key(place)) else { return false };
+        let begins = record.stop.is_none() && now.saturating_duration_since(record.answered) < most;
+        if begins {
+            record.stop = Some(Stop { since: now, next_test: now + TEST_INTERVAL });
+        }
+        begins
+    }
+
+    /// Time for which lists stay away; `None` without a stop.
+    pub(super) fn stopped_for(&self, place: Place) -> Option<Duration> {
+        let now = Instant::now();
+        let stop = self.records.lock().get(&self.key(place))?.stop?;
+        let is_over = now.saturating_duration_since(stop.since) >= STOP_MAX;
+        (!is_over).then(|| stop.next_test.saturating_duration_since(now).max(TEST_INTERVAL))
+    }
+
+    /// Like [`Self::stopped_for`], but `None` also for the line that tests whether the stop is over.
+    pub(super) fn keeps_away(&self, place: Place) -> Option<Duration> {
+        let after = self.stopped_for(place)?;
+        let now = Instant::now();
+        let mut records = self.records.lock();
+        let stop = records.get_mut(&self.key(place))?.stop.as_mut()?;
+        if stop.next_test > now {
+            return Some(after);
+        }
+        stop.next_test = now + TEST_INTERVAL;
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::advance;
+
+    use super::{HashKey, JUST_NOW, LATELY, Place, RefusedBy, STOP_MAX, Stops, TEST_INTERVAL};
+
+    const PLACE: Place = Place::Operator(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn lists_stay_away_but_for_one_line_a_minute_until_an_answer_or_the_longest_stop() {
+        let stops = Stops::new(HashKey::default());
+        assert!(!stops.refused(PLACE, RefusedBy::Silence), "it has never answered");
+        stops.answered(PLACE);
+        assert!(stops.refused(PLACE, RefusedBy::Silence));
+        assert!(!stops.refused(PLACE, RefusedBy::Words), "it has begun already");
+        assert!(
+            stops.keeps_away(PLACE).is_some() && stops.keeps_away(Place::Operator(2)).is_none()
+        );
+        advance(TEST_INTERVAL).await;
+        assert_eq!(stops.keeps_away(PLACE), None, "the test");
+        assert!(stops.stopped_for(PLACE).is_some(), "it is told to wait if the test fails");
+        assert!(stops.keeps_away(PLACE).is_some());
+        stops.answered(PLACE);
+        assert_eq!(stops.stopped_for(PLACE), None);
+        assert!(stops.refused(PLACE, RefusedBy::Silence));
+        advance(STOP_MAX).await;
+        assert_eq!(stops.stopped_for(PLACE), None);
+        assert!(!stops.refused(PLACE, RefusedBy::Words), "nothing was answered since");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_counts_for_ten_minutes_and_words_for_a_day_after_an_answer() {
+        let stops = Stops::new(HashKey::default());
+        for (by, lasts) in [(RefusedBy::Silence, JUST_NOW), (RefusedBy::Words, LATELY)] {
+            for (passed, begins) in [(lasts - Duration::from_secs(1), true), (lasts, false)] {
+                stops.answered(PLACE);
+                advance(passed).await;
+                assert_eq!(stops.refused(PLACE, by), begins, "{by:?} after {passed:?}");
+            }
+        }
+        assert!(!stops.has_spoken(PLACE));
+        stops.answered(PLACE);
+        assert!(stops.has_spoken(PLACE));
+    }
+}
