@@ -1,8 +1,10 @@
 //! The real origin binary, built once and started with a test's environment.
 
 use std::{
+    net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket},
     path::{Path, PathBuf},
     process::Command,
+    sync::OnceLock,
     time::Duration,
 };
 
@@ -127,6 +129,36 @@ impl OriginBuilder {
     }
 }
 
+/// Returns a nameserver that answers for the root, without which an origin doesn't work, and fails for every other name: a
+/// test that needs DNS sets its own nameserver.
+///
+/// # Panics
+/// If no port is free.
+pub fn root_nameserver() -> SocketAddr {
+    static ADDRESS: OnceLock<SocketAddr> = OnceLock::new();
+    *ADDRESS.get_or_init(|| {
+        let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
+        let address = socket.local_addr().expect("an address");
+        std::thread::spawn(move || {
+            let mut message = [0; 1_500];
+            while let Ok((length, client)) = socket.recv_from(&mut message) {
+                let Some(query) = message.get_mut(..length).filter(|query| query.len() > 12) else {
+                    continue;
+                };
+                // A response (RFC 1035 §4.1.1) without records: for the root no error, otherwise SERVFAIL.
+                let code = if query[12] == 0 { 0 } else { 2 };
+                query[2] |= 0x80;
+                query[3] = code;
+                query[10..12].fill(0);
+                let end =
+                    query[12..].iter().position(|byte| *byte == 0).map_or(length, |at| 17 + at);
+                let _ = socket.send_to(&query[..end.min(length)], client);
+            }
+        });
+        address
+    })
+}
+
 /// Returns a verdict's status, reason and stage, and the codes of the mail server's reply.
 pub fn gist(verdict: &Verdict) -> (Status, Reason, Stage, Option<u16>, Option<&str>) {
     let Verdict { status, reason, stage, smtp_code, enhanced_code, .. } = verdict;
@@ -145,16 +177,16 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Returns a builder that may connect to loopback addresses, and has no routes or nameservers.
+    /// Returns a builder that may connect to loopback addresses, and has no routes, and no nameserver for names.
     ///
     /// # Panics
     /// If there is no `/dev/urandom`.
     pub fn builder() -> OriginBuilder {
-        // Nothing listens on this port: a test that needs DNS sets its own nameserver.
-        Self::system_dns().env("RCPT_NAMESERVERS", "127.0.0.1:1")
+        Self::system_dns().env("RCPT_NAMESERVERS", root_nameserver().to_string())
     }
 
-    /// Returns a builder that uses the machine's nameservers.
+    /// Returns a builder that uses the machine's first nameserver. Without a network, [`root_nameserver`] lets it answer
+    /// for the sandbox.
     ///
     /// # Panics
     /// If there is no `/dev/urandom`.
@@ -164,11 +196,17 @@ impl Origin {
             ("RCPT_MAIL_FROM", "postmaster@rcpt-tests.net"),
             ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
         ];
-        OriginBuilder {
+        let builder = OriginBuilder {
             environment: environment.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
             ticket_secrets: secret::key_ring().expect("/dev/urandom"),
             port: port::free(),
-        }
+        };
+        let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+        let mut own =
+            text.lines().filter_map(|line| line.strip_prefix("nameserver ")?.trim().parse().ok());
+        let own = own.next().map(|ip: IpAddr| SocketAddr::new(ip, 53).to_string());
+        let all: Vec<_> = own.into_iter().chain([root_nameserver().to_string()]).collect();
+        builder.env("RCPT_NAMESERVERS", all.join(","))
     }
 
     /// Returns the verdict about an address.
