@@ -36,6 +36,7 @@ use rcpt_origin::{
 use rcpt_pool::operators::Operators;
 use rcpt_smtp::Families;
 use tokio::net::TcpListener;
+use tracing::level_filters::LevelFilter;
 
 /// Valid ticket secrets for a command that verifies no tickets.
 const UNUSED_SECRETS: &str = "unused:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
@@ -83,8 +84,13 @@ fn main() -> ExitCode {
         println!("configuration is fine");
         return ExitCode::SUCCESS;
     }
+    // `ask` prints verdicts: a line of the log for each would only repeat them.
+    let log_level = match config.log_level {
+        LevelFilter::INFO if asks => LevelFilter::WARN,
+        level => level,
+    };
     // Writes the waiting log lines when it is dropped at the end of `main`.
-    let (level, _written) = log::install(config.log_level);
+    let (level, _written) = log::install(log_level);
     for stranger in &unknown.strangers.0 {
         tracing::warn!("{stranger}");
     }

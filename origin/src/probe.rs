@@ -5,6 +5,7 @@ mod attempt;
 mod batch_budget;
 mod best_failure;
 mod client;
+mod contrast;
 mod control;
 mod conversation;
 mod dns_route;
@@ -29,5 +30,6 @@ mod stops;
 mod unasked;
 pub mod verdict_memory;
 
+pub use contrast::{Evidence, Invented, people};
 pub use host_probe::Manner;
-pub use prober::Prober;
+pub use prober::{Prober, Told};

@@ -1,20 +1,22 @@
 //! `origin ask`: prints verdicts with their evidence on the terminal, without an edge. If a verdict stays undecided,
 //! also prints this machine's defects.
 
-use std::{fmt, io::Write as _, sync::Arc};
+use std::{fmt, io::Write as _, sync::Arc, time::Duration};
 
-use futures_util::{StreamExt as _, stream};
-use rcpt_pool::Question;
-use rcpt_shared::{Deliverability, Details, Stage, Status, Verdict, read};
+use rcpt_pool::{Asker, Question};
+use rcpt_shared::{
+    Address, BatchAnswer, BatchLine, BatchRequest, Deliverability, Details, Malformed, Reason,
+    Stage, Status, Verdict, read,
+};
+use rcpt_smtp::Reply;
 use serde::Serialize;
 
+use super::explain::is_undecided;
 use crate::{
     State,
     doctor::{self, Finding, Health},
+    http::{RequestId, ask_all},
 };
-
-/// The pool distributes the addresses over mail servers.
-const CONCURRENT_MAX: usize = 10;
 
 /// Exit code if a verdict stays undecided; 0 if all are decided.
 const EXIT_UNDECIDED: u8 = 3;
@@ -53,9 +55,8 @@ impl RowOutcome {
 /// Returns the exit code.
 pub async fn ask(state: &Arc<State>, addresses: &[String], json: bool) -> u8 {
     state.prober.clone().learn_own_addresses().await;
-    let mut rows = stream::iter(addresses).map(|text| row(state, text)).buffered(CONCURRENT_MAX);
     let mut is_open = false;
-    while let Some(row) = rows.next().await {
+    for row in rows(state, addresses).await {
         is_open |= row.outcome.deliverability() == Deliverability::Unknown;
         print(&row, json);
     }
@@ -70,19 +71,49 @@ pub async fn ask(state: &Arc<State>, addresses: &[String], json: bool) -> u8 {
     EXIT_UNDECIDED
 }
 
-async fn row(state: &State, text: &str) -> Row {
-    let answer = match read(text) {
-        Ok(address) => {
-            let question = Question { details: true, ..state.prober.question(address) };
-            RowOutcome::Asked(Box::new(state.prober.probe(&question).await))
+/// A single address is a single check, several are a list: neighbours may decide what one reply leaves open.
+async fn rows(state: &Arc<State>, texts: &[String]) -> Vec<Row> {
+    let read: Vec<_> = texts.iter().map(|text| read(text)).collect();
+    let addresses: Vec<Address> = read.iter().filter_map(|it| it.clone().ok()).collect();
+    let mut verdicts = match addresses.as_slice() {
+        [address] => {
+            let question = Question { details: true, ..state.prober.question(address.clone()) };
+            vec![state.prober.probe(&question).await]
         }
+        _ => listed(state, addresses).await,
+    }
+    .into_iter();
+    let outcome = |read: Result<Address, Malformed>| match read {
+        Ok(_) => RowOutcome::Asked(Box::new(verdicts.next().unwrap_or_else(not_asked))),
         Err(malformed) => RowOutcome::Malformed {
             status: Status::InvalidFormat,
             problem: malformed.problem(),
             suggestion: malformed.suggestion(),
         },
     };
-    Row { address: text.to_owned(), outcome: answer }
+    let outcomes = read.into_iter().map(outcome);
+    texts.iter().cloned().zip(outcomes).map(|(address, outcome)| Row { address, outcome }).collect()
+}
+
+/// In the order of the addresses.
+async fn listed(state: &Arc<State>, addresses: Vec<Address>) -> Vec<Verdict> {
+    let mut verdicts = vec![not_asked(); addresses.len()];
+    let batch = BatchRequest { addresses, details: true };
+    let Some(id) = RequestId::parse("ask") else { return verdicts };
+    let lines = ask_all(state.clone(), batch, Duration::MAX, Asker::default(), id);
+    let Ok(mut lines) = lines else { return verdicts };
+    while let Some(line) = lines.recv().await {
+        if let BatchLine::Answer(BatchAnswer { index, verdict }) = line
+            && let Some(place) = verdicts.get_mut(index)
+        {
+            *place = verdict;
+        }
+    }
+    verdicts
+}
+
+fn not_asked() -> Verdict {
+    Verdict::new(Status::FatalException, Reason::OurLimit, Stage::Connect)
 }
 
 /// A closed output, as by `head`, isn't an error.
@@ -148,5 +179,14 @@ fn reply(f: &mut fmt::Formatter<'_>, verdict: &Verdict, details: &Details) -> fm
     let Some(code) = verdict.smtp_code else { return Ok(()) };
     let enhanced = verdict.enhanced_code.iter().map(String::as_str);
     let words: Vec<_> = enhanced.chain(details.smtp_text.as_deref()).collect();
-    write!(f, "\n    the server said: {code} {}", words.join(" "))
+    let said = format!("{code} {}", words.join(" "));
+    write!(f, "\n    the server said: {said}")?;
+    let is_undecided = Reply::parse(&format!("{said}\r\n")).is_some_and(|it| is_undecided(&it));
+    match (is_undecided, verdict.status) {
+        (true, Status::Refused) => {
+            write!(f, "\n    it says the same to a name that doesn't exist, and accepts neighbours")
+        }
+        (true, _) => write!(f, "\n    undecided: no rule knows these words, and no contrast shows"),
+        (false, _) => Ok(()),
+    }
 }

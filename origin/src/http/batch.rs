@@ -1,5 +1,7 @@
 //! `POST /v1/probe/batch`: many addresses in one request.
 
+mod undecided;
+
 use std::{
     collections::{HashMap, VecDeque},
     sync::Arc,
@@ -17,7 +19,7 @@ use parking_lot::Mutex;
 use rcpt_pool::{Asker, Question, Wait};
 use rcpt_shared::{
     Address, BatchAnswer, BatchEnd, BatchLine, BatchRequest, MAX_BATCH, NotAsked, Reason, Status,
-    Verdict, WITHIN_HEADER, sandbox,
+    Verdict, WITHIN_HEADER, is_role, sandbox,
 };
 use tokio::{
     sync::{Semaphore, mpsc},
@@ -28,11 +30,15 @@ use tokio_stream::{StreamExt as _, wrappers::ReceiverStream};
 
 use super::{
     Error,
-    held_lines::{HeldLine, HeldLines},
+    held_lines::{DomainLines, HeldLine, HeldLines},
     probe::{admit, record},
     request_id::RequestId,
 };
-use crate::{State, probe::Manner, service::fair_shares::Share};
+use crate::{
+    State,
+    probe::{Manner, Told},
+    service::fair_shares::Share,
+};
 
 /// Time limit of a whole batch, unless its header sets a shorter limit. An address that still has no session when only
 /// one address's time is left is reported as not checked.
@@ -243,13 +249,19 @@ impl Batch {
         let (asker, wait) = (self.asker.clone(), Wait::InBatch(self.until));
         let question = Question { address, details: self.details, asker, wait };
         let invents = self.held.is_last(&domain);
-        let line = match self.probe(&question, invents).await {
+        let told = self.probe(&question, invents).await;
+        if let Ok(Told { verdict: Verdict { status: Status::Accepted, mx_host, .. }, .. }) = &told {
+            self.held.accepted(&question, mx_host.as_deref().unwrap_or_default());
+        }
+        let line = match told {
             Err(after) => Some(not_asked(index, after)),
-            Ok(verdict) if self.state.prober.lacks_evidence(&domain, &verdict) => {
-                self.held.hold(HeldLine { index, question, verdict, invents });
+            Ok(Told { verdict, undecided })
+                if undecided.is_some() || self.state.prober.lacks_evidence(&domain, &verdict) =>
+            {
+                self.held.hold(HeldLine { index, question, verdict, invents, undecided });
                 None
             }
-            Ok(verdict) => Some(BatchLine::Answer(BatchAnswer { index, verdict })),
+            Ok(Told { verdict, .. }) => Some(BatchLine::Answer(BatchAnswer { index, verdict })),
         };
         // The group's permit is kept for the invention.
         self.ended(&domain, line).await
@@ -269,20 +281,26 @@ impl Batch {
 
     /// The lines of a domain whose other lines are answered. If nothing has been learnt meanwhile, one of them is asked
     /// about again, and the invention behind it, in the same session.
-    async fn decide(&self, held: Vec<HeldLine>) -> Lines {
+    async fn decide(&self, lines: DomainLines) -> Lines {
         let prober = &self.state.prober;
         let lacks =
             |line: &HeldLine| prober.lacks_evidence(line.question.address.domain(), &line.verdict);
-        if let Some(first) = held.first()
-            && lacks(first)
-            && !held.iter().any(|line| line.invents)
+        let of_a_person = |line: &&HeldLine| !is_role(line.question.address.local_part());
+        let lacking = || lines.held.iter().filter(|line| lacks(line));
+        if let Some(first) = lacking().find(of_a_person).or(lacking().next())
+            && !lacking().any(|line| line.invents)
             && Instant::now() < self.until
         {
             let _ = self.probe(&first.question, true).await;
         }
-        let decided = held.into_iter().map(|line| {
+        let nobodies = self.nobodies(&lines).await;
+        let decided = lines.held.into_iter().map(|line| {
             let is_open = lacks(&line);
             let HeldLine { index, question, verdict, .. } = line;
+            if nobodies.contains(&index) {
+                let verdict = prober.as_nobody(&question, verdict);
+                return (index, BatchLine::Answer(BatchAnswer { index, verdict }));
+            }
             let mut verdict = prober.with_evidence(&question, verdict);
             if is_open {
                 verdict.retry_after = Some(EVIDENCE_AFTER_S);
@@ -293,7 +311,7 @@ impl Batch {
     }
 
     /// The error is the number of seconds after which to retry, if our own limits prevented a verdict.
-    async fn probe(&self, question: &Question, invents: bool) -> Result<Verdict, u32> {
+    async fn probe(&self, question: &Question, invents: bool) -> Result<Told, u32> {
         let state = &self.state;
         // Half of the permits are reserved for single checks.
         let permits = async {
@@ -306,20 +324,20 @@ impl Batch {
         };
         let in_flight = state.metrics.start();
         let started = Instant::now();
-        let verdict =
-            state.prober.probe_as(question, Manner { budget: self.budget, invents }).await;
+        let told = state.prober.probe_as(question, Manner { budget: self.budget, invents }).await;
+        let verdict = &told.verdict;
         drop(in_flight);
-        if state.blames_port(&verdict).await {
+        if state.blames_port(verdict).await {
             return Err(RETRY_AFTER_S);
         }
-        record(state, &self.id, question, &verdict, started.elapsed());
+        record(state, &self.id, question, verdict, started.elapsed());
         let ours = (verdict.status, verdict.reason) == (Status::FatalException, Reason::OurLimit);
         // In the sandbox our limit is a verdict: another attempt would find it again.
         let is_sandbox = sandbox::find(&question.address).is_some();
         if ours && !is_sandbox {
             Err(verdict.retry_after.unwrap_or(RETRY_AFTER_S))
         } else {
-            Ok(verdict)
+            Ok(told)
         }
     }
 }

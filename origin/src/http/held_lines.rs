@@ -1,11 +1,13 @@
-//! The lines of each domain in a batch. An accepted line without evidence is held until the domain's other lines are
-//! answered: the list's own addresses come first, and the invention last.
+//! The lines of each domain in a batch. An accepted line without evidence and a refusal that the rules can't decide are
+//! held until the domain's other lines are answered: the list's own addresses come first, and the invention last.
 
 use std::collections::HashMap;
 
 use parking_lot::Mutex;
 use rcpt_pool::Question;
 use rcpt_shared::{Address, Verdict};
+use rcpt_verdict::Wording;
+use tokio::time::Instant;
 
 pub(super) struct HeldLine {
     pub index: usize,
@@ -13,21 +15,27 @@ pub(super) struct HeldLine {
     pub verdict: Verdict,
     /// True if the line was asked about with leave for an invention.
     pub invents: bool,
+    /// The words of a refusal that the rules can't decide.
+    pub undecided: Option<Wording>,
 }
 
 #[derive(Default)]
-struct Lines {
+pub(super) struct DomainLines {
     /// Number of lines that aren't answered yet.
     open: usize,
-    held: Vec<HeldLine>,
+    pub held: Vec<HeldLine>,
+    /// Accepted addresses, held or not, each with its host.
+    pub accepted: Vec<(Question, String)>,
+    /// Time of the last refusal that the rules can't decide.
+    pub refused_at: Option<Instant>,
 }
 
 /// Domains by name; a domain is dropped with its last line.
-pub(super) struct HeldLines(Mutex<HashMap<String, Lines>>);
+pub(super) struct HeldLines(Mutex<HashMap<String, DomainLines>>);
 
 impl HeldLines {
     pub(super) fn of(addresses: &[Address]) -> Self {
-        let mut domains: HashMap<String, Lines> = HashMap::new();
+        let mut domains: HashMap<String, DomainLines> = HashMap::new();
         for address in addresses {
             domains.entry(address.domain().to_owned()).or_default().open += 1;
         }
@@ -41,18 +49,27 @@ impl HeldLines {
 
     pub(super) fn hold(&self, line: HeldLine) {
         if let Some(lines) = self.0.lock().get_mut(line.question.address.domain()) {
+            if line.undecided.is_some() {
+                lines.refused_at = Some(Instant::now());
+            }
             lines.held.push(line);
         }
     }
 
+    pub(super) fn accepted(&self, question: &Question, host: &str) {
+        if let Some(lines) = self.0.lock().get_mut(question.address.domain()) {
+            lines.accepted.push((question.clone(), host.to_owned()));
+        }
+    }
+
     /// Counts a line of the domain as answered. With the last one, all held lines come back.
-    pub(super) fn answered(&self, domain: &str) -> Vec<HeldLine> {
+    pub(super) fn answered(&self, domain: &str) -> DomainLines {
         let mut domains = self.0.lock();
-        let Some(lines) = domains.get_mut(domain) else { return Vec::new() };
+        let Some(lines) = domains.get_mut(domain) else { return DomainLines::default() };
         lines.open = lines.open.saturating_sub(1);
         if lines.open > 0 {
-            return Vec::new();
+            return DomainLines::default();
         }
-        domains.remove(domain).map(|lines| lines.held).unwrap_or_default()
+        domains.remove(domain).unwrap_or_default()
     }
 }

@@ -7,7 +7,7 @@ use hmac::{Hmac, Mac as _};
 use rcpt_pool::{HashKey, Permit, Refusal, Signal, operators::Operators};
 use rcpt_shared::{Address, CatchAll, Stage};
 use rcpt_smtp::{Answer, Connection, Dialer, Envelope, HeloIdentity, Reply, Session, Tls};
-use rcpt_verdict::{Finding, Parties};
+use rcpt_verdict::{Finding, Parties, Wording};
 use sha2::Sha256;
 
 use super::{
@@ -184,13 +184,27 @@ impl Client {
     }
 
     pub(super) fn judge(&self, stage: Stage, reply: &Reply, recipient: &Address) -> Finding {
+        rcpt_verdict::judge(stage, reply, &self.parties(&self.identities(), recipient))
+    }
+
+    /// The words of a refusal at RCPT that the rules can't decide.
+    pub(super) fn wording(
+        &self,
+        reply: &Reply,
+        finding: &Finding,
+        recipient: &Address,
+    ) -> Option<Wording> {
         let identities = self.identities();
-        let parties = Parties {
+        let parties = self.parties(&identities, recipient);
+        Wording::of(reply, finding, &parties, |text| self.memory.hash(text))
+    }
+
+    fn parties<'a>(&'a self, identities: &'a Identities, recipient: &'a Address) -> Parties<'a> {
+        Parties {
             recipient: recipient.normal(),
             sender: Some(&self.reverse_path),
             helo_names: identities.helo_names().collect(),
-        };
-        rcpt_verdict::judge(stage, reply, &parties)
+        }
     }
 
     pub(super) fn judge_answer(&self, answer: &Answer, recipient: &Address) -> Finding {

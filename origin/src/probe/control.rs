@@ -4,9 +4,9 @@
 use std::{sync::Arc, time::Duration};
 
 use rcpt_pool::Signal;
-use rcpt_shared::{Address, CatchAll, Reason, Stage, Status};
-use rcpt_smtp::Answer;
-use rcpt_verdict::Finding;
+use rcpt_shared::{Address, CatchAll, Reason, Stage, Status, is_role};
+use rcpt_smtp::{Answer, Reply};
+use rcpt_verdict::{Finding, Wording};
 use tokio::time::timeout;
 
 use super::{
@@ -20,14 +20,22 @@ use crate::dns::single_flight::Flight;
 /// Time limit of the control recipient's reply, which servers may delay by some seconds. No caller waits that long.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The question is asked in the background. If a control recipient is already in progress, the session is released
+/// What the control recipient's reply says of the host.
+#[derive(Clone, Copy)]
+enum Heard {
+    Known(CatchAll),
+    /// The host refuses names that don't exist, in these words, which no rule knows.
+    Nobody(Wording),
+}
+
+/// The question is asked in the background. `lead` is the recipient that the session has just accepted, if any. If a control recipient is already in progress, the session is released
 /// instead.
 pub(super) fn learn(
     client: &Arc<Client>,
     host: &str,
     domain: &str,
-    session: HostSession,
-    permit: HostPermit,
+    lead: Option<&Address>,
+    (session, permit): (HostSession, HostPermit),
 ) -> Flight<CatchAll> {
     let key = catch_all_key(domain, host);
     let mut ours = Some((session, permit));
@@ -35,15 +43,25 @@ pub(super) fn learn(
         let (client, key, ours) = (client.clone(), key.clone(), ours.take());
         let host = host.to_owned();
         let control = client.invented(domain);
+        // A role may be exempt from a refusal of us.
+        let lead = lead.filter(|lead| !is_role(lead.local_part())).cloned();
         async move {
-            let finding = match (ours, control) {
+            let habit = match (ours, control) {
                 (Some((session, permit)), Some(control)) => {
-                    catch_all(&client, &host, &control, permit, session).await
+                    habit(&client, &host, (&control, lead.as_ref()), permit, session).await
                 }
-                _ => CatchAll::Unknown,
+                _ => Heard::Known(CatchAll::Unknown),
             };
-            client.memory.is_catch_all(&key, finding);
-            finding
+            match habit {
+                Heard::Known(found) => {
+                    client.memory.is_catch_all(&key, found);
+                    found
+                }
+                Heard::Nobody(said) => {
+                    client.memory.says_to_nobody(&key, said);
+                    CatchAll::No
+                }
+            }
         }
     });
     match ours {
@@ -53,27 +71,53 @@ pub(super) fn learn(
     flight
 }
 
-async fn catch_all(
+async fn habit(
     client: &Client,
     host: &str,
-    control: &Address,
+    (control, lead): (&Address, Option<&Address>),
     // Dropped after the session, as in `HostProbe::resume`.
     permit: HostPermit,
     mut session: HostSession,
-) -> CatchAll {
+) -> Heard {
+    let unknown = Heard::Known(CatchAll::Unknown);
+    let asked = ask(client, host, control, &permit, &mut session).await;
+    let Some((reply, finding)) = asked else { return unknown };
+    let mut habit = Heard::Known(habit_by(finding));
+    if let (Some(said), Some(lead)) = (client.wording(&reply, &finding, control), lead)
+        && session.is_settled()
+    {
+        // The refusal is of neither us, the session nor the moment if the lead is accepted on both sides of it.
+        let again = ask(client, host, lead, &permit, &mut session).await;
+        let Some((_, again)) = again else { return unknown };
+        if again.status == Status::Accepted {
+            habit = Heard::Nobody(said);
+        }
+    }
+    keep_or_quit(client, host, session, permit);
+    habit
+}
+
+/// `None` if the session can't be used again.
+async fn ask(
+    client: &Client,
+    host: &str,
+    recipient: &Address,
+    permit: &HostPermit,
+    session: &mut HostSession,
+) -> Option<(Reply, Finding)> {
     permit.count_recipient();
     session.set_patience(None);
-    let envelope = client.envelope(control, || true);
+    let envelope = client.envelope(recipient, || true);
     let mut stage = Stage::Rcpt;
     let cut = permit.cut();
-    let control_reply = tokio::select! {
+    let answer = tokio::select! {
         biased;
         told = timeout(REPLY_TIMEOUT, session.ask(envelope, &mut stage)) => told,
         // Other checks wait for the session.
-        () = cut => return CatchAll::Unknown,
+        () = cut => return None,
     };
-    let Ok(Ok(Answer::Rcpt(reply))) = control_reply else { return CatchAll::Unknown };
-    let finding = client.judge(Stage::Rcpt, &reply, control);
+    let Ok(Ok(Answer::Rcpt(reply))) = answer else { return None };
+    let finding = client.judge(Stage::Rcpt, &reply, recipient);
     // Earlier recipients may have caused a 421.
     let signal = if reply.code == 421 {
         Some(Signal::Unread)
@@ -81,11 +125,9 @@ async fn catch_all(
         signal(finding, Stage::Rcpt, &reply, "")
     };
     if let Some(signal) = signal {
-        client.note(host, &permit, signal);
+        client.note(host, permit, signal);
     }
-    let habit = habit_by(finding);
-    keep_or_quit(client, host, session, permit);
-    habit
+    Some((reply, finding))
 }
 
 fn habit_by(finding: Finding) -> CatchAll {

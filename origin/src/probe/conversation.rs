@@ -163,6 +163,9 @@ impl HostProbe<'_> {
             }
         };
         self.note(&permit, finding, stage, reply);
+        if stage == Stage::Rcpt && self.is_list() {
+            progress.undecided = self.client.wording(reply, &finding, &self.question.address);
+        }
         let attempt = self.attempt(finding, stage, reply, tls);
         match (finding.status, attempt) {
             (Status::Accepted, Attempt::Settled(verdict)) => {
@@ -189,7 +192,8 @@ impl HostProbe<'_> {
                 {
                     // When the list asks again, the greylist knows the invented name like the recipient's.
                     let domain = self.question.address.domain();
-                    drop(control::learn(self.client, self.host, domain, session, permit));
+                    let ours = (session, permit);
+                    drop(control::learn(self.client, self.host, domain, None, ours));
                 } else {
                     keep_or_quit(self.client, self.host, session, permit);
                 }
@@ -234,7 +238,8 @@ impl HostProbe<'_> {
             return with_catch_all(verdict, catch_all.unwrap_or(CatchAll::Unknown));
         }
         let domain = self.question.address.domain();
-        let learning = control::learn(self.client, self.host, domain, session, permit);
+        let lead = Some(&self.question.address);
+        let learning = control::learn(self.client, self.host, domain, lead, (session, permit));
         if !(self.question.details || self.is_backup || self.is_list()) {
             return verdict;
         }

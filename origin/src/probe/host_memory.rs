@@ -9,8 +9,10 @@ use moka::sync::Cache;
 use rcpt_pool::HashKey;
 use rcpt_shared::CatchAll;
 use rcpt_smtp::Greeting;
+use rcpt_verdict::Wording;
 use tokio::time::Instant;
 
+use super::contrast::Invented;
 use crate::dns::Mx;
 
 /// Maximum number of entries per memory. About as many hosts accept most of the world's mail.
@@ -39,6 +41,8 @@ pub(super) struct Offers {
 #[derive(Debug, Clone, Copy)]
 struct Habit {
     catch_all: CatchAll,
+    /// What the host says to names that don't exist, if only contrast shows it, and the time when it said so.
+    nobody: Option<(Wording, Instant)>,
     until: Instant,
 }
 
@@ -129,8 +133,33 @@ impl HostMemory {
             CatchAll::Yes => ACCEPTS_ALL_LIFETIME,
             CatchAll::No => REFUSES_LIFETIME,
         };
-        let habit = Habit { catch_all, until: Instant::now() + lasts };
+        let habit = Habit { catch_all, nobody: None, until: Instant::now() + lasts };
         self.catch_all.insert(self.keys.hash_one(key), habit);
+    }
+
+    /// The host refuses names that don't exist, in these words, which no rule knows.
+    pub(super) fn says_to_nobody(&self, key: &str, said: Wording) {
+        let now = Instant::now();
+        let habit = Habit { catch_all: CatchAll::No, nobody: Some((said, now)), until: now + DAY };
+        self.catch_all.insert(self.keys.hash_one(key), habit);
+    }
+
+    /// What the host said to an invented name, and when; `None` for the time if nobody's words aren't needed.
+    pub(super) fn invented(&self, key: &str) -> (Invented, Option<Instant>) {
+        let habit = self.catch_all.get(&self.keys.hash_one(key));
+        let Some(habit) = habit.filter(|habit| habit.until > Instant::now()) else {
+            return (Invented::Unknown, None);
+        };
+        match (habit.catch_all, habit.nobody) {
+            (CatchAll::Yes, _) => (Invented::Accepted, None),
+            (CatchAll::No, Some((said, at))) => (Invented::Undecided(said), Some(at)),
+            (CatchAll::No, None) => (Invented::Known, None),
+            (CatchAll::Unknown, _) => (Invented::Unknown, None),
+        }
+    }
+
+    pub(super) fn hash(&self, text: &str) -> u64 {
+        self.keys.hash_one(text)
     }
 
     pub(super) fn refused_by_name(&self, key: &str) {
@@ -154,12 +183,14 @@ pub(super) fn catch_all_key(domain: &str, host: &str) -> String {
 mod tests {
     use std::time::Duration;
 
-    use rcpt_shared::CatchAll;
-    use tokio::time::advance;
+    use rcpt_shared::{CatchAll, Stage};
+    use rcpt_smtp::Reply;
+    use rcpt_verdict::{Parties, Wording, judge};
+    use tokio::time::{Instant, advance};
 
     use super::{
-        ACCEPTS_ALL_LIFETIME, HashKey, HostMemory, INCONCLUSIVE_LIFETIME, Mx, Offers,
-        REFUSES_LIFETIME,
+        ACCEPTS_ALL_LIFETIME, DAY, HashKey, HostMemory, INCONCLUSIVE_LIFETIME, Invented, Mx,
+        Offers, REFUSES_LIFETIME,
     };
 
     #[test]
@@ -209,6 +240,28 @@ mod tests {
             assert_eq!(hosts.catch_all("d"), Some(found));
             advance(second).await;
             assert_eq!(hosts.catch_all("d"), None, "{found:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_words_for_nobody_are_kept_for_a_day_and_not_with_other_results() {
+        let hosts = HostMemory::new(HashKey::default());
+        let reply = Reply::parse("550 kielletty\r\n").unwrap();
+        let finding = judge(Stage::Rcpt, &reply, &Parties::default());
+        let said = Wording::of(&reply, &finding, &Parties::default(), |it| hosts.hash(it)).unwrap();
+        hosts.says_to_nobody("d", said);
+        let now = Instant::now();
+        assert_eq!(hosts.catch_all("d"), Some(CatchAll::No));
+        assert_eq!(hosts.invented("d"), (Invented::Undecided(said), Some(now)));
+        advance(DAY).await;
+        assert_eq!((hosts.catch_all("d"), hosts.invented("d")), (None, (Invented::Unknown, None)));
+        for (found, due) in [
+            (CatchAll::No, Invented::Known),
+            (CatchAll::Yes, Invented::Accepted),
+            (CatchAll::Unknown, Invented::Unknown),
+        ] {
+            hosts.is_catch_all("d", found);
+            assert_eq!(hosts.invented("d"), (due, None));
         }
     }
 }

@@ -4,9 +4,9 @@ use std::{pin::pin, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use rcpt_pool::{Asker, Class, Pool, Question, Wait};
-use rcpt_shared::{Address, CatchAll, Details, Reason, Status, Verdict};
+use rcpt_shared::{Address, CatchAll, Confidence, Details, Reason, Status, Verdict};
 use rcpt_smtp::{HeloIdentity, Tls};
-use rcpt_verdict::assess;
+use rcpt_verdict::{Wording, assess};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
@@ -15,6 +15,7 @@ use super::{
     batch_budget::within_own_budget,
     best_failure::of_domain,
     client::{Client, HostSession, quit_now},
+    contrast::Invented,
     conversation::with_catch_all,
     dns_route::{route_of, route_to},
     host_memory::catch_all_key,
@@ -54,7 +55,15 @@ pub struct Prober {
     pub(super) client: Arc<Client>,
     pub(super) pool: Arc<Pool<HostSession>>,
     pub(super) plans: Plans,
-    flights: SingleFlight<Verdict>,
+    flights: SingleFlight<Told>,
+}
+
+/// The verdict on an address of a list, and what may decide it if it stays open.
+#[derive(Debug, Clone)]
+pub struct Told {
+    pub verdict: Verdict,
+    /// The words of a refusal that the rules can't decide.
+    pub undecided: Option<Wording>,
 }
 
 impl Prober {
@@ -130,11 +139,11 @@ impl Prober {
     /// Asks whether the address can receive mail. A single check takes no longer than the budget.
     pub async fn probe(self: &Arc<Self>, question: &Question) -> Verdict {
         let manner = Manner { budget: self.config().budget, invents: true };
-        self.probe_as(question, manner).await
+        self.probe_as(question, manner).await.verdict
     }
 
     /// Like [`Self::probe`], in a list's manner.
-    pub async fn probe_as(self: &Arc<Self>, question: &Question, manner: Manner) -> Verdict {
+    pub async fn probe_as(self: &Arc<Self>, question: &Question, manner: Manner) -> Told {
         let started = Instant::now();
         let Question { address, details, asker, wait } = question;
         // Separate flights: details need their own probe, a single check mustn't wait for a batch's probe, and another
@@ -148,15 +157,14 @@ impl Prober {
         };
         let invents = if manner.invents { "inventing " } else { "" };
         let key = [kind, invents, account, " ", address.normal()].concat();
-        let (verdict, is_first) = self.share(&key, question, manner).await;
+        let (mut told, is_first) = self.share(&key, question, manner).await;
         // A request that joined late had only what was left of the first request's budget.
         let deadline = started + self.config().budget;
-        let mut verdict = verdict;
-        if !is_first && is_cut_off(&verdict) && Instant::now() + PROBE_TIME_MIN < deadline {
-            (verdict, _) = self.share(&key, question, manner).await;
+        if !is_first && is_cut_off(&told.verdict) && Instant::now() + PROBE_TIME_MIN < deadline {
+            (told, _) = self.share(&key, question, manner).await;
         }
-        self.assess(question, &mut verdict, started);
-        verdict
+        self.assess(question, &mut told.verdict, started);
+        told
     }
 
     fn assess(
@@ -209,7 +217,24 @@ impl Prober {
         let host = verdict.mx_host.clone().unwrap_or_default();
         let key = catch_all_key(question.address.domain(), &host);
         let Some(found) = self.client.memory.catch_all(&key) else { return verdict };
-        let mut verdict = with_catch_all(verdict, found);
+        self.assessed_again(question, with_catch_all(verdict, found))
+    }
+
+    /// What the domain's host said to an invented name, and when it said what only contrast shows.
+    pub fn invented(&self, domain: &str, host: &str) -> (Invented, Option<Instant>) {
+        self.client.memory.invented(&catch_all_key(domain, host))
+    }
+
+    /// The verdict on a recipient to whom the host says what it says to names that don't exist.
+    pub fn as_nobody(&self, question: &Question, mut verdict: Verdict) -> Verdict {
+        (verdict.status, verdict.reason) = (Status::Refused, Reason::NoSuchMailbox);
+        if let Some(details) = &mut verdict.details {
+            details.confidence = Confidence::Medium;
+        }
+        self.assessed_again(question, verdict)
+    }
+
+    fn assessed_again(&self, question: &Question, mut verdict: Verdict) -> Verdict {
         let asked = verdict.details.as_ref().map(|details| details.duration_ms);
         self.assess(question, &mut verdict, Instant::now());
         if let (Some(details), Some(asked)) = (&mut verdict.details, asked) {
@@ -224,7 +249,7 @@ impl Prober {
         key: &str,
         question: &Question,
         manner: Manner,
-    ) -> (Verdict, bool) {
+    ) -> (Told, bool) {
         let mut is_first = false;
         let flight = self.flights.join(key, || {
             is_first = true;
@@ -234,7 +259,7 @@ impl Prober {
         (flight.await, is_first)
     }
 
-    async fn ask_within_budget(&self, question: &Question, manner: Manner) -> Verdict {
+    async fn ask_within_budget(&self, question: &Question, manner: Manner) -> Told {
         let mut progress = Progress::default();
         let times = progress.times.clone();
         let done = {
@@ -249,6 +274,7 @@ impl Prober {
             }
         };
         let route = progress.route.take();
+        let undecided = progress.undecided.filter(|_| done.is_some());
         let mut verdict = done.unwrap_or_else(|| Self::cut_off(progress, manner));
         if question.details {
             let domain = question.address.domain();
@@ -258,7 +284,7 @@ impl Prober {
             let details = verdict.details.get_or_insert_with(|| Box::new(Details::new(None, None)));
             details.domain = Some(Box::new(facts));
         }
-        verdict
+        Told { verdict, undecided }
     }
 
     fn cut_off(progress: Progress, Manner { budget, .. }: Manner) -> Verdict {

@@ -13,6 +13,7 @@ use std::{
 };
 
 use rcpt_shared::{Stage, Verdict};
+use rcpt_verdict::Wording;
 use tokio::time::Instant;
 
 use crate::lists::MailRoute;
@@ -24,6 +25,8 @@ pub(super) struct Progress {
     pub settled: Option<Box<Verdict>>,
     /// The domain's mail hosts; `None` until they are known. A probe without details may leave it `None`.
     pub route: Option<MailRoute>,
+    /// The words of a list's last refusal at RCPT, if the rules can't decide it.
+    pub undecided: Option<Wording>,
     /// True if the probe has been admitted by the limits of its domain.
     pub admitted: bool,
     /// True if a host that couldn't be asked has answered about a recipient within a day.
@@ -56,6 +59,7 @@ impl Default for Progress {
             mx_host: None,
             settled: None,
             route: None,
+            undecided: None,
             admitted: false,
             has_spoken: false,
             tried: Vec::new(),

@@ -3,7 +3,10 @@
 use std::process::Output;
 
 use serde_json::Value;
-use tokio::process::Command;
+use tokio::{
+    io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
+    process::Command,
+};
 
 use crate::harness::{MailServer, shut_port};
 
@@ -46,6 +49,32 @@ async fn as_json_each_address_is_a_line_in_the_order_of_the_arguments() {
     assert_eq!(of("status"), [true.into(), "invalid_format".into(), Value::from(true)]);
     assert_eq!(rows[0]["details"]["verdict"], "risky", "{out}");
     assert_eq!((code, &*err), (0, ""));
+}
+
+/// The server says unknown words to everybody whose name doesn't begin with `ann`.
+#[tokio::test]
+async fn several_addresses_are_a_list_whose_neighbours_decide_unknown_words() {
+    let server = MailServer::serving(|stream, _| async move {
+        let (mut stream, mut line) = (BufReader::new(stream), String::new());
+        let mut reply = "220 mx";
+        while stream.write_all(format!("{reply}\r\n").as_bytes()).await.is_ok() {
+            line.clear();
+            if stream.read_line(&mut line).await.unwrap_or(0) == 0 {
+                return;
+            }
+            let is_nobody = line.starts_with("RCPT") && !line.contains("<ann");
+            reply = if is_nobody { "550 kielletty tapahtuma" } else { "250 ok" };
+        }
+    })
+    .await;
+    let addresses = ["ann1@sandbox.test", "gone@sandbox.test", "ann2@sandbox.test"];
+    let (code, out, err) = ask(&server.route(), &addresses).await;
+    assert!(out.contains("gone@sandbox.test  undeliverable"), "{out}{err}");
+    assert!(out.contains("says the same to a name that doesn't exist"), "{out}");
+    assert_eq!(code, 0, "{err}");
+    let (code, out, _) = ask(&server.route(), &addresses[..2]).await;
+    assert!(out.contains("gone@sandbox.test  unknown") && out.contains("undecided: "), "{out}");
+    assert_eq!(code, 3);
 }
 
 #[tokio::test]

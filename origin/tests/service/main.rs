@@ -7,6 +7,7 @@ mod alerts;
 mod ask;
 mod backup;
 mod bans;
+mod contrast;
 mod conversations;
 mod counted;
 mod dialogue;

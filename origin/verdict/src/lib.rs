@@ -26,6 +26,7 @@ mod retry;
 mod rules;
 mod tables;
 mod text;
+mod wording;
 
 use rcpt_shared::{Reason, Stage, Status, Verdict};
 use rcpt_smtp::{Broken, Reply};
@@ -35,6 +36,7 @@ pub use parties::Parties;
 use reading::Reading;
 pub use reception::{Reception, Scope};
 use rules::Rule;
+pub use wording::Wording;
 
 /// Codes for a failed lookup of the name: 5.1.1 (RFC 3463), and Exchange's 5.1.10 and 5.4.1. 5.1.3 (bad syntax) and
 /// 5.1.6 (one mailbox has moved) aren't such codes.

@@ -44,6 +44,28 @@ impl Parties<'_> {
                 .filter(|name| theirs != Some(name.as_str()))
                 .any(|name| quoted(&name).is_some())
     }
+
+    /// True if `text`, in lower case, quotes our sender, its domain or a HELO name, even beside the recipient.
+    pub(crate) fn are_we_quoted(&self, text: &str) -> bool {
+        let sender = self.sender.unwrap_or_default().to_lowercase();
+        let names = self.helo_names.iter().map(|name| name.to_lowercase());
+        let ours = names.chain(domain_of(&sender).map(str::to_owned)).chain([sender.clone()]);
+        let theirs = self.recipient.to_lowercase();
+        ours.filter(|name| !theirs.ends_with(name.as_str()))
+            .any(|name| quotations(text, &name).next().is_some())
+    }
+
+    /// `text`, in lower case, without the recipient's local part.
+    pub(crate) fn without_recipient(&self, text: &str) -> String {
+        let recipient = self.recipient.to_lowercase();
+        let local_part = recipient.rsplit_once('@').map_or("", |(local_part, _)| local_part);
+        let (mut rest, mut unnamed) = (0, String::new());
+        for place in quotations(text, local_part) {
+            unnamed.push_str(text.get(rest..place.start).unwrap_or_default());
+            rest = place.end;
+        }
+        unnamed + text.get(rest..).unwrap_or_default()
+    }
 }
 
 fn domain_of(address: &str) -> Option<&str> {
