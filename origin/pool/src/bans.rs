@@ -15,10 +15,10 @@ const RECORD_LIFETIME: Duration = Duration::from_secs(7 * 24 * 3_600);
 /// Minimum number of refused recipients in ten minutes that can cause a ban: cPanel's rule against dictionary attacks
 /// has four. With fewer, the ban has another cause.
 const REFUSALS_TO_BAN_MIN: usize = 4;
-/// Least number of refused recipients that batches may have after bans, a third of the usual number. A busy server
+/// Least number of refused recipients that batches may have after bans: a machine may ban at five. A busy server
 /// sounds like a server that bans: with a smaller number, one account's few dead recipients would hold up the lists of
 /// all others.
-const LIMIT_AFTER_BANS_MIN: usize = 5;
+const LIMIT_AFTER_BANS_MIN: usize = 3;
 /// Maximum number of machines remembered; about 40 bytes each.
 const MAX_MACHINES: usize = 10_000;
 
@@ -103,9 +103,9 @@ mod tests {
         advance(BAN_DURATION).await;
         assert_eq!(banned(1, 12), [Some(6), None], "seven were too many");
         advance(BAN_DURATION).await;
-        assert_eq!(banned(1, 4), [Some(5), None], "perhaps it was busy");
+        assert_eq!(banned(1, 4), [Some(3), None], "perhaps it was busy");
         advance(RECORD_LIFETIME - Duration::from_secs(1)).await;
-        assert_eq!(bans.most(1, Instant::now()), Some(5));
+        assert_eq!(bans.most(1, Instant::now()), Some(3));
         advance(Duration::from_secs(1)).await;
         assert_eq!(bans.most(1, Instant::now()), None);
     }

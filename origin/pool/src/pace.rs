@@ -11,14 +11,13 @@ pub struct Pace {
     /// While both classes wait, one session in every `batch_turn` goes to a batch.
     pub batch_turn: usize,
     /// Refused recipients in ten minutes at a machine of no known operator, after which batches
-    /// stay away. Shared hosts ban after twenty; single checks may cause up to three more refusals,
-    /// and two may be in flight.
+    /// stay away. Many machines ban at ten; single checks may cause up to three more refusals.
     pub machine_refused_lately: usize,
 }
 
 impl Pace {
     pub const USUAL: Self =
-        Self { gate_interval: Duration::from_secs(10), batch_turn: 10, machine_refused_lately: 15 };
+        Self { gate_interval: Duration::from_secs(10), batch_turn: 10, machine_refused_lately: 8 };
 }
 
 impl Default for Pace {

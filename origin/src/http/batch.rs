@@ -47,7 +47,7 @@ const BATCH_TIMEOUT: Duration = Duration::from_secs(60);
 const PATIENCE_FACTOR: u32 = 3;
 /// Seconds after which the client may retry, unless a limit determines them.
 const RETRY_AFTER_S: u32 = 60;
-/// Seconds after which an accepted address may get the evidence for which a limit of ours left no room: a window of the
+/// Seconds after which an accepted address may get the evidence for which our limits left no room: a window of the
 /// limits of refused recipients.
 const EVIDENCE_AFTER_S: u32 = 600;
 /// Lines buffered for a slow reader.

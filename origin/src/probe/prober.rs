@@ -45,7 +45,7 @@ const RETRY_AFTER_S: u32 = 10;
 /// Minimum remaining time for probing again.
 const PROBE_TIME_MIN: Duration = Duration::from_secs(1);
 
-/// What is asked, and how.
+/// A question, and how to ask it.
 pub(super) type Asked<'a> = (&'a Question, Manner);
 
 /// State shared by all probes.
@@ -202,7 +202,7 @@ impl Prober {
     }
 
     /// True for an acceptance by a host of no known operator, while it isn't known whether the host accepts everything
-    /// and nothing of ours has tried to learn it.
+    /// and we haven't tried to learn it.
     pub fn lacks_evidence(&self, domain: &str, verdict: &Verdict) -> bool {
         let Some(host) = verdict.mx_host.as_deref().filter(|_| verdict.status == Status::Accepted)
         else {

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 /// A machine that answered within this time and can't be reached now has banned us, or restarts.
 const JUST_NOW: Duration = Duration::from_secs(600);
-/// Whoever answered within this time and now refuses our address in words has a new block.
+/// A place that answered within this time and now refuses our address in words has a new block.
 const LATELY: Duration = Duration::from_secs(24 * 3_600);
 /// Longest stop: an hour is the usual length of a ban. Failures after it are final.
 const STOP_MAX: Duration = Duration::from_secs(75 * 60);
