@@ -41,7 +41,7 @@ pub(super) struct Offers {
 #[derive(Debug, Clone, Copy)]
 struct Habit {
     catch_all: CatchAll,
-    /// What the host says to names that don't exist, if only contrast shows it, and the time when it said so.
+    /// The host's words for names that don't exist, if no rule knows them, and the time when it said them.
     nobody: Option<(Wording, Instant)>,
     until: Instant,
 }
@@ -144,7 +144,7 @@ impl HostMemory {
         self.catch_all.insert(self.keys.hash_one(key), habit);
     }
 
-    /// What the host said to an invented name, and when; `None` for the time if nobody's words aren't needed.
+    /// The host's answer to an invented name, and the time of words that no rule knows.
     pub(super) fn invented(&self, key: &str) -> (Invented, Option<Instant>) {
         let habit = self.catch_all.get(&self.keys.hash_one(key));
         let Some(habit) = habit.filter(|habit| habit.until > Instant::now()) else {

@@ -220,7 +220,7 @@ impl Prober {
         self.assessed_again(question, with_catch_all(verdict, found))
     }
 
-    /// What the domain's host said to an invented name, and when it said what only contrast shows.
+    /// The answer of the domain's host to an invented name, and the time of words that no rule knows.
     pub fn invented(&self, domain: &str, host: &str) -> (Invented, Option<Instant>) {
         self.client.memory.invented(&catch_all_key(domain, host))
     }

@@ -16,7 +16,7 @@ use tokio::{
 /// Sessions and recipients, in the order in which they were asked about, and whether each was accepted.
 type Asked = Arc<Mutex<Vec<(usize, String, bool)>>>;
 
-/// What was asked before, the session and the recipient's local part.
+/// Takes the earlier questions, the session and the recipient's local part.
 type Habit = fn(&[(usize, String, bool)], usize, &str) -> &'static str;
 
 const OK: &str = "250 ok";

@@ -362,7 +362,7 @@ fn no_living_address_is_a_no_in_a_world_that_misleads() {
         println!("{name}: {outcome:?}");
         assert_eq!(outcome.living_no, 0, "{name}: {outcome:?}");
     }
-    // The ban and the limit are told in the words for nobody.
+    // Here the ban and the limit use the words for nobody.
     for habit in [Conduct::Bans(2), Conduct::Address(3)] {
         let outcome = run(|_| habit, true, ALL);
         assert!(outcome.living_no == 0 && outcome.living > 1_000, "{habit:?}: {outcome:?}");
