@@ -34,7 +34,7 @@ pub(super) fn learn(
     client: &Arc<Client>,
     host: &str,
     domain: &str,
-    lead: Option<&Address>,
+    (lead, is_list): (Option<&Address>, bool),
     (session, permit): (HostSession, HostPermit),
 ) -> Flight<CatchAll> {
     let key = catch_all_key(domain, host);
@@ -58,7 +58,7 @@ pub(super) fn learn(
                     found
                 }
                 Heard::Nobody(said) => {
-                    client.memory.says_to_nobody(&key, said);
+                    client.memory.says_to_nobody(&key, said, is_list);
                     CatchAll::No
                 }
             }

@@ -193,7 +193,7 @@ impl HostProbe<'_> {
                     // When the list asks again, the greylist knows the invented name like the recipient's.
                     let domain = self.question.address.domain();
                     let ours = (session, permit);
-                    drop(control::learn(self.client, self.host, domain, None, ours));
+                    drop(control::learn(self.client, self.host, domain, (None, true), ours));
                 } else {
                     keep_or_quit(self.client, self.host, session, permit);
                 }
@@ -238,7 +238,7 @@ impl HostProbe<'_> {
             return with_catch_all(verdict, catch_all.unwrap_or(CatchAll::Unknown));
         }
         let domain = self.question.address.domain();
-        let lead = Some(&self.question.address);
+        let lead = (Some(&self.question.address), self.is_list());
         let learning = control::learn(self.client, self.host, domain, lead, (session, permit));
         if !(self.question.details || self.is_backup || self.is_list()) {
             return verdict;

@@ -41,8 +41,8 @@ pub(super) struct Offers {
 #[derive(Debug, Clone, Copy)]
 struct Habit {
     catch_all: CatchAll,
-    /// The host's words for names that don't exist, if no rule knows them, and the time when it said them.
-    nobody: Option<(Wording, Instant)>,
+    /// The host's words for names that don't exist, if no rule knows them, and the time when it said them to a list.
+    nobody: Option<(Wording, Option<Instant>)>,
     until: Instant,
 }
 
@@ -137,10 +137,13 @@ impl HostMemory {
         self.catch_all.insert(self.keys.hash_one(key), habit);
     }
 
-    /// The host refuses names that don't exist, in these words, which no rule knows.
-    pub(super) fn says_to_nobody(&self, key: &str, said: Wording) {
+    /// The host refuses names that don't exist, in these words, which no rule knows. A single check may come from another
+    /// address of ours than a list, and shows nothing of how the host treats the list.
+    pub(super) fn says_to_nobody(&self, key: &str, said: Wording, is_list: bool) {
         let now = Instant::now();
-        let habit = Habit { catch_all: CatchAll::No, nobody: Some((said, now)), until: now + DAY };
+        let said_at = is_list.then_some(now);
+        let habit =
+            Habit { catch_all: CatchAll::No, nobody: Some((said, said_at)), until: now + DAY };
         self.catch_all.insert(self.keys.hash_one(key), habit);
     }
 
@@ -152,7 +155,7 @@ impl HostMemory {
         };
         match (habit.catch_all, habit.nobody) {
             (CatchAll::Yes, _) => (Invented::Accepted, None),
-            (CatchAll::No, Some((said, at))) => (Invented::Undecided(said), Some(at)),
+            (CatchAll::No, Some((said, at))) => (Invented::Undecided(said), at),
             (CatchAll::No, None) => (Invented::Known, None),
             (CatchAll::Unknown, _) => (Invented::Unknown, None),
         }
@@ -249,7 +252,9 @@ mod tests {
         let reply = Reply::parse("550 kielletty\r\n").unwrap();
         let finding = judge(Stage::Rcpt, &reply, &Parties::default());
         let said = Wording::of(&reply, &finding, &Parties::default(), |it| hosts.hash(it)).unwrap();
-        hosts.says_to_nobody("d", said);
+        hosts.says_to_nobody("d", said, false);
+        assert_eq!(hosts.invented("d"), (Invented::Undecided(said), None));
+        hosts.says_to_nobody("d", said, true);
         let now = Instant::now();
         assert_eq!(hosts.catch_all("d"), Some(CatchAll::No));
         assert_eq!(hosts.invented("d"), (Invented::Undecided(said), Some(now)));
