@@ -296,6 +296,11 @@ mod tests {
             ("accepts@sandbox.example", None),
         ] {
             assert_eq!(case_of(address), expected, "{address}");
+            let domain = address.rsplit_once('@').unwrap().1.to_lowercase();
+            assert_eq!(super::is_domain(&domain), expected.is_some(), "{domain}");
+        }
+        for case in &CASES {
+            assert!(super::is_domain(case.parts().1), "{}", case.address);
         }
     }
 

@@ -226,6 +226,10 @@ mod tests {
             ("host=callback.example.org[192.0.2.1]: no", " host=[192.0.2.1]: no "),
             ("(ess.barracudanetworks.com) x", " () x "),
             ("see:http://reputation.example/x, or not", " see: or not "),
+            (
+                "(see http://a.example/x)unknown \"https://a.example/y\"user",
+                " (see )unknown \"\"user ",
+            ),
             ("用户a@example.org不存在", " 用户不存在 "),
             ("a@mx.example.org...User unknown", " user unknown "),
             ("a@example.org....", " "),
@@ -235,6 +239,15 @@ mod tests {
         ] {
             assert_eq!(Said::of(text).text, words, "{text}");
         }
+    }
+
+    #[test]
+    fn words_far_back_are_read_and_folding_has_a_bound() {
+        let filler = "lorem ipsum ".repeat(75);
+        assert!(Said::of(&format!("{filler}user unknown")).text.ends_with(" user unknown "));
+        // Each of these letters becomes eighteen.
+        let folded = Said::of(&"\u{fdfa} ".repeat(256)).text;
+        assert!((1_024..=4_096 + 256).contains(&folded.len()), "{}", folded.len());
     }
 
     #[test]

@@ -139,6 +139,24 @@ fn an_exceeded_allocation_is_not_the_mailbox_s_after_words_of_spam() {
     assert_ne!(read(&format!("552 Spam Message Rejected -- {text}")).0, Status::Refused);
 }
 
+/// A thing's name needs the whole name: a machine before the mailbox, with a word for `of` between them.
+#[test]
+fn a_mailbox_beside_a_part_of_a_thing_s_name_is_still_a_mailbox() {
+    for raw in [
+        "550 la dirección de usuario no existe, usuario desconocido",
+        "550 servidor: usuario desconocido",
+        "550 serveur, utilisateur inconnu",
+        "550 de usuario desconocido",
+        "550 почтовый ящик не найден",
+    ] {
+        assert_eq!(read(raw), (Status::Refused, Reason::NoSuchMailbox), "{raw}");
+    }
+    for raw in ["550 servidor de usuario desconocido", "550 сервер почтового ящика не найден"]
+    {
+        assert_ne!(read(raw).0, Status::Refused, "{raw}");
+    }
+}
+
 #[test]
 fn a_person_who_has_left_is_no_mailbox() {
     for raw in [
