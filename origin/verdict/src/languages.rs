@@ -185,7 +185,7 @@ pub(super) fn meanings(words: &str) -> u32 {
             && meanings & Meaning::Sender.bit() == 0
         {
             meanings |= Meaning::Address.bit();
-            if is_undelivered {
+            if is_undelivered && !words.contains(IP) {
                 meanings |= Meaning::Recipient.bit();
             }
         }
