@@ -14,6 +14,8 @@ const LATELY: Duration = Duration::from_secs(24 * 3_600);
 /// Longest stop: an hour is the usual length of a ban. Failures after it are final.
 const STOP_MAX: Duration = Duration::from_secs(75 * 60);
 const TEST_INTERVAL: Duration = Duration::from_secs(60);
+/// Refusals by an operator's hosts, with no answer between them, that begin a stop: one host may have a customer's rule.
+const OPERATORS_REFUSALS: u8 = 3;
 /// Maximum number of places remembered, of about 60 bytes each.
 const MAX_PLACES: usize = 20_000;
 
@@ -36,6 +38,8 @@ pub(super) enum RefusedBy {
 struct Record {
     /// Time of the last reply about a recipient.
     answered: Instant,
+    /// Number of refusals since then.
+    refusals: u8,
     stop: Option<Stop>,
 }
 
@@ -70,7 +74,7 @@ impl Stops {
                 records.clear();
             }
         }
-        records.insert(self.key(place), Record { answered: now, stop: None });
+        records.insert(self.key(place), Record { answered: now, refusals: 0, stop: None });
     }
 
     /// True if a recipient was answered about within a day.
@@ -88,7 +92,13 @@ impl Stops {
         let now = Instant::now();
         let mut records = self.records.lock();
         let Some(record) = records.get_mut(&self.key(place)) else { return false };
-        let begins = record.stop.is_none() && now.saturating_duration_since(record.answered) < most;
+        record.refusals = record.refusals.saturating_add(1);
+        let is_enough = match place {
+            Place::Operator(_) => record.refusals >= OPERATORS_REFUSALS,
+            Place::Machine(_) => true,
+        };
+        let is_lately = now.saturating_duration_since(record.answered) < most;
+        let begins = record.stop.is_none() && is_enough && is_lately;
         if begins {
             record.stop = Some(Stop { since: now, next_test: now + TEST_INTERVAL });
         }
@@ -119,13 +129,16 @@ impl Stops {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{
+        net::{IpAddr, Ipv4Addr},
+        time::Duration,
+    };
 
     use tokio::time::advance;
 
     use super::{HashKey, JUST_NOW, LATELY, Place, RefusedBy, STOP_MAX, Stops, TEST_INTERVAL};
 
-    const PLACE: Place = Place::Operator(1);
+    const PLACE: Place = Place::Machine(IpAddr::V4(Ipv4Addr::LOCALHOST));
 
     #[tokio::test(start_paused = true)]
     async fn lists_stay_away_but_for_one_line_a_minute_until_an_answer_or_the_longest_stop() {
@@ -147,6 +160,18 @@ mod tests {
         advance(STOP_MAX).await;
         assert_eq!(stops.stopped_for(PLACE), None);
         assert!(!stops.refused(PLACE, RefusedBy::Words), "nothing was answered since");
+    }
+
+    /// A customer of an operator may refuse us at a host of its own.
+    #[tokio::test(start_paused = true)]
+    async fn an_operator_has_to_refuse_us_three_times_with_no_answer_between() {
+        let (stops, operator) = (Stops::new(HashKey::default()), Place::Operator(1));
+        for begins in [[false, false], [false, false], [true, false]] {
+            if !begins[0] {
+                stops.answered(operator);
+            }
+            assert_eq!(begins.map(|_| stops.refused(operator, RefusedBy::Words)), begins);
+        }
     }
 
     #[tokio::test(start_paused = true)]
