@@ -86,6 +86,10 @@ pub trait Behaviour: Send {
     }
 
     fn rcpt(&mut self, caller: &Caller<'_>, recipient: &str) -> Say;
+
+    fn rset(&mut self, _: &Caller<'_>) -> Say {
+        Say::now("250 2.0.0 Flushed")
+    }
 }
 
 /// An operator's servers, which share their memory, or one host.
@@ -189,7 +193,7 @@ impl Visit {
                 self.note(recipient, &mut say);
                 say
             }
-            "RSET" => Say::now("250 2.0.0 Flushed"),
+            "RSET" => behaviour.rset(&self.caller()),
             "QUIT" => Say::closing("221 2.0.0 Bye"),
             _ => Say::now("502 5.5.2 Unknown command"),
         }

@@ -35,6 +35,10 @@ const MICROSOFT: usize = 150;
 const GATEWAY: usize = 30;
 const POSTSCREEN: usize = 30;
 const SHARED: usize = 400;
+/// Domains of these at a second, strict machine.
+const STRICT: usize = 40;
+/// Domains with a backup host; the first host of every third is parked.
+const BACKUP: usize = 12;
 const SMALL: usize = 60;
 const BROKEN: usize = 27;
 
@@ -185,10 +189,16 @@ impl Builder {
     fn shared_hosting(&mut self, plan: &Plan) {
         let behaviour = SharedHosting::new(plan.leniency.shared_hosting);
         let server = Server::new(SharedHosting::KIND, None, 30, behaviour);
+        let strict = SharedHosting::strict(plan.leniency.shared_hosting);
+        let strict = Server::new(SharedHosting::KIND, None, 30, strict);
         for number in 0..SHARED {
             let name = format!("town-s{number}.net");
             let host = format!("mail.{name}");
-            self.machine(&host, ip(6, 1), &server, Reach::Answers);
+            if number < STRICT {
+                self.machine(&host, ip(7, 1), &strict, Reach::Answers);
+            } else {
+                self.machine(&host, ip(6, 1), &server, Reach::Answers);
+            }
             self.domain("shared_hosting", &name, &[(0, &host)]);
         }
     }
@@ -204,6 +214,18 @@ impl Builder {
             let round_trip_ms = 30 + 3 * number as u64;
             let name = format!("town-h{number}.net");
             self.own_host("small", &name, round_trip_ms, Small::new(habit, number));
+        }
+        let backup = Server::new("small", None, 40, Small::new(Habit::Backup, 0));
+        self.machine("backup.town-isp.net", ip(8, 1), &backup, Reach::Answers);
+        for number in 0..BACKUP {
+            let name = format!("town-k{number}.net");
+            let habit = if number % 2 == 0 { Habit::Plain } else { Habit::GreylistsKnown };
+            let own = Server::new("small", None, 40, Small::new(habit, number));
+            self.networks += 1;
+            let reach = if number % 3 == 2 { Reach::Refuses } else { Reach::Answers };
+            let host = format!("mx.{name}");
+            self.machine(&host, ip(100 + self.networks, 25), &own, reach);
+            self.domain("small", &name, &[(10, &host), (20, "backup.town-isp.net")]);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Small hosts with one domain each: greylisting, catch-all with denied names, slow banners, and
+//! Small hosts with one domain each: greylisting, catch-all with denied names, slow banners, backup hosts, and
 //! refusals in many languages.
 //!
 //! Documented: postgrey(8), `--delay=300` and a week of memory; Postfix' `virtual_alias_maps` with a catch-all; Sendmail's
@@ -21,6 +21,10 @@ pub enum Habit {
     Plain,
     /// Defers a new pair of source and recipient for five minutes.
     Postgrey,
+    /// The same, for recipients that exist: others are refused at once.
+    GreylistsKnown,
+    /// A backup host, which accepts everybody.
+    Backup,
     /// Accepts every recipient except some names.
     CatchAll,
     SlowBanner,
@@ -70,18 +74,22 @@ impl Behaviour for Small {
     fn banner(&mut self, _: &Caller<'_>) -> Say {
         match self.habit {
             Habit::SlowBanner => Say::after(self.banner_delay, "220 mail.example.net ESMTP"),
-            Habit::Plain | Habit::Postgrey | Habit::CatchAll => {
-                Say::now("220 mail.example.net ESMTP")
-            }
+            _ => Say::now("220 mail.example.net ESMTP"),
         }
     }
 
     fn rcpt(&mut self, caller: &Caller<'_>, recipient: &str) -> Say {
-        if self.habit == Habit::Postgrey && self.is_greylisted(caller, recipient) {
+        let greylists = match self.habit {
+            Habit::Postgrey => true,
+            Habit::GreylistsKnown => truth::mailbox(recipient) != Mailbox::Dead,
+            _ => false,
+        };
+        if greylists && self.is_greylisted(caller, recipient) {
             return Say::now(corpus::reply("Postgrey", recipient));
         }
         let name = recipient.split('.').next().unwrap_or_default();
-        let accepts_all = self.habit == Habit::CatchAll && !self.denied.contains(name);
+        let accepts_all = self.habit == Habit::Backup
+            || (self.habit == Habit::CatchAll && !self.denied.contains(name));
         match truth::mailbox(recipient) {
             Mailbox::Live => Say::accepted(),
             Mailbox::Full => Say::now("452 4.2.2 Mailbox full"),
