@@ -10,9 +10,9 @@ export ORIGIN_PORT ?= 8788
 WASM_LIMIT := 890000
 
 # Limits of the portal's gzipped readers in bytes: of lists, loaded when a list is chosen (6 s of a slow phone's line),
-# and of workbooks, loaded besides when a workbook is. Two thirds of the second are tables of letters and legacy formats.
+# and of workbooks, loaded besides when a workbook is: the letters' tables of legacy formats are most of it.
 LISTS_LIMIT := 300000
-WORKBOOKS_LIMIT := 400000
+WORKBOOKS_LIMIT := 450000
 
 .PHONY: help
 help: ## this list

@@ -105,7 +105,7 @@ impl Plan {
     /// The address that was probably meant by that of a position, which has this reason.
     #[must_use]
     pub fn meant(&self, position: u32, reason: &str) -> Option<String> {
-        typing::meant(&Address::parse(self.address(position)).ok()?, reason)
+        typing::meant(self.address(position), reason)
     }
 
     /// The tag of each position, one after the other.

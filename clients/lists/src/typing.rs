@@ -9,7 +9,14 @@ const LOOK_ALIKES: &str = include_str!("../../../origin/data/lists/look-alike.to
 const DEAD: [&str; 4] = ["domain_not_found", "no_mx", "no_mx_records", "null_mx"];
 
 /// `reason`: the service's about this address.
-pub(crate) fn meant(address: &Address, reason: &str) -> Option<String> {
+pub(crate) fn meant(text: &str, reason: &str) -> Option<String> {
+    // Most addresses are as they were meant, and reading one takes 20 µs.
+    let (_, typed) = text.rsplit_once('@')?;
+    let is_look_alike = || LOOK_ALIKES.contains(&format!("\"{}\" =", typed.to_ascii_lowercase()));
+    if text.is_ascii() && !DEAD.contains(&reason) && !is_look_alike() {
+        return None;
+    }
+    let address = Address::parse(text).ok()?;
     address.suggestion(domain(address.domain(), reason))
 }
 
@@ -30,7 +37,7 @@ fn domain<'a>(typed: &'a str, reason: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Address, meant};
+    use super::meant;
 
     #[test]
     fn a_mistyped_domain_is_corrected_if_it_takes_no_mail_or_is_a_known_look_alike() {
@@ -45,8 +52,7 @@ mod tests {
             ("ann@gmail.com", "no_such_mailbox", None),
             ("o\u{2019}neil@example.com", "smtputf8_unsupported", Some("o'neil@example.com")),
         ] {
-            let address = Address::parse(typed).unwrap();
-            assert_eq!(meant(&address, reason).as_deref(), expected, "{typed} {reason}");
+            assert_eq!(meant(typed, reason).as_deref(), expected, "{typed} {reason}");
         }
     }
 }

@@ -47,6 +47,11 @@ export function start(credentials: Credentials, stays = session?.stays): void {
   changeEverywhere(stays === true ? { ...credentials, stays } : credentials);
 }
 
+/** Follows a change of the account's address. */
+export function rename(email: string): void {
+  if (session !== undefined && session.email !== email) changeEverywhere({ ...session, email });
+}
+
 /** Replaces the session's API key. */
 export function replaceKey(apiKey: string): void {
   if (session === undefined) return;

@@ -186,7 +186,8 @@ export function suite(world) {
       await reader.press("Confirm my address");
       await reader.reads("Overview");
       // Navigates within the portal: the key isn't stored, so a reload would lose it.
-      await reader.follow("API reference");
+      await reader.follow("Docs");
+      await reader.reads("API reference");
       await reader.follow("From zero to a verdict");
       const example = reader.page.getByRole("tabpanel");
       await example.waitFor();

@@ -1,6 +1,7 @@
 // The sign-up guard: what the owner's forms reject, a field to try it, and the hook for Supabase.
 import { useState } from "preact/hooks";
 import { type Schemas, call } from "../api/client";
+import { Actions } from "../ui/actions";
 import { Button } from "../ui/button";
 import { Card } from "../ui/card";
 import { Code } from "../ui/code";
@@ -14,8 +15,9 @@ import { Page } from "../ui/page";
 import { Loaded, type Resource, useResource } from "../ui/resource";
 import { DEVELOPERS, Sections } from "../ui/sections";
 import { refusedKind, whyAllowed } from "../words/guard";
-import { counted, moment } from "../words/times";
+import { counted, moment, utcDay } from "../words/times";
 import { isDomain } from "../words/domains";
+import css from "./guard.module.css";
 
 type Policy = Schemas["GuardPolicy"];
 type Decision = Schemas["Decision"];
@@ -46,7 +48,7 @@ export default function Guard() {
               <Rules policy={loaded} onSaved={policy.set} />
             </Card>
             <Card id="try" title="Try it">
-              <TryIt />
+              <TryIt onTried={policy.reload} />
             </Card>
             {loaded.supabase != null && (
               <Card id="supabase" title="Supabase">
@@ -99,18 +101,20 @@ function Rules({ policy, onSaved }: { policy: Policy; onSaved: (policy: Policy) 
       label="Save policy"
       busyLabel="Saving…"
     >
-      {KINDS.map(([kind, label]) => (
-        <Tick
-          key={kind}
-          name={kind}
-          label={label}
-          checked={refuse.includes(kind)}
-          onChecked={(checked) => {
-            setRefuse(checked ? [...refuse, kind] : refuse.filter((other) => other !== kind));
-            setSaved(false);
-          }}
-        />
-      ))}
+      <div class={css.kinds}>
+        {KINDS.map(([kind, label]) => (
+          <Tick
+            key={kind}
+            name={kind}
+            label={label}
+            checked={refuse.includes(kind)}
+            onChecked={(checked) => {
+              setRefuse(checked ? [...refuse, kind] : refuse.filter((other) => other !== kind));
+              setSaved(false);
+            }}
+          />
+        ))}
+      </div>
       <Field
         label="Domains to always allow"
         name="allow_domains"
@@ -140,13 +144,14 @@ function Rules({ policy, onSaved }: { policy: Policy; onSaved: (policy: Policy) 
   );
 }
 
-function TryIt() {
+function TryIt({ onTried }: { onTried: () => Promise<void> }) {
   const [email, setEmail] = useState("");
   const [decision, setDecision] = useState<Decision>();
   const [mistakes, setMistakes] = useState<Mistakes>({});
   const submission = useSubmission(async () => {
     setDecision(undefined);
     setDecision(await call("post", "/v1/guard/decide", "session", { email }));
+    void onTried();
   });
   return (
     <LineForm
@@ -205,14 +210,18 @@ function Supabase({ hook, policy }: SupabaseProps) {
         In Supabase, open Authentication, then Hooks, and add a “Before User Created” hook of type HTTPS with
         this URL and secret.
       </p>
-      <Code caption="URL" text={url} />
-      <Copy text={url} what="URL" />
+      <div class={css.url}>
+        <Code caption="URL" text={url} />
+        <Copy text={url} what="URL" />
+      </div>
       <h3>Secret</h3>
       <KeyBox key={hook.secret} apiKey={hook.secret} what="hook secret" />
       {hook.previous_until != null && (
         <p class="quiet">The URL and secret before these work until {moment(hook.previous_until)}.</p>
       )}
-      <Button onClick={() => setAsking(true)}>Replace URL and secret…</Button>
+      <Actions>
+        <Button onClick={() => setAsking(true)}>Replace URL and secret…</Button>
+      </Actions>
       {asking && (
         <Dialog title="Replace the URL and the secret?" onClose={() => setAsking(false)}>
           <p>The old ones work for one more day, so you have time to change them in Supabase.</p>
@@ -234,7 +243,7 @@ function Refusals({ refusals }: { refusals: Policy["refusals"] }) {
     <ul>
       {refusals.map(({ date, reason, count }) => (
         <li key={date + reason}>
-          {date}: {counted(count, "sign-up")}, {refusedKind(reason)}
+          {utcDay(date)}: {counted(count, "sign-up")}, {refusedKind(reason)}
         </li>
       ))}
     </ul>

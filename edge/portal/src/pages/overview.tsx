@@ -32,7 +32,8 @@ export default function Overview() {
   const usage = useResource(() => call("get", "/v1/me/usage", "session"));
   const account = useResource(() => call("get", "/v1/me", "session"));
   // Somebody who scans lists and calls no API came for lists.
-  const forLists = (quota.data?.total_scans ?? 0) > 0 && account.data?.key_last_used === null;
+  const scansLists = (quota.data?.total_scans ?? 0) > 0;
+  const forLists = scansLists && account.data?.key_last_used === null;
   return (
     <Page title="Overview">
       {greeting !== undefined && (
@@ -52,7 +53,7 @@ export default function Overview() {
             />
           </Card>
           <CheckedList />
-          {forLists && <Lists left={quota.data?.scans} />}
+          {scansLists && <Lists left={quota.data?.scans} />}
           {quota.data !== undefined && account.data !== undefined && !forLists && <InYourCode />}
         </div>
         <div class={css.column}>

@@ -31,7 +31,7 @@ function All() {
   return (
     <Page
       title="Scans"
-      lead="Check a whole list in the background. We keep the verdicts by row, never the addresses."
+      lead="Check a whole list in the background. We keep the verdicts by row, never the addresses, so keep a copy of the file."
     >
       <Card id="new" title="New scan">
         <Loaded resource={quota} skeleton={["line", "block"]} what="your allowance">

@@ -1,6 +1,7 @@
 // The account's settings, in groups with their own addresses.
 import type { ComponentChildren } from "preact";
 import { type Schemas, call } from "../api/client";
+import * as session from "../session";
 import { Lead, Page } from "../ui/page";
 import { PendingRecovery } from "../ui/pending-recovery";
 import { Loaded, type Resource, useResource } from "../ui/resource";
@@ -65,7 +66,11 @@ interface GroupProps {
 }
 
 function Group({ title, children }: GroupProps) {
-  const account = useResource(() => call("get", "/v1/me", "session"));
+  const account = useResource(async () => {
+    const me = await call("get", "/v1/me", "session");
+    session.rename(me.email);
+    return me;
+  });
   return (
     <Page title={title} sections={<Sections label="Settings" links={SETTINGS} />}>
       <Loaded resource={account} skeleton={["line", "block", "block"]} what="your settings">

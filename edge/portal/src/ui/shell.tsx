@@ -94,7 +94,11 @@ function MemberLinks({ path, email }: { path: string; email: string }) {
 
 function Link({ to, path, children }: { to: string; path: string; children: string }) {
   return (
-    <a class={css.navLink} href={to} aria-current={path.startsWith(to) ? "page" : undefined}>
+    <a
+      class={css.navLink}
+      href={to}
+      aria-current={path.startsWith(to) || (path === "/guard" && to === "/api-key") ? "page" : undefined}
+    >
       {children}
     </a>
   );

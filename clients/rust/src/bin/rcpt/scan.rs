@@ -98,6 +98,14 @@ fn into_file(
     Ok(RunExit::Good)
 }
 
+/// Characters of a scan's name at the service.
+const NAME: usize = 100;
+
+fn scan_name(file: &str) -> String {
+    let short: String = file.chars().filter(|c| !c.is_control()).take(NAME).collect();
+    short.trim().to_owned()
+}
+
 /// Replaces the extension: `list.csv` and `.verdicts.csv` become `list.verdicts.csv`.
 fn beside(file: &Path, end: &str) -> PathBuf {
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
@@ -177,7 +185,7 @@ fn scanned(
         Some(id) => client.scan(id).map_err(|error| failed_later(error, &journal, journal_path))?,
         // For 24 hours, repeated requests with the same key create only one scan.
         None => client
-            .create_scan(total, &journal.name(name), &journal.key)
+            .create_scan(total, &scan_name(name), &journal.key)
             .map_err(|error| not_started(error, list, journal_path))?,
     };
     if journal.scan.is_none() {

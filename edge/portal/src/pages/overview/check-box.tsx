@@ -71,15 +71,7 @@ export function CheckBox({ onCounted }: { onCounted: () => void }) {
             beside={button}
           />
         )}
-      >
-        <Samples
-          onChosen={(sample) => {
-            type(sample);
-            setMistakes({});
-            void submission.run();
-          }}
-        />
-      </LineForm>
+      />
       {problem?.cause.kind === "limit" && <NeedMore />}
       <div aria-live="polite" aria-busy={busy}>
         {busy && (
@@ -99,6 +91,13 @@ export function CheckBox({ onCounted }: { onCounted: () => void }) {
           />
         )}
       </div>
+      <Samples
+        onChosen={(sample) => {
+          type(sample);
+          setMistakes({});
+          void submission.run();
+        }}
+      />
     </>
   );
 }

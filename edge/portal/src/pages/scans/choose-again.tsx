@@ -44,7 +44,12 @@ export function ChooseAgain({ scan, onKnown }: ChooseAgainProps) {
       <ListSource onList={compare} pastes />
       {submission.problem !== undefined && <ProblemNotice problem={submission.problem} />}
       {refusal !== undefined && (
-        <Notice tone="bad" title="This isn’t the list that was scanned.">
+        <Notice
+          tone="bad"
+          title={
+            refusal.why === "unsure" ? "This may be another list." : "This isn’t the list that was scanned."
+          }
+        >
           <p>{REFUSALS[refusal.why]}</p>
           <Wanted scan={scan} />
           <p>The results are below, in the order in which the addresses were checked.</p>

@@ -1,6 +1,5 @@
 // The reader's file with verdicts, all of it or a part, and a new scan of the addresses that stayed unknown.
 import { useLocation } from "preact-iso/router";
-import { useState } from "preact/hooks";
 import type { Scan, ScanResult } from "../../api/scans";
 import { Button } from "../../ui/button";
 import { download } from "../../ui/download";
@@ -19,20 +18,17 @@ interface DownloadsProps {
   results: readonly ScanResult[];
   known: KnownList | undefined;
   selection: Selection;
-  onWithoutTraits: (without: boolean) => void;
 }
 
-export function Downloads({ scan, results, known, selection, onWithoutTraits }: DownloadsProps) {
+/** The buttons beside the shares. */
+export function Downloads({ scan, results, known, selection }: DownloadsProps) {
   const { route } = useLocation();
-  const [split, setSplit] = useState(false);
   const { only } = selection;
   const unknown = results.filter((result) => verdictOf(result) === "unknown").length;
-  const interim = results.filter(({ final }) => final === false).length;
   const over = typeof scan.completed_at === "string";
-  const { figures } = known?.list ?? {};
 
   async function save() {
-    download(await fileOf({ known, results, ...selection, split }), nameOf(scan, known, only));
+    download(await fileOf({ known, results, ...selection }), nameOf(scan, known, only));
   }
 
   async function scanUnknown({ list }: KnownList) {
@@ -44,31 +40,49 @@ export function Downloads({ scan, results, known, selection, onWithoutTraits }: 
   }
 
   return (
-    <div class={css.downloads}>
-      <div class={css.ticks}>
-        {results.some(hasTraits) && (
-          <Tick
-            name="without-traits"
-            label="Without throw-away addresses and role accounts"
-            checked={selection.withoutTraits}
-            onChecked={onWithoutTraits}
-          />
-        )}
-        {(figures?.several ?? 0) > 0 && (
-          <Tick name="split" label="A row for each address of a cell" checked={split} onChecked={setSplit} />
-        )}
-        <p class="quiet">{notesOf(known, interim)}</p>
-      </div>
-      <div class={css.buttons}>
-        {over && unknown > 0 && known !== undefined && (
-          <Button onClick={() => void scanUnknown(known)}>
-            {`Scan the ${number.format(unknown)} unknown again…`}
-          </Button>
-        )}
-        <Button kind="primary" onClick={() => void save()}>
-          {only === undefined ? "Download all" : `Download ${titleOf(only).toLowerCase()}`}
+    <div class={css.buttons}>
+      {over && unknown > 0 && known !== undefined && (
+        <Button onClick={() => void scanUnknown(known)}>
+          {`Scan the ${number.format(unknown)} unknown again…`}
         </Button>
-      </div>
+      )}
+      <Button kind="primary" onClick={() => void save()}>
+        {only === undefined ? "Download all" : `Download ${titleOf(only).toLowerCase()}`}
+      </Button>
+    </div>
+  );
+}
+
+interface FormProps extends Omit<DownloadsProps, "scan"> {
+  onSelection: (selection: Selection) => void;
+}
+
+/** The form of a download, and notes about the file. */
+export function DownloadForm({ results, known, selection, onSelection }: FormProps) {
+  const interim = results.filter(({ final }) => final === false).length;
+  const notes = notesOf(known, interim);
+  const traits = results.some(hasTraits);
+  const several = (known?.list.figures.several ?? 0) > 0;
+  if (!traits && !several && notes === "") return null;
+  return (
+    <div class={css.form}>
+      {traits && (
+        <Tick
+          name="without-traits"
+          label="Without throw-away addresses and role accounts"
+          checked={selection.withoutTraits}
+          onChecked={(withoutTraits) => onSelection({ ...selection, withoutTraits })}
+        />
+      )}
+      {several && (
+        <Tick
+          name="split"
+          label="A row for each address of a cell"
+          checked={selection.split}
+          onChecked={(split) => onSelection({ ...selection, split })}
+        />
+      )}
+      {notes !== "" && <p class="quiet">{notes}</p>}
     </div>
   );
 }

@@ -1,5 +1,6 @@
 // A new scan: reads the list, finds its column, and sends its parts.
 import { useLocation } from "preact-iso/router";
+import { clsx } from "clsx";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type Schemas } from "../../api/client";
 import { create } from "../../api/scans";
@@ -83,8 +84,15 @@ function Ready({ list, onList, allowance }: ReadyProps) {
   const tooLarge = figures.addresses > allowance.scan_size;
   const none = figures.addresses === 0;
   return (
-    <div class={page.source}>
-      <p class="quiet" role="status" tabIndex={-1} ref={heading}>
+    <form
+      class={page.source}
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (!tooLarge && !none && !submission.busy) void submission.run();
+      }}
+    >
+      <p class={clsx("quiet", css.read)} role="status" tabIndex={-1} ref={heading}>
         {`${counted(figures.rows, "row")} read from ${list.name}.`}
       </p>
       <Reading
@@ -126,7 +134,12 @@ function Ready({ list, onList, allowance }: ReadyProps) {
       <Field label="Name" name="scan-name" value={name} onValue={setName} autocomplete="off" />
       {tooLarge && (
         <Notice tone="unknown" title="This list is too long for your plan.">
-          <p>A scan has at most {number.format(allowance.scan_size)} addresses.</p>
+          <p>
+            A scan has at most {number.format(allowance.scan_size)} addresses.
+            {!list.once &&
+              figures.addresses - figures.repeated <= allowance.scan_size &&
+              " If repeated addresses are checked once, it fits."}
+          </p>
           <NeedMore />
         </Notice>
       )}
@@ -143,12 +156,7 @@ function Ready({ list, onList, allowance }: ReadyProps) {
       {submission.problem !== undefined && <ProblemNotice problem={submission.problem} />}
       <Actions>
         {!tooLarge && !none && (
-          <Button
-            kind="primary"
-            busy={submission.busy}
-            busyLabel="Starting…"
-            onClick={() => void submission.run()}
-          >
+          <Button type="submit" kind="primary" busy={submission.busy} busyLabel="Starting…">
             {figures.addresses === 1
               ? "Scan one address"
               : `Scan ${number.format(figures.addresses)} addresses`}
@@ -163,7 +171,7 @@ function Ready({ list, onList, allowance }: ReadyProps) {
           Choose another list
         </Button>
       </Actions>
-    </div>
+    </form>
   );
 }
 

@@ -4,14 +4,15 @@ import { Problem } from "../../api/problem";
 import { type Scan, type ScanResult, results as load } from "../../api/scans";
 import { ProblemNotice } from "../../ui/notice";
 import { Skeleton } from "../../ui/resource";
-import { type VerdictName, shortReason, toneOf, verdictOf } from "../../words/scan-verdicts";
+import { shortReason, toneOf, verdictOf } from "../../words/scan-verdicts";
 import { Chart } from "./chart";
 import { ChooseAgain } from "./choose-again";
-import { Downloads } from "./downloads";
+import { DownloadForm, Downloads } from "./downloads";
 import type { KnownList } from "./list/known";
 import css from "./results.module.css";
 import { Rows } from "./rows";
 import { type Counts, Summary } from "./summary";
+import type { Selection } from "./table";
 
 /** Rows per page of results. */
 const PAGE = 5_000;
@@ -66,6 +67,8 @@ function useResults(scan: Scan): { read: Reading | undefined; problem: Problem |
   return { read, problem };
 }
 
+const ALL: Selection = { only: undefined, withoutTraits: false, split: false };
+
 interface ResultsProps {
   scan: Scan;
   known: KnownList | undefined;
@@ -74,24 +77,21 @@ interface ResultsProps {
 
 export function Results({ scan, known, onKnown }: ResultsProps) {
   const { read, problem } = useResults(scan);
-  const [only, setOnly] = useState<VerdictName>();
-  const [withoutTraits, setWithoutTraits] = useState(false);
+  const [selection, setSelection] = useState<Selection>(ALL);
   const over = typeof scan.completed_at === "string";
   // Results read before the end must not look complete.
   const results = over && read?.edition !== "over" ? undefined : read?.results;
   const counts = results === undefined ? scan.by_verdict : countsOf(results);
-  const selection = { only, withoutTraits };
   return (
     <>
-      <Summary counts={counts} only={only} onOnly={setOnly}>
+      <Summary
+        counts={counts}
+        only={selection.only}
+        onOnly={(only) => setSelection({ ...selection, only })}
+        actions={results !== undefined && <Downloads {...{ scan, results, known, selection }} />}
+      >
         {results !== undefined && (
-          <Downloads
-            scan={scan}
-            results={results}
-            known={known}
-            selection={selection}
-            onWithoutTraits={setWithoutTraits}
-          />
+          <DownloadForm {...{ results, known, selection }} onSelection={setSelection} />
         )}
         {results !== undefined && scan.details && (
           <details class={css.reasons}>

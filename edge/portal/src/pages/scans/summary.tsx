@@ -9,6 +9,8 @@ interface SummaryProps {
   counts: Counts;
   only: VerdictName | undefined;
   onOnly: (only: VerdictName | undefined) => void;
+  /** Buttons beside the shares. */
+  actions: ComponentChildren;
   children?: ComponentChildren;
 }
 
@@ -21,11 +23,14 @@ export function percent(share: number): string {
   return new Intl.NumberFormat("en", { style: "percent", maximumFractionDigits: digits }).format(share);
 }
 
-export function Summary({ counts, only, onOnly, children }: SummaryProps) {
+export function Summary({ counts, only, onOnly, actions, children }: SummaryProps) {
   const all = VERDICTS.reduce((sum, { name }) => sum + counts[name], 0);
   return (
     <section class={css.summary} aria-label="Verdicts">
-      <Shares counts={counts} />
+      <div class={css.top}>
+        <Shares counts={counts} />
+        {actions}
+      </div>
       <div class={css.verdicts} role="group" aria-label="Show only">
         {VERDICTS.map(({ name, title, tone, advice }) => (
           <button

@@ -24,14 +24,14 @@ export interface Selection {
   only: VerdictName | undefined;
   /** Throw-away addresses and role accounts are left out. */
   withoutTraits: boolean;
+  /** A row with several addresses becomes a row for each. */
+  split: boolean;
 }
 
 export interface Table extends Selection {
   /** The reader's list, if it is there. */
   known: KnownList | undefined;
   results: readonly ScanResult[];
-  /** A row with several addresses becomes a row for each. */
-  split: boolean;
 }
 
 const XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet";
@@ -39,7 +39,7 @@ const XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 export const hasTraits = ({ disposable, role_account }: ScanResult) =>
   disposable === true || role_account === true;
 
-export const isSelected = (result: ScanResult, { only, withoutTraits }: Selection) =>
+export const isSelected = (result: ScanResult, { only, withoutTraits }: Omit<Selection, "split">) =>
   (only === undefined || verdictOf(result) === only) && !(withoutTraits && hasTraits(result));
 
 export async function fileOf(table: Table): Promise<Blob> {

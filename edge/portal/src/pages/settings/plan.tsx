@@ -24,7 +24,7 @@ export function Plan({ name }: { name: string }) {
           {number.format(PRO.scanSize)} addresses each. <strong>{PRO_PRICE}</strong>.
         </p>
       )}
-      <NeedMore />
+      {name !== "unlimited" && <NeedMore />}
     </Card>
   );
 }

@@ -82,12 +82,6 @@ impl Journal {
         Err(Failure::new(Kind::Journal, message))
     }
 
-    /// The scan's name. It ends with 8 characters of the key, to distinguish scans of the same file.
-    pub fn name(&self, name: &str) -> String {
-        let short: String = name.chars().filter(|c| !c.is_control()).take(80).collect();
-        format!("{} #{}", short.trim(), self.key.get(..8).unwrap_or(&self.key))
-    }
-
     /// Writes the journal; without a path, nothing is stored.
     pub fn write(&self, path: Option<&Path>) -> Result<(), Failure> {
         let Some(path) = path else { return Ok(()) };

@@ -1,7 +1,7 @@
 // What this browser keeps of a list that it has sent, to find the verdicts again: for each position a tag, 8 bytes of
 // a hash over the scan's id and the address (clients/lists/src/plan.rs). It holds no address. Sign-out deletes it
 // (session.ts).
-import { DATABASE } from "../../../session";
+import { DATABASE, current } from "../../../session";
 
 const STORE = "scans";
 /** Results are removed a week after the end of a scan, which lasts at most a day. */
@@ -16,33 +16,40 @@ export interface Kept {
   column: string | null;
   caseMatters: boolean;
   tags: Uint8Array<ArrayBuffer>;
+  /** Email address of the account, so that another one on this device finds nothing. */
+  owner: string | undefined;
   until: number;
 }
 
-export async function keep(list: Omit<Kept, "until">): Promise<void> {
-  await inStore("readwrite", (store) => {
-    const old = store.openCursor();
-    old.onsuccess = () => {
-      const cursor = old.result;
-      if (cursor === null) return;
-      if ((cursor.value as Kept).until < Date.now()) cursor.delete();
-      cursor.continue();
-    };
-    return store.put({ ...list, until: Date.now() + KEPT_MS } satisfies Kept);
-  });
+export async function keep(list: Omit<Kept, "owner" | "until">): Promise<void> {
+  const owner = current()?.email;
+  await inStore((store) => store.put({ ...list, owner, until: Date.now() + KEPT_MS } satisfies Kept));
 }
 
 export async function recall(scan: string): Promise<Kept | undefined> {
-  return (await inStore("readonly", (store) => store.get(scan) as IDBRequest<Kept | undefined>)) ?? undefined;
+  const kept = await inStore((store) => store.get(scan) as IDBRequest<Kept | undefined>);
+  return kept !== undefined && isCurrent(kept) ? kept : undefined;
 }
 
 export async function forget(scan: string): Promise<void> {
-  await inStore("readwrite", (store) => store.delete(scan));
+  await inStore((store) => store.delete(scan));
 }
+
+/** Deletes what is too old, or another account's: its session may have ended without a sign-out. */
+function clean(store: IDBObjectStore): void {
+  const all = store.openCursor();
+  all.onsuccess = () => {
+    const cursor = all.result;
+    if (cursor === null) return;
+    if (!isCurrent(cursor.value as Kept)) cursor.delete();
+    cursor.continue();
+  };
+}
+
+const isCurrent = ({ until, owner }: Kept) => until >= Date.now() && owner === current()?.email;
 
 /** Runs a request on the store; undefined if storage is full or blocked. The service then compares the list. */
 async function inStore<Result>(
-  mode: IDBTransactionMode,
   request: (store: IDBObjectStore) => IDBRequest<Result>,
 ): Promise<Result | undefined> {
   let database: IDBDatabase | undefined;
@@ -50,8 +57,9 @@ async function inStore<Result>(
     const opening = indexedDB.open(DATABASE, 1);
     opening.onupgradeneeded = () => opening.result.createObjectStore(STORE, { keyPath: "scan" });
     database = await done(opening);
-    const transaction = database.transaction(STORE, mode);
-    return await done(request(transaction.objectStore(STORE)));
+    const store = database.transaction(STORE, "readwrite").objectStore(STORE);
+    clean(store);
+    return await done(request(store));
   } catch {
     return undefined;
   } finally {
