@@ -54,11 +54,12 @@ CREATE TABLE accounts (
   -- Milliseconds since 1970-01-01 at which the event that set the plan happened, by the caller's clock.
   plan_set_at     INTEGER NOT NULL DEFAULT 0,
 
-  -- The API key is derived from the id and this number: rotation is + 1.
-  key_version     INTEGER NOT NULL DEFAULT 1,
+  -- Set by the operator: 0 stops every key.
   key_active      INTEGER NOT NULL DEFAULT 1 CHECK (key_active IN (0, 1)),
-  -- The last day on which a check or scan was charged to the current key; 0: none yet.
-  key_day         INTEGER NOT NULL DEFAULT 0,
+  -- A JSON object: by key, the last day of a charge, the newest version that was charged, and the checks charged on that
+  -- day (the latter of limited keys only). It is here so that the account's one statement charges its keys too. A key
+  -- that ended leaves its entry until the next key is made.
+  key_use         TEXT    NOT NULL DEFAULT '{}',
 
   -- Sealed (AES-256-GCM, the account id as associated data), base64, after the name of the secret (`kid.`). NULL:
   -- two-factor is off.
@@ -245,34 +246,29 @@ CREATE TABLE used_challenges (
 
 CREATE INDEX used_challenges_by_expiry ON used_challenges (expires_at);
 
--- Keys beside the account's first one, each with rights of its own. No text of a key: it is derived from the row's names
--- and the Worker's secret (docs/decisions/0002-derived-keys.md).
-CREATE TABLE named_keys (
+-- API keys. The account's own key is there from the beginning, with an id of zeros; the others have rights and limits of
+-- their own. No text of a key: it is derived from the row's names and the Worker's secret
+-- (docs/decisions/0002-derived-keys.md).
+CREATE TABLE keys (
   account_id  TEXT    NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
   -- 16 hexadecimal digits, random.
   id          TEXT    NOT NULL,
-  -- One more with each replacement; the text before is dead then.
+  -- One more with each replacement.
   version     INTEGER NOT NULL DEFAULT 1,
-  name        TEXT    NOT NULL,
-  is_test     INTEGER NOT NULL,
-  -- One bit for each right.
-  rights      INTEGER NOT NULL,
+  -- The version before works until then; 0: it is dead.
+  previous_until INTEGER NOT NULL DEFAULT 0,
+  name        TEXT    NOT NULL DEFAULT '',
+  -- One bit for each right; the own key has all, also those to come.
+  rights      INTEGER NOT NULL DEFAULT 255,
   -- Checks a day; none: as many as the account has.
   daily_limit INTEGER,
   -- 0: never.
-  expires_at  INTEGER NOT NULL,
-  -- Pairs of the first and the last address of a network, a JSON list; empty: any.
-  networks    TEXT    NOT NULL,
+  expires_at  INTEGER NOT NULL DEFAULT 0,
   created_at  INTEGER NOT NULL,
   -- 0: never. A recovery suspends a replaced key like a new one, because a thief who replaces it has its new text.
   replaced_at INTEGER NOT NULL DEFAULT 0,
   -- Waits for its owner's confirmation after a recovery of the account.
   suspended   INTEGER NOT NULL DEFAULT 0,
-  -- Last day of a charge, and the charges of that day; the latter of limited keys only.
-  day         INTEGER NOT NULL DEFAULT 0,
-  charged     INTEGER NOT NULL DEFAULT 0,
-  -- The last charge, which a repeat doesn't count again.
-  last_charge TEXT    NOT NULL DEFAULT '',
   PRIMARY KEY (account_id, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -442,8 +438,8 @@ CREATE TABLE leases (
   -- its request, too. Their mark ends with the lease.
   idempotency TEXT,
   request     TEXT,
-  -- The named key that holds the units; none: the first key or a session.
-  key_id      TEXT,
+  -- The key that holds the units, by its id and version as in its text; none: a session.
+  key         TEXT,
   PRIMARY KEY (account_id, id)
 ) STRICT, WITHOUT ROWID;
 

@@ -71,6 +71,11 @@ impl<K: Eq + Hash, V> Map<K, V> {
         self.lock().remove(key);
     }
 
+    /// Removes the values of all keys that `is_meant` selects.
+    pub fn remove_all(&self, is_meant: impl Fn(&K) -> bool) {
+        self.lock().retain(|key, _| !is_meant(key));
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<K, (V, u64)>> {
         // Never contended: an isolate has one thread and holds no lock across an await.
         self.entries.lock().unwrap_or_else(PoisonError::into_inner)
@@ -95,6 +100,11 @@ mod tests {
         assert_eq!(map.get("a", 0), Some(3));
         map.remove("a");
         assert_eq!(map.get("a", 0), None);
+        for key in ["b", "c"] {
+            map.insert(key.to_owned(), 4, FOREVER, 0);
+        }
+        map.remove_all(|key| key == "b");
+        assert_eq!((map.get("b", 0), map.get("c", 0)), (None, Some(4)));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! |---|---|---|---|
 //! | a client network (IPv4 address, /64) without credentials | 60 requests a minute | by data centre, approximately | `shield` |
 //! | an IPv6 site (/48) without credentials | 240 requests a minute | by data centre, approximately | `shield` |
-//! | a session; a version of the first key; a named key | 120 requests a minute each, checks and scans aside | by data centre, approximately | `shield` |
+//! | a session; a version of a key | 120 requests a minute each, checks and scans aside | by data centre, approximately | `shield` |
 //! | all sessions of an account; all its keys | 600 requests a minute each, checks and scans aside | by data centre, approximately | `shield` |
 //! | all sessions of an account; all its keys | 20 requests at once, then 10 a second; 5 s of waiting | by isolate | `pace` |
 //! | all sessions of an account; all its keys | 600 scan requests a minute each | by data centre, approximately | `shield` |
@@ -18,7 +18,7 @@
 //! | all clients | one password hash at a time, 10 s of waiting | by isolate | `hashing` |
 //! | a network; an address or account that is signed in to; a mailed link; all mails of a day | attempts up to a limit, in buckets that drain | exactly, in D1 | `rules`, `throttle` |
 //! | an account | its plan's checks and scans a day, and checks in flight | exactly, in D1 | `quota`, `store/ledger.rs`, `store/scans.rs` |
-//! | a caller whose key is dead or whose session has ended; for ten seconds, one whose allowance is used up or whose named key isn't allowed from its network (IPv4 address, /64) | nothing, without asking D1 again | by isolate | `refusals` |
+//! | a caller whose key is dead or whose session has ended; for ten seconds, one whose allowance is used up | nothing, without asking D1 again | by isolate | `refusals` |
 //!
 //! The numbers of the shields are in wrangler.toml, those of plans in D1. All others are settings (`config/reader.rs`)
 //! or constants.

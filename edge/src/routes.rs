@@ -113,6 +113,7 @@ operations! {
     keys::list,
     keys::end,
     keys::confirm,
+    keys::replace,
     keys::replace_all,
     keys::self_revoke,
     profile::update,

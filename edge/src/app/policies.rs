@@ -1,17 +1,21 @@
 //! The guard's policies, remembered by an isolate: decisions that need no check cost no further trip to D1.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use crate::{account::AccountId, credentials::proof::Caller, store::guard::StoredPolicy};
+use crate::{
+    account::AccountId,
+    credentials::proof::Caller,
+    isolate::{FOREVER, Map},
+    store::guard::StoredPolicy,
+};
 
 /// Milliseconds for which a policy is used without asking the database again.
 const FRESH_MS: u64 = 10_000;
-/// Largest number of remembered policies: each has at most 400 domains of 253 bytes, 100 KB. When there are more, all
-/// are forgotten and read again.
+/// Largest number of remembered policies: each has at most 400 domains of 253 bytes, 100 KB.
 const POLICIES_MAX: usize = 200;
 
 /// The reader of a policy. A caller's reading also says that its credential was valid.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum PolicyReader {
     Caller(Caller),
     Hook(AccountId),
@@ -29,48 +33,41 @@ impl PolicyReader {
 /// A policy as it was read; `None` for a hook whose account isn't confirmed or no longer exists.
 type Read = Option<Arc<StoredPolicy>>;
 
-/// The policies by reader, each with the time of its reading in milliseconds of the Worker's clock. So few that they
-/// are searched one by one.
-#[derive(Debug, Default)]
-pub struct Policies(Mutex<Vec<(PolicyReader, u64, Read)>>);
+/// The policies by reader, each with the time of its reading in milliseconds of the Worker's clock.
+#[derive(Debug)]
+pub struct Policies(Map<PolicyReader, (u64, Read)>);
+
+impl Default for Policies {
+    fn default() -> Self {
+        Self(Map::new(POLICIES_MAX))
+    }
+}
 
 impl Policies {
     /// The reader's policy, if it was read within the last ten seconds.
     pub fn fresh(&self, reader: PolicyReader, now_ms: u64) -> Option<Read> {
-        let all = self.lock();
-        let (_, read_at, read) = all.iter().find(|(of, ..)| *of == reader)?;
-        (now_ms < read_at.saturating_add(FRESH_MS)).then(|| read.clone())
+        let (read_at, read) = self.0.get(&reader, now_ms)?;
+        (now_ms < read_at.saturating_add(FRESH_MS)).then_some(read)
     }
 
     /// The last policy that the reader has read, for calls that may not or can't ask the database.
     pub fn at_hand(&self, reader: PolicyReader) -> Read {
-        let all = self.lock();
-        all.iter().find(|(of, ..)| *of == reader)?.2.clone()
+        self.0.get(&reader, 0)?.1
     }
 
     pub fn set(&self, reader: PolicyReader, now_ms: u64, read: Read) {
-        let mut all = self.lock();
-        all.retain(|(of, ..)| *of != reader);
-        if all.len() >= POLICIES_MAX {
-            all.clear();
-        }
-        all.push((reader, now_ms, read));
+        self.0.insert(reader, (now_ms, read), FOREVER, now_ms);
     }
 
     /// Forgets the account's policy, after a change of the policy or a refused credential.
     pub fn forget(&self, account: AccountId) {
-        self.lock().retain(|(reader, ..)| reader.account() != account);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<(PolicyReader, u64, Read)>> {
-        // Never contended: an isolate has one thread and holds no lock across an await.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.remove_all(|reader| reader.account() == account);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{FRESH_MS, POLICIES_MAX, Policies, PolicyReader};
+    use super::{FRESH_MS, Policies, PolicyReader};
     use crate::account::AccountId;
 
     fn hook(account: u64) -> PolicyReader {
@@ -87,15 +84,5 @@ mod tests {
         assert!(policies.fresh(hook(2), 5).is_none(), "another account's");
         policies.forget(AccountId::from_u64(1));
         assert!(policies.fresh(hook(1), 5).is_none());
-    }
-
-    #[test]
-    fn the_memory_is_bounded() {
-        let policies = Policies::default();
-        let most = u64::try_from(POLICIES_MAX).unwrap();
-        (0..most).for_each(|id| policies.set(hook(id), 0, None));
-        assert_eq!(policies.lock().len(), POLICIES_MAX);
-        policies.set(hook(most), 0, None);
-        assert_eq!(policies.lock().len(), 1);
     }
 }

@@ -1,24 +1,29 @@
 //! The guard's rejections that an isolate hasn't written yet. What an isolate holds when it ends is lost: at most the
 //! counts of ten seconds.
 
-use std::sync::{Mutex, PoisonError};
-
-use crate::{account::AccountId, limits::quota::Day};
+use crate::{
+    account::AccountId,
+    isolate::{FOREVER, Map},
+    limits::quota::Day,
+};
 
 /// Milliseconds between two writes of an account's counts.
 const PAUSE_MS: u64 = 10_000;
+/// Largest number of accounts with counts.
+const ACCOUNTS_MAX: usize = 10_000;
 
+type Counts = Vec<(Day, &'static str, u64)>;
+
+/// The unwritten counts of accounts that have rejected somebody within the last ten seconds, each with the time of the
+/// last planned write in milliseconds of the Worker's clock.
 #[derive(Debug)]
-struct Unwritten {
-    account: AccountId,
-    counts: Vec<(Day, &'static str, u64)>,
-    /// Time of the last planned write, in milliseconds of the Worker's clock.
-    written_at: u64,
-}
+pub struct RefusalCounts(Map<AccountId, (Counts, u64)>);
 
-/// The accounts that have rejected somebody within the last ten seconds.
-#[derive(Debug, Default)]
-pub struct RefusalCounts(Mutex<Vec<Unwritten>>);
+impl Default for RefusalCounts {
+    fn default() -> Self {
+        Self(Map::new(ACCOUNTS_MAX))
+    }
+}
 
 impl RefusalCounts {
     /// Counts a rejection. Returns the milliseconds after which the caller writes the account's counts; `None` if an
@@ -30,30 +35,28 @@ impl RefusalCounts {
         reason: &'static str,
         now_ms: u64,
     ) -> Option<u64> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|its| {
-            !its.counts.is_empty() || now_ms < its.written_at.saturating_add(PAUSE_MS)
-        });
-        if !all.iter().any(|its| its.account == account) {
-            all.push(Unwritten { account, counts: Vec::new(), written_at: 0 });
-        }
-        let its = all.iter_mut().find(|its| its.account == account)?;
-        match its.counts.iter_mut().find(|(on, why, _)| (*on, *why) == (day, reason)) {
-            Some((.., count)) => *count += 1,
-            None => its.counts.push((day, reason, 1)),
-        }
-        if now_ms < its.written_at {
-            return None;
-        }
-        its.written_at = now_ms.max(its.written_at.saturating_add(PAUSE_MS));
-        Some(its.written_at - now_ms)
+        self.0.update(account, now_ms, |slot| {
+            let ((counts, written_at), until) = slot.get_or_insert_default();
+            *until = FOREVER;
+            match counts.iter_mut().find(|(on, why, _)| (*on, *why) == (day, reason)) {
+                Some((.., count)) => *count += 1,
+                None => counts.push((day, reason, 1)),
+            }
+            if now_ms < *written_at {
+                return None;
+            }
+            *written_at = now_ms.max(written_at.saturating_add(PAUSE_MS));
+            Some(*written_at - now_ms)
+        })
     }
 
     /// Takes the account's counts, to write them.
-    pub fn take(&self, account: AccountId) -> Vec<(Day, &'static str, u64)> {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let its = all.iter_mut().find(|its| its.account == account);
-        its.map(|its| std::mem::take(&mut its.counts)).unwrap_or_default()
+    pub fn take(&self, account: AccountId) -> Counts {
+        self.0.update(account, 0, |slot| {
+            let Some(((counts, written_at), until)) = slot else { return Counts::new() };
+            *until = written_at.saturating_add(PAUSE_MS);
+            std::mem::take(counts)
+        })
     }
 }
 
@@ -92,17 +95,5 @@ mod tests {
         assert_eq!(counts.add(account(1), day, "role", START + PAUSE_MS), Some(PAUSE_MS));
         assert_eq!(counts.add(account(1), day, "role", START + 9 * PAUSE_MS), Some(0));
         assert_eq!(counts.take(account(1)), [(day, "role", 4)]);
-    }
-
-    #[test]
-    fn an_account_that_has_rejected_nobody_for_ten_seconds_is_forgotten() {
-        let counts = RefusalCounts::default();
-        let day = Day::of(START / 1_000);
-        for id in 0..1_000 {
-            counts.add(account(id), day, "role", START);
-            counts.take(account(id));
-        }
-        counts.add(account(1), day, "role", START + PAUSE_MS);
-        assert_eq!(counts.0.lock().unwrap().len(), 1);
     }
 }

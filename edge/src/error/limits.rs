@@ -31,7 +31,7 @@ impl Error {
         error.leaving(&format!("{allowance} 0"), retry_after)
     }
 
-    /// The daily limit of a named key is used up; its account may have checks left.
+    /// The daily limit of a key is used up; its account may have checks left.
     pub fn key_used_up(limit: u32, resets_at: DateTime<Utc>, retry_after: u64) -> Self {
         let error = format!(
             "This API key's daily limit of email checks ({limit}) has been reached. It resets at {}.",
@@ -58,7 +58,7 @@ impl Error {
         error.leaving(ledger, retry_after)
     }
 
-    /// Like [`Self::too_few_checks_left`], where the limit is the named key's.
+    /// Like [`Self::too_few_checks_left`], where the limit is the key's.
     pub fn too_few_of_key_left(
         remaining: u32,
         limit: u32,

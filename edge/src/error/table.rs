@@ -84,23 +84,21 @@ errors! {
     /// The operator has deactivated the API key, and replacing it won't reactivate it.
     key_deactivated() =>
         S::FORBIDDEN, "key_deactivated", "The API key of this account has been deactivated.";
-    /// A named key was used after it had expired.
+    /// A key was used after it had expired.
     key_expired() => S::UNAUTHORIZED, "key_expired", "This API key has expired.", challenge Key;
-    /// A named key waits for its owner's confirmation after a password reset, signing out everywhere, a recovery or an
+    /// A key waits for its owner's confirmation after a password reset, signing out everywhere, a recovery or an
     /// undone change of address.
     key_suspended() => S::UNAUTHORIZED, "key_suspended",
         "This API key is suspended until its owner confirms it on the API key page.", challenge Key;
-    network_not_allowed() => S::FORBIDDEN, "network_not_allowed",
-        "This API key can't be used from this network.";
     missing_right() => S::FORBIDDEN, "missing_right", "This API key doesn't have the right to do this.";
-    /// A key of mode `test` was used outside the sandbox.
+    /// A key with the right `sandbox` was used outside the sandbox.
     test_key() => S::FORBIDDEN, "test_key",
         "This is a test key: it only checks and decides about addresses and domains of the sandbox, such as \
          accepts@sandbox.test.";
     no_such_key() => S::NOT_FOUND, "no_such_key", "There is no such key. It may have been ended already.";
     invalid_key(detail: impl Display) => S::BAD_REQUEST, "invalid_key", "{detail}";
     too_many_keys() => S::CONFLICT, "too_many_keys",
-        "This account has 20 keys besides its first one. End one to make another.";
+        "This account has 20 keys besides its own. End one to make another.";
     /// The passkey is unknown, removed or copied, its signature is wrong, or its challenge was already used or has
     /// expired.
     passkey_refused() => S::UNAUTHORIZED, "passkey_refused",

@@ -11,15 +11,14 @@ use axum::{
 };
 use rcpt_shared::bearer_token;
 
-use super::{client_network, request::RequestContext, rights};
+use super::{request::RequestContext, rights};
 use crate::{
     app::App,
     cf::{clock, database::Database, log},
     config::Config,
     credentials::{
         api_key::ApiKey,
-        named_key::NamedKey,
-        proof::Caller,
+        proof::{Caller, Proof},
         session::{self, PresentedSession, Session},
     },
     error::{self, Error, outcome},
@@ -27,7 +26,7 @@ use crate::{
     meter,
     store::{
         accounts,
-        named_keys::{self, KeyRefusal},
+        keys::{self, KeyRefusal},
         sessions,
     },
 };
@@ -51,17 +50,22 @@ fn session(
 }
 
 /// The key takes precedence if both are sent.
-fn identify(
-    config: &Config,
-    headers: &HeaderMap,
-    now: u64,
-) -> Result<(Caller, Option<PresentedSession>), Error> {
-    if let Some(presented) = headers.get(API_KEY_HEADER) {
-        let caller = of_key(config, presented.to_str().unwrap_or_default())?;
-        return Ok((caller, None));
+fn identify(config: &Config, headers: &HeaderMap, now: u64) -> Result<Identity, Error> {
+    if let Some(key) = any_key(config, headers) {
+        return Ok(Identity::Key(key));
     }
-    let presented = session(config, headers, now).ok_or_else(Error::missing_api_key)??;
-    Ok((presented.session.into(), Some(presented)))
+    if headers.contains_key(API_KEY_HEADER) {
+        return Err(match key_text(headers) {
+            Some(text) if text.contains(',') => Error::several_api_keys(),
+            _ => Error::invalid_api_key(),
+        });
+    }
+    session(config, headers, now).ok_or_else(Error::missing_api_key)?.map(Identity::Session)
+}
+
+enum Identity {
+    Key(ApiKey),
+    Session(PresentedSession),
 }
 
 /// Whitespace around a header's value isn't part of it (RFC 9110 §5.5); workerd leaves it at the end.
@@ -69,35 +73,18 @@ fn key_text(headers: &HeaderMap) -> Option<&str> {
     Some(headers.get(API_KEY_HEADER)?.to_str().ok()?.trim_matches([' ', '\t']))
 }
 
-/// A genuine key, even if it was revoked.
-fn named_key(config: &Config, headers: &HeaderMap) -> Option<NamedKey> {
-    NamedKey::verify(&config.api_key_secrets, key_text(headers)?)
+/// The request's genuine key, even if it was revoked.
+pub fn any_key(config: &Config, headers: &HeaderMap) -> Option<ApiKey> {
+    ApiKey::verify(&config.api_key_secrets, key_text(headers)?)
 }
 
-/// The request's genuine key, first or named, even if it was revoked.
-pub fn any_key(config: &Config, headers: &HeaderMap) -> Option<Caller> {
-    match named_key(config, headers) {
-        Some(key) => Some(Caller::of_named(key, client_network::address(headers))),
-        None => of_key(config, key_text(headers)?).ok(),
-    }
-}
-
-fn of_key(config: &Config, key: &str) -> Result<Caller, Error> {
-    let key = key.trim_matches([' ', '\t']);
-    let identity = ApiKey::verify(&config.api_key_secrets, key);
-    identity.map(Caller::from).ok_or_else(|| {
-        if key.contains(',') { Error::several_api_keys() } else { Error::invalid_api_key() }
-    })
-}
-
-/// Rejects a key or session that this isolate knows to be invalid or not allowed from this network.
+/// Rejects a key or session that this isolate knows to be invalid.
 ///
 /// # Errors
-/// [`Error::invalid_api_key`], [`Error::invalid_session`] or [`Error::network_not_allowed`].
+/// [`Error::invalid_api_key`] or [`Error::invalid_session`].
 pub fn still_good(app: &App, caller: Caller) -> Result<(), Error> {
     match app.refusals.refusal_of(caller, clock::now()) {
         Some(Refusal::Dead) => Err(caller.proof.to_error()),
-        Some(Refusal::Network) => Err(Error::network_not_allowed()),
         _ => Ok(()),
     }
 }
@@ -154,7 +141,7 @@ fn note_use(app: &Arc<App>, context: &RequestContext) {
 /// Runs after every request on any route. Records a session's first use. Remembers in this
 /// isolate that a genuine key or session has ended: the next call with it needs no query.
 pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let header_names = [API_KEY_HEADER, header::AUTHORIZATION, client_network::HEADER];
+    let header_names = [API_KEY_HEADER, header::AUTHORIZATION];
     let credentials =
         header_names.map(|name| request.headers().get(&name).cloned().map(|value| (name, value)));
     let headers = || HeaderMap::from_iter(credentials.into_iter().flatten());
@@ -166,7 +153,7 @@ pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next
         note_use(&app, &context);
     }
     let refused = match outcome(&response) {
-        Some("invalid_api_key") => any_key(&app.config, &headers()),
+        Some("invalid_api_key") => any_key(&app.config, &headers()).map(Caller::from),
         Some("invalid_session") => {
             let headers = headers();
             let session = session(&app.config, &headers, clock::now());
@@ -178,7 +165,7 @@ pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next
         && still_good(&app, caller).is_ok()
         && let Ok(database) = app.databases.of(caller.account)
     {
-        if caller.proof.named_key().is_some() {
+        if matches!(caller.proof, Proof::Key { .. }) {
             return explained(&app, database, caller, response).await;
         }
         // Only ended keys and sessions are remembered: an account closed by the operator may be
@@ -190,16 +177,12 @@ pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next
     response
 }
 
-/// Adds the reason to a named key's rejection, and remembers lasting rejections.
+/// Adds the reason to a key's rejection, and remembers lasting rejections.
 async fn explained(app: &App, database: &Database, caller: Caller, response: Response) -> Response {
-    match named_keys::refusal(database, caller).await {
+    match keys::refusal(database, caller).await {
         Ok(KeyRefusal::Ended) => {
             app.refusals.learn(caller, Refusal::Dead, clock::now());
             response
-        }
-        Ok(KeyRefusal::Network) => {
-            app.refusals.learn(caller, Refusal::Network, clock::now());
-            error::instead_of(&response, Error::network_not_allowed())
         }
         Ok(KeyRefusal::Suspended) => error::instead_of(&response, Error::key_suspended()),
         // An account closed by the operator may be reopened, so its key may become valid again.
@@ -215,16 +198,17 @@ impl FromRequestParts<Arc<App>> for Caller {
     type Rejection = Error;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, Error> {
-        if let Some(key) = named_key(&app.config, &parts.headers) {
-            let path = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
-            rights::demand(key, &parts.method, path, clock::now())?;
-            return Ok(Self::of_named(key, client_network::address(&parts.headers)));
+        match identify(&app.config, &parts.headers, clock::now())? {
+            Identity::Key(key) => {
+                let path = parts.extensions.get::<MatchedPath>().map_or("", MatchedPath::as_str);
+                rights::demand(key, &parts.method, path, clock::now())?;
+                Ok(key.into())
+            }
+            Identity::Session(presented) => {
+                leave_session(parts, presented);
+                Ok(presented.session.into())
+            }
         }
-        let (caller, presented) = identify(&app.config, &parts.headers, clock::now())?;
-        if let Some(presented) = presented {
-            leave_session(parts, presented);
-        }
-        Ok(caller)
     }
 }
 
@@ -247,13 +231,12 @@ impl FromRequestParts<Arc<App>> for Session {
 mod tests {
     use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
-    use super::{API_KEY_HEADER, identify};
+    use super::{API_KEY_HEADER, Identity, identify};
     use crate::{
         account::AccountId,
         config::tests::config,
         credentials::{
-            api_key::{ApiKey, KeyIdentity},
-            proof::Proof,
+            api_key::ApiKey,
             session::{self, Session, SessionId},
         },
     };
@@ -271,22 +254,24 @@ mod tests {
     #[test]
     fn the_key_wins_where_both_are_sent_even_when_it_is_wrong() {
         let config = config();
-        let identity = KeyIdentity { account: ACCOUNT, version: 3 };
-        let key = ApiKey::derive(&config.api_key_secrets, identity).into_text();
+        let own = ApiKey::own(ACCOUNT, 3);
+        let key = own.text(&config.api_key_secrets);
         let id = SessionId::from_random([5; 16]);
         let session = Session { account: ACCOUNT, id };
         let token = session::issue(&config.session_secrets, session, NOW, 60).unwrap();
         let authorization = (header::AUTHORIZATION, format!("Bearer {token}"));
         let both = headers(&[(API_KEY_HEADER, key), authorization.clone()]);
-        let proof = |headers: &HeaderMap| {
-            identify(&config, headers, NOW).map(|(caller, _)| caller.proof).ok()
+        let found = |headers: &HeaderMap| match identify(&config, headers, NOW) {
+            Ok(Identity::Key(key)) => (Some(key), None),
+            Ok(Identity::Session(presented)) => (None, Some(presented.session)),
+            Err(_) => (None, None),
         };
-        assert_eq!(proof(&both), Some(Proof::Key { version: 3 }));
+        assert_eq!(found(&both), (Some(own), None));
+        assert_eq!(found(&headers(std::slice::from_ref(&authorization))), (None, Some(session)));
         assert_eq!(
-            proof(&headers(std::slice::from_ref(&authorization))),
-            Some(Proof::Session { id })
+            found(&headers(&[(API_KEY_HEADER, "junk".into()), authorization])),
+            (None, None)
         );
-        assert_eq!(proof(&headers(&[(API_KEY_HEADER, "junk".into()), authorization])), None);
-        assert_eq!(proof(&headers(&[])), None);
+        assert_eq!(found(&headers(&[])), (None, None));
     }
 }

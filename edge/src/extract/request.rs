@@ -14,7 +14,7 @@ use crate::{
     app::App,
     background::notices,
     cf::{clock, deferred::Deferred},
-    credentials::{idempotency::Idempotent, session::PresentedSession},
+    credentials::{idempotency::Idempotent, proof::Caller, session::PresentedSession},
     error::Error,
     mail::AccountEvent,
 };
@@ -44,14 +44,15 @@ impl RequestContext {
         AccountEvent { at, browser, country }
     }
 
-    /// The request with its `Idempotency-Key`, if it has a key. `request` is the content that a repeat must share.
+    /// The request with its `Idempotency-Key`, if it has a key. `request` is the content that a repeat must share. A test
+    /// key's is only validated: nothing that it asks is stored.
     ///
     /// # Errors
     /// [`Error::invalid_idempotency_key`].
     pub fn idempotent(
         &self,
         secrets: &KeyRing,
-        account: AccountId,
+        caller: Caller,
         request: &str,
     ) -> Result<Option<Idempotent>, Error> {
         let Some(key) = &self.idempotency_key else { return Ok(None) };
@@ -59,7 +60,8 @@ impl RequestContext {
             (16..=255).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic())
         };
         let key = key.to_str().ok().filter(is_fine).ok_or_else(Error::invalid_idempotency_key)?;
-        Ok(Some(Idempotent::new(secrets, account, key, request)))
+        let is_kept = !caller.proof.is_test();
+        Ok(is_kept.then(|| Idempotent::new(secrets, caller.account, key, request)))
     }
 
     /// Sends the account's notices after the response.

@@ -1,4 +1,4 @@
-//! The API key.
+//! The account's own API key.
 
 use std::sync::Arc;
 
@@ -9,15 +9,17 @@ use utoipa::ToSchema;
 
 use crate::{
     app::App,
+    cf::clock,
     credentials::{
-        api_key::{ApiKey, KeyIdentity},
+        api_key::{ApiKey, KeyId},
         password::Password,
     },
     error::{Error, PlainError},
     extract::{
         client_network::ClientNetwork, json_body::JsonBody, member::Member, request::RequestContext,
     },
-    store::accounts,
+    limits::quota::Day,
+    store::keys,
 };
 
 /// Body of `POST /auth/rotate-api-key`.
@@ -52,7 +54,7 @@ pub struct CurrentApiKey {
 
 /// Replace the API key
 ///
-/// The old key stops working immediately.
+/// The old key stops working immediately. To let it work for another day, use `POST /keys/own/replace`.
 #[utoipa::path(
     post, path = "/v1/auth/rotate-api-key", tag = "Account", operation_id = "rotateApiKey",
     request_body = Rotation,
@@ -78,13 +80,16 @@ pub async fn rotate(
     let factor = member.second_factor();
     let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
     let database = app.databases.of(member.account.id)?;
-    let Some(version) = accounts::rotate_key(database, member.session, &right.code).await? else {
+    let now = clock::now();
+    let (own, today) = ((Some(KeyId::OWN), 0), (Day::of(now).number(), now));
+    let replaced = keys::replace(database, member.session, own, &right.code, today).await?;
+    let new = replaced.ok().and_then(|keys| keys.first()?.key(member.account.id));
+    let Some(key) = new else {
         return Err(member.explain_failure(&app, &context, &right).await?);
     };
     factor.complete(&app, &context, right).await;
     context.notify(&app, member.account.id);
-    let key = KeyIdentity { account: member.account.id, version };
-    Ok(Json(NewApiKey { api_key: ApiKey::derive(&app.config.api_key_secrets, key).into_text() }))
+    Ok(Json(NewApiKey { api_key: key.text(&app.config.api_key_secrets) }))
 }
 
 /// Show the API key
@@ -116,12 +121,11 @@ pub async fn show(
     let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
     let database = app.databases.of(member.account.id)?;
     let Some(version) =
-        accounts::show_key(database, member.session, &right.code, &context.event()).await?
+        keys::show_own(database, member.session, &right.code, &context.event()).await?
     else {
         return Err(member.explain_failure(&app, &context, &right).await?);
     };
     factor.complete(&app, &context, right).await;
-    let key = KeyIdentity { account: member.account.id, version };
-    let api_key = ApiKey::derive(&app.config.api_key_secrets, key).into_text();
-    Ok(Json(CurrentApiKey { api_key }))
+    let key = ApiKey::own(member.account.id, version);
+    Ok(Json(CurrentApiKey { api_key: key.text(&app.config.api_key_secrets) }))
 }

@@ -7,7 +7,7 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use rcpt_shared::{DomainKind, DomainReport, Status, Tenant, read_domain, sandbox::is_domain};
+use rcpt_shared::{DomainKind, DomainReport, Status, Tenant, read_domain};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -138,12 +138,10 @@ pub async fn check(
     let JsonBody(body) = body.map_err(Error::of_validation)?;
     let domain = domain_of(&body).map_err(Error::of_validation)?;
     let identity = ["domain\0", &domain].concat();
-    let once = context.idempotent(&app.config.address_secrets, caller.account, &identity);
+    let once = context.idempotent(&app.config.address_secrets, caller, &identity);
     let once = once.map_err(Error::of_validation)?;
-    if caller.proof.is_test() {
-        return check_sandbox(&app, &context, caller, &domain).await;
-    }
     admit(&app, caller, once.as_ref()).await?;
+    sandbox::permit(caller, [domain.as_str()])?;
     let lease = match lease(&app, caller, once.as_ref()).await? {
         Charged::Now(lease) => lease,
         Charged::Before(stored) => {
@@ -160,24 +158,6 @@ pub async fn check(
     let work =
         async move { ask_and_settle(&app, lease, &tenant, &context, &domain, once.as_ref()).await };
     deferred.outliving(work).await.unwrap_or_else(|| Err(Error::internal("a question was cut off")))
-}
-
-/// Answers only about a domain of the sandbox. Nothing is charged or stored.
-async fn check_sandbox(
-    app: &App,
-    context: &RequestContext,
-    caller: Caller,
-    domain: &str,
-) -> Result<DomainAnswer, Error> {
-    sandbox::admit(app, caller, 1).await?;
-    if !is_domain(domain) {
-        return Err(Error::test_key());
-    }
-    let tenant = tenant::name(&app.config.address_secrets, caller.account);
-    let tenant = Tenant { name: &tenant, paying: false };
-    let deadline = clock::now_ms().saturating_add(app.config.upstream_budget_ms);
-    let report = app.origins.domain_report(domain, &context.id, tenant, deadline).await?;
-    Ok(DomainAnswer::new(domain, report, ""))
 }
 
 async fn ask_and_settle(

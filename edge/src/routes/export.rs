@@ -42,7 +42,7 @@ pub struct Export {
     usage: Usage,
     sessions: Sessions,
     /// Without their texts.
-    named_keys: KeyList,
+    keys: KeyList,
     passkeys: PasskeyList,
     security_events: SecurityEvents,
     /// Without the webhook's secret.
@@ -97,7 +97,7 @@ pub async fn export(
     let Json(plan) = plan::show(state(), session).await?;
     let Json(usage) = usage::report(state(), session).await?;
     let Json(sessions) = session_list::list(state(), session).await?;
-    let Json(named_keys) = keys::list(state(), session).await?;
+    let Json(keys) = keys::list(state(), session).await?;
     let Json(passkeys) = passkeys::list(state(), session).await?;
     let Json(security_events) = security_events::list(state(), session).await?;
     let Json(notifications) = notifications::show(state(), session).await?;
@@ -116,7 +116,7 @@ pub async fn export(
         plan,
         usage,
         sessions,
-        named_keys,
+        keys,
         passkeys,
         security_events,
         notifications: notifications.without_secret(),

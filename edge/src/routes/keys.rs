@@ -1,4 +1,4 @@
-//! Named keys: further keys, each with its own rights, daily limit, expiry and networks.
+//! API keys: the account's own, and further keys, each with its own rights, daily limit and expiry.
 
 use std::sync::Arc;
 
@@ -8,6 +8,7 @@ use axum::{
     http::{HeaderMap, StatusCode},
 };
 use chrono::{DateTime, Utc};
+use rcpt_shared::KeyRing;
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use utoipa::{
@@ -17,13 +18,13 @@ use utoipa::{
 
 use super::password_proof::PasswordProof;
 use crate::{
+    account::AccountId,
     app::App,
     cf::clock,
     credentials::{
-        api_key::{ApiKey, KeyIdentity},
-        key_networks::{self, NetworksError},
-        named_key::{KeyId, NamedKey, Right, Rights},
+        api_key::{ApiKey, KeyId, Right, Rights},
         password::Password,
+        proof::Caller,
         random,
         session::Session,
     },
@@ -41,7 +42,7 @@ use crate::{
     },
     store::{
         accounts,
-        named_keys::{self, KeyOutcome, MakeOutcome, NewKey, StoredKey},
+        keys::{self, KeyOutcome, MakeOutcome, NewKey, OVERLAP_S, StoredKey},
     },
 };
 
@@ -49,16 +50,6 @@ const NAME_CHARS_MAX: usize = 60;
 const DAILY_LIMIT_MAX: u32 = 1_000_000_000;
 /// 2100-01-01 in Unix seconds. A later expiry is a mistake.
 const END_MAX: u64 = 4_102_444_800;
-
-/// The part of an account that a key is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum KeyMode {
-    #[default]
-    Live,
-    /// Sandbox addresses only, never counted.
-    Test,
-}
 
 /// Body of `POST /keys`.
 #[derive(Deserialize, ToSchema)]
@@ -73,13 +64,6 @@ pub struct KeyRequest {
     daily_limit: Option<u32>,
     /// When the key stops working.
     expires_at: Option<DateTime<Utc>>,
-    /// Up to 20 networks that the key may be used from, as CIDR blocks or addresses. From anywhere unless given.
-    #[serde(default)]
-    #[schema(max_items = 20)]
-    networks: Vec<String>,
-    /// `live` unless given.
-    #[serde(default)]
-    mode: KeyMode,
     #[schema(value_type = String)]
     password: Password,
     /// Current code or recovery code, when two-factor authentication is on.
@@ -94,86 +78,92 @@ fn rights_schema() -> Schema {
         .items(name)
         .description(Some(
             "`checks`: check addresses and domains. `scans`: all of scans. `scans:read`: scans, results and events. `quota`: the \
-             quota report. `guard`: decide on sign-ups. `webhooks`: events.",
+             quota report. `guard`: decide on sign-ups. `webhooks`: events. `sandbox`: a test key, which checks and decides about \
+             the sandbox alone, and never counts.",
         ))
         .build()
         .into()
 }
 
-/// A named key, without its text.
+/// A key, without its text.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct KeyDetails {
-    /// Names the key, such as `key_0123456789abcdef`.
+    /// Names the key, such as `key_0123456789abcdef`; `own` for the account's own key.
     pub id: String,
+    /// Empty for the account's own key.
     pub name: String,
-    pub mode: KeyMode,
     #[schema(schema_with = rights_schema)]
     pub rights: Vec<&'static str>,
     /// Daily limit of checks. Null if only the account's allowance applies.
     pub daily_limit: Option<u32>,
     /// Checks counted today, including those in flight. Null for a key without a daily limit.
     pub used_today: Option<u32>,
-    /// The last day (UTC) on which a check of the key was counted. Null when there was none.
+    /// The last day (UTC) on which a check or scan of the key was counted. Null when there was none since it was made or
+    /// replaced.
     pub last_used_on: Option<String>,
     /// Null: never.
     pub expires_at: Option<DateTime<Utc>>,
-    /// The networks from which the key may be used; empty for any.
-    pub networks: Vec<String>,
     pub created_at: DateTime<Utc>,
+    /// After a replacement: until then the key's text before works too. Null otherwise.
+    pub previous_until: Option<DateTime<Utc>>,
     /// Whether the key waits for your confirmation, after a reset of the password or signing out everywhere.
     pub suspended: bool,
 }
 
 impl KeyDetails {
     fn of(stored: StoredKey, id: KeyId) -> Self {
-        let ranges: Vec<[String; 2]> = serde_json::from_str(&stored.networks).unwrap_or_default();
         let last_day = date_time(stored.day.saturating_mul(24 * 60 * 60));
+        let time = |seconds: u64| (seconds > 0).then(|| date_time(seconds));
         Self {
             id: id.public_id(),
-            mode: if stored.is_test == 0 { KeyMode::Live } else { KeyMode::Test },
             rights: Rights::from_bits(stored.rights).names(),
             used_today: stored.daily_limit.map(|_| stored.used_today),
             daily_limit: stored.daily_limit,
             last_used_on: (stored.day > 0).then(|| last_day.format("%Y-%m-%d").to_string()),
-            expires_at: (stored.expires_at > 0).then(|| date_time(stored.expires_at)),
-            networks: ranges.iter().map(key_networks::block).collect(),
+            expires_at: time(stored.expires_at.into()),
             created_at: date_time(stored.created_at),
+            previous_until: time(stored.previous_until),
             suspended: stored.suspended != 0,
             name: stored.name,
         }
     }
 }
 
-/// A named key with its text, which is shown this once.
+/// A key with its text, which is shown this once.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct NewNamedKey {
+pub struct NewKeyText {
     /// The key itself. Keep it: it isn't shown again.
     pub api_key: String,
     pub key: KeyDetails,
 }
 
-/// The named keys of an account.
+impl NewKeyText {
+    fn of(stored: StoredKey, account: AccountId, secrets: &KeyRing) -> Option<Self> {
+        let key = stored.key(account)?;
+        Some(Self { api_key: key.text(secrets), key: KeyDetails::of(stored, key.id) })
+    }
+}
+
+/// The keys of an account.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct KeyList {
-    /// The oldest first.
+    /// The account's own key, then the others, the oldest first.
     pub keys: Vec<KeyDetails>,
 }
 
 /// Every key of an account, replaced.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ReplacedKeys {
-    /// The account's first key.
+    /// The account's own key.
     pub api_key: String,
-    /// The named keys, the oldest first.
-    pub keys: Vec<NewNamedKey>,
+    /// The other keys, the oldest first.
+    pub keys: Vec<NewKeyText>,
 }
 
 struct KeyTerms {
     rights: Rights,
     daily_limit: u32,
-    expires_at: u64,
-    /// A JSON list of address pairs.
-    networks: String,
+    expires_at: u32,
 }
 
 impl KeyRequest {
@@ -195,12 +185,9 @@ impl KeyRequest {
             let names = Right::ALL.map(Right::as_str).join(", ");
             Error::invalid_key(format!("The 'rights' field must name at least one of: {names}."))
         })?;
-        let of_tests = Rights::default().with(Right::Checks).with(Right::Guard);
-        if self.mode == KeyMode::Test
-            && (rights.bits() & !of_tests.bits() != 0 || self.daily_limit.is_some())
-        {
+        if rights.has(Right::Sandbox) && (!rights.is_test() || self.daily_limit.is_some()) {
             return Err(Error::invalid_key(
-                "A test key has the rights checks and guard at most, and no daily limit.",
+                "A test key has the right sandbox alone, and no daily limit.",
             ));
         }
         if self.daily_limit.is_some_and(|limit| !(1..=DAILY_LIMIT_MAX).contains(&limit)) {
@@ -219,34 +206,22 @@ impl KeyRequest {
                 "The 'expires_at' field must be a time in the future, before the year 2100.",
             ));
         }
-        let networks = key_networks::ranges(&self.networks).map_err(|error| {
-            Error::invalid_key(match error {
-                NetworksError::TooMany => "A key has at most 20 networks.",
-                NetworksError::NoNetwork => {
-                    "Each of 'networks' must be a network or an address, such as 192.0.2.0/24 or 2001:db8::1."
-                }
-                NetworksError::SharedByWorkers => {
-                    "One of 'networks' holds an address that all Workers of the platform share. Anybody could send from it."
-                }
-            })
-        })?;
         Ok(KeyTerms {
             rights,
             daily_limit: self.daily_limit.unwrap_or_default(),
-            expires_at: end.unwrap_or_default(),
-            networks: serde_json::to_string(&networks).unwrap_or_default(),
+            expires_at: end.and_then(|end| u32::try_from(end).ok()).unwrap_or_default(),
         })
     }
 }
 
 /// Make a key
 ///
-/// Makes a named key and shows it once. To change one, make another: both work until you end one of them.
+/// Makes a key beside the account's own and shows it once. To change one, make another: both work until you end one of them.
 #[utoipa::path(
     post, path = "/v1/keys", tag = "Account", operation_id = "makeKey",
     request_body = KeyRequest,
     responses(
-        (status = 201, description = "The key", body = NewNamedKey),
+        (status = 201, description = "The key", body = NewKeyText),
         (status = 400, description = "`invalid_key`, or the body is malformed", body = PlainError),
         (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, the keys have been deactivated, or the account is frozen", body = PlainError),
         (status = 409, description = "`too_many_keys`: the account has 20", body = PlainError),
@@ -254,7 +229,7 @@ impl KeyRequest {
     ),
     security(("Session" = [])),
 )]
-// The password is required, as for showing the first key: a session ends within hours, and a key
+// The password is required, as for showing the own key: a session ends within hours, and a key
 // doesn't.
 pub async fn make(
     State(app): State<Arc<App>>,
@@ -262,7 +237,7 @@ pub async fn make(
     member: Member,
     client: ClientNetwork,
     JsonBody(body): JsonBody<KeyRequest>,
-) -> Result<(StatusCode, Json<NewNamedKey>), Error> {
+) -> Result<(StatusCode, Json<NewKeyText>), Error> {
     let now = clock::now();
     let terms = body.terms(now)?;
     member.unfrozen()?;
@@ -273,14 +248,12 @@ pub async fn make(
     let factor = member.second_factor();
     let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
     let id = KeyId::from_random(random::bytes()?);
-    let is_test = body.mode == KeyMode::Test;
-    let KeyTerms { rights, daily_limit, expires_at, networks } = terms;
+    let KeyTerms { rights, daily_limit, expires_at } = terms;
     let account = member.account.id;
-    let key = NamedKey { account, id, version: 1, is_test, rights, expires_at };
-    let new =
-        NewKey { key, name: body.name.trim(), daily_limit, networks: &networks, created_at: now };
+    let key = ApiKey { account, id, version: 1, rights, expires_at };
+    let new = NewKey { key, name: body.name.trim(), daily_limit, created_at: now };
     let database = app.databases.of(account)?;
-    match named_keys::make(database, member.session, &new, &right.code).await? {
+    match keys::make(database, member.session, &new, &right.code).await? {
         MakeOutcome::Made => {}
         MakeOutcome::TooMany => return Err(Error::too_many_keys()),
         MakeOutcome::Refused => return Err(member.explain_failure(&app, &context, &right).await?),
@@ -290,24 +263,23 @@ pub async fn make(
     let stored = StoredKey {
         id: id.to_string(),
         version: 1,
+        previous_until: 0,
         name: new.name.to_owned(),
-        is_test: is_test.into(),
         rights: rights.bits(),
         daily_limit: body.daily_limit,
         expires_at,
-        networks: networks.clone(),
         created_at: now,
         suspended: 0,
         day: 0,
         used_today: 0,
     };
     let api_key = key.text(&app.config.api_key_secrets);
-    Ok((StatusCode::CREATED, Json(NewNamedKey { api_key, key: KeyDetails::of(stored, id) })))
+    Ok((StatusCode::CREATED, Json(NewKeyText { api_key, key: KeyDetails::of(stored, id) })))
 }
 
-/// List the named keys
+/// List the keys
 ///
-/// Without their texts, and without the account's first key.
+/// The account's own key and the others, without their texts.
 #[utoipa::path(
     get, path = "/v1/keys", tag = "Account", operation_id = "listKeys",
     responses((status = 200, description = "The keys", body = KeyList)),
@@ -315,20 +287,21 @@ pub async fn make(
 )]
 pub async fn list(State(app): State<Arc<App>>, session: Session) -> Result<Json<KeyList>, Error> {
     let (database, now) = (app.databases.of(session.account)?, clock::now());
-    let keys = named_keys::list(database, session, (Day::of(now).number(), now)).await?;
-    let keys = keys.ok_or_else(Error::invalid_session)?.into_iter();
-    let keys = keys.filter_map(|stored| KeyId::parse(&stored.id).map(|id| (stored, id)));
+    let stored = keys::list(database, session, (Day::of(now).number(), now)).await?;
+    let stored = stored.ok_or_else(Error::invalid_session)?.into_iter();
+    let keys = stored.filter_map(|stored| KeyId::parse(&stored.id).map(|id| (stored, id)));
     Ok(Json(KeyList { keys: keys.map(|(stored, id)| KeyDetails::of(stored, id)).collect() }))
 }
 
 /// End a key
 ///
-/// It stops working immediately.
+/// It stops working immediately, and so does its text before. The account's own key can't be ended: replace it.
 #[utoipa::path(
     delete, path = "/v1/keys/{id}", tag = "Account", operation_id = "endKey",
     params(("id" = String, Path, description = "The `id` from the list of keys")),
     responses(
         (status = 204, description = "The key has ended"),
+        (status = 400, description = "`invalid_key`: it's the account's own key", body = PlainError),
         (status = 404, description = "The account has no such key", body = PlainError),
     ),
     security(("Session" = [])),
@@ -339,13 +312,18 @@ pub async fn end(
     Path(id): Path<String>,
 ) -> Result<StatusCode, Error> {
     let id = id_of(&id);
-    done(named_keys::end(app.databases.of(session.account)?, session, id).await?)
+    if id == KeyId::OWN {
+        return Err(Error::invalid_key(
+            "The account's own key can't be ended. Replace it instead.",
+        ));
+    }
+    done(keys::end(app.databases.of(session.account)?, session, id).await?)
         .unwrap_or_else(|| Err(Error::invalid_session()))
 }
 
 /// A malformed id becomes one without a key, so that the caller is verified first.
 fn id_of(shown: &str) -> KeyId {
-    KeyId::parse_shown(shown).unwrap_or(KeyId::from_random([0; 8]))
+    KeyId::parse_shown(shown).unwrap_or(KeyId::from_random([0xff; 8]))
 }
 
 fn done(outcome: KeyOutcome) -> Option<Result<StatusCode, Error>> {
@@ -385,7 +363,7 @@ pub async fn confirm(
     let factor = member.second_factor();
     let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
     let (database, id) = (app.databases.of(member.account.id)?, id_of(&id));
-    let outcome = named_keys::confirm(database, member.session, id, &right.code).await?;
+    let outcome = keys::confirm(database, member.session, id, &right.code).await?;
     let Some(outcome) = done(outcome) else {
         return Err(member.explain_failure(&app, &context, &right).await?);
     };
@@ -395,7 +373,7 @@ pub async fn confirm(
 
 /// Replace every key
 ///
-/// Replaces the first key and every named key. The old keys stop working immediately.
+/// Replaces the account's own key and every other one. The old keys stop working immediately.
 #[utoipa::path(
     post, path = "/v1/keys/replace-all", tag = "Account", operation_id = "replaceAllKeys",
     request_body = PasswordProof,
@@ -415,33 +393,77 @@ pub async fn replace_all(
 ) -> Result<Json<ReplacedKeys>, Error> {
     member.unfrozen()?;
     member.check_password(&app, &context, &client, &body.password).await?;
+    let replaced = replaced(&app, &context, &member, (None, 0), body.totp_code.as_ref()).await?;
+    let mut keys = replaced.into_iter();
+    let own = keys.next().ok_or_else(Error::no_such_key)?;
+    Ok(Json(ReplacedKeys { api_key: own.api_key, keys: keys.collect() }))
+}
+
+/// Replace a key, with a day for your programs
+///
+/// Shows the key's new text once. The one before works for another day, unless you replace or end the key again. If
+/// somebody else may have the key, end it instead, or rotate the account's own key.
+#[utoipa::path(
+    post, path = "/v1/keys/{id}/replace", tag = "Account", operation_id = "replaceKey",
+    params(("id" = String, Path, description = "The `id` from the list of keys; `own` for the account's own key")),
+    request_body = PasswordProof,
+    responses(
+        (status = 200, description = "The key with its new text", body = NewKeyText),
+        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, the keys have been deactivated, or the account is frozen", body = PlainError),
+        (status = 404, description = "The account has no such key", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+    security(("Session" = [])),
+)]
+pub async fn replace(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+    member: Member,
+    client: ClientNetwork,
+    Path(id): Path<String>,
+    JsonBody(body): JsonBody<PasswordProof>,
+) -> Result<Json<NewKeyText>, Error> {
+    member.unfrozen()?;
+    member.check_password(&app, &context, &client, &body.password).await?;
+    let chosen = (Some(id_of(&id)), OVERLAP_S);
+    let replaced = replaced(&app, &context, &member, chosen, body.totp_code.as_ref()).await?;
+    replaced.into_iter().next().map(Json).ok_or_else(Error::no_such_key)
+}
+
+/// Replaces one key, or all, after the password has been checked.
+async fn replaced(
+    app: &Arc<App>,
+    context: &RequestContext,
+    member: &Member,
+    chosen: (Option<KeyId>, u32),
+    code: Option<&SecretString>,
+) -> Result<Vec<NewKeyText>, Error> {
     if member.account.key_active == 0 {
         return Err(Error::key_deactivated());
     }
     let factor = member.second_factor();
-    let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
-    let (account, secrets) = (member.account.id, &app.config.api_key_secrets);
-    let database = app.databases.of(account)?;
-    let now = clock::now();
-    let today = (Day::of(now).number(), now);
-    let replaced = named_keys::replace_all(database, member.session, &right.code, today).await?;
-    let Some((version, stored)) = replaced else {
-        return Err(member.explain_failure(&app, &context, &right).await?);
+    let right = factor.demand(app, context, code).await?;
+    let (account, now) = (member.account.id, clock::now());
+    let (database, today) = (app.databases.of(account)?, (Day::of(now).number(), now));
+    let stored = match keys::replace(database, member.session, chosen, &right.code, today).await? {
+        Ok(stored) => stored,
+        Err(KeyOutcome::Refused) => {
+            return Err(member.explain_failure(app, context, &right).await?);
+        }
+        Err(_) => return Err(Error::no_such_key()),
     };
-    factor.complete(&app, &context, right).await;
-    context.notify(&app, account);
-    let keys = stored.into_iter().filter_map(|stored| {
-        let key = stored.key(account)?;
-        Some(NewNamedKey { api_key: key.text(secrets), key: KeyDetails::of(stored, key.id) })
-    });
-    let first = ApiKey::derive(secrets, KeyIdentity { account, version });
-    Ok(Json(ReplacedKeys { api_key: first.into_text(), keys: keys.collect() }))
+    factor.complete(app, context, right).await;
+    context.notify(app, account);
+    let secrets = &app.config.api_key_secrets;
+    let new = stored.into_iter().filter_map(|stored| NewKeyText::of(stored, account, secrets));
+    Ok(new.collect())
 }
 
 /// End the key of this request
 ///
-/// For finders of a leaked key. Answers 204 whatever was sent. A named key ends. The account's first key ends too,
-/// and its owner gets another by signing in. We email the owner.
+/// For finders of a leaked key. Answers 204 whatever was sent. The key ends for good. The account's own key ends too,
+/// and its owner gets another by signing in. If it was the text before a replacement, that text ends alone. We email
+/// the owner.
 #[utoipa::path(
     post, path = "/v1/keys/self-revoke", tag = "Account", operation_id = "selfRevokeKey",
     responses((status = 204, description = "If a key was sent in `X-API-Key`, it has ended")),
@@ -451,15 +473,14 @@ pub async fn self_revoke(
     context: RequestContext,
     headers: HeaderMap,
 ) -> Result<StatusCode, Error> {
-    let Some(caller) = any_key(&app.config, &headers) else { return Ok(StatusCode::NO_CONTENT) };
-    // The network doesn't matter here: anybody who finds a key may revoke it.
-    let caller = caller.anywhere();
+    let Some(key) = any_key(&app.config, &headers) else { return Ok(StatusCode::NO_CONTENT) };
+    let caller = Caller::from(key);
     if still_good(&app, caller).is_err() {
         return Ok(StatusCode::NO_CONTENT);
     }
     shield(&app, caller).await?;
     let database = app.databases.of(caller.account)?;
-    let is_ended_now = named_keys::end_itself(database, caller).await?;
+    let is_ended_now = keys::end_itself(database, caller).await?;
     if is_ended_now {
         context.notify(&app, caller.account);
     }

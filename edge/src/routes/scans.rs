@@ -71,7 +71,7 @@ pub async fn create(
     let (name, details) = (request.name()?, request.details);
     let addresses = serde_json::to_string(&request.addresses).unwrap_or_default();
     let identity = format!("scan\0{total}\0{details}\0{name}\0{addresses}");
-    let once = context.idempotent(&app.config.address_secrets, caller.account, &identity)?;
+    let once = context.idempotent(&app.config.address_secrets, caller, &identity)?;
     let id = new_id(clock::now_ms())?;
     let scan = NewScan { id: &id, name, total, details };
     let database = app.databases.of(caller.account)?;

@@ -13,7 +13,7 @@ use crate::{
     cf::{clock, log},
     credentials::{
         address_hash::AccountHash,
-        api_key::{ApiKey, KeyIdentity},
+        api_key::ApiKey,
         password::{self, Password, PasswordCheck},
         random,
         session::{self, Session, SessionId},
@@ -59,8 +59,8 @@ impl SessionCredentials {
         let token =
             session::issue(&config.session_secrets, *session, *created_at, config.session_ttl)
                 .map_err(|error| Error::internal(format!("session: {error}")))?;
-        let key = KeyIdentity { account: session.account, version: key_version };
-        let api_key = ApiKey::derive(&config.api_key_secrets, key).into_text();
+        let key = ApiKey::own(session.account, key_version);
+        let api_key = key.text(&config.api_key_secrets);
         Ok(Json(Self { token, api_key, email }))
     }
 }
@@ -223,7 +223,7 @@ pub async fn sign_out(State(app): State<Arc<App>>, session: Session) -> Result<S
 /// Ends every session of the account, including this one. The API key keeps working.
 #[utoipa::path(
     post, path = "/v1/auth/sign-out-everywhere", tag = "Account", operation_id = "signOutEverywhere",
-    responses((status = 204, description = "Every session has ended, including this one. Named keys and passkeys of the last seven days are suspended")),
+    responses((status = 204, description = "Every session has ended, including this one. Keys and passkeys that were made in the last seven days are suspended")),
     security(("Session" = [])),
 )]
 pub async fn sign_out_everywhere(

@@ -7,10 +7,8 @@ use utoipa::ToSchema;
 use super::{
     BY_RESET_LINK, IN_SESSION, IS_UNFROZEN,
     addresses::DeletedAccount,
-    named_keys::{self, KeyRefusal},
-    notices::{deed, told},
+    keys::{self, KeyRefusal, OWN_LAST_DAY, OWN_VERSION},
     plans::IN_FORCE,
-    security_events::{device, event},
     two_factor::{Code, code_holds},
 };
 use crate::{
@@ -24,7 +22,6 @@ use crate::{
     },
     error::Error,
     limits::quota::Day,
-    mail::AccountEvent,
 };
 
 /// A row of `accounts` without the ledger's columns.
@@ -36,9 +33,10 @@ pub struct StoredAccount {
     pub plan: String,
     pub state: AccountState,
     pub password_hash: String,
+    /// Version of the account's own key.
     pub key_version: u32,
     pub key_active: u8,
-    /// Day of the key's last charge, from 1970-01-01; 0 if there was none.
+    /// Day of the own key's last charge, from 1970-01-01; 0 if there was none.
     pub key_day: i32,
     /// The sealed secret; `None` while two-factor is off.
     pub totp_secret: Option<String>,
@@ -56,8 +54,11 @@ pub struct StoredAccount {
 const SELECT_ACCOUNT: &str = concat!(
     "SELECT id, email, display_name, ",
     IN_FORCE,
-    " AS plan, state, password_hash, key_version,
-       key_active, key_day, totp_secret, totp_pending, created_at, frozen_until,
+    " AS plan, state, password_hash, ",
+    OWN_VERSION,
+    " AS key_version, key_active, ",
+    OWN_LAST_DAY,
+    " AS key_day, totp_secret, totp_pending, created_at, frozen_until,
        (SELECT count(*) FROM recovery_codes r WHERE r.account_id = a.id) AS recovery_codes_left,
        (SELECT due_at FROM recoveries v WHERE v.account_id = a.id) AS recovery_due_at
      FROM accounts a WHERE "
@@ -105,23 +106,15 @@ pub async fn by_session(
     database.first((SELECT_BY_SESSION, vec![(&id).into(), (&session).into()])).await
 }
 
-const SELECT_KEY_ENDED: &str = "SELECT 1 AS ended WHERE NOT EXISTS (
-    SELECT 1 FROM accounts WHERE id = ?1 AND key_version <= ?2)";
 const SELECT_SESSION_ENDED: &str = "SELECT 1 AS ended WHERE NOT EXISTS (
     SELECT 1 FROM sessions s WHERE s.account_id = ?1 AND s.id = ?2)";
 
 /// True if a genuine key or session has permanently ended.
 pub async fn has_ended(database: &Database, caller: Caller) -> Result<bool, Error> {
-    let account = caller.account.to_string();
     match caller.proof {
-        Proof::Key { version } => {
-            database.any((SELECT_KEY_ENDED, vec![(&account).into(), version.into()])).await
-        }
-        Proof::Named { .. } => {
-            Ok(named_keys::refusal(database, caller).await? == KeyRefusal::Ended)
-        }
+        Proof::Key { .. } => Ok(keys::refusal(database, caller).await? == KeyRefusal::Ended),
         Proof::Session { id } => {
-            let id = id.to_string();
+            let (account, id) = (caller.account.to_string(), id.to_string());
             database.any((SELECT_SESSION_ENDED, vec![(&account).into(), (&id).into()])).await
         }
     }
@@ -136,79 +129,6 @@ pub async fn by_reset_token(
     now: u64,
 ) -> Result<Option<StoredAccount>, Error> {
     database.first((SELECT_BY_RESET_TOKEN, vec![token.as_str().into(), now.into()])).await
-}
-
-const IS_ROTATABLE: &str = concat!(
-    "key_active = 1 AND ",
-    code_holds!("?3", "?4"),
-    " AND ",
-    IS_UNFROZEN,
-    " AND ",
-    IN_SESSION
-);
-const INSERT_KEY_REPLACED: [&str; 2] = deed!("key_replaced", IS_ROTATABLE);
-const UPDATE_KEY_VERSION: &str = concat!(
-    "UPDATE accounts SET key_version = key_version + 1, key_day = 0 WHERE ",
-    IS_ROTATABLE,
-    " RETURNING key_version"
-);
-
-#[derive(Deserialize)]
-struct KeyVersion {
-    key_version: u32,
-}
-
-/// Replaces the API key and consumes the presented code; the old key is invalid from this statement
-/// on. Returns the new version; `None` if the session has ended, the key was deactivated, the code was
-/// already used or the account is frozen.
-pub async fn rotate_key(
-    database: &Database,
-    session: Session,
-    code: &Code,
-) -> Result<Option<u32>, Error> {
-    let (id, session) = session.texts();
-    let params = [vec![(&id).into(), (&session).into()], code.params()].concat();
-    let mut statements = Vec::from(told(INSERT_KEY_REPLACED, &params));
-    statements.push((UPDATE_KEY_VERSION, params));
-    statements.append(&mut code.used_up_unless_frozen(&id, &session));
-    let rows = database.batch(&statements).await?;
-    Ok(rows.first::<KeyVersion>(2)?.map(|row| row.key_version))
-}
-
-const SELECT_KEY_VERSION: &str = concat!(
-    "SELECT key_version FROM accounts WHERE key_active = 1 AND ",
-    code_holds!("?3", "?4"),
-    " AND ",
-    IN_SESSION
-);
-
-const INSERT_KEY_SHOWN_EVENT: &str = event!(
-    "key_shown",
-    "?5",
-    "?6",
-    "key_active = 1 AND ",
-    code_holds!("?3", "?4"),
-    " AND ",
-    IN_SESSION
-);
-
-/// Reads the API key's version and consumes the presented code. Returns `None` if the session has ended, the key was
-/// deactivated or the code was already used.
-pub async fn show_key(
-    database: &Database,
-    session: Session,
-    code: &Code,
-    event: &AccountEvent,
-) -> Result<Option<u32>, Error> {
-    let (id, session) = session.texts();
-    let params = [vec![(&id).into(), (&session).into()], code.params()].concat();
-    let mut statements = vec![
-        (INSERT_KEY_SHOWN_EVENT, [params.clone(), device(event)].concat()),
-        (SELECT_KEY_VERSION, params),
-    ];
-    statements.append(&mut code.used_up(&id, &session));
-    let rows = database.batch(&statements).await?;
-    Ok(rows.first::<KeyVersion>(1)?.map(|row| row.key_version))
 }
 
 const UPDATE_DISPLAY_NAME: &str = concat!(
@@ -262,11 +182,11 @@ const INSERT_MEMBER_TOMBSTONE: &str =
 
 /// Clears all columns of the row that identify the owner or grant access, and marks the account as
 /// deleted. Rows of other tables are removed later in steps (`deleted_accounts.rs`). The address
-/// can be registered again, and a former key looks like a replaced one. `?4` is now; a condition
+/// can be registered again. `?4` is now; a condition
 /// must follow.
 pub(super) const UPDATE_ERASED: &str = "UPDATE accounts SET deleted_at = ?4, state = 'deactivated', address_hash = 'deleted.' || id, email = '',
        display_name = '', password_hash = '', totp_secret = NULL, totp_pending = NULL, key_active = 0,
-       key_version = key_version + 1, confirmed_at = NULL, scan_mail = 0, plan_until = NULL, erase_at = NULL
+       confirmed_at = NULL, scan_mail = 0, plan_until = NULL, erase_at = NULL
      WHERE ";
 
 const UPDATE_DELETED: &str = concat!(UPDATE_ERASED, IS_DELETABLE, " RETURNING id");
@@ -299,10 +219,11 @@ pub async fn delete(
             (INSERT_MEMBER_TOMBSTONE, params.clone()),
             (UPDATE_DELETED, params),
             (DELETE_NOTICES, vec![(&id).into()]),
+            (keys::DELETE_OF_DELETED, vec![(&id).into()]),
             (SELECT_DELETED_ACCOUNT, vec![(&id).into()]),
         ])
         .await?;
-    if rows.any(1)? { rows.first(3) } else { Ok(None) }
+    if rows.any(1)? { rows.first(4) } else { Ok(None) }
 }
 
 const SELECT_TO_BE_ERASED: &str =
@@ -329,6 +250,7 @@ pub async fn erase_due(database: &Database, now: u64) -> Result<(), Error> {
                 (INSERT_TOMBSTONE_OF_ERASED, params.clone()),
                 (UPDATE_DUE, params),
                 (DELETE_NOTICES, vec![(&id).into()]),
+                (keys::DELETE_OF_DELETED, vec![(&id).into()]),
             ])
             .await?;
     }

@@ -143,7 +143,7 @@ const DELETE_RECOVERY_CODES: &str = "DELETE FROM recovery_codes
     WHERE account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 
 /// Undoes a change and every later one. The account gets its previous address and second factor back, and a new
-/// password. Every session ends, mailed links and recovery codes are void, and recent named keys and passkeys are
+/// password. Every session ends, mailed links and recovery codes are void, and recent keys and passkeys are
 /// suspended. Returns `false` if the change can't be undone any more or the code was already used.
 pub async fn undo(
     database: &Database,

@@ -5,8 +5,8 @@ use serde::Deserialize;
 
 use super::{
     IN_SESSION,
-    ledger::CallerTexts,
-    scans::AUTHORISE,
+    keys::OWN_VERSION,
+    ledger::{CallerTexts, authorise::AUTHORISE},
     security_events::{device, event},
 };
 use crate::{
@@ -36,7 +36,7 @@ pub struct StoredPolicy {
     pub hook_version: u32,
     /// Unix seconds until which the previous version works.
     pub previous_until: u64,
-    /// Version of the account's API key.
+    /// Version of the account's own key.
     pub key_version: u32,
 }
 
@@ -69,7 +69,9 @@ const SELECT_POLICY: &str = concat!(
        coalesce(g.block_domains, '[]') AS block_domains, coalesce(g.deadline_ms, ",
     DEFAULT_DEADLINE_MS,
     ") AS deadline_ms, coalesce(g.hook_version, 1) AS hook_version,
-       coalesce(g.previous_until, 0) AS previous_until, a.key_version
+       coalesce(g.previous_until, 0) AS previous_until, ",
+    OWN_VERSION,
+    " AS key_version
      FROM accounts a LEFT JOIN guard_policies g ON g.account_id = a.id "
 );
 const SELECT_AUTHORISED: &str = concat!(SELECT_POLICY, "WHERE ", AUTHORISE);

@@ -5,10 +5,12 @@
 //! settling it charges the addresses with counted results and returns the other units. A list that is answered in part
 //! at its deadline is charged for that part before it leaves. The daily usage is the sum of
 //! charges and live leases. Each statement checks the allowance itself, and D1 runs statements one at a time, so the
-//! sum never exceeds the allowance.
+//! sum never exceeds the allowance. The same statement verifies the caller's credential and counts the units of a key
+//! with a daily limit. A test key's checks cost no unit: the statement only verifies the key, and nothing is written.
 
+pub(in crate::store) mod authorise;
 mod idempotent;
-mod of_named_keys;
+pub(in crate::store) mod key_use;
 mod statements;
 
 use crate::{
@@ -16,7 +18,6 @@ use crate::{
     cf::database::{Database, Param},
     credentials::{
         idempotency::Idempotent,
-        named_key::KeyId,
         proof::{Caller, Proof},
     },
     error::Error,
@@ -25,7 +26,6 @@ use crate::{
         refusals::{Refusal, UnitLimit},
     },
 };
-use of_named_keys::{UPDATE_KEY_CHARGE, UPDATE_KEY_SETTLEMENT, for_caller};
 use serde::Deserialize;
 use statements::{
     DELETE_LEASE, INSERT_LEASE, INSERT_LEASE_ONCE, SELECT_CHARGE, SELECT_REFUSAL, SELECT_USAGE,
@@ -35,7 +35,6 @@ use statements::{
 /// Texts of a caller's parameters, which must live as long as the statement.
 pub(super) struct CallerTexts {
     account: String,
-    /// Identifies a session or a named key.
     shown: String,
 }
 
@@ -44,13 +43,14 @@ impl CallerTexts {
         Self { account: caller.account.to_string(), shown: caller.proof.text() }
     }
 
-    /// Account, credential (key version, session or named key), and kind.
+    /// Account, credential and its kind.
     pub(super) fn proof(&self, caller: Caller) -> [Param<'_>; 3] {
-        let shown = match caller.proof {
-            Proof::Key { version } => version.into(),
-            Proof::Named { .. } | Proof::Session { .. } => (&self.shown).into(),
-        };
-        [(&self.account).into(), shown, caller.proof.kind().into()]
+        [(&self.account).into(), (&self.shown).into(), caller.proof.kind().into()]
+    }
+
+    /// The text of a key; `None` for a session.
+    pub(super) fn key(&self, caller: Caller) -> Option<&str> {
+        matches!(caller.proof, Proof::Key { .. }).then_some(self.shown.as_str())
     }
 
     pub(super) fn params(&self, caller: Caller, now: u64) -> Vec<Param<'_>> {
@@ -79,7 +79,7 @@ pub struct StoredAnswer {
 
 #[derive(Deserialize)]
 struct RefusedCharge {
-    replaced: u8,
+    is_over: u8,
     authorised: u8,
     daily: u32,
     welcome: u32,
@@ -91,7 +91,7 @@ struct RefusedCharge {
 
 impl RefusedCharge {
     const fn refusal(&self, units: u32) -> Refusal {
-        if self.replaced != 0 {
+        if self.is_over != 0 {
             Refusal::Dead
         } else if self.authorised == 0 {
             Refusal::Unauthorised
@@ -114,17 +114,14 @@ impl RefusedCharge {
     }
 }
 
-/// Units reserved while an origin works on a check.
+/// Units reserved while an origin works on a check; none for a test key.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Lease {
     account: AccountId,
+    /// Empty for a test key: no row.
     id: String,
     /// Expiry in Unix seconds.
     expires_at: u64,
-    /// Version of the first key if it took the lease; 0 for a session or a named key.
-    key_version: u32,
-    /// Named key that took the lease.
-    key: Option<KeyId>,
     /// True unless the account has the free plan.
     pub is_paying: bool,
     /// Remaining allowance without the lease's units, in the ledger's format.
@@ -148,6 +145,15 @@ impl Lease {
     pub const fn account(&self) -> AccountId {
         self.account
     }
+
+    fn of_nothing(account: AccountId) -> Self {
+        let (id, left_over) = (String::new(), String::new());
+        Self { account, id, expires_at: u64::MAX, is_paying: false, left_over }
+    }
+
+    const fn holds_units(&self) -> bool {
+        !self.id.is_empty()
+    }
 }
 
 /// Authorises the caller and charges a cached response in one statement. If the request has an
@@ -164,26 +170,26 @@ pub async fn charge(
     once: Option<(&Idempotent, &str)>,
     now: u64,
 ) -> Result<Result<Charged<String>, Refusal>, Error> {
-    let of = |sql| for_caller(caller, sql);
+    if caller.proof.is_test() {
+        let verified = verify(database, caller, now).await?;
+        return Ok(verified.map(|()| Charged::Now(String::new())));
+    }
     let texts = CallerTexts::of(caller);
     let params = texts.params(caller, now);
     let mut charge = [params.clone(), vec![name.into()]].concat();
     let mut batch = match once {
-        None => vec![(of(UPDATE_CHARGE), charge)],
+        None => vec![(UPDATE_CHARGE, charge)],
         Some((key, answer)) => {
             charge.extend([Param::from(0_u64); 2].into_iter().chain(names(key)));
             let keep = [charge.clone(), vec![(&key.requests()[0]).into(), answer.into()]].concat();
             let (keep, known) = (
                 (idempotent::INSERT_RESPONSE_OF_CHARGE, keep),
-                (of(idempotent::SELECT_STORED_RESPONSE), charge.clone()),
+                (idempotent::SELECT_STORED_RESPONSE, charge.clone()),
             );
-            vec![(of(UPDATE_CHARGE_ONCE), charge), keep, known]
+            vec![(UPDATE_CHARGE_ONCE, charge), keep, known]
         }
     };
     let stored_index = batch.len() - 1;
-    if caller.proof.named_key().is_some() {
-        batch.push((UPDATE_KEY_CHARGE, [params.clone(), vec![name.into()]].concat()));
-    }
     let (rows, before) = match database.batch(&batch).await {
         Ok(rows) => (rows, None),
         Err(_) => {
@@ -201,7 +207,7 @@ pub async fn charge(
     {
         return Ok(Ok(Charged::Before(stored)));
     }
-    refusal(database, caller, params, 1).await.map(Err)
+    refusal(database, params, 1).await.map(Err)
 }
 
 /// Authorises the caller and takes the lease `id` on `units` units, all or none. The lease expires by itself after
@@ -214,17 +220,20 @@ pub async fn lease(
     now: u64,
     ttl: u64,
 ) -> Result<Result<Charged<Lease>, Refusal>, Error> {
-    let of = |sql| for_caller(caller, sql);
+    if caller.proof.is_test() {
+        let verified = verify(database, caller, now).await?;
+        return Ok(verified.map(|()| Charged::Now(Lease::of_nothing(caller.account))));
+    }
     let texts = CallerTexts::of(caller);
     let expires_at = now.saturating_add(ttl);
     let params = texts.params(caller, now);
     let mut lease = [params.clone(), vec![(&id).into(), expires_at.into(), units.into()]].concat();
     let batch = match key {
-        None => vec![(of(INSERT_LEASE), lease)],
+        None => vec![(INSERT_LEASE, lease)],
         Some(key) => {
             lease.extend(names(key));
             let once = [lease.clone(), vec![(&key.requests()[0]).into()]].concat();
-            vec![(of(INSERT_LEASE_ONCE), once), (of(idempotent::SELECT_STORED_RESPONSE), lease)]
+            vec![(INSERT_LEASE_ONCE, once), (idempotent::SELECT_STORED_RESPONSE, lease)]
         }
     };
     let rows = match database.batch(&batch).await {
@@ -241,8 +250,6 @@ pub async fn lease(
             account: caller.account,
             id,
             expires_at,
-            key_version: caller.proof.key_version(),
-            key: caller.proof.named_key(),
             is_paying: paying != 0,
             left_over,
         })));
@@ -252,7 +259,7 @@ pub async fn lease(
     {
         return Ok(Ok(Charged::Before(stored)));
     }
-    refusal(database, caller, params, units).await.map(Err)
+    refusal(database, params, units).await.map(Err)
 }
 
 fn names(key: &Idempotent) -> [Param<'_>; 2] {
@@ -261,12 +268,24 @@ fn names(key: &Idempotent) -> [Param<'_>; 2] {
 
 async fn refusal(
     database: &Database,
-    caller: Caller,
     params: Vec<Param<'_>>,
     units: u32,
 ) -> Result<Refusal, Error> {
-    let why = database.first::<RefusedCharge>((for_caller(caller, SELECT_REFUSAL), params)).await?;
+    let why = database.first::<RefusedCharge>((SELECT_REFUSAL, params)).await?;
     Ok(why.map_or(Refusal::Dead, |why| why.refusal(units)))
+}
+
+async fn verify(
+    database: &Database,
+    caller: Caller,
+    now: u64,
+) -> Result<Result<(), Refusal>, Error> {
+    let texts = CallerTexts::of(caller);
+    let refusal = refusal(database, texts.params(caller, now), 0).await?;
+    Ok(match refusal {
+        Refusal::Dead | Refusal::Unauthorised => Err(refusal),
+        _ => Ok(()),
+    })
 }
 
 /// Charges `units` of the lease's units in total, stores the response under an `Idempotency-Key`, if any, and ends the
@@ -323,6 +342,9 @@ async fn charge_lease(
     once: Option<(&Idempotent, &str)>,
     ends: bool,
 ) -> Result<bool, Error> {
+    if !lease.holds_units() {
+        return Ok(true);
+    }
     let account = lease.account.to_string();
     let its: [Param<'_>; 2] = [(&account).into(), (&lease.id).into()];
     let [mut names, mut requests] = [["".into(); 2]; 2];
@@ -330,12 +352,9 @@ async fn charge_lease(
         names = self::names(key);
         requests = key.requests().each_ref().map(Param::from);
     }
-    let amount = [now.into(), lease.key_version.into(), units.into()];
+    let amount = [now.into(), units.into()];
     let charge = [its.as_slice(), &amount, &names, &requests].concat();
     let mut batch = vec![(UPDATE_SETTLEMENT, charge.clone())];
-    if lease.key.is_some() {
-        batch.push((UPDATE_KEY_SETTLEMENT, charge.clone()));
-    }
     if !ends {
         batch.push((UPDATE_LEASE, charge));
         return database.batch(&batch).await?.any(0);
@@ -353,6 +372,9 @@ async fn charge_lease(
 /// # Errors
 /// When the database fails; the lease then expires.
 pub async fn release(database: &Database, lease: Lease) -> Result<(), Error> {
+    if !lease.holds_units() {
+        return Ok(());
+    }
     let account = lease.account.to_string();
     database.run((DELETE_LEASE, vec![(&account).into(), (&lease.id).into()])).await
 }
@@ -363,7 +385,5 @@ pub async fn usage(
     caller: Caller,
     now: u64,
 ) -> Result<Option<QuotaUsage>, Error> {
-    database
-        .first((for_caller(caller, SELECT_USAGE), CallerTexts::of(caller).params(caller, now)))
-        .await
+    database.first((SELECT_USAGE, CallerTexts::of(caller).params(caller, now))).await
 }

@@ -7,6 +7,7 @@ use super::{
     accounts,
     addresses::{self, Tombstone},
     databases::Databases,
+    keys,
     mailed_tokens::{self, NewToken, PreviousLink, TokenPurpose},
 };
 use crate::{
@@ -217,6 +218,7 @@ async fn store(
         mailed_tokens::previous(token.purpose, &id),
         addresses::tombstone(hash),
         new,
+        keys::own(&id),
         mailed_tokens::store(&token, &id),
     ]);
     let rows = databases.of(account)?.batch(&statements).await?;
@@ -307,7 +309,8 @@ const UPDATE_CONFIRMED: &str = "
     WHERE state = 'unconfirmed' AND id = (
       SELECT account_id FROM mailed_tokens
       WHERE hash = ?1 AND purpose = 'confirm' AND expires_at > ?2)
-    RETURNING id, email, key_version, password_hash";
+    RETURNING id, email, password_hash,
+      (SELECT k.version FROM keys k WHERE k.account_id = accounts.id AND k.id = '0000000000000000') AS key_version";
 
 /// Day 0 of the account's usage, from which the welcome checks of its first day are counted.
 const UPDATE_FIRST_DAY: &str = "

@@ -46,8 +46,7 @@ use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
 
 use super::{
-    ledger::{CallerTexts, Charged},
-    named_keys::NAMED_KEY_HOLDS,
+    ledger::{CallerTexts, Charged, authorise::AUTHORISE, key_use::with_more},
     plans::IN_FORCE,
 };
 use crate::{
@@ -56,15 +55,6 @@ use crate::{
     error::Error,
     limits::quota::Day,
 };
-
-/// Condition of an authorised caller: `?1` account, `?2` key version, session or named key, `?3` kind
-/// of the caller.
-pub(super) const AUTHORISE: &str = concat!(
-    "a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
-     WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2 ",
-    NAMED_KEY_HOLDS,
-    " ELSE EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = a.id) END"
-);
 
 /// A row of `scans`.
 #[derive(Debug, Deserialize)]
@@ -162,15 +152,18 @@ const INSERT_RESPONSE: &str = "
     ON CONFLICT (account_id, name) DO UPDATE SET
       request = excluded.request, answer = excluded.answer, expires_at = excluded.expires_at";
 
-/// `?1` scan created in this transaction, `?2` version of the key that creates it.
-const UPDATE_CHARGE: &str = "
-    UPDATE accounts SET
+/// `?1` scan created in this transaction; `?2` the text of the key that creates it, or `''`.
+const UPDATE_CHARGE: &str = concat!(
+    "UPDATE accounts SET
       scans_charged = CASE WHEN scans_day < s.day THEN 0 ELSE scans_charged END + (s.source = 'daily'),
       scans_day = max(scans_day, s.day),
-      key_day = CASE key_version WHEN ?2 THEN max(key_day, s.day) ELSE key_day END,
+      key_use = CASE ?2 WHEN '' THEN key_use ELSE ",
+    with_more!("?2", "s.day", "0"),
+    " END,
       scan_credits = scan_credits - (s.source = 'credit'),
       total_scans = total_scans + 1
-    FROM scans s WHERE s.id = ?1 AND accounts.id = s.account_id";
+    FROM scans s WHERE s.id = ?1 AND accounts.id = s.account_id"
+);
 
 const COLUMNS: &str = "s.*,
     (SELECT coalesce(sum(unasked), 0) FROM scan_retries r WHERE r.scan_id = s.id) AS unasked,
@@ -255,8 +248,8 @@ pub async fn create(
         now.into(),
     ]);
     let id: Vec<Param<'_>> = vec![scan.id.into()];
-    let key_version = caller.proof.key_version().into();
-    let charge = (UPDATE_CHARGE, vec![scan.id.into(), key_version]);
+    let key = texts.key(caller).unwrap_or_default();
+    let charge = (UPDATE_CHARGE, vec![scan.id.into(), key.into()]);
     let read = (SELECT_CREATED, id.clone());
     let statements = match once {
         None => vec![(INSERT_SCAN, params), charge, read.clone()],

@@ -172,7 +172,7 @@ const DELETE_SESSIONS: &str = concat!(
 
 const INSERT_ENDED_ALL_EVENT: &str = event!("signed_out_everywhere", "?3", "?4", IN_SESSION);
 
-/// Ends every session of the account and suspends its recent named keys and passkeys; `false` if this session had
+/// Ends every session of the account and suspends its recent keys and passkeys; `false` if this session had
 /// already ended.
 pub async fn end_all(
     database: &Database,

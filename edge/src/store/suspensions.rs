@@ -1,4 +1,4 @@
-//! Recovering an account, or signing out everywhere, suspends what a thief may have added: named keys created or
+//! Recovering an account, or signing out everywhere, suspends what a thief may have added: keys created or
 //! replaced, and passkeys created. This covers the seven days before the start of the recovery or sign-out, and the
 //! time since. Each key or passkey works again after the owner has confirmed it.
 
@@ -14,14 +14,14 @@ use crate::{
 /// Start of a recovery that takes effect immediately.
 const NOW: &str = "unixepoch()";
 
-/// Stores notices to the owners of the accounts that a condition selects, and suspends the accounts' recent named keys
+/// Stores notices to the owners of the accounts that a condition selects, and suspends the accounts' recent keys
 /// and passkeys. `$start` is the Unix time at which the recovery of the account `k.account_id` began.
 macro_rules! suspend {
     ($condition:expr, $start:expr) => {{
         const TOLD: [&str; 2] = deed!(
             "keys_suspended",
-            "(EXISTS (SELECT 1 FROM named_keys k WHERE k.account_id = accounts.id
-                    AND k.suspended = 0 AND max(k.created_at, k.replaced_at) > ",
+            "(EXISTS (SELECT 1 FROM keys k WHERE k.account_id = accounts.id
+                    AND k.id <> '0000000000000000' AND k.suspended = 0 AND max(k.created_at, k.replaced_at) > ",
             $start,
             " - 7 * 86400) OR EXISTS (SELECT 1 FROM passkeys k WHERE k.account_id = accounts.id
                     AND k.suspended = 0 AND k.created_at > ",
@@ -33,8 +33,8 @@ macro_rules! suspend {
             TOLD[0],
             TOLD[1],
             constcat::concat!(
-                "UPDATE named_keys AS k SET suspended = 1
-                 WHERE k.suspended = 0 AND max(k.created_at, k.replaced_at) > ",
+                "UPDATE keys AS k SET suspended = 1
+                 WHERE k.id <> '0000000000000000' AND k.suspended = 0 AND max(k.created_at, k.replaced_at) > ",
                 $start,
                 " - 7 * 86400 AND k.account_id IN (SELECT id FROM accounts WHERE ",
                 $condition,
@@ -84,7 +84,7 @@ pub(super) fn by_session<'a>(account: &'a str, session: &'a str) -> [Statement<'
     UPDATE_BY_SESSION.map(|sql| (sql, vec![account.into(), session.into()]))
 }
 
-/// A named key or passkey that waits for confirmation.
+/// A key or passkey that waits for confirmation.
 #[derive(Debug, Deserialize)]
 pub struct SuspendedRow {
     pub is_passkey: u8,
@@ -95,7 +95,7 @@ pub struct SuspendedRow {
 }
 
 const SELECT_SUSPENDED: &str = "
-    SELECT 0 AS is_passkey, created_at, replaced_at FROM named_keys WHERE account_id = ?1 AND suspended = 1
+    SELECT 0 AS is_passkey, created_at, replaced_at FROM keys WHERE account_id = ?1 AND suspended = 1
     UNION ALL SELECT 1, created_at, 0 FROM passkeys WHERE account_id = ?1 AND suspended = 1
     ORDER BY 1, 2";
 

@@ -114,7 +114,8 @@ export function suite(world) {
       assert.equal((await reader.stack.api("POST", "/v1/validate_email", { headers, body })).status, 200);
       // The page must show this UTC day in every time zone.
       await reader.stack.sql(
-        "UPDATE accounts SET key_day = unixepoch('2025-12-31') / 86400 WHERE email = ? AND key_day > 0",
+        `UPDATE accounts SET key_use = json_replace(key_use, '$."0000000000000000"[0]', unixepoch('2025-12-31') / 86400)
+         WHERE email = ?`,
         account.email,
       );
       await reader.page.reload();

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::Value;
 
-use super::{Edge, Mail, secret};
+use super::{Edge, Mail, forgery, secret};
 use crate::people::{Account, Anonymous, Authenticator, Operator, PASSWORD};
 
 impl Edge {
@@ -71,6 +71,41 @@ impl Edge {
         let sql = format!("UPDATE accounts SET {assignments} WHERE email = ? RETURNING id");
         let rows = self.sql(&sql, &[email.into()]).await;
         assert_eq!(rows.len(), 1, "{email}");
+    }
+
+    /// Changes the row of the account's own key: `"version = 7"`.
+    ///
+    /// # Panics
+    /// If D1 rejects the change, or there is no such account.
+    pub async fn set_own_key(&self, email: &str, assignments: &str) {
+        let id = self.id(email).await;
+        let sql = format!(
+            "UPDATE keys SET {assignments} WHERE account_id = ? AND id = '{}' RETURNING id",
+            forgery::OWN
+        );
+        assert_eq!(self.sql_of(&id, &sql, &[id.as_str().into()]).await.len(), 1, "{email}");
+    }
+
+    /// Selects the version of the account's own key.
+    ///
+    /// # Panics
+    /// If D1 rejects the statement, or there is no such account.
+    pub async fn own_version(&self, email: &str) -> u64 {
+        let version = format!(
+            "(SELECT version FROM keys WHERE account_id = accounts.id AND id = '{}') AS version",
+            forgery::OWN
+        );
+        self.row(email, &version).await.get("version").and_then(Value::as_u64).expect("a version")
+    }
+
+    /// Makes the last use of all keys of an account this many days older.
+    ///
+    /// # Panics
+    /// If D1 rejects the change, or there is no such account.
+    pub async fn age_key_use(&self, email: &str, days: u64) {
+        let older = format!("json_array(max(value ->> 0 - {days}, 0), value ->> 1, value ->> 2)");
+        let all = format!("(SELECT json_group_object(key, {older}) FROM json_each(key_use))");
+        self.set(email, &format!("key_use = {all}")).await;
     }
 
     /// Ends all sessions of the account directly in the database.

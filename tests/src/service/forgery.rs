@@ -10,49 +10,49 @@ use sha2::Sha256;
 
 use super::clock;
 
-/// Returns the API key of this account (16 hexadecimal digits) and version under the ring's first
-/// secret.
+/// The id of each account's own key.
+pub const OWN: &str = "0000000000000000";
+
+/// Returns this version of the account's own key (the account as 16 hexadecimal digits) under the ring's first secret.
 ///
 /// # Panics
 /// If the account id isn't valid.
 pub fn api_key(keys: &KeyRing, account: &str, version: u32) -> String {
-    let account = u64::from_str_radix(account, 16).expect("16 hexadecimal digits");
-    let mut mac = Hmac::<Sha256>::new_from_slice(keys.signing().1).expect("any length");
-    mac.update(b"rcpt api key\0");
-    mac.update(&account.to_be_bytes());
-    mac.update(&version.to_be_bytes());
-    let tag = mac.finalize().into_bytes();
-    let tag = u128::from_be_bytes(*tag.first_chunk().expect("32 bytes"));
-    let subject = u128::from(account) << 32 | u128::from(version);
-    with_checksum(&format!("rcpt_live_{}{}", base62(subject, 17), base62(tag, 22)))
+    key(keys, (account, OWN), (u8::MAX, 0, version))
 }
 
-/// Returns the named key of this account and id (16 hexadecimal digits each) under the ring's first secret. The expiry
-/// is in Unix seconds (0: none).
+/// Returns the key of this account and id (16 hexadecimal digits each), with these rights, end (Unix seconds; 0: none)
+/// and version, under the ring's first secret.
 ///
 /// # Panics
 /// If one of the ids isn't valid.
-pub fn named_key(
+pub fn key(
     keys: &KeyRing,
     (account, id): (&str, &str),
-    mode: &str,
-    (rights, expires_at, version): (u8, u64, u16),
+    (rights, expires_at, version): (u8, u32, u32),
 ) -> String {
     let [account, id] =
         [account, id].map(|id| u64::from_str_radix(id, 16).expect("16 hexadecimal digits"));
-    let terms = u64::from(rights) << 56 | expires_at << 16 | u64::from(version);
     let mut mac = Hmac::<Sha256>::new_from_slice(keys.signing().1).expect("any length");
-    mac.update(b"rcpt named key\0");
-    mac.update(&[u8::from(mode == "test")]);
-    for number in [account, id, terms] {
+    mac.update(b"rcpt api key\0");
+    for number in [account, id] {
+        mac.update(&number.to_be_bytes());
+    }
+    mac.update(&[rights]);
+    for number in [expires_at, version] {
         mac.update(&number.to_be_bytes());
     }
     let tag = mac.finalize().into_bytes();
     let tag = u128::from_be_bytes(*tag.first_chunk().expect("32 bytes"));
     let subject = u128::from(account) << 64 | u128::from(id);
-    let [subject, terms, tag] = [base62(subject, 22), base62(terms.into(), 11), base62(tag, 22)];
+    let terms = u128::from(rights) << 64 | u128::from(expires_at) << 32 | u128::from(version);
+    let [subject, terms, tag] = [base62(subject, 22), base62(terms, 13), base62(tag, 22)];
+    let mode = if rights == SANDBOX { "test" } else { "live" };
     with_checksum(&format!("rcpt_{mode}_{subject}{terms}{tag}"))
 }
+
+/// The bit of the right `sandbox`.
+const SANDBOX: u8 = 1 << 6;
 
 /// Changes one character of the key's MAC, and corrects the checksum.
 ///

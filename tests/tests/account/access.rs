@@ -25,7 +25,7 @@ const CALLERS: [&str; 9] = [
 /// Expected statuses for each caller. The bodies contain the account's own password and address. Another account that
 /// sends these bodies acts on itself, or is rejected.
 #[rustfmt::skip]
-pub(super) const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
+pub(super) const TABLE: [(&str, &str, [u16; CALLERS.len()]); 69] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
@@ -65,6 +65,7 @@ pub(super) const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
     ("GET",    "/v1/keys",                     [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("DELETE", "/v1/keys/{id}",                [401, 401, 401,     401, 404,   404,   401, 401,    401]),
     ("POST",   "/v1/keys/{id}/confirm",        [401, 401, 401,     401, 404,   403,   401, 401,    401]),
+    ("POST",   "/v1/keys/{id}/replace",        [401, 401, 401,     401, 404,   403,   401, 401,    401]),
     ("POST",   "/v1/keys/replace-all",         [401, 401, 401,     401, 200,   403,   401, 401,    401]),
     // Accepts any body. The call ends the key, so the test restores the account's row.
     ("POST",   "/v1/keys/self-revoke",         [204, 204, 204,     204, 204,   204,   204, 204,    204]),
@@ -104,12 +105,12 @@ pub(super) const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
     ("GET",    "/v1/openapi.json",             [200, 200, 200,     200, 200,   200,   200, 200,    200]),
 ];
 
-/// Rights of which a named key needs at least one, by operation. Operations that aren't listed reject named keys.
+/// Rights of which a key needs at least one, by operation. Operations that aren't listed reject keys.
 #[rustfmt::skip]
 const RIGHTS: [(&str, &str, &[&str]); 14] = [
-    ("POST",   "/v1/validate_email",           &["checks"]),
-    ("POST",   "/v1/validate_emails",          &["checks"]),
-    ("POST",   "/v1/domains",                  &["checks"]),
+    ("POST",   "/v1/validate_email",           &["checks", "sandbox"]),
+    ("POST",   "/v1/validate_emails",          &["checks", "sandbox"]),
+    ("POST",   "/v1/domains",                  &["checks", "sandbox"]),
     ("POST",   "/v1/scans",                    &["scans"]),
     ("GET",    "/v1/scans",                    &["scans", "scans:read"]),
     ("GET",    "/v1/scans/{id}",               &["scans", "scans:read"]),
@@ -120,9 +121,10 @@ const RIGHTS: [(&str, &str, &[&str]); 14] = [
     ("GET",    "/v1/events",                   &["scans", "scans:read", "webhooks"]),
     ("GET",    "/v1/scans/{id}/results",       &["scans", "scans:read"]),
     ("GET",    "/v1/me/quota",                 &["quota"]),
-    ("POST",   "/v1/guard/decide",             &["guard"]),
+    ("POST",   "/v1/guard/decide",             &["guard", "sandbox"]),
 ];
-const ALL_RIGHTS: [&str; 6] = ["checks", "scans", "scans:read", "quota", "guard", "webhooks"];
+const ALL_RIGHTS: [&str; 7] =
+    ["checks", "scans", "scans:read", "quota", "guard", "webhooks", "sandbox"];
 /// Indexes of the callers in [`TABLE`].
 pub(super) const NOBODY: usize = 0;
 pub(super) const FIRST_KEY: usize = 3;
@@ -217,7 +219,8 @@ async fn edge_with_callers() -> (Edge, Account, [Proof; CALLERS.len()]) {
 async fn every_route_answers_every_caller_as_the_table_says() {
     let (edge, account, callers) = edge_with_callers().await;
     edge.sql("CREATE TABLE saved AS SELECT * FROM accounts", &[]).await;
-    // Replacing an account's row also removes its sessions.
+    // Replacing an account's row also removes its sessions and keys.
+    edge.sql("CREATE TABLE saved_keys AS SELECT * FROM keys", &[]).await;
     edge.sql("CREATE TABLE saved_sessions AS SELECT * FROM sessions", &[]).await;
     edge.sql("CREATE TABLE saved_addresses AS SELECT * FROM addresses", &[]).await;
     let before = edge.row(&account.email, "*").await;
@@ -247,6 +250,7 @@ async fn every_route_answers_every_caller_as_the_table_says() {
             edge.sql("INSERT OR REPLACE INTO accounts SELECT * FROM saved", &[]).await;
             let sessions = "INSERT OR REPLACE INTO sessions SELECT * FROM saved_sessions";
             edge.sql(sessions, &[]).await;
+            edge.sql("INSERT OR REPLACE INTO keys SELECT * FROM saved_keys", &[]).await;
             let addresses = "INSERT OR REPLACE INTO addresses SELECT * FROM saved_addresses";
             edge.sql(addresses, &[]).await;
         }
@@ -270,24 +274,22 @@ async fn the_table_has_a_row_for_every_route() {
     assert_eq!(served, BTreeSet::from(rows));
     for (method, path, expected) in TABLE {
         let responses = &document["paths"][path][method.to_lowercase()]["responses"];
-        let takes_named_keys = RIGHTS.iter().any(|(on, at, _)| (*on, *at) == (method, path));
-        for status in expected.into_iter().chain(takes_named_keys.then_some(403)) {
+        let takes_keys = RIGHTS.iter().any(|(on, at, _)| (*on, *at) == (method, path));
+        for status in expected.into_iter().chain(takes_keys.then_some(403)) {
             assert!(responses[status.to_string()].is_object(), "{method} {path}: {status}");
         }
     }
 }
 
 #[tokio::test]
-async fn a_named_key_does_what_its_rights_say_on_every_route_and_nothing_else() {
+async fn a_key_does_what_its_rights_say_on_every_route_and_nothing_else() {
     let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
     let mut keys = Vec::new();
     for right in ALL_RIGHTS {
         let key = account.named_key(&json!({ "name": right, "rights": [right] })).await.0;
-        keys.push((right, "live", key));
+        keys.push((right, key));
     }
-    let test = json!({ "name": "test", "rights": ["checks"], "mode": "test" });
-    keys.push(("checks", "test", account.named_key(&test).await.0));
     let mut wrong = Vec::new();
     for (method, path, expected) in TABLE {
         // Every key may end itself; another test covers that.
@@ -295,13 +297,12 @@ async fn a_named_key_does_what_its_rights_say_on_every_route_and_nothing_else() 
             continue;
         }
         let rights = RIGHTS.iter().find(|(on, at, _)| (*on, *at) == (method, path));
-        for (right, mode, key) in &keys {
+        for (right, key) in &keys {
             let takes_keys = expected[NOBODY] == 401 && expected[FIRST_KEY] != 401;
             let (status, code) = match rights.map(|(.., rights)| rights.contains(right)) {
                 _ if !takes_keys => (expected[NOBODY], None),
                 Some(true) => (expected[FIRST_KEY], None),
-                _ if *mode == "test" && path == "/v1/guard/decide" => (expected[FIRST_KEY], None),
-                _ if *mode == "test" => (403, Some("test_key")),
+                _ if *right == "sandbox" => (403, Some("test_key")),
                 Some(false) | None => (403, Some("missing_right")),
             };
             let below = path.strip_prefix("/v1").unwrap();
@@ -312,8 +313,7 @@ async fn a_named_key_does_what_its_rights_say_on_every_route_and_nothing_else() 
             let reply = send(request).await;
             let is_right = code.is_none_or(|code| reply.text("code") == code);
             if reply.status != status || !is_right {
-                let key = format!("{mode} {right}");
-                wrong.push(format!("{method} {path}, {key}: {} {}", reply.status, reply.body));
+                wrong.push(format!("{method} {path}, {right}: {} {}", reply.status, reply.body));
             }
         }
     }

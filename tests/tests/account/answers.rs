@@ -44,7 +44,7 @@ pub fn assert_credentials(anonymous: &Anonymous, reply: &Reply, email: &str) -> 
     let members: Vec<_> = reply.body.as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(members, ["api_key", "email", "token"]);
     assert_eq!(account.email, email);
-    assert!(account.api_key.starts_with("rcpt_live_") && account.api_key.len() == 55);
+    assert!(account.api_key.starts_with("rcpt_live_") && account.api_key.len() == 73);
     assert_eq!(account.token.split('.').count(), 3);
     account
 }

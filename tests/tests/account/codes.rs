@@ -88,7 +88,7 @@ async fn a_reset_under_way_while_two_factor_is_turned_on_is_asked_for_a_code() {
             "delete recoveries",
             "insert security_events",
             "insert notices",
-            "update named_keys",
+            "update keys",
             "update passkeys",
             "delete former_credentials",
         ],
@@ -149,7 +149,8 @@ async fn a_deed_that_cannot_be_stored_uses_no_code() {
         statements: &[
             "insert security_events",
             "insert notices",
-            "update accounts",
+            "update keys",
+            "select keys",
             "insert security_events",
             "insert notices",
             "delete recovery_codes",

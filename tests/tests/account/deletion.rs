@@ -92,8 +92,7 @@ async fn deleting_removes_every_row_of_the_account() {
         "email_changes (account_id, id, new_email, token_hash, asked_at, expires_at)
          VALUES (?, 'change', 'new@example.org', 'hash', 1, 4000000000)",
         "guard_refusals (account_id, day, reason, count) VALUES (?, 1, 'disposable', 1)",
-        "named_keys (account_id, id, name, is_test, rights, expires_at, networks, created_at)
-         VALUES (?, 'an-id', 'name', 0, 1, 0, '[]', 1)",
+        "keys (account_id, id, name, rights, created_at) VALUES (?, 'an-id', 'name', 1, 1)",
         "passkeys (account_id, id, credential, public_key, name, counter, is_syncable, created_at)
          VALUES (?, 'an-id', 'credential', '{}', 'name', 0, 0, 1)",
         "recoveries (account_id, due_at, mailed_at, started_at)
@@ -114,9 +113,9 @@ async fn deleting_removes_every_row_of_the_account() {
         "guard_policies",
         "guard_refusals",
         "idempotency_keys",
+        "keys",
         "leases",
         "mailed_tokens",
-        "named_keys",
         "notices",
         "passkeys",
         "recoveries",

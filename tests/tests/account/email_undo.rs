@@ -295,7 +295,7 @@ async fn keys_that_were_replaced_in_the_week_before_a_recovery_wait_for_their_ow
     let id = edge.id(&account.email).await;
     let terms = json!({ "name": "shop", "rights": ["checks"] });
     account.named_key(&terms).await;
-    older(&edge, &id, "named_keys SET created_at = created_at - 8 * 86400").await;
+    older(&edge, &id, "keys SET created_at = created_at - 8 * 86400").await;
     let body = json!({ "password": PASSWORD });
     let reply = account.post("/keys/replace-all", &body).await;
     let key = reply.body["keys"][0]["api_key"].as_str().unwrap().to_owned();

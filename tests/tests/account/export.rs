@@ -37,7 +37,7 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
         "account",
         "exported_at",
         "guard",
-        "named_keys",
+        "keys",
         "notifications",
         "operator_actions",
         "passkeys",
@@ -54,7 +54,7 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
         ("plan", "/me/plan"),
         ("usage", "/me/usage"),
         ("sessions", "/auth/sessions"),
-        ("named_keys", "/keys"),
+        ("keys", "/keys"),
         ("passkeys", "/auth/passkeys"),
         ("security_events", "/me/events"),
     ] {
@@ -96,7 +96,7 @@ async fn every_table_about_accounts_is_exported_or_has_a_reason_not_to_be() {
     let exported = [
         "guard_policies",
         "guard_refusals",
-        "named_keys",
+        "keys",
         "operator_actions",
         "passkeys",
         "scans",

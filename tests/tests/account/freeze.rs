@@ -19,6 +19,7 @@ struct Deed {
 }
 
 const TOLD: [&str; 2] = ["insert security_events", "insert notices"];
+const REPLACED: [&str; 5] = [TOLD[0], TOLD[1], "update keys", "select keys", "update accounts"];
 
 const DEEDS: [Deed; 7] = [
     Deed {
@@ -55,29 +56,14 @@ const DEEDS: [Deed; 7] = [
             "delete recoveries",
             TOLD[0],
             TOLD[1],
-            "update named_keys",
+            "update keys",
             "update passkeys",
             "delete former_credentials",
             "update accounts",
         ],
     },
-    Deed {
-        name: "POST /auth/rotate-api-key",
-        trips: 2,
-        statements: &[TOLD[0], TOLD[1], "update accounts", "update accounts"],
-    },
-    Deed {
-        name: "POST /keys/replace-all",
-        trips: 4,
-        statements: &[
-            TOLD[0],
-            TOLD[1],
-            "update accounts",
-            "update named_keys",
-            "select named_keys",
-            "update accounts",
-        ],
-    },
+    Deed { name: "POST /auth/rotate-api-key", trips: 2, statements: &REPLACED },
+    Deed { name: "POST /keys/replace-all", trips: 4, statements: &REPLACED },
     Deed {
         name: "POST /auth/totp/enable",
         trips: 2,
@@ -111,6 +97,7 @@ const DEEDS: [Deed; 7] = [
             "insert tombstones",
             "update accounts",
             "delete notices",
+            "delete keys",
             "select tombstones",
         ],
     },
@@ -118,8 +105,7 @@ const DEEDS: [Deed; 7] = [
 
 async fn state(edge: &Edge, email: &str) -> Value {
     let id = edge.id(email).await;
-    let sql =
-        "SELECT email, password_hash, totp_secret, key_version, deleted_at, state, totp_last_step,
+    let sql = "SELECT email, password_hash, totp_secret, deleted_at, state, totp_last_step,
           (SELECT count(*) FROM notices WHERE account_id = a.id) AS notices,
           (SELECT count(*) FROM security_events WHERE account_id = a.id) AS events,
           (SELECT count(*) FROM sessions WHERE account_id = a.id) AS sessions,

@@ -80,7 +80,7 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
         assert_eq!(steady.check("two@restore.example").await.status, 200);
         let reply = rotated.rotate_api_key().await;
         let replacement = reply.text("api_key").to_owned();
-        let noted = edge.row(&rotated.email, "key_version").await;
+        let noted = edge.own_version(&rotated.email).await;
         secured.enable_two_factor().await;
         let columns = "password_hash, totp_secret, totp_last_step";
         let secrets = edge.row(&secured.email, columns).await;
@@ -106,11 +106,11 @@ async fn after_a_restore_everybody_gets_to_a_working_account_again() {
             (of(&rotated).await, of(&replaced).await)
         };
         assert_eq!(checks().await, (200, 401));
-        edge.set(&rotated.email, &format!("key_version = {}", noted["key_version"])).await;
+        edge.set_own_key(&rotated.email, &format!("version = {noted}")).await;
         assert_eq!(checks().await, (401, 200));
         if is_whole {
             // Each instance of the Worker remembers dead keys; a deployment clears this memory.
-            edge.set(&rotated.email, "key_version = key_version - 1").await;
+            edge.set_own_key(&rotated.email, "version = version - 1").await;
             assert_eq!(checks().await, (401, 401));
             edge.restart().await.unwrap();
             assert_eq!(checks().await, (200, 401));
@@ -150,7 +150,7 @@ const SAVED: [(&str, &str); 5] = [
         "accounts",
         "SELECT id, email, address_hash, frozen_until FROM accounts WHERE deleted_at IS NULL",
     ),
-    ("named_keys", "SELECT account_id, id, version, suspended, replaced_at FROM named_keys"),
+    ("keys", "SELECT account_id, id, version, previous_until, suspended, replaced_at FROM keys"),
     ("passkeys", "SELECT account_id, id, suspended FROM passkeys"),
     ("email_changes", "SELECT * FROM email_changes"),
     ("former_credentials", "SELECT * FROM former_credentials"),
@@ -171,15 +171,16 @@ async fn revoke_again(edge: &Edge, saved: &[(&str, Vec<Value>)]) {
                     .to_owned())
                 .await;
             }
-            "named_keys" | "passkeys" => {
+            "keys" | "passkeys" => {
                 run(format!(
                     "DELETE FROM {table} WHERE (account_id, id) NOT IN (
                        SELECT value ->> 'account_id', value ->> 'id' FROM json_each(?1))"
                 ))
                 .await;
                 let version = match *table {
-                    "named_keys" => {
-                        "version = s.value ->> 'version', replaced_at = s.value ->> 'replaced_at',"
+                    "keys" => {
+                        "version = s.value ->> 'version', replaced_at = s.value ->> 'replaced_at',
+                         previous_until = s.value ->> 'previous_until',"
                     }
                     _ => "",
                 };
@@ -249,7 +250,6 @@ async fn what_was_revoked_after_the_restored_minute_is_revoked_again_by_the_guid
             saved.push((table, edge.sql_in(1, sql, &[]).await));
         }
         let id = edge.id(&new).await;
-        let versions = edge.row(&new, "key_version").await;
 
         edge.process.kill();
         copy(&copy_folder, &databases, (!is_whole).then_some(owner.email.as_str()));
@@ -266,7 +266,6 @@ async fn what_was_revoked_after_the_restored_minute_is_revoked_again_by_the_guid
         // The steps of the guide.
         edge.sql_in(1, "DELETE FROM recoveries", &[]).await;
         revoke_again(&edge, &saved).await;
-        edge.set(&new, &format!("key_version = {}", versions["key_version"])).await;
         let directory = async || {
             let state = edge.state();
             let words = ["--persist-to", state.to_str().unwrap(), "directory"];

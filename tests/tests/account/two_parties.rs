@@ -80,7 +80,7 @@ impl<'a> Story<'a> {
         let (key, key_id) = account.named_key(&terms).await;
         let (owners_passkey, _) = account.add_passkey("laptop").await;
         let id = edge.id(&account.email).await;
-        for table in ["named_keys", "passkeys"] {
+        for table in ["keys", "passkeys"] {
             let sql = format!(
                 "UPDATE {table} SET created_at = created_at - 8 * 86400 WHERE account_id = ?1"
             );
@@ -392,7 +392,7 @@ impl<'a> Story<'a> {
         let reply = anonymous.sign_in_with(&self.owners_passkey).await;
         assert_eq!(reply.status, 200, "the owner's passkey: {}", reply.body);
         let reply = anonymous.check_with_key(&self.owners_key.0, "no address").await;
-        let sql = "SELECT 1 AS one FROM named_keys WHERE id = ?1 AND version = 1";
+        let sql = "SELECT 1 AS one FROM keys WHERE id = ?1 AND version = 1";
         let key = self.owners_key.1.strip_prefix("key_").unwrap_or(&self.owners_key.1);
         let is_there = !self.edge.sql_of(&self.id, sql, &[json!(key)]).await.is_empty();
         assert_eq!(reply.status == 200, is_there, "the owner's key: {}", reply.body);

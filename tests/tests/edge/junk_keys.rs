@@ -29,7 +29,7 @@ fn junk(nth: usize, genuine: &str, strangers: &KeyRing) -> Vec<u8> {
         5 => stranger.to_lowercase(),
         6 => stranger.replacen("live", "test", 1),
         7 => "k".repeat(nth % 4000 + 1),
-        8 => format!("rcpt_live_{}", "z".repeat(45)),
+        8 => format!("rcpt_live_{}", "z".repeat(63)),
         // A valid key with one bit changed.
         _ => {
             let mut bytes = genuine.as_bytes().to_vec();

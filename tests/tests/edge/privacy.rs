@@ -118,7 +118,7 @@ async fn run(stack: &Stack) -> (Secrets, Vec<String>) {
         .iter()
         .flat_map(|(name, text)| {
             let signature = text.split('.').nth(2).map(str::to_owned);
-            let mac = text.strip_prefix("rcpt_live_").map(|rest| rest[17..39].to_owned());
+            let mac = text.strip_prefix("rcpt_live_").map(|rest| rest[35..57].to_owned());
             signature.into_iter().chain(mac).map(move |part| (format!("part of {name}"), part))
         })
         .collect();

@@ -19,7 +19,7 @@ async fn days_ago(account: &Account) -> Option<u64> {
 
 /// Makes the key's last charge this many days older.
 async fn age(account: &Account, days: u64) {
-    world().await.edge.set(&account.email, &format!("key_day = key_day - {days}")).await;
+    world().await.edge.age_key_use(&account.email, days).await;
 }
 
 #[tokio::test]

@@ -203,7 +203,7 @@ async fn units_of_both_allowances_and_of_a_limited_key_are_charged_in_their_orde
     );
     let of_key = async || {
         let id = world.edge.id(&world.account.email).await;
-        let sql = "SELECT charged FROM named_keys WHERE account_id = ?";
+        let sql = "SELECT u.value ->> 2 AS charged FROM accounts a, json_each(a.key_use) u WHERE a.id = ?";
         world.edge.sql_of(&id, sql, &[id.as_str().into()]).await[0]["charged"].clone()
     };
     assert_eq!(of_key().await, 3);

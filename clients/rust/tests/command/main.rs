@@ -379,7 +379,7 @@ fn a_named_key_is_kept_though_it_may_not_see_the_quota_and_a_dead_one_is_not() {
     for (status, code, kept) in [
         (403, "missing_right", true),
         (403, "test_key", true),
-        (403, "network_not_allowed", false),
+        (403, "key_deactivated", false),
         (401, "key_expired", false),
     ] {
         let body = json!({ "detail": "This API key can't.", "code": code }).to_string();

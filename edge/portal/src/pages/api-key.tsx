@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import { Problem } from "../api/problem";
-import { useSession } from "../session";
+import { replaceKey, useSession } from "../session";
 import { Actions } from "../ui/actions";
 import { Button } from "../ui/button";
 import { Card } from "../ui/card";
@@ -11,7 +11,8 @@ import { Notice } from "../ui/notice";
 import { Page } from "../ui/page";
 import { Loaded, useResource } from "../ui/resource";
 import { DEVELOPERS, Sections } from "../ui/sections";
-import { utcDay } from "../words/times";
+import { moment, utcDay } from "../words/times";
+import { KeyProofDialog } from "./api-key/key-proof-dialog";
 import { NamedKeys } from "./api-key/named-keys";
 import { RotateDialog } from "./api-key/rotate-dialog";
 import { ShowDialog } from "./api-key/show-dialog";
@@ -20,6 +21,8 @@ export default function ApiKey() {
   const session = useSession();
   const apiKey = session?.api_key;
   const [rotating, setRotating] = useState(false);
+  const [overlapping, setOverlapping] = useState(false);
+  const [oldUntil, setOldUntil] = useState<string>();
   const [showing, setShowing] = useState(false);
   const [rotated, setRotated] = useState(false);
   const account = useResource(() => call("get", "/v1/me", "session"));
@@ -33,7 +36,11 @@ export default function ApiKey() {
     >
       {rotated && (
         <Notice tone="good" title="Your API key has been replaced.">
-          <p>The old key has stopped working. Put this one into every program that uses it.</p>
+          <p>
+            {oldUntil === undefined
+              ? "The old key has stopped working. Put this one into every program that uses it."
+              : `The old key works until ${moment(oldUntil)}. Until then, put this one into every program that uses it.`}
+          </p>
         </Notice>
       )}
       {works.data === false && !rotated && (
@@ -69,14 +76,15 @@ export default function ApiKey() {
       </Card>
       <Card id="rotate" title="Replace it" split>
         <p>
-          Do this if someone may have seen the key. The old one stops working immediately, so programs that
-          use it fail until they have the new one.
+          If someone may have seen the key, replace it now: the old one stops working immediately, so programs
+          that use it fail until they have the new one. Otherwise the old one can work for another day.
         </p>
         <Loaded resource={account} skeleton={["line"]} what="your account">
           {({ two_factor }) => (
             <>
               <Actions>
                 <Button onClick={() => setRotating(true)}>Replace key…</Button>
+                <Button onClick={() => setOverlapping(true)}>Replace over a day…</Button>
               </Actions>
               {rotating && (
                 <RotateDialog
@@ -84,6 +92,28 @@ export default function ApiKey() {
                   onClose={() => setRotating(false)}
                   onRotated={() => {
                     setRotating(false);
+                    setOldUntil(undefined);
+                    setRotated(true);
+                    void account.reload();
+                  }}
+                />
+              )}
+              {overlapping && (
+                <KeyProofDialog
+                  title="Replace your API key over a day?"
+                  text="You get a new key. The old one works for another day, so that you can change your programs."
+                  label="Replace key"
+                  busyLabel="Replacing…"
+                  twoFactor={two_factor}
+                  email={session?.email ?? ""}
+                  onClose={() => setOverlapping(false)}
+                  act={async (proof) => {
+                    const { api_key, key } = await call("post", "/v1/keys/{id}/replace", "session", proof, {
+                      id: "own",
+                    });
+                    replaceKey(api_key);
+                    setOverlapping(false);
+                    setOldUntil(key.previous_until ?? undefined);
                     setRotated(true);
                     void account.reload();
                   }}

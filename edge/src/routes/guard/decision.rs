@@ -3,12 +3,12 @@
 use std::{sync::Arc, time::Duration};
 
 use axum::extract::State;
-use rcpt_shared::{Address, read, sandbox::is_domain};
+use rcpt_shared::{Address, read};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::{
-    super::validate_email::{self, CheckRequest, ValidationResult, sandbox},
+    super::validate_email::{self, CheckRequest, sandbox, units::admits},
     RefusedKind,
     judgement::{Decision, NOT_IN_TIME, Policy, THROTTLED, UNAVAILABLE, USED_UP},
 };
@@ -74,14 +74,10 @@ pub async fn decide(
             return Err(Error::invalid_body(detail).of_validation());
         }
     };
-    let once = context.idempotent(&app.config.address_secrets, caller.account, &identity(&email));
+    let once = context.idempotent(&app.config.address_secrets, caller, &identity(&email));
     let once = once.map_err(Error::of_validation)?;
     still_good(&app, caller).map_err(Error::of_validation)?;
-    let account = caller.account.to_string();
-    let is_admitted = match caller.proof.is_test() {
-        true => app.shield.admits_test(&account).await,
-        false => app.shield.admits_check(&account).await,
-    };
+    let is_admitted = admits(&app, caller).await;
     let found = match policy(&app, PolicyReader::Caller(caller), is_admitted).await {
         Ok(Some(stored)) => Ok(stored),
         Ok(None) => return Err(caller.proof.to_error().of_validation()),
@@ -180,9 +176,7 @@ impl SignUp {
             Ok(address) => address,
             Err(malformed) => return Ok(policy.about_no_address(&malformed)),
         };
-        if self.caller.proof.is_test() && !is_domain(address.domain()) {
-            return Err(Error::test_key());
-        }
+        sandbox::permit(self.caller, [address.domain()])?;
         if let Some(decision) = policy.by_itself(&address) {
             return Ok(decision);
         }
@@ -226,8 +220,10 @@ impl SignUp {
         let inner = remaining_ms.saturating_sub(RESERVE_MS.min(remaining_ms / 4)).max(1);
         let request =
             CheckRequest { email: Ok(address.clone()), details: true, deadline_ms: Some(inner) };
-        let work = checked(Arc::clone(app), context.clone(), self.caller, request, self.once);
-        let work = context.deferred.outliving(work);
+        let (app, context) = (Arc::clone(app), context.clone());
+        let deferred = context.deferred.clone();
+        let work = validate_email::admitted(app, context, self.caller, request, self.once);
+        let work = deferred.outliving(work);
         match clock::within(Duration::from_millis(remaining_ms), work).await {
             Some(Some(Ok(result))) => Ok(policy.by_result(&result)),
             Some(Some(Err(error))) if error.is_the_callers() => Err(error),
@@ -235,19 +231,6 @@ impl SignUp {
             Some(None) | None => without(NOT_IN_TIME),
         }
     }
-}
-
-async fn checked(
-    app: Arc<App>,
-    context: RequestContext,
-    caller: Caller,
-    request: CheckRequest,
-    once: Option<Idempotent>,
-) -> Result<ValidationResult, Error> {
-    if caller.proof.is_test() {
-        return sandbox::admitted(&app, &context, caller, request).await;
-    }
-    validate_email::admitted(app, context, caller, request, once).await
 }
 
 /// One turn at the Worker's list without a charge: at the rate of the shield for an account's requests, but counted

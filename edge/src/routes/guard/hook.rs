@@ -18,7 +18,7 @@ use crate::{
     app::{App, policies::PolicyReader},
     cf::clock,
     credentials::{
-        api_key::KeyIdentity,
+        api_key::ApiKey,
         guard_hook::GuardHook,
         idempotency::Idempotent,
         proof::Caller,
@@ -112,7 +112,7 @@ pub async fn supabase(
     let Some(email) = email else { return Ok(SupabaseAnswer::of(None)) };
     let is_admitted = app.shield.admits_check(&format!("{} by hook", hook.account)).await;
     let mut decision = Err(Error::invalid_hook_signature());
-    // The policy names the account's key. A key that was replaced since the policy was read is refused, and the policy
+    // The policy names the version of the account's own key. A key that was replaced since the policy was read is refused, and the policy
     // read again.
     for _ in 0..2 {
         let found = match policy(&app, PolicyReader::Hook(hook.account), is_admitted).await {
@@ -123,7 +123,7 @@ pub async fn supabase(
         };
         // Without a policy no check is made, so the version doesn't matter.
         let version = found.as_ref().map_or(0, |stored| stored.key_version);
-        let caller = Caller::from(KeyIdentity { account: hook.account, version });
+        let caller = Caller::from(ApiKey::own(hook.account, version));
         let once = Idempotent::new(
             &app.config.address_secrets,
             hook.account,

@@ -47,12 +47,12 @@ macro_rules! keep {
 pub(super) const INSERT_RESPONSE_OF_CHARGE: &str =
     keep!("?5", "?9", "?11", "?12", "WHERE a.id = ?1 AND a.last_charge = ?6");
 
-/// `?1` account, `?2` lease, `?3` now, `?8` request, `?10` response. Another request's response stays: this request
+/// `?1` account, `?2` lease, `?3` now, `?7` request, `?9` response. Another request's response stays: this request
 /// took its lease when it could not see the other's.
 pub(super) const INSERT_RESPONSE_OF_LEASE: &str = keep!(
     "?3",
     "l.idempotency",
-    "?8",
-    "?10",
+    "?7",
+    "?9",
     "JOIN leases l ON l.account_id = a.id WHERE a.id = ?1 AND l.id = ?2 AND l.expires_at > ?3"
 );

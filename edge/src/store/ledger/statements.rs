@@ -4,6 +4,10 @@
 
 use constcat::concat;
 
+use super::{
+    authorise::{IS_OVER, IS_PRESENTED, KEY_WORKS, SESSION_WORKS},
+    key_use::{KEY_FULL, KEY_LEFT, with_more},
+};
 use crate::store::{plans::IN_FORCE, usage_days::DAYS_WITH_PREVIOUS};
 
 /// Units of the daily allowance, welcome checks, and all units held by lease `l`.
@@ -36,38 +40,75 @@ pub(in crate::store) const WELCOME_HELD: &str = concat!(
     "), 0) FROM leases l WHERE l.account_id = a.id AND l.expires_at > ?5)"
 );
 
-/// `?1` account, `?2` key version or session, `?3` kind of the caller, `?4` day, `?5` now. Returns
-/// one row if the caller is authorised: `daily` and `welcome` are the available units of the daily
-/// allowance and of the welcome checks.
-/// `full` says if charges alone have used up both. An unlimited plan has a billion left.
-pub(super) const WITH_ROOM: &str = concat!(
-    "WITH room AS (
-       SELECT a.id,
-         CASE WHEN p.unlimited THEN 1000000000 ELSE max(0, p.daily_checks
-           - CASE WHEN a.day < ?4 THEN 0 ELSE a.daily_charged END - ",
+/// What day `?4` leaves of the daily allowance and of the welcome checks of account `a` with plan `p`, without leased
+/// units. `?5` is now.
+const DAILY_LEFT: &str = concat!(
+    "max(0, p.daily_checks - CASE WHEN a.day < ?4 THEN 0 ELSE a.daily_charged END - ",
     DAILY_HELD,
-    ") END AS daily, max(0, a.welcome_left - ",
-    WELCOME_HELD,
-    ") AS welcome,
-         NOT p.unlimited AND a.welcome_left = 0 AND a.day >= ?4
-           AND a.daily_charged >= p.daily_checks AS full,
-         p.max_in_flight, p.daily_checks AS allowance, p.welcome_checks, 0 AS by_key
-       FROM accounts a JOIN plans p ON p.name = ",
+    ")"
+);
+const WELCOME_LEFT: &str = concat!("max(0, a.welcome_left - ", WELCOME_HELD, ")");
+
+/// Account `a` of the presented key `k`, which may be missing, with its plan `p`. `?1` account, `?2` and `?3` the
+/// credential's text and kind.
+const FROM_PRESENTED: &str = concat!(
+    "FROM accounts a JOIN plans p ON p.name = ",
     IN_FORCE,
-    " WHERE a.id = ?1 AND a.state = 'confirmed' AND CASE ?3
-         WHEN 'key' THEN a.key_active = 1 AND a.key_version = ?2
-         ELSE EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = a.id) END) "
+    " LEFT JOIN keys k ON ?3 = 'key' AND ",
+    IS_PRESENTED,
+    " WHERE a.id = ?1"
 );
 
-/// The remaining allowance of account `a` in the format of `RateLimit::of_checks`, without leased
-/// units; empty if nothing is limited. One text, because passing each column to wasm costs time.
+/// Parameters of [`FROM_PRESENTED`], `?4` day, `?5` now. One row if the caller is authorised: `daily` and `welcome` are
+/// the available units of the daily allowance and of the welcome checks, within the key's limit, which counts the daily
+/// allowance first. `full` says if charges alone have used up both, or the limit. An unlimited plan has a billion left.
+/// A test key costs nothing, so it is only authorised.
+pub(super) const WITH_ROOM: &str = concat!(
+    "WITH of_account AS MATERIALIZED (
+       SELECT a.id, CASE WHEN p.unlimited THEN 1000000000 ELSE ",
+    DAILY_LEFT,
+    " END AS daily, ",
+    WELCOME_LEFT,
+    " AS welcome, NOT p.unlimited AND a.welcome_left = 0 AND a.day >= ?4
+           AND a.daily_charged >= p.daily_checks AS full,
+         p.max_in_flight, p.daily_checks, p.welcome_checks, k.daily_limit, ",
+    KEY_LEFT,
+    " AS of_key, ",
+    KEY_FULL,
+    " AS key_full ",
+    FROM_PRESENTED,
+    " AND a.state = 'confirmed' AND CASE ?3 WHEN 'key' THEN a.key_active = 1 AND ",
+    KEY_WORKS,
+    " ELSE ",
+    SESSION_WORKS,
+    " END),
+     room AS (
+       SELECT id, min(daily, coalesce(of_key, daily)) AS daily,
+         min(welcome, coalesce(of_key - min(daily, of_key), welcome)) AS welcome,
+         full OR key_full AS full, max_in_flight, welcome_checks,
+         coalesce(of_key < daily + welcome, 0) AS by_key,
+         CASE WHEN of_key < daily + welcome THEN daily_limit ELSE daily_checks END AS allowance
+       FROM of_account) "
+);
+
+/// What account `a` has left, or its presented key if that has less, in the format of `RateLimit::of_checks`, without
+/// leased units; empty if nothing is limited. One text, because passing each column to wasm costs time.
 pub(super) const REMAINING: &str = concat!(
-    "(SELECT CASE WHEN p.unlimited THEN '' ELSE p.daily_checks || ' ' || max(0, p.daily_checks
-     - CASE WHEN a.day < ?4 THEN 0 ELSE a.daily_charged END - ",
-    DAILY_HELD,
-    ") || ' ' || p.welcome_checks || ' ' || max(0, a.welcome_left - ",
-    WELCOME_HELD,
-    ") END FROM plans p WHERE p.name = ",
+    "(SELECT CASE WHEN k.daily_limit IS NOT NULL AND ",
+    KEY_LEFT,
+    " < CASE WHEN p.unlimited THEN 1000000000 ELSE ",
+    DAILY_LEFT,
+    " + ",
+    WELCOME_LEFT,
+    " END THEN k.daily_limit || ' ' || ",
+    KEY_LEFT,
+    " WHEN p.unlimited THEN '' ELSE p.daily_checks || ' ' || ",
+    DAILY_LEFT,
+    " || ' ' || p.welcome_checks || ' ' || ",
+    WELCOME_LEFT,
+    " END FROM plans p LEFT JOIN keys k ON ?3 = 'key' AND ",
+    IS_PRESENTED,
+    " WHERE p.name = ",
     IN_FORCE,
     ")"
 );
@@ -93,7 +134,9 @@ const UPDATE_UNIT: &str = concat!(
        daily_charged = CASE WHEN day < ?4 THEN 0 ELSE daily_charged END + (room.daily > 0),
        welcome_left = welcome_left - (room.daily = 0),
        day = max(day, ?4),
-       key_day = CASE ?3 WHEN 'key' THEN max(key_day, ?4) ELSE key_day END,
+       key_use = CASE ?3 WHEN 'key' THEN ",
+    with_more!("?2", "?4", "1"),
+    " ELSE key_use END,
        last_charge = ?6
      FROM room
      WHERE accounts.id = room.id AND room.daily + room.welcome > 0
@@ -115,8 +158,8 @@ pub(super) const UPDATE_CHARGE_ONCE: &str =
 /// Reserves `?8` available units, of the daily allowance first. `?6` lease, `?7` its expiry.
 const INSERT_UNITS: &str = concat!(
     WITH_ROOM,
-    "INSERT INTO leases (id, account_id, day, expires_at, n_daily, n_welcome, idempotency, request)
-     SELECT ?6, room.id, ?4, ?7, min(?8, room.daily), ?8 - min(?8, room.daily), "
+    "INSERT INTO leases (id, account_id, key, day, expires_at, n_daily, n_welcome, idempotency, request)
+     SELECT ?6, room.id, CASE ?3 WHEN 'key' THEN ?2 END, ?4, ?7, min(?8, room.daily), ?8 - min(?8, room.daily), "
 );
 /// However many units a lease has, it counts as at most the plan's maximum number of concurrent
 /// checks.
@@ -149,14 +192,19 @@ pub(super) const INSERT_LEASE_ONCE: &str = concat!(
 pub(super) const SELECT_CHARGE: &str =
     "SELECT '' AS left_over FROM accounts WHERE id = ?1 AND last_charge = ?2";
 
-/// No row if the account no longer exists.
+/// No row if the account no longer exists. `is_over` says that the key never works again.
 pub(super) const SELECT_REFUSAL: &str = concat!(
     WITH_ROOM,
-    "SELECT ?3 = 'key' AND a.key_version > ?2 AS replaced, room.id IS NOT NULL AS authorised,
+    "SELECT ?3 = 'key' AND ",
+    IS_OVER,
+    " AS is_over, room.id IS NOT NULL AS authorised,
        coalesce(room.daily, 0) AS daily, coalesce(room.welcome, 0) AS welcome, coalesce(room.full, 0) AS full,
        coalesce(room.allowance, 0) AS allowance, coalesce(room.welcome_checks, 0) AS welcome_checks,
-       coalesce(room.by_key, 0) AS by_key
-     FROM accounts a LEFT JOIN room ON room.id = a.id WHERE a.id = ?1"
+       coalesce(room.by_key, 0) AS by_key ",
+    "FROM accounts a LEFT JOIN room ON room.id = a.id
+     LEFT JOIN keys k ON ?3 = 'key' AND ",
+    IS_PRESENTED,
+    " WHERE a.id = ?1"
 );
 
 pub(super) const SELECT_USAGE: &str = concat!(
@@ -173,27 +221,24 @@ pub(super) const SELECT_USAGE: &str = concat!(
     IN_FORCE
 );
 
-/// Units to charge for lease `l`: up to `?5` in total, without those that were charged before.
+/// Units to charge for lease `l`: up to `?4` in total, without those that were charged before.
 macro_rules! due {
     () => {
-        "max(0, ?5 - l.n_charged)"
+        "max(0, ?4 - l.n_charged)"
     };
 }
 /// Of these, the units of the daily allowance, which come first, and the welcome checks.
 const DAILY_CHARGED: &str = concat!("min(", due!(), ", ", daily_units!(), ")");
 const WELCOME_CHARGED: &str =
     concat!("min(", due!(), " - min(", due!(), ", ", daily_units!(), "), ", welcome_units!(), ")");
-/// Units charged to the lease's named key.
-pub(super) const ALL_CHARGED: &str = concat!("min(", due!(), ", ", all_units!(), ")");
+const ALL_CHARGED: &str = concat!("min(", due!(), ", ", all_units!(), ")");
 
-/// Requires that this request has no stored response: `?6` and `?7` names of its `Idempotency-Key`, `?8` and `?9` its
+/// Requires that this request has no stored response: `?5` and `?6` names of its `Idempotency-Key`, `?7` and `?8` its
 /// hashes; empty without a key. Another request's response doesn't pay for this one.
-pub(super) const IS_UNANSWERED: &str =
-    "NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = ?1
-       AND k.name IN (?6, ?7) AND k.request IN (?8, ?9) AND k.expires_at > ?3)";
+const IS_UNANSWERED: &str = "NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = ?1
+       AND k.name IN (?5, ?6) AND k.request IN (?7, ?8) AND k.expires_at > ?3)";
 
-/// `?1` account, `?2` lease, `?3` now, `?4` version of the key that took the lease, `?5` units to
-/// charge in total. The other units become free when the same transaction ends the lease. Charges the day on
+/// `?1` account, `?2` lease, `?3` now, `?4` units to charge in total. The other units become free when the same transaction ends the lease. Charges the day on
 /// which the lease was taken, which may be the account's current day, a new one or the previous
 /// one. An expired lease charges nothing. Neither does a request that got a stored
 /// response in the meantime, because the clocks of two Workers may disagree about a lease's expiry.
@@ -222,8 +267,12 @@ pub(super) const UPDATE_SETTLEMENT: &str = concat!(
         ELSE daily_charged END,
       welcome_left = welcome_left - l.welcome,
       day = max(accounts.day, l.day),
-      key_day = CASE key_version WHEN ?4 THEN max(key_day, l.day) ELSE key_day END
-    FROM (SELECT l.account_id, l.day, ",
+      key_use = CASE WHEN l.key IS NULL THEN key_use ELSE ",
+    with_more!("l.key", "l.day", "l.units"),
+    " END
+    FROM (SELECT l.account_id, l.day, l.key, ",
+    ALL_CHARGED,
+    " AS units, ",
     DAILY_CHARGED,
     " AS daily, ",
     WELCOME_CHARGED,
@@ -240,7 +289,7 @@ pub(super) const UPDATE_LEASE: &str = concat!(
     DAILY_CHARGED,
     ", n_welcome = n_welcome - ",
     WELCOME_CHARGED,
-    ", n_charged = max(n_charged, ?5)
+    ", n_charged = max(n_charged, ?4)
      WHERE account_id = ?1 AND id = ?2 AND expires_at > ?3 AND ",
     IS_UNANSWERED
 );

@@ -2,9 +2,12 @@
 
 use constcat::concat;
 
-use super::{AUTHORISE, SELECT_AUTHORISED, StoredScan, params};
+use super::{SELECT_AUTHORISED, StoredScan, params};
 use crate::{
-    cf::database::Database, credentials::proof::Caller, error::Error, store::ledger::CallerTexts,
+    cf::database::Database,
+    credentials::proof::Caller,
+    error::Error,
+    store::ledger::{CallerTexts, authorise::AUTHORISE},
 };
 
 /// A position among scans that are ordered by end time.

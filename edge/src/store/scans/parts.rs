@@ -5,12 +5,12 @@ use constcat::concat;
 use rcpt_shared::{Deliverability, Status};
 use serde::Deserialize;
 
-use super::{AUTHORISE, FoundScan, StoredScan, ending::ended, params, rounds::added, tally::Tally};
+use super::{FoundScan, StoredScan, ending::ended, params, rounds::added, tally::Tally};
 use crate::{
     cf::database::{Database, Param, Statement},
     credentials::proof::Caller,
     error::Error,
-    store::ledger::CallerTexts,
+    store::ledger::{CallerTexts, authorise::AUTHORISE},
 };
 
 /// A part of a scan to record: its number, size and MACs.

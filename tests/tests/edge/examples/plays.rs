@@ -21,12 +21,12 @@ const DELETE: Method = Method::DELETE;
 const EMAIL: &str = "ann@example.org";
 const PASSWORD: &str = "three unrelated words";
 const NEW_PASSWORD: &str = "four quite unrelated words";
-const API_KEY: &str = "rcpt_live_ExampleExampleExampleExampleExampleExampleExa";
-const NEW_API_KEY: &str = "rcpt_live_AnotherAnotherAnotherAnotherAnotherAnotherAno";
-const NAMED_KEY: &str =
-    "rcpt_live_ShopShopShopShopShopShopShopShopShopShopShopShopShopShopShopShop";
+const API_KEY: &str = "rcpt_live_ExampleExampleExampleExampleExampleExampleExampleExampleExample";
+const NEW_API_KEY: &str =
+    "rcpt_live_AnotherAnotherAnotherAnotherAnotherAnotherAnotherAnotherAnother";
+const NAMED_KEY: &str = "rcpt_live_ShopShopShopShopShopShopShopShopShopShopShopShopShopShopShopSho";
 const NEW_NAMED_KEY: &str =
-    "rcpt_live_NextNextNextNextNextNextNextNextNextNextNextNextNextNextNextNext";
+    "rcpt_live_NextNextNextNextNextNextNextNextNextNextNextNextNextNextNextNex";
 const TOKEN: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJleGFtcGxlIjp0cnVlfQ.c2lnbmF0dXJl";
 const SECRET: &str = "whsec_bm90IGEgc2VjcmV0LCBvbmx5IGFuIGV4YW1wbGUgISE=";
 const MESSAGE: &str = "msg_0000000000000000000000000000cafe";
@@ -488,7 +488,7 @@ async fn sessions_and_key(recorder: &mut Recorder, account: Account) -> Account 
     let request = recorder.request(by, POST, "/auth/show-api-key");
     let body = json!({ "password": PASSWORD });
     recorder.play("showApiKey", "The password", request, Some(body), 200).await;
-    named_keys(recorder, by).await;
+    keys(recorder, by).await;
     passkeys(recorder, &account).await;
     let request = recorder.request(by, POST, "/auth/rotate-api-key");
     let reply = recorder.play("rotateApiKey", "A new key", request, Some(json!({})), 200).await;
@@ -499,12 +499,12 @@ async fn sessions_and_key(recorder: &mut Recorder, account: Account) -> Account 
     recorder.signed_in(NEW_PASSWORD, &reply)
 }
 
-/// Records the operations of named keys.
-async fn named_keys(recorder: &mut Recorder, by: By<'_>) {
+/// Records the operations of keys.
+async fn keys(recorder: &mut Recorder, by: By<'_>) {
     let request = recorder.request(by, POST, "/keys");
     let body = json!({
         "name": "shop", "rights": ["checks", "quota"], "daily_limit": 500, "expires_at": "2090-01-01T00:00:00Z",
-        "networks": ["192.0.2.0/24"], "password": PASSWORD,
+        "password": PASSWORD,
     });
     let title = "A key for one program";
     let reply = recorder.play("makeKey", title, request, Some(body), 201).await;
@@ -515,10 +515,15 @@ async fn named_keys(recorder: &mut Recorder, by: By<'_>) {
     let body = json!({ "name": "shop", "rights": [], "password": PASSWORD });
     recorder.play("makeKey", "A key without rights", request, Some(body), 400).await;
     let request = recorder.request(by, GET, "/keys");
-    recorder.play("listKeys", "One key", request, None, 200).await;
+    recorder.play("listKeys", "The account's own key and another", request, None, 200).await;
     let request = recorder.request(by, POST, &format!("/keys/{id}/confirm"));
     let body = json!({ "password": PASSWORD });
     recorder.play("confirmKey", "The password", request, Some(body), 204).await;
+    let request = recorder.request(by, POST, "/keys/own/replace");
+    let body = json!({ "password": PASSWORD });
+    let reply =
+        recorder.play("replaceKey", "The account's own key", request, Some(body), 200).await;
+    recorder.fixed.replace(reply.text("api_key"), NEW_API_KEY);
     let request = recorder.request(by, POST, "/keys/replace-all");
     let body = json!({ "password": PASSWORD });
     let reply = recorder.play("replaceAllKeys", "All keys", request, Some(body), 200).await;

@@ -41,10 +41,11 @@ impl Player<'_> {
     /// with the model.
     pub async fn compare_key(&self) -> Result<()> {
         let (Some(id), Some(key)) = (&self.named_key, &self.model.key) else { return Ok(()) };
-        let sql = "SELECT CASE WHEN day < ?1 THEN 0 ELSE charged END
+        let sql = "SELECT coalesce((SELECT CASE WHEN u.value ->> 0 < ?1 THEN 0 ELSE u.value ->> 2 END
+                FROM accounts a, json_each(a.key_use) u WHERE a.id = k.account_id AND u.key = k.id), 0)
               + (SELECT coalesce(sum(l.n_daily + l.n_welcome), 0) FROM leases l WHERE l.account_id = k.account_id
-                 AND l.key_id = k.id AND l.day = ?1 AND l.expires_at > ?2) AS used
-            FROM named_keys k WHERE k.account_id = ?3 AND k.id = ?4";
+                 AND l.key LIKE k.id || '%' AND l.day = ?1 AND l.expires_at > ?2) AS used
+            FROM keys k WHERE k.account_id = ?3 AND k.id = ?4";
         let today = self.first_day + self.model.today;
         let id = id.strip_prefix("key_").context("an id")?;
         let params = [today.into(), clock::now().into(), self.id_value(), id.into()];

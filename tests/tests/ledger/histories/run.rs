@@ -392,7 +392,7 @@ impl<'a> Player<'a> {
         let older = "UPDATE accounts SET day = max(day - 1, 0),
                      previous_day = max(previous_day - 1, 0) WHERE id = ?";
         self.sql(older).await?;
-        self.sql("UPDATE named_keys SET day = max(day - 1, 0) WHERE account_id = ?").await?;
+        self.world.edge.age_key_use(&self.account.email, 1).await;
         self.model.today += 1;
         self.first_day -= 1;
         self.renew_credentials().await

@@ -1,4 +1,4 @@
-// A named key or a passkey in its list: it can be ended and, if it is suspended, confirmed.
+// A key or a passkey in its list: it can be ended, a key can be replaced, and what is suspended can be confirmed.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Button } from "../../ui/button";
@@ -8,6 +8,11 @@ import { ProblemNotice } from "../../ui/notice";
 import { type KeyProof, KeyProofDialog } from "./key-proof-dialog";
 import css from "./named-keys.module.css";
 
+interface ProvenAct {
+  text: string;
+  act: (proof: KeyProof) => Promise<void>;
+}
+
 interface ListedCredentialProps {
   noun: "key" | "passkey";
   name: string;
@@ -15,14 +20,15 @@ interface ListedCredentialProps {
   twoFactor: boolean;
   email: string;
   ending: { verb: string; busyLabel: string; text: string; act: () => Promise<void> };
-  confirming: { text: string; act: (proof: KeyProof) => Promise<void> };
+  replacing?: ProvenAct;
+  confirming: ProvenAct;
   /** Lines below the name. */
   children: ComponentChildren;
 }
 
 export function ListedCredential(props: ListedCredentialProps) {
-  const { noun, name, suspended, twoFactor, email, ending, confirming, children } = props;
-  const [asking, setAsking] = useState<"end" | "confirm">();
+  const { noun, name, suspended, twoFactor, email, ending, replacing, confirming, children } = props;
+  const [asking, setAsking] = useState<"end" | "replace" | "confirm">();
   const close = () => setAsking(undefined);
   const end = useSubmission(ending.act);
   return (
@@ -40,6 +46,11 @@ export function ListedCredential(props: ListedCredentialProps) {
             Confirm…
           </Button>
         )}
+        {replacing && !suspended && (
+          <Button small label={`Replace ${noun} ${name}`} onClick={() => setAsking("replace")}>
+            Replace…
+          </Button>
+        )}
         <Button small label={`${ending.verb} ${noun} ${name}`} onClick={() => setAsking("end")}>
           {ending.verb}…
         </Button>
@@ -55,6 +66,21 @@ export function ListedCredential(props: ListedCredentialProps) {
             secondary={<Button onClick={close}>Keep it</Button>}
           />
         </Dialog>
+      )}
+      {asking === "replace" && replacing && (
+        <KeyProofDialog
+          title={`Replace “${name}”?`}
+          text={replacing.text}
+          label={`Replace ${noun}`}
+          busyLabel="Replacing…"
+          twoFactor={twoFactor}
+          email={email}
+          onClose={close}
+          act={async (proof) => {
+            await replacing.act(proof);
+            close();
+          }}
+        />
       )}
       {asking === "confirm" && (
         <KeyProofDialog

@@ -35,7 +35,7 @@ interface MakeDialogProps {
   twoFactor: boolean;
   email: string;
   onClose: () => void;
-  onMade: (made: Schemas["NewNamedKey"]) => void;
+  onMade: (made: Schemas["NewKeyText"]) => void;
 }
 
 export function MakeDialog({ twoFactor, email, onClose, onMade }: MakeDialogProps) {
@@ -46,16 +46,13 @@ export function MakeDialog({ twoFactor, email, onClose, onMade }: MakeDialogProp
   const [rights, setRights] = useState<readonly Right[]>(["checks"]);
   const [limit, setLimit] = useState("");
   const [days, setDays] = useState(0);
-  const [networks, setNetworks] = useState("");
   const [mistakes, setMistakes] = useState<Mistakes>({});
   const submission = useSubmission(async () => {
     const made = await call("post", "/v1/keys", "session", {
       name: name.trim(),
-      mode: test ? "test" : "live",
-      rights: test ? ["checks"] : [...rights],
+      rights: test ? ["sandbox"] : [...rights],
       ...(!test && limit.trim() !== "" && { daily_limit: Number(limit) }),
       ...(days > 0 && { expires_at: new Date(Date.now() + days * DAY_MS).toISOString() }),
-      networks: networks.split(/[\s,]+/).filter((network) => network !== ""),
       ...proofBody(proof),
     });
     onMade(made);
@@ -136,14 +133,6 @@ export function MakeDialog({ twoFactor, email, onClose, onMade }: MakeDialogProp
             ))}
           </select>
         </div>
-        <Field
-          label="Networks"
-          name="networks"
-          autocomplete="off"
-          value={networks}
-          onValue={setNetworks}
-          hint="Optional. Addresses or networks it may be used from, such as 192.0.2.0/24, separated by commas."
-        />
         <Proof proof={proof} email={email} mistakes={mistakes} submission={submission} focused={false} />
       </Form>
     </Dialog>

@@ -1,4 +1,4 @@
-// Named keys: the list, and buttons to create, confirm, end or replace them.
+// The keys beside the account's own: the list, and buttons to create, confirm, end or replace them.
 import { useRef, useState } from "preact/hooks";
 import { type Schemas, call } from "../../api/client";
 import * as session from "../../session";
@@ -16,7 +16,7 @@ import { MakeDialog } from "./make-dialog";
 import css from "./named-keys.module.css";
 
 type Details = Schemas["KeyDetails"];
-type NewKey = Schemas["NewNamedKey"];
+type NewKey = Schemas["NewKeyText"];
 
 export function NamedKeys({ twoFactor }: { twoFactor: boolean }) {
   const email = session.useSession()?.email ?? "";
@@ -36,8 +36,8 @@ export function NamedKeys({ twoFactor }: { twoFactor: boolean }) {
   return (
     <Card id="named" title="Named keys" split>
       <p>
-        One for each program, with the rights it needs. To change one, make another: both work until you end
-        one of them.
+        One for each program, with the rights it needs. Rights and limits of a key stay: to change them, make
+        another.
       </p>
       {fresh.map(({ api_key, key }) => (
         <Notice key={key.id} tone="good" title={`Copy “${key.name}” now: it isn’t shown again.`}>
@@ -58,18 +58,23 @@ export function NamedKeys({ twoFactor }: { twoFactor: boolean }) {
       <Loaded resource={keys} skeleton={["line", "line"]} what="your named keys">
         {({ keys: listed }) => (
           <>
-            {listed.length === 0 && <p class="quiet">There are none yet.</p>}
+            {listed.every(isOwn) && <p class="quiet">There are none yet.</p>}
             <ul class={css.list} ref={list} tabIndex={-1} aria-labelledby="named">
-              {listed.map((one) => (
-                <Item
-                  key={one.id}
-                  listed={one}
-                  twoFactor={twoFactor}
-                  email={email}
-                  onEnded={() => setFresh((shown) => shown.filter(({ key }) => key.id !== one.id))}
-                  onChanged={keys.reload}
-                />
-              ))}
+              {listed
+                .filter((one) => !isOwn(one))
+                .map((one) => (
+                  <Item
+                    key={one.id}
+                    listed={one}
+                    twoFactor={twoFactor}
+                    email={email}
+                    onEnded={() => setFresh((shown) => shown.filter(({ key }) => key.id !== one.id))}
+                    onReplaced={(replaced) =>
+                      setFresh((shown) => [...shown.filter(({ key }) => key.id !== one.id), replaced])
+                    }
+                    onChanged={keys.reload}
+                  />
+                ))}
             </ul>
           </>
         )}
@@ -120,10 +125,13 @@ interface ItemProps {
   twoFactor: boolean;
   email: string;
   onEnded: () => void;
+  onReplaced: (replaced: NewKey) => void;
   onChanged: () => Promise<void>;
 }
 
-function Item({ listed, twoFactor, email, onEnded, onChanged }: ItemProps) {
+const isOwn = ({ id }: Details): boolean => id === "own";
+
+function Item({ listed, twoFactor, email, onEnded, onReplaced, onChanged }: ItemProps) {
   const { id, name, suspended } = listed;
   return (
     <ListedCredential
@@ -142,6 +150,13 @@ function Item({ listed, twoFactor, email, onEnded, onChanged }: ItemProps) {
           await onChanged();
         },
       }}
+      replacing={{
+        text: "You get a new key with the same rights and limits. The old one works for another day, so that you can change your programs.",
+        act: async (proof) => {
+          onReplaced(await call("post", "/v1/keys/{id}/replace", "session", proof, { id }));
+          await onChanged();
+        },
+      }}
       confirming={{
         text: "Your account was recovered, or you signed out everywhere. This key was made or replaced at most seven days before that began. Confirm it only if that was you.",
         act: async (proof) => {
@@ -157,21 +172,21 @@ function Item({ listed, twoFactor, email, onEnded, onChanged }: ItemProps) {
 }
 
 /** Returns the key's rights and limits in one line. */
-function termsOf({ mode, rights, daily_limit, expires_at, networks }: Details): string {
+function termsOf({ rights, daily_limit, expires_at, previous_until }: Details): string {
   return [
-    mode === "test" ? "Test key, sandbox addresses only" : rights.join(", "),
+    rights.includes("sandbox") ? "Test key, sandbox addresses only" : rights.join(", "),
     daily_limit != null && `at most ${counted(daily_limit, "check")} a day`,
-    networks.length > 0 && `from ${networks.join(", ")}`,
     expires_at != null && `until ${moment(expires_at)}`,
+    previous_until != null && `the old one works until ${moment(previous_until)}`,
   ]
     .filter((part) => part !== false)
     .join("; ");
 }
 
 /** Returns the key's creation and last use in one line. */
-function useOf({ mode, used_today, last_used_on, created_at }: Details): string {
+function useOf({ rights, used_today, last_used_on, created_at }: Details): string {
   const made = `Made ${moment(created_at)}`;
-  if (mode === "test") return made;
+  if (rights.includes("sandbox")) return made;
   if (used_today != null) return `${made}; ${counted(used_today, "check")} today`;
   return `${made}; ${last_used_on == null ? "not used yet" : `last used on ${utcDay(last_used_on)}`}`;
 }

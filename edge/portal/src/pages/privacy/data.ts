@@ -34,9 +34,9 @@ export const STORED_DATA: readonly StoredData[] = [
     until: "you delete the account",
   },
   {
-    row: "named keys",
-    what: "Your named API keys",
-    how: "Each key’s name, rights, limit, end and the networks you allow it from, and when it was last used. Not the keys themselves.",
+    row: "keys",
+    what: "Your API keys",
+    how: "Each key’s name, rights, limit and end, and when it was last used. Not the keys themselves.",
     until: "you end the key or delete the account",
   },
   {

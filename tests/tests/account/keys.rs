@@ -1,5 +1,5 @@
-//! Named keys: created with a password, ended with a session or by themselves, and limited by rights, expiry and
-//! networks. A recovery suspends named keys, and no database stores the keys' texts (docs/trust.md, A14 and A15).
+//! Keys: created with a password, replaced with an overlap, ended with a session or by themselves, and limited by rights
+//! and expiry. A recovery suspends new keys, and no database stores the keys' texts (docs/trust.md, A14 and A15).
 
 use rcpt_tests::{
     Account, Edge,
@@ -26,10 +26,13 @@ async fn with_key(account: &Account, method: Method, path: &str, key: &str) -> R
     send(account.anonymous.request(method, path).header("x-api-key", key)).await
 }
 
+/// The keys beside the account's own, which is listed first.
 async fn listed(account: &Account) -> Vec<Value> {
     let reply = account.get("/keys").await;
     assert_eq!(reply.status, 200, "{}", reply.body);
-    reply.body["keys"].as_array().unwrap().clone()
+    let (own, others) = reply.body["keys"].as_array().unwrap().split_first().unwrap();
+    assert_eq!((&own["id"], &own["name"]), (&json!("own"), &json!("")), "{own}");
+    others.to_vec()
 }
 
 async fn signed_in(account: &Account, password: &str) -> Account {
@@ -43,17 +46,16 @@ async fn a_key_is_shown_once_works_until_it_ends_and_is_in_no_database() {
     let account = edge.account().await;
     let terms = json!({
         "name": "shop", "rights": ["checks", "quota", "checks"], "daily_limit": 500,
-        "expires_at": "2090-01-02T03:04:05Z", "networks": ["0.0.0.0/0", "2001:db8::/32"],
+        "expires_at": "2090-01-02T03:04:05Z",
     });
     let reply = account.make_key(&terms).await;
     assert_eq!(reply.status, 201, "{}", reply.body);
     let (key, id) = (reply.text("api_key").to_owned(), reply.body["key"]["id"].clone());
-    assert!(key.starts_with("rcpt_live_") && key.len() == 71, "{key}");
+    assert!(key.starts_with("rcpt_live_") && key.len() == 73, "{key}");
     let expected = json!({
-        "id": id, "name": "shop", "mode": "live", "rights": ["checks", "quota"], "daily_limit": 500,
+        "id": id, "name": "shop", "rights": ["checks", "quota"], "daily_limit": 500,
         "used_today": 0, "last_used_on": null, "expires_at": "2090-01-02T03:04:05Z",
-        "networks": ["0.0.0.0/0", "2001:db8::/32"], "created_at": reply.body["key"]["created_at"],
-        "suspended": false,
+        "created_at": reply.body["key"]["created_at"], "previous_until": null, "suspended": false,
     });
     assert_eq!(reply.body["key"], expected);
     assert_eq!(listed(&account).await, [expected]);
@@ -67,7 +69,7 @@ async fn a_key_is_shown_once_works_until_it_ends_and_is_in_no_database() {
     }
     let dump = format!("{:?}", edge.dump(&[]).await);
     for text in [&key, &next] {
-        let (_, secret) = text.split_at(43);
+        let (_, secret) = text.split_at(45);
         assert!(!dump.contains(secret), "the key's MAC is in the database");
     }
     let path = format!("/keys/{}", id.as_str().unwrap());
@@ -134,7 +136,6 @@ async fn an_account_has_at_most_twenty_keys_however_many_are_asked_for_at_once()
 #[tokio::test]
 async fn terms_that_make_no_sense_are_refused_with_a_text_of_their_own() {
     let account = edge().await.account().await;
-    let names = vec!["192.0.2.1"; 21];
     for (members, text) in [
         (json!({ "name": "" }), "1 to 60 characters"),
         (json!({ "name": "  " }), "1 to 60 characters"),
@@ -144,13 +145,10 @@ async fn terms_that_make_no_sense_are_refused_with_a_text_of_their_own() {
         (json!({ "rights": ["checks", "scan"] }), "at least one of"),
         (json!({ "daily_limit": 0 }), "from 1 to 1000000000"),
         (json!({ "daily_limit": 1, "rights": ["scans"] }), "can't have the right scans"),
-        (json!({ "mode": "test", "rights": ["quota"] }), "the rights checks and guard at most"),
-        (json!({ "mode": "test", "daily_limit": 5 }), "no daily limit"),
+        (json!({ "rights": ["sandbox", "checks"] }), "the right sandbox alone"),
+        (json!({ "rights": ["sandbox"], "daily_limit": 5 }), "no daily limit"),
         (json!({ "expires_at": "2020-01-01T00:00:00Z" }), "in the future"),
         (json!({ "expires_at": "2100-01-02T00:00:00Z" }), "before the year 2100"),
-        (json!({ "networks": ["example.org"] }), "a network or an address"),
-        (json!({ "networks": ["2a06:98c0:3600::103"] }), "all Workers of the platform share"),
-        (json!({ "networks": names }), "at most 20 networks"),
     ] {
         let mut terms = checks("x");
         terms.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
@@ -158,7 +156,7 @@ async fn terms_that_make_no_sense_are_refused_with_a_text_of_their_own() {
         reply.assert_error(400, "invalid_key", &members.to_string());
         assert!(reply.text("detail").contains(text), "{members}: {}", reply.body);
     }
-    for members in [json!({ "mode": "prod" }), json!({ "rights": "checks" })] {
+    for members in [json!({ "daily_limit": "5" }), json!({ "rights": "checks" })] {
         let mut terms = checks("x");
         terms.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
         account.make_key(&terms).await.assert_error(400, "invalid_body", &members.to_string());
@@ -174,7 +172,7 @@ async fn a_key_is_over_with_its_end_and_terms_that_were_not_issued_are_no_key() 
     let (account_id, id) =
         (edge.id(&account.email).await, id.strip_prefix("key_").unwrap().to_owned());
     let ring = edge.key_ring("API_KEY_SECRETS");
-    let forged = |terms| forgery::named_key(&ring, (&account_id, &id), "live", terms);
+    let forged = |terms| forgery::key(&ring, (&account_id, &id), terms);
     assert_eq!(forged((1, 0, 1)), key, "as docs/decisions/0002-derived-keys.md says");
     let expired = forged((9, 1_700_000_000, 1));
     let reply = check(&account, &expired).await;
@@ -188,35 +186,10 @@ async fn a_key_is_over_with_its_end_and_terms_that_were_not_issued_are_no_key() 
 }
 
 #[tokio::test]
-async fn a_key_bound_to_networks_is_refused_elsewhere_and_that_is_remembered_for_ten_seconds() {
-    let edge = Edge::builder().shimmed().start().await.unwrap();
-    let account = edge.account().await;
-    let terms = json!({ "name": "x", "rights": ["checks", "quota"], "networks": ["192.0.2.0/24"] });
-    let (key, _) = account.named_key(&terms).await;
-    let from = async |address: &str| {
-        let request = account.anonymous.check_request(&key, "no address");
-        send(request.header("cf-connecting-ip", address)).await
-    };
-    assert_eq!(from("192.0.2.255").await.status, 200);
-    assert_eq!(from("::ffff:192.0.2.7").await.status, 200);
-    edge.counts().await;
-    from("192.0.3.0").await.assert_error(403, "network_not_allowed", "next to it");
-    assert!(edge.counts().await.d1_trips > 0);
-    from("192.0.3.0").await.assert_error(403, "network_not_allowed", "once more");
-    assert_eq!(edge.counts().await.d1_trips, 0, "remembered");
-    from("2001:db8::1").await.assert_error(403, "network_not_allowed", "another family");
-    let quota = account.anonymous.request(Method::GET, "/me/quota").header("x-api-key", &key);
-    let reply = send(quota.header("cf-connecting-ip", "198.51.100.1")).await;
-    reply.assert_error(403, "network_not_allowed", "whatever the operation");
-    assert_eq!(from("192.0.2.1").await.status, 200, "its own network isn't touched");
-}
-
-#[tokio::test]
-async fn a_key_ends_itself_from_anywhere_and_its_owner_is_told_without_a_word_of_the_finder() {
+async fn a_key_ends_itself_and_its_owner_is_told_without_a_word_of_the_finder() {
     let edge = edge().await;
     let account = edge.account().await;
-    let terms = json!({ "name": "zanzibar", "rights": CHECKS, "networks": ["192.0.2.0/24"] });
-    let (leaked, _) = account.named_key(&terms).await;
+    let (leaked, _) = account.named_key(&checks("zanzibar")).await;
     let (other, _) = account.named_key(&checks("other")).await;
     let revoke = async |key: &str| {
         let request = account.anonymous.request(Method::POST, "/keys/self-revoke");
@@ -237,7 +210,7 @@ async fn a_key_ends_itself_from_anywhere_and_its_owner_is_told_without_a_word_of
     let mail = mailbox.wait_for_titled(&account.email, title, 1).await.unwrap();
     assert!(!mail.text.contains("evil") && !mail.text.contains("zanzibar"), "{}", mail.text);
 
-    // The first key gets its next version, which sign-in returns.
+    // The own key gets its next version, which sign-in returns.
     assert_eq!(revoke(&account.api_key).await, 204);
     assert_eq!(check(&account, &account.api_key).await.status, 401);
     let again = signed_in(&account, PASSWORD).await;
@@ -277,7 +250,7 @@ async fn keys_made_before_a_recovery_wait_for_their_owner_and_older_ones_go_on()
         let account = edge.account().await;
         let (old, old_id) = account.named_key(&checks("old")).await;
         let (young, young_id) = account.named_key(&checks("young")).await;
-        let eight_days = "UPDATE named_keys SET created_at = created_at - 8 * 86400 WHERE id = ?1";
+        let eight_days = "UPDATE keys SET created_at = created_at - 8 * 86400 WHERE id = ?1";
         let old_id = old_id.strip_prefix("key_").unwrap();
         edge.sql_of(&edge.id(&account.email).await, eight_days, &[json!(old_id)]).await;
         let owner = if by_reset {
@@ -301,11 +274,7 @@ async fn keys_made_before_a_recovery_wait_for_their_owner_and_older_ones_go_on()
         assert_eq!(suspended, [json!(false), json!(true)]);
         let title = "API keys wait for your confirmation";
         let mail = edge.mailbox().wait_for_titled(&account.email, title, 1).await.unwrap();
-        assert!(
-            mail.text.contains("young, made ") && !mail.text.contains("old, made"),
-            "{}",
-            mail.text
-        );
+        assert!(mail.text.matches("Key: made ").count() == 1, "{}", mail.text);
 
         let path = format!("/keys/{young_id}/confirm");
         let wrong = json!({ "password": "not-the-password" });
@@ -326,9 +295,11 @@ async fn all_keys_are_replaced_at_once_and_keep_their_terms() {
     let limited = json!({ "name": "two", "rights": ["checks", "quota"], "daily_limit": 9 });
     let (two, _) = account.named_key(&limited).await;
     assert_eq!(check(&account, &two).await.status, 200);
-    // The limited key was last used yesterday.
-    edge.sql("UPDATE named_keys SET day = day - 1 WHERE charged > 0", &[]).await;
-    let before = listed(&account).await;
+    // The limited key was last used yesterday. Its new text wasn't yet.
+    edge.age_key_use(&account.email, 1).await;
+    let mut before = listed(&account).await;
+    let limited = before.iter_mut().find(|key| key["name"] == "two").unwrap();
+    assert!(limited["last_used_on"].take().is_string(), "{limited}");
     let stranger = edge.account().await;
     let (strangers_key, _) = stranger.named_key(&checks("of somebody else")).await;
     let body = json!({ "password": PASSWORD });
@@ -363,4 +334,114 @@ async fn nobody_sees_or_ends_the_keys_of_another_account() {
     let body = json!({ "password": PASSWORD });
     assert_eq!(ann.delete("/me", &body).await.status, 204);
     assert_eq!(check(&ann, &key).await.status, 401, "its account is gone");
+}
+
+async fn replaced(account: &Account, id: &str) -> String {
+    let reply =
+        account.post(&format!("/keys/{id}/replace"), &json!({ "password": PASSWORD })).await;
+    assert_eq!(reply.status, 200, "{}", reply.body);
+    assert_eq!(reply.body["key"]["id"], json!(id));
+    assert!(reply.body["key"]["previous_until"].is_string(), "{}", reply.body);
+    reply.text("api_key").to_owned()
+}
+
+async fn statuses<const N: usize>(account: &Account, keys: [&String; N]) -> [u16; N] {
+    let mut statuses = [0; N];
+    for (status, key) in statuses.iter_mut().zip(keys) {
+        *status = check(account, key).await.status;
+    }
+    statuses
+}
+
+async fn revoke(account: &Account, key: &str) {
+    let request = account.anonymous.request(Method::POST, "/keys/self-revoke");
+    assert_eq!(send(request.header("x-api-key", key)).await.status, 204);
+}
+
+#[tokio::test]
+async fn after_a_replacement_the_last_text_before_works_for_a_day_and_no_other() {
+    let edge = edge().await;
+    let account = edge.account().await;
+    let (named, named_id) = account.named_key(&checks("shop")).await;
+    for (first, id) in [(&account.api_key, "own"), (&named, &named_id)] {
+        let second = replaced(&account, id).await;
+        assert_eq!(statuses(&account, [first, &second]).await, [200, 200], "{id}: both");
+        let third = replaced(&account, id).await;
+        assert_eq!(statuses(&account, [first, &second, &third]).await, [401, 200, 200], "{id}");
+        let account_id = edge.id(&account.email).await;
+        let over = "UPDATE keys SET previous_until = unixepoch() WHERE account_id = ?";
+        edge.sql_of(&account_id, over, &[json!(account_id)]).await;
+        assert_eq!(statuses(&account, [&second, &third]).await, [401, 200], "{id}: a day later");
+    }
+    let own = account.get("/keys").await.body["keys"][0].take();
+    let all = ["checks", "scans", "scans:read", "quota", "guard", "webhooks"];
+    assert_eq!((&own["rights"], &own["previous_until"]), (&json!(all), &Value::Null));
+}
+
+#[tokio::test]
+async fn a_rotation_has_no_overlap_and_ends_one_that_runs() {
+    let account = edge().await.account().await;
+    let first = account.api_key.clone();
+    let second = replaced(&account, "own").await;
+    let third = account.rotate_api_key().await.text("api_key").to_owned();
+    assert_eq!(statuses(&account, [&first, &second, &third]).await, [401, 401, 200]);
+    let fourth = replaced(&account, "own").await;
+    let all = account.post("/keys/replace-all", &json!({ "password": PASSWORD })).await;
+    let fifth = all.text("api_key").to_owned();
+    assert_eq!(statuses(&account, [&third, &fourth, &fifth]).await, [401, 401, 200]);
+}
+
+#[tokio::test]
+async fn a_replacement_needs_password_and_code_and_the_own_key_has_no_end() {
+    let account = edge().await.account().await;
+    let (key, id) = account.named_key(&checks("shop")).await;
+    let (_, codes) = account.enable_two_factor().await;
+    let missing = "/keys/key_0123456789abcdef/replace".to_owned();
+    for path in [format!("/keys/{id}/replace"), "/keys/own/replace".to_owned(), missing.clone()] {
+        let body = json!({ "password": "not-the-password" });
+        account.post(&path, &body).await.assert_error(403, "wrong_password", &path);
+        let body = json!({ "password": PASSWORD });
+        account.post(&path, &body).await.assert_error(403, "totp_required", &path);
+    }
+    let body = json!({ "password": PASSWORD, "totp_code": codes[0] });
+    account.post(&missing, &body).await.assert_error(404, "no_such_key", "a key of nobody");
+    let end = account.delete("/keys/own", &json!({})).await;
+    end.assert_error(400, "invalid_key", "the own key is replaced, not ended");
+    assert_eq!(statuses(&account, [&key, &account.api_key]).await, [200, 200], "nothing happened");
+}
+
+#[tokio::test]
+async fn the_text_before_ends_itself_alone_and_the_present_one_ends_both() {
+    let account = edge().await.account().await;
+    let (named, id) = account.named_key(&checks("shop")).await;
+    for (first, id) in [(&account.api_key, "own"), (&named, &id)] {
+        let second = replaced(&account, id).await;
+        revoke(&account, first).await;
+        assert_eq!(statuses(&account, [first, &second]).await, [401, 200], "{id}: the text before");
+        let third = replaced(&account, id).await;
+        revoke(&account, &third).await;
+        assert_eq!(
+            statuses(&account, [&second, &third]).await,
+            [401, 401],
+            "{id}: the present one"
+        );
+    }
+    assert_eq!(listed(&account).await, Vec::<Value>::new(), "the other key has ended");
+    let again = signed_in(&account, PASSWORD).await;
+    assert_eq!(check(&account, &again.api_key).await.status, 200, "sign-in returns the own key");
+}
+
+#[tokio::test]
+async fn of_two_replacements_at_once_both_new_texts_work_and_the_older_one_is_the_text_before() {
+    let account = edge().await.account().await;
+    for _ in 0..3 {
+        let (key, id) = account.named_key(&checks("shop")).await;
+        let path = format!("/keys/{id}/replace");
+        let body = json!({ "password": PASSWORD });
+        let requests = (0..2).map(|_| account.request(Method::POST, &path).json(&body));
+        let replies = send_at_once(requests).await;
+        let texts: Vec<String> = replies.iter().map(|r| r.text("api_key").to_owned()).collect();
+        assert_ne!(texts[0], texts[1]);
+        assert_eq!(statuses(&account, [&key, &texts[0], &texts[1]]).await, [401, 200, 200]);
+    }
 }
