@@ -72,7 +72,8 @@ function Others() {
       <h2>This site</h2>
       <p>
         It sets no cookies, has no trackers and loads nothing{TURNSTILE_SITE_KEY === "" ? "" : " else"} from
-        others. Your session is stored in its tab. Your API key isn’t stored in the browser.
+        others. Your session is stored in its tab, unless you stay signed in. Your API key isn’t stored in the
+        browser.
       </p>
       <p>
         For each scan, your browser keeps 8 bytes of a hash for each address, so that it can put the verdicts
