@@ -6,8 +6,8 @@ use rcpt_pool::Entries;
 
 use crate::{desk, plan::Plan, town::Town};
 
-/// Maximum number of accounts whose histories one pool remembers.
-const HISTORIES_MAX: usize = 20_000;
+/// Maximum number of accounts whose pasts one pool remembers.
+const PASTS_MAX: usize = 20_000;
 
 /// Maximum numbers of entries of one origin's pool.
 #[derive(Debug, Clone, Copy, Default)]
@@ -15,7 +15,7 @@ pub struct MemoryBounds {
     pub sites: usize,
     pub meters: usize,
     pub gates: usize,
-    pub histories: usize,
+    pub pasts: usize,
     pub bans: usize,
     /// Sites of operators, which are never forgotten.
     pub operators: usize,
@@ -28,7 +28,7 @@ impl MemoryBounds {
     /// When the operators can't be read.
     pub fn of(plan: &Plan, town: &Town) -> Result<Self> {
         let customers = plan.customers;
-        let customers_with_history =
+        let customers_with_past =
             customers.forms + customers.lists + 1 + customers.crowd + customers.slow;
         let sources = plan.sources_each + usize::from(plan.events.added.is_some());
         let domains: usize = town.domains.values().map(Vec::len).sum();
@@ -39,29 +39,25 @@ impl MemoryBounds {
             bans: town.machines.len(),
             meters: places + sources * domains,
             gates: sources * (domains + town.machines.len()),
-            // An attacker who keeps changing accounts fills the pool's memory of histories.
-            histories: if customers.newcomers == 0 {
-                customers_with_history
-            } else {
-                HISTORIES_MAX
-            },
+            // An attacker who keeps changing accounts fills the pool's memory of pasts.
+            pasts: if customers.newcomers == 0 { customers_with_past } else { PASTS_MAX },
         })
     }
 
-    /// Number of entries that an idle pool should have removed within two hours: machines, domains, addresses and
-    /// accounts. Operators' sites stay; their other entries stay until the next question, histories for a day.
+    /// Number of entries that an idle pool should have removed within two hours: machines, domains and addresses.
+    /// Operators' sites stay; their other entries stay until the next question, pasts for a day.
     pub const fn not_forgotten(&self, entries: Entries) -> usize {
-        entries.gates + entries.debts + entries.sites.saturating_sub(self.operators)
+        entries.gates + entries.sites.saturating_sub(self.operators)
     }
 
     /// A text for each bound that is exceeded.
     pub fn exceeded(&self, entries: Entries) -> Vec<String> {
-        let Entries { sites, meters, gates, histories, bans, .. } = entries;
+        let Entries { sites, meters, gates, pasts, bans, .. } = entries;
         [
             ("sites", sites, self.sites),
             ("meters", meters, self.meters),
             ("gates", gates, self.gates),
-            ("histories", histories, self.histories),
+            ("pasts", pasts, self.pasts),
             ("bans", bans, self.bans),
         ]
         .into_iter()
@@ -73,7 +69,6 @@ impl MemoryBounds {
 
 /// Number of all entries of a pool.
 pub const fn total(entries: Entries) -> usize {
-    let Entries { sites, meters, gates, trials, refusals, debts, standings, histories, bans } =
-        entries;
-    sites + meters + gates + trials + refusals + debts + standings + histories + bans
+    let Entries { sites, meters, gates, parties, pasts, bans } = entries;
+    sites + meters + gates + parties + pasts + bans
 }

@@ -109,6 +109,7 @@ async fn probe(pool: Arc<Pool<Session>>, [who, place, took, end]: [u8; 4]) {
             before_rcpt: end & 128 > 0,
             closing: end & 16 > 0,
             about_our_address: end & 8 > 0,
+            about_our_rate: end & 32 > 0,
             is_trouble: false,
             hint: None,
             words: "",

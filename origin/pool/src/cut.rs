@@ -6,34 +6,28 @@ use tokio::sync::Notify;
 
 /// A request to all users of a session to close it: the check, and the control recipient after it.
 #[derive(Default)]
-pub(super) struct Cut {
+pub(crate) struct Cut {
     is_due: AtomicBool,
-    is_counted: AtomicBool,
     due: Notify,
 }
 
 impl Cut {
-    pub(super) fn is_due(&self) -> bool {
+    pub(crate) fn is_due(&self) -> bool {
         self.is_due.load(Ordering::Acquire)
     }
 
-    pub(super) fn set_due(&self) {
+    pub(crate) fn set_due(&self) {
         self.is_due.store(true, Ordering::Release);
         self.due.notify_waiters();
     }
 
     /// Several users can wait for the same cut.
-    pub(super) async fn until_due(&self) {
+    pub(crate) async fn until_due(&self) {
         let due = self.due.notified();
         // A cut between this check and the wait isn't missed: the future is registered as a waiter
         // from its creation.
         if !self.is_due() {
             due.await;
         }
-    }
-
-    /// True for the first caller only.
-    pub(super) fn is_first_to_count(&self) -> bool {
-        !self.is_counted.swap(true, Ordering::Relaxed)
     }
 }

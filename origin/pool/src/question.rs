@@ -1,11 +1,11 @@
-//! A check, the session that it needs, and the reasons to refuse a check.
+//! The words that all rooms share: a check, its asker, the session that it needs, the answers of a rule.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use rcpt_shared::{Address, FREE};
 use tokio::time::Instant;
 
-use super::SourceClass;
+use crate::keys::Key;
 
 /// A check: the address, the asker, and how long to wait for a session. Built once from the ticket and the body, and
 /// borrowed by all lower layers.
@@ -36,6 +36,29 @@ impl Asker {
             _ => SourceClass::Known,
         }
     }
+}
+
+/// A source address, or an IPv4 and an IPv6 address that share a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// Label of the source in the status and the log.
+    pub label: Arc<str>,
+    /// Unix time since which mail servers have seen the source; `None` for an established source.
+    pub since: Option<u64>,
+    pub class: SourceClass,
+    /// False after a reload has removed the source.
+    pub is_in_use: bool,
+}
+
+/// Accounts that may use a source address. The reputation of one class's addresses doesn't depend
+/// on other classes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SourceClass {
+    /// Paying accounts; all accounts if no address is reserved for free accounts.
+    #[default]
+    Known,
+    /// Accounts without a plan.
+    Free,
 }
 
 /// Kind of request that waits, and the latest time to wait for a session.
@@ -87,6 +110,27 @@ pub struct Target<'a> {
     pub afresh: bool,
 }
 
+/// The party for which a session is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Party {
+    /// A paying account, or all free accounts together.
+    pub group: Key,
+    /// Equal to `group` if the group is this one account.
+    pub account: Key,
+    pub domain: Key,
+}
+
+/// The share of an account's recipients that exist, over all servers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Past {
+    /// At most a fifth of the account's recipients were refused.
+    Good,
+    #[default]
+    Unknown,
+    /// More than half of the account's recipients were refused.
+    Guessing,
+}
+
 /// No session is available now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
@@ -95,9 +139,10 @@ pub struct Refused {
     pub cause: Cause,
 }
 
+/// One of our limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
-    /// The recipient's domain has refused us recently, or the account is in debt.
+    /// The recipient's domain has refused us recently.
     Domain,
     /// The host's address has refused us recently; its other addresses may accept us.
     Address,
@@ -107,6 +152,58 @@ pub enum Cause {
     WarmUp,
     /// Too many requests are waiting already.
     Crowded,
+    /// The account's sessions have made others wait.
+    Slow,
+    /// The rate of recipients or of new sessions.
+    Rate,
+    /// All sessions are in use, or the free ones are left to others.
+    Session,
+}
+
+impl Cause {
+    /// The table of who waits for what; everybody else gets the time at once.
+    pub(crate) const fn is_waited_for(self, class: Class) -> bool {
+        match self {
+            Self::Rate | Self::Session | Self::Address | Self::Slow => true,
+            Self::Domain => matches!(class, Class::Interactive),
+            Self::Refusals | Self::WarmUp | Self::Crowded => false,
+        }
+    }
+}
+
+/// A rule's "not now": why, and when to look again; `None` if no time is known: when a session comes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Not {
+    pub cause: Cause,
+    pub until: Option<Instant>,
+}
+
+/// A rule's answer.
+pub(crate) type May = Result<(), Not>;
+
+impl Cause {
+    /// True if a session that comes back may serve the check.
+    pub(crate) const fn ends_with_a_session(self) -> bool {
+        matches!(self, Self::Rate | Self::Session)
+    }
+
+    /// The answer of a rule that allows the check from a time on, or now.
+    pub(crate) fn from(self, time: Option<Instant>) -> May {
+        time.map_or(Ok(()), |at| Err(Not { cause: self, until: Some(at) }))
+    }
+}
+
+/// Both rules must allow the check. Of two answers, the later known time counts.
+pub(crate) fn both(one: May, other: May) -> May {
+    match (one, other) {
+        (Err(a), Err(b)) => Err(if b.until > a.until { b } else { a }),
+        (one, other) => one.and(other),
+    }
+}
+
+/// The earlier of two times, of which each may be unknown.
+pub(crate) fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
+    [one, other].into_iter().flatten().min()
 }
 
 /// A server's reaction, which affects later checks. Each reaction at RCPT but an acceptance counts as a refused
@@ -117,6 +214,8 @@ pub enum Signal<'a> {
     Answered {
         refused: bool,
     },
+    /// The server accepted the recipient, as it accepts every name of the domain.
+    AcceptedLikeAny,
     Refused(Refusal<'a>),
     /// The server refused the recipient in words that have no further consequence.
     Unread,
@@ -131,6 +230,8 @@ pub struct Refusal<'a> {
     pub closing: bool,
     /// True if the words are about our address, its name or its reputation.
     pub about_our_address: bool,
+    /// True if the words are about our rate, or if the server closes without another reason.
+    pub about_our_rate: bool,
     /// True if the words are about the server's own load or trouble. A ban has other words.
     pub is_trouble: bool,
     /// Time for which the server asked us to stay away.

@@ -1,11 +1,12 @@
-//! The pool's settings.
+//! The one table of numbers: what an operator of the service sets, and constants that only the lab replaces
+//! (docs/decisions/0009-simulated-manners.md).
 
 use std::{sync::Arc, time::Duration};
 
-use super::{
-    Limits, Pace,
-    operators::{OperatorId, Operators},
-    site_key::SiteKey,
+use crate::{
+    keys::{OperatorId, SiteKey},
+    places::operators::Operators,
+    question::Source,
 };
 
 /// The pool's operators, limits and source addresses.
@@ -30,32 +31,9 @@ pub struct Settings {
     pub pace: Pace,
 }
 
-/// A source address, or an IPv4 and an IPv6 address that share a name.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Source {
-    /// Label of the source in the status and the log.
-    pub label: Arc<str>,
-    /// Unix time since which mail servers have seen the source; `None` for an established source.
-    pub since: Option<u64>,
-    pub class: SourceClass,
-    /// False after a reload has removed the source.
-    pub is_in_use: bool,
-}
-
-/// Accounts that may use a source address. The reputation of one class's addresses doesn't depend
-/// on other classes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SourceClass {
-    /// Paying accounts; all accounts if no address is reserved for free accounts.
-    #[default]
-    Known,
-    /// Accounts without a plan.
-    Free,
-}
-
 impl Settings {
     /// The number is the maximum of concurrent sessions with the whole site.
-    pub(super) fn limits_of(&self, site: &SiteKey) -> (Limits, usize) {
+    pub(crate) fn limits_of(&self, site: &SiteKey) -> (Limits, usize) {
         match site {
             SiteKey::Operator(operator, _) => (self.operator_limits(*operator), usize::MAX),
             SiteKey::Network(_) => {
@@ -78,5 +56,51 @@ impl Settings {
             refused_per_hour: row.refused_per_hour.unwrap_or(default.refused_per_hour),
             refused_lately: default.refused_lately,
         }
+    }
+}
+
+/// Limits of one operator or one machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Maximum number of concurrent sessions, including idle ones.
+    pub sessions: usize,
+    /// Time between two new sessions, once the first `sessions` are open.
+    pub interval: Duration,
+    pub recipients_per_minute: usize,
+    pub refused_per_hour: usize,
+    /// Refused recipients in ten minutes, after which batches stay away.
+    pub refused_lately: usize,
+}
+
+impl Limits {
+    pub(crate) const NONE: Self = Self {
+        sessions: usize::MAX,
+        interval: Duration::ZERO,
+        recipients_per_minute: usize::MAX,
+        refused_per_hour: usize::MAX,
+        refused_lately: usize::MAX,
+    };
+}
+
+/// Constants of the pool's rules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pace {
+    /// Time between two sessions through a narrow gate.
+    pub gate_interval: Duration,
+    /// While both classes wait, one session in every `batch_turn` goes to a batch.
+    pub batch_turn: usize,
+    /// Refused recipients in ten minutes at a machine of no known operator, after which batches
+    /// stay away. Many machines ban at ten; single checks may cause up to three more refusals.
+    pub machine_refused_lately: usize,
+}
+
+impl Pace {
+    pub const USUAL: Self =
+        Self { gate_interval: Duration::from_secs(10), batch_turn: 10, machine_refused_lately: 8 };
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self::USUAL
     }
 }

@@ -7,17 +7,19 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{
+use crate::{
+    keys::{MeterKey, SiteKey},
     site::Site,
-    site_key::{MeterKey, SiteKey},
 };
 
 /// Steps of a round in which each site is swept once.
-pub(super) const SWEEP_STEPS: usize = 16;
+pub(crate) const SWEEP_STEPS: usize = 16;
 /// Number of sites above which unused networks and routes are removed.
-const MAX_SITES: usize = 10_000;
+pub(crate) const MAX_SITES: usize = 10_000;
+/// Number of networks of one IPv6 /48 above which they go first: one customer of a provider has so many for nothing.
+const MAX_OF_NEIGHBOURHOOD: usize = 256;
 
-pub(super) struct Sites<S> {
+pub(crate) struct Sites<S> {
     /// Ordered by key, so that behaviour doesn't depend on the order of hashes.
     sites: BTreeMap<SiteKey, Site<S>>,
     /// Step of the current round, and the site swept last; `None` after the last of all sites.
@@ -26,19 +28,19 @@ pub(super) struct Sites<S> {
 }
 
 impl<S> Sites<S> {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self { sites: BTreeMap::new(), step: 0, swept: None }
     }
 
-    pub(super) fn get(&self, key: &SiteKey) -> Option<&Site<S>> {
+    pub(crate) fn get(&self, key: &SiteKey) -> Option<&Site<S>> {
         self.sites.get(key)
     }
 
-    pub(super) fn get_mut(&mut self, key: &SiteKey) -> Option<&mut Site<S>> {
+    pub(crate) fn get_mut(&mut self, key: &SiteKey) -> Option<&mut Site<S>> {
         self.sites.get_mut(key)
     }
 
-    pub(super) fn or_insert_with(
+    pub(crate) fn or_insert_with(
         &mut self,
         key: &SiteKey,
         make: impl FnOnce() -> Site<S>,
@@ -46,22 +48,22 @@ impl<S> Sites<S> {
         self.sites.entry(key.clone()).or_insert_with(make)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = (&SiteKey, &Site<S>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&SiteKey, &Site<S>)> {
         self.sites.iter()
     }
 
-    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (&SiteKey, &mut Site<S>)> {
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (&SiteKey, &mut Site<S>)> {
         self.sites.iter_mut()
     }
 
-    #[cfg(test)]
-    pub(super) fn is_empty(&self) -> bool {
-        self.sites.is_empty()
+    pub(crate) fn len(&self) -> usize {
+        self.sites.len()
     }
 
-    /// One call sweeps one part; the returned idle sessions must end. If there are too many sites, the least recently
-    /// used of the part's unused networks and routes are removed.
-    pub(super) fn sweep(&mut self, now: Instant) -> Vec<(SiteKey, MeterKey, S)> {
+    /// One call sweeps one part; the returned idle sessions must end. If there are too many sites, some of the part's
+    /// unused networks and routes are removed: those of crowded neighbourhoods first, then those that have refused
+    /// fewest recipients, so that nobody makes the pool forget what a machine has counted.
+    pub(crate) fn sweep(&mut self, now: Instant) -> Vec<(SiteKey, MeterKey, S)> {
         self.step = (self.step + 1) % SWEEP_STEPS;
         let from = match self.swept.take() {
             Some(last) => Excluded(last),
@@ -73,12 +75,13 @@ impl<S> Sites<S> {
         let (mut expired, mut over, mut unused, mut swept) =
             (Vec::new(), Vec::new(), Vec::new(), 0);
         for (key, site) in self.sites.range_mut((from, Unbounded)).take(count) {
-            let of_site = site.sweep(key.is_operator(), now).into_iter();
+            let is_operator = matches!(key, SiteKey::Operator(..));
+            let of_site = site.sweep(is_operator, now).into_iter();
             expired.extend(of_site.map(|(meter, session)| (key.clone(), meter, session)));
-            if !key.is_operator() && site.is_over(now) {
+            if !is_operator && site.is_over() {
                 over.push(key.clone());
-            } else if beyond > 0 && !key.is_operator() && !site.is_in_use() {
-                unused.push((site.sessions.last_used, key.clone()));
+            } else if beyond > 0 && !is_operator && !site.is_in_use() {
+                unused.push(((true, site.here.refused(now), site.here.last_used), key.clone()));
             }
             swept += 1;
             self.swept = Some(key.clone());
@@ -86,18 +89,33 @@ impl<S> Sites<S> {
         if swept < count {
             self.swept = None;
         }
-        unused.sort_unstable_by_key(|(last_used, _)| *last_used);
-        let oldest = unused.into_iter().take(beyond.div_ceil(SWEEP_STEPS)).map(|(_, key)| key);
-        for key in over.into_iter().chain(oldest) {
+        let mut seen = None;
+        for ((is_roomy, ..), key) in &mut unused {
+            let neighbourhood = key.neighbourhood();
+            if seen.as_ref().is_none_or(|(last, _)| *last != neighbourhood) {
+                seen = Some((neighbourhood.clone(), self.is_crowded(&neighbourhood)));
+            }
+            *is_roomy = !seen.as_ref().is_some_and(|(_, is_crowded)| *is_crowded);
+        }
+        unused.sort_unstable();
+        let least = unused.into_iter().take(beyond.div_ceil(SWEEP_STEPS)).map(|(_, key)| key);
+        for key in over.into_iter().chain(least) {
             self.sites.remove(&key);
         }
         expired
     }
 
-    /// True if a round begins and only unused operators without debtors are left, whose totals are kept for the status.
-    pub(super) fn are_over(&self) -> bool {
+    fn is_crowded(&self, neighbourhood: &SiteKey) -> bool {
+        let from = self.sites.range(neighbourhood..).map(|(key, _)| key.neighbourhood());
+        let neighbours = from.take_while(|other| other == neighbourhood);
+        neighbours.take(MAX_OF_NEIGHBOURHOOD + 1).count() > MAX_OF_NEIGHBOURHOOD
+    }
+
+    /// True if a round begins and only unused operators are left, whose totals are kept for the status.
+    pub(crate) fn are_over(&self) -> bool {
         let is_over = |(key, site): (&SiteKey, &Site<S>)| {
-            key.is_operator() && !site.is_in_use() && !site.sessions.has_debtors()
+            let is_operator = matches!(key, SiteKey::Operator(..));
+            is_operator && !site.is_in_use() && site.here.has_forgotten()
         };
         self.step == 0 && self.iter().all(is_over)
     }

@@ -19,8 +19,7 @@ use tokio::{
 
 use super::{
     Acquired, Asker, Class, HashKey, Limits, Pace, Permit, Pool, Question, Refusal, Refused,
-    Settings, Signal, Source, SourceClass, Target, Wait, operators::Operators,
-    sessions::MAX_IDLE_SITE,
+    Settings, Signal, Source, SourceClass, Target, Wait, idle::MAX_IDLE_SITE, operators::Operators,
 };
 
 mod addresses;
@@ -29,6 +28,7 @@ mod histories;
 mod lately;
 mod neighbours;
 mod newcomers;
+mod provoked;
 mod refused;
 mod reload;
 
@@ -56,6 +56,7 @@ const CLOSED: Signal<'_> = Signal::Refused(Refusal {
     before_rcpt: false,
     closing: true,
     about_our_address: false,
+    about_our_rate: true,
     is_trouble: false,
     hint: None,
     words: "",
@@ -66,6 +67,7 @@ fn banned(before_rcpt: bool) -> Signal<'static> {
         before_rcpt,
         closing: false,
         about_our_address: true,
+        about_our_rate: false,
         is_trouble: false,
         hint: None,
         words: "blocked using a list",
@@ -81,7 +83,7 @@ fn pool_since(sources: usize, since: Vec<Option<u64>>) -> Arc<Pool<u32>> {
     Pool::new(settings(sources, since), drop, || NOW, HashKey::default())
 }
 
-fn settings(sources: usize, since: Vec<Option<u64>>) -> Settings {
+pub(crate) fn settings(sources: usize, since: Vec<Option<u64>>) -> Settings {
     Settings {
         operators: Arc::new(Operators::with(OPERATORS).unwrap()),
         operator: LIMITS,
@@ -390,7 +392,7 @@ async fn one_who_wants_a_session_of_its_own_gets_it_in_the_place_of_an_idle_one(
     let own = Wanted { afresh: true, ..want.clone() };
     let Ok(Acquired::New(own)) = own.ask(&pool).await else { panic!("an idle one") };
     let Ok(Acquired::Idle(..)) = want.ask(&pool).await else { panic!("both have gone") };
-    assert_eq!(pool.idle.load(Ordering::Relaxed), 0);
+    assert_eq!(pool.lock().idle, 0);
     drop(own);
 }
 
@@ -416,15 +418,15 @@ async fn a_session_lies_idle_for_thirty_seconds_and_then_everything_is_forgotten
     let Ok(Acquired::New(permit)) = want.ask(&pool).await else { panic!("it was taken") };
     permit.keep(1);
     sleep(Duration::from_secs(700)).await;
-    assert_eq!(pool.idle.load(Ordering::Relaxed), 0);
-    assert!(pool.lock().sites.is_empty());
+    assert_eq!(pool.lock().idle, 0);
+    assert!(pool.lock().sites.len() == 0);
 }
 
 /// All state of a use expires, except totals, and the timer then stops.
 #[tokio::test(start_paused = true)]
 async fn an_idle_pool_sweeps_no_more_until_its_next_use() {
     let pool = pool();
-    let sweeps = || pool.sweeps.load(Ordering::Relaxed);
+    let sweeps = || pool.lock().sweeps;
     let route = Wanted { is_route: true, ..at("route:25", "192.0.2.9") };
     let mut wants = vec![google("d"), route];
     wants.extend((0..17).map(|n| at("mx", &format!("198.51.100.{n}"))));
@@ -460,8 +462,8 @@ async fn an_operators_totals_outlast_an_hour_without_a_check() {
     let status = pool.status();
     let shown = status.operators[0].clone();
     assert_eq!((shown.operator.as_str(), shown.sessions_total), ("google", 1));
-    // One trial at the machine is left, and no state of the operator's parties.
-    assert_eq!((status.entries.trials, status.entries.debts), (1, 0));
+    // One trial and one quick account at the machine are left, and nothing of the operator's parties.
+    assert_eq!(status.entries.parties, 2);
 }
 
 #[tokio::test(start_paused = true)]

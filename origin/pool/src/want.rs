@@ -2,19 +2,21 @@
 
 use std::{net::IpAddr, sync::Arc};
 
-use super::{
-    Class, Question, Settings, Target,
-    histories::History,
-    party::Party,
-    refusals::part_of,
-    site_key::{MeterKey, SiteKey},
+use tokio::time::Instant;
+
+use crate::{
+    keys::{MeterKey, SiteKey},
+    question::{Class, Party, Past},
 };
 
-/// A request for a session: made when the check is admitted, it waits in the queue, and belongs to
-/// the permit until the session ends.
-pub(super) struct Want {
+/// A request for a session: made once, it waits in the queue, and belongs to the permit until the session ends.
+pub(crate) struct Want {
     pub party: Party,
-    pub history: History,
+    pub past: Past,
+    pub class: Class,
+    /// Share of refused recipients and of waiting requests that the party's group may have; `None` if the check has no
+    /// group.
+    pub share: Option<f64>,
     pub site: SiteKey,
     pub meter: MeterKey,
     pub host: Arc<str>,
@@ -22,46 +24,14 @@ pub(super) struct Want {
     pub identity: usize,
     /// Address to which the connection is or will be opened.
     pub address: Option<IpAddr>,
-    pub class: Class,
-    /// Share of refused recipients and of waiting requests that the party's group may have; `None`
-    /// if it isn't limited.
-    pub share: Option<f64>,
+    /// Latest time at which a conversation is worth starting.
+    pub latest: Instant,
+    /// True if the check passes the domain's gate: not at consumer domains, and only once.
+    pub has_gate: bool,
+    /// True if the check has already passed the limits of its domain and account.
+    pub is_admitted: bool,
     /// True if the session must be new.
     pub afresh: bool,
-    /// True if the check must wait while its account is in debt.
-    pub is_indebted: bool,
-}
-
-impl Want {
-    pub(super) fn of(
-        question: &Question,
-        target: &Target<'_>,
-        party: Party,
-        history: History,
-        site: SiteKey,
-        settings: &Settings,
-    ) -> Self {
-        let identity = match site {
-            SiteKey::Operator(_, identity) => identity,
-            SiteKey::Network(_) | SiteKey::Route(_) => target.identity,
-        };
-        Self {
-            party,
-            history,
-            site,
-            meter: None,
-            host: Arc::from(target.host),
-            identity,
-            address: None,
-            class: question.wait.class(),
-            share: question.asker.fairness_group.as_ref().map(|_| settings.tenant_share),
-            afresh: target.afresh,
-            is_indebted: false,
-        }
-    }
-
-    /// The share is at least one.
-    pub(super) fn share_of(&self, all: usize) -> usize {
-        self.share.map_or(all, |share| part_of(all, share))
-    }
+    /// Recipients a minute of batches from a new source address; `None` for no limit.
+    pub warm_up: Option<usize>,
 }

@@ -108,7 +108,16 @@ pub fn ask_all(
     let (starting, budget) = times(within, state.prober.config().budget);
     let until = Instant::now() + starting;
     let held = HeldLines::of(&addresses);
-    let batch = Arc::new(Batch { state, id, asker, details, until, budget, held });
+    let batch = Arc::new(Batch {
+        state,
+        id,
+        asker,
+        details,
+        until,
+        budget,
+        held,
+        turn: tokio::sync::Mutex::default(),
+    });
     let (lines, written) = mpsc::channel(LINES_MAX);
     tokio::spawn(drive(batch, addresses, lines, entry));
     Ok(written)
@@ -124,6 +133,8 @@ struct Batch {
     /// Time for each address.
     budget: Duration,
     held: HeldLines,
+    /// The address that waits for a place.
+    turn: tokio::sync::Mutex<()>,
 }
 
 /// Lines and their indices.
@@ -313,11 +324,13 @@ impl Batch {
     /// The error is the number of seconds after which to retry, if our own limits prevented a verdict.
     async fn probe(&self, question: &Question, invents: bool) -> Result<Told, u32> {
         let state = &self.state;
-        // Half of the permits are reserved for single checks.
+        // Half of the permits are reserved for single checks. One address of a batch waits at a time, so that few wake
+        // when a place becomes free.
         let permits = async {
-            let share = state.batch_permits.acquire().await;
-            let permit = state.permits.acquire().await;
-            share.and_then(|share| permit.map(|permit| (share, permit)))
+            let turn = self.turn.lock().await;
+            let place = state.batch_places.enter_when_free(&self.asker).await;
+            drop(turn);
+            state.permits.acquire().await.map(|permit| (place, permit))
         };
         let Ok(Ok(_permits)) = timeout_at(self.until, permits).await else {
             return Err(RETRY_AFTER_S);

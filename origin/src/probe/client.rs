@@ -111,7 +111,7 @@ impl Client {
         permit.note(signal);
         let Some(place) = self.place(host, permit.address()) else { return };
         match signal {
-            Signal::Answered { .. } => self.stops.answered(place),
+            Signal::Answered { .. } | Signal::AcceptedLikeAny => self.stops.answered(place),
             Signal::Refused(Refusal {
                 before_rcpt: true,
                 is_trouble: false,
@@ -135,6 +135,7 @@ impl Client {
                 before_rcpt: true,
                 closing: false,
                 about_our_address: false,
+                about_our_rate: false,
                 is_trouble: false,
                 hint: None,
                 words: "",

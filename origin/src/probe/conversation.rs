@@ -140,7 +140,15 @@ impl HostProbe<'_> {
         } else {
             String::new()
         };
-        if let Some(signal) = signal(finding, stage, reply, &words) {
+        let accepts_all =
+            || self.client.memory.catch_all(&self.catch_all_key()) == Some(CatchAll::Yes);
+        let signal = match signal(finding, stage, reply, &words) {
+            Some(Signal::Answered { refused: false }) if accepts_all() => {
+                Some(Signal::AcceptedLikeAny)
+            }
+            signal => signal,
+        };
+        if let Some(signal) = signal {
             self.client.note(self.host, permit, signal);
         }
     }

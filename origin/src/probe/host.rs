@@ -208,7 +208,7 @@ impl HostProbe<'_> {
             Ok(Begun::Acquired(acquired)) => Ok(acquired),
             Ok(Begun::Waiting(session)) => {
                 let times = progress.times.clone();
-                times.waiting.during(session).await
+                times.waiting.during(session.wait()).await
             }
             Err(refused) => Err(refused),
         };

@@ -43,6 +43,8 @@ pub(super) fn signal<'a>(
             before_rcpt,
             closing,
             about_our_address,
+            about_our_rate: !about_our_address
+                && (scope == Scope::Rate || (closing && scope == Scope::Nothing)),
             is_trouble: !blocked || finding.reason == Reason::Greylisted,
             hint: hint.map(|seconds| Duration::from_secs(seconds.into())),
             words,
@@ -62,9 +64,9 @@ mod tests {
         let reply = Reply::parse(&format!("{reply}\r\n")).unwrap();
         match signal(judge(stage, &reply, &Parties::default()), stage, &reply, "") {
             Some(Signal::Answered { refused }) => refused,
+            Some(Signal::AcceptedLikeAny) | None => false,
             Some(Signal::Refused(refusal)) => !refusal.before_rcpt,
             Some(Signal::Unread) => true,
-            None => false,
         }
     }
 

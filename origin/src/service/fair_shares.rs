@@ -8,23 +8,29 @@ use std::{
     },
 };
 
-use parking_lot::{Mutex, MutexGuard};
-use rcpt_pool::Asker;
+use parking_lot::Mutex;
+use rcpt_pool::{Asker, Shared};
+use tokio::sync::Notify;
 
 /// A group (see [`rcpt_pool::Asker`]), and an account if the group has several.
 type Party = (Option<Arc<str>>, Option<Arc<str>>);
 
 /// Counters of work in progress, by group.
 ///
-/// A group may start one more unit while it holds less than what is free. One group alone gets half, and in the long
-/// run, k greedy groups leave 1/(k + 1) to all others. A group's first unit always passes. Accounts share their group's
-/// remainder by the same rule.
+/// Groups, and a group's accounts, have shares by the pool's rule ([`Shared`]). A group's first unit always passes.
 pub struct FairShares {
-    counts: Arc<Mutex<Counts>>,
+    taken: Arc<Taken>,
     /// Limit of one group; it doesn't apply to requests without a group.
     share: AtomicUsize,
     /// Limit of all groups together; only a group's first unit passes beyond it.
-    most: usize,
+    most: AtomicUsize,
+}
+
+#[derive(Default)]
+struct Taken {
+    counts: Mutex<Counts>,
+    /// A unit has ended.
+    ended: Notify,
 }
 
 #[derive(Default)]
@@ -41,12 +47,32 @@ impl Counts {
 
 impl FairShares {
     pub fn new(share: usize, most: usize) -> Self {
-        Self { counts: Arc::default(), share: AtomicUsize::new(share.max(1)), most }
+        let share = AtomicUsize::new(share.max(1));
+        Self { taken: Arc::default(), share, most: AtomicUsize::new(most) }
+    }
+
+    /// Sets the limit of all groups together.
+    pub fn set_most(&self, most: usize) {
+        self.most.store(most, Ordering::Relaxed);
+        self.taken.ended.notify_waiters();
     }
 
     /// Sets the limit of one group. Units in progress beyond a smaller limit continue until they are dropped.
     pub fn set_share(&self, share: usize) {
         self.share.store(share.max(1), Ordering::Relaxed);
+        self.taken.ended.notify_waiters();
+    }
+
+    /// Waits until a unit of the account can be counted. Waiting longest gives no precedence:
+    /// the unit goes to any account that may have one more.
+    pub async fn enter_when_free(&self, asker: &Asker) -> Share {
+        loop {
+            let ended = self.taken.ended.notified();
+            if let Some(share) = self.enter_within(asker, usize::MAX) {
+                return share;
+            }
+            ended.await;
+        }
     }
 
     /// Counts a unit for the group until it is dropped; `None` if the group already has a unit and no room
@@ -59,47 +85,39 @@ impl FairShares {
     pub fn enter_within(&self, asker: &Asker, free: usize) -> Option<Share> {
         let Asker { account, fairness_group: group } = asker.clone();
         let of_group = (group.clone(), None);
-        let mut counts = lock(&self.counts);
-        let free = free.min(self.most.saturating_sub(counts.all));
+        let mut counts = self.taken.counts.lock();
+        let most = self.most.load(Ordering::Relaxed);
+        let left = free.min(most.saturating_sub(counts.all));
         let own = counts.of(&of_group);
-        let room = match group {
-            Some(_) => free.min(self.share.load(Ordering::Relaxed)),
-            None if free > 0 => usize::MAX,
-            None => 0,
+        let most_of_group = match group {
+            Some(_) => self.share.load(Ordering::Relaxed),
+            None => usize::MAX,
         };
-        if own > 0 && own >= room {
-            return None;
-        }
         let mut parties = vec![of_group];
         if group.is_some() && account.is_some() && account != group {
-            let of_account = (group, account);
-            let own_of_account = counts.of(&of_account);
-            if own_of_account > 0 && own_of_account >= room.saturating_sub(own) {
-                return None;
-            }
-            parties.push(of_account);
+            parties.push((group, account));
+        }
+        let of_account = parties.get(1).map(|account| counts.of(account));
+        if own > 0 && !(Shared { left, most: most_of_group }).gives_one_more(own, of_account) {
+            return None;
         }
         counts.all += 1;
         for party in &parties {
             *counts.by_party.entry(party.clone()).or_default() += 1;
         }
-        Some(Share { counts: Arc::clone(&self.counts), parties })
+        Some(Share { taken: Arc::clone(&self.taken), parties })
     }
-}
-
-fn lock(counts: &Mutex<Counts>) -> MutexGuard<'_, Counts> {
-    counts.lock()
 }
 
 /// A unit in progress, counted until it is dropped.
 pub struct Share {
-    counts: Arc<Mutex<Counts>>,
+    taken: Arc<Taken>,
     parties: Vec<Party>,
 }
 
 impl Drop for Share {
     fn drop(&mut self) {
-        let mut counts = lock(&self.counts);
+        let mut counts = self.taken.counts.lock();
         counts.all -= 1;
         for party in &self.parties {
             if let Some(count) = counts.by_party.get_mut(party) {
@@ -109,6 +127,8 @@ impl Drop for Share {
                 }
             }
         }
+        drop(counts);
+        self.taken.ended.notify_waiters();
     }
 }
 
@@ -162,6 +182,24 @@ mod tests {
         assert!((100..=200).contains(&greedy.len()), "{}", greedy.len());
         let modest = all_of(&tenants, "free", "modest");
         assert!(modest.len() >= 20, "{}", modest.len());
+    }
+
+    /// The places of lists: one account waits with hundreds of addresses, another one's list comes later.
+    #[tokio::test]
+    async fn who_waits_for_a_place_has_one_before_a_greedy_account_has_more() {
+        let places = FairShares::new(128, 256);
+        let asker =
+            |name: &str| Asker { account: Some(name.into()), fairness_group: Some(name.into()) };
+        let mut greedy = all_of(&places, "greedy", "greedy");
+        assert_eq!(greedy.len(), 128);
+        let (first, second) = (asker("other"), asker("greedy"));
+        let _other = places.enter_when_free(&first).await;
+        let waits = places.enter_when_free(&second);
+        tokio::pin!(waits);
+        let now = std::time::Duration::ZERO;
+        assert!(tokio::time::timeout(now, &mut waits).await.is_err(), "its share");
+        greedy.pop();
+        waits.await;
     }
 
     #[test]

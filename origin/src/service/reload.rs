@@ -5,7 +5,6 @@ use std::{io, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::{
     signal::unix::{SignalKind, signal},
-    sync::Semaphore,
     time::sleep,
 };
 
@@ -102,8 +101,10 @@ fn apply(running: &Config, read: &Config, state: &Arc<State>, level: &Level) -> 
     prove(read.source_addresses.iter().filter(is_new)).map_err(|error| error.to_string())?;
     level.set(read.log_level);
     let (before, after) = (running.max_probes, read.max_probes);
-    resize(state, |state| &state.permits, before, after);
-    resize(state, |state| &state.batch_permits, before.div_ceil(2), after.div_ceil(2));
+    resize(state, before, after);
+    let half = after.div_ceil(2);
+    state.batch_places.set_most(half);
+    state.batch_places.set_share(probes_of_one_tenant(half, read));
     state.probes.set_share(probes_of_one_tenant(after, read));
     state.certificate.store(read.certificate.clone().map(Arc::new));
     if let Some(warning) = read.certificate_warning(unix_now()) {
@@ -174,14 +175,14 @@ async fn change(before: &Files) {
 }
 
 /// Removed permits that are in use disappear when they are returned.
-fn resize(state: &Arc<State>, of: fn(&State) -> &Semaphore, before: usize, after: usize) {
-    of(state).add_permits(after.saturating_sub(before));
+fn resize(state: &Arc<State>, before: usize, after: usize) {
+    state.permits.add_permits(after.saturating_sub(before));
     let surplus = u32::try_from(before.saturating_sub(after)).unwrap_or(u32::MAX);
     if surplus > 0 {
         let state = state.clone();
         tokio::spawn(async move {
-            // The semaphores are never closed.
-            if let Ok(permits) = of(&state).acquire_many(surplus).await {
+            // The semaphore is never closed.
+            if let Ok(permits) = state.permits.acquire_many(surplus).await {
                 permits.forget();
             }
         });

@@ -28,8 +28,8 @@ pub struct State {
     pub vitals: Vitals,
     /// Free permits: each probe in progress holds one.
     pub permits: Semaphore,
-    /// Number of permits that batches may take.
-    pub batch_permits: Semaphore,
+    /// Half of the permits: addresses of batches in progress, counted by tenant.
+    pub batch_places: FairShares,
     /// Single checks and batches in progress, counted by tenant.
     pub probes: FairShares,
     pub batches: FairShares,
@@ -92,7 +92,8 @@ impl State {
     ) -> Result<Arc<Self>, SetupError> {
         let guard = Guard::new(config.allow_networks.clone(), own);
         let permits = Semaphore::new(config.max_probes);
-        let batch_permits = Semaphore::new(config.max_probes.div_ceil(2));
+        let half = config.max_probes.div_ceil(2);
+        let batch_places = FairShares::new(probes_of_one_tenant(half, &config), half);
         let sources = &config.source_addresses;
         let identity =
             HeloIdentity::all(&config.helo_name, sources, config.families).swap_remove(0);
@@ -109,7 +110,7 @@ impl State {
             metrics: Metrics::default(),
             vitals,
             permits,
-            batch_permits,
+            batch_places,
             probes,
             batches,
             port_check,

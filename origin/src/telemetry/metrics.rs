@@ -209,17 +209,13 @@ impl Metrics {
     /// Stores the pool's status and the limit of concurrent probes for the next [`Metrics::text`].
     pub fn show(&self, status: &Status, probes_max: usize) {
         self.in_flight_max.set(i64::try_from(probes_max).unwrap_or(i64::MAX));
-        let Entries { sites, meters, gates, trials, refusals, debts, standings, histories, bans } =
-            status.entries;
+        let Entries { sites, meters, gates, parties, pasts, bans } = status.entries;
         for (kind, count) in [
             ("sites", sites),
             ("meters", meters),
             ("gates", gates),
-            ("trials", trials),
-            ("refusals", refusals),
-            ("debts", debts),
-            ("standings", standings),
-            ("histories", histories),
+            ("parties", parties),
+            ("pasts", pasts),
             ("bans", bans),
         ] {
             let count = i64::try_from(count).unwrap_or(i64::MAX);

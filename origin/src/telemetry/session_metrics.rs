@@ -44,8 +44,16 @@ pub struct SessionMetrics {
 
 const RESULTS: [&str; 4] = ["warm", "new", "refused", "abandoned"];
 const ABANDONED: usize = 3;
-const CAUSES: [Cause; 5] =
-    [Cause::Domain, Cause::Address, Cause::Refusals, Cause::WarmUp, Cause::Crowded];
+const CAUSES: [Cause; 8] = [
+    Cause::Domain,
+    Cause::Address,
+    Cause::Refusals,
+    Cause::WarmUp,
+    Cause::Crowded,
+    Cause::Slow,
+    Cause::Rate,
+    Cause::Session,
+];
 
 impl From<Cause> for CauseLabels {
     fn from(cause: Cause) -> Self {
@@ -56,6 +64,9 @@ impl From<Cause> for CauseLabels {
                 Cause::Refusals => "refusals",
                 Cause::WarmUp => "warm_up",
                 Cause::Crowded => "crowded",
+                Cause::Slow => "slow",
+                Cause::Rate => "rate",
+                Cause::Session => "session",
             },
         }
     }

@@ -198,7 +198,9 @@ async fn ever_new_slow_domains_of_one_account_take_no_more() {
         tokio::spawn(async move {
             for round in 0.. {
                 let want = paying("attacker", google(&format!("evil{n}-{round}.org")));
-                check(&pool, &want, NEVER).await;
+                if let (_, End::Refused(_)) = check(&pool, &want, NEVER).await {
+                    sleep(100 * MS).await;
+                }
             }
         });
     }
@@ -254,7 +256,9 @@ async fn quick_answers_in_between_do_not_help_a_slow_account() {
                     check(&pool, &paying("attacker", google("quick.org")), 20 * MS).await;
                 }
                 let want = paying("attacker", google(&format!("evil{n}-{round}.org")));
-                check(&pool, &want, NEVER).await;
+                if let (_, End::Refused(_)) = check(&pool, &want, NEVER).await {
+                    sleep(100 * MS).await;
+                }
             }
         });
     }
@@ -408,7 +412,7 @@ async fn a_thousand_idle_sessions_of_one_account_leave_room_to_others() {
         let want = paying("attacker", at(&format!("mx{n}.evil.example"), &address));
         want.received(&pool, ANSWERED).await;
     }
-    assert!(pool.idle.load(Ordering::Relaxed) <= 1_024);
+    assert!(pool.lock().idle <= 1_024);
     let started = Instant::now();
     for n in 0..20 {
         let want = paying("victim", google(&format!("v{n}.org")));
@@ -505,6 +509,6 @@ async fn the_addresses_of_one_network_have_few_meters() {
         }
     }
     let state = pool.lock();
-    let meters: usize = state.sites.iter().map(|(_, site)| site.sessions.meters().count()).sum();
+    let meters: usize = state.sites.iter().map(|(_, site)| site.here.meters().count()).sum();
     assert!(meters <= 17, "{meters}");
 }

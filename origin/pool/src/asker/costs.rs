@@ -1,0 +1,318 @@
+//! Costs of parties at one site: seconds for which an account or a domain made others wait, halving every five minutes.
+//!
+//! A party with costs is slow: while others are there, it leaves sessions to them (the reserve of `queue`). A slow
+//! account first waits, because otherwise an endless series of new domains would get a long
+//! session each. The first cost may be chance. Costs are an account's and not its group's: otherwise one free account
+//! would delay all.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::{
+    bounded::{Bounded, Remembered},
+    keys::Key,
+    question::Party,
+};
+
+/// Duration above which a session counts as slow. Most servers answer within a second; Exchange delays the refusal of
+/// an unknown recipient by five seconds.
+pub(crate) const SLOW: Duration = Duration::from_secs(2);
+/// Longest session while others without slow sessions are waiting; it allows for Exchange's default
+/// delay of five seconds before refusing an unknown recipient.
+pub(crate) const CUT: Duration = Duration::from_millis(6_500);
+/// Time in seconds after which costs have halved.
+const HALF_LIFE_S: f64 = 300.0;
+/// Costs below this number of seconds are forgotten.
+const COST_MIN_S: f64 = 0.2;
+/// Cost of a session that the server closed on us at RCPT, in seconds: others wait for another one.
+const CLOSED_S: f64 = 1.0;
+/// An account waits for the square of its costs in seconds, divided by this number: little for chance, long for habit.
+/// With 10 and 20, five accounts with ever new slow domains held the only session twice as often.
+const WAIT_DIVISOR_S: f64 = 5.0;
+/// Time for which an account counts as present at a site after its last quick answer.
+const PRESENCE_LIFETIME: Duration = Duration::from_secs(60);
+/// Time for which a quick answer proves an account.
+const PROOF_LIFETIME: Duration = Duration::from_secs(600);
+/// Time for which a domain's sessions aren't cut after a cut.
+const CUT_LIFETIME: Duration = Duration::from_secs(600);
+/// Maximum number of parties remembered per site; about 100 bytes each.
+const MAX_PARTIES: usize = 20_000;
+const MAX_QUICK: usize = 4_096;
+
+#[derive(Clone, Copy)]
+struct Cost {
+    group: Key,
+    seconds: f64,
+    /// Time of `seconds`.
+    at: Instant,
+    /// Number of costs that were added.
+    count: u32,
+    /// Time of the account's last cost, or of its last check since.
+    last: Instant,
+    cut_at: Option<Instant>,
+    /// True if the domain was checked again after the cut.
+    is_repeated: bool,
+}
+
+impl Cost {
+    fn new(group: Key, now: Instant) -> Self {
+        let (seconds, count, cut_at, is_repeated) = (0.0, 0, None, false);
+        Self { group, seconds, at: now, count, last: now, cut_at, is_repeated }
+    }
+
+    fn seconds(&self, now: Instant) -> f64 {
+        let age_s = now.saturating_duration_since(self.at).as_secs_f64();
+        self.seconds * (-age_s / HALF_LIFE_S).exp2()
+    }
+
+    fn add(&mut self, seconds: f64, now: Instant) {
+        self.seconds = self.seconds(now) + seconds;
+        (self.at, self.last, self.count) = (now, now, self.count + 1);
+    }
+
+    fn was_cut(&self, now: Instant) -> bool {
+        self.cut_at.is_some_and(|at| now.saturating_duration_since(at) < CUT_LIFETIME)
+    }
+}
+
+impl Remembered for Cost {
+    /// Those who cost least go first.
+    fn rank(&self, now: Instant) -> (Key, u64) {
+        (self.group, (self.seconds(now) * 1_000.0) as u64)
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        self.seconds(now) < COST_MIN_S && !self.was_cut(now)
+    }
+}
+
+pub(crate) struct Costs {
+    parties: Bounded<Key, Cost>,
+    /// Accounts with quick answers, and the last two of them.
+    quick: Bounded<Key, QuickAnswer>,
+    quick_answers: u64,
+    answered: [Option<(Key, Instant)>; 2],
+}
+
+#[derive(Clone, Copy)]
+struct QuickAnswer {
+    group: Key,
+    at: Instant,
+    /// Number of answers at the site until this one.
+    nth: u64,
+}
+
+impl Remembered for QuickAnswer {
+    fn rank(&self, _: Instant) -> (Key, u64) {
+        (self.group, self.nth)
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.at) >= PROOF_LIFETIME
+    }
+}
+
+/// A party's standing at a site.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Its account had a quick answer within ten minutes.
+    Proven,
+    New,
+    /// It made others wait.
+    Slow,
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        let quick = Bounded::new(MAX_QUICK);
+        Self { parties: Bounded::new(MAX_PARTIES), quick, quick_answers: 0, answered: [None; 2] }
+    }
+}
+
+impl Costs {
+    /// True if the party's account or domain made others wait for more than a slow session's time.
+    pub(crate) fn is_slow(&self, party: Party, now: Instant) -> bool {
+        let seconds = |key| self.parties.get(key, now).map_or(0.0, |cost| cost.seconds(now));
+        seconds(party.account).max(seconds(party.domain)) >= SLOW.as_secs_f64()
+    }
+
+    pub(crate) fn is_slow_domain(&self, domain: Key, now: Instant) -> bool {
+        self.parties.get(domain, now).is_some_and(|cost| cost.seconds(now) >= SLOW.as_secs_f64())
+    }
+
+    /// The time until which the party stays slow without further costs.
+    pub(crate) fn slow_until(&self, party: Party, now: Instant) -> Option<Instant> {
+        let until = |key| {
+            let half_lives = (self.parties.get(key, now)?.seconds(now) / SLOW.as_secs_f64()).log2();
+            (half_lives >= 0.0).then(|| now + Duration::from_secs_f64(half_lives * HALF_LIFE_S))
+        };
+        until(party.account).max(until(party.domain))
+    }
+
+    pub(crate) fn standing(&self, party: Party, now: Instant) -> Standing {
+        if self.is_slow(party, now) {
+            Standing::Slow
+        } else if self.quick.get(party.account, now).is_some() {
+            Standing::Proven
+        } else {
+            Standing::New
+        }
+    }
+
+    /// The time until which the account waits; `None` if it may go on. The repeat of a cut check doesn't wait.
+    pub(crate) fn waits_until(&self, party: Party, now: Instant) -> Option<Instant> {
+        let cost = self.parties.get(party.account, now).filter(|cost| cost.count > 1)?;
+        let wait_s = cost.seconds(cost.last).powi(2) / WAIT_DIVISOR_S;
+        let until = cost.last + Duration::from_secs_f64(wait_s);
+        (until > now && !self.owes_repeat(party.domain, now)).then_some(until)
+    }
+
+    /// Counts a check of a party that waits for its costs.
+    pub(crate) fn take(&mut self, party: Party, now: Instant) {
+        if let Some(cost) = self.parties.get_mut(party.account) {
+            cost.last = now;
+        }
+    }
+
+    /// The time until which another account counts as present.
+    pub(crate) fn other_is_present_until(&self, account: Key, now: Instant) -> Option<Instant> {
+        let others = self.answered.iter().flatten().filter(|(other, _)| *other != account);
+        others.map(|(_, at)| *at + PRESENCE_LIFETIME).filter(|until| *until > now).max()
+    }
+
+    /// After a recent cut, the domain gets its full time.
+    pub(crate) fn may_cut(&self, domain: Key, now: Instant) -> bool {
+        !self.parties.get(domain, now).is_some_and(|cost| cost.was_cut(now))
+    }
+
+    pub(crate) fn cut(&mut self, holder: Party, now: Instant) {
+        let cost = self.cost(holder.domain, holder.group, now);
+        (cost.cut_at, cost.is_repeated) = (Some(now), false);
+    }
+
+    /// True if a check of the domain was cut in the last ten minutes, and no check has run to its end since.
+    fn owes_repeat(&self, domain: Key, now: Instant) -> bool {
+        let cost = self.parties.get(domain, now);
+        cost.is_some_and(|cost| cost.was_cut(now) && !cost.is_repeated)
+    }
+
+    /// A session has ended. `made_wait` is true if it was cut, or if others waited for it.
+    pub(crate) fn hear_end(
+        &mut self,
+        party: Party,
+        took: Duration,
+        (answered, is_cut, made_wait): (bool, bool, bool),
+        now: Instant,
+    ) {
+        if !is_cut && let Some(cost) = self.parties.get_mut(party.domain) {
+            cost.is_repeated = true;
+        }
+        if took > SLOW {
+            if made_wait {
+                for key in [party.account, party.domain] {
+                    self.cost(key, party.group, now).add(took.as_secs_f64(), now);
+                }
+            }
+        } else if answered {
+            let account = party.account;
+            self.quick_answers += 1;
+            let quick = QuickAnswer { group: party.group, at: now, nth: self.quick_answers };
+            *self.quick.entry(account, now, || quick) = quick;
+            let [last, before] = &mut self.answered;
+            if last.is_some_and(|(other, _)| other != account) {
+                *before = *last;
+            }
+            *last = Some((account, now));
+        }
+    }
+
+    /// The server closed the account's session at RCPT.
+    pub(crate) fn hear_closed(&mut self, party: Party, now: Instant) {
+        self.cost(party.account, party.group, now).add(CLOSED_S, now);
+    }
+
+    fn cost(&mut self, key: Key, group: Key, now: Instant) -> &mut Cost {
+        let cost = self.parties.entry(key, now, || Cost::new(group, now));
+        cost.group = group;
+        cost
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.parties.len() + self.quick.len()
+    }
+
+    pub(crate) fn forget(&mut self, now: Instant) {
+        self.parties.forget(now);
+        self.quick.forget(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::{Instant, advance};
+
+    use super::{Costs, MAX_PARTIES, SLOW};
+    use crate::question::Party;
+
+    const HELD: (bool, bool, bool) = (false, false, true);
+    const SIX: Duration = Duration::from_secs(6);
+
+    fn party(key: u64) -> Party {
+        Party { group: key, account: key, domain: 1 << 32 | key }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_account_that_holds_sessions_waits_longer_each_time() {
+        let (mut costs, mut waits) = (Costs::default(), Vec::new());
+        for n in 0..6 {
+            let new = Party { domain: 100 + n, ..party(1) };
+            advance(SIX).await;
+            costs.hear_end(new, SIX, HELD, Instant::now());
+            let now = Instant::now();
+            let until = costs.waits_until(party(1), now).unwrap_or(now);
+            waits.push((until - now).as_secs());
+            advance(until - now).await;
+            costs.take(new, Instant::now());
+        }
+        assert_eq!(waits[0], 0, "the first may be chance");
+        assert!(waits.is_sorted() && waits[1] > 20 && waits[5] > 60, "{waits:?}");
+        assert_eq!(costs.waits_until(party(2), Instant::now()), None, "not another's");
+        advance(Duration::from_secs(3_600)).await;
+        assert_eq!(costs.waits_until(party(1), Instant::now()), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_party_is_one_that_made_others_wait_and_its_group_is_not() {
+        let (mut costs, now) = (Costs::default(), Instant::now());
+        costs.hear_end(party(1), SIX, (true, false, false), now);
+        assert!(!costs.is_slow(party(1), now), "nobody waited");
+        costs.hear_end(party(1), SIX, HELD, now);
+        assert!(costs.is_slow(party(1), now));
+        assert!(costs.is_slow(Party { domain: party(1).domain, ..party(2) }, now), "its domain");
+        assert!(
+            !costs.is_slow(Party { group: 1, ..party(2) }, now),
+            "another account of its group"
+        );
+        costs.hear_end(party(1), Duration::ZERO, (true, false, false), now);
+        assert!(costs.is_slow(party(1), now), "a quick answer changes nothing");
+        assert!(!costs.is_slow(party(1), now + Duration::from_secs(1_200)));
+    }
+
+    /// Twice as many free accounts as fit into the memory cost sessions within minutes.
+    #[tokio::test(start_paused = true)]
+    async fn accounts_that_fill_the_memory_push_out_nobody_else() {
+        let mut costs = Costs::default();
+        let free = |account| Party { group: 0, ..party(account) };
+        let slow = party(u64::from(u32::MAX));
+        costs.hear_end(slow, SLOW * 5, HELD, Instant::now());
+        for account in 1..2 * MAX_PARTIES as u64 {
+            costs.hear_closed(free(account), Instant::now());
+            costs.hear_closed(free(account), Instant::now());
+        }
+        assert!(costs.len() <= MAX_PARTIES);
+        assert!(costs.is_slow(slow, Instant::now()));
+    }
+}

@@ -1,0 +1,104 @@
+//! Keys: keyed hashes of names, and the units of shared limits, which are sites and the meters within them.
+
+use std::{
+    collections::HashMap,
+    hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+    sync::Arc,
+};
+
+/// Keyed hash of a name or an address, stored in its place.
+pub(crate) type Key = u64;
+
+/// Secret that is hashed before each value, so that outsiders can't find values with equal hashes.
+#[derive(Clone, Copy)]
+pub struct HashKey([u64; 2]);
+
+impl HashKey {
+    /// Creates a key from random numbers. The same numbers give the same hashes in all processes of
+    /// one build.
+    pub const fn new(secret: [u64; 2]) -> Self {
+        Self(secret)
+    }
+
+    pub fn hash_one(self, value: impl Hash) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.0, value).hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+impl Default for HashKey {
+    fn default() -> Self {
+        Self(rand::random())
+    }
+}
+
+/// Values by names from our own tables: nobody else can choose names that collide.
+pub(crate) type ByName<V> = HashMap<String, V, BuildHasherDefault<Unkeyed>>;
+
+/// Hasher without a secret: FNV-1a.
+pub(crate) struct Unkeyed(u64);
+
+impl Default for Unkeyed {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for Unkeyed {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        self.0 = bytes.iter().fold(self.0, mix);
+    }
+}
+
+/// Number of an operator in its table.
+pub type OperatorId = usize;
+
+/// A unit of session limits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum SiteKey {
+    /// An operator, from one of our source addresses.
+    Operator(OperatorId, usize),
+    /// A /24 or a /64, by its first address.
+    Network(IpAddr),
+    Route(Arc<str>),
+}
+
+/// Key of the meter that counts a session: a machine in a network, or `None` for the whole site. In a /64, `None`
+/// counts the machines without a meter of their own.
+pub(crate) type MeterKey = Option<IpAddr>;
+
+impl SiteKey {
+    pub(crate) fn network_of(machine: IpAddr) -> Self {
+        Self::Network(match machine {
+            IpAddr::V4(ip) => IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() & (u32::MAX << 8))),
+            IpAddr::V6(_) => first_of(machine, 64),
+        })
+    }
+
+    /// The /48 of an IPv6 network, which is what one customer of a provider gets; other sites are their own.
+    pub(crate) fn neighbourhood(&self) -> Self {
+        match self {
+            Self::Network(network) => Self::Network(first_of(*network, 48)),
+            other => other.clone(),
+        }
+    }
+
+    pub(crate) const fn is_network(&self) -> bool {
+        matches!(self, Self::Network(_))
+    }
+}
+
+/// The first address of an IPv6 network with this many leading bits.
+fn first_of(ip: IpAddr, bits: u32) -> IpAddr {
+    match ip {
+        IpAddr::V4(_) => ip,
+        IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & (u128::MAX << (128 - bits))).into(),
+    }
+}

@@ -1,0 +1,347 @@
+//! Refused recipients of an hour, and at a machine of no known operator also of ten minutes: without limits, a list of
+//! dead addresses would look like a directory harvest. A shared host often serves hundreds of domains, and bans a client
+//! for an hour after 20 refusals in ten minutes.
+//!
+//! Both limits are shared by the one rule ([`crate::share`]), for all askers. In ten minutes, guessing accounts may use
+//! half, too few for a ban of our address. Lists may use the whole number, and single checks a few
+//! more, so that lists don't keep them out. A ban lowers the number for lists and guessing accounts alone.
+
+use std::{collections::VecDeque, time::Duration};
+
+use tokio::time::Instant;
+
+use super::hour::{FIRST_SLICE, Hour, SLICE};
+use crate::{
+    bounded::{Bounded, Remembered},
+    keys::Key,
+    question::{Class, Party, Past},
+    share::Shared,
+};
+
+/// Recipients that may be refused in ten minutes beyond the lists' number, by single checks of an account with and
+/// without a good past. The greater number allows for a newcomer's refusal and for two in flight.
+const GOOD_EXTRA: usize = 3;
+const NEWCOMER_EXTRA: usize = 1;
+/// Control recipients in ten minutes by lists, and by lists and single checks together: many machines ban at ten refused
+/// recipients, some at five, and each control recipient is likely to be one.
+const INVENTED_BY_LISTS: usize = 4;
+const INVENTED_BY_ALL: usize = 8;
+/// The part of ten minutes' number that one group's lists may have, if its usual share isn't greater. Lists are mostly
+/// alone at a machine, and with half of eight they would take twice as long as with all; a quarter is enough to go on for
+/// other lists, whose existing recipients don't count.
+const LISTS_SHARE: f64 = 0.75;
+const WINDOW: Duration = Duration::from_secs(600);
+/// Maximum number of groups and accounts remembered per meter; about 80 bytes each.
+const MAX_PARTIES: usize = 20_000;
+
+/// A check, as the limits of refused recipients see it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Asking {
+    pub party: Party,
+    pub past: Past,
+    pub class: Class,
+    /// The part of each number that one group may have; `None` if the check has no group.
+    pub share: Option<f64>,
+}
+
+/// Recipients refused in the last hour, by group and account.
+pub(crate) struct RefusedPerHour {
+    most: usize,
+    /// Start of the first slice.
+    began: Option<Instant>,
+    total: Hour,
+    parties: Bounded<Key, PartysHour>,
+}
+
+struct PartysHour {
+    group: Key,
+    hour: Hour,
+    at: Instant,
+}
+
+impl Remembered for PartysHour {
+    fn rank(&self, _: Instant) -> (Key, u64) {
+        (self.group, self.hour.latest_sum() as u64)
+    }
+
+    fn is_over(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.at) >= Duration::from_secs(3_600) + SLICE
+    }
+}
+
+impl RefusedPerHour {
+    pub(crate) fn new(most: usize) -> Self {
+        let parties = Bounded::new(MAX_PARTIES);
+        Self { most, began: None, total: Hour::default(), parties }
+    }
+
+    pub(crate) const fn set_most(&mut self, most: usize) {
+        self.most = most;
+    }
+
+    pub(crate) const fn most(&self) -> usize {
+        self.most
+    }
+
+    fn slice(&self, now: Instant) -> u64 {
+        let age = self.began.map_or(Duration::ZERO, |began| now.saturating_duration_since(began));
+        FIRST_SLICE + age.as_secs() / SLICE.as_secs()
+    }
+
+    /// The time until which the check waits; `None` if it may be asked. Lists stop at the number; of single checks, each
+    /// group may have a first one beyond it.
+    pub(crate) fn may_ask(&self, asking: Asking, now: Instant) -> Option<Instant> {
+        let began = self.began?;
+        let slice = self.slice(now);
+        let total = self.total.sum(slice);
+        let of = Shared::of(self.most, total, asking.share);
+        let has = |key| self.parties.get(key, now).map_or(0, |party| party.hour.sum(slice));
+        let is_list_beyond = asking.class == Class::Batch && total >= self.most;
+        if !is_list_beyond && asking.party.may_have_one_more(of, has) {
+            return None;
+        }
+        let slices = self.total.lightens(slice).saturating_sub(FIRST_SLICE);
+        Some(began + SLICE.saturating_mul(u32::try_from(slices).ok()?))
+    }
+
+    /// Control recipients have no party.
+    pub(crate) fn take(&mut self, party: Option<Party>, now: Instant) {
+        self.began.get_or_insert(now);
+        let slice = self.slice(now);
+        self.total.count(slice);
+        let Some(Party { group, account, .. }) = party else { return };
+        for key in [Some(group), Some(account).filter(|key| *key != group)].into_iter().flatten() {
+            let new = || PartysHour { group, hour: Hour::default(), at: now };
+            let of_party = self.parties.entry(key, now, new);
+            of_party.at = now;
+            of_party.hour.count(slice);
+        }
+    }
+
+    /// A control recipient may be checked only while less than half of the hour's number is used, because its refusal
+    /// is likely.
+    pub(crate) fn spares_one(&self, now: Instant) -> bool {
+        self.total(now) < self.most.div_ceil(2)
+    }
+
+    pub(crate) fn total(&self, now: Instant) -> usize {
+        self.total.sum(self.slice(now))
+    }
+
+    pub(crate) fn parties(&self) -> usize {
+        self.parties.len()
+    }
+
+    pub(crate) fn forget(&mut self, now: Instant) {
+        self.parties.forget(now);
+    }
+}
+
+/// Recipients refused in the last ten minutes.
+pub(crate) struct RefusedLately {
+    /// Number after which lists stay away; `usize::MAX` for no limit.
+    most: usize,
+    /// Number that replaces `most` for lists and guessing accounts if the machine has banned us.
+    pub most_since_ban: Option<usize>,
+    /// Each refusal and the group and account that caused it, oldest first. Control recipients have neither.
+    refused: VecDeque<(Instant, Option<(Key, Key)>)>,
+    /// Times at which control recipients were asked about, oldest first: their refusal is likely, and may still come.
+    invented: VecDeque<Instant>,
+}
+
+impl RefusedLately {
+    pub(crate) const fn new(most: usize) -> Self {
+        Self { most, most_since_ban: None, refused: VecDeque::new(), invented: VecDeque::new() }
+    }
+
+    pub(crate) const fn set_most(&mut self, most: usize) {
+        self.most = most;
+    }
+
+    /// The number for lists.
+    fn most_of_lists(&self) -> usize {
+        self.most_since_ban.map_or(self.most, |most| most.min(self.most))
+    }
+
+    fn half(&self) -> usize {
+        self.most_of_lists().div_ceil(2)
+    }
+
+    fn lately(&self, now: Instant) -> impl Iterator<Item = &(Instant, Option<(Key, Key)>)> {
+        self.refused.iter().filter(move |(at, _)| now.saturating_duration_since(*at) < WINDOW)
+    }
+
+    /// Refused recipients that somebody asked for: what may have caused a ban.
+    pub(crate) fn asked_for(&self, now: Instant) -> usize {
+        self.lately(now).filter(|(_, by)| by.is_some()).count()
+    }
+
+    pub(crate) fn take(&mut self, party: Option<Party>, now: Instant) {
+        if self.most == usize::MAX {
+            return;
+        }
+        // Older refusals beyond the greatest limit make no difference.
+        if self.refused.len() > self.most.saturating_add(GOOD_EXTRA) {
+            self.refused.pop_front();
+        }
+        self.refused.push_back((now, party.map(|party| (party.group, party.account))));
+    }
+
+    /// The time until which the check waits; `None` if it may be asked.
+    pub(crate) fn may_ask(&self, asking: Asking, now: Instant) -> Option<Instant> {
+        if self.refused.is_empty() || self.most == usize::MAX {
+            return None;
+        }
+        // The number that is shared, and the most at which the check may be asked.
+        let both = |most: usize| (most, most);
+        let (shared, most) = match (asking.past, asking.class) {
+            (Past::Guessing, _) => (self.most_of_lists(), self.half()),
+            (_, Class::Batch) => both(self.most_of_lists()),
+            (Past::Unknown, _) => both(self.most.saturating_add(NEWCOMER_EXTRA)),
+            (Past::Good, _) => both(self.most.saturating_add(GOOD_EXTRA)),
+        };
+        let refused: Vec<_> = self.lately(now).collect();
+        let fits = |gone: usize| {
+            let left = refused.get(gone..).unwrap_or_default();
+            let has = |key| {
+                let is_own = |(group, account): (Key, Key)| group == key || account == key;
+                left.iter().filter(|(_, by)| by.is_some_and(is_own)).count()
+            };
+            let share = match asking.class {
+                Class::Batch => asking.share.map(|share| share.max(LISTS_SHARE)),
+                Class::Interactive => asking.share,
+            };
+            let of = Shared::of(shared, left.len(), share);
+            left.len() < most && (asking.share.is_none() || asking.party.may_have_one_more(of, has))
+        };
+        let gone = (0..refused.len()).find(|gone| fits(*gone)).unwrap_or(refused.len());
+        let (last, _) = refused.get(gone.checked_sub(1)?)?;
+        Some(*last + WINDOW)
+    }
+
+    /// No control recipient is asked about while as many recipients are refused.
+    pub(crate) fn spares_one(&self, class: Class, now: Instant) -> bool {
+        let most = match class {
+            Class::Batch => INVENTED_BY_LISTS.min(self.half()),
+            Class::Interactive => INVENTED_BY_ALL.min(self.most_of_lists()),
+        };
+        let is_recent = |at: &&Instant| now.saturating_duration_since(**at) < WINDOW;
+        let invented = self.invented.iter().filter(is_recent).count();
+        self.most == usize::MAX || (invented < most && self.lately(now).count() < most)
+    }
+
+    pub(crate) fn take_invented(&mut self, now: Instant) {
+        if self.most < usize::MAX {
+            self.invented.push_back(now);
+        }
+    }
+
+    pub(crate) fn forget(&mut self, now: Instant) {
+        while self
+            .refused
+            .front()
+            .is_some_and(|(at, _)| now.saturating_duration_since(*at) >= WINDOW)
+        {
+            self.refused.pop_front();
+        }
+        self.invented.retain(|at| now.saturating_duration_since(*at) < WINDOW);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::time::{Instant, advance};
+
+    use super::{Asking, RefusedPerHour};
+    use crate::question::{Class, Party, Past};
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    fn account(group: u64, account: u64) -> Party {
+        Party { group, account, domain: 0 }
+    }
+
+    fn tenant(name: u64) -> Party {
+        account(name, name)
+    }
+
+    fn waits(refused: &RefusedPerHour, party: Party, class: Class) -> bool {
+        let asking = Asking { party, past: Past::Unknown, class, share: Some(0.5) };
+        refused.may_ask(asking, Instant::now()).is_some()
+    }
+
+    /// Refused recipients of the party until it must wait, at most 200.
+    fn all_of(refused: &mut RefusedPerHour, party: Party) -> usize {
+        let mut count = 0;
+        while count < 200 && !waits(refused, party, Class::Interactive) {
+            refused.take(Some(party), Instant::now());
+            count += 1;
+        }
+        count
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn refusals_stop_lists_and_the_tenant_that_spends_them() {
+        let mut refused = RefusedPerHour::new(100);
+        for _ in 0..50 {
+            refused.take(Some(tenant(1)), Instant::now());
+        }
+        assert!(waits(&refused, tenant(1), Class::Interactive), "its share is spent");
+        assert!(!waits(&refused, tenant(2), Class::Batch));
+        for name in 10..60 {
+            refused.take(Some(tenant(name)), Instant::now());
+        }
+        assert!(waits(&refused, tenant(2), Class::Batch), "all is spent");
+        assert!(!waits(&refused, tenant(2), Class::Interactive));
+        advance(60 * MINUTE).await;
+        assert!(!waits(&refused, tenant(1), Class::Batch));
+        assert_eq!(refused.total(Instant::now()), 0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_groups_together_have_less_than_twice_the_hours_number() {
+        for groups in [2, 5, 20, 40] {
+            let mut refused = RefusedPerHour::new(100);
+            let counts: Vec<_> =
+                (0..groups).map(|group| all_of(&mut refused, tenant(group))).collect();
+            assert_eq!(counts[0], 50);
+            assert!(counts.iter().sum::<usize>() <= 200, "{counts:?}");
+            assert!(
+                !waits(&refused, tenant(99), Class::Interactive),
+                "{groups}: another one's first"
+            );
+        }
+    }
+
+    /// Thirty free accounts, which are one group.
+    #[tokio::test(start_paused = true)]
+    async fn free_accounts_together_leave_half_of_the_hour_to_paying_ones() {
+        let mut refused = RefusedPerHour::new(300);
+        let counts: Vec<_> = (0..30).map(|n| all_of(&mut refused, account(1, 1_000 + n))).collect();
+        assert_eq!(counts[..3], [75, 38, 19], "each leaves half of what is left to the group");
+        assert!(counts[..8].iter().all(|count| *count > 0), "{counts:?}");
+        assert!(counts.iter().sum::<usize>() <= 150, "{counts:?}");
+        assert!(!waits(&refused, tenant(2), Class::Batch), "a paying account's list");
+    }
+
+    /// The time in the answer is that at which the oldest slice of five minutes expires.
+    #[tokio::test(start_paused = true)]
+    async fn an_hour_is_forgotten_slice_by_slice_and_the_time_is_given() {
+        let (mut refused, start) = (RefusedPerHour::new(12), Instant::now());
+        for _ in 0..12 {
+            refused.take(Some(tenant(1)), Instant::now());
+            advance(5 * MINUTE).await;
+        }
+        assert_eq!(refused.total(start + 59 * MINUTE), 12);
+        let asking =
+            Asking { party: tenant(2), past: Past::Unknown, class: Class::Batch, share: None };
+        assert_eq!(refused.may_ask(asking, start + 59 * MINUTE), Some(start + 60 * MINUTE));
+        for n in 0..12_usize {
+            let now = start + (60 + 5 * n as u32) * MINUTE;
+            assert_eq!(refused.total(now), 11 - n);
+            assert_eq!(refused.may_ask(asking, now), None);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! The permit for one session; dropping it makes room for another session.
+
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use tokio::{sync::oneshot, time::Instant};
+
+use super::{Pool, State};
+use crate::{
+    cut::Cut,
+    idle::IdleSession,
+    keys::SiteKey,
+    question::{Refused, Signal},
+    site::{Answer, Grant},
+    want::Want,
+};
+
+/// A session to use, or permission to open one.
+pub enum Acquired<S: Send + 'static> {
+    Idle(S, Permit<S>),
+    New(Permit<S>),
+}
+
+impl<S: Send + 'static> Acquired<S> {
+    pub(super) fn of(
+        pool: &Arc<Pool<S>>,
+        state: &mut State<S>,
+        mut want: Box<Want>,
+        grant: Grant<S>,
+    ) -> Self {
+        let Grant { id, meter, cut, idle } = grant;
+        want.meter = meter;
+        if want.site.is_network() {
+            state.others.sessions += u64::from(idle.is_none());
+            state.others.recipients += 1;
+        }
+        let is_blameless = idle.as_ref().is_none_or(|idle| idle.is_shared);
+        let session = idle.map(|IdleSession { address, session, .. }| {
+            want.address = address;
+            session
+        });
+        let permit = Permit {
+            pool: Arc::clone(pool),
+            want,
+            id,
+            cut,
+            answered: AtomicBool::new(false),
+            is_blameless: AtomicBool::new(is_blameless),
+            is_control: AtomicBool::new(false),
+            is_released: false,
+        };
+        match session {
+            None => Self::New(permit),
+            Some(session) => Self::Idle(session, permit),
+        }
+    }
+}
+
+/// The permit for one session. Dropping it tells the pool that the session was closed, unless it has become idle.
+pub struct Permit<S: Send + 'static> {
+    pool: Arc<Pool<S>>,
+    /// Boxed to keep a probe's futures small: each step holds the permit.
+    pub(crate) want: Box<Want>,
+    /// Number of this use of a session at the site.
+    id: u64,
+    cut: Arc<Cut>,
+    /// True if the server has replied about the recipient.
+    answered: AtomicBool,
+    /// True while the server hasn't refused us in the session.
+    is_blameless: AtomicBool,
+    /// True once the session asks about a control recipient, whose refusal is nobody's.
+    is_control: AtomicBool,
+    is_released: bool,
+}
+
+impl<S: Send + 'static> Permit<S> {
+    /// Index of the identity under which the session is opened.
+    pub const fn identity(&self) -> usize {
+        self.want.identity
+    }
+
+    /// The address to connect to; `None` if the caller may choose.
+    pub const fn address(&self) -> Option<IpAddr> {
+        self.want.address
+    }
+
+    /// True if the permit is for any address of the host instead of one machine.
+    pub const fn is_for_any_address(&self) -> bool {
+        !self.want.site.is_network()
+    }
+
+    /// Records the address to which the session is connected.
+    pub const fn connected_to(&mut self, address: IpAddr) {
+        self.want.address = Some(address);
+    }
+
+    /// Records how the server treated us.
+    pub fn note(&self, signal: Signal<'_>) {
+        match signal {
+            Signal::Answered { .. } | Signal::AcceptedLikeAny => {
+                self.answered.store(true, Ordering::Relaxed)
+            }
+            Signal::Refused(_) => self.is_blameless.store(false, Ordering::Relaxed),
+            Signal::Unread => {}
+        }
+        self.pool.note(self, signal, !self.is_control.load(Ordering::Relaxed));
+    }
+
+    /// Completes when the session has been held for long and others wait for it. The caller must then close the
+    /// session; the check ends with our own limit as its reason.
+    pub fn cut(&self) -> impl Future<Output = ()> + Send + 'static {
+        let cut = Arc::clone(&self.cut);
+        async move { cut.until_due().await }
+    }
+
+    /// True if the server has refused few enough recipients to risk a control recipient.
+    pub fn spares_refusal(&self) -> bool {
+        self.pool.spares_refusal(self)
+    }
+
+    /// Counts an additional recipient: the control recipient.
+    pub fn count_recipient(&self) {
+        self.is_control.store(true, Ordering::Relaxed);
+        self.pool.count_recipient(self);
+    }
+
+    /// Keeps the session for the next recipient at its host, or closes it if enough are idle.
+    pub fn keep(self, session: S) {
+        self.lie_idle(session, false);
+    }
+
+    /// Keeps the session for the next recipient at its machine, under any of the machine's names: without TLS, a server
+    /// doesn't learn which name we used. Without an answer or after a refusal of us, the session serves only this host.
+    pub fn keep_for_machine(mut self, session: S) {
+        let is_shared = *self.answered.get_mut() && *self.is_blameless.get_mut();
+        self.lie_idle(session, is_shared);
+    }
+
+    fn lie_idle(mut self, session: S, is_shared: bool) {
+        let idle = IdleSession {
+            host: self.want.host.clone(),
+            identity: self.want.identity,
+            meter: self.want.meter,
+            address: self.want.address,
+            group: self.want.party.group,
+            is_shared,
+            since: Instant::now(),
+            session,
+        };
+        let pool = Arc::clone(&self.pool);
+        match pool.lie_idle(&self.want.site, self.id, *self.answered.get_mut(), idle) {
+            None => self.is_released = true,
+            // The session is closed before the permit is dropped, which makes room for another session.
+            Some(session) => (pool.close)(session),
+        }
+    }
+}
+
+impl<S: Send + 'static> Drop for Permit<S> {
+    fn drop(&mut self) {
+        if !self.is_released {
+            self.pool.end(&self.want.site, self.id, *self.answered.get_mut());
+        }
+    }
+}
+
+/// A check that waits for a session. A session that was granted to an abandoned check is returned.
+pub struct Queued<S: Send + 'static> {
+    pub(super) answer: oneshot::Receiver<Answer<S>>,
+    pub(super) site: SiteKey,
+    pub(super) is_answered: bool,
+    pub(super) pool: Arc<Pool<S>>,
+}
+
+impl<S: Send + 'static> Queued<S> {
+    /// Completes with a session, or when waiting no longer makes sense.
+    ///
+    /// # Errors
+    /// [`Refused`] with the limit that is waited for.
+    pub async fn wait(mut self) -> Result<Acquired<S>, Refused> {
+        // The sender lives in the site, which isn't removed while it has waiting requests.
+        let answer = (&mut self.answer).await;
+        self.is_answered = true;
+        match answer {
+            Ok(Ok((want, grant))) => {
+                Ok(Acquired::of(&self.pool, &mut self.pool.lock(), want, grant))
+            }
+            Ok(Err(not)) => Err(not.refused(Instant::now())),
+            Err(_) => Err(Refused::GONE),
+        }
+    }
+}
+
+impl<S: Send + 'static> Drop for Queued<S> {
+    fn drop(&mut self) {
+        if self.is_answered {
+            return;
+        }
+        self.answer.close();
+        if let Ok(Ok((want, grant))) = self.answer.try_recv() {
+            // Dropping the permit makes room; an idle session is kept for the next request.
+            let acquired = Acquired::of(&self.pool, &mut self.pool.lock(), want, grant);
+            match acquired {
+                Acquired::Idle(session, permit) => permit.keep(session),
+                Acquired::New(_) => {}
+            }
+        } else {
+            // Slow parties may have left a session to this check.
+            self.pool.serve(&self.site);
+        }
+    }
+}

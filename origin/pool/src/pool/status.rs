@@ -1,0 +1,192 @@
+//! The pool's status report: the rate at each operator from each source address, and if it was
+//! lowered, since when and by which words.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use super::Pool;
+use crate::{
+    keys::{OperatorId, SiteKey},
+    limits::meter::Totals,
+    places::{
+        operators::OTHER,
+        sources::{self, REST_LIFETIME, is_new},
+    },
+};
+
+/// The complete state, as in `GET /operators`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    pub operators: Vec<SiteStatus>,
+    #[serde(default)]
+    pub entries: Entries,
+}
+
+/// Numbers of entries in the pool's memory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entries {
+    /// Operators by source address, networks and routes.
+    pub sites: usize,
+    /// Operators by source address, and machines.
+    pub meters: usize,
+    /// Domains and addresses that have refused us recently.
+    pub gates: usize,
+    /// Groups, accounts and domains that a site remembers: costs of an hour, refused recipients, trials of ten minutes.
+    pub parties: usize,
+    /// Accounts with a past.
+    #[serde(default)]
+    pub pasts: usize,
+    /// Machines that have banned us after refused recipients.
+    #[serde(default)]
+    pub bans: usize,
+}
+
+/// The state of one operator seen from one source address; `other` combines all machines without a known operator.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SiteStatus {
+    pub operator: String,
+    pub source: String,
+    /// Sessions in use, and idle sessions.
+    pub sessions: usize,
+    pub idle: usize,
+    pub waiting: usize,
+    /// Sessions in use for longer than two seconds.
+    #[serde(default)]
+    pub held: usize,
+    /// Milliseconds between two new sessions.
+    pub interval_ms: u64,
+    /// Unix time since which the rate is lowered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lowered_since: Option<u64>,
+    /// Words of the reply that last lowered the rate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub words: Option<String>,
+    /// Unix time since which the rate has been at its minimum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor_since: Option<u64>,
+    /// Unix time at which the operator's domains return to the address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rests_until: Option<u64>,
+    /// Source address that serves the operator's domains until `rests_until`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stand_in: Option<String>,
+    /// Unix time since which batches use the address gradually more at this operator.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warms_up_since: Option<u64>,
+    /// Recipients refused in the last hour, and the limit.
+    pub refused_last_hour: usize,
+    pub refused_per_hour: usize,
+    /// Totals since the start.
+    pub sessions_total: u64,
+    pub recipients_total: u64,
+    pub refused_total: u64,
+    pub refusals_of_us_total: u64,
+    /// Sessions that were ended because they were held for long while others waited.
+    #[serde(default)]
+    pub cut_total: u64,
+}
+
+impl<S: Send + 'static> Pool<S> {
+    /// The pool's state, ordered by name.
+    pub fn status(&self) -> Status {
+        let (now, unix_now) = (Instant::now(), (self.unix_now)());
+        let ago =
+            |at: Instant| unix_now.saturating_sub(now.saturating_duration_since(at).as_secs());
+        let state = self.lock();
+        let mut operators = Vec::new();
+        let mut other = SiteStatus {
+            operator: OTHER.to_owned(),
+            source: "all".to_owned(),
+            interval_ms: self.settings().machine.interval.as_millis() as u64,
+            refused_per_hour: self.settings().machine.refused_per_hour,
+            ..SiteStatus::default()
+        };
+        let mut entries = Entries {
+            sites: state.sites.len(),
+            pasts: state.pasts.len(),
+            bans: state.bans.len(),
+            ..Entries::default()
+        };
+        for (key, site) in state.sites.iter() {
+            entries.meters += site.here.meters().count();
+            entries.gates += site.here.gates();
+            entries.parties += site.here.parties();
+            match key {
+                SiteKey::Operator(operator, identity) => {
+                    let Some(meter) = site.here.known_meter(None) else { continue };
+                    let Totals { sessions, recipients, refused, refusals_of_us, cut } =
+                        meter.totals;
+                    let rest = site.rest.filter(|rest| rest.is_kept(now));
+                    let warms_up = self.warms_up_since(&state, *operator, *identity);
+                    operators.push(SiteStatus {
+                        operator: self.operator_name(*operator).to_string(),
+                        source: self.source(*identity).to_string(),
+                        sessions: meter.in_use,
+                        idle: meter.idle,
+                        waiting: site.waiting(),
+                        held: site.here.long_uses(None, now),
+                        interval_ms: meter.rate.interval().as_millis() as u64,
+                        lowered_since: meter.rate.lowered().map(|lowered| ago(lowered.since)),
+                        words: meter.rate.lowered().map(|lowered| lowered.words.clone()),
+                        floor_since: meter.rate.floor_since().map(ago),
+                        rests_until: rest.map(|rest| ago(rest.at) + REST_LIFETIME.as_secs()),
+                        stand_in: rest.map(|rest| self.source(rest.to).to_string()),
+                        warms_up_since: warms_up.filter(|since| is_new(*since, unix_now)),
+                        refused_last_hour: meter.per_hour.total(now),
+                        refused_per_hour: meter.per_hour.most(),
+                        sessions_total: sessions,
+                        recipients_total: recipients,
+                        refused_total: refused,
+                        refusals_of_us_total: refusals_of_us,
+                        cut_total: cut,
+                    });
+                }
+                SiteKey::Network(_) => {
+                    other.waiting += site.waiting();
+                    for (key, meter) in site.here.meters() {
+                        other.held += site.here.long_uses(*key, now);
+                        other.sessions += meter.in_use;
+                        other.idle += meter.idle;
+                        other.refused_last_hour += meter.per_hour.total(now);
+                    }
+                }
+                SiteKey::Route(_) => {}
+            }
+        }
+        let others = state.others;
+        drop(state);
+        operators.sort_by(|a, b| (&a.operator, &a.source).cmp(&(&b.operator, &b.source)));
+        other.sessions_total = others.sessions;
+        other.recipients_total = others.recipients;
+        other.refused_total = others.refused;
+        other.refusals_of_us_total = others.refusals_of_us;
+        other.cut_total = others.cut;
+        operators.push(other);
+        Status { operators, entries }
+    }
+
+    pub(super) fn operator_name(&self, operator: OperatorId) -> Arc<str> {
+        let settings = self.settings();
+        let row = settings.operators.get(operator);
+        row.map_or_else(|| Arc::from(OTHER), |row| row.name.clone())
+    }
+
+    pub(super) fn source(&self, identity: usize) -> Arc<str> {
+        let settings = self.settings();
+        let source = settings.sources.get(identity);
+        source.map_or_else(Arc::default, |source| source.label.clone())
+    }
+
+    /// Label of the source address used for `host`, given the domain's own `identity`.
+    pub fn source_of(&self, host: &str, identity: usize) -> Arc<str> {
+        let settings = self.settings();
+        let moved = settings.operators.of_host(host).map(|operator| {
+            let state = self.lock();
+            let at = |operator, identity| state.at_source(operator, identity);
+            sources::source_of(operator, identity, &settings.sources, at, Instant::now())
+        });
+        self.source(moved.unwrap_or(identity))
+    }
+}

@@ -1,0 +1,113 @@
+//! Ends of sessions: released, cut, idle for too long.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Ended, Here, Quick, here::Use};
+use crate::{
+    asker::costs::{CUT, SLOW},
+    idle::IdleSession,
+    keys::{Key, MeterKey},
+    question::Cause,
+    want::Want,
+};
+
+/// Time until long-held sessions are examined again, if none could be cut.
+const CUT_RETRY_DELAY: Duration = Duration::from_millis(500);
+
+impl<S> Here<S> {
+    /// The use of a session has ended; `idle` is `None` if the session was closed.
+    pub(super) fn end(
+        &mut self,
+        id: u64,
+        answered: bool,
+        idle: Option<IdleSession<S>>,
+        others_wait: impl FnOnce(Key) -> bool,
+        now: Instant,
+    ) -> Option<Ended> {
+        let Use { party, class, meter: key, since, cut, .. } = self.uses.remove(&id)?;
+        let (took, is_cut) = (now.saturating_duration_since(since), cut.is_due());
+        let made_wait = is_cut || (took > SLOW && others_wait(party.account));
+        self.costs.hear_end(party, took, (answered, is_cut, made_wait), now);
+        let meter = self.meter(key);
+        meter.in_use = meter.in_use.saturating_sub(1);
+        meter.totals.cut += u64::from(is_cut);
+        if let Some(idle) = idle {
+            meter.idle += 1;
+            self.idle.push(idle);
+        }
+        Some(Ended { party, class, took, is_cut })
+    }
+
+    /// Of the sessions that may be cut and that others wait for, cuts the one in use for longest. Otherwise the result
+    /// is when to look again; `None` while a cut session is being closed, or if none is in use.
+    pub(super) fn cut_longest<'w>(
+        &mut self,
+        waiting: impl Iterator<Item = &'w Want>,
+        quick: Quick,
+        now: Instant,
+    ) -> Option<Instant> {
+        if self.uses.values().any(|it| it.cut.is_due()) {
+            return None;
+        }
+        let oldest = self.uses.values().map(|it| it.since).min()?;
+        if oldest + CUT > now {
+            return Some(oldest + CUT);
+        }
+        let is_full = self.in_use() >= self.most;
+        let holds_for_long =
+            |account| self.uses.values().any(|it| it.party.account == account && it.is_long(now));
+        let needs_one = |want: &&Want| {
+            let not = self.may(want, 0, quick, now).err();
+            not.is_some_and(|not| not.cause == Cause::Session)
+                && !holds_for_long(want.party.account)
+        };
+        let waiting: Vec<_> =
+            waiting.filter(needs_one).map(|want| (want.party.account, want.meter)).collect();
+        let due = |it: &Use| {
+            let waits_for = |(account, meter): &(Key, MeterKey)| {
+                *account != it.party.account && (is_full || *meter == it.meter)
+            };
+            it.since + CUT <= now
+                && self.costs.may_cut(it.party.domain, now)
+                && waiting.iter().any(waits_for)
+        };
+        let longest = self.uses.values().filter(|it| due(it)).min_by_key(|it| it.since);
+        let Some(longest) = longest else { return Some(now + CUT_RETRY_DELAY) };
+        longest.cut.set_due();
+        self.costs.cut(longest.party, now);
+        None
+    }
+
+    /// Ends idle sessions; each counts as in use until [`Here::closed`].
+    pub(crate) fn take_idle(
+        &mut self,
+        ends: impl Fn(&IdleSession<S>) -> bool,
+    ) -> Vec<(MeterKey, S)> {
+        let ending = self.idle.extract(ends);
+        let in_use = ending.into_iter().map(|idle| {
+            let meter = self.meter(idle.meter);
+            meter.idle -= 1;
+            meter.in_use += 1;
+            self.closing += 1;
+            (idle.meter, idle.session)
+        });
+        in_use.collect()
+    }
+
+    pub(crate) fn closed(&mut self, key: MeterKey) {
+        self.closing = self.closing.saturating_sub(1);
+        let meter = self.meter(key);
+        meter.in_use = meter.in_use.saturating_sub(1);
+    }
+
+    pub(super) fn sweep(&mut self, stored_meters: &[MeterKey], now: Instant) -> Vec<(MeterKey, S)> {
+        self.costs.forget(now);
+        self.domains.forget(now);
+        self.addresses.forget(now);
+        self.forget_meters(stored_meters, now);
+        let max_idle = self.idle.max_idle();
+        self.take_idle(|idle| idle.is_over(max_idle, now))
+    }
+}

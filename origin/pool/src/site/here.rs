@@ -1,0 +1,352 @@
+//! Everything of a site but who waits: its meters, gates, costs, sessions in use and idle ones.
+
+use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
+
+use tokio::time::Instant;
+
+use super::{Grant, Quick};
+use crate::{
+    asker::costs::{Costs, SLOW, Standing},
+    cut::Cut,
+    idle::{Idle, IdleSession},
+    keys::{Key, MeterKey, SiteKey},
+    limits::{gates::Gates, meter::Meter, refused::Asking},
+    question::{Cause, Class, May, Not, Party, both, earlier},
+    queue::reserve::{self, Others},
+    settings::{Limits, Settings},
+    want::Want,
+};
+
+/// Lifetimes of a domain's and an address's narrow gate.
+const DOMAIN_MEMORY: Duration = Duration::from_secs(600);
+const ADDRESS_MEMORY: Duration = Duration::from_secs(300);
+/// Shortest time in which a slow domain's server may answer. A session that ends too early for it would only be lost to
+/// others: with many such checks, no server that takes seven seconds would ever answer.
+const SLOW_TIME_MIN: Duration = Duration::from_millis(7_500);
+/// Maximum number of a /64's machines with their own limits, since one machine may have all its addresses; further
+/// machines share one set of limits. A /24 has few enough addresses.
+const MAX_MACHINES_V6: usize = 16;
+
+pub(crate) enum Room {
+    /// An idle session that can be used, by index.
+    Idle(usize),
+    Open,
+}
+
+pub(super) struct Use {
+    pub(super) party: Party,
+    pub(super) class: Class,
+    pub(super) meter: MeterKey,
+    pub(super) since: Instant,
+    /// True if the party wasn't proven when the session was granted.
+    pub(super) may_be_slow: bool,
+    pub(super) cut: Arc<Cut>,
+}
+
+impl Use {
+    pub(super) fn is_long(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.since) >= SLOW
+    }
+}
+
+pub(crate) struct Here<S> {
+    /// Limits of every meter of the site.
+    pub(super) limits: Limits,
+    /// Maximum number of concurrent sessions with all machines.
+    pub(super) most: usize,
+    /// A site has few meters, so lookups need no hash.
+    pub(super) meters: BTreeMap<MeterKey, Meter>,
+    pub(super) domains: Gates<Key>,
+    pub(super) addresses: Gates<IpAddr>,
+    pub(super) costs: Costs,
+    pub(super) uses: BTreeMap<u64, Use>,
+    pub(super) next_use: u64,
+    /// Idle sessions that are being closed: each counts as in use, so that no other session is opened too early.
+    pub(super) closing: usize,
+    pub idle: Idle<S>,
+    pub last_used: Instant,
+}
+
+impl<S> Here<S> {
+    pub(crate) fn new(key: &SiteKey, settings: &Settings, now: Instant) -> Self {
+        let (limits, most) = settings.limits_of(key);
+        let interval = settings.pace.gate_interval;
+        Self {
+            limits,
+            most,
+            meters: BTreeMap::new(),
+            domains: Gates::new(DOMAIN_MEMORY, interval),
+            addresses: Gates::new(ADDRESS_MEMORY, interval),
+            costs: Costs::default(),
+            uses: BTreeMap::new(),
+            next_use: 0,
+            closing: 0,
+            idle: Idle::new(settings.max_idle),
+            last_used: now,
+        }
+    }
+
+    pub(crate) fn set_limits(&mut self, (limits, most): (Limits, usize)) {
+        (self.limits, self.most) = (limits, most);
+        self.meters.values_mut().for_each(|meter| meter.set_limits(limits));
+    }
+
+    pub(crate) fn meter(&mut self, key: MeterKey) -> &mut Meter {
+        let limits = self.limits;
+        self.meters.entry(key).or_insert_with(|| Meter::new(limits))
+    }
+
+    pub(crate) fn known_meter(&self, key: MeterKey) -> Option<&Meter> {
+        self.meters.get(&key)
+    }
+
+    pub(crate) fn meters(&self) -> impl Iterator<Item = (&MeterKey, &Meter)> {
+        self.meters.iter()
+    }
+
+    /// The machine's own meter, or `None`, the shared meter, if too many machines of a /64 have their own.
+    pub(crate) fn meter_of(
+        &mut self,
+        machine: IpAddr,
+        waited_for: impl Fn() -> Vec<MeterKey>,
+        now: Instant,
+    ) -> MeterKey {
+        let own = Some(machine);
+        if machine.is_ipv4() || self.meters.contains_key(&own) {
+            return own;
+        }
+        if self.meters.len() >= MAX_MACHINES_V6 {
+            self.forget_meters(&waited_for(), now);
+        }
+        own.filter(|_| self.meters.len() < MAX_MACHINES_V6)
+    }
+
+    pub(super) fn forget_meters(&mut self, stored_meters: &[MeterKey], now: Instant) {
+        self.meters.values_mut().for_each(|meter| meter.forget(now));
+        self.meters.retain(|key, meter| stored_meters.contains(key) || !meter.is_over(now));
+    }
+
+    pub(super) fn in_use(&self) -> usize {
+        self.uses.len() + self.closing
+    }
+
+    /// Asks all rules; changes nothing. `ahead` is the number of waiting checks of the same account and domain.
+    pub(super) fn may(
+        &self,
+        want: &Want,
+        ahead: usize,
+        quick: Quick,
+        now: Instant,
+    ) -> Result<Room, Not> {
+        let new_here;
+        let meter = match self.meters.get(&want.meter) {
+            Some(meter) => meter,
+            None => {
+                new_here = Meter::new(self.limits);
+                &new_here
+            }
+        };
+        let asks = both(
+            self.may_pass(want, meter, ahead, now),
+            meter.may_ask(asking(want), want.warm_up, now),
+        );
+        let is_full = meter.in_use >= meter.sessions() || self.in_use() >= self.most;
+        let free = match is_full {
+            true => Err(Not { cause: Cause::Session, until: None }),
+            false => self.leaves_reserve(want, meter, quick, now),
+        };
+        // A session with another machine of the host counts at that machine.
+        let may_use = |other: MeterKey| {
+            let other = self.meters.get(&other).filter(|_| other != want.meter);
+            other.is_none_or(|meter| meter.may_ask(asking(want), want.warm_up, now).is_ok())
+        };
+        let idle = self.idle.fitting(want, may_use, now);
+        let opens = || {
+            let of = (want.party, want.class);
+            let gate = |ip| self.addresses.not_before(ip, of, ahead, now);
+            both(
+                Cause::Address.from(want.address.and_then(gate)),
+                meter.may_open(want.party.group, now),
+            )
+        };
+        let session = if idle.is_some() { Ok(()) } else { opens() };
+        both(both(asks, free), session)?;
+        Ok(idle.map_or(Room::Open, Room::Idle))
+    }
+
+    /// The gate of the check's domain, and the costs of its account, which domains with a recent answer don't wait for.
+    fn may_pass(&self, want: &Want, meter: &Meter, ahead: usize, now: Instant) -> May {
+        let domain = want.party.domain;
+        if want.is_admitted {
+            return Ok(());
+        }
+        let gate = || self.domains.not_before(domain, (want.party, want.class), ahead, now);
+        let gate = want.has_gate.then(gate).flatten();
+        let latest = want.latest.checked_sub(SLOW_TIME_MIN).unwrap_or(now);
+        if want.class == Class::Interactive
+            && now > latest
+            && self.costs.is_slow_domain(domain, now)
+        {
+            return Err(Not { cause: Cause::Slow, until: Some(want.latest + SLOW_TIME_MIN) });
+        }
+        let costs = self.costs.waits_until(want.party, now);
+        let costs = costs.filter(|_| pays(want, meter, now));
+        both(Cause::Domain.from(gate), Cause::Slow.from(costs))
+    }
+
+    fn leaves_reserve(&self, want: &Want, meter: &Meter, quick: Quick, now: Instant) -> May {
+        let is_scarce = |in_use: usize, most: usize| in_use >= (most / 2).max(1);
+        let is_scarce =
+            is_scarce(meter.in_use, meter.sessions()) || is_scarce(self.in_use(), self.most);
+        // The last session of a network is left to a machine without sessions.
+        let is_last = self.in_use() + 1 >= self.most;
+        if is_last && meter.in_use > 0 && self.most > meter.sessions() {
+            return Err(Not { cause: Cause::Session, until: None });
+        }
+        let standing = if is_scarce { self.standing(want.party, now) } else { Standing::Proven };
+        if standing == Standing::Proven {
+            return Ok(());
+        }
+        let others = match self.costs.other_is_present_until(want.party.account, now) {
+            Some(until) => {
+                let slow_until = self.costs.slow_until(want.party, now);
+                Others::Answered(earlier(slow_until, Some(until)).unwrap_or(until))
+            }
+            None if standing == Standing::Slow && quick.is_another(want.party.account) => {
+                // Who waits may hold a session that becomes a long one.
+                let long_at = self.uses.values().map(|it| it.since + SLOW).filter(|at| *at > now);
+                Others::Waiting(earlier(self.costs.slow_until(want.party, now), long_at.min()))
+            }
+            None => Others::Absent,
+        };
+        // New parties leave sessions only to their group's others: theirs may all be slow, and another group's may not.
+        let counts = |it: &Use| {
+            (it.may_be_slow || it.is_long(now))
+                && (standing == Standing::Slow || it.party.group == want.party.group)
+        };
+        let slow = |of: &dyn Fn(&Use) -> bool| {
+            self.uses.values().filter(|it| of(it) && counts(it)).count()
+        };
+        let here = reserve::Sessions {
+            most: meter.sessions(),
+            in_use: meter.in_use,
+            slow: slow(&|it| it.meter == want.meter),
+        };
+        let all =
+            reserve::Sessions { most: self.most, in_use: self.in_use(), slow: slow(&|_| true) };
+        both(reserve::may_take(here, others), reserve::may_take(all, others))
+    }
+
+    fn standing(&self, party: Party, now: Instant) -> Standing {
+        if self.is_slow(party, now) { Standing::Slow } else { self.costs.standing(party, now) }
+    }
+
+    /// True if the party made others wait, or holds a session for long.
+    pub(super) fn is_slow(&self, party: Party, now: Instant) -> bool {
+        let is_own =
+            |it: &Use| it.party.account == party.account || it.party.domain == party.domain;
+        self.uses.values().any(|it| is_own(it) && it.is_long(now)) || self.costs.is_slow(party, now)
+    }
+
+    pub(super) fn knows_slow_parties(&self, now: Instant) -> bool {
+        self.costs.len() > 0 || self.uses.values().any(|it| it.is_long(now))
+    }
+
+    /// The only place that counts anything for a check.
+    pub(super) fn take(
+        &mut self,
+        want: &Want,
+        room: Room,
+        now: Instant,
+        close: &mut Vec<S>,
+    ) -> Grant<S> {
+        let Party { group, domain, .. } = want.party;
+        let meter = self.meters.get(&want.meter);
+        let pays = meter.is_some_and(|meter| pays(want, meter, now));
+        let may_be_slow = self.standing(want.party, now) != Standing::Proven;
+        if !want.is_admitted {
+            self.domains.take(domain, want.party, now);
+            if pays {
+                self.costs.take(want.party, now);
+            }
+        }
+        let idle = match room {
+            Room::Idle(index) => Some(self.remove_idle(index)),
+            Room::Open => {
+                self.make_room(want.meter, close);
+                self.meter(want.meter).take_session(group, now);
+                if let Some(address) = want.address {
+                    self.addresses.take(address, want.party, now);
+                }
+                None
+            }
+        };
+        let key = idle.as_ref().map_or(want.meter, |idle| idle.meter);
+        let meter = self.meter(key);
+        meter.in_use += 1;
+        meter.take_recipient(want.warm_up, now);
+        self.last_used = now;
+        let id = self.next_use;
+        self.next_use += 1;
+        let cut = Arc::new(Cut::default());
+        let (party, class) = (want.party, want.class);
+        let used = Use { party, class, meter: key, since: now, may_be_slow, cut: cut.clone() };
+        self.uses.insert(id, used);
+        Grant { id, meter: key, cut, idle }
+    }
+
+    /// Idle sessions of the same machine are evicted first, then the oldest.
+    fn make_room(&mut self, key: MeterKey, close: &mut Vec<S>) {
+        loop {
+            let meter = self.meter(key);
+            let full_here = meter.in_use + meter.idle >= meter.sessions();
+            let index = if full_here {
+                self.idle.first_of(key)
+            } else if self.in_use() + self.idle.len() >= self.most {
+                (!self.idle.is_empty()).then_some(0)
+            } else {
+                None
+            };
+            let Some(index) = index else { return };
+            close.push(self.remove_idle(index).session);
+        }
+    }
+
+    fn remove_idle(&mut self, index: usize) -> IdleSession<S> {
+        let idle = self.idle.remove(index);
+        self.meter(idle.meter).idle -= 1;
+        idle
+    }
+
+    /// `Some` if no waiting check has room: until the time inside, or for `Some(None)`, until a session is returned.
+    /// The result saves examining hundreds of checks.
+    pub(super) fn closed_until(&self, now: Instant) -> Option<Option<Instant>> {
+        if self.in_use() >= self.most {
+            return Some(None);
+        }
+        let mut next: Option<Instant> = None;
+        for meter in self.meters.values() {
+            match meter.recipients_not_before(now) {
+                Some(due) => next = Some(next.map_or(due, |next| next.min(due))),
+                None if meter.in_use >= meter.sessions() => {}
+                None => return None,
+            }
+        }
+        Some(next)
+    }
+
+    /// Total time in seconds for which the path's sessions have been in use.
+    pub(super) fn age_s(&self, path: &[Key], now: Instant) -> f64 {
+        let own = self.uses.values().filter(|it| it.party.path().starts_with(path));
+        own.map(|it| now.saturating_duration_since(it.since).as_secs_f64()).sum()
+    }
+}
+
+fn asking(want: &Want) -> Asking {
+    Asking { party: want.party, past: want.past, class: want.class, share: want.share }
+}
+
+/// True if the check waits for its account's costs: not without a group, nor at a domain with a recent answer.
+fn pays(want: &Want, meter: &Meter, now: Instant) -> bool {
+    want.share.is_some() && !meter.rate.is_proven(want.party.group, want.party.domain, now)
+}
