@@ -13,6 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { statement } from "./databases.mjs";
 import { Platform, ROOT, Stop, WRANGLER } from "./platform.mjs";
+import { rehearse } from "./rehearsal.mjs";
 import { SecretsFile, isAdmin, neededSecrets, ownAdmin } from "./secrets.mjs";
 import { JURISDICTIONS, Settings } from "./settings.mjs";
 
@@ -37,8 +38,10 @@ try {
 async function deploy() {
   const { values } = parseArgs({ options: { config: { type: "string" }, "dry-run": { type: "boolean" } } });
   const settings = new Settings(values.config);
-  if (values["dry-run"]) return rehearse(settings);
+  if (values["dry-run"]) return tellWhatIsMissing(settings);
   for (const name of await settings.complete()) did(`${name} is written to ${settings.file}`);
+  const mistakes = await rehearse(settings);
+  if (mistakes.length > 0) throw new Stop(`the Worker doesn't accept ${settings.file}:\n${mistakes.map((each) => `  ${each}`).join("\n")}`);
   const platform = await Platform.open(settings.account);
 
   // Reads the whole state of the account before it changes anything.
@@ -58,8 +61,12 @@ async function deploy() {
   tellTheRest(settings, file);
 }
 
-function rehearse({ missing }) {
+async function tellWhatIsMissing(settings) {
+  const { missing } = settings;
   for (const line of missing) say(`missing  ${line}`);
+  const mistakes = await rehearse(settings);
+  for (const line of mistakes) say(`wrong    ${line}`);
+  if (mistakes.length > 0) process.exitCode = 1;
   say(`needed   secrets: ${[...neededSecrets(), ownAdmin()].join(", ")}`);
   if (missing.length === 0) return;
   say("make deploy creates, or asks for, what is missing.");
@@ -224,7 +231,8 @@ async function ready(settings) {
       const reply = await fetch(url, { signal: AbortSignal.timeout(10_000) });
       last = `${reply.status} ${(await reply.text()).slice(0, 1000)}`;
       if (reply.ok) return say(`${url} answers: ${last}`);
-      // The Worker runs, and its response says what is missing.
+      // The Worker runs. Origins and the schedule come later.
+      if (reply.status === 503 && last.includes('"database":"up"')) return say(`${url} answers: ${last}`);
       if (reply.status === 503) break;
     } catch (error) {
       last = error.cause?.code ?? error.message;
@@ -239,7 +247,9 @@ function tellTheRest(settings, file) {
   say(`
 Left to do by hand:
 - Onboard ${settings.mailFrom.split("@")[1]} for email sending, in Cloudflare's dashboard.
-- On each origin (${settings.origins}), in /etc/rcpt/origin.toml: ticket_secrets = TICKET_SECRETS of
-  ${copy}
+- On each origin, in /etc/rcpt/origin.toml: ticket_secrets = TICKET_SECRETS of ${copy}
+- Once an origin runs: npx wrangler secret put ORIGINS (https://origin.acme.com, several with commas). It takes effect in
+  seconds, and no deployment changes it.
+- Let a monitor ask ${new URL("/v1/health/ready", settings.portal)} every minute, and call you unless it answers 200.
 - Keep a copy of that file in a safe place: nothing can read the secrets back.`);
 }

@@ -14,7 +14,6 @@ const VALUES = {
   PORTAL_URL: ["address of the portal and the API, https://rcpt.acme.com", (text) => isUrl(text, ["https:"]) && new URL(text).origin === text],
   MAIL_FROM: ["sender of the service's emails, rcpt@acme.com", (text) => ADDRESS.test(text)],
   CONTACT_EMAIL: ["where customers write to", (text) => ADDRESS.test(text)],
-  ORIGINS: ["addresses of the origins, separated by commas", (text) => text.split(",").every((each) => isUrl(each.trim(), ["https:", "http:"]))],
 };
 const EXAMPLE = /\bexample\.(net|com|org)\b/;
 const EXAMPLE_ID = /^(0{8}-0{4}-0{4}-0{4}-\d{12}|0{32})$/;
@@ -105,10 +104,6 @@ export class Settings {
 
   get mailFrom() {
     return this.toml.vars.MAIL_FROM;
-  }
-
-  get origins() {
-    return this.toml.vars.ORIGINS;
   }
 
   get crons() {

@@ -117,7 +117,11 @@ END;
 -- Which of the databases this one is, once it has been used: two bindings that are exchanged by mistake would answer for
 -- each other's accounts.
 CREATE TABLE this_database (
-  number INTEGER NOT NULL CHECK (number BETWEEN 0 AND 255)
+  number         INTEGER NOT NULL CHECK (number BETWEEN 0 AND 255),
+  -- When a scheduled run reached it last, and the emails and scans that had waited for more than a quarter of an hour.
+  ran_at         INTEGER NOT NULL DEFAULT 0,
+  emails_waiting INTEGER NOT NULL DEFAULT 0,
+  scans_waiting  INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- The directory, in the first database: where the account of an address is. Asked where only an address is known.

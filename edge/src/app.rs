@@ -1,6 +1,7 @@
 //! The configuration and the bindings of one isolate, shared by its requests.
 
 pub mod policies;
+pub mod readiness;
 pub mod recent;
 pub mod refusal_counts;
 
@@ -17,6 +18,7 @@ use crate::{
 };
 
 use policies::Policies;
+use readiness::Readiness;
 use recent::Recent;
 use refusal_counts::RefusalCounts;
 
@@ -41,8 +43,7 @@ pub struct App {
     /// The guard's policies, and its rejections that aren't written yet.
     pub policies: Policies,
     pub refusal_counts: RefusalCounts,
-    /// Recent readiness of all databases, and of at least one origin.
-    pub readiness: Recent<(bool, bool)>,
+    pub readiness: Recent<Readiness>,
     /// The plans shown to visitors who haven't signed in.
     pub plans: Recent<Arc<[PlanSizes]>>,
 }

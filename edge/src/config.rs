@@ -1,6 +1,7 @@
 //! The Worker's configuration: vars and secrets, read once per isolate into types.
 
 mod homes;
+mod names;
 mod reader;
 mod site;
 
@@ -18,7 +19,9 @@ use crate::{
 /// Everything that can be configured. Secrets are hidden from `Debug`.
 #[derive(Debug)]
 pub struct Config {
-    /// URLs of origins, without a trailing slash.
+    /// Settings that can't be read and count as absent, and settings that don't exist; for the log.
+    pub warnings: Vec<String>,
+    /// URLs of origins, without a trailing slash. Empty until the first origin runs.
     pub origins: Vec<String>,
     /// URL of the portal without a trailing slash; confirmation links start with it.
     pub portal_url: String,
@@ -101,6 +104,9 @@ impl Config {
         databases: usize,
     ) -> Result<Self, Vec<String>> {
         let mut read = Reader::new(&value);
+        let portal_url = read.url("PORTAL_URL");
+        read.is_local = reader::is_on_this_machine(&portal_url);
+        read.look_for_unknown(names);
         let session_secrets = read.keys("SESSION_SECRETS");
         let api_key_secrets = read.keys("API_KEY_SECRETS");
         let ticket_secrets = read.keys("TICKET_SECRETS");
@@ -109,7 +115,6 @@ impl Config {
         let scan_secrets = read.keys("SCAN_SECRETS");
         let scan_retries = read.retries("SCAN_RETRY_SECONDS");
         let origins = read.origins("ORIGINS");
-        let portal_url = read.url("PORTAL_URL");
         let mail_from = read.text("MAIL_FROM");
         let homes = read.homes("HOMES", databases);
         let dns_url = read.resolver("DNS_URL", "https://cloudflare-dns.com/dns-query");
@@ -127,10 +132,11 @@ impl Config {
         let admin_keys = read.admin_keys(names);
         let operator_secrets = read.optional_keys("OPERATOR_SECRETS");
         let turnstile = read.turnstile();
-        let mistakes = read.mistakes;
+        let (mistakes, warnings) = (read.mistakes, read.warnings);
         // A closure, so that a missing secret, already recorded as a mistake, returns `None`.
         let config = || {
             Some(Self {
+                warnings,
                 origins,
                 portal_url,
                 dns_url,
@@ -240,17 +246,18 @@ pub mod tests {
         values.insert("PORTAL_URL", "portal.example".into());
         values.insert("HOMES", "*:1".into());
         values.insert("SESSION_SECRETS", "k1:short".into());
-        values.insert("LEASE_TTL_SECONDS", "soon".into());
+        values.insert("RESET_MAILS_PER_DAY", "many".into());
         let mistakes = read(&values).unwrap_err();
         let names: Vec<_> = mistakes.iter().map(|m| m.split(':').next().unwrap()).collect();
-        let expected = ["SESSION_SECRETS", "PORTAL_URL", "MAIL_FROM", "HOMES", "LEASE_TTL_SECONDS"];
+        let expected =
+            ["PORTAL_URL", "SESSION_SECRETS", "MAIL_FROM", "HOMES", "RESET_MAILS_PER_DAY"];
         assert_eq!(names, expected);
     }
 
     #[test]
-    fn what_the_operator_publishes_is_optional_and_checked_where_it_is_set() {
+    fn what_is_optional_counts_as_absent_if_it_cant_be_read_and_is_named() {
         let plain = read(&values()).unwrap();
-        assert_eq!(plain.site.contact(), None);
+        assert_eq!((plain.site.contact(), plain.warnings.as_slice()), (None, [].as_slice()));
         assert!(plain.operator_secrets.is_none());
         let mut values = values();
         for (name, value) in [
@@ -271,23 +278,41 @@ pub mod tests {
             ("TERMS_URL", "javascript:alert(1)"),
             ("STATUS_URL", "/status"),
             ("CHECKOUT_URLS", "pro"),
-            ("OPERATOR_SECRETS", "k1:short"),
             ("ADMIN_SECRET_ANN", "short"),
+            ("HOMSE", "*:0"),
+            ("LEASE_TTL_SECONDS", "soon"),
         ] {
             values.insert(name, value.into());
         }
-        let mistakes = read(&values).unwrap_err();
-        let names: Vec<_> = mistakes.iter().map(|m| m.split(':').next().unwrap()).collect();
-        let expected = [
+        let config = read(&values).unwrap();
+        assert_eq!((config.site.contact(), config.admin_keys.is_empty()), (None, true));
+        assert_eq!(config.lease_ttl, 30, "not of a deployed service");
+        let mut names: Vec<_> =
+            config.warnings.iter().map(|m| m.split(':').next().unwrap().to_owned()).collect();
+        names.sort();
+        let mut expected = [
             "CONTACT_URL",
             "CONTACT_EMAIL",
             "TERMS_URL",
             "STATUS_URL",
             "CHECKOUT_URLS",
             "ADMIN_SECRET_ANN",
-            "OPERATOR_SECRETS",
+            "HOMSE",
+            "LEASE_TTL_SECONDS",
         ];
+        expected.sort_unstable();
         assert_eq!(names, expected);
+        // A ring of which a secret can't be read would refuse what it should accept.
+        values.insert("OPERATOR_SECRETS", "k1:short".into());
+        let mistakes = read(&values).unwrap_err();
+        assert!(mistakes[0].starts_with("OPERATOR_SECRETS: "), "{mistakes:?}");
+    }
+
+    #[test]
+    fn a_service_may_begin_without_an_origin() {
+        let mut values = values();
+        values.remove("ORIGINS");
+        assert_eq!(read(&values).unwrap().origins, [""; 0]);
     }
 
     #[test]
@@ -321,6 +346,7 @@ pub mod tests {
     #[test]
     fn the_budget_ends_before_the_lease() {
         let mut values = values();
+        values.insert("PORTAL_URL", "http://127.0.0.1:8787".into());
         values.insert("LEASE_TTL_SECONDS", "15".into());
         values.insert("UPSTREAM_BUDGET_MS", "14999".into());
         assert!(read(&values).is_ok());

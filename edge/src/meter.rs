@@ -37,8 +37,8 @@ pub struct Meter {
     party: Mutex<Party>,
 }
 
-/// The account and network of a request, with which an attack can be investigated later. Requests
-/// with an API key have neither, so that no log shows when a customer checks.
+/// The account and network of a request, with which an attack can be investigated later, and the origin that answered.
+/// Requests with an API key have neither account nor network, so that no log shows when a customer checks.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Party {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,6 +46,9 @@ pub struct Party {
     /// Keyed hash of the client's network, for requests without credentials or with a password.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub network: Option<String>,
+    /// Host of the origin that answered last.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<String>,
 }
 
 /// Limits of a scheduled run, which no caller aborts: on its D1 statements, and on the time that it

@@ -3,7 +3,7 @@
 pub mod ask;
 pub mod explain;
 
-use std::{net::SocketAddr, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::{Command as Program, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
@@ -66,29 +66,6 @@ pub enum ListsAction {
         /// The file that `lists_file` names
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
-    },
-    /// Look up the mail servers of all listed disposable domains, and print those that many of them share, for a person to read: a
-    /// server of honest customers too doesn't belong on the list
-    Learn {
-        /// Recursive nameserver, ip:port
-        #[arg(long, value_name = "ADDRESS", required = true)]
-        nameserver: Vec<SocketAddr>,
-        /// Listed domains behind a server, at least
-        #[arg(long, value_name = "N", default_value_t = 100)]
-        least: usize,
-    },
-    /// Fetch a signed bundle, and replace a file by it if the signature and every rule hold. Exits with 1 and the reason when it is
-    /// refused: then nothing has changed
-    Update {
-        /// The bundle; its signature is at the same place with .minisig behind it
-        #[arg(value_name = "URL|FILE")]
-        source: String,
-        /// minisign public key of the publisher of the lists; none is built in
-        #[arg(long, value_name = "FILE")]
-        key: PathBuf,
-        /// The file that `lists_file` names
-        #[arg(long, value_name = "FILE")]
-        into: PathBuf,
     },
 }
 

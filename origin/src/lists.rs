@@ -1,18 +1,15 @@
-//! Lists of domains and mail servers that determine a domain's kind: read from one bundle, looked
-//! up by suffix.
+//! Lists of domains and mail servers that determine a domain's kind: looked up by suffix.
 //!
-//! The bundle is `cat data/lists/*.toml`, or the file in `lists_file` unless that is older. Acquitted
+//! The lists are those of `data/lists/`, except for those that the file in `lists_file` has. Acquitted
 //! names (providers and relays) are on no accusing list, but are looked up first anyway.
 
 mod bundle;
 mod facts;
 mod file;
-mod learn;
 mod mail_route;
 mod names;
 mod show;
 mod suggestion;
-pub mod update;
 
 #[cfg(test)]
 mod evaluation;
@@ -89,22 +86,6 @@ impl Lists {
             suggested: bundle.suggested.names,
             headers,
             sizes,
-        }
-    }
-
-    fn names(&self, list: &str) -> HashSet<&str> {
-        fn all<'a>(names: impl IntoIterator<Item = &'a String>) -> HashSet<&'a str> {
-            names.into_iter().map(String::as_str).collect()
-        }
-        match list {
-            "disposable" => all(&self.disposable),
-            "provider" => all(&self.providers),
-            "relay" => all(self.relays.keys()),
-            "parked_server" => all(&self.parked_servers),
-            "disposable_server" => all(&self.disposable_servers),
-            "look_alike" => all(self.look_alikes.keys()),
-            "suggested" => all(&self.suggested),
-            _ => HashSet::new(),
         }
     }
 

@@ -4,10 +4,8 @@ use std::{
     env,
     future::pending,
     io,
-    net::SocketAddr,
     path::{Path, PathBuf},
     process::ExitCode,
-    sync::atomic::{AtomicUsize, Ordering},
     time::Duration,
 };
 
@@ -16,13 +14,9 @@ use rcpt_origin::{
     Config, State, build,
     cli::{Cli, Command, ListsAction, ask, explain},
     config::unknown_variables,
-    dns::{Dns, NoAnswer},
     doctor::{self, watch::Watch},
     http::{self, serve},
-    lists::{
-        self, Lists,
-        update::{Updated, update},
-    },
+    lists,
     service::{
         reload,
         supervisor::{self, PassedSockets},
@@ -33,16 +27,11 @@ use rcpt_origin::{
         status,
     },
 };
-use rcpt_pool::operators::Operators;
-use rcpt_smtp::Families;
 use tokio::net::TcpListener;
 use tracing::level_filters::LevelFilter;
 
 /// Valid ticket secrets for a command that verifies no tickets.
 const UNUSED_SECRETS: &str = "unused:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
-
-/// Time limit of a lookup by `lists learn`.
-const LEARNING_TIMEOUT: Duration = Duration::from_secs(5);
 
 fn main() -> ExitCode {
     let cli = Cli::read();
@@ -123,49 +112,6 @@ fn lists_command(action: &ListsAction) -> ExitCode {
             print!("{}", lists.table());
             ExitCode::SUCCESS
         }
-        ListsAction::Learn { nameserver, least } => match learn(nameserver, *least) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                eprintln!("{error}");
-                ExitCode::FAILURE
-            }
-        },
-        ListsAction::Update { source, key, into } => match update(source, key, into) {
-            Ok(Updated::Replaced(newer)) => {
-                println!("In force now: {} of {source}", newer.join(", "));
-                ExitCode::SUCCESS
-            }
-            Ok(Updated::AlreadyInForce) => {
-                println!("Already in force: {source}");
-                ExitCode::SUCCESS
-            }
-            Err(reason) => {
-                eprintln!("Nothing has changed: {reason}.");
-                ExitCode::FAILURE
-            }
-        },
-    }
-}
-
-#[tokio::main]
-async fn learn(nameservers: &[SocketAddr], least: usize) -> Result<(), Box<dyn std::error::Error>> {
-    let dns = &Dns::new(nameservers, LEARNING_TIMEOUT, Families::BOTH)?;
-    let operators = Operators::with("").map_err(|mistakes| mistakes.join("; "))?;
-    let failed = &AtomicUsize::new(0);
-    let hosts = |domain: String| async move {
-        let records = dns.mx(&domain).await;
-        if matches!(records, Err(NoAnswer::Failed)) {
-            failed.fetch_add(1, Ordering::Relaxed);
-        }
-        let records = records.ok();
-        records.iter().flat_map(|it| it.iter()).map(|mx| mx.exchange.clone()).collect()
-    };
-    for (host, count) in Lists::built_in().learn(hosts, &operators, least).await {
-        println!("{count:>6}  {host}");
-    }
-    match failed.load(Ordering::Relaxed) {
-        0 => Ok(()),
-        count => Err(format!("No nameserver answered for {count} domains.").into()),
     }
 }
 

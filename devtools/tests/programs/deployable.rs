@@ -15,7 +15,7 @@ fn deployable(arguments: &[&str]) -> (bool, String) {
 fn a_configuration_as_it_came_is_not_deployed_and_everything_that_it_lacks_is_named() {
     let (ready, said) = deployable(&[]);
     assert!(!ready, "{said}");
-    let values = ["ORIGINS", "PORTAL_URL", "MAIL_FROM", "CONTACT_EMAIL"];
+    let values = ["PORTAL_URL", "MAIL_FROM", "CONTACT_EMAIL"];
     for name in ["DB", "DB_1", "DB_2", "VERDICTS"].iter().chain(&values) {
         assert!(said.contains(&format!("missing  {name}: ")), "{name}: {said}");
     }
@@ -26,6 +26,8 @@ fn a_configuration_as_it_came_is_not_deployed_and_everything_that_it_lacks_is_na
         filled.replace("00000000-0000-", "5e0c1d2a-0000-").replace("example.net", "acme.net");
     let filled = filled.replace(&"0".repeat(32), &"7".repeat(32));
     let folder = tempfile::tempdir().unwrap();
+    let edge = concat!(env!("CARGO_MANIFEST_DIR"), "/../edge");
+    std::os::unix::fs::symlink(edge, folder.path().join("edge")).unwrap();
     let file = folder.path().join("wrangler.toml");
     fs::write(&file, filled).unwrap();
     let (ready, said) = deployable(&["--config", file.to_str().unwrap()]);
@@ -35,6 +37,18 @@ fn a_configuration_as_it_came_is_not_deployed_and_everything_that_it_lacks_is_na
     fs::write(&other, without_contact).unwrap();
     let (ready, reply) = deployable(&["--config", other.to_str().unwrap()]);
     assert!(!ready && reply.contains("missing  CONTACT_EMAIL or CONTACT_URL: "), "{reply}");
+    // The Worker itself says what it doesn't accept.
+    let wrong = fs::read_to_string(&file).unwrap();
+    let wrong = wrong.replace("HOMES = \"*:0,1,2\"", "HOMSE = \"*:0\"\nTERMS_URL = \"/terms\"");
+    fs::write(&other, wrong.replace("[vars]", "[vars]\nRESET_MAILS_PER_DAY = \"many\"")).unwrap();
+    let (ready, reply) = deployable(&["--config", other.to_str().unwrap()]);
+    let mistake = "wrong    RESET_MAILS_PER_DAY: expected a number from 1 to 1000000000";
+    assert!(!ready && reply.contains(mistake), "{reply}");
+    fs::write(&other, wrong).unwrap();
+    let (ready, reply) = deployable(&["--config", other.to_str().unwrap()]);
+    let mistake = "wrong    HOMSE: there is no such setting. Did you mean HOMES?";
+    assert!(!ready && reply.contains(mistake), "{reply}");
+    assert!(reply.contains("wrong    TERMS_URL: expected an http(s) URL"), "{reply}");
     for name in ["SESSION", "API_KEY", "TICKET", "ADDRESS", "TOTP", "SCAN"] {
         assert!(said.contains(&format!("{name}_SECRETS")), "{said}");
     }

@@ -4,8 +4,14 @@ use std::sync::{Mutex, PoisonError};
 
 /// The time when the value was stored or a caller was last asked to renew it, in milliseconds of the Worker's clock;
 /// and the value.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Recent<T>(Mutex<Option<(u64, T)>>);
+
+impl<T> Default for Recent<T> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
 
 impl<T: Clone> Recent<T> {
     /// The value while it is younger than `age_ms`. Afterwards, one caller per `age_ms` gets `None` and is expected to

@@ -58,6 +58,9 @@ async fn of_database(app: &App, number: u8, database: &Database, mails: &mut u64
     let failed = |what: &str, error: Error| {
         log::failure(&format!("{what} in database {number}"), &error);
     };
+    if let Err(error) = store::housekeeping::record_run(database).await {
+        failed("record of the run", error);
+    }
     // Plans and recoveries come first, so that their notices are sent in the same run. A recovery takes effect a run
     // after its last email, at the earliest.
     if let Err(error) = store::plans::end(database, clock::now()).await {

@@ -88,12 +88,6 @@ fn failed(cause: &str) -> Error {
     Error::unavailable(format!("database: {cause}"))
 }
 
-/// The exception's message contains no values.
-fn from_exception(error: JsValue) -> Error {
-    let message = error.dyn_ref::<js_sys::Error>().map(|error| String::from(error.message()));
-    failed(message.as_deref().unwrap_or("not an error"))
-}
-
 /// Reads the number stored in the database, which detects swapped bindings: otherwise each database would
 /// serve the other's accounts.
 const SELECT_NUMBER: &str = "SELECT number FROM this_database";
@@ -169,14 +163,14 @@ impl Database {
             return Ok(());
         }
         let own = own.map_or("another number".to_owned(), |number| number.to_string());
-        Err(failed(&format!("{} is bound in the place of {own}", self.number)))
+        Err(self.failed(&format!("{} is bound in the place of {own}", self.number)))
     }
 
     async fn ask(&self, statements: &[Statement<'_>]) -> Result<Rows, Error> {
         let meter = meter::current();
         let run = meter.as_deref().and_then(Meter::run);
         if let Some(run) = run {
-            run.take(self.number, statements.len()).map_err(failed)?;
+            run.take(self.number, statements.len()).map_err(|cause| self.failed(cause))?;
         }
         let answers = JsFuture::from(self.start(statements)?).into_send();
         let answers = timed(Part::D1(statements.len()), answers);
@@ -186,20 +180,34 @@ impl Database {
                 let patience = Duration::from_millis(RunLimits::PATIENCE_MS);
                 clock::within(patience, answers).await.ok_or_else(|| {
                     run.hangs(self.number);
-                    failed("no answer in time")
+                    self.failed("no answer in time")
                 })?
             }
         };
-        let text = answers.map_err(from_exception)?.as_string().unwrap_or_default();
+        let text = answers.map_err(|error| self.threw(error))?.as_string().unwrap_or_default();
         let rows = serde_json::from_slice(text.as_bytes()).map(Rows);
-        let rows = rows.map_err(|_| failed("not an answer"))?;
+        let rows = rows.map_err(|_| self.failed("not an answer"))?;
         count_rows_written(|| rows.0.iter().filter_map(|(.., written)| *written).sum());
         Ok(rows)
     }
 
+    /// A 503; the cause names the binding, for the log.
+    fn failed(&self, cause: &str) -> Error {
+        match self.number {
+            0 => failed(&format!("DB: {cause}")),
+            number => failed(&format!("DB_{number}: {cause}")),
+        }
+    }
+
+    /// The exception's message contains no values.
+    fn threw(&self, error: JsValue) -> Error {
+        let message = error.dyn_ref::<js_sys::Error>().map(|error| String::from(error.message()));
+        self.failed(message.as_deref().unwrap_or("not an error"))
+    }
+
     fn start(&self, statements: &[Statement<'_>]) -> Result<Promise, Error> {
         let params: Vec<_> = statements.iter().map(|(_, params)| params).collect();
-        let params = serde_json::to_string(&params).map_err(|_| failed("no parameters"))?;
+        let params = serde_json::to_string(&params).map_err(|_| self.failed("no parameters"))?;
         let prepared = statements.iter().map(|(sql, _)| self.prepared(sql));
         let prepared = prepared.collect::<Result<Array, _>>()?;
         Ok(glue::ask(&self.database, &prepared, &params))
@@ -210,7 +218,8 @@ impl Database {
         if let Some(SendWrapper(statement)) = self.prepared.get(&constant, 0) {
             return Ok(statement);
         }
-        let statement = JsValue::from(self.database.prepare(sql).map_err(from_exception)?);
+        let statement =
+            JsValue::from(self.database.prepare(sql).map_err(|error| self.threw(error))?);
         self.prepared.insert(constant, SendWrapper(statement.clone()), FOREVER, 0);
         Ok(statement)
     }

@@ -5,7 +5,11 @@ use std::net::IpAddr;
 use rcpt_shared::{Address, KeyRing};
 use secrecy::SecretString;
 
-use super::{DAY_S, HOUR_S, Homes, RetryTimes, Site, Throttle, site::Checkout};
+use super::{
+    DAY_S, HOUR_S, Homes, RetryTimes, Site, Throttle,
+    names::{self, BUDGETS, SETTINGS, TEST_NUMBERS},
+    site::Checkout,
+};
 use crate::{
     credentials::admin_keys::{self, AdminKeys},
     limits::rules::Rule,
@@ -23,16 +27,42 @@ fn is_loopback(rest: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
+/// True if the portal is on this machine: a test or `make dev`.
+pub fn is_on_this_machine(portal_url: &str) -> bool {
+    portal_url.split_once("://").is_some_and(|(_, rest)| is_loopback(rest))
+}
+
 /// Reads settings and collects mistakes. `optional` isn't inlined: it is called for many values, and the Worker's
 /// size is limited.
 pub struct Reader<'a> {
     value: &'a dyn Fn(&str) -> Option<String>,
+    /// Settings without which answers would be wrong: the service stops.
     pub mistakes: Vec<String>,
+    /// Settings without which the service goes on.
+    pub warnings: Vec<String>,
+    /// Whether the numbers for tests exist.
+    pub is_local: bool,
 }
 
 impl<'a> Reader<'a> {
     pub fn new(value: &'a dyn Fn(&str) -> Option<String>) -> Self {
-        Self { value, mistakes: Vec::new() }
+        Self { value, mistakes: Vec::new(), warnings: Vec::new(), is_local: false }
+    }
+
+    /// Names the settings, among these names of variables, secrets and bindings, that nothing reads.
+    pub fn look_for_unknown(&mut self, names: &[String]) {
+        let is_known = |name: &str| {
+            let is_listed = SETTINGS.contains(&name) || BUDGETS.contains(&name);
+            is_listed || name.starts_with(admin_keys::PREFIX) || self.has_number(name)
+        };
+        let is_text = |name: &str| (self.value)(name).is_some();
+        let unknown = names.iter().filter(|name| is_text(name) && !is_known(name));
+        let unknown: Vec<_> = unknown.map(|name| names::unknown(name)).collect();
+        self.warnings.extend(unknown);
+    }
+
+    fn has_number(&self, name: &str) -> bool {
+        self.is_local && TEST_NUMBERS.contains(&name)
     }
 
     pub fn text(&mut self, name: &str) -> String {
@@ -60,16 +90,20 @@ impl<'a> Reader<'a> {
     pub fn site(&mut self) -> Site {
         let contact_url = self.optional_url("CONTACT_URL");
         let contact_email = self.optional("CONTACT_EMAIL");
-        if contact_email.as_ref().is_some_and(|text| Address::parse(text).is_err()) {
-            self.mistakes.push("CONTACT_EMAIL: expected an email address".to_owned());
-        }
+        let contact_email = contact_email.filter(|text| {
+            let is_address = Address::parse(text).is_ok();
+            if !is_address {
+                self.warnings.push("CONTACT_EMAIL: expected an email address".to_owned());
+            }
+            is_address
+        });
         let terms_url = self.optional_url("TERMS_URL");
         let status_url = self.optional_url("STATUS_URL");
         let checkouts = Checkout::parse_all(&self.optional("CHECKOUT_URLS").unwrap_or_default());
         let checkouts = checkouts.unwrap_or_else(|mistakes| {
             let named_mistakes =
                 mistakes.into_iter().map(|mistake| format!("CHECKOUT_URLS: {mistake}"));
-            self.mistakes.extend(named_mistakes);
+            self.warnings.extend(named_mistakes);
             Vec::new()
         });
         Site { contact_url, contact_email, terms_url, status_url, checkouts }
@@ -83,14 +117,15 @@ impl<'a> Reader<'a> {
 
     fn optional_url(&mut self, name: &str) -> Option<String> {
         let url = self.optional(name)?;
-        if !url.starts_with("https://") && !url.starts_with("http://") {
-            self.mistakes.push(format!("{name}: expected an http(s) URL"));
+        let is_url = url.starts_with("https://") || url.starts_with("http://");
+        if !is_url {
+            self.warnings.push(format!("{name}: expected an http(s) URL"));
         }
-        Some(url)
+        is_url.then_some(url)
     }
 
     pub fn origins(&mut self, name: &str) -> Vec<String> {
-        let list = self.text(name);
+        let list = self.optional(name).unwrap_or_default();
         let urls = list.split(',').map(str::trim).filter(|url| !url.is_empty());
         urls.map(|url| self.origin(name, url)).collect()
     }
@@ -119,7 +154,8 @@ impl<'a> Reader<'a> {
     }
 
     pub fn retries(&mut self, name: &str) -> RetryTimes {
-        let Some(text) = (self.value)(name) else { return RetryTimes::default() };
+        let text = (self.value)(name).filter(|_| self.has_number(name));
+        let Some(text) = text else { return RetryTimes::default() };
         let times: Result<Vec<u64>, _> =
             text.split(',').map(|part| part.trim().parse::<u64>()).collect();
         match times {
@@ -204,7 +240,7 @@ impl<'a> Reader<'a> {
             if let Some(value) = self.optional(name)
                 && let Err(mistake) = keys.add(name, &value)
             {
-                self.mistakes.push(format!("{name}: {mistake}"));
+                self.warnings.push(format!("{name}: {mistake}"));
             }
         }
         keys
@@ -217,9 +253,7 @@ impl<'a> Reader<'a> {
 
     /// Reads a key ring; `None` after a mistake.
     pub fn keys(&mut self, name: &str) -> Option<KeyRing> {
-        // Earlier releases called this setting `ADDRESS_SECRET`.
-        let earlier = name == "ADDRESS_SECRETS" && (self.value)(name).is_none();
-        let configured = self.text(if earlier { "ADDRESS_SECRET" } else { name });
+        let configured = self.text(name);
         let ring = KeyRing::parse(&configured);
         if let Err(error) = &ring
             && !configured.is_empty()
@@ -230,7 +264,8 @@ impl<'a> Reader<'a> {
     }
 
     pub fn number(&mut self, name: &str, default: u64, least: u64, most: u64) -> u64 {
-        let Some(text) = (self.value)(name) else { return default };
+        let text = (self.value)(name).filter(|_| BUDGETS.contains(&name) || self.has_number(name));
+        let Some(text) = text else { return default };
         match text.trim().parse() {
             Ok(number) if (least..=most).contains(&number) => number,
             _ => {

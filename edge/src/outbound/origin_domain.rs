@@ -44,7 +44,7 @@ impl Origins {
             let query = timed(Part::Origin, report_of(origin, &ticket, &body, patience));
             match self.unless_hung(origin, query).await {
                 Ok(report) => return Ok(report),
-                Err(failure) => failures.push(format!("origin {index}: {failure}")),
+                Err(failure) => failures.push(format!("{}: {failure}", origins::host_of(origin))),
             }
         }
         Err(Error::upstream(failures.join("; ")))

@@ -2,6 +2,7 @@
 
 use std::{future::Future, pin::pin, time::Duration};
 
+use futures_util::future::join_all;
 use rcpt_shared::{
     Address, CacheTimes, KeyRing, ProbeRequest, REMEMBER_HEADER, Tenant, Ticket, Verdict,
 };
@@ -16,7 +17,7 @@ use crate::{
         fetch::{OutgoingRequest, Reply},
     },
     error::Error,
-    meter::Part,
+    meter::{self, Part},
 };
 
 /// Milliseconds between two polls of another request's health check, or of the number of waiting
@@ -31,6 +32,10 @@ const LATE_MS: u64 = 50;
 /// Either response counts.
 const SECOND_REQUEST_DELAY: Duration = Duration::from_millis(SILENT_MS / 2);
 const CHECK_MS: u32 = 10_000;
+/// The check that shows whether an origin works. The sandbox answers it without a connection.
+const WORKING_ADDRESS: &str = "accepts@sandbox.test";
+/// Origins asked at the same time: the platform lets an invocation wait for six responses.
+const CONNECTIONS_MAX: usize = 5;
 /// Divisor of the budget for the share reserved for each further origin: 1.5 s of 12 s. With
 /// one further origin, an origin's own budget of 10 s fits into the remaining time.
 const FURTHER_ORIGIN_DIVISOR: u64 = 8;
@@ -96,7 +101,7 @@ impl Origins {
             order.partition(|origin| self.health.is_skipped(origin, now));
         let share = deadline.saturating_sub(now) / FURTHER_ORIGIN_DIVISOR;
         let mut reserve = share.saturating_mul(self.urls.len() as u64);
-        for (index, origin) in order.into_iter().chain(skipped).enumerate() {
+        for origin in order.into_iter().chain(skipped) {
             reserve = reserve.saturating_sub(share);
             let time_left = deadline.saturating_sub(clock::now_ms());
             if time_left == 0 {
@@ -109,10 +114,12 @@ impl Origins {
                 timed(Part::Origin, verdict_of(origin, &ticket, &self.remember, &body, patience));
             match self.unless_hung(origin, query).await {
                 Ok(verdict) => return Ok(verdict),
-                Err(failure) => failures.push(format!("origin {index}: {failure}")),
+                Err(failure) => failures.push(format!("{}: {failure}", host_of(origin))),
             }
         }
-        if failures.is_empty() {
+        if self.urls.is_empty() {
+            failures.push("ORIGINS is empty".to_owned());
+        } else if failures.is_empty() {
             failures.push("no time was left to ask".to_owned());
         }
         Err(Error::upstream(failures.join("; ")))
@@ -150,6 +157,7 @@ impl Origins {
     fn record_response<T>(&self, origin: &str, answer: Result<T, String>) -> Result<T, String> {
         if answer.is_ok() {
             self.health.record_response(origin, clock::now_ms());
+            meter::note(|party| party.origin = Some(host_of(origin).to_owned()));
         }
         answer
     }
@@ -177,15 +185,36 @@ impl Origins {
         self.health.record_silence(origin, clock::now_ms());
     }
 
-    /// True if at least one origin answers its health check within `timeout_ms`.
-    pub async fn is_any_alive(&self, timeout_ms: u32) -> bool {
-        for origin in &self.urls {
-            if is_alive(origin, timeout_ms).await {
-                return true;
-            }
+    /// The number of origins that answer a check of the sandbox, with a ticket, within `timeout_ms` each, and the number
+    /// of all. An origin that can't work, or doesn't accept our tickets, doesn't answer it.
+    ///
+    /// # Errors
+    /// [`Error::internal`], which doesn't occur.
+    pub async fn count_working(
+        &self,
+        request_id: &str,
+        timeout_ms: u32,
+    ) -> Result<(usize, usize), Error> {
+        let internal = |error| Error::internal(format!("sandbox: {error}"));
+        let address = Address::parse(WORKING_ADDRESS).map_err(|_| internal("address"))?;
+        let body = serde_json::to_string(&ProbeRequest { address, details: false })
+            .map_err(|_| internal("body"))?;
+        let ticket = Ticket::issue(&self.tickets, request_id, body.as_bytes(), clock::now())
+            .map_err(|_| internal("ticket"))?;
+        let mut working = 0;
+        for origins in self.urls.chunks(CONNECTIONS_MAX) {
+            let asked = origins
+                .iter()
+                .map(|origin| verdict_of(origin, &ticket, &self.remember, &body, timeout_ms));
+            working += join_all(asked).await.iter().filter(|verdict| verdict.is_ok()).count();
         }
-        false
+        Ok((working, self.urls.len()))
     }
+}
+
+/// The host of an origin, with its port if there is one.
+pub(super) fn host_of(origin: &str) -> &str {
+    origin.split_once("://").map_or(origin, |(_, host)| host)
 }
 
 async fn is_alive(origin: &str, timeout_ms: u32) -> bool {

@@ -7,13 +7,25 @@ use axum::{
     extract::State,
     http::{HeaderName, StatusCode, header},
 };
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{app::App, cf::clock, error::Error, store::housekeeping};
+use crate::{
+    app::{
+        App,
+        readiness::{Condition, Readiness, Warning},
+    },
+    cf::clock,
+    error::Error,
+    extract::request::RequestContext,
+    store::housekeeping::{self, LastRun},
+};
 
 const ORIGIN_TIMEOUT_MS: u32 = 2_000;
+
+/// Seconds without a scheduled run, of which there is one in five minutes.
+const SCHEDULE_S: u64 = 15 * 60;
 
 /// An isolate checks at most once in this time.
 const READINESS_MS: u64 = 2_000;
@@ -22,42 +34,6 @@ const READINESS_MS: u64 = 2_000;
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Health {
     pub status: Condition,
-}
-
-/// Response of `GET /health/ready`: 200 when everything is up, 503 otherwise.
-#[derive(Debug, Serialize, ToSchema)]
-pub struct Readiness {
-    pub status: Condition,
-    // Up while all databases are up.
-    pub database: Condition,
-    /// Up while at least one origin is.
-    pub origins: Condition,
-    /// Settings that the operator has left out and the service runs without. Absent if there are none.
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    #[schema(required = false)]
-    pub warnings: &'static [Warning],
-}
-
-/// A setting that the operator should add.
-#[derive(Debug, Clone, Copy, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Warning {
-    /// Customers have nobody to ask.
-    NoContact,
-}
-
-/// State of a part of the service.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Condition {
-    Up,
-    Down,
-}
-
-impl Condition {
-    const fn of(up: bool) -> Self {
-        if up { Self::Up } else { Self::Down }
-    }
 }
 
 /// Health check
@@ -74,7 +50,7 @@ pub async fn live() -> Json<Health> {
 
 /// Readiness check
 ///
-/// Says whether every database answers and at least one origin does.
+/// Says whether a check would succeed now: whether every database answers, and at least one origin works.
 #[utoipa::path(
     get, path = "/v1/health/ready", tag = "Health", operation_id = "ready",
     responses(
@@ -82,28 +58,53 @@ pub async fn live() -> Json<Health> {
         (status = 503, description = "Something is down", body = Readiness),
     ),
 )]
-// Answers 200 if every database and at least one origin answer.
-pub async fn ready(State(app): State<Arc<App>>) -> (StatusCode, Json<Readiness>) {
-    let last_readiness = app.readiness.get(clock::now_ms(), READINESS_MS);
-    let (database, origins) = match last_readiness {
-        Some(last_readiness) => last_readiness,
+// Asks each database and each origin, at most once in two seconds.
+pub async fn ready(
+    State(app): State<Arc<App>>,
+    context: RequestContext,
+) -> Result<(StatusCode, Json<Readiness>), Error> {
+    let readiness = match app.readiness.get(clock::now_ms(), READINESS_MS) {
+        Some(readiness) => readiness,
         None => {
-            let pings = app.databases.in_turn(0).map(|(_, database)| housekeeping::ping(database));
-            let database = join_all(pings).await.iter().all(Result::is_ok);
-            let origins = app.origins.is_any_alive(ORIGIN_TIMEOUT_MS).await;
-            app.readiness.set(clock::now_ms(), (database, origins));
-            (database, origins)
+            let readiness = look(&app, &context.id).await?;
+            app.readiness.set(clock::now_ms(), readiness.clone());
+            readiness
         }
     };
-    let ready = database && origins;
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let readiness = Readiness {
-        status: Condition::of(ready),
+    let is_up = readiness.status == Condition::Up;
+    let status = if is_up { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    Ok((status, Json(readiness)))
+}
+
+async fn look(app: &App, request_id: &str) -> Result<Readiness, Error> {
+    let runs = app.databases.in_turn(0).map(|(_, database)| housekeeping::last_run(database));
+    let (runs, origins) =
+        join(join_all(runs), app.origins.count_working(request_id, ORIGIN_TIMEOUT_MS)).await;
+    let (origins_up, origins_total) = origins?;
+    let database = runs.iter().all(Result::is_ok);
+    let runs: Vec<_> = runs.into_iter().filter_map(Result::ok).collect();
+    // A service that has just been deployed hasn't run yet.
+    let late = clock::now().saturating_sub(SCHEDULE_S);
+    let schedule = runs.iter().all(|run| run.ran_at == 0 || run.ran_at > late);
+    let sum = |of: fn(&LastRun) -> u32| runs.iter().map(of).sum();
+    let mut warnings = Vec::new();
+    if app.config.site.contact().is_none() {
+        warnings.push(Warning::NoContact);
+    }
+    if !app.config.warnings.is_empty() {
+        warnings.push(Warning::Settings);
+    }
+    Ok(Readiness {
+        status: Condition::of(database && origins_up > 0 && schedule),
         database: Condition::of(database),
-        origins: Condition::of(origins),
-        warnings: if app.config.site.contact().is_some() { &[] } else { &[Warning::NoContact] },
-    };
-    (status, Json(readiness))
+        origins: Condition::of(origins_up > 0),
+        origins_up,
+        origins_total,
+        schedule: Condition::of(schedule),
+        emails_waiting: sum(|run| run.emails_waiting),
+        scans_waiting: sum(|run| run.scans_waiting),
+        warnings,
+    })
 }
 
 /// The OpenAPI document's own type, as far as this document describes it.

@@ -3,6 +3,8 @@
 use constcat::concat;
 
 use super::{expired_keys, guard, security_events};
+use serde::Deserialize;
+
 use crate::{
     cf::{
         clock,
@@ -165,7 +167,33 @@ async fn remove(database: &Database, statement: Statement<'_>) -> Result<(), Err
     Ok(())
 }
 
-/// Succeeds if the database responds.
-pub async fn ping(database: &Database) -> Result<(), Error> {
-    database.run(("SELECT count(*) FROM plans", Vec::new())).await
+/// State of a database as the last scheduled run left it.
+#[derive(Debug, Deserialize)]
+pub struct LastRun {
+    /// Time in Unix seconds; 0 before the first run.
+    pub ran_at: u64,
+    /// Emails and scans that had waited for more than a quarter of an hour.
+    pub emails_waiting: u32,
+    pub scans_waiting: u32,
+}
+
+const SELECT_LAST_RUN: &str = "SELECT ran_at, emails_waiting, scans_waiting,
+    (SELECT count(*) FROM plans) AS plans FROM this_database";
+
+/// Reads what the last scheduled run has left, if the database responds.
+pub async fn last_run(database: &Database) -> Result<LastRun, Error> {
+    let row = database.first((SELECT_LAST_RUN, Vec::new())).await?;
+    row.ok_or_else(|| Error::unavailable("database: it has no number"))
+}
+
+/// A mailbox that refuses an email keeps it waiting for two weeks.
+const UPDATE_LAST_RUN: &str = "UPDATE this_database SET ran_at = unixepoch(),
+    emails_waiting = (SELECT count(*) FROM notices WHERE deeds > told AND attempts BETWEEN 1 AND 12
+      AND happened_at <= unixepoch() - 900),
+    scans_waiting = (SELECT count(*) FROM scans s WHERE s.ended_at IS NULL AND EXISTS (
+      SELECT 1 FROM scan_retries r WHERE r.scan_id = s.id AND r.due_at <= unixepoch() - 900))";
+
+/// Records that a scheduled run has reached this database. Later steps may use up the run's statements.
+pub async fn record_run(database: &Database) -> Result<(), Error> {
+    database.run((UPDATE_LAST_RUN, Vec::new())).await
 }

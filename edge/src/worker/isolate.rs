@@ -10,6 +10,7 @@ use axum::{
     middleware::map_response,
     response::{IntoResponse as _, Response},
 };
+use serde::Serialize;
 use tower_service::Service as _;
 use worker::{Context, Env, js_sys::Object, wasm_bindgen::JsCast as _};
 
@@ -56,6 +57,13 @@ pub fn of(env: &Env) -> Result<&'static Isolate, &'static [String]> {
     ISOLATE.get_or_init(|| build(env)).as_ref().map_err(Vec::as_slice)
 }
 
+/// Log line of an isolate whose configuration has mistakes that stop nothing.
+#[derive(Serialize)]
+struct Warnings<'a> {
+    event: &'static str,
+    warnings: &'a [String],
+}
+
 fn build(env: &Env) -> Result<Isolate, Vec<String>> {
     let missing = |error: worker::Error| vec![error.to_string()];
     let bindings = Object::keys(env.unchecked_ref::<Object>()).into_iter();
@@ -65,6 +73,9 @@ fn build(env: &Env) -> Result<Isolate, Vec<String>> {
     let value = |name: &str| env.var(name).ok().map(|value| value.to_string());
     let config = Config::read(value, &bindings, count);
     let (databases, config) = both(databases, config)?;
+    if !config.warnings.is_empty() {
+        log::line(&Warnings { event: "configuration", warnings: &config.warnings });
+    }
     let mut databases = databases.into_iter();
     let first = databases.next().ok_or_else(|| vec!["DB: not bound".to_owned()])?;
     let cors = answer::cors(&config.portal_url);

@@ -63,7 +63,7 @@ macro_rules! settings {
                     names.push(file);
                 }
                 let file = "lists_file";
-                if !names.contains(&file) && self.lists.headers != other.lists.headers {
+                if !names.contains(&file) && (&self.lists.headers, &self.lists.sizes) != (&other.lists.headers, &other.lists.sizes) {
                     names.push(file);
                 }
                 names
@@ -175,8 +175,8 @@ settings! {
         "the path of a TOML file with [[operator]] rows",
         "Operators of mail hosts beside those that are built in, and other limits for these";
     lists_file: String = "lists_file", Single, Some(""), parse::from_str,
-        "the path of a file that `origin lists update` writes",
-        "Lists of domains that say their kind, where they are newer than the package's; read again on SIGHUP and when the file changes";
+        "the path of a file with lists of domains",
+        "Lists of domains that say their kind, each in place of the built-in one of its name; read again on SIGHUP and when the file changes";
     session_recipients: usize = "session_recipients", Single, Some("10"), parse::recipients,
         "a number, 1 to 100",
         "Recipients asked about in one session where no row of operators says more; 1 opens a session for each";

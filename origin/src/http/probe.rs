@@ -20,6 +20,7 @@ use super::{Error, connection::Connection, request_id::RequestId};
 use crate::{
     State,
     surroundings::clock::{self, milliseconds},
+    telemetry::refused_tickets::Refused,
 };
 
 /// Time limit for the body, which the edge sends right after the headers.
@@ -95,16 +96,17 @@ pub(super) async fn admit<B: DeserializeOwned>(
     mut request: Request,
 ) -> Result<(B, Asker, RequestId), Error> {
     let secrets = state.prober.config().ticket_secrets.clone();
-    let ticket = token(request.headers())
-        .and_then(|token| Ticket::open(&secrets, token, clock::unix_now()).ok())
-        .ok_or_else(|| bad_ticket(state))?;
+    let token = token(request.headers()).unwrap_or_default();
+    let now = clock::unix_now();
+    let ticket = Ticket::open(&secrets, token, now)
+        .map_err(|_| bad_ticket(state, Refused::of(&secrets, token, now)))?;
     // Only the edge may fill our memory with bodies.
     if let Some(connection) = request.extensions().get::<Connection>() {
         connection.prove();
     }
     let body = read(&mut request).await?;
     if !ticket.is_for(&body) {
-        return Err(bad_ticket(state));
+        return Err(bad_ticket(state, Refused::WrongSignature));
     }
     let id = RequestId::parse(&ticket.jti).unwrap_or(given_id);
     if state.prober.dns().root().is_silent() {
@@ -121,8 +123,9 @@ pub(super) async fn admit<B: DeserializeOwned>(
     Ok((body, asker, id))
 }
 
-fn bad_ticket(state: &State) -> Error {
+fn bad_ticket(state: &State, refused: Refused) -> Error {
     state.metrics.bad_ticket();
+    state.refused_tickets.log(refused);
     Error::BadTicket
 }
 

@@ -1,4 +1,4 @@
-//! The format of a bundle of lists, and the rules that every bundle must follow.
+//! The format of the lists, and the rules that all of them together must follow.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -7,6 +7,7 @@ use std::{
 
 use rcpt_shared::Address;
 use serde::Deserialize;
+use toml::Table;
 
 use super::names::suffixes;
 
@@ -19,7 +20,7 @@ pub struct Header {
     pub licence: String,
 }
 
-/// Format of a bundle's file. A missing or unknown list is a mistake.
+/// All lists. A missing or unknown list is a mistake.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Bundle {
@@ -85,12 +86,23 @@ impl Bundle {
     /// # Errors
     /// [`Mistake`] for the first broken rule.
     pub fn parse(text: &str) -> Result<Self, Mistake> {
-        let bundle: Self = toml::from_str(text).map_err(|error| {
-            let line = error.span().map_or(0, |span| {
-                text.get(..span.start).unwrap_or_default().matches('\n').count() + 1
-            });
-            Mistake(format!("line {line}: {}", error.message()))
-        })?;
+        Self::of(table(text)?)
+    }
+
+    /// Parses lists that replace those of the same name among these.
+    ///
+    /// # Errors
+    /// [`Mistake`] for the first broken rule.
+    pub fn parse_over(all: &str, text: &str) -> Result<Self, Mistake> {
+        let mut lists = table(all)?;
+        lists.extend(table(text)?);
+        Self::of(lists)
+    }
+
+    fn of(lists: Table) -> Result<Self, Mistake> {
+        let bundle: Self = lists
+            .try_into()
+            .map_err(|error: toml::de::Error| Mistake(error.message().to_owned()))?;
         bundle.check()?;
         Ok(bundle)
     }
@@ -145,6 +157,14 @@ impl Bundle {
         }
         check_acquittals(&entries)
     }
+}
+
+fn table(text: &str) -> Result<Table, Mistake> {
+    text.parse().map_err(|error: toml::de::Error| {
+        let start = error.span().map_or(0, |span| span.start);
+        let line = text.get(..start).unwrap_or_default().matches('\n').count() + 1;
+        Mistake(format!("line {line}: {}", error.message()))
+    })
 }
 
 fn check_header(list: &str, header: &Header) -> Result<(), Mistake> {

@@ -66,10 +66,6 @@ impl Lists {
         !route.hosts.is_empty() && route.hosts.iter().all(|host| is_parking(host))
     }
 
-    pub(super) fn knows_server(&self, host: &str) -> bool {
-        is_listed(host, &self.parked_servers) || is_listed(host, &self.disposable_servers)
-    }
-
     /// One host of a disposable service is enough: such a service receives mail only for its own domains.
     fn is_suspected(&self, domain: &str, route: &MailRoute) -> bool {
         let is_known = |host: &str| is_listed(host, &self.disposable_servers);

@@ -18,7 +18,9 @@ use crate::{
     probe::{Prober, verdict_memory::VerdictMemory},
     service::fair_shares::FairShares,
     surroundings::Surroundings,
-    telemetry::{metrics::Metrics, port_check::PortCheck, vitals::Vitals},
+    telemetry::{
+        metrics::Metrics, port_check::PortCheck, refused_tickets::RefusedTickets, vitals::Vitals,
+    },
 };
 
 /// State shared by the handlers.
@@ -34,6 +36,7 @@ pub struct State {
     pub probes: FairShares,
     pub batches: FairShares,
     pub port_check: Arc<PortCheck>,
+    pub refused_tickets: RefusedTickets,
     pub verdicts: VerdictMemory,
     pub watch: Watch,
     /// Certificate of `listen`, if it uses TLS.
@@ -114,6 +117,7 @@ impl State {
             probes,
             batches,
             port_check,
+            refused_tickets: RefusedTickets::default(),
             verdicts: VerdictMemory::default(),
             watch: Watch::default(),
             certificate: ArcSwapOption::new(certificate),

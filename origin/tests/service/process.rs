@@ -135,7 +135,7 @@ impl Running {
             ("RCPT_HELO_NAME", "probe.example.com"),
             ("RCPT_MAIL_FROM", "<>"),
             ("RCPT_TICKET_SECRETS", SECRETS),
-            ("RCPT_NAMESERVERS", "127.0.0.1:9"),
+            ("RCPT_NAMESERVERS", crate::harness::root_nameserver()),
             ("RCPT_DNS_TIMEOUT_MS", "1000"),
             ("RCPT_LOG_LEVEL", "trace"),
         ];

@@ -53,7 +53,7 @@ impl Origin {
             ("RCPT_HELO_NAME", "probe.example.com"),
             ("RCPT_MAIL_FROM", "<>"),
             ("RCPT_TICKET_SECRETS", SECRETS),
-            ("RCPT_NAMESERVERS", "127.0.0.1:9"),
+            ("RCPT_NAMESERVERS", crate::harness::root_nameserver()),
         ]
     }
 
@@ -144,7 +144,7 @@ async fn with_a_listener_for_ourselves_the_other_serves_the_edge_alone() {
         ("/health", 200, 404),
         ("/v1/probe", 405, 404),
         ("/metrics", 404, 200),
-        ("/ready", 404, 503),
+        ("/ready", 404, 200),
         ("/operators", 404, 200),
     ] {
         assert_eq!(status(&origin.address, path).await, public, "{path}");
@@ -179,7 +179,7 @@ async fn a_socket_of_the_service_manager_stands_in_for_the_setting_it_is_named_f
         ("RCPT_HELO_NAME", "probe.example.com"),
         ("RCPT_MAIL_FROM", "<>"),
         ("RCPT_TICKET_SECRETS", SECRETS),
-        ("RCPT_NAMESERVERS", "127.0.0.1:9"),
+        ("RCPT_NAMESERVERS", crate::harness::root_nameserver()),
     ]);
     command.stdin(Stdio::from(std::os::fd::OwnedFd::from(socket)));
     let mut child = command.stderr(Stdio::piped()).kill_on_drop(true).spawn().unwrap();

@@ -6,7 +6,7 @@
 //   cut     {after: N, before: boolean}: the Nth change from now takes effect unless `before` is true. Its reply and
 //           all later calls are lost
 //   refuse  {path: regular expression, status}: matching calls are refused with this status
-//   state   members that replace those of the state
+//   state   members that replace those of the state; `ready` is the text of a 503 of the Worker's readiness
 import { createServer } from "node:http";
 import { randomUUID } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -148,7 +148,7 @@ const ROUTES = [
 
 async function answer(request) {
   const url = new URL(request.url, "http://api");
-  if (url.pathname === "/v1/health/ready") return { raw: state.deployed === false ? 503 : 200 };
+  if (url.pathname === "/v1/health/ready") return { raw: state.deployed === false || state.ready ? 503 : 200, text: state.ready };
   if (url.pathname === "/control") {
     if (request.method === "POST") {
       const order = JSON.parse(request.body);
@@ -182,7 +182,7 @@ const server = createServer((incoming, outgoing) => {
     const reply = await answer(request).catch((error) => ({ status: 500, errors: [{ code: 1, message: error.stack }] }));
     if (reply === "lost") return incoming.socket.destroy();
     outgoing.writeHead(reply.raw ?? reply.status ?? 200, { "content-type": "application/json" });
-    outgoing.end(reply.raw ? "{}" : JSON.stringify({ success: !reply.errors, errors: reply.errors ?? [], messages: [], result: reply.result ?? null }));
+    outgoing.end(reply.raw ? (reply.text ?? "{}") : JSON.stringify({ success: !reply.errors, errors: reply.errors ?? [], messages: [], result: reply.result ?? null }));
   });
 });
 await miniflare.ready;

@@ -112,7 +112,7 @@ impl Platform {
         self.home.path().join("kept/rcpt.secrets")
     }
 
-    /// Runs `make deploy` with the four values that it needs, and these variables (an empty variable is removed).
+    /// Runs `make deploy` with the three values that it needs, and these variables (an empty variable is removed).
     ///
     /// # Errors
     /// If the program doesn't start, or doesn't end by itself.
@@ -123,8 +123,7 @@ impl Platform {
             .env("SECRETS_FILE", self.secrets_file())
             .env("PORTAL_URL", PORTAL)
             .env("MAIL_FROM", "rcpt@acme.test")
-            .env("CONTACT_EMAIL", "help@acme.test")
-            .env("ORIGINS", "https://origin.acme.test");
+            .env("CONTACT_EMAIL", "help@acme.test");
         for (name, value) in variables {
             if value.is_empty() {
                 command.env_remove(name)

@@ -379,7 +379,7 @@ async fn exchanged_databases_answer_for_nobody_until_they_are_mended() {
         assert_eq!((ready.status, ready.text("database")), (503, "down"));
         edge.run_scheduled().await;
         let own = if forgotten { "another number" } else { "2" };
-        let account_query = format!("database: 1 is bound in the place of {own}");
+        let account_query = format!("database: DB_1: 1 is bound in the place of {own}");
         assert!(edge.process.log().contains(&account_query), "{}", edge.process.last_lines());
 
         edge.restart_with(|edge| edge.exchanged(None)).await.unwrap();

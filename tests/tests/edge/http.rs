@@ -380,39 +380,86 @@ async fn health_says_up() {
     assert_eq!(reply.parts(), (200, &json!({ "status": "up" })));
 }
 
-#[tokio::test]
-async fn ready_is_200_while_an_origin_answers_and_503_when_none_does() {
-    let [one, two] = [(); 2].map(|()| FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted)));
-    let dead = format!("http://127.0.0.1:{}", port::free());
-    let edge = Edge::builder().origins(&[&dead, &one.url, &two.url]).start().await.unwrap();
-    let up = json!({ "status": "up", "database": "up", "origins": "up" });
-    let ready = async || edge.anonymous().get("/health/ready").await;
-    assert_eq!(ready().await.parts(), (200, &up));
-    drop(one);
-    assert_eq!(ready().await.parts(), (200, &up), "one of three");
-    drop(two);
-    let down = json!({ "status": "down", "database": "up", "origins": "down" });
-    // Health is remembered for two seconds.
+/// Health is remembered for two seconds.
+async fn ready_when(edge: &Edge, is_so: impl Fn(&Reply) -> bool) -> Reply {
     let deadline = tokio::time::Instant::now() + std::time::Duration::from_secs(20);
-    let mut reply = ready().await;
-    while reply.status == 200 {
-        assert!(tokio::time::Instant::now() < deadline, "never looked at again");
+    loop {
+        let reply = edge.anonymous().get("/health/ready").await;
+        if is_so(&reply) {
+            return reply;
+        }
+        assert!(tokio::time::Instant::now() < deadline, "never: {}", reply.body);
         tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-        reply = ready().await;
     }
-    assert_eq!(reply.parts(), (503, &down));
+}
+
+fn readiness(status: &str, origins: [u8; 2]) -> Value {
+    let state = if origins[0] == 0 { "down" } else { "up" };
+    json!({
+        "status": status, "database": "up", "schedule": "up",
+        "origins": state, "origins_up": origins[0], "origins_total": origins[1],
+        "emails_waiting": 0, "scans_waiting": 0,
+    })
+}
+
+#[tokio::test]
+async fn ready_counts_the_origins_that_work_and_is_503_when_none_does() {
+    let [one, two] = [(); 2].map(|()| FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted)));
+    // It is alive and can't work: its port is shut, its nameservers are silent, or it doesn't accept our tickets.
+    let shut = FakeOrigin::start(|_| Conduct::Answer(503, r#"{"detail":"Port 25 is shut."}"#));
+    let dead = format!("http://127.0.0.1:{}", port::free());
+    let origins = [&dead, &one.url, &two.url, &shut.url];
+    let edge = Edge::builder().origins(&origins.map(String::as_str)).start().await.unwrap();
+    let reply = edge.anonymous().get("/health/ready").await;
+    assert_eq!(reply.parts(), (200, &readiness("up", [2, 4])));
+    drop(one);
+    let reply = ready_when(&edge, |reply| reply.body["origins_up"] == 1).await;
+    assert_eq!(reply.parts(), (200, &readiness("up", [1, 4])));
+    drop(two);
+    let reply = ready_when(&edge, |reply| reply.status == 503).await;
+    assert_eq!(reply.parts(), (503, &readiness("down", [0, 4])));
     assert_headers(&reply, "not ready");
+    for name in [dead.as_str(), shut.url.as_str()] {
+        assert!(!reply.body.to_string().contains(name.trim_start_matches("http://")), "no names");
+    }
     let reply = edge.anonymous().get("/health").await;
     assert_eq!(reply.parts(), (200, &json!({ "status": "up" })), "alive all the same");
 }
 
 #[tokio::test]
+async fn ready_is_503_when_the_schedule_has_stopped_and_counts_what_waits() {
+    let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
+    let edge = Edge::builder().origins(&[&origin.url]).start().await.unwrap();
+    let account = edge.account().await;
+    let id = edge.id(&account.email).await;
+    let notice = "INSERT INTO notices (account_id, kind, due_at, happened_at, attempts)
+        VALUES (?1, 'plan_changed', unixepoch() + 600, unixepoch() - 901, 1)";
+    edge.sql_of(&id, notice, &[json!(id)]).await;
+    edge.run_scheduled().await;
+    let reply = ready_when(&edge, |reply| reply.body["emails_waiting"] == 1).await;
+    assert_eq!(
+        (reply.status, reply.text("status")),
+        (200, "up"),
+        "one mailbox that refuses stops nothing"
+    );
+    edge.sql("UPDATE this_database SET ran_at = unixepoch() - 901", &[]).await;
+    let reply = ready_when(&edge, |reply| reply.status == 503).await;
+    assert_eq!((reply.text("schedule"), reply.text("origins")), ("down", "up"));
+    edge.run_scheduled().await;
+    ready_when(&edge, |reply| reply.status == 200).await;
+}
+
+#[tokio::test]
 async fn readiness_warns_while_customers_have_nobody_to_ask() {
     let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
-    let edge = Edge::builder().origins(&[&origin.url]).var("CONTACT_EMAIL", " ");
+    let edge = Edge::builder()
+        .origins(&[&origin.url])
+        .var("CONTACT_EMAIL", " ")
+        .var("TERMS_URL", "/terms")
+        .var("HOMSE", "*:0");
     let edge = edge.start().await.unwrap();
-    let expected =
-        json!({ "status": "up", "database": "up", "origins": "up", "warnings": ["no_contact"] });
+    let mut expected = readiness("up", [1, 1]);
+    expected["warnings"] = json!(["no_contact", "settings"]);
     assert_eq!(edge.anonymous().get("/health/ready").await.parts(), (200, &expected));
     let contact = edge.anonymous().get("/site").await.body["contact"].clone();
     assert_eq!(contact, json!({ "url": null, "email": null }));

@@ -3,13 +3,18 @@
 pub mod internet;
 pub mod world;
 
-use std::{collections::HashMap, net::SocketAddr, sync::Arc};
+use std::{
+    collections::HashMap,
+    net::SocketAddr,
+    sync::{Arc, OnceLock},
+};
 
 use axum::{
     Router,
     body::{Body, to_bytes},
     http::{Request, Response, StatusCode},
 };
+use hickory_resolver::proto::op::{Message, ResponseCode};
 use rcpt_origin::{Config, State, build, surroundings::clock::unix_now};
 use rcpt_shared::{BatchLine, KeyRing, Tenant, Ticket, Verdict};
 use serde_json::{Value, json};
@@ -110,6 +115,27 @@ pub async fn drain(mut stream: TcpStream) {
 /// Returns a port that was just released, so it refuses connections.
 pub async fn shut_port() -> String {
     TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string()
+}
+
+/// Returns the address of a nameserver that answers for the root, without which a running origin doesn't work, and fails for
+/// every other name.
+pub fn root_nameserver() -> &'static str {
+    static ADDRESS: OnceLock<String> = OnceLock::new();
+    ADDRESS.get_or_init(|| {
+        let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = socket.local_addr().unwrap().to_string();
+        std::thread::spawn(move || {
+            let mut message = [0; 1_500];
+            while let Ok((length, client)) = socket.recv_from(&mut message) {
+                let mut response = Message::from_vec(&message[..length]).unwrap().into_response();
+                let is_root = response.queries[0].name().is_root();
+                response.metadata.response_code =
+                    if is_root { ResponseCode::NoError } else { ResponseCode::ServFail };
+                socket.send_to(&response.to_vec().unwrap(), client).unwrap();
+            }
+        });
+        address
+    })
 }
 
 /// Returns an origin configured by `environment`; by default, no nameserver responds.

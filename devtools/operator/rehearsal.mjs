@@ -1,0 +1,65 @@
+// Starts the built Worker in the local runtime with the settings of wrangler.toml, before they are published: the Worker
+// itself says what is wrong with them.
+import { randomBytes } from "node:crypto";
+import { createRequire } from "node:module";
+import { existsSync, readFileSync, readdirSync } from "node:fs";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Stop } from "./platform.mjs";
+import { neededSecrets } from "./secrets.mjs";
+
+/** Tenths of a second until the Worker has written its log. */
+const LINE_TRIES = 100;
+
+const require = createRequire(import.meta.url);
+
+/** The mistakes in the settings, each with the name of its setting; none for another program's Worker. */
+export async function rehearse(settings) {
+  const { unstable_getMiniflareWorkerOptions } = require("wrangler");
+  const { Miniflare } = require("miniflare");
+  const { workerOptions } = unstable_getMiniflareWorkerOptions(settings.file);
+  const { modulesRules: _, ...options } = workerOptions;
+  const folder = path.dirname(settings.main);
+  if (!existsSync(settings.main)) throw new Stop(`${settings.main} doesn't exist: make builds it`);
+  const files = readdirSync(folder).filter((name) => /\.(js|mjs|wasm)$/.test(name) && path.join(folder, name) !== settings.main);
+  const module = (name) => ({
+    type: name.endsWith(".wasm") ? "CompiledWasm" : "ESModule",
+    path: path.join(folder, name),
+    contents: readFileSync(path.join(folder, name)),
+  });
+  const secrets = Object.fromEntries(neededSecrets().map((name) => [name, `k1:${randomBytes(32).toString("base64url")}`]));
+  const lines = [];
+  const runtime = new Miniflare({
+    ...options,
+    modules: [module(path.basename(settings.main)), ...files.map(module)],
+    modulesRoot: folder,
+    bindings: { ...secrets, ...options.bindings },
+    cf: false,
+    handleRuntimeStdio: (...streams) => {
+      for (const stream of streams) createInterface({ input: stream }).on("line", (line) => lines.push(line));
+    },
+  });
+  try {
+    const reply = await runtime.dispatchFetch(new URL("/v1/health", settings.portal)).catch(() => undefined);
+    // The line of this request comes after those about the settings.
+    const isOurs = reply?.headers.has("x-request-id");
+    for (let tries = 0; isOurs && tries < LINE_TRIES && !lines.some((line) => line.includes('"request_id"')); tries += 1) await sleep(100);
+  } finally {
+    await runtime.dispose();
+  }
+  return lines.flatMap(told);
+}
+
+/** What a line of the Worker's log says of the settings. */
+function told(line) {
+  let entry;
+  try {
+    entry = JSON.parse(line);
+  } catch {
+    return [];
+  }
+  if (entry?.event === "configuration") return entry.warnings;
+  const cause = entry?.cause ?? "";
+  return cause.startsWith("configuration: ") ? cause.replace("configuration: ", "").split("; ") : [];
+}

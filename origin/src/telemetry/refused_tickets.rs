@@ -1,0 +1,121 @@
+//! Says in the log why a ticket was refused: two secrets that differ and two clocks that differ look the same from outside.
+//! Nothing of it goes to the caller.
+
+use std::{fmt, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use parking_lot::Mutex;
+use rcpt_shared::{KeyRing, Ticket};
+use serde::{Deserialize, de::DeserializeOwned};
+use tokio::time::Instant;
+
+/// Strangers send requests, too: one line of the log in this time is enough.
+const LINE_INTERVAL: Duration = Duration::from_secs(10);
+
+/// Reason why a token isn't a ticket of now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// There is no token, or it isn't one of an edge's.
+    NoTicket,
+    /// The ring has no secret of its name.
+    UnknownSecret,
+    /// The ring has a secret of its name with another value, or the ticket is for another body.
+    WrongSignature,
+    /// Seconds by which the edge's clock is ahead.
+    FromTheFuture(u64),
+    /// Seconds since its end.
+    Expired(u64),
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoTicket => f.write_str("no ticket"),
+            Self::UnknownSecret => f.write_str("unknown secret"),
+            Self::WrongSignature => f.write_str("wrong signature"),
+            Self::FromTheFuture(seconds) => write!(f, "made {seconds} s from now"),
+            Self::Expired(seconds) => write!(f, "expired {seconds} s ago"),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Header {
+    kid: String,
+}
+
+#[derive(Deserialize)]
+struct Times {
+    iat: u64,
+    exp: u64,
+}
+
+fn part<T: DeserializeOwned>(part: Option<&str>) -> Option<T> {
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(part?).ok()?).ok()
+}
+
+impl Refused {
+    /// The reason for a token that [`Ticket::open`] refuses at `now` (Unix seconds).
+    pub fn of(keys: &KeyRing, token: &str, now: u64) -> Self {
+        let mut parts = token.split('.');
+        let header = part::<Header>(parts.next());
+        let (Some(Header { kid }), Some(Times { iat, exp })) = (header, part(parts.next())) else {
+            return Self::NoTicket;
+        };
+        if keys.secret(&kid).is_none() {
+            Self::UnknownSecret
+        } else if Ticket::open(keys, token, iat).is_err() {
+            Self::WrongSignature
+        } else if iat > now {
+            Self::FromTheFuture(iat - now)
+        } else {
+            Self::Expired(now.saturating_sub(exp))
+        }
+    }
+}
+
+/// Writes at most one line in ten seconds.
+#[derive(Default)]
+pub struct RefusedTickets(Mutex<Option<Instant>>);
+
+impl RefusedTickets {
+    pub fn log(&self, refused: Refused) {
+        let mut last = self.0.lock();
+        if last.is_none_or(|at| at.elapsed() >= LINE_INTERVAL) {
+            *last = Some(Instant::now());
+            tracing::warn!("a ticket was refused: {refused}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+    use rcpt_shared::{KeyRing, Ticket};
+
+    use super::Refused;
+
+    const NOW: u64 = 1_790_000_000;
+
+    fn ring(kid: &str, byte: u8) -> KeyRing {
+        KeyRing::parse(&format!("{kid}:{}", URL_SAFE_NO_PAD.encode([byte; 32]))).unwrap()
+    }
+
+    #[test]
+    fn secret_and_clock_are_told_apart() {
+        let ours = ring("k1", 1);
+        let at = |keys: &KeyRing, at| Ticket::issue(keys, "id", b"{}", at).unwrap();
+        for (token, refused, text) in [
+            ("".to_owned(), Refused::NoTicket, "no ticket"),
+            ("a.b.c".to_owned(), Refused::NoTicket, "no ticket"),
+            (at(&ring("k2", 1), NOW), Refused::UnknownSecret, "unknown secret"),
+            (at(&ring("k1", 2), NOW), Refused::WrongSignature, "wrong signature"),
+            (at(&ours, NOW + 9), Refused::FromTheFuture(9), "made 9 s from now"),
+            (at(&ours, NOW - 70), Refused::Expired(10), "expired 10 s ago"),
+        ] {
+            assert!(Ticket::open(&ours, &token, NOW).is_err(), "{text}");
+            let told = Refused::of(&ours, &token, NOW);
+            assert_eq!((told, told.to_string().as_str()), (refused, text));
+        }
+    }
+}
