@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// A change without parameters: the audit's row under the change's condition, and what follows it.
-pub struct Change {
+pub struct AccountChange {
     record: &'static str,
     statements: &'static [&'static str],
     /// Why the condition doesn't hold.
@@ -36,26 +36,26 @@ const OF_CALL: &str =
 /// Reactivating an account must not bring its sessions back.
 const DELETE_SESSIONS: &str = concat!("DELETE FROM sessions WHERE ", OF_CALL);
 
-pub const DEACTIVATE_KEY: Change = Change {
+pub const DEACTIVATE_KEY: AccountChange = AccountChange {
     record: record!("key_active = 1"),
     statements: &[concat!(UPDATE, "key_active = 0", WHERE)],
     refusal: |_| "Its API key is deactivated already.",
 };
 
-pub const REACTIVATE_KEY: Change = Change {
+pub const REACTIVATE_KEY: AccountChange = AccountChange {
     record: record!("key_active = 0"),
     statements: &[concat!(UPDATE, "key_active = 1", WHERE)],
     refusal: |_| "Its API key isn't deactivated.",
 };
 
-pub const DEACTIVATE: Change = Change {
+pub const DEACTIVATE: AccountChange = AccountChange {
     record: record!("state <> 'deactivated'"),
     statements: &[concat!(UPDATE, "state = 'deactivated'", WHERE), DELETE_SESSIONS],
     refusal: |_| "It is deactivated already.",
 };
 
 /// Restores the state before the deactivation: only the emailed link can confirm an account.
-pub const REACTIVATE: Change = Change {
+pub const REACTIVATE: AccountChange = AccountChange {
     record: record!("state = 'deactivated' AND erase_at IS NULL"),
     statements: &[concat!(
         UPDATE,
@@ -69,7 +69,7 @@ pub const REACTIVATE: Change = Change {
 };
 
 /// The account is only deactivated for a day; the scheduled step then erases it.
-pub const DELETE: Change = Change {
+pub const DELETE: AccountChange = AccountChange {
     record: record!("erase_at IS NULL"),
     statements: &[
         concat!(UPDATE, "state = 'deactivated', erase_at = unixepoch() + 86400", WHERE),
@@ -79,7 +79,7 @@ pub const DELETE: Change = Change {
 };
 
 /// The account stays deactivated: it may have been so before.
-pub const UNDELETE: Change = Change {
+pub const UNDELETE: AccountChange = AccountChange {
     record: record!("erase_at IS NOT NULL"),
     statements: &[concat!(UPDATE, "erase_at = NULL", WHERE)],
     refusal: |_| "No deletion of it is waiting.",
@@ -87,7 +87,7 @@ pub const UNDELETE: Change = Change {
 
 const PENDING: [&str; 2] = deed!("recovery_pending", BY_CALL);
 /// The next scheduled run emails the owner, since an impostor may have persuaded the operator.
-pub const RECOVER: Change = Change {
+pub const RECOVER: AccountChange = AccountChange {
     record: record!(IS_RECOVERABLE),
     statements: &[PENDING[0], PENDING[1], recoveries::INSERT_RECOVERY],
     refusal: |account| {
@@ -103,7 +103,7 @@ pub const RECOVER: Change = Change {
 };
 
 const STOPPED: [&str; 2] = deed!("recovery_stopped", BY_CALL);
-pub const STOP_RECOVERY: Change = Change {
+pub const STOP_RECOVERY: AccountChange = AccountChange {
     record: record!("EXISTS (SELECT 1 FROM recoveries WHERE account_id = ?1)"),
     statements: &[STOPPED[0], STOPPED[1], concat!("DELETE FROM recoveries WHERE ", OF_CALL)],
     refusal: |_| "No recovery of it is under way.",
@@ -114,7 +114,7 @@ pub async fn change(
     app: &App,
     deed: &Deed<'_>,
     account: &str,
-    change: &Change,
+    change: &AccountChange,
 ) -> Result<Response, Error> {
     let account = overview::find(app, account).await?;
     let of_call = |id| vec![id, deed.call.into()];

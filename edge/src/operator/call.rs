@@ -169,7 +169,7 @@ pub async fn receive(
     let (action, id) = (call.action.name(), call.id.as_str());
     log::line(&CallLine { event: "operator", request_id: &context.id, operator, action, id });
     let deed = Deed { call: id, operator, action, reason: &call.reason };
-    let change = async |account: &str, change: &'static accounts::Change| {
+    let change = async |account: &str, change: &'static accounts::AccountChange| {
         accounts::change(&app, &deed, account, change).await
     };
     match call.action {

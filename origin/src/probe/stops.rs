@@ -40,11 +40,11 @@ struct Record {
     answered: Instant,
     /// Number of refusals since then.
     refusals: u8,
-    stop: Option<Stop>,
+    stop: Option<ListStop>,
 }
 
 #[derive(Clone, Copy)]
-struct Stop {
+struct ListStop {
     since: Instant,
     next_test: Instant,
 }
@@ -100,7 +100,7 @@ impl Stops {
         let is_lately = now.saturating_duration_since(record.answered) < most;
         let begins = record.stop.is_none() && is_enough && is_lately;
         if begins {
-            record.stop = Some(Stop { since: now, next_test: now + TEST_INTERVAL });
+            record.stop = Some(ListStop { since: now, next_test: now + TEST_INTERVAL });
         }
         begins
     }
