@@ -29,7 +29,9 @@ const published = (name) => process.env[name] ?? vars[name] ?? "";
 
 /** The operator's text for each plan; a part that names no plan is a mistake. */
 const prices = {};
-for (const part of published("PLAN_PRICES").split(";").filter((part) => part.trim() !== "")) {
+for (const part of published("PLAN_PRICES")
+  .split(";")
+  .filter((part) => part.trim() !== "")) {
   const [, plan, price] = /^\s*([a-z]+)\s*=\s*(.+?)\s*$/.exec(part) ?? [];
   if (plan === undefined || plan in prices)
     throw new Error(`PLAN_PRICES: expected each plan once, = and its price, not ${part.trim()}`);

@@ -39,7 +39,7 @@ enum Paragraph {
 const LANGUAGE: &str = "en";
 
 impl Mail {
-    /// The greeting has no name: whoever holds a session could write into it.
+    /// The greeting has no name: the holder of a session could write into it.
     #[inline(never)]
     fn new(subject: &'static str, portal_url: &str) -> Self {
         Self {

@@ -35,7 +35,7 @@ pub enum UnitLimit {
 /// Largest number of remembered callers; about 100 bytes each.
 const CALLERS_MAX: usize = 10_000;
 /// Seconds for which an exhausted allowance is remembered. The operator may grant more in the meantime, and a key that
-/// ends meanwhile is told so afterwards.
+/// ends meanwhile gets 401 afterwards.
 const USED_UP_S: u64 = 10;
 
 /// The rejection of each caller, until the caller's next request is queried again.

@@ -138,7 +138,7 @@ impl HostMemory {
     }
 
     /// The host refuses names that don't exist, in these words, which no rule knows. A single check may come from another
-    /// address of ours than a list, and shows nothing of how the host treats the list.
+    /// source address than a list, and shows nothing of how the host treats the list.
     pub(super) fn says_to_nobody(&self, key: &str, said: Wording, is_list: bool) {
         let now = Instant::now();
         let said_at = is_list.then_some(now);

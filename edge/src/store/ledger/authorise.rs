@@ -1,4 +1,4 @@
-//! Who may act for an account: a key or a session, verified within the statement that acts. `?1` account, `?2` and `?3`
+//! Callers that may act for an account: a key or a session, verified within the statement that acts. `?1` account, `?2` and `?3`
 //! the credential's text and kind (`Proof::text`, `Proof::kind`).
 
 use constcat::concat;

@@ -1,4 +1,4 @@
-//! What each key has used, in the account's row (`accounts.key_use`): the statement that charges the account charges its
+//! The use of each key, in the account's row (`accounts.key_use`): the statement that charges the account charges its
 //! key too. An entry of a key has the last day of a charge, the newest version that was charged, and the checks charged
 //! on that day. The entry of a key without a daily limit changes with its first charge of a day or version only.
 

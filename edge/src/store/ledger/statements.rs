@@ -40,7 +40,7 @@ pub(in crate::store) const WELCOME_HELD: &str = concat!(
     "), 0) FROM leases l WHERE l.account_id = a.id AND l.expires_at > ?5)"
 );
 
-/// What day `?4` leaves of the daily allowance and of the welcome checks of account `a` with plan `p`, without leased
+/// Units that day `?4` leaves of the daily allowance and of the welcome checks of account `a` with plan `p`, without leased
 /// units. `?5` is now.
 const DAILY_LEFT: &str = concat!(
     "max(0, p.daily_checks - CASE WHEN a.day < ?4 THEN 0 ELSE a.daily_charged END - ",
@@ -91,7 +91,7 @@ pub(super) const WITH_ROOM: &str = concat!(
        FROM of_account) "
 );
 
-/// What account `a` has left, or its presented key if that has less, in the format of `RateLimit::of_checks`, without
+/// Units that account `a` has left, or its presented key if that has less, in the format of `RateLimit::of_checks`, without
 /// leased units; empty if nothing is limited. One text, because passing each column to wasm costs time.
 pub(super) const REMAINING: &str = concat!(
     "(SELECT CASE WHEN k.daily_limit IS NOT NULL AND ",
