@@ -109,7 +109,7 @@ function count(database, statements) {
 
 // The first query of an isolate to each database asks for the database's number. When it is sent depends on earlier
 // requests, so this query is counted separately and never fails.
-const identifies = ({ sql }) => /\bthis_database\b/.test(sql);
+const identifies = ({ sql }) => /^(SELECT number FROM|INSERT INTO) this_database\b/.test(sql);
 
 function identified(call) {
   counts.d1_identifications += 1;

@@ -77,6 +77,7 @@ const OPERATIONS: [(&str, &str, &str); 68] = [
     ("DELETE", "/keys/{id}", "DELETE"),
     ("POST", "/keys/{id}/confirm", "POST"),
     ("POST", "/keys/replace-all", "POST"),
+    ("POST", "/keys/{id}/replace", "POST"),
     ("POST", "/keys/self-revoke", "POST"),
     ("POST", "/auth/passkeys/options", "POST"),
     ("POST", "/auth/passkeys", "POST,GET,HEAD"),

@@ -33,7 +33,7 @@ async fn it_is_healthy_when_it_runs_and_ready_when_a_nameserver_answers() {
     assert_eq!(ready.get("/health").await.unwrap().status(), 200);
     assert_eq!(ready.get("/ready").await.unwrap().status(), 200);
 
-    let (_sandbox, without) = world(|origin| origin).await;
+    let (_sandbox, without) = world(|origin| origin.env("RCPT_NAMESERVERS", "127.0.0.1:1")).await;
     assert_eq!(without.get("/health").await.unwrap().status(), 200);
     assert_eq!(refusal(without.get("/ready").await.unwrap()).await, 503);
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// Members with a time, and their fixed values, which are consistent: a scan at half past nine took four seconds.
-const TIMES: [(&str, &str); 13] = [
+const TIMES: [(&str, &str); 14] = [
     ("at", "2026-01-31T09:30:00Z"),
     ("attempted_at", "2026-01-31T09:30:05Z"),
     ("completed_at", "2026-01-31T09:30:04Z"),
@@ -13,6 +13,7 @@ const TIMES: [(&str, &str); 13] = [
     ("key_last_used", "2026-01-31"),
     ("last_used_at", "2026-01-31T09:30:00Z"),
     ("previous_secret_until", "2026-02-01T09:30:00Z"),
+    ("previous_until", "2026-02-01T09:30:00Z"),
     ("resets_at", "2026-02-01T00:00:00Z"),
     ("results_until", "2026-02-07T09:30:04Z"),
     ("retries_until", "2026-01-31T10:55:00Z"),
