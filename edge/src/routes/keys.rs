@@ -402,7 +402,7 @@ pub async fn replace_all(
 /// Replace a key, with a day for your programs
 ///
 /// Shows the key's new text once. The one before works for another day, unless you replace or end the key again. If
-/// somebody else may have the key, end it instead, or rotate the account's own key.
+/// somebody else may have the key, end it instead, or replace the account's own key.
 #[utoipa::path(
     post, path = "/v1/keys/{id}/replace", tag = "Account", operation_id = "replaceKey",
     params(("id" = String, Path, description = "The `id` from the list of keys; `own` for the account's own key")),

@@ -76,7 +76,7 @@ export default function ApiKey() {
       </Card>
       <Card id="rotate" title="Replace it" split>
         <p>
-          If someone may have seen the key, replace it now: the old one stops working immediately, so programs
+          If someone may have seen the key, replace it now. The old one stops working immediately, and programs
           that use it fail until they have the new one. Otherwise the old one can work for another day.
         </p>
         <Loaded resource={account} skeleton={["line"]} what="your account">
