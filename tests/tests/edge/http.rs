@@ -37,7 +37,7 @@ async fn edge() -> &'static Edge {
 }
 
 /// Method, path below `/v1`, and `Allow` header of every operation.
-const OPERATIONS: [(&str, &str, &str); 68] = [
+const OPERATIONS: [(&str, &str, &str); 69] = [
     ("POST", "/validate_email", "POST"),
     ("POST", "/validate_emails", "POST"),
     ("POST", "/domains", "POST"),

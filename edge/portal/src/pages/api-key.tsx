@@ -76,8 +76,9 @@ export default function ApiKey() {
       </Card>
       <Card id="rotate" title="Replace it" split>
         <p>
-          If someone may have seen the key, replace it now. The old one stops working immediately, and programs
-          that use it fail until they have the new one. Otherwise the old one can work for another day.
+          If someone may have seen the key, replace it now. The old one stops working immediately, and
+          programs that use it fail until they have the new one. Otherwise the old one can work for another
+          day.
         </p>
         <Loaded resource={account} skeleton={["line"]} what="your account">
           {({ two_factor }) => (
