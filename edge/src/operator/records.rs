@@ -65,7 +65,7 @@ pub async fn search(app: &App, text: &str) -> Result<Response, Error> {
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct StoredAction {
+struct RecordedDeed {
     at: String,
     id: String,
     operator: String,
@@ -88,12 +88,12 @@ const SELECT_ALL_RECORDS: &str =
 
 #[derive(Serialize)]
 struct Audit {
-    records: Vec<StoredAction>,
+    records: Vec<RecordedDeed>,
 }
 
 /// The last changes by operators, of all accounts or of one; the account may be deleted.
 pub async fn audit(app: &App, account: Option<&str>) -> Result<Response, Error> {
-    let mut records: Vec<StoredAction> = match account {
+    let mut records: Vec<RecordedDeed> = match account {
         Some(account) => {
             let account = overview::find(app, account).await?;
             let id = account.to_string();

@@ -256,8 +256,9 @@ async fn when_the_client_leaves_what_is_left_of_its_batch_is_not_asked() {
     let mut addresses = vec!["x@nomx.sandbox.test".to_owned()];
     addresses.extend((1..100).map(|n| format!("timeout+{n}@sandbox.test")));
     let mut lines = Lines::of(&origin, &addresses, false).await;
-    // The order is arbitrary: the address without a mail host may have to wait for two probes that time out.
-    lines.next().await.expect("an answer");
+    // The order is arbitrary: the address without a mail host may have to wait for two probes that time out, or until the
+    // batch starts no more.
+    lines.line().await.expect("a line");
     assert!(in_flight(&origin).await <= 2);
     drop(lines);
     let gone = async {
