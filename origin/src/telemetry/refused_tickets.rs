@@ -40,12 +40,12 @@ impl fmt::Display for Refused {
 }
 
 #[derive(Deserialize)]
-struct Header {
+struct TicketHeader {
     kid: String,
 }
 
 #[derive(Deserialize)]
-struct Times {
+struct TicketTimes {
     iat: u64,
     exp: u64,
 }
@@ -58,8 +58,10 @@ impl Refused {
     /// The reason for a token that [`Ticket::open`] refuses at `now` (Unix seconds).
     pub fn of(keys: &KeyRing, token: &str, now: u64) -> Self {
         let mut parts = token.split('.');
-        let header = part::<Header>(parts.next());
-        let (Some(Header { kid }), Some(Times { iat, exp })) = (header, part(parts.next())) else {
+        let header = part::<TicketHeader>(parts.next());
+        let (Some(TicketHeader { kid }), Some(TicketTimes { iat, exp })) =
+            (header, part(parts.next()))
+        else {
             return Self::NoTicket;
         };
         if keys.secret(&kid).is_none() {
