@@ -91,8 +91,9 @@ pub async fn checks(recorder: &mut Recorder, account: &Account) {
     recorder.fixed.replace("127.0.0.1", "mx.sandbox.test");
     for (title, body) in [
         ("Rejected, in short", json!({ "email": "rejects@sandbox.test" })),
-        ("A mailbox that isn't there", json!({ "email": "rejects@sandbox.test", "details": true })),
+        // Waits for the invented name, so the answers below know what the server makes of it.
         ("Accepted", json!({ "email": "accepts@sandbox.test", "details": true })),
+        ("A mailbox that isn't there", json!({ "email": "rejects@sandbox.test", "details": true })),
         (
             "Accepted, by a server that accepts everything",
             json!({ "email": "anyone@catchall.sandbox.test", "details": true }),
