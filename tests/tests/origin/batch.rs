@@ -173,8 +173,9 @@ async fn a_hundred_addresses_of_one_mail_host_take_two_connections_at_most() {
     assert!((1..=2).contains(&sessions.len()), "{} connections", sessions.len());
     let lines = || sessions.iter().flatten().filter(|line| line.starts_with("RCPT TO:"));
     let request_count = lines().filter(|line| line.contains("<someone-")).count();
-    // Each of the two domains also has a control recipient.
-    assert_eq!((request_count, lines().count()), (100, 102));
+    // Each of the two domains also has a control recipient, beside which at most two accepted ones are asked again.
+    assert!((100..=104).contains(&request_count), "{request_count} requests");
+    assert_eq!(lines().count() - request_count, 2, "control recipients");
 }
 
 #[tokio::test]
