@@ -22,7 +22,7 @@ pub struct Additions {
     pub address: u32,
     /// Numbers of the rows with values, ascending; a row that is split stands there several times.
     pub numbers: Vec<u32>,
-    /// As many values for each of `numbers` as there are columns, one row after the other.
+    /// A value for each column, row after row, for each of `numbers`.
     pub values: Vec<String>,
     /// The address that replaces the cell, for each of `numbers`; empty if the cell stays.
     pub alone: Vec<String>,

@@ -139,7 +139,7 @@ pub struct Refused {
     pub cause: Cause,
 }
 
-/// One of our limits.
+/// A limit of the pool that a check met.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Cause {
     /// The recipient's domain has refused us recently.

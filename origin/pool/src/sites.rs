@@ -60,7 +60,7 @@ impl<S> Sites<S> {
         self.sites.len()
     }
 
-    /// One call sweeps one part; the returned idle sessions must end. If there are too many sites, some of the part's
+    /// Each call sweeps one part; the returned idle sessions must end. If there are too many sites, some of the part's
     /// unused networks and routes are removed: those of crowded neighbourhoods first, then those that have refused
     /// fewest recipients, so that nobody makes the pool forget what a machine has counted.
     pub(crate) fn sweep(&mut self, now: Instant) -> Vec<(SiteKey, MeterKey, S)> {

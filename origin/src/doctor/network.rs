@@ -60,7 +60,7 @@ fn told(honesty: &Honesty) -> Finding {
     }
 }
 
-/// One greeting shows that the port is open; then, other servers that stay silent only cause warnings.
+/// One greeting shows that the port is open. Once one has come, other servers that stay silent only cause warnings.
 pub(super) async fn port_25(state: &State) -> Vec<Finding> {
     let servers = &state.prober.config().port_check;
     if servers.is_empty() {

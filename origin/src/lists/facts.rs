@@ -66,7 +66,7 @@ impl Lists {
         !route.hosts.is_empty() && route.hosts.iter().all(|host| is_parking(host))
     }
 
-    /// One host of a disposable service is enough: such a service receives mail only for its own domains.
+    /// A single host of a disposable service is enough: such a service receives mail only for its own domains.
     fn is_suspected(&self, domain: &str, route: &MailRoute) -> bool {
         let is_known = |host: &str| is_listed(host, &self.disposable_servers);
         !self.is_acquitted(domain) && route.hosts.iter().any(|host| is_known(host))

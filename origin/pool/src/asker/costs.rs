@@ -77,7 +77,7 @@ impl Cost {
 }
 
 impl Remembered for Cost {
-    /// Those who cost least go first.
+    /// Parties that cost least are removed first.
     fn rank(&self, now: Instant) -> (Key, u64) {
         (self.group, (self.seconds(now) * 1_000.0) as u64)
     }

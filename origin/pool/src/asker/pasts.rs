@@ -33,7 +33,7 @@ struct Answers {
 }
 
 impl Remembered for Answers {
-    /// Those with too few answers for a past go first.
+    /// Parties with too few answers for a past are removed first.
     fn rank(&self, _: Instant) -> (Key, u64) {
         (self.group, if self.all >= MIN_ANSWERS { self.nth | 1 << 63 } else { self.nth })
     }

@@ -96,7 +96,7 @@ impl<S: Send + 'static> Pool<S> {
         });
     }
 
-    /// One call sweeps one part of the sites; true if nothing is left.
+    /// Each call sweeps one part of the sites; true if nothing is left.
     pub(crate) fn sweep(self: &Arc<Self>) -> bool {
         let now = Instant::now();
         let mut state = self.lock();

@@ -1,4 +1,4 @@
-//! How servers treat us, with the consequences for later checks.
+//! Refusals and acceptances by servers, with their consequences for later checks.
 
 use std::{sync::Arc, time::Duration};
 

@@ -19,7 +19,7 @@ pub(crate) enum Others {
 pub(crate) struct Sessions {
     pub most: usize,
     pub in_use: usize,
-    /// Those in use by parties that aren't proven, or for long.
+    /// Sessions used by parties that aren't proven, or used for a long time.
     pub slow: usize,
 }
 
