@@ -1,4 +1,4 @@
-//! Searches all logs of a test run for secrets and addresses (docs/trust.md, A10).
+//! Searches all logs of a test run for secrets and addresses (docs/security.md, A10).
 
 use std::{
     collections::HashSet,

@@ -39,7 +39,7 @@ pub struct Row {
     pub is_orderly: bool,
     /// Number of responses by status; 0 means no response.
     pub statuses: BTreeMap<u16, u64>,
-    /// Number of verdicts that must be charged according to docs/interface.md, and the account's charges.
+    /// Number of verdicts that must be charged according to docs/api.md, and the account's charges.
     pub counted: i64,
     pub charged: i64,
     /// Response times in milliseconds, sorted.

@@ -1,4 +1,4 @@
-//! Half a minute of `make lab ONLY=load` (docs/trust.md, L1), for properties that hold on any machine: no
+//! Half a minute of `make lab ONLY=load` (docs/security.md, L1), for properties that hold on any machine: no
 //! errors, and an exact ledger. `make lab ONLY=load` itself measures speed and memory.
 
 use rcpt_lab::load::{self, LoadPlan};

@@ -35,7 +35,7 @@ pub enum FormatError {
 /// A mailbox to which mail can be addressed: an RFC 5321 `Local-part "@" Domain`. The local part may contain UTF-8 (RFC
 /// 6531), and the domain may be internationalised (UTS #46). Address literals (`user@[192.0.2.1]`) are rejected.
 ///
-/// Two addresses are equal if the service treats them as identical (`docs/interface.md`, Caching): the same local part
+/// Two addresses are equal if the service treats them as identical (`docs/api.md`, Caching): the same local part
 /// byte for byte, and the same domain after lower-casing and conversion to A-labels.
 #[derive(Clone)]
 pub struct Address {
@@ -107,7 +107,7 @@ impl PartialEq for Address {
 impl Eq for Address {}
 
 /// Doesn't show the address: `{:?}` may end up in logs, which contain no checked addresses
-/// (docs/trust.md, A10).
+/// (docs/security.md, A10).
 impl fmt::Debug for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Address(…)")

@@ -1,5 +1,5 @@
 //! Reads what a person or a file gives as an address: one [`Address`], or the mistake in it. Checks, lists, scans, the
-//! guard, the command and the domain lists all read a text here (docs/interface.md, What is read from a text).
+//! guard, the command and the domain lists all read a text here (docs/api.md, What is read from a text).
 
 use crate::{
     address::{Address, marks::trimmed},
@@ -111,7 +111,7 @@ impl Malformed {
     }
 }
 
-/// Doesn't show the text: `{:?}` may end up in logs, which contain no checked addresses (docs/trust.md, A10).
+/// Doesn't show the text: `{:?}` may end up in logs, which contain no checked addresses (docs/security.md, A10).
 impl std::fmt::Debug for Malformed {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Malformed(…)")

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use crate::names::names;
 
-/// Status of an address (docs/interface.md, POST /validate_email): in JSON `true`, `false` or one
+/// Status of an address (docs/api.md, POST /validate_email): in JSON `true`, `false` or one
 /// of seven strings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Status {
@@ -41,7 +41,7 @@ names! { Status:
 }
 
 impl Status {
-    /// True if a result with this status is charged to the allowance (docs/interface.md, Limits).
+    /// True if a result with this status is charged to the allowance (docs/api.md, Allowances).
     #[must_use]
     pub const fn counts(self) -> bool {
         !matches!(self, Self::FatalException)

@@ -10,9 +10,9 @@ use crate::patterns::{
 /// Path prefixes of texts that customers read, which may cite none of our documents.
 const SHOWN: [&str; 3] = ["edge/openapi.json", "edge/portal/src/", "edge/src/mail.rs"];
 
-/// Names of the claims (`A1`) in the text of docs/trust.md.
-pub fn claims(trust: &str) -> BTreeSet<String> {
-    CLAIM_ROW.captures_iter(trust).map(|row| row[1].to_owned()).collect()
+/// Names of the claims (`A1`) in the text of docs/security.md.
+pub fn claims(page: &str) -> BTreeSet<String> {
+    CLAIM_ROW.captures_iter(page).map(|row| row[1].to_owned()).collect()
 }
 
 /// The claims of a list: `A1–A3, L2` are A1, A2, A3 and L2.
@@ -58,11 +58,11 @@ pub fn offenders(root: &Path, name: &str, text: &str, claims: &BTreeSet<String>)
         }
         for cited in CITED_CLAIM.captures_iter(line) {
             for claim in expand(&cited[1]).iter().filter(|claim| !claims.contains(*claim)) {
-                push(format!("{claim} is no claim of docs/trust.md"));
+                push(format!("{claim} is no claim of docs/security.md"));
             }
         }
         for claim in named_claims(name, line).filter(|claim| is_wrong(claim, claims)) {
-            push(format!("{claim} is no claim of docs/trust.md"));
+            push(format!("{claim} is no claim of docs/security.md"));
         }
         let has_section = SECTION.is_match(line);
         if has_section || BARE_CLAIM.is_match(line) {

@@ -1,18 +1,19 @@
-//! `rcpt-documents [FOLDER]` checks documents and comments, and their citations of each other; prints every offender,
-//! and exits with 1 if there is one.
+//! `rcpt-documents [--write] [FOLDER]` checks documents and comments, and their citations of each other; prints every
+//! offender, and exits with 1 if there is one. With `--write` it first writes the generated parts of pages.
 //!
 //! - A page cited as docs/... exists, and so does the file of every relative link in a *.md, and its #heading.
-//! - A claim cited as "docs/trust.md, A5" or "docs/evidence.md, A5", or named alone in a Rust comment, is a row of
-//!   docs/trust.md.
+//! - A claim cited as "docs/security.md, A5", or named alone in a Rust comment, is a row of docs/security.md.
 //! - Our own documents are cited by path, not by a section, a bare claim or a bare file name.
-//! - A file that a *.md names in backticks exists, and so does each test that docs/evidence.md names.
+//! - A file that a *.md names in backticks exists, and so does each test that docs/security.md names.
 //! - Texts for customers cite none of our documents.
-//! - docs/interface.md has a heading for each operation of edge/openapi.json, and for no other.
+//! - docs/api.md has a heading, or docs/account-api.md a row, for each operation of edge/openapi.json, and for no other.
+//! - Generated parts of pages (`generated.rs`) are as their sources say.
 //! - README.md has at most 130 lines, and every Rust file begins with `//!`.
 //! - Lines of a *.md have at most 120 columns, but for tables and code.
 //! - No comment or document has a phrase that docs/words.md lists under "In code and documents".
 
 mod citations;
+mod generated;
 mod markdown;
 mod patterns;
 #[cfg(test)]
@@ -27,6 +28,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
+use generated::Sources;
 use serde_json::Value;
 
 /// Maximum number of lines of README.md: few people read more before their first try.
@@ -68,8 +70,29 @@ impl Repository {
         fs::read_to_string(self.root.join(name)).with_context(|| name.to_owned())
     }
 
+    fn sources(&self) -> Result<Sources> {
+        let read = |name| anyhow::Ok(serde_json::from_str(&self.read(name)?)?);
+        let examples = "edge/data/examples.json";
+        let examples = if self.files.contains(examples) { read(examples)? } else { Value::Null };
+        Ok(Sources { description: read("edge/openapi.json")?, examples })
+    }
+
+    /// Writes the generated parts of pages.
+    fn write(&self) -> Result<()> {
+        let sources = self.sources()?;
+        for name in self.files.iter().filter(|name| name.ends_with(".md")) {
+            let text = self.read(name)?;
+            let expanded = sources.expanded(&text).with_context(|| name.clone())?;
+            if expanded != text {
+                fs::write(self.root.join(name), expanded)?;
+            }
+        }
+        Ok(())
+    }
+
     fn check(&self) -> Result<Vec<String>> {
-        let claims = citations::claims(&self.read("docs/trust.md").unwrap_or_default());
+        let sources = self.sources()?;
+        let claims = citations::claims(&self.read("docs/security.md").unwrap_or_default());
         let mut offenders = Vec::new();
         for name in &self.files {
             let ending = Path::new(name).extension().unwrap_or_default().to_string_lossy();
@@ -80,14 +103,21 @@ impl Repository {
             offenders.extend(citations::offenders(&self.root, name, &text, &claims));
             offenders.extend(words::offenders(name, &text));
             match &*ending {
-                "md" => offenders.extend(markdown::offenders(&self.root, name, &text)),
+                "md" => {
+                    offenders.extend(markdown::offenders(&self.root, name, &text));
+                    match sources.expanded(&text) {
+                        Ok(expanded) if expanded == text => {}
+                        Ok(_) => offenders.push(format!("{name}: run `tools/check-docs --write`")),
+                        Err(error) => offenders.push(format!("{name}: {error}")),
+                    }
+                }
                 "rs" if !text.starts_with("//!") => {
                     offenders.push(format!("{name}: does not begin with //!"));
                 }
                 _ => {}
             }
         }
-        offenders.extend(self.operations()?);
+        offenders.extend(self.operations(&sources)?);
         let lines = self.read("README.md")?.lines().count();
         if lines > README_LINES_MAX {
             offenders.push(format!("README.md: {lines} lines, at most {README_LINES_MAX}"));
@@ -97,20 +127,20 @@ impl Repository {
         Ok(offenders)
     }
 
-    fn operations(&self) -> Result<Vec<String>> {
-        let description: Value = serde_json::from_str(&self.read("edge/openapi.json")?)?;
-        let paths = description["paths"].as_object().context("paths of edge/openapi.json")?;
+    fn operations(&self, sources: &Sources) -> Result<Vec<String>> {
+        let paths =
+            sources.description["paths"].as_object().context("paths of edge/openapi.json")?;
         let mut served = BTreeSet::new();
         for (path, item) in paths {
             let path = path.strip_prefix("/v1").unwrap_or(path);
             let methods = item.as_object().context("the methods of a path")?.keys();
             served.extend(methods.map(|method| format!("{} {path}", method.to_uppercase())));
         }
-        let text = self.read("docs/interface.md")?;
+        let text = self.read("docs/api.md")? + &self.read("docs/account-api.md")?;
         let described =
             patterns::OPERATION.captures_iter(&text).map(|heading| heading[1].to_owned());
         let described: BTreeSet<String> = described.collect();
-        let page = "docs/interface.md";
+        let page = "docs/api.md";
         let missing = served.difference(&described);
         let missing = missing.map(|operation| format!("{page}: nothing about {operation}"));
         let unknown = described.difference(&served);
@@ -120,8 +150,14 @@ impl Repository {
 }
 
 fn main() -> Result<ExitCode> {
-    let root = env::args_os().nth(1).map_or_else(|| PathBuf::from("."), PathBuf::from);
-    let offenders = Repository::open(root)?.check()?;
+    let mut arguments = env::args_os().skip(1).peekable();
+    let writes = arguments.next_if(|argument| argument == "--write").is_some();
+    let root = arguments.next().map_or_else(|| PathBuf::from("."), PathBuf::from);
+    let repository = Repository::open(root)?;
+    if writes {
+        repository.write()?;
+    }
+    let offenders = repository.check()?;
     for line in &offenders {
         println!("{line}");
     }

@@ -1,4 +1,4 @@
-//! Last step of `make test`: searches all logs for addresses and secrets (docs/trust.md, A10).
+//! Last step of `make test`: searches all logs for addresses and secrets (docs/security.md, A10).
 
 use anyhow::{Result, ensure};
 use rcpt_devtools::log_scan;

@@ -189,7 +189,7 @@ impl<'a> Reader<'a> {
             burst: self.number(attempts, burst, 1, 1_000_000_000),
             interval: self.number(seconds, interval, 1, DAY_S),
         };
-        // Slightly more than the 100 consecutive failures that NIST SP 800-63B §3.2.2 allows (docs/trust.md): twenty
+        // Slightly more than the 100 consecutive failures that NIST SP 800-63B §3.2.2 allows (docs/security.md): twenty
         // attempts, then one every 15 minutes, make 116 on the first day and 96 on each further day.
         let account =
             rule("THROTTLE_ACCOUNT_FREE_ATTEMPTS", 20, "THROTTLE_ACCOUNT_SECONDS", 15 * 60);
@@ -199,7 +199,7 @@ impl<'a> Reader<'a> {
         let registration_mail =
             rule("REGISTRATION_MAILS_FREE", 2, "REGISTRATION_MAILS_SECONDS", HOUR_S);
         let reset_mail = rule("RESET_MAILS_FREE", 1, "RESET_MAILS_SECONDS", HOUR_S);
-        // Lets 60 people behind one address register within an hour (docs/trust.md, B5).
+        // Lets 60 people behind one address register within an hour (docs/security.md, B5).
         let mails_of_network = rule("MAILS_NETWORK_FREE", 60, "MAILS_NETWORK_SECONDS", 10 * 60);
         let mails_of_site = rule("MAILS_SITE_FREE", 120, "MAILS_SITE_SECONDS", 3 * 60);
         // A hash takes about 40 ms, so 300 a minute take a fifth of the isolate's time.

@@ -1,4 +1,4 @@
-//! Bodies of errors (docs/interface.md, Errors).
+//! Bodies of errors (docs/api.md, Errors).
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;

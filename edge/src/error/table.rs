@@ -1,4 +1,4 @@
-//! The errors, each with its constructor, status, code and text (docs/interface.md, Errors). Those of
+//! The errors, each with its constructor, status, code and text (docs/api.md, Errors). Those of
 //! used-up limits are in `limits.rs`, the operator's in `operator.rs`.
 
 use std::fmt::Display;

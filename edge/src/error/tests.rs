@@ -62,8 +62,8 @@ fn the_body_links_its_code_to_the_reference_and_names_no_place_that_is_unknown()
 }
 
 #[test]
-fn every_code_has_its_row_in_the_interface_and_no_other_has_one() {
-    let document = include_str!("../../../docs/interface.md");
+fn every_code_has_its_row_in_the_api_page_and_no_other_has_one() {
+    let document = include_str!("../../../docs/api.md");
     let table = document.split("| status | `code` | when |").nth(1).unwrap();
     let rows = table.split("\n\n").next().unwrap().lines().skip(2);
     let cells = rows.map(|row| row.split('|').nth(2).unwrap());

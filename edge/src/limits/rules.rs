@@ -17,7 +17,7 @@ pub struct Rule {
 
 impl Rule {
     /// Allows `attempts` a day, half of them as a burst. A gate with a reserve keeps a third of
-    /// that half for parties without an attempt in the last day: 333 of 2,000 (docs/trust.md, B9).
+    /// that half for parties without an attempt in the last day: 333 of 2,000 (docs/security.md, B9).
     pub fn per_day(attempts: u64) -> Self {
         let attempts = attempts.max(1);
         Self { burst: (attempts / 2).max(1), interval: (DAY_S / attempts).max(1) }
@@ -279,7 +279,7 @@ mod tests {
     }
 
     /// For a week, 300 networks cause as many emails as allowed, each at the worst moment: as soon as
-    /// its day has passed. Every ten minutes a new network requests one (docs/trust.md, B9).
+    /// its day has passed. Every ten minutes a new network requests one (docs/security.md, B9).
     #[test]
     fn a_fresh_network_gets_its_email_beside_three_hundred_that_take_what_they_can() {
         let of_network = Rule { burst: 60, interval: 600 };
@@ -305,7 +305,7 @@ mod tests {
     }
 
     /// 200 people behind one address for a week: each signs in a hundred times a day and mistypes
-    /// one password in ten. Successful attempts don't count (docs/trust.md, B5).
+    /// one password in ten. Successful attempts don't count (docs/security.md, B5).
     #[test]
     fn an_office_behind_one_address_never_waits_a_minute() {
         let rule = Rule { burst: 100, interval: 6 };

@@ -1,4 +1,4 @@
-//! Leaky buckets (docs/trust.md, A3), in D1 so that they hold across data centres.
+//! Leaky buckets (docs/security.md, A3), in D1 so that they hold across data centres.
 //!
 //! An attempt is counted *before* it is evaluated, in one transaction, so that a thousand
 //! concurrent attempts gain nothing over a thousand sequential ones. A bucket is one number: the
@@ -212,7 +212,7 @@ impl Attempt {
     }
 
     /// Uncounts this attempt, because it succeeded or wasn't evaluated. Other attempts stay
-    /// counted, so that others can't observe the owner's success at a limit (docs/trust.md, B1). A
+    /// counted, so that others can't observe the owner's success at a limit (docs/security.md, B1). A
     /// failure is only logged, because the bucket drains by itself.
     pub async fn give_back(&self, directory: &Database) {
         if self.gates.is_empty() {

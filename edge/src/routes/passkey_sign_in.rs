@@ -153,7 +153,7 @@ impl UsedCredential {
     ),
 )]
 // The response and the work before it are the same for an unknown account, an unknown passkey and a wrong signature
-// (docs/trust.md, A1).
+// (docs/security.md, A1).
 pub async fn sign_in(
     State(app): State<Arc<App>>,
     context: RequestContext,

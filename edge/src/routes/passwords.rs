@@ -68,7 +68,7 @@ pub struct ResetMailed {
     ),
 )]
 // The response and the work before it are the same whether or not the address has an account
-// (docs/trust.md, A1). The email is created and sent afterwards. Too many requests for one address
+// (docs/security.md, A1). The email is created and sent afterwards. Too many requests for one address
 // get the same response and no further email. The last link keeps working, so that a stranger who
 // repeats the request can't lock the owner out (A3). A network with too many requests is throttled,
 // but a member's first link of a day is still sent.
@@ -153,7 +153,7 @@ pub struct Reset {
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
-// Strangers' attempts never keep a mailbox's owner from using a reset link (docs/trust.md, A3): only
+// Strangers' attempts never keep a mailbox's owner from using a reset link (docs/security.md, A3): only
 // codes entered with the account's reset links are limited. The link is consumed last.
 pub async fn reset(
     State(app): State<Arc<App>>,

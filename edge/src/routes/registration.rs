@@ -75,7 +75,7 @@ pub struct RegistrationResult {
     ),
 )]
 // The response and the work before it are the same whether or not the address has an account
-// (docs/trust.md, A1).
+// (docs/security.md, A1).
 pub async fn register(
     State(app): State<Arc<App>>,
     context: RequestContext,

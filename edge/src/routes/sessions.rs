@@ -106,7 +106,7 @@ pub struct Login {
     ),
 )]
 // The response and the work before it are the same for an unknown address and a wrong password
-// (docs/trust.md, A1).
+// (docs/security.md, A1).
 pub async fn login(
     State(app): State<Arc<App>>,
     context: RequestContext,

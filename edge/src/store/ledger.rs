@@ -1,4 +1,4 @@
-//! The quota ledger (docs/trust.md, Q1–Q5).
+//! The quota ledger (docs/security.md, Q1–Q5).
 //!
 //! A check costs one unit: of the daily allowance first, then of the welcome checks. A cached response is charged
 //! immediately; a new check holds a lease while an origin works on it. A list's lease holds a unit per address;

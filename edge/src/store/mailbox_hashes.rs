@@ -1,5 +1,5 @@
 //! Mailbox hashes of the accounts that `admin directory --mend` has entered, so that another spelling can't be
-//! registered (docs/trust.md, B8). The directory has no addresses, so they are read from the accounts' databases.
+//! registered (docs/security.md, B8). The directory has no addresses, so they are read from the accounts' databases.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
 //! Measures the cost of account operations, such as the CPU time of argon2 in workerd, and differences in their
-//! response times (docs/trust.md, A1).
+//! response times (docs/security.md, A1).
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use super::{Figure, expect, time};
 use crate::drive::{cpu_milliseconds, quantile};
 
-/// Number of interleaved calls of each kind (docs/trust.md, A1), and of sign-ins.
+/// Number of interleaved calls of each kind (docs/security.md, A1), and of sign-ins.
 const CALLS: usize = 200;
 
 /// Measures all account operations on a separate edge.
@@ -78,8 +78,8 @@ async fn beside_sign_ins(account: &Account, busy: Account) -> Result<Vec<Figure>
     Ok(figures)
 }
 
-/// Median times for addresses with and without an account, and their ratio: docs/trust.md, A1 allows a difference of 10
-/// %.
+/// Median times for addresses with and without an account, and their ratio: docs/security.md, A1 allows a difference of
+/// 10 %.
 async fn enumeration(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
     let anonymous = &account.anonymous;
     let unknown = |n: usize| format!("unknown-{n}@rcpt-tests.net");

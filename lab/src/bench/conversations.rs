@@ -1,5 +1,5 @@
 //! Measures 100 to 2,000 concurrent conversations on one core, with and without TLS, each with a
-//! mail server that takes four seconds (docs/trust.md, L3).
+//! mail server that takes four seconds (docs/security.md, L3).
 
 use std::{fs, process::Command, sync::Arc, time::Duration};
 

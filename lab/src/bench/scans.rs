@@ -1,4 +1,4 @@
-//! Measures cost and speed of scans (docs/trust.md, S4), their effect on single checks, and the
+//! Measures cost and speed of scans (docs/security.md, S4), their effect on single checks, and the
 //! number of addresses left greylisted.
 
 use std::{net::SocketAddr, time::Duration};

@@ -1,4 +1,4 @@
-//! Measures whether servers that never reply slow down others (docs/trust.md, P3).
+//! Measures whether servers that never reply slow down others (docs/security.md, P3).
 
 use std::{sync::Arc, time::Duration};
 

@@ -103,7 +103,7 @@ fn stream(random: &mut StdRng) -> Vec<Vec<u8>> {
     turns
 }
 
-/// Tests docs/trust.md, P1, without time limits: the dialogue and the policy over any output of a server.
+/// Tests docs/security.md, P1, without time limits: the dialogue and the policy over any output of a server.
 #[test]
 fn a_hundred_thousand_reply_streams_end_in_an_allowed_status() {
     const STREAMS: usize = 100_000;
@@ -152,7 +152,7 @@ fn a_hundred_thousand_reply_streams_end_in_an_allowed_status() {
     assert!(answered > STREAMS / 10, "the generator has lost its way: {answered}");
 }
 
-/// Tests docs/trust.md, P5: any parsed address is one line on the wire.
+/// Tests docs/security.md, P5: any parsed address is one line on the wire.
 #[test]
 fn a_million_addresses_inject_nothing() {
     const EACH: usize = 500_000;
@@ -195,8 +195,8 @@ fn a_million_addresses_inject_nothing() {
     assert!(parsed > EACH / 10, "{parsed}");
 }
 
-/// Tests docs/trust.md, P4: the first, the last and some other addresses of every special range, in each form they may
-/// take.
+/// Tests docs/security.md, P4: the first, the last and some other addresses of every special range, in each form they
+/// may take.
 #[test]
 fn no_special_address_is_dialled_in_any_form() {
     const RANGES: [(&str, u32); 16] = [

@@ -1,4 +1,4 @@
-//! Trouble with one domain, customer or machine doesn't spread to others (docs/trust.md, N1–N5). Our own DNS assigns
+//! Trouble with one domain, customer or machine doesn't spread to others (docs/security.md, N1–N5). Our own DNS assigns
 //! the domains to well-known operators.
 
 use std::{sync::atomic::Ordering, time::Duration};
@@ -109,7 +109,7 @@ async fn operators(origin: &Router) -> Value {
     crate::harness::json_of(send(origin, request).await).await
 }
 
-/// Tests docs/trust.md, N2.
+/// Tests docs/security.md, N2.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_ban_of_our_address_is_noticed_shown_and_made_good() {
     const BAN: &str = "550 5.7.1 Service unavailable; client host blocked using zen.spamhaus.org";
@@ -159,7 +159,7 @@ async fn a_ban_of_our_address_is_noticed_shown_and_made_good() {
     assert!(took < Duration::from_secs(60), "{took:?}");
 }
 
-/// Tests docs/trust.md, N3.
+/// Tests docs/security.md, N3.
 #[tokio::test(flavor = "multi_thread")]
 async fn one_machine_with_five_hundred_names_sees_two_sessions() {
     let (delay, watches_open) = (Duration::from_millis(5), true);
@@ -182,7 +182,7 @@ async fn one_machine_with_five_hundred_names_sees_two_sessions() {
     assert!(world.open() <= 2, "idle ones included");
 }
 
-/// Tests docs/trust.md, N4.
+/// Tests docs/security.md, N4.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_address_of_a_batch_has_its_line_and_single_checks_do_not_wait_for_it() {
     let delay = Duration::from_millis(100);
@@ -237,7 +237,7 @@ async fn every_address_of_a_batch_has_its_line_and_single_checks_do_not_wait_for
     );
 }
 
-/// Tests docs/trust.md, N5.
+/// Tests docs/security.md, N5.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_list_of_dead_addresses_is_no_dictionary_attack() {
     let dir = std::env::temp_dir().join(format!("rcpt-neighbours-{}.toml", std::process::id()));

@@ -1,4 +1,4 @@
-//! Politeness (docs/trust.md, P7) as in production: the host is found in DNS, and isn't exempted by
+//! Politeness (docs/security.md, P7) as in production: the host is found in DNS, and isn't exempted by
 //! a route.
 
 use std::{

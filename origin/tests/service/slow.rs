@@ -1,4 +1,4 @@
-//! Accounts with slow servers don't hold up others, and many names of one machine share its sessions (docs/trust.md,
+//! Accounts with slow servers don't hold up others, and many names of one machine share its sessions (docs/security.md,
 //! N1, N8).
 
 use std::{

@@ -203,7 +203,7 @@ async fn knows(
     }
 }
 
-/// Tests docs/trust.md, N8, with TLS.
+/// Tests docs/security.md, N8, with TLS.
 #[tokio::test(flavor = "multi_thread")]
 async fn names_of_one_machine_share_no_session_under_tls() {
     const NAMES: usize = 12;

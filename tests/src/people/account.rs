@@ -20,7 +20,7 @@ pub struct Account {
 }
 
 impl Account {
-    /// Reads the account from a response with credentials (docs/interface.md, POST /auth/login).
+    /// Reads the account from a response with credentials (docs/account-api.md, Signing in).
     ///
     /// # Panics
     /// If the reply isn't 200 with credentials.
@@ -178,7 +178,7 @@ impl Account {
     }
 }
 
-/// `email_checks` of the quota report (docs/interface.md, GET /me/quota).
+/// `email_checks` of the quota report (docs/api.md, GET /me/quota).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Deserialize)]
 pub struct EmailChecks {
     pub daily_allowance: i64,

@@ -1,4 +1,4 @@
-//! The time in Unix seconds, and the UTC day at whose end the allowances reset (docs/interface.md, Limits).
+//! The time in Unix seconds, and the UTC day at whose end the allowances reset (docs/api.md, Allowances).
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 

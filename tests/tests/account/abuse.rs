@@ -1,5 +1,5 @@
 //! One abuser can't stop the service for everybody else. Shields by network, site and account reject requests before
-//! D1, throttles refill with time, and few emails are sent (docs/trust.md, B2, B3 and B5).
+//! D1, throttles refill with time, and few emails are sent (docs/security.md, B2, B3 and B5).
 
 use rcpt_tests::{
     Account, Edge,

@@ -1,4 +1,4 @@
-//! Every route against every caller (docs/trust.md, A8), as one table, which must cover `/v1/openapi.json`.
+//! Every route against every caller (docs/security.md, A8), as one table, which must cover `/v1/openapi.json`.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
 //! While one abuser sends requests, another account makes twenty checks a second. None of these checks fails, and D1
-//! gets few statements (docs/trust.md, B2). In `make proof`, which has the machine to itself, the abuser sends
+//! gets few statements (docs/security.md, B2). In `make proof`, which has the machine to itself, the abuser sends
 //! `ABUSE_PER_SECOND` requests a second (500). Alternating rounds compare the checks' times with those during as many
 //! requests with junk keys. `ABUSE=rotations` measures only kinds of abuse whose names contain `rotations`.
 

@@ -1,5 +1,5 @@
 //! A code is consumed by the action that it authorises, and two-factor authentication turned on meanwhile is required
-//! (docs/trust.md, A4).
+//! (docs/security.md, A4).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Confirmation: the emailed link works once, for 24 hours, and only by POST (docs/trust.md, A2).
+//! Confirmation: the emailed link works once, for 24 hours, and only by POST (docs/security.md, A2).
 
 use rcpt_tests::{people::send, process::turn};
 use reqwest::Method;

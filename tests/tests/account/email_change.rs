@@ -1,5 +1,5 @@
 //! A change of address requires the new mailbox. The old mailbox alone can only freeze the account:
-//! undoing the change requires the previous password (docs/trust.md, A13).
+//! undoing the change requires the previous password (docs/security.md, A13).
 
 use rcpt_tests::{
     Account, Edge, Reply,

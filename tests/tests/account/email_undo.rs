@@ -1,5 +1,5 @@
 //! The link sent to the old mailbox accepts the owner's password, however a thief has timed the change of address. An
-//! undo suspends the thief's keys and passkeys (docs/trust.md, A13, A15).
+//! undo suspends the thief's keys and passkeys (docs/security.md, A13, A15).
 
 use std::time::Duration;
 

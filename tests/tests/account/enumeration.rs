@@ -1,4 +1,4 @@
-//! Nobody can find out which addresses have accounts (docs/trust.md, A1): status, headers and
+//! Nobody can find out which addresses have accounts (docs/security.md, A1): status, headers and
 //! body are the same, and one email is sent in either case. `make bench` measures the times.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! A change that began before its account was frozen, and ends after it, does nothing (docs/trust.md, A13).
+//! A change that began before its account was frozen, and ends after it, does nothing (docs/security.md, A13).
 
 use rcpt_tests::{
     Edge,

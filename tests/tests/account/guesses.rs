@@ -1,5 +1,5 @@
 //! Guessing from many networks. Actions of owner and operator in between give a guesser no attempts back, and the owner
-//! can still sign in by email (docs/trust.md, A3).
+//! can still sign in by email (docs/security.md, A3).
 
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng};
 use rcpt_tests::{

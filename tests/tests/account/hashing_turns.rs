@@ -1,5 +1,5 @@
 //! Permission to hash a password is requested after every throttle, and an attempt without
-//! permission isn't counted (docs/trust.md, A3 and B2).
+//! permission isn't counted (docs/security.md, A3 and B2).
 
 use rcpt_tests::{
     Anonymous, Edge,

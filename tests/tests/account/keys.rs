@@ -1,5 +1,5 @@
 //! Keys: created with a password, replaced with an overlap, ended with a session or by themselves, and limited by rights
-//! and expiry. A recovery suspends new keys, and no database stores the keys' texts (docs/trust.md, A14 and A15).
+//! and expiry. A recovery suspends new keys, and no database stores the keys' texts (docs/security.md, A14 and A15).
 
 use rcpt_tests::{
     Account, Edge,

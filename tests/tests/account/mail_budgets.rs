@@ -1,4 +1,4 @@
-//! Nobody can use up others' emails, neither alone nor with accomplices (docs/trust.md, B1, B5 and
+//! Nobody can use up others' emails, neither alone nor with accomplices (docs/security.md, B1, B5 and
 //! B9).
 
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A mailbox has one account, however its address is spelled (docs/trust.md, B8).
+//! A mailbox has one account, however its address is spelled (docs/security.md, B8).
 
 use rcpt_tests::{Edge, people::PASSWORD};
 use serde_json::json;

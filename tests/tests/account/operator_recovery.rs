@@ -1,4 +1,4 @@
-//! Recovery by the operator, for an owner who has lost the second factor (docs/trust.md, A17).
+//! Recovery by the operator, for an owner who has lost the second factor (docs/security.md, A17).
 
 use rcpt_tests::{
     Account, Edge,

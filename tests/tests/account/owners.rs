@@ -1,5 +1,5 @@
 //! Whatever owner and operator do in between, a stranger sees no difference between an account's address and an unused
-//! one (docs/trust.md, B1).
+//! one (docs/security.md, B1).
 
 use std::collections::BTreeMap;
 

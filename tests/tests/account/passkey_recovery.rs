@@ -1,5 +1,5 @@
 //! Recovery suspends the passkeys that a thief may have added, whichever way the owner recovers, and a concurrent
-//! sign-in loses against the recovery (docs/trust.md, A16).
+//! sign-in loses against the recovery (docs/security.md, A16).
 
 use rcpt_tests::{
     Account, Edge,

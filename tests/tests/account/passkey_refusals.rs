@@ -1,4 +1,4 @@
-//! Every wrong sign-in gets the same answer, and a wrong passkey isn't added (docs/trust.md, A16).
+//! Every wrong sign-in gets the same answer, and a wrong passkey isn't added (docs/security.md, A16).
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

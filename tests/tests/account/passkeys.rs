@@ -1,5 +1,5 @@
 //! Passkeys: added with the password, used once per challenge, and rejected with the same answer each time
-//! (docs/trust.md, A16).
+//! (docs/security.md, A16).
 
 use rcpt_tests::{
     Account, Edge, Reply,

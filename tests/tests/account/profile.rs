@@ -1,4 +1,4 @@
-//! Replacing the API key, and the display name (docs/interface.md).
+//! Replacing the API key, and the display name (docs/account-api.md).
 
 use rcpt_tests::{
     Account, Reply,

@@ -1,4 +1,4 @@
-//! Registration: the callers and passwords that are allowed, and the emails (docs/interface.md).
+//! Registration: the callers and passwords that are allowed, and the emails (docs/account-api.md).
 
 use rcpt_tests::{Mail, people::PASSWORD};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! A replaced key is rejected from the next request on (docs/trust.md, A6).
+//! A replaced key is rejected from the next request on (docs/security.md, A6).
 
 use std::{
     sync::{

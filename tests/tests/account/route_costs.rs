@@ -1,5 +1,5 @@
 //! The cost of a call of each route for the databases: nothing with a credential that is known to have ended, and little
-//! enough with a live one that no caller's fastest loop harms others (docs/trust.md, B2).
+//! enough with a live one that no caller's fastest loop harms others (docs/security.md, B2).
 
 use rcpt_tests::{
     Account, Edge, Reply,

@@ -1,4 +1,4 @@
-//! An account leaves few rows, however often it repeats checks and scans (docs/trust.md, B10).
+//! An account leaves few rows, however often it repeats checks and scans (docs/security.md, B10).
 
 use rcpt_tests::{Edge, people::send, service::clock};
 use reqwest::Method;

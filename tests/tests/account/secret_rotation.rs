@@ -1,4 +1,4 @@
-//! Every secret can be replaced without losing anything (docs/trust.md, B6). During a deployment, two versions of the
+//! Every secret can be replaced without losing anything (docs/security.md, B6). During a deployment, two versions of the
 //! configuration serve the same accounts. The tests run each pair of successive versions at the same time, with all
 //! secrets replaced together and with one secret replaced alone.
 

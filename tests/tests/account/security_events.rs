@@ -1,4 +1,4 @@
-//! The owner sees all actions and attempts on the account (docs/trust.md, A12), and nobody can push
+//! The owner sees all actions and attempts on the account (docs/security.md, A12), and nobody can push
 //! them out of the list.
 
 use rcpt_tests::{

@@ -1,4 +1,4 @@
-//! A session lasts until it is ended or its twelve hours are over, and its use costs one write (docs/trust.md, A5).
+//! A session lasts until it is ended or its twelve hours are over, and its use costs one write (docs/security.md, A5).
 
 use rcpt_tests::{
     Account, Edge,

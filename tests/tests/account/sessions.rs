@@ -1,4 +1,4 @@
-//! Sessions are unforgeable and end immediately (docs/trust.md, A5).
+//! Sessions are unforgeable and end immediately (docs/security.md, A5).
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use rcpt_shared::KeyRing;

@@ -1,4 +1,4 @@
-//! Sign-in: its response, and the response for an account in each of its states (docs/interface.md).
+//! Sign-in: its response, and the response for an account in each of its states (docs/account-api.md).
 
 use std::time::Duration;
 

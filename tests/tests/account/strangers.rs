@@ -1,5 +1,5 @@
 //! No sequence of anonymous calls reveals whether an address has an account: status, body, headers and D1 round trips
-//! are the same (docs/trust.md, B1).
+//! are the same (docs/security.md, B1).
 
 use std::collections::BTreeMap;
 

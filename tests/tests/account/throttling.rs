@@ -1,4 +1,4 @@
-//! Guessing is stopped, and cannot lock the owner out (docs/trust.md, A3).
+//! Guessing is stopped, and cannot lock the owner out (docs/security.md, A3).
 
 use std::time::Duration;
 
@@ -254,7 +254,7 @@ async fn asking_again_and_again_for_a_reset_link_mails_once_an_hour_and_that_one
 }
 
 /// The waits that a stranger gets at an address depend only on strangers: neither the owner's sign-in nor a reset
-/// shortens them (docs/trust.md, B1).
+/// shortens them (docs/security.md, B1).
 #[tokio::test]
 async fn a_stranger_does_not_see_that_the_owner_has_signed_in_or_reset() {
     let edge = edge_with_waits().await;

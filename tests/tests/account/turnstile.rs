@@ -1,5 +1,5 @@
 //! Turnstile, if configured: verified requests have their own budget of emails, and all other
-//! limits stay (docs/trust.md, B9).
+//! limits stay (docs/security.md, B9).
 
 use rcpt_tests::{
     Anonymous, Edge, FakeTurnstile, Reply,

@@ -1,4 +1,4 @@
-//! Two-factor authentication (docs/trust.md, A4): setting up, turning on and off, codes and recovery codes.
+//! Two-factor authentication (docs/security.md, A4): setting up, turning on and off, codes and recovery codes.
 
 use std::{collections::HashSet, process::Command};
 

@@ -1,4 +1,5 @@
-//! The sign-up guard: an account's policy, its decisions, and Supabase's hook as documented (docs/trust.md, G1 to G5).
+//! The sign-up guard: an account's policy, its decisions, and Supabase's hook as documented (docs/security.md, G1 to
+//! G5).
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -1,4 +1,4 @@
-//! Properties of every response of the edge, and the operations about the service itself (docs/interface.md).
+//! Properties of every response of the edge, and the operations about the service itself (docs/api.md).
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Junk keys cost nothing (docs/trust.md, A7): neither a D1 statement nor a KV call.
+//! Junk keys cost nothing (docs/security.md, A7): neither a D1 statement nor a KV call.
 //!
 //! `shim.mjs` runs before the Worker in its isolate and counts the Worker's calls of bindings. A valid key proves that
 //! calls are counted.

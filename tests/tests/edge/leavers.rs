@@ -1,5 +1,5 @@
 //! Clients that leave during a check. The check is charged once if it has reached an origin, causes no additional work,
-//! and leaves nothing in memory (docs/trust.md, B4 and B7).
+//! and leaves nothing in memory (docs/security.md, B4 and B7).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The edge with failing origins (docs/trust.md, Q3): 502, nothing counted or cached, and another origin is tried if
+//! The edge with failing origins (docs/security.md, Q3): 502, nothing counted or cached, and another origin is tried if
 //! there is one.
 
 use std::{collections::BTreeMap, time::Duration};
@@ -280,7 +280,7 @@ async fn an_origin_at_capacity_is_not_the_last_word_while_another_answers() {
     assert!((1..16).contains(&busy.probes().len()), "{}", busy.probes().len());
 }
 
-/// Time limit of the 502 after a kill (docs/trust.md, Q3). The target is a second; this machine may be compiling.
+/// Time limit of the 502 after a kill (docs/security.md, Q3). The target is a second; this machine may be compiling.
 const SOON: Duration = Duration::from_secs(3);
 
 #[tokio::test]

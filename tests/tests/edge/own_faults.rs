@@ -1,5 +1,5 @@
 //! Failures in the edge itself: the request gets a clean 503 and counts nothing, and only the log has the cause
-//! (docs/trust.md, Q4 and L2).
+//! (docs/security.md, Q4 and L2).
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! Leaks in storage and logs (docs/trust.md, A9 and A10). A run uses conspicuous addresses and secrets, none of which
-//! the database, the files of the runtime's state or the logs contain.
+//! Leaks in storage and logs (docs/security.md, A9 and A10). A run uses conspicuous addresses and secrets, none of
+//! which the database, the files of the runtime's state or the logs contain.
 
 use std::{
     collections::BTreeMap,

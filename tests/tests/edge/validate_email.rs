@@ -1,4 +1,4 @@
-//! `POST /v1/validate_email` (docs/interface.md): verdicts, the cache, and malformed addresses. Callers are tested in
+//! `POST /v1/validate_email` (docs/api.md): verdicts, the cache, and malformed addresses. Callers are tested in
 //! `credentials.rs`, a failing origin in `origin_faults.rs`.
 
 use rcpt_shared::{

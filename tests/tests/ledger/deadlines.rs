@@ -1,5 +1,5 @@
 //! Checks with `deadline_ms`: the response comes in time, the end of the probe charges the check, and a repeat with the
-//! same `Idempotency-Key` returns the verdict (docs/trust.md, Q4, Q6).
+//! same `Idempotency-Key` returns the verdict (docs/security.md, Q4, Q6).
 
 use std::time::Duration;
 

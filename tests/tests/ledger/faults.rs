@@ -1,5 +1,5 @@
 //! Failing or slow storage, lost replies, clients that leave, and Workers that end. Only the affected check gets an
-//! error, and the ledger is exact (docs/trust.md, Q4 and L2).
+//! error, and the ledger is exact (docs/security.md, Q4 and L2).
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -1,5 +1,5 @@
 //! Random histories of an account with the real Worker and D1, compared with a model. The invariants are checked after
-//! every step (docs/trust.md, Q2).
+//! every step (docs/security.md, Q2).
 //!
 //! The Worker's clock can't be changed, so time passes in the database instead. A lease's end is set to the past, and at
 //! midnight all records of the account age by a day. Every statement behaves as if the clock had moved, because these

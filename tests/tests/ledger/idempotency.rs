@@ -1,4 +1,5 @@
-//! `Idempotency-Key`: one charge for each key, for any number of requests, concurrent or failing (docs/trust.md, Q6).
+//! `Idempotency-Key`: one charge for each key, for any number of requests, concurrent or failing (docs/security.md,
+//! Q6).
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! The daily limit of a named key: within the account's allowance and exact, whatever the concurrency (docs/trust.md, A14).
+//! The daily limit of a named key: within the account's allowance and exact, whatever the concurrency
+//! (docs/security.md, A14).
 
 use rcpt_shared::Status;
 use rcpt_tests::{

@@ -1,4 +1,4 @@
-//! The quota ledger under concurrency, expiry and midnight (docs/trust.md, Q1 and Q5).
+//! The quota ledger under concurrency, expiry and midnight (docs/security.md, Q1 and Q5).
 
 use rcpt_shared::Status;
 use rcpt_tests::{

@@ -1,4 +1,4 @@
-//! `POST /v1/validate_emails`: one lease of several units, one batch to the origins, one answer (docs/trust.md,
+//! `POST /v1/validate_emails`: one lease of several units, one batch to the origins, one answer (docs/security.md,
 //! Q1 to Q6).
 
 use std::time::Duration;

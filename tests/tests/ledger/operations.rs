@@ -1,5 +1,5 @@
-//! An `Idempotency-Key` belongs to its operation and its request, also while the request is in flight (docs/trust.md,
-//! Q6).
+//! An `Idempotency-Key` belongs to its operation and its request, also while the request is in flight
+//! (docs/security.md, Q6).
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
 //! At its deadline a list is charged for the results that it gives out, before they leave; its lease keeps the rest
-//! (docs/trust.md, Q4 and Q6).
+//! (docs/security.md, Q4 and Q6).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! `GET /v1/me/quota` (docs/interface.md): the report, and the events that change its numbers.
+//! `GET /v1/me/quota` (docs/api.md): the report, and the events that change its numbers.
 
 use rcpt_shared::Status;
 use rcpt_tests::{

@@ -1,5 +1,5 @@
-//! Verdicts from DNS, against NSD, a real authoritative server (docs/trust.md, P9), and the addresses that are dialled
-//! afterwards.
+//! Verdicts from DNS, against NSD, a real authoritative server (docs/security.md, P9), and the addresses that are
+//! dialled afterwards.
 
 use std::{collections::BTreeMap, net::UdpSocket, time::Duration};
 

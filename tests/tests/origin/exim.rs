@@ -1,4 +1,4 @@
-//! The verdicts of docs/verdicts.md against a real Exim, whose replies have no enhanced codes (docs/trust.md, P8).
+//! The verdicts of docs/verdicts.md against a real Exim, whose replies have no enhanced codes (docs/security.md, P8).
 
 use std::time::Duration;
 

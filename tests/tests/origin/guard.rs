@@ -1,4 +1,4 @@
-//! No DNS records lead origin to a special-use address (docs/trust.md, P4).
+//! No DNS records lead origin to a special-use address (docs/security.md, P4).
 
 use std::{
     collections::BTreeMap,

@@ -13,11 +13,11 @@ use rcpt_tests::{
 };
 use tokio::{task::JoinSet, time::Instant};
 
-/// Time limit of a verdict: the budget of 10 s, half a second for everything else (docs/trust.md, P2), and a reserve
+/// Time limit of a verdict: the budget of 10 s, half a second for everything else (docs/security.md, P2), and a reserve
 /// for a busy machine.
 const IN_TIME: Duration = Duration::from_secs(13);
 const AT_ONCE: usize = 500;
-/// Maximum additional memory in bytes (docs/trust.md, P2).
+/// Maximum additional memory in bytes (docs/security.md, P2).
 const MAY_ADD: u64 = 40 * 1024 * 1024;
 
 /// A server of each kind, and an origin for which `n.test` resolves to the nth server.

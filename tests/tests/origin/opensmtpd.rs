@@ -1,5 +1,5 @@
 //! The verdicts of docs/verdicts.md against a real OpenSMTPD, which offers neither PIPELINING nor SMTPUTF8
-//! (docs/trust.md, P8).
+//! (docs/security.md, P8).
 
 use rcpt_shared::{
     Reason::{

@@ -1,4 +1,4 @@
-//! The verdicts of docs/verdicts.md against a real Postfix with a real greylisting policy (docs/trust.md, P8).
+//! The verdicts of docs/verdicts.md against a real Postfix with a real greylisting policy (docs/security.md, P8).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The verdicts of docs/verdicts.md against a real Sendmail (docs/trust.md, P8).
+//! The verdicts of docs/verdicts.md against a real Sendmail (docs/security.md, P8).
 
 use rcpt_shared::{
     Reason::{

@@ -1,5 +1,5 @@
 //! The allowance of scans is exact: with concurrent requests, at midnight, and when a unit is
-//! refunded (docs/trust.md, S7).
+//! refunded (docs/security.md, S7).
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Addresses for which a scan had no time get a verdict that says so (docs/trust.md, S8).
+//! Addresses for which a scan had no time get a verdict that says so (docs/security.md, S8).
 
 use rcpt_tests::{Stack, service::shim::Fault};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Every position gets one correct result, whatever fails; and the cost of a scan (docs/trust.md, S1 and S4).
+//! Every position gets one correct result, whatever fails; and the cost of a scan (docs/security.md, S1 and S4).
 
 use std::time::Duration;
 

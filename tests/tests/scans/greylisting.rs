@@ -1,4 +1,4 @@
-//! Greylisting is resolved: a scan retries when the server allows it (docs/trust.md, S3).
+//! Greylisting is resolved: a scan retries when the server allows it (docs/security.md, S3).
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Mistakes and attacks of a client: a clear error, and nothing half done (docs/trust.md, S9).
+//! Mistakes and attacks of a client: a clear error, and nothing half done (docs/security.md, S9).
 
 use rcpt_tests::{Account, Edge, people::send};
 use reqwest::Method;

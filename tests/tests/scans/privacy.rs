@@ -1,5 +1,5 @@
 //! No checked address, no domain and no hash of an address is stored anywhere; in the queue, addresses are sealed
-//! (docs/trust.md, S2).
+//! (docs/security.md, S2).
 
 use std::{fs, path::Path};
 

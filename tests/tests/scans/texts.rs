@@ -1,4 +1,4 @@
-//! One text has one meaning, whichever operation or program reads it (docs/interface.md, What is read from a text).
+//! One text has one meaning, whichever operation or program reads it (docs/api.md, What is read from a text).
 
 #[path = "../../../shared/tests/rows/mod.rs"]
 mod rows;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{ended, results, start};
 
-/// Addresses of a list in one call (docs/interface.md, Limits).
+/// Addresses of a list in one call (docs/api.md, Limits).
 const LIST: usize = 100;
 
 /// Starts an edge whose origin accepts every address, and an account without limits.

@@ -4,7 +4,7 @@
 use super::{LIFETIME_S, message::ScanMessage};
 
 /// Least and greatest delay in seconds: a short failure delays a message only a little. The queue
-/// drops a message after 100 attempts, which take more than twelve hours (docs/trust.md, B11).
+/// drops a message after 100 attempts, which take more than twelve hours (docs/security.md, B11).
 const DELAY_MIN_S: u64 = 30;
 const DELAY_MAX_S: u64 = 900;
 /// The delay is the message's age divided by this number.

@@ -1,5 +1,5 @@
 //! Stores responses under an `Idempotency-Key`, so that a repeated request isn't charged again
-//! (docs/trust.md, Q6). The charging statements reject a key that has a stored response or holds a lease.
+//! (docs/security.md, Q6). The charging statements reject a key that has a stored response or holds a lease.
 
 use constcat::concat;
 

@@ -1,4 +1,4 @@
-//! Refusals of us and dead mailboxes in eighteen languages (docs/evidence.md, N6).
+//! Refusals of us and dead mailboxes in eighteen languages (docs/security.md, N6).
 
 use rcpt_shared::{Stage, Status};
 use rcpt_smtp::Reply;

@@ -52,7 +52,7 @@ impl Ledger {
 }
 
 impl Player<'_> {
-    /// Checks the invariants of docs/trust.md, Q2, in the database and in the report.
+    /// Checks the invariants of docs/security.md, Q2, in the database and in the report.
     pub async fn compare(&mut self, before: Ledger) -> Result<Ledger> {
         let ledger = self.ledger().await?;
         let day_of = |offset: i64| self.first_day + offset;

@@ -1,4 +1,4 @@
-//! The expected result of each step: the rules of docs/interface.md (Limits), without concurrency, without SQL, and
+//! The expected result of each step: the rules of docs/api.md (Allowances), without concurrency, without SQL, and
 //! with every day remembered.
 
 use std::collections::BTreeMap;
