@@ -36,7 +36,7 @@ use super::{
 };
 use crate::{
     State,
-    probe::{Manner, Told},
+    probe::{CONTROL_WAIT_MAX, Manner, Told},
     service::fair_shares::Share,
 };
 
@@ -45,6 +45,9 @@ use crate::{
 const BATCH_TIMEOUT: Duration = Duration::from_secs(60);
 /// Time for an address of a list, as a multiple of a single check's: nobody waits for it, and slow servers answer.
 const PATIENCE_FACTOR: u32 = 3;
+/// Longest wait for a control recipient where a person waits for a list: within a deadline of two seconds, the list's
+/// accepted addresses are answered also where the server delays its answers about names that don't exist.
+const AWAITED_CONTROL_WAIT: Duration = Duration::from_secs(1);
 /// Seconds after which the client may retry, unless a limit determines them.
 const RETRY_AFTER_S: u32 = 60;
 /// Seconds after which an accepted address may get the evidence for which our limits left no room: a window of the
@@ -106,6 +109,7 @@ pub fn ask_all(
 ) -> Result<mpsc::Receiver<BatchLine>, Error> {
     let entry = state.batches.enter(asker.fairness_group.clone()).ok_or(Error::AtCapacity)?;
     let (starting, budget) = times(within, state.prober.config().budget);
+    let is_awaited = within < BATCH_TIMEOUT;
     let until = Instant::now() + starting;
     let held = HeldLines::of(&addresses);
     let batch = Arc::new(Batch {
@@ -115,6 +119,7 @@ pub fn ask_all(
         details,
         until,
         budget,
+        is_awaited,
         held,
         turn: tokio::sync::Mutex::default(),
     });
@@ -132,6 +137,8 @@ struct Batch {
     until: Instant,
     /// Time for each address.
     budget: Duration,
+    /// True if a person waits: accepted lines are asked as single checks, and not held.
+    is_awaited: bool,
     held: HeldLines,
     /// The address that waits for a place.
     turn: tokio::sync::Mutex<()>,
@@ -259,20 +266,25 @@ impl Batch {
         }
         let (asker, wait) = (self.asker.clone(), Wait::InBatch(self.until));
         let question = Question { address, details: self.details, asker, wait };
-        let invents = self.held.is_last(&domain);
+        let invents = self.is_awaited || self.held.is_last(&domain);
         let told = self.probe(&question, invents).await;
         if let Ok(Told { verdict: Verdict { status: Status::Accepted, mx_host, .. }, .. }) = &told {
             self.held.accepted(&question, mx_host.as_deref().unwrap_or_default());
         }
         let line = match told {
             Err(after) => Some(not_asked(index, after)),
-            Ok(Told { verdict, undecided })
-                if undecided.is_some() || self.state.prober.lacks_evidence(&domain, &verdict) =>
-            {
-                self.held.hold(HeldLine { index, question, verdict, invents, undecided });
-                None
+            Ok(Told { mut verdict, undecided }) => {
+                let is_open = self.state.prober.lacks_evidence(&domain, &verdict);
+                if undecided.is_some() || (is_open && !self.is_awaited) {
+                    self.held.hold(HeldLine { index, question, verdict, invents, undecided });
+                    None
+                } else {
+                    if is_open {
+                        verdict.retry_after = Some(EVIDENCE_AFTER_S);
+                    }
+                    Some(BatchLine::Answer(BatchAnswer { index, verdict }))
+                }
             }
-            Ok(Told { verdict, .. }) => Some(BatchLine::Answer(BatchAnswer { index, verdict })),
         };
         // The group's permit is kept for the invention.
         self.ended(&domain, line).await
@@ -337,7 +349,9 @@ impl Batch {
         };
         let in_flight = state.metrics.start();
         let started = Instant::now();
-        let told = state.prober.probe_as(question, Manner { budget: self.budget, invents }).await;
+        let control_wait = if self.is_awaited { AWAITED_CONTROL_WAIT } else { CONTROL_WAIT_MAX };
+        let manner = Manner { budget: self.budget, invents, control_wait };
+        let told = state.prober.probe_as(question, manner).await;
         let verdict = &told.verdict;
         drop(in_flight);
         if state.blames_port(verdict).await {

@@ -20,8 +20,6 @@ use super::{
     signal::{is_about_recipient, signal},
 };
 
-/// Longest wait for the control recipient's result.
-const CONTROL_WAIT_MAX: Duration = Duration::from_secs(3);
 /// A refusal that takes longer is delayed on purpose: its session ends, because the next refusal would take even
 /// longer.
 const TARPIT: Duration = Duration::from_secs(2);
@@ -255,7 +253,8 @@ impl HostProbe<'_> {
             // The verdict if the budget ends during the wait.
             progress.settled = Some(Box::new(verdict.clone()));
         }
-        let catch_all = timeout(CONTROL_WAIT_MAX, learning).await.unwrap_or(CatchAll::Unknown);
+        let catch_all =
+            timeout(self.manner.control_wait, learning).await.unwrap_or(CatchAll::Unknown);
         with_catch_all(verdict, catch_all)
     }
 

@@ -35,6 +35,8 @@ pub struct Manner {
     pub budget: Duration,
     /// True if an acceptance is followed by the control recipient, should the evidence be missing.
     pub invents: bool,
+    /// Longest wait for the control recipient's result.
+    pub control_wait: Duration,
 }
 
 impl HostProbe<'_> {

@@ -42,6 +42,8 @@ use crate::{
 
 /// Seconds after which a probe that found no session is worth repeating.
 const RETRY_AFTER_S: u32 = 10;
+/// Longest wait for the control recipient's result.
+pub const CONTROL_WAIT_MAX: Duration = Duration::from_secs(3);
 /// Minimum remaining time for probing again.
 const PROBE_TIME_MIN: Duration = Duration::from_secs(1);
 
@@ -138,7 +140,8 @@ impl Prober {
 
     /// Asks whether the address can receive mail. A single check takes no longer than the budget.
     pub async fn probe(self: &Arc<Self>, question: &Question) -> Verdict {
-        let manner = Manner { budget: self.config().budget, invents: true };
+        let budget = self.config().budget;
+        let manner = Manner { budget, invents: true, control_wait: CONTROL_WAIT_MAX };
         self.probe_as(question, manner).await.verdict
     }
 

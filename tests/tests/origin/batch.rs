@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeSet, time::Duration};
 
-use rcpt_shared::{BatchAnswer, BatchLine, CatchAll, Reason, Status};
+use rcpt_shared::{BatchAnswer, BatchLine, CatchAll, Reason, Status, WITHIN_HEADER};
 use rcpt_tests::{Answer, Nsd, Origin, Postfix, Sandbox, SmtpServer, process::port};
 use reqwest::Response;
 use serde_json::{Value, json};
@@ -26,7 +26,17 @@ struct Lines {
 
 impl Lines {
     async fn of(origin: &Origin, addresses: &[String], details: bool) -> Self {
-        let response = post(origin, &json!({ "addresses": addresses, "details": details })).await;
+        Self::from(post(origin, &json!({ "addresses": addresses, "details": details })).await)
+    }
+
+    /// A list that somebody waits for: the edge leaves it 19 s.
+    async fn awaited(origin: &Origin, addresses: &[String]) -> Self {
+        let body = json!({ "addresses": addresses, "details": true }).to_string();
+        let request = origin.request("/v1/probe/batch", &body, &origin.ticket(&body));
+        Self::from(request.header(WITHIN_HEADER, "19000").send().await.expect("an answer"))
+    }
+
+    fn from(response: Response) -> Self {
         let content_type = response.headers().get("content-type").expect("a type");
         assert_eq!(
             (response.status().as_u16(), content_type.as_bytes()),
@@ -132,10 +142,9 @@ async fn answers_come_as_they_are_known_and_a_silent_server_holds_back_no_other(
     let sandbox = Sandbox::start().expect("sandbox");
     let origin = Origin::builder().routes(&sandbox.routes()).env("RCPT_SESSION_RECIPIENTS", "100");
     let origin = origin.start().await.expect("origin");
-    // Of another domain: the lines of one domain wait for each other, so that its invented name is asked last.
-    let mut addresses = vec!["timeout@relay.sandbox.test".to_owned()];
+    let mut addresses = vec!["timeout@sandbox.test".to_owned()];
     addresses.extend((1..500).map(|n| format!("accepts+{n}@sandbox.test")));
-    let mut lines = Lines::of(&origin, &addresses, false).await;
+    let mut lines = Lines::awaited(&origin, &addresses).await;
     let mut quick = BTreeSet::new();
     for _ in 1..500 {
         let answer = lines.next().await.expect("499 answers");
@@ -147,6 +156,53 @@ async fn answers_come_as_they_are_known_and_a_silent_server_holds_back_no_other(
     let slow = lines.rest().await;
     let [BatchAnswer { index: 0, verdict }] = &slow[..] else { panic!("{slow:?}") };
     assert_eq!((verdict.status, verdict.reason), (Status::SmtpTimeout, Reason::Timeout));
+}
+
+/// In the shortest time that a list's default deadline leaves, the first of ten addresses has no answer.
+async fn nine_are_known_in_time(origin: &Origin, addresses: &[String], catch_all: CatchAll) {
+    let mut lines = Lines::awaited(origin, addresses).await;
+    let known = timeout(Duration::from_millis(1_900), async {
+        for _ in 1..10 {
+            let answer = lines.next().await.expect("nine answers");
+            let details = answer.verdict.details.expect("details");
+            let seen = (answer.verdict.status, details.catch_all);
+            assert_eq!(seen, (Status::Accepted, catch_all), "{}", answer.index);
+        }
+    });
+    known.await.expect("nine answers before a deadline of two seconds");
+    let [BatchAnswer { index: 0, verdict }] = &lines.rest().await[..] else { panic!("one more") };
+    assert_eq!((verdict.status, verdict.reason), (Status::SmtpTimeout, Reason::Timeout));
+}
+
+#[tokio::test]
+async fn where_somebody_waits_what_is_known_comes_at_once_with_its_evidence() {
+    let sandbox = Sandbox::start().expect("sandbox");
+    let origin = Origin::builder().routes(&sandbox.routes()).start().await.expect("origin");
+    let mut addresses = vec!["timeout@sandbox.test".to_owned()];
+    addresses.extend((1..10).map(|n| format!("accepts+{n}@sandbox.test")));
+    nine_are_known_in_time(&origin, &addresses, CatchAll::No).await;
+}
+
+#[tokio::test]
+async fn where_somebody_waits_evidence_that_is_slow_holds_back_no_accepted_address() {
+    const ZONE: &str = "one MX 10 mx\nmx A 127.0.0.33";
+    let nsd = Nsd::start(&[("rcpt-tests.net", ZONE)], &[]).await.expect("NSD");
+    let smtp_port = port::free();
+    let is_known = |recipient: &str| recipient.starts_with("known");
+    let rule = move |it: &str| if is_known(it) { Answer::accept() } else { Answer::Silence };
+    let _server = SmtpServer::start(([127, 0, 0, 33], smtp_port).into(), rule).expect("a server");
+    let origin = Origin::builder()
+        .env("RCPT_NAMESERVERS", nsd.address().to_string())
+        .env("RCPT_SMTP_PORT", smtp_port.to_string())
+        .env("RCPT_MACHINE_SESSIONS", "4")
+        .env("RCPT_SESSION_INTERVAL_MS", "0");
+    let origin = origin.start().await.expect("origin");
+    let address = |n| match n {
+        0 => "silent@one.rcpt-tests.net".to_owned(),
+        n => format!("known-{n}@one.rcpt-tests.net"),
+    };
+    nine_are_known_in_time(&origin, &(0..10).map(address).collect::<Vec<_>>(), CatchAll::Unknown)
+        .await;
 }
 
 #[tokio::test]
@@ -251,15 +307,15 @@ async fn a_batch_needs_a_ticket_for_its_own_body() {
 #[tokio::test]
 async fn when_the_client_leaves_what_is_left_of_its_batch_is_not_asked() {
     let sandbox = Sandbox::start().expect("sandbox");
-    // Half of the permits are for batches.
+    // Half of the permits are for batches, and an address of a list has three times the budget.
     let origin = Origin::builder().routes(&sandbox.routes()).env("RCPT_MAX_PROBES", "4");
+    let origin = origin.env("RCPT_BUDGET_MS", "500");
     let origin = origin.start().await.expect("origin");
     let mut addresses = vec!["x@nomx.sandbox.test".to_owned()];
     addresses.extend((1..100).map(|n| format!("timeout+{n}@sandbox.test")));
     let mut lines = Lines::of(&origin, &addresses, false).await;
-    // The order is arbitrary: the address without a mail host may have to wait for two probes that time out, or until the
-    // batch starts no more.
-    lines.line().await.expect("a line");
+    // The order is arbitrary: the address without a mail host may have to wait for two probes that time out.
+    lines.next().await.expect("an answer");
     assert!(in_flight(&origin).await <= 2);
     drop(lines);
     let gone = async {
@@ -270,6 +326,6 @@ async fn when_the_client_leaves_what_is_left_of_its_batch_is_not_asked() {
     timeout(PATIENCE, gone).await.expect("nothing in progress");
     let server_lines = sandbox.server().sessions().concat();
     let rcpt_count = server_lines.iter().filter(|line| line.starts_with("RCPT TO:")).count();
-    // With two probes at a time for ten seconds each, the whole batch would take more than eight minutes.
+    // With two probes at a time for 1.5 s each, forty would be asked about until the batch starts no more.
     assert!(rcpt_count < 20, "{rcpt_count} were asked about");
 }
