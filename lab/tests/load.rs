@@ -1,5 +1,8 @@
 //! Half a minute of `make lab ONLY=load` (docs/security.md, L1), for properties that hold on any machine: no
 //! errors, and an exact ledger. `make lab ONLY=load` itself measures speed and memory.
+//!
+//! - L1: ten minutes of cached and fresh checks at times chosen in advance: at least 99.9 % without 5xx, every counted
+//!   check charged, the Worker's linear memory constant, origin's resident memory at most 1 % more.
 
 use rcpt_lab::load::{self, LoadPlan};
 use rcpt_tests::process::folder;

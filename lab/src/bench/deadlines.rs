@@ -1,5 +1,7 @@
 //! Measures how late responses with a deadline are while mail servers never reply, with the real
 //! Worker and origin.
+//!
+//! - Q7: 500 checks wait for tarpits; 99 % of pending answers at most 30 ms after `deadline_ms`, from the lease on.
 
 use std::{collections::BTreeMap, time::Duration};
 

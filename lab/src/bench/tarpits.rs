@@ -1,4 +1,6 @@
 //! Measures whether servers that never reply slow down others (docs/security.md, P3).
+//!
+//! - 500 checks wait for tarpits while 50 good ones a second are made.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,4 +1,8 @@
 //! Properties over generated input; the seed is fixed, so that a failure is found again.
+//!
+//! - P1: at least 100,000 streams of replies; every status is one of the allowed ones, within the limits of memory and
+//!   time. `make fuzz` adds ten minutes of guided fuzzing.
+//! - P5: at least 1,000,000 addresses.
 
 use std::{
     io,

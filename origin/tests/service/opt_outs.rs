@@ -1,4 +1,6 @@
 //! Opt-outs: no connection is made, under any name of the machine.
+//!
+//! - O3: a domain, a mail host's name or a network, whatever names lead to it, for single checks and batches.
 
 use std::sync::atomic::Ordering;
 

@@ -1,5 +1,9 @@
 //! Politeness (docs/security.md, P7) as in production: the host is found in DNS, and isn't exempted by
 //! a route.
+//!
+//! - P7: 1,000 addresses at one host use at most two sessions at a time. A machine that says 421 before RCPT gets one
+//!   new session in ten seconds; an account whose recipients are answered with 421, or with words about our rate, waits
+//!   longer each time.
 
 use std::{
     net::SocketAddr,

@@ -1,4 +1,9 @@
 //! Source addresses: the address used for each account, blocklisted addresses, and addresses that operators refuse.
+//!
+//! - O13: a finding counts after two examinations in a row. A list that lists everything, lacks its test entry or
+//!   doesn't answer is ignored. Batches slow down to a new address's pace; single checks don't, and origin stays ready.
+//! - O15: a reload moves only the domains that an address gains or loses; an address that the machine lacks is refused;
+//!   free accounts never use an address of paying ones.
 
 use std::{
     net::{IpAddr, Ipv4Addr},

@@ -1,4 +1,7 @@
 //! The binary under a service manager: its messages, reloads and sockets.
+//!
+//! - O2: a mistake in routes, opt-outs, limits, the operators' file or the certificate is named, and changes nothing;
+//!   what is known about servers survives every reload.
 
 use std::{path::PathBuf, process::Stdio, time::Duration};
 

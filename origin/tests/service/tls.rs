@@ -1,4 +1,9 @@
 //! Origin's own TLS: versions, HTTP/2, and certificates replaced during requests.
+//!
+//! - O1: ten replacements, four clients with new connections, TLS 1.2 and 1.3; a certificate that doesn't belong to its
+//!   key changes nothing.
+//! - O9: the end is in metrics, alert, `doctor`, `--check-config` and log: two weeks before, or with a sixth of a short
+//!   life left.
 
 use std::{
     path::PathBuf,

@@ -1,5 +1,8 @@
 //! One abuser can't stop the service for everybody else. Shields by network, site and account reject requests before
 //! D1, throttles refill with time, and few emails are sent (docs/security.md, B2, B3 and B5).
+//!
+//! - B2: limits by network (IPv4, /64, /48) and by account come before D1. B3: forty replaced keys cause two emails;
+//!   one address gets at most three emails with links an hour. B5: sixty people behind one address register.
 
 use rcpt_tests::{
     Account, Edge,

@@ -1,4 +1,7 @@
 //! Confirmation: the emailed link works once, for 24 hours, and only by POST (docs/security.md, A2).
+//!
+//! - One of 100 POSTs at once succeeds, opening the link uses nothing up, and expired, replaced, used and tampered
+//!   tokens get the same 400.
 
 use rcpt_tests::{people::send, process::turn};
 use reqwest::Method;

@@ -1,5 +1,8 @@
 //! Nobody can use up others' emails, neither alone nor with accomplices (docs/security.md, B1, B5 and
 //! B9).
+//!
+//! - B9: 300 networks ask for as many emails as they can; a fresh network's registration and a member's first reset of
+//!   the day still get theirs.
 
 use std::time::Duration;
 

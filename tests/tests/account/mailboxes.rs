@@ -1,4 +1,7 @@
 //! A mailbox has one account, however its address is spelled (docs/security.md, B8).
+//!
+//! - Gmail, Outlook, iCloud, Fastmail, Proton and Yandex with their domains. A second spelling gets the usual answer
+//!   and no account; all spellings share their limits; a deletion renews nothing.
 
 use rcpt_tests::{Edge, people::PASSWORD};
 use serde_json::json;

@@ -1,5 +1,8 @@
 //! Whatever owner and operator do in between, a stranger sees no difference between an account's address and an unused
 //! one (docs/security.md, B1).
+//!
+//! - Sign-ins, resets, deletions and the operator's deactivations in between; each call from a new network, with 0, 1,
+//!   2 or all attempts left.
 
 use std::collections::BTreeMap;
 

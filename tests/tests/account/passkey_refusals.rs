@@ -1,4 +1,7 @@
 //! Every wrong sign-in gets the same answer, and a wrong passkey isn't added (docs/security.md, A16).
+//!
+//! - Wrong origin, relying party, challenge, account or key, a counter that doesn't grow, an owner who wasn't verified:
+//!   equal trips.
 
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 

@@ -1,5 +1,8 @@
 //! Passkeys: added with the password, used once per challenge, and rejected with the same answer each time
 //! (docs/security.md, A16).
+//!
+//! - Of eight copies of one signature one starts a session, and none after its end. At most 20 passkeys, whatever runs
+//!   at once.
 
 use rcpt_tests::{
     Account, Edge, Reply,

@@ -1,4 +1,7 @@
 //! A replaced key is rejected from the next request on (docs/security.md, A6).
+//!
+//! - 50 requests a second, ten replacements: no request with an old key is accepted after the answer, and none gets a
+//!   5xx.
 
 use std::{
     sync::{

@@ -1,4 +1,6 @@
 //! An account leaves few rows, however often it repeats checks and scans (docs/security.md, B10).
+//!
+//! - An hour of scans and checks, each with a new `Idempotency-Key`: at most 161 rows, gone a day later.
 
 use rcpt_tests::{Edge, people::send, service::clock};
 use reqwest::Method;

@@ -1,4 +1,6 @@
 //! Sessions are unforgeable and end immediately (docs/security.md, A5).
+//!
+//! - Refused: `alg: none` or another than HS256, a wrong `iss`, `aud` or `kid`, an expired token, any bit changed.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use rcpt_shared::KeyRing;

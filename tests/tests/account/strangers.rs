@@ -1,5 +1,8 @@
 //! No sequence of anonymous calls reveals whether an address has an account: status, body, headers and D1 round trips
 //! are the same (docs/security.md, B1).
+//!
+//! - Every sequence of up to three of register, sign in, forgot, verify and reset (two in the short form), with a
+//!   member's and an unknown address: equal status, headers, body and trips.
 
 use std::collections::BTreeMap;
 

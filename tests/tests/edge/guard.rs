@@ -1,5 +1,17 @@
 //! The sign-up guard: an account's policy, its decisions, and Supabase's hook as documented (docs/security.md, G1 to
 //! G5).
+//!
+//! - G1: origins fail or are silent, a database fails or hangs, caches hang, the allowance is used up, the key is
+//!   deactivated: the hook answers 200 `{}` within Supabase's five seconds; `/guard/decide` allows, except 401 for a
+//!   deactivated key.
+//! - G2: a genuine call gets 200 even if its body is empty, too large or not JSON, or without user or address. A
+//!   changed body, id or time, no signature, or more than five minutes' difference get 401, and an unknown hook 404,
+//!   without a trip.
+//! - G3: a replaced hook and its successor work for a day, each with its own secret.
+//! - G4: refusals are counted by reason and day; neither D1 nor the log has a part of a call's body.
+//! - G5: with no allowance, at the deadline and above the shield, both doors refuse what isn't an address, every
+//!   spelling of a blocked domain, roles, and listed throw-away domains: uncounted, the list 120 times a minute an
+//!   account.
 
 use std::{collections::BTreeSet, time::Duration};
 

@@ -1,5 +1,8 @@
 //! The edge with failing origins (docs/security.md, Q3): 502, nothing counted or cached, and another origin is tried if
 //! there is one.
+//!
+//! - Q3: in twenty checks the origin is killed with `kill -9`: each gets 502 within a second, isn't counted, and the
+//!   next check works.
 
 use std::{collections::BTreeMap, time::Duration};
 

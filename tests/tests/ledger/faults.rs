@@ -1,5 +1,9 @@
 //! Failing or slow storage, lost replies, clients that leave, and Workers that end. Only the affected check gets an
 //! error, and the ledger is exact (docs/security.md, Q4 and L2).
+//!
+//! - Q4: a dead Worker charges nothing, and its units are free again when their lease ends, within 30 seconds. A client
+//!   that leaves is charged once, and its verdict cached.
+//! - L2: a fault in a binding is one clean 5xx; the next request works.
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -4,6 +4,11 @@
 //! The Worker's clock can't be changed, so time passes in the database instead. A lease's end is set to the past, and at
 //! midnight all records of the account age by a day. Every statement behaves as if the clock had moved, because these
 //! columns are compared only with the clock.
+//!
+//! - At least 10,000 steps in the long form, with pending answers, and lists of which some units are charged and the
+//!   others returned.
+//! - The invariants: charges and live leases never exceed the allowances; a lease ends once; an answer that counts has
+//!   one charge, and nothing else has; the report equals the ledger; 502 and `fatal_exception` aren't counted.
 
 mod compare;
 mod keys;

@@ -1,5 +1,9 @@
 //! `Idempotency-Key`: one charge for each key, for any number of requests, concurrent or failing (docs/security.md,
 //! Q6).
+//!
+//! - 1,000 keys, each sent three times at once: 1,000 charges, and one probe for each fresh address.
+//! - Also with lost replies of the database, expired leases, two live leases, other clocks, clients that leave,
+//!   midnight, and a used-up allowance.
 
 use std::time::Duration;
 

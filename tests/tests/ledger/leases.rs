@@ -1,4 +1,8 @@
 //! The quota ledger under concurrency, expiry and midnight (docs/security.md, Q1 and Q5).
+//!
+//! - Q1: of 1,000 checks at once with 100 units left, 100 get 200 and 900 get 429 with the right `Retry-After`; daily
+//!   checks go first, then welcome checks; a list reserves all of its units or none.
+//! - Q5: a check or list leased on one day and settled on the next is charged to the first.
 
 use rcpt_shared::Status;
 use rcpt_tests::{

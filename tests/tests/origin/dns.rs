@@ -1,5 +1,7 @@
 //! Verdicts from DNS, against NSD, a real authoritative server (docs/security.md, P9), and the addresses that are
 //! dialled afterwards.
+//!
+//! - Null and implicit MX, aliases, 1,000 MX records, truncated answers and SERVFAIL, each with its documented verdict.
 
 use std::{collections::BTreeMap, net::UdpSocket, time::Duration};
 

@@ -1,4 +1,7 @@
 //! No DNS records lead origin to a special-use address (docs/security.md, P4).
+//!
+//! - At least 200 records (MX, A, AAAA, CNAME) to special ranges, and names that change their address between check and
+//!   use.
 
 use std::{
     collections::BTreeMap,

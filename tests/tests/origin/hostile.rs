@@ -1,4 +1,7 @@
 //! Hostile mail servers get their verdict within the time limit and the memory limit.
+//!
+//! - P2: servers that send one byte a second, nothing, a banner of 10 MB, an endless `250-`, early replies, wrong codes
+//!   or a reset, each at a different stage. Each check has its verdict in 10.5 s; 500 at once add at most 40 MB.
 
 use std::{sync::Arc, time::Duration};
 

@@ -1,5 +1,9 @@
 //! The allowance of scans is exact: with concurrent requests, at midnight, and when a unit is
 //! refunded (docs/security.md, S7).
+//!
+//! - Of 100 scans at once with three left, three are made; credits go after the daily scans.
+//! - A unit comes back once, to where it came from, if no origin was asked or nothing was found out because of us; at
+//!   most ten a day for what the owner cancels or deletes.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,8 @@
 //! Addresses for which a scan had no time get a verdict that says so (docs/security.md, S8).
+//!
+//! - After 24 hours, or two without progress, positions without a verdict are `fatal_exception`, the others keep
+//!   theirs, and nobody is asked any more.
+//! - A scan that can't ask anybody says so and holds no place.
 
 use rcpt_tests::{Stack, service::shim::Fault};
 use serde_json::{Value, json};

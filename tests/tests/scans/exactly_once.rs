@@ -1,4 +1,8 @@
 //! Every position gets one correct result, whatever fails; and the cost of a scan (docs/security.md, S1 and S4).
+//!
+//! - S1: 10,000 addresses in the long form, with five kills of the origin and messages that come twice and late. Each
+//!   call of a binding fails once before and once after its effect.
+//! - S4: at most 40 statements and 24 queue operations for a thousand addresses, and no write to KV.
 
 use std::time::Duration;
 

@@ -1,4 +1,7 @@
 //! Mistakes and attacks of a client: a clear error, and nothing half done (docs/security.md, S9).
+//!
+//! - A part that was changed, is too small or large, lies beyond the end, comes after it, or is another account's gets
+//!   a clear error. Order doesn't matter, and a repeat changes nothing. 100,000 declared positions are one row.
 
 use rcpt_tests::{Account, Edge, people::send};
 use reqwest::Method;

@@ -1,5 +1,8 @@
 //! No checked address, no domain and no hash of an address is stored anywhere; in the queue, addresses are sealed
 //! (docs/security.md, S2).
+//!
+//! - Scans of every kind; D1 and its files, KV, the cache, both logs, results and messages are searched.
+//! - All operations together allow twenty comparisons of a part with a guess of all its addresses.
 
 use std::{fs, path::Path};
 

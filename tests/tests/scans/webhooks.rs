@@ -1,5 +1,8 @@
 //! The end of a scan is announced by email, and by a webhook in the form of Standard Webhooks.
 //! Neither the email nor the webhook contains an address.
+//!
+//! - S10: an event is repeated for a day with the same id and growing delays; an endpoint that fails or hangs delays no
+//!   other; the URL leads to the public Internet, redirects aren't followed, and tests are ten an hour.
 
 use rcpt_tests::{
     Account, Dns, Edge, FakeDns, FakeWebhook, Stack,

@@ -1,4 +1,9 @@
 //! Refusals of us and dead mailboxes in eighteen languages (docs/security.md, N6).
+//!
+//! - English, German, French, Spanish, Portuguese, Italian, Dutch, Polish, Russian, Chinese, Japanese, Korean, Turkish,
+//!   Swedish, Danish, Norwegian, Slovenian and Ukrainian; at least 60 refusals of us and 60 dead mailboxes.
+//! - No phrase about us inside unknown text gives `false`, and no refusal that quotes our sender, its domain or HELO
+//!   name.
 
 use rcpt_shared::{Stage, Status};
 use rcpt_smtp::Reply;
