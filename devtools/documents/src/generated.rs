@@ -42,14 +42,15 @@ impl Sources {
             text.push('\n');
             text.push_str(&part);
             while lines.next_if(|line| line.is_empty()).is_some() {}
-            if lines.next_if(|line| line.starts_with("```")).is_some() {
-                for line in lines.by_ref() {
-                    if line.starts_with("```") {
-                        break;
-                    }
-                }
+            // The former part is of the same kind: code, or a table.
+            if part.starts_with('|') {
+                while lines.next_if(|line| line.starts_with('|')).is_some() {}
+            } else if lines.next_if(|line| line.starts_with("```http")).is_some() {
+                lines.by_ref().find(|line| *line == "```");
             }
-            while lines.next_if(|line| line.starts_with('|')).is_some() {}
+            if lines.peek().is_some_and(|line| !line.is_empty()) {
+                text.push('\n');
+            }
         }
         Ok(text)
     }

@@ -139,14 +139,19 @@ fn generated_parts_are_written_from_their_sources_and_an_old_one_is_named() {
         examples: json!({ "ask": [{ "title": "One", "status": 201,
             "request": { "a": 1 }, "body": { "long": "x".repeat(99), "b": [] } }] }),
     };
-    let page = "<!-- recorded: ask \"One\" -->\n\n```\nold\n```\n\n<!-- operations: S, T -->\n| old |\nEnd.\n";
-    let long = "x".repeat(99);
-    let expected = format!(
-        "<!-- recorded: ask \"One\" -->\n\n```http\nPOST /v1/ask\n{{\"a\": 1}}\n\n201\n{{\n  \"b\": [],\n  \"long\": \
-         \"{long}\"\n}}\n```\n\n<!-- operations: S, T -->\n\n| operation | body | answer |\n|---|---|---|\n\
-         | `POST /ask` | `a`, `b`? | 201 `a`, `b`? |\nEnd.\n"
+    let [recorded, table] = ["<!-- recorded: ask \"One\" -->\n", "<!-- operations: S, T -->\n"];
+    let page = format!(
+        "{recorded}\n```http\nold\n```\n\n{table}\n| old |\nEnd.\n{recorded}\n| kept |\n```\nkept\n```\n"
     );
-    assert_eq!(sources.expanded(page).unwrap(), expected);
+    let long = "x".repeat(99);
+    let call = format!(
+        "```http\nPOST /v1/ask\n{{\"a\": 1}}\n\n201\n{{\n  \"b\": [],\n  \"long\": \"{long}\"\n}}\n```\n"
+    );
+    let rows = "| operation | body | answer |\n|---|---|---|\n| `POST /ask` | `a`, `b`? | 201 `a`, `b`? |\n";
+    let expected = format!(
+        "{recorded}\n{call}\n{table}\n{rows}\nEnd.\n{recorded}\n{call}\n| kept |\n```\nkept\n```\n"
+    );
+    assert_eq!(sources.expanded(&page).unwrap(), expected);
     assert_eq!(sources.expanded(&expected).unwrap(), expected);
     assert!(sources.expanded("<!-- recorded: ask \"Two\" -->\n").is_err());
     let found = offenders("docs/a.md", "<!-- operations: T -->\n");
