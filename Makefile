@@ -278,7 +278,7 @@ fuzz: ## fuzz what reads from outside, and the pool (FUZZ_SECONDS, 600 in all); 
 	done
 
 .PHONY: lint
-lint: ## documents, formatting, clippy natively and for wasm32, fuzz targets, licences and sources of dependencies
+lint: ## documents, formatting, clippy natively and for wasm32, fuzz targets, licences and sources of dependencies, lines
 	@tools/install rust-target npm deny cxx
 	tools/check-docs
 	npm run --silent check:portal
@@ -291,6 +291,7 @@ lint: ## documents, formatting, clippy natively and for wasm32, fuzz targets, li
 	$(call TOOL,cargo-deny,CARGO_DENY) check --hide-inclusion-graph bans licenses sources
 	@# A tag can be moved to another commit, so actions are pinned by hash.
 	! grep -rnE 'uses: ' .github/workflows | grep -vE '@[0-9a-f]{40} # v'
+	@tools/lines
 
 .PHONY: openapi
 openapi: export RCPT_WORKER := quick
