@@ -173,13 +173,19 @@ class Service {
     [this.person, this.secret] = key(settings, this.url);
   }
 
-  /** Repeats a call whose outcome isn't known: with the same id, it takes effect once. */
+  /** Repeats a call whose outcome isn't known: with the same id, it takes effect once. Waits for its turn. */
   async call(action, parameters, reason, id) {
     let failure;
-    for (let tries = 0; tries < TRIES; tries += 1) {
-      if (tries > 0) await sleep(PAUSE_MS * tries);
+    for (let tries = 0; tries < TRIES; ) {
       const reply = await this.send(action, parameters, reason, id).catch((error) => ({ failure: error.cause?.code ?? error.message }));
       if (reply.ok) return reply.body;
+      if (reply.status === 429) {
+        process.stderr.write(`too many changes; going on in ${reply.wait} s\n`);
+        await sleep(reply.wait * 1_000);
+        continue;
+      }
+      tries += 1;
+      await sleep(PAUSE_MS * tries);
       failure = reply.failure ?? `${reply.status} ${reply.body?.detail ?? ""}`.trim();
       if (reply.status && reply.status < 500) throw new Refusal(failure.replace(/^4\d\d /, ""));
     }
@@ -198,7 +204,7 @@ class Service {
     const headers = { "Content-Type": "application/json", "webhook-signature": `v1,${signature}` };
     const reply = await fetch(`${this.url}/v1/operator`, { method: "POST", headers, body, signal: AbortSignal.timeout(30_000) });
     const text = await reply.text();
-    return { ok: reply.ok, status: reply.status, body: parse(text) };
+    return { ok: reply.ok, status: reply.status, body: parse(text), wait: Number(reply.headers.get("Retry-After") ?? 1) };
   }
 }
 

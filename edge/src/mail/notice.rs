@@ -99,7 +99,7 @@ impl Notice {
             ),
             Self::WebhookChanged => (
                 "Your webhook has been changed",
-                "The webhook of your rcpt account has been changed or removed. A webhook is told when a scan ends, and how \
+                "The webhook of your rcpt account has been set, changed or removed. A webhook is told when a scan ends, and how \
                  many addresses had which result.",
             ),
             Self::EmailChangeAsked => (

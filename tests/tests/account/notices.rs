@@ -140,7 +140,7 @@ async fn a_removed_webhook_is_told_of_and_one_that_stays_is_not() {
         assert_eq!(deeds(url).await, expected, "step {step}: {url:?}");
     }
     let mail = edge.mailbox().wait_for_titled(&account.email, SUBJECT, 1).await.unwrap();
-    assert!(mail.text.contains("has been changed or removed"), "{}", mail.text);
+    assert!(mail.text.contains("has been set, changed or removed"), "{}", mail.text);
 }
 
 #[tokio::test]

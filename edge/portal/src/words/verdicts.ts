@@ -42,7 +42,9 @@ export function explain(result: ValidationResult): Explanation {
     case "blocked_by_provider":
       return unknown(
         "Unknown: the mail server declined to answer",
-        `The mail server of ${domain} turned our network away. That says nothing about the address.`,
+        result.details?.reason === "mailbox_busy"
+          ? `The mail server of ${domain} says that this mailbox gets too much mail right now. Ask again later.`
+          : `The mail server of ${domain} turned our network away. That says nothing about the address.`,
       );
     case "fatal_exception":
       return unknown("Unknown: something failed on our side", "This check wasn’t counted. Try again soon.");
