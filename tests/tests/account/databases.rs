@@ -1,4 +1,4 @@
-//! Accounts in several databases (docs/scale.md): where they are created, and that a failing
+//! Accounts in several databases (docs/architecture.md): where they are created, and that a failing
 //! database or an interruption at any step loses nothing.
 
 use rcpt_shared::Status;
@@ -98,7 +98,7 @@ async fn one_database_down_is_its_accounts_trouble_only() {
         let ready = edge.anonymous().get("/health/ready").await;
         assert_eq!((ready.status, ready.text("database")), (503, "down"), "{broken}");
         if broken != 0 {
-            // The look-up (docs/scale.md) may use any other database.
+            // The look-up (docs/architecture.md) may use any other database.
             for _ in 0..6 {
                 assert_eq!(register_from(&edge, "AF", &edge.new_email()).await, 201, "{broken}");
             }
