@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 // Deploys or updates the service in a Cloudflare account: deploy [--config FILE] [--dry-run]. It reads at most five
 // values from the environment or the terminal, and writes all but JURISDICTION to wrangler.toml. Another run
-// continues where the last one ended, and changes nothing if everything is up to date. docs/operating.md, "Deploy
-// the edge", describes a first run.
+// continues where the last one ended, and changes nothing if everything is up to date. docs/operating/deploy.md
+// describes a first run.
 // --dry-run needs no account: it lists the example values left in wrangler.toml and the secrets that the Worker needs,
 // and exits with 1 while a value is missing.
 import { spawnSync } from "node:child_process";

@@ -1,4 +1,4 @@
-// Sets rcpt plans as Stripe sells them (docs/operating.md, "Sell a plan"). An example: run it where Stripe reaches it.
+// Sets rcpt plans as Stripe sells them (docs/operating/customers.md, "Sell a plan"). An example: run it where Stripe reaches it.
 //
 // Stripe side: a payment link of each plan, whose URL is in CHECKOUT_URLS as
 // `pro=https://buy.stripe.com/…?client_reference_id={reference}`, and a webhook endpoint that sends

@@ -1,4 +1,4 @@
-//! The short form of `make lab ONLY=drill` (docs/operating.md), for properties that hold on any machine. The
+//! The short form of `make lab ONLY=drill` (docs/security.md, O6), for properties that hold on any machine. The
 //! drill itself measures response times.
 
 use rcpt_lab::drill::{self, DrillPlan};

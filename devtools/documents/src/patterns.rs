@@ -14,8 +14,7 @@ macro_rules! patterns {
     };
 }
 
-const PAGES: &str =
-    "api|account-api|architecture|verdicts|security|operating|configuration|sandbox|words";
+const PAGES: &str = "api|account-api|architecture|verdicts|security|configuration|sandbox|words";
 
 patterns! {
     /// The path of a page, in the first group. `src/docs/…` and `pages/docs/…` are other folders.

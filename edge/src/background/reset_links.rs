@@ -79,7 +79,7 @@ async fn exempt(app: &App, address: &AccountAddress) -> Result<(), Error> {
         AttemptOutcome::Refused { index, before, .. } => {
             before.give_back(app.databases.directory()).await;
             if index == 2 {
-                // Operators see this line in the log: docs/operating.md.
+                // Operators see this line in the log: docs/operating/watch.md.
                 log::failure("mail", &"the ceiling of exempt reset links is reached");
             }
             return Ok(());

@@ -1,4 +1,4 @@
-//! Errors of operators' calls. The codes are in docs/operating.md and not in the customers' API description.
+//! Errors of operators' calls. The codes are in docs/operating/customers.md and not in the customers' API description.
 
 use std::fmt::Display;
 

@@ -17,7 +17,7 @@ use serde_json::Value;
 
 const ALERTS: &str = include_str!("../../../dist/prometheus/alerts.yml");
 const DASHBOARD: &str = include_str!("../../../dist/grafana/rcpt.json");
-const OPERATING: &str = include_str!("../../../docs/operating.md");
+const WATCH: &str = include_str!("../../../docs/operating/watch.md");
 
 /// Labels that Prometheus adds.
 const OF_PROMETHEUS: [&str; 2] = ["instance", "job"];
@@ -78,18 +78,28 @@ async fn every_metric_and_label_of_alerts_and_dashboard_is_exposed() {
     assert!(count > 30, "only {count} uses were found");
 }
 
+#[tokio::test]
+async fn every_metric_is_on_the_page() {
+    for name in exposed().await.into_keys() {
+        let of_histogram =
+            ["_bucket", "_sum", "_count"].into_iter().find_map(|end| name.strip_suffix(end));
+        let row = format!("`{}", of_histogram.unwrap_or(&name));
+        assert!(WATCH.contains(&row), "docs/operating/watch.md has no {name}");
+    }
+}
+
 #[test]
 fn every_alert_has_its_paragraph() {
     let names: Vec<_> =
         ALERTS.lines().filter_map(|line| line.trim().strip_prefix("- alert: ")).collect();
     let links: Vec<_> = ALERTS
         .lines()
-        .filter_map(|line| line.trim().strip_prefix("runbook: docs/operating.md#"))
+        .filter_map(|line| line.trim().strip_prefix("runbook: docs/operating/watch.md#"))
         .collect();
     assert_eq!(links, names.iter().map(|name| name.to_lowercase()).collect::<Vec<_>>());
     for name in names {
         let heading = format!("### {name}\n\n");
-        let (_, paragraph) = OPERATING.split_once(&heading).unwrap_or_else(|| panic!("no {name}"));
+        let (_, paragraph) = WATCH.split_once(&heading).unwrap_or_else(|| panic!("no {name}"));
         assert!(
             paragraph.lines().next().is_some_and(|line| line.len() > 40),
             "{name} says nothing"

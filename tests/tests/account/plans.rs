@@ -1,4 +1,4 @@
-//! Plans that end, and the signed calls by which a program of the operator sets them (docs/operating.md, "Sell a plan").
+//! Plans that end, and the signed calls by which a program of the operator sets them (docs/operating/customers.md, "Sell a plan").
 
 use std::sync::Arc;
 

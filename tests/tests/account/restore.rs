@@ -1,4 +1,4 @@
-//! D1 restored to an earlier minute (docs/operating.md, Restore D1): which data is restored or
+//! D1 restored to an earlier minute (docs/operating/incidents.md, Restore D1): which data is restored or
 //! lost, and how everybody gets back to a working account.
 
 use std::{fs, path::Path};
