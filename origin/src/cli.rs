@@ -9,14 +9,14 @@ use clap::{Command as Program, CommandFactory as _, FromArgMatches as _, Parser,
 
 use crate::config;
 
-/// The SMTP probe service of rcpt: asks mail servers whether they take mail for an address.
+/// The SMTP probe service of rcpt: asks mail servers whether they accept mail for an address.
 #[derive(Debug, Parser)]
 #[command(name = "origin", version)]
 pub struct Cli {
-    /// TOML file with the configuration; else the file named by RCPT_CONFIG, else none
+    /// TOML file with the configuration [default: the file in RCPT_CONFIG, or none]
     #[arg(long, value_name = "PATH")]
     pub config: Option<PathBuf>,
-    /// Check the configuration, name every mistake, and exit
+    /// Check the configuration, print every mistake, and exit
     #[arg(long)]
     pub check_config: bool,
     #[command(subcommand)]
@@ -26,18 +26,17 @@ pub struct Cli {
 /// Command to run instead of the service.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum Command {
-    /// Examine this machine: network, port 25, names, sender, blocklists, clock. Exits with 0 when it is
-    /// fit, 1 when something is wrong, 3 when there are warnings only
+    /// Examine this machine: network, port 25, names, sender, blocklists, clock. Exits with 0 if nothing is wrong, 1 if
+    /// something is, 3 if there are only warnings
     Doctor {
         /// Print the findings as JSON
         #[arg(long)]
         json: bool,
     },
-    /// Ask whether these addresses can receive mail, and print each verdict with its evidence. Needs `helo_name` and
-    /// `mail_from` alone. Exits with 0 when each has a verdict, 3 when a question stays open: then it says what is
-    /// wrong with this machine
+    /// Check addresses, and print each verdict with its evidence. Needs only `helo_name` and `mail_from`. Exits with 3
+    /// if a verdict is unknown, and then prints the problems of this machine; otherwise with 0
     Ask {
-        /// Print one line of JSON an address
+        /// Print a line of JSON for each address
         #[arg(long)]
         json: bool,
         #[arg(required = true, value_name = "ADDRESS")]
@@ -45,23 +44,23 @@ pub enum Command {
     },
     /// Print what a mail server's reply to RCPT means, and the rule that decides. Needs no configuration
     Explain {
-        /// The reply, such as `550 5.1.1 no such user`; `\n` between its lines
+        /// The reply, such as `550 5.1.1 no such user`, with `\n` between its lines
         #[arg(required = true, value_name = "REPLY")]
         reply: Vec<String>,
     },
-    /// Lists of domains that say their kind
+    /// Lists of domains by kind
     Lists {
         #[command(subcommand)]
         action: ListsAction,
     },
-    /// Print the rates at each operator of mail hosts, and how it receives the running service
+    /// Print how each operator of mail servers treats the running service, and our rates there
     Status,
 }
 
 /// Action on the lists. None of them reads the configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Subcommand)]
 pub enum ListsAction {
-    /// Print the lists of the package, or those of a file where they are in force
+    /// Print the built-in lists, or those in force with a file
     Show {
         /// The file that `lists_file` names
         #[arg(value_name = "FILE")]

@@ -2,18 +2,25 @@
 
 use std::{collections::BTreeSet, fs, path::Path};
 
-use crate::patterns::{HEADING, LINK, LINK_TEXT, NAMED_FILE, NAMED_TEST, OUTER_LINK};
+use crate::patterns::{CLAIM_ROW, HEADING, LINK, LINK_TEXT, NAMED_FILE, NAMED_TEST, OUTER_LINK};
 
 /// Folders of build output, which isn't in the repository.
 const BUILT: [&str; 2] = ["edge/build/", "edge/portal/dist/"];
 
 /// Maximum columns of a line of prose; rows of tables may be wider.
 const COLUMNS_MAX: usize = 120;
+/// Maximum characters of a table's cell, without the targets of links: what needs more is a paragraph.
+const CELL_CHARS_MAX: usize = 200;
+/// Maximum words of a claim; its cases stand in the head of its test.
+const CLAIM_WORDS_MAX: usize = 25;
+/// Last cells of a claim's row.
+const JUDGEMENTS: [&str; 3] = ["holds", "partly", "missed"];
 
 /// The links that lead nowhere, the names of files and tests that don't exist, and the lines that are too long.
 pub fn offenders(root: &Path, name: &str, text: &str) -> Vec<String> {
     let mut offenders = links(root, name, text);
     offenders.extend(long_lines(name, text));
+    offenders.extend(wide_cells(name, text));
     offenders.extend(named_files(root, name, text));
     offenders.extend(named_tests(root, name, text));
     offenders
@@ -46,6 +53,40 @@ fn long_lines(name: &str, text: &str) -> Vec<String> {
     prose(text)
         .filter(wide)
         .map(|line| format!("{name}: more than {COLUMNS_MAX} columns: {}…", opening(line)))
+        .collect()
+}
+
+fn cells(row: &str) -> Vec<String> {
+    let row = LINK_TEXT.replace_all(row, "$1").replace("\\|", "/");
+    row.trim_matches('|').split('|').map(|cell| cell.trim().to_owned()).collect()
+}
+
+fn wide_cells(name: &str, text: &str) -> Vec<String> {
+    let rows = prose(text).filter(|line| line.starts_with('|'));
+    let wide = rows.flat_map(cells).filter(|cell| cell.chars().count() > CELL_CHARS_MAX);
+    let opening = |cell: String| cell.chars().take(40).collect::<String>();
+    wide.map(|cell| {
+        format!("{name}: a cell of more than {CELL_CHARS_MAX} characters: {}…", opening(cell))
+    })
+    .collect()
+}
+
+/// The claims of docs/security.md that are too long, or have no judgement.
+pub fn claims(page: &str) -> Vec<String> {
+    let rows = page.lines().filter(|line| CLAIM_ROW.is_match(line)).map(cells);
+    let wrong = rows.filter(|row| {
+        let is_short =
+            row.get(1).is_some_and(|it| it.split_whitespace().count() <= CLAIM_WORDS_MAX);
+        !is_short || !row.last().is_some_and(|it| JUDGEMENTS.contains(&it.as_str()))
+    });
+    wrong
+        .map(|row| {
+            format!(
+                "docs/security.md: {} has over {CLAIM_WORDS_MAX} words, or doesn't end with one of {}",
+                row[0],
+                JUDGEMENTS.join(", ")
+            )
+        })
         .collect()
 }
 

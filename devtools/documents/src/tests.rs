@@ -14,7 +14,10 @@ fn check(files: &[(&str, &str)]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let always = [
         ("README.md", "# A [page](docs/security.md#what-holds)\n"),
-        ("docs/security.md", "# What `holds`\n\n| A1 | so |\n| A2 | so |\n| A3 | so |\n"),
+        (
+            "docs/security.md",
+            "# What `holds`\n\n| A1 | so | holds |\n| A2 | so | partly |\n| A3 | so | missed |\n",
+        ),
         ("docs/api.md", "## GET /quota\n"),
         ("docs/account-api.md", "| `GET /me` | |\n| `DELETE /me` | |\n"),
         ("edge/openapi.json", DESCRIPTION),
@@ -52,6 +55,24 @@ fn a_line_of_prose_has_120_columns_and_tables_and_code_have_more() {
     assert_eq!(offenders("docs/a.md", &format!("{fits}\n| {wide} |\n```\n{wide}\n```\n")), [""; 0]);
     let expected = format!("docs/a.md: more than 120 columns: {}…", "a".repeat(40));
     assert_eq!(offenders("docs/a.md", &format!("{wide}\n")), [expected]);
+    let cell = "b".repeat(200);
+    assert_eq!(offenders("docs/a.md", &format!("| [{cell}](#c) | \\| |\n# c\n")), [""; 0]);
+    let expected = format!("docs/a.md: a cell of more than 200 characters: {}…", "b".repeat(40));
+    assert_eq!(offenders("docs/a.md", &format!("| a | {cell}b |\n")), [expected]);
+}
+
+#[test]
+fn a_claim_is_short_and_judged() {
+    let claim = "word ".repeat(25);
+    let page = format!(
+        "# What holds\n| A1 | {claim} | holds |\n| A2 | {claim}word | holds |\n| A3 | so | perhaps |\n"
+    );
+    let wrong = |name| {
+        format!(
+            "docs/security.md: {name} has over 25 words, or doesn't end with one of holds, partly, missed"
+        )
+    };
+    assert_eq!(crate::markdown::claims(&page), [wrong("A2"), wrong("A3")]);
 }
 
 #[test]

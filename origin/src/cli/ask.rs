@@ -64,7 +64,7 @@ pub async fn ask(state: &Arc<State>, addresses: &[String], json: bool) -> u8 {
     if !is_open {
         return 0;
     }
-    eprintln!("\nAt least one question stays open. Looking at this machine …");
+    eprintln!("\nAt least one verdict is unknown. Examining this machine …");
     let findings = doctor::examine(state).await.0;
     let reasons: Vec<_> = findings.into_iter().filter(|it| it.health > Health::Unknown).collect();
     explain(&reasons);
@@ -127,7 +127,9 @@ fn print(row: &Row, json: bool) {
 
 fn explain(reasons: &[Finding]) {
     if reasons.is_empty() {
-        eprintln!("Nothing is wrong here: the mail servers gave no answer about the mailbox.");
+        eprintln!(
+            "Nothing is wrong with this machine: the mail servers said nothing about the mailbox."
+        );
     }
     for reason in reasons {
         eprintln!("{reason}");
@@ -160,7 +162,7 @@ fn evidence(f: &mut fmt::Formatter<'_>, verdict: &Verdict) -> fmt::Result {
         write!(f, ", at {}", stage.as_str())?;
     }
     if let Some(seconds) = verdict.retry_after {
-        write!(f, ", worth another try in {seconds} s")?;
+        write!(f, ", try again in {seconds} s")?;
     }
     let Some(details) = &verdict.details else { return Ok(()) };
     reply(f, verdict, details)?;

@@ -13,22 +13,22 @@ Exit codes:
   1    at least one address can't receive mail, one domain accepts none, or the guard refuses one address
   2    the command line is wrong
   3    at least one verdict is unknown, or one domain's mail servers are, and code 1 doesn't apply
-  4    no API key, a wrong one, or a sign-in that was refused
+  4    the API key is missing or wrong, or the sign-in was refused
   5    the allowance is used up, or there were too many requests
   6    the service can't be reached
-  7    the service can't answer now, or what answers isn't the service
+  7    the service can't answer now, or another program answers at its URL
   8    the input can't be read
   9    the input of `rcpt check -` isn't UTF-8
   10   the output can't be written
-  11   the scan can't continue: its file has changed, another run uses it, or it's gone
-  12   the service refuses the request, or one address of a list: it has no verdict
-  130  Ctrl-C; a scan continues at the service, and the command says how to stop it
+  11   the scan can't continue: its file has changed, another run uses it, or the scan is gone
+  12   the service refuses the request, or a text of a list, which has no verdict; or a receiver's answer isn't 2xx
+  130  Ctrl-C during a scan, which continues at the service
   141  the program that read the output has closed it
 
 Environment:
-  RCPT_API_KEY  the API key, in place of the one that `rcpt sign-in` keeps
+  RCPT_API_KEY  the API key, instead of the one that `rcpt sign-in` stores
   RCPT_URL      the address of the service
-  RCPT_WEBHOOK_SECRET  what `rcpt listen` and `trigger` sign with, in place of a secret of this machine
+  RCPT_WEBHOOK_SECRET  the secret with which `rcpt listen` and `trigger` sign, instead of this machine's
 
 Examples:
   rcpt check ann@example.org
@@ -56,7 +56,7 @@ pub struct Service {
     /// Address of the service [default: RCPT_URL, or where you've signed in]
     #[arg(long, global = true, value_name = "URL")]
     pub url: Option<String>,
-    /// Time of one request in all, with its repetitions and pauses [default: 30; scan: 600]
+    /// Time limit of a request with its retries and pauses [default: 30; scan: 600]
     #[arg(long, global = true, value_name = "SECONDS", alias = "patience", value_parser = seconds)]
     pub timeout: Option<Duration>,
 }
@@ -94,32 +94,32 @@ fn verdict(text: &str) -> Result<Deliverability, String> {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Check addresses, one by one
+    /// Check addresses
     Check(Check),
-    /// Show the kind of domains: mailbox provider, forwarding service, throw-away, parked, an organization's
+    /// Show the kind of a domain: mailbox provider, forwarding service, throw-away, parked or an organization's
     Domain(Domain),
     /// Ask your sign-up guard whether addresses may sign up
     Guard(Guard),
-    /// Check the addresses of a file in the background, and write it again with their verdicts
+    /// Check a list in the background, and write a copy with the verdicts
     Scan(Scan),
     /// List your scans, newest first; cancel or delete one
     Scans {
         #[command(subcommand)]
         action: Option<ScanAction>,
     },
-    /// Print the results of a scan, also while it runs
+    /// Print a scan's results, even while it runs
     Results(Results),
     /// Forward your account's events to a receiver on this machine, as a webhook would
     Listen(Listen),
-    /// Send a made-up event to a receiver on this machine
+    /// Send a sample event to a receiver on this machine
     Trigger(Trigger),
-    /// Show your plan and what is left of it today
+    /// Show your plan, and how much is left today
     Quota(Quota),
-    /// Keep your API key on this machine, in a file that only you can read
+    /// Store your API key on this machine, in a file that only you can read
     SignIn(SignIn),
     /// Remove the API key from this machine
     SignOut(SignOut),
-    /// Print the completions of a shell
+    /// Print completions for a shell
     Completions { shell: Shell },
     /// Write the manual pages into a folder
     Manual { folder: PathBuf },
@@ -127,73 +127,73 @@ pub enum Command {
 
 #[derive(Debug, Arguments)]
 pub struct Check {
-    /// Addresses; - reads them from standard input, one on each line
+    /// Addresses; - reads them from standard input, one per line
     #[arg(required = true, value_name = "ADDRESS")]
     pub addresses: Vec<String>,
-    /// How to write the verdicts [default: table on a terminal, ndjson elsewhere]
+    /// Output format [default: table on a terminal, otherwise ndjson]
     #[arg(long, value_enum, value_name = "FORM")]
     pub format: Option<Format>,
-    /// The same as --format json: one array
+    /// Same as --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
-    /// Don't ask why: a little faster
+    /// Leave out the reasons; a little faster
     #[arg(long)]
     pub no_details: bool,
-    /// Count the check once, however often it's sent with this key within 24 hours; for a single address
+    /// Repeats with this key count once for 24 hours; one address only
     #[arg(long, value_name = "KEY")]
     pub idempotency_key: Option<String>,
-    /// Time after which to print what is known, where the verdict isn't there: 0.3 to 10 seconds
+    /// Print what is known after this time, if there's no verdict yet: 0.3 to 10
     #[arg(long, value_name = "SECONDS", value_parser = deadline)]
     pub deadline: Option<Duration>,
-    /// Ask about all addresses in one call, up to 100: where fewer checks are left, none is asked about
+    /// Check all addresses, up to 100, in one call; if too few checks are left, none is checked
     #[arg(long, conflicts_with = "at_once")]
     pub together: bool,
-    /// How many checks to run at the same time
+    /// Number of checks at the same time
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=100))]
     pub at_once: u8,
 }
 
 #[derive(Debug, Arguments)]
 pub struct Domain {
-    /// Domains: what is behind the @ of an address
+    /// Domains, such as example.org
     #[arg(required = true, value_name = "NAME")]
     pub names: Vec<String>,
-    /// Print one answer of the service on each line, as JSON; so it does where the output is no terminal
+    /// Print each answer as a line of JSON, the default unless the output is a terminal
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Arguments)]
 pub struct Guard {
-    /// Addresses; - reads them from standard input, one on each line
+    /// Addresses; - reads them from standard input, one per line
     #[arg(required = true, value_name = "ADDRESS")]
     pub addresses: Vec<String>,
-    /// Print one answer of the service on each line, as JSON; so it does where the output is no terminal
+    /// Print each answer as a line of JSON, the default unless the output is a terminal
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// One row for each address
+    /// A row for each address
     Table,
-    /// One array of all answers
+    /// An array of all answers
     Json,
-    /// One answer on each line
+    /// A line for each answer
     Ndjson,
 }
 
 #[derive(Debug, Subcommand)]
 pub enum ScanAction {
-    /// Stop scans; what is known by then stays
+    /// Cancel scans; verdicts found so far stay
     Cancel {
-        /// Scans, such as scan_0193…
+        /// Ids, such as scan_0193…
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
     },
-    /// Remove scans with their results; one that is under way stops
+    /// Delete scans with their results; a running scan is cancelled
     Delete {
-        /// Scans, such as scan_0193…
+        /// Ids, such as scan_0193…
         #[arg(required = true, value_name = "ID")]
         ids: Vec<String>,
     },
@@ -203,61 +203,60 @@ pub enum ScanAction {
 pub struct Results {
     /// The scan, such as scan_0193…
     pub id: String,
-    /// Form of the output
+    /// Output format
     #[arg(long, value_enum, value_name = "FORM", default_value_t = ResultsFormat::Ndjson)]
     pub format: ResultsFormat,
-    /// Also verdicts that may still change: they aren't final
+    /// Include verdicts that a retry may change
     #[arg(long)]
     pub interim: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ResultsFormat {
-    /// One result on each line
+    /// A line for each result
     Ndjson,
-    /// With the position in the first column
+    /// Comma-separated, the position first
     Csv,
 }
 
 #[derive(Debug, Arguments)]
 pub struct Scan {
-    /// A CSV file, a workbook (xlsx, xls, ods), or a list with one address on each line; - reads standard input
+    /// A CSV file, a workbook (xlsx, xls, ods), or a list with one address per line; - reads standard input
     pub file: PathBuf,
-    /// Where to write it with the verdicts [default: FILE.verdicts.csv, or .xlsx of an xlsx; of standard input, standard
-    /// output]
+    /// Output file [default: FILE.verdicts.csv; .xlsx for an xlsx; standard output for standard input]
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Name or number of the column with the addresses [default: found by itself]
+    /// Name or number of the column with the addresses [default: detected]
     #[arg(long, value_name = "COLUMN")]
     pub column: Option<String>,
-    /// Encoding of the file, such as windows-1251 [default: found by itself]
+    /// Encoding of the file, such as windows-1251 [default: detected]
     #[arg(long, value_name = "NAME", value_parser = encoding)]
     pub encoding: Option<String>,
-    /// Delimiter of the file: comma, semicolon, tab or bar [default: found by itself]
+    /// Delimiter of the file: comma, semicolon, tab or bar [default: detected]
     #[arg(long, value_name = "NAME", value_parser = delimiter)]
     pub delimiter: Option<u8>,
     /// Sheet of a workbook, by its number [default: the first with an address]
     #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u16).range(1..))]
     pub sheet: Option<u16>,
-    /// Check repeated addresses each time
+    /// Check repeated addresses again
     #[arg(long)]
     pub repeats: bool,
-    /// Take upper and lower case before the @ for different addresses
+    /// Treat Ann@example.org and ann@example.org as different addresses
     #[arg(long)]
     pub case_matters: bool,
-    /// Write only rows with these verdicts, such as deliverable,risky [default: every row]
+    /// Write only rows with these verdicts, such as deliverable,risky [default: all]
     #[arg(long, value_name = "VERDICTS", value_delimiter = ',', value_parser = verdict)]
     pub only: Vec<Deliverability>,
     /// Leave out throw-away addresses and role accounts, such as info@
     #[arg(long)]
     pub without_traits: bool,
-    /// Write a row for each address of a cell that has several
+    /// Write a row for each address in a cell
     #[arg(long)]
     pub split_cells: bool,
-    /// Start no scan: find the verdicts of this one, which this machine has sent, for the rows as they stand now
+    /// Start no scan: add the verdicts of this one, sent from this machine, to a changed file
     #[arg(long, value_name = "ID", conflicts_with_all = ["repeats", "case_matters"])]
     pub join: Option<String>,
-    /// Forget an earlier start of this scan, and overwrite the output
+    /// Start again, and overwrite the output
     #[arg(long)]
     pub restart: bool,
 }
@@ -267,14 +266,14 @@ pub struct Listen {
     /// The receiver, such as http://localhost:3000/hook
     #[arg(long, value_name = "URL")]
     pub forward_to: String,
-    /// Begin with the events of the last 24 hours
+    /// Start with the events of the last 24 hours
     #[arg(long)]
     pub replay: bool,
 }
 
 #[derive(Debug, Arguments)]
 pub struct Trigger {
-    /// Kind of the event
+    /// Kind of event
     #[arg(value_enum, value_name = "EVENT")]
     pub event: EventKind,
     /// The receiver
@@ -284,10 +283,10 @@ pub struct Trigger {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum EventKind {
-    /// Every address of a scan has its verdict
+    /// A scan has a verdict for every address
     #[value(name = "scan.completed")]
     ScanCompleted,
-    /// A scan was given up after 24 hours
+    /// A scan ended without any verdict
     #[value(name = "scan.expired")]
     ScanExpired,
     /// A test event, as the portal sends it
@@ -307,23 +306,23 @@ impl EventKind {
 
 #[derive(Debug, Arguments)]
 pub struct Quota {
-    /// Write the report as JSON, as it is elsewhere than on a terminal
+    /// Print JSON, the default unless the output is a terminal
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Arguments)]
 pub struct SignIn {
-    /// Your account's email address; asked for if it isn't given
+    /// Your account's email address [default: asks for it]
     pub email: Option<String>,
-    /// Read an API key from standard input, in place of email and password; a named key of the portal's API key page too
+    /// Read an API key from standard input instead of asking for email and password
     #[arg(long, conflicts_with = "email")]
     pub key: bool,
 }
 
 #[derive(Debug, Arguments)]
 pub struct SignOut {
-    /// End the key itself too, so that it stops working everywhere
+    /// Also end the key, so that it stops working everywhere
     #[arg(long)]
     pub end_key: bool,
 }
