@@ -88,7 +88,7 @@ impl Sites {
             ),
             (
                 "operator_cut_sessions",
-                "Sessions since the start that were held for long and ended because others waited",
+                "Sessions since the start that were held too long and ended because others waited",
                 &self.cut_sessions,
             ),
         ] {

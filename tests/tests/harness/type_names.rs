@@ -6,6 +6,7 @@ use rcpt_tests::process::folder;
 
 /// Returns the name of the type that a line defines.
 fn defined(line: &str) -> Option<&str> {
+    let is_indented = line.starts_with(' ');
     let line = line.trim_start();
     let line = match line.strip_prefix("pub") {
         Some(rest) if rest.starts_with('(') => rest.split_once(')')?.1.trim_start(),
@@ -14,8 +15,8 @@ fn defined(line: &str) -> Option<&str> {
     };
     let kinds = ["struct ", "enum ", "trait ", "union ", "type "];
     let name = kinds.iter().find_map(|kind| line.strip_prefix(kind))?;
-    // Indented aliases such as `type Rejection = Error;` belong to an implementation.
-    let is_associated = line.starts_with("type ");
+    // An indented alias, such as `type Rejection = Error;`, is an associated type.
+    let is_associated = is_indented && line.starts_with("type ");
     let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
     (!is_associated).then_some(&name[..end])
 }
