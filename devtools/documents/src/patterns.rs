@@ -37,7 +37,7 @@ patterns! {
     LINK_TEXT = r"\[([^\]]*)\]\([^)]*\)";
     /// Links to other hosts, and to other schemes.
     OUTER_LINK = r"^(?:[a-z]+:|//)";
-    NAMED_FILE = r"`((?:edge|origin|shared|tests|devtools|tools|dist|docs)/[A-Za-z0-9_./-]+)`";
+    NAMED_FILE = r"`((?:edge|origin|shared|clients|tests|lab|devtools|tools|dist|docs)/[A-Za-z0-9_./-]+)`";
     /// The test program and the file of a test in docs/security.md.
     NAMED_TEST = r"`T ([A-Za-z0-9_]+) ([A-Za-z0-9_]+)`";
     /// A heading, or a row of a table of operations.
