@@ -105,6 +105,14 @@ mod tests {
     }
 
     #[test]
+    fn every_setting_is_on_the_page() {
+        let page = include_str!("../../../docs/configuration.md");
+        for name in SETTINGS.iter().chain(&BUDGETS) {
+            assert!(page.contains(&format!("`{name}`")), "docs/configuration.md has no {name}");
+        }
+    }
+
+    #[test]
     fn a_misspelt_setting_is_led_to_the_one_that_was_meant() {
         assert_eq!(distance("", "ab"), 2);
         assert_eq!(distance("HOMSE", "HOMES"), 2);

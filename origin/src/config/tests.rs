@@ -292,3 +292,12 @@ fn the_reference_lists_every_value() {
         assert!(text.contains(&format!("{} ({})", setting.name, setting.variable())));
     }
 }
+
+#[test]
+fn every_setting_is_on_the_page() {
+    let page = include_str!("../../../docs/configuration.md");
+    for setting in settings::ALL {
+        let name = format!("`{}`", setting.name);
+        assert!(page.contains(&name), "docs/configuration.md has no {name}");
+    }
+}
