@@ -375,7 +375,7 @@ impl Desk {
     pub fn refusals_of_us(&self) -> u64 {
         let all = (0..self.plan.origins).filter_map(|number| self.origin(number));
         all.flat_map(|state| state.prober.status().operators)
-            .map(|site| site.refusals_of_us_total)
+            .map(|site| site.totals.refusals_of_us)
             .sum()
     }
 

@@ -163,7 +163,7 @@ fuzz_target!(|input: &[u8]| {
         let left: usize = status.operators.iter().map(|site| site.sessions + site.waiting).sum();
         assert_eq!(left, 0, "in use or waiting at the end");
         let idle: usize = status.operators.iter().map(|site| site.idle).sum();
-        assert_eq!(pool.drain().len(), idle);
+        assert_eq!(pool.drain(), idle);
         assert_eq!(OPEN.load(Ordering::SeqCst), 0);
     });
 });

@@ -1,7 +1,7 @@
 //! A bounded memory of parties. When it is full, the group with the most entries loses some of them: accounts created to
 //! fill the memory only evict each other's entries.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
 
@@ -10,69 +10,72 @@ use crate::keys::Key;
 /// At least 1/16 of the entries are removed at a time, so that a full memory isn't searched for each new entry.
 const EVICTED_DIVISOR: usize = 16;
 
-/// A value in a [`Bounded`] memory.
-pub(crate) trait Remembered {
-    /// The entry's group, and its worth: in a group, entries of least worth go first.
-    fn rank(&self, now: Instant) -> (Key, u64);
-
-    /// True if nothing depends on the entry.
-    fn is_over(&self, now: Instant) -> bool;
+struct Entry<V> {
+    group: Key,
+    until: Instant,
+    /// In a group, the entries written longest ago go first, but preferred ones last.
+    worth: (bool, u64),
+    value: V,
 }
 
 /// Values by key, ordered, so that behaviour doesn't depend on the order of hashes.
 pub(crate) struct Bounded<K, V> {
-    entries: BTreeMap<K, V>,
+    entries: BTreeMap<K, Entry<V>>,
     most: usize,
+    writes: u64,
 }
 
-impl<K: Ord + Copy, V: Remembered> Bounded<K, V> {
+impl<K: Ord + Copy, V> Bounded<K, V> {
     pub(crate) const fn new(most: usize) -> Self {
-        Self { entries: BTreeMap::new(), most }
+        Self { entries: BTreeMap::new(), most, writes: 0 }
     }
 
-    /// An entry that is over counts as forgotten.
     pub(crate) fn get(&self, key: K, now: Instant) -> Option<&V> {
-        self.entries.get(&key).filter(|value| !value.is_over(now))
+        self.entries.get(&key).filter(|it| it.until > now).map(|it| &it.value)
     }
 
-    pub(crate) fn get_mut(&mut self, key: K) -> Option<&mut V> {
-        self.entries.get_mut(&key)
+    /// To change a value without writing it anew.
+    pub(crate) fn get_mut(&mut self, key: K, now: Instant) -> Option<&mut V> {
+        self.entries.get_mut(&key).filter(|it| it.until > now).map(|it| &mut it.value)
     }
 
-    /// Makes room for a new entry. An entry that is over begins anew.
-    pub(crate) fn entry(&mut self, key: K, now: Instant, new: impl FnOnce() -> V) -> &mut V {
-        let known = self.entries.get(&key).map(|value| value.is_over(now));
-        if known.is_none() && self.entries.len() >= self.most {
-            self.forget(now);
-            if self.entries.len() >= self.most {
-                self.give_way(now);
-            }
-        }
-        if known == Some(true) {
+    /// Writes an entry of the group: it lives this much longer. One that is over begins anew.
+    pub(crate) fn entry(
+        &mut self,
+        key: K,
+        (group, lifetime): (Key, Duration),
+        now: Instant,
+        new: impl FnOnce() -> V,
+    ) -> &mut V {
+        self.writes += 1;
+        let (until, worth) = (now + lifetime, (false, self.writes));
+        if self.entries.get(&key).is_some_and(|it| it.until <= now) {
             self.entries.remove(&key);
         }
-        self.entries.entry(key).or_insert_with(new)
+        if self.entries.len() >= self.most && !self.entries.contains_key(&key) {
+            self.give_way(now);
+        }
+        let new = || Entry { group, until, worth, value: new() };
+        let entry = self.entries.entry(key).or_insert_with(new);
+        (entry.group, entry.until, entry.worth) = (group, entry.until.max(until), worth);
+        &mut entry.value
+    }
+
+    /// In its group, the entry goes after all that aren't preferred, until it is written again.
+    pub(crate) fn prefer(&mut self, key: K) {
+        self.entries.get_mut(&key).into_iter().for_each(|it| it.worth.0 = true);
     }
 
     pub(crate) fn remove(&mut self, key: K) {
-        if !self.entries.is_empty() {
-            self.entries.remove(&key);
-        }
+        self.entries.remove(&key);
     }
 
-    pub(crate) fn range(
-        &self,
-        from: std::ops::RangeInclusive<K>,
-    ) -> impl Iterator<Item = (&K, &V)> {
-        self.entries.range(from)
-    }
-
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
-        self.entries.iter()
+    pub(crate) fn iter(&self, now: Instant) -> impl Iterator<Item = (&K, &V)> {
+        self.entries.iter().filter(move |(_, it)| it.until > now).map(|(key, it)| (key, &it.value))
     }
 
     pub(crate) fn forget(&mut self, now: Instant) {
-        self.entries.retain(|_, value| !value.is_over(now));
+        self.entries.retain(|_, it| it.until > now);
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -83,22 +86,22 @@ impl<K: Ord + Copy, V: Remembered> Bounded<K, V> {
         self.entries.is_empty()
     }
 
-    /// Removes half of the largest group's entries. If no group is large, removes the entries of least worth of all
-    /// groups.
+    /// Removes what is over, or half of the largest group's entries. If no group is large, removes the entries of least
+    /// worth of all groups.
     fn give_way(&mut self, now: Instant) {
+        self.forget(now);
+        if self.entries.len() < self.most {
+            return;
+        }
         let least = self.entries.len().div_ceil(EVICTED_DIVISOR);
         let mut sizes: BTreeMap<Key, usize> = BTreeMap::new();
-        for value in self.entries.values() {
-            *sizes.entry(value.rank(now).0).or_default() += 1;
-        }
+        self.entries.values().for_each(|it| *sizes.entry(it.group).or_default() += 1);
         let largest = sizes.into_iter().max_by_key(|(_, size)| *size);
         let of_group = largest.filter(|(_, size)| size / 2 >= least).map(|(group, _)| group);
-        let ranked = self.entries.iter().filter_map(|(key, value)| {
-            let (group, worth) = value.rank(now);
-            of_group.is_none_or(|largest| largest == group).then_some((worth, *key))
-        });
-        let mut ranked: Vec<_> = ranked.collect();
-        let count = of_group.map_or(least, |_| ranked.len() / 2);
+        let of_group = |it: &Entry<V>| of_group.is_none_or(|largest| largest == it.group);
+        let ranked = self.entries.iter().filter(|(_, it)| of_group(it));
+        let mut ranked: Vec<_> = ranked.map(|(key, it)| (it.worth, *key)).collect();
+        let count = if ranked.len() < self.entries.len() { ranked.len() / 2 } else { least };
         ranked.sort_unstable();
         for (_, key) in ranked.into_iter().take(count) {
             self.entries.remove(&key);

@@ -1,8 +1,7 @@
 //! Keys: keyed hashes of names, and the units of shared limits, which are sites and the meters within them.
 
 use std::{
-    collections::HashMap,
-    hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher},
+    hash::{DefaultHasher, Hash, Hasher},
     net::{IpAddr, Ipv4Addr, Ipv6Addr},
     sync::Arc,
 };
@@ -31,29 +30,6 @@ impl HashKey {
 impl Default for HashKey {
     fn default() -> Self {
         Self(rand::random())
-    }
-}
-
-/// Values by names from our own tables: nobody else can choose names that collide.
-pub(crate) type ByName<V> = HashMap<String, V, BuildHasherDefault<Unkeyed>>;
-
-/// Hasher without a secret: FNV-1a.
-pub(crate) struct Unkeyed(u64);
-
-impl Default for Unkeyed {
-    fn default() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-}
-
-impl Hasher for Unkeyed {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        let mix = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        self.0 = bytes.iter().fold(self.0, mix);
     }
 }
 

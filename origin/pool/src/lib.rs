@@ -16,27 +16,43 @@
     clippy::unwrap_used
 )]
 
-mod asker;
+mod asker {
+    pub(crate) mod costs;
+    pub(crate) mod pasts;
+}
 mod bounded;
-mod cut;
 mod idle;
 mod keys;
-mod limits;
-mod places;
+mod limits {
+    pub(crate) mod bans;
+    mod bucket;
+    pub(crate) mod gates;
+    mod hour;
+    pub(crate) mod meter;
+    pub(crate) mod rate;
+    pub(crate) mod refused;
+}
+mod places {
+    pub mod operators;
+    pub(crate) mod sources;
+}
 mod pool;
 mod question;
-mod queue;
+mod queue {
+    pub(crate) mod reserve;
+    mod shares;
+    pub(crate) mod waiting;
+}
 mod settings;
 mod share;
 mod site;
 mod sites;
-mod want;
 
 pub use keys::HashKey;
 pub use limits::meter::Totals;
 pub use places::{operators, sources::is_new};
 pub use pool::{
-    Begun, Pool,
+    Pool,
     permit::{Acquired, Permit, Queued},
     status::{Entries, SiteStatus, Status},
 };

@@ -1,7 +1,7 @@
 //! The door of the pool: it chooses a check's site, holds the lock, runs timers and closes sessions.
 //!
-//! Invariant: everything is decided under one lock, held for microseconds and never across an await. What was evicted is
-//! closed before a grant is handed over.
+//! Invariant: everything is decided under one lock, held for microseconds and never across an await. What is evicted is
+//! closed under it, so that a server never sees a session too many.
 
 mod ending;
 pub(crate) mod permit;
@@ -28,10 +28,9 @@ use crate::{
     asker::pasts::Pasts,
     keys::{HashKey, SiteKey},
     limits::{bans::Bans, meter::Totals},
-    places::behind::Behind,
     question::{Cause, Not, Question, Refused, Target},
     settings::Settings,
-    site::{Answered, Asked, Here, Site, Turn},
+    site::{Asked, Here, Site},
     sites::Sites,
 };
 
@@ -51,7 +50,6 @@ pub(crate) struct State<S> {
     pub idle: usize,
     pasts: Pasts,
     bans: Bans,
-    behind: Behind,
     /// Unix time since which a blocklist contains each source address, by number.
     listed: Vec<Option<u64>>,
     /// [`Totals`] of all machines without a known operator; records of a single machine expire soon.
@@ -63,18 +61,12 @@ pub(crate) struct State<S> {
 impl<S> State<S> {
     /// Any use of a site that may change its number of idle sessions.
     fn at<R>(&mut self, key: &SiteKey, act: impl FnOnce(&mut Site<S>) -> R) -> Option<R> {
-        let site = self.sites.get_mut(key)?;
+        let site = self.sites.all.get_mut(key)?;
         let before = site.here.idle.len();
         let result = act(site);
         self.idle = (self.idle + site.here.idle.len()).saturating_sub(before);
         Some(result)
     }
-}
-
-/// Result of [`Pool::begin`].
-pub enum Begun<S: Send + 'static> {
-    Acquired(Acquired<S>),
-    Waiting(Queued<S>),
 }
 
 impl Not {
@@ -102,7 +94,6 @@ impl<S: Send + 'static> Pool<S> {
             idle: 0,
             pasts: Pasts::default(),
             bans: Bans::default(),
-            behind: Behind::default(),
             listed: Vec::new(),
             others: Totals::default(),
             #[cfg(test)]
@@ -127,55 +118,34 @@ impl<S: Send + 'static> Pool<S> {
         question: &Question,
         target: &Target<'_>,
     ) -> Result<Acquired<S>, Refused> {
-        match self.begin(question, target)? {
-            Begun::Acquired(acquired) => Ok(acquired),
-            Begun::Waiting(queued) => queued.wait().await,
+        match self.ask(question, target) {
+            Ok(answer) => answer,
+            Err(queued) => queued.wait().await,
         }
     }
 
-    /// Like [`Pool::session`]; something to wait for is only returned if a wait is needed.
-    ///
-    /// # Errors
-    /// [`Refused`] if waiting doesn't make sense.
-    pub fn begin(
+    fn ask(
         self: &Arc<Self>,
         question: &Question,
         target: &Target<'_>,
-    ) -> Result<Begun<S>, Refused> {
-        let (now, mut close) = (Instant::now(), Vec::new());
-        let mut state = self.lock();
+    ) -> Result<Result<Acquired<S>, Refused>, Queued<S>> {
+        let (mut state, now) = (self.lock(), Instant::now());
         let want = Box::new(self.place(&mut state, question, target, now));
-        let (key, share) = (want.site.clone(), want.share);
-        let most = (self.settings.load().max_waiting, share);
-        let asked = state.at(&key, |site| site.ask(want, most, now, &mut close));
-        let turn = match asked {
-            Some(Asked::Waits(_)) => state.at(&key, |site| site.serve(now)),
-            _ => None,
+        let site = want.site.clone();
+        let most = (self.settings.load().max_waiting, want.share);
+        let answer = match state.at(&site, |site| site.ask(want, most, now)) {
+            None => return Ok(Err(Refused::GONE)),
+            Some(Asked::Now(answer)) => answer,
+            Some(Asked::Waits(answer)) => {
+                drop(state);
+                self.serve(&site);
+                self.sweep_soon();
+                return Err(Queued { answer, site, is_answered: false, pool: Arc::clone(self) });
+            }
         };
-        let acquired = match asked {
-            Some(Asked::Now(Ok((want, grant)))) => Ok(Ok((want, grant))),
-            Some(Asked::Now(Err(not))) => Err(not.refused(now)),
-            Some(Asked::Waits(receiver)) => Ok(Err(receiver)),
-            None => Err(Refused::GONE),
-        }?;
-        if let Ok((want, grant)) = acquired {
-            let acquired = Acquired::of(self, &mut state, want, grant);
-            drop(state);
-            self.close_all(close);
-            return Ok(Begun::Acquired(acquired));
-        }
+        let acquired = answer.map(|(want, grant)| Acquired::of(self, &mut state, want, grant));
         drop(state);
-        turn.into_iter().for_each(|turn| self.act(&key, turn));
-        self.sweep_soon();
-        match acquired {
-            Err(answer) => Ok(Begun::Waiting(Queued {
-                answer,
-                site: key,
-                is_answered: false,
-                pool: Arc::clone(self),
-            })),
-            Ok(_) => Err(Refused::GONE),
-        }
+        Ok(acquired.map_err(|not| not.refused(now)))
     }
 
     /// A permit to open a session with one more address if there is room now: for a race of IPv4 and IPv6.
@@ -185,16 +155,14 @@ impl<S: Send + 'static> Pool<S> {
         target: &Target<'_>,
         address: IpAddr,
     ) -> Option<Permit<S>> {
-        let (now, mut close) = (Instant::now(), Vec::new());
-        let mut state = self.lock();
+        let (mut state, now) = (self.lock(), Instant::now());
         let target = Target { afresh: true, admitted: true, ..*target };
         let mut want = Box::new(self.place(&mut state, question, &target, now));
         self.go_to_machine(&mut state, &mut want, address, now);
         let key = want.site.clone();
-        let granted = state.at(&key, |site| site.take_now(&want, now, &mut close)).flatten();
+        let granted = state.at(&key, |site| site.take_now(&want, now)).flatten();
         let acquired = granted.map(|grant| Acquired::of(self, &mut state, want, grant));
         drop(state);
-        self.close_all(close);
         match acquired? {
             Acquired::New(permit) => Some(permit),
             Acquired::Idle(session, permit) => {
@@ -210,12 +178,11 @@ impl<S: Send + 'static> Pool<S> {
     /// The operators of `settings` are numbered as before ([`crate::operators::Operators::numbered_as`]).
     pub fn set_settings(self: &Arc<Self>, settings: Settings) {
         let mut state = self.lock();
-        for (key, site) in state.sites.iter_mut() {
+        for (key, site) in state.sites.all.iter_mut() {
             site.here.set_limits(settings.limits_of(key));
         }
-        let waiting = state.sites.iter().filter(|(_, site)| site.waiting() > 0);
+        let waiting = state.sites.all.iter().filter(|(_, site)| site.waiting() > 0);
         let waiting: Vec<_> = waiting.map(|(key, _)| key.clone()).collect();
-        state.behind.forget_all();
         // The lock is still held, so that no site is created with the old settings.
         self.settings.store(Arc::new(settings));
         drop(state);
@@ -233,52 +200,27 @@ impl<S: Send + 'static> Pool<S> {
     }
 
     fn site<'s>(&self, state: &'s mut State<S>, key: &SiteKey, now: Instant) -> &'s mut Site<S> {
-        state.sites.or_insert_with(key, || {
+        state.sites.all.entry(key.clone()).or_insert_with(|| {
             let settings = self.settings.load();
-            Site::new(Here::new(key, &settings, now), &settings, now)
+            Site::new(Here::new(key, &settings, self.close, now), &settings, now)
         })
     }
 
-    /// Serves the waiting checks of a site.
     fn serve(self: &Arc<Self>, key: &SiteKey) {
-        let turn = self.lock().at(key, |site| site.serve(Instant::now()));
-        turn.into_iter().for_each(|turn| self.act(key, turn));
+        let due = self.lock().at(key, |site| site.serve(Instant::now()));
+        self.serve_at(due.flatten(), key);
     }
 
-    /// Does what a site has decided. Sessions of checks that have left are served to the next.
-    fn act(self: &Arc<Self>, key: &SiteKey, turn: Turn<S>) {
-        let mut next = Some(turn);
-        while let Some(Turn { close, answers, look_at }) = next.take() {
-            // Evicted sessions are closed before others are opened, so that the server never sees a session too many.
-            self.close_all(close);
-            if let Some(due) = look_at {
-                self.serve_at(due, key);
-            }
-            let returned: Vec<_> = answers.into_iter().filter_map(Answered::hand_over).collect();
-            if returned.is_empty() {
-                return;
-            }
-            let now = Instant::now();
-            next = self.lock().at(key, |site| {
-                returned.into_iter().for_each(|grant| site.take_back(grant, now));
-                site.serve(now)
-            });
-        }
-    }
-
-    fn serve_at(self: &Arc<Self>, due: Instant, key: &SiteKey) {
+    fn serve_at(self: &Arc<Self>, due: Option<Instant>, key: &SiteKey) {
+        let Some(due) = due else { return };
         let (pool, key) = (Arc::clone(self), key.clone());
         tokio::spawn(async move {
             sleep_until(due).await;
-            if let Some(site) = pool.lock().sites.get_mut(&key) {
+            if let Some(site) = pool.lock().sites.all.get_mut(&key) {
                 site.timer_fired(due);
             }
             pool.serve(&key);
         });
-    }
-
-    fn close_all(&self, sessions: Vec<S>) {
-        sessions.into_iter().for_each(self.close);
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State<S>> {

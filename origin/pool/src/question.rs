@@ -1,11 +1,15 @@
 //! The words that all rooms share: a check, its asker, the session that it needs, the answers of a rule.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    time::Duration,
+};
 
 use rcpt_shared::{Address, FREE};
 use tokio::time::Instant;
 
-use crate::keys::Key;
+use crate::keys::{Key, MeterKey, SiteKey};
 
 /// A check: the address, the asker, and how long to wait for a session. Built once from the ticket and the body, and
 /// borrowed by all lower layers.
@@ -131,6 +135,30 @@ pub(crate) enum Past {
     Guessing,
 }
 
+/// A request for a session: made once, it waits in the queue, and belongs to the permit until the session ends.
+pub(crate) struct Want {
+    pub party: Party,
+    pub past: Past,
+    pub class: Class,
+    /// Share of refused recipients and of waiting requests that the party's group may have; `None` if the check has no
+    /// group.
+    pub share: Option<f64>,
+    pub site: SiteKey,
+    pub meter: MeterKey,
+    pub host: Arc<str>,
+    pub identity: usize,
+    /// Address to which the connection is or will be opened.
+    pub address: Option<IpAddr>,
+    pub latest: Instant,
+    /// True if the check passes the domain's gate: not at consumer domains, and only once.
+    pub has_gate: bool,
+    /// True if the check has already passed the limits of its domain and account.
+    pub is_admitted: bool,
+    pub afresh: bool,
+    /// Recipients a minute of batches from a new source address; `None` for no limit.
+    pub warm_up: Option<usize>,
+}
+
 /// No session is available now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
@@ -178,7 +206,6 @@ pub(crate) struct Not {
     pub until: Option<Instant>,
 }
 
-/// A rule's answer.
 pub(crate) type May = Result<(), Not>;
 
 impl Cause {

@@ -6,21 +6,23 @@ mod hear;
 mod here;
 mod views;
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use tokio::{sync::oneshot, time::Instant};
+use tokio::{
+    sync::{oneshot, watch},
+    time::Instant,
+};
 
 pub(crate) use here::Here;
+use here::Room;
 
 use crate::{
-    cut::Cut,
     idle::IdleSession,
     keys::{Key, MeterKey},
     places::sources::Rest,
-    question::{Cause, Class, Not, Party, earlier},
-    queue::queue::{Most, Queue},
+    question::{Cause, Not, Party, Want, earlier},
+    queue::waiting::{Most, Queue},
     settings::Settings,
-    want::Want,
 };
 
 /// Time after which a check that finds too many others waiting is worth repeating.
@@ -32,7 +34,7 @@ pub(crate) struct Grant<S> {
     pub id: u64,
     pub meter: MeterKey,
     /// Request to the holder to close the session, because others are waiting.
-    pub cut: Arc<Cut>,
+    pub cut: watch::Receiver<bool>,
     pub idle: Option<IdleSession<S>>,
 }
 
@@ -50,27 +52,6 @@ pub(crate) enum Asked<S> {
     Waits(oneshot::Receiver<Answer<S>>),
 }
 
-/// An answer to a check that waited.
-pub(crate) struct Answered<S> {
-    to: oneshot::Sender<Answer<S>>,
-    answer: Answer<S>,
-}
-
-impl<S> Answered<S> {
-    /// The session comes back if the check was abandoned.
-    pub(crate) fn hand_over(self) -> Option<Grant<S>> {
-        let (_, grant) = self.to.send(self.answer).err()?.ok()?;
-        Some(grant)
-    }
-}
-
-/// The door's work once the lock is released, in this order: the server must never see a session too many.
-pub(crate) struct Turn<S> {
-    pub close: Vec<S>,
-    pub answers: Vec<Answered<S>>,
-    pub look_at: Option<Instant>,
-}
-
 pub(crate) struct Site<S> {
     pub here: Here<S>,
     /// Another source address that stands in for an operator's.
@@ -86,17 +67,11 @@ impl<S> Site<S> {
     }
 
     /// A check arrives. It waits if it can't go on now and waiting makes sense; the door then calls [`Site::serve`].
-    pub(crate) fn ask(
-        &mut self,
-        want: Box<Want>,
-        most: Most,
-        now: Instant,
-        close: &mut Vec<S>,
-    ) -> Asked<S> {
+    pub(crate) fn ask(&mut self, want: Box<Want>, most: Most, now: Instant) -> Asked<S> {
         let ahead = self.queue.ahead(want.party);
         match self.here.may(&want, ahead, Quick::NOBODY, now) {
             Ok(room) if self.queue.is_empty() => {
-                let grant = self.here.take(&want, room, now, close);
+                let grant = self.here.take(&want, room, now);
                 return Asked::Now(Ok((want, grant)));
             }
             Err(not) if !waits(&want, not) => return Asked::Now(Err(not)),
@@ -113,25 +88,21 @@ impl<S> Site<S> {
         Asked::Waits(receiver)
     }
 
-    /// A session for a check that doesn't wait, if there is room now and nobody waits.
-    pub(crate) fn take_now(
-        &mut self,
-        want: &Want,
-        now: Instant,
-        close: &mut Vec<S>,
-    ) -> Option<Grant<S>> {
+    pub(crate) fn take_now(&mut self, want: &Want, now: Instant) -> Option<Grant<S>> {
         let room = self.here.may(want, 0, Quick::NOBODY, now).ok()?;
-        self.queue.is_empty().then(|| self.here.take(want, room, now, close))
+        self.queue.is_empty().then(|| self.here.take(want, room, now))
     }
 
     /// Called when a session came back, a server answered, the timer fired or settings changed: nothing else lets a
-    /// waiting check go on.
-    pub(crate) fn serve(&mut self, now: Instant) -> Turn<S> {
-        let Self { here, queue, timer, .. } = self;
-        queue.retain(|waiter| !waiter.answer.is_closed(), now);
-        let mut turn = Turn { close: Vec::new(), answers: Vec::new(), look_at: None };
+    /// waiting check go on. The result is a time at which to call it again, unless an earlier one is known.
+    pub(crate) fn serve(&mut self, now: Instant) -> Option<Instant> {
+        if self.queue.is_empty() {
+            return None;
+        }
+        self.queue.retain(|waiter| !waiter.answer.is_closed(), now);
         let mut next = None;
-        while !queue.is_empty() {
+        while !self.queue.is_empty() {
+            let (here, queue) = (&self.here, &mut self.queue);
             if let Some(until) = here.closed_until(now) {
                 next = earlier(next, until);
                 break;
@@ -147,41 +118,41 @@ impl<S> Site<S> {
                     true
                 }
             };
-            let Some(Waiter { want, answer }) = queue.next(|path| here.age_s(path, now), fits)
-            else {
-                break;
-            };
-            let decided = match found {
-                Some(Ok(room)) => {
-                    queue.count_granted();
-                    let grant = here.take(&want, room, now, &mut turn.close);
-                    Ok((want, grant))
-                }
-                Some(Err(not)) => Err(not),
-                None => break,
-            };
-            turn.answers.push(Answered { to: answer, answer: decided });
+            let waiter = queue.next(|path| here.age_s(path, now), fits);
+            let (Some(waiter), Some(decided)) = (waiter, found) else { break };
+            self.answer(waiter, decided, now);
         }
-        if queue.is_empty() {
-            return turn;
+        if self.queue.is_empty() {
+            return None;
         }
-        let quick = Quick::of(queue, here, now);
-        let waiting = queue.iter().map(|waiter| &*waiter.want);
-        next = earlier(next, here.cut_longest(waiting, quick, now));
-        // An earlier timer will call this function again.
-        turn.look_at = next.filter(|due| timer.is_none_or(|timer| *due < timer));
-        *timer = turn.look_at.or(*timer);
-        turn
+        let quick = Quick::of(&self.queue, &self.here, now);
+        let waiting = self.queue.iter().map(|waiter| &*waiter.want);
+        next = earlier(next, self.here.cut_longest(waiting, quick, now));
+        let due = next.filter(|due| self.timer.is_none_or(|timer| *due < timer));
+        self.timer = due.or(self.timer);
+        due
+    }
+
+    /// The session comes back if the check was abandoned.
+    fn answer(
+        &mut self,
+        Waiter { want, answer }: Waiter<S>,
+        decided: Result<Room, Not>,
+        now: Instant,
+    ) {
+        let decided = decided.map(|room| {
+            self.queue.count_granted();
+            let grant = self.here.take(&want, room, now);
+            (want, grant)
+        });
+        if let Err(Ok((_, grant))) = answer.send(decided) {
+            let idle = grant.idle.map(|idle| IdleSession { since: now, ..idle });
+            self.end(grant.id, false, idle, now);
+        }
     }
 
     pub(crate) fn timer_fired(&mut self, due: Instant) {
         self.timer.take_if(|timer| *timer <= due);
-    }
-
-    /// The check was abandoned before it heard of its session.
-    pub(crate) fn take_back(&mut self, grant: Grant<S>, now: Instant) {
-        let idle = grant.idle.map(|idle| IdleSession { since: now, ..idle });
-        self.end(grant.id, false, idle, now);
     }
 
     /// A session's use has ended; `idle` is `None` if the session was closed. True if the session was cut.
@@ -194,23 +165,24 @@ impl<S> Site<S> {
     ) -> bool {
         let queue = &self.queue;
         let others_wait = |account| queue.iter().any(|it| it.want.party.account != account);
-        let Some(ended) = self.here.end(id, answered, idle, others_wait, now) else { return false };
-        self.queue.charge((ended.party, ended.class), ended.took, now);
-        ended.is_cut
+        let ended = self.here.end(id, answered, idle, others_wait, now);
+        ended.is_some_and(|(of, took, is_cut)| {
+            self.queue.charge(of, took, now);
+            is_cut
+        })
     }
 
     pub(crate) const fn waiting(&self) -> usize {
         self.queue.len()
     }
 
-    /// The meter that counts a machine's sessions.
     pub(crate) fn meter_of(&mut self, machine: std::net::IpAddr, now: Instant) -> MeterKey {
         let queue = &self.queue;
         self.here.meter_of(machine, || queue.iter().map(|it| it.want.meter).collect(), now)
     }
 
-    /// The result is the sessions that were idle for too long. `keeps_totals` keeps the meter of the whole site.
-    pub(crate) fn sweep(&mut self, keeps_totals: bool, now: Instant) -> Vec<(MeterKey, S)> {
+    /// `keeps_totals` keeps the meter of the whole site.
+    pub(crate) fn sweep(&mut self, keeps_totals: bool, now: Instant) -> usize {
         self.queue.retain(|waiter| !waiter.answer.is_closed(), now);
         let mut stored_meters: Vec<_> = self.queue.iter().map(|it| it.want.meter).collect();
         stored_meters.extend(keeps_totals.then_some(None));
@@ -265,19 +237,11 @@ fn waits(want: &Want, not: Not) -> bool {
     not.cause.is_waited_for(want.class) && (is_in_time || not.cause.ends_with_a_session())
 }
 
-/// A finished use of a session, to be charged to its party.
-pub(crate) struct Ended {
-    pub party: Party,
-    pub class: Class,
-    pub took: Duration,
-    pub is_cut: bool,
-}
-
 #[cfg(test)]
 mod tests {
-    use tokio::time::Instant;
+    use tokio::{sync::oneshot, time::Instant};
 
-    use super::{Asked, Here, Site, Want};
+    use super::{Asked, Here, Quick, Site, Waiter, Want};
     use crate::{
         keys::SiteKey,
         question::{Class, Party, Past},
@@ -308,20 +272,20 @@ mod tests {
     async fn a_session_granted_to_a_check_that_has_just_left_comes_back() {
         let (settings, now) = (settings(1, Vec::new()), Instant::now());
         let key = SiteKey::Operator(0, 0);
-        let mut site = Site::<u32>::new(Here::new(&key, &settings, now), &settings, now);
-        let ask = |site: &mut Site<u32>| site.ask(want(), (9, None), now, &mut Vec::new());
+        let mut site = Site::<u32>::new(Here::new(&key, &settings, drop, now), &settings, now);
+        let ask = |site: &mut Site<u32>| site.ask(want(), (9, None), now);
         let [Asked::Now(Ok((_, first))), Asked::Now(Ok(_))] = [ask(&mut site), ask(&mut site)]
         else {
             panic!("two sessions are free");
         };
-        let Asked::Waits(receiver) = ask(&mut site) else { panic!("a third one") };
         site.end(first.id, false, None, now);
         let later = now + std::time::Duration::from_secs(2);
-        let mut answers = site.serve(later).answers;
+        let (answer, receiver) = oneshot::channel();
         drop(receiver);
-        let grant = answers.remove(0).hand_over().expect("nobody has heard of it");
-        assert_eq!(site.here.counts(), [2, 2, 2]);
-        site.take_back(grant, later);
+        let Ok(room) = site.here.may(&want(), 0, Quick::NOBODY, later) else {
+            panic!("one is free")
+        };
+        site.answer(Waiter { want: want(), answer }, Ok(room), later);
         assert_eq!(site.here.counts(), [1, 1, 1]);
     }
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures_util::FutureExt as _;
-use rcpt_pool::{Acquired, Begun, Refused, Target};
+use rcpt_pool::{Acquired, Refused, Target};
 use rcpt_shared::{Confidence, Details, Reason, Stage, Status, Verdict};
 use rcpt_smtp::{Connection, Patience, Unconnected};
 use tokio::time::{Instant, sleep};
@@ -204,14 +204,8 @@ impl HostProbe<'_> {
         progress: &'t mut Progress,
     ) -> Result<Dialogue<'t>, Refused> {
         let request = self.client.sessions.begin(self.question.wait.class());
-        let acquired = match self.pool.begin(self.question, target) {
-            Ok(Begun::Acquired(acquired)) => Ok(acquired),
-            Ok(Begun::Waiting(session)) => {
-                let times = progress.times.clone();
-                times.waiting.during(session.wait()).await
-            }
-            Err(refused) => Err(refused),
-        };
+        let times = progress.times.clone();
+        let acquired = times.waiting.during(self.pool.session(self.question, target)).await;
         request.end(&acquired);
         progress.admitted |= acquired.is_ok();
         Ok(match acquired? {

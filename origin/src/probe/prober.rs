@@ -314,9 +314,7 @@ impl Prober {
 
     /// Ends every idle session with QUIT.
     pub async fn close(&self) {
-        for session in self.pool.drain() {
-            session.quit(());
-        }
+        self.pool.drain();
     }
 
     async fn ask_domain(

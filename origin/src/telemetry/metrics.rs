@@ -111,11 +111,11 @@ impl Sites {
             (&self.lowered_since, total(status.lowered_since.unwrap_or_default())),
             (&self.rests_until, total(status.rests_until.unwrap_or_default())),
             (&self.refused_last_hour, count(status.refused_last_hour)),
-            (&self.sessions_opened, total(status.sessions_total)),
-            (&self.recipients, total(status.recipients_total)),
-            (&self.refused, total(status.refused_total)),
-            (&self.refusals_of_us, total(status.refusals_of_us_total)),
-            (&self.cut_sessions, total(status.cut_total)),
+            (&self.sessions_opened, total(status.totals.sessions)),
+            (&self.recipients, total(status.totals.recipients)),
+            (&self.refused, total(status.totals.refused)),
+            (&self.refusals_of_us, total(status.totals.refusals_of_us)),
+            (&self.cut_sessions, total(status.totals.cut)),
         ] {
             family.get_or_create(&site).set(value);
         }

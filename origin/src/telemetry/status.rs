@@ -132,7 +132,7 @@ fn row(site: &SiteStatus, now: u64) -> String {
         site.waiting,
         site.interval_ms,
         format!("{}/{}", site.refused_last_hour, site.refused_per_hour),
-        site.recipients_total,
+        site.totals.recipients,
     )
 }
 

@@ -9,11 +9,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::{
-    bounded::{Bounded, Remembered},
-    keys::Key,
-    question::Party,
-};
+use crate::{bounded::Bounded, keys::Key, question::Party};
 
 /// Duration above which a session counts as slow. Most servers answer within a second; Exchange delays the refusal of
 /// an unknown recipient by five seconds.
@@ -21,10 +17,8 @@ pub(crate) const SLOW: Duration = Duration::from_secs(2);
 /// Longest session while others without slow sessions are waiting; it allows for Exchange's default
 /// delay of five seconds before refusing an unknown recipient.
 pub(crate) const CUT: Duration = Duration::from_millis(6_500);
-/// Time in seconds after which costs have halved.
 const HALF_LIFE_S: f64 = 300.0;
-/// Costs below this number of seconds are forgotten.
-const COST_MIN_S: f64 = 0.2;
+const COST_LIFETIME: Duration = Duration::from_secs(3_600);
 /// Cost of a session that the server closed on us at RCPT, in seconds: others wait for another one.
 const CLOSED_S: f64 = 1.0;
 /// An account waits for the square of its costs in seconds, divided by this number: little for chance, long for habit.
@@ -32,9 +26,7 @@ const CLOSED_S: f64 = 1.0;
 const WAIT_DIVISOR_S: f64 = 5.0;
 /// Time for which an account counts as present at a site after its last quick answer.
 const PRESENCE_LIFETIME: Duration = Duration::from_secs(60);
-/// Time for which a quick answer proves an account.
 const PROOF_LIFETIME: Duration = Duration::from_secs(600);
-/// Time for which a domain's sessions aren't cut after a cut.
 const CUT_LIFETIME: Duration = Duration::from_secs(600);
 /// Maximum number of parties remembered per site; about 100 bytes each.
 const MAX_PARTIES: usize = 20_000;
@@ -42,11 +34,8 @@ const MAX_QUICK: usize = 4_096;
 
 #[derive(Clone, Copy)]
 struct Cost {
-    group: Key,
     seconds: f64,
-    /// Time of `seconds`.
     at: Instant,
-    /// Number of costs that were added.
     count: u32,
     /// Time of the account's last cost, or of its last check since.
     last: Instant,
@@ -56,9 +45,8 @@ struct Cost {
 }
 
 impl Cost {
-    fn new(group: Key, now: Instant) -> Self {
-        let (seconds, count, cut_at, is_repeated) = (0.0, 0, None, false);
-        Self { group, seconds, at: now, count, last: now, cut_at, is_repeated }
+    const fn new(now: Instant) -> Self {
+        Self { seconds: 0.0, at: now, count: 0, last: now, cut_at: None, is_repeated: false }
     }
 
     fn seconds(&self, now: Instant) -> f64 {
@@ -76,69 +64,28 @@ impl Cost {
     }
 }
 
-impl Remembered for Cost {
-    /// Parties that cost least are removed first.
-    fn rank(&self, now: Instant) -> (Key, u64) {
-        (self.group, (self.seconds(now) * 1_000.0) as u64)
-    }
-
-    fn is_over(&self, now: Instant) -> bool {
-        self.seconds(now) < COST_MIN_S && !self.was_cut(now)
-    }
-}
-
 pub(crate) struct Costs {
     parties: Bounded<Key, Cost>,
     /// Accounts with quick answers, and the last two of them.
-    quick: Bounded<Key, QuickAnswer>,
-    quick_answers: u64,
+    quick: Bounded<Key, ()>,
     answered: [Option<(Key, Instant)>; 2],
-}
-
-#[derive(Clone, Copy)]
-struct QuickAnswer {
-    group: Key,
-    at: Instant,
-    /// Number of answers at the site until this one.
-    nth: u64,
-}
-
-impl Remembered for QuickAnswer {
-    fn rank(&self, _: Instant) -> (Key, u64) {
-        (self.group, self.nth)
-    }
-
-    fn is_over(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.at) >= PROOF_LIFETIME
-    }
-}
-
-/// A party's standing at a site.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// Its account had a quick answer within ten minutes.
-    Proven,
-    New,
-    /// It made others wait.
-    Slow,
 }
 
 impl Default for Costs {
     fn default() -> Self {
-        let quick = Bounded::new(MAX_QUICK);
-        Self { parties: Bounded::new(MAX_PARTIES), quick, quick_answers: 0, answered: [None; 2] }
+        let (parties, quick) = (Bounded::new(MAX_PARTIES), Bounded::new(MAX_QUICK));
+        Self { parties, quick, answered: [None; 2] }
     }
 }
 
 impl Costs {
     /// True if the party's account or domain made others wait for more than a slow session's time.
     pub(crate) fn is_slow(&self, party: Party, now: Instant) -> bool {
-        let seconds = |key| self.parties.get(key, now).map_or(0.0, |cost| cost.seconds(now));
-        seconds(party.account).max(seconds(party.domain)) >= SLOW.as_secs_f64()
+        self.is_slow_key(party.account, now) || self.is_slow_key(party.domain, now)
     }
 
-    pub(crate) fn is_slow_domain(&self, domain: Key, now: Instant) -> bool {
-        self.parties.get(domain, now).is_some_and(|cost| cost.seconds(now) >= SLOW.as_secs_f64())
+    pub(crate) fn is_slow_key(&self, key: Key, now: Instant) -> bool {
+        self.parties.get(key, now).is_some_and(|cost| cost.seconds(now) >= SLOW.as_secs_f64())
     }
 
     /// The time until which the party stays slow without further costs.
@@ -150,14 +97,8 @@ impl Costs {
         until(party.account).max(until(party.domain))
     }
 
-    pub(crate) fn standing(&self, party: Party, now: Instant) -> Standing {
-        if self.is_slow(party, now) {
-            Standing::Slow
-        } else if self.quick.get(party.account, now).is_some() {
-            Standing::Proven
-        } else {
-            Standing::New
-        }
+    pub(crate) fn is_proven(&self, account: Key, now: Instant) -> bool {
+        self.quick.get(account, now).is_some()
     }
 
     /// The time until which the account waits; `None` if it may go on. The repeat of a cut check doesn't wait.
@@ -170,12 +111,11 @@ impl Costs {
 
     /// Counts a check of a party that waits for its costs.
     pub(crate) fn take(&mut self, party: Party, now: Instant) {
-        if let Some(cost) = self.parties.get_mut(party.account) {
+        if let Some(cost) = self.parties.get_mut(party.account, now) {
             cost.last = now;
         }
     }
 
-    /// The time until which another account counts as present.
     pub(crate) fn other_is_present_until(&self, account: Key, now: Instant) -> Option<Instant> {
         let others = self.answered.iter().flatten().filter(|(other, _)| *other != account);
         others.map(|(_, at)| *at + PRESENCE_LIFETIME).filter(|until| *until > now).max()
@@ -205,7 +145,7 @@ impl Costs {
         (answered, is_cut, made_wait): (bool, bool, bool),
         now: Instant,
     ) {
-        if !is_cut && let Some(cost) = self.parties.get_mut(party.domain) {
+        if !is_cut && let Some(cost) = self.parties.get_mut(party.domain, now) {
             cost.is_repeated = true;
         }
         if took > SLOW {
@@ -216,9 +156,7 @@ impl Costs {
             }
         } else if answered {
             let account = party.account;
-            self.quick_answers += 1;
-            let quick = QuickAnswer { group: party.group, at: now, nth: self.quick_answers };
-            *self.quick.entry(account, now, || quick) = quick;
+            self.quick.entry(account, (party.group, PROOF_LIFETIME), now, || ());
             let [last, before] = &mut self.answered;
             if last.is_some_and(|(other, _)| other != account) {
                 *before = *last;
@@ -227,15 +165,12 @@ impl Costs {
         }
     }
 
-    /// The server closed the account's session at RCPT.
     pub(crate) fn hear_closed(&mut self, party: Party, now: Instant) {
         self.cost(party.account, party.group, now).add(CLOSED_S, now);
     }
 
     fn cost(&mut self, key: Key, group: Key, now: Instant) -> &mut Cost {
-        let cost = self.parties.entry(key, now, || Cost::new(group, now));
-        cost.group = group;
-        cost
+        self.parties.entry(key, (group, COST_LIFETIME), now, || Cost::new(now))
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -6,12 +6,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::{
-    bounded::{Bounded, Remembered},
+    bounded::Bounded,
     keys::Key,
     question::{Party, Past},
 };
 
-/// Minimum number of answers for a past.
 const MIN_ANSWERS: u32 = 8;
 /// Number of answers above which both counts are halved, so that recent answers weigh most.
 const MAX_ANSWERS: u32 = 64;
@@ -22,41 +21,23 @@ const PAST_LIFETIME: Duration = Duration::from_secs(24 * 3_600);
 /// Maximum number of accounts remembered; about 60 bytes each.
 const MAX_ACCOUNTS: usize = 20_000;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 struct Answers {
-    group: Key,
     all: u32,
     refused: u32,
-    at: Instant,
-    /// Number of answers of the memory's life until this account's last: its worth among its group.
-    nth: u64,
 }
 
-impl Remembered for Answers {
-    /// Parties with too few answers for a past are removed first.
-    fn rank(&self, _: Instant) -> (Key, u64) {
-        (self.group, if self.all >= MIN_ANSWERS { self.nth | 1 << 63 } else { self.nth })
-    }
-
-    fn is_over(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.at) >= PAST_LIFETIME
-    }
-}
-
-pub(crate) struct Pasts {
-    accounts: Bounded<Key, Answers>,
-    answers: u64,
-}
+pub(crate) struct Pasts(Bounded<Key, Answers>);
 
 impl Default for Pasts {
     fn default() -> Self {
-        Self { accounts: Bounded::new(MAX_ACCOUNTS), answers: 0 }
+        Self(Bounded::new(MAX_ACCOUNTS))
     }
 }
 
 impl Pasts {
     pub(crate) fn of(&self, account: Key, now: Instant) -> Past {
-        match self.accounts.get(account, now) {
+        match self.0.get(account, now) {
             Some(Answers { all, .. }) if *all < MIN_ANSWERS => Past::Unknown,
             Some(Answers { all, refused, .. }) if 2 * refused > *all => Past::Guessing,
             Some(Answers { all, refused, .. }) if GOOD_RATIO * refused <= *all => Past::Good,
@@ -66,21 +47,20 @@ impl Pasts {
 
     pub(crate) fn hear(&mut self, party: Party, refused: bool, now: Instant) {
         let Party { group, account, .. } = party;
-        self.answers += 1;
-        let nth = self.answers;
-        let new = || Answers { group, all: 0, refused: 0, at: now, nth };
-        let answers = self.accounts.entry(account, now, new);
-        (answers.group, answers.at, answers.nth) = (group, now, nth);
+        let answers = self.0.entry(account, (group, PAST_LIFETIME), now, Answers::default);
         answers.all += 1;
         answers.refused += u32::from(refused);
         if answers.all > MAX_ANSWERS {
             answers.all /= 2;
             answers.refused = answers.refused.div_ceil(2);
         }
+        if answers.all >= MIN_ANSWERS {
+            self.0.prefer(account);
+        }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.accounts.len()
+        self.0.len()
     }
 }
 

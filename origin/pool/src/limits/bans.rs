@@ -6,10 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::{
-    bounded::{Bounded, Remembered},
-    keys::Key,
-};
+use crate::{bounded::Bounded, keys::Key};
 
 /// Time in which a ban counts once: until it ends, all further sessions are refused.
 const BAN_DURATION: Duration = Duration::from_secs(3_600);
@@ -29,28 +26,13 @@ struct Ban {
     /// Number of refused recipients in ten minutes after which lists stay away.
     most: usize,
     at: Instant,
-    /// Number of bans until this one.
-    nth: u64,
 }
 
-impl Remembered for Ban {
-    fn rank(&self, _: Instant) -> (Key, u64) {
-        (0, self.nth)
-    }
-
-    fn is_over(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.at) >= RECORD_LIFETIME
-    }
-}
-
-pub(crate) struct Bans {
-    machines: Bounded<Key, Ban>,
-    count: u64,
-}
+pub(crate) struct Bans(Bounded<Key, Ban>);
 
 impl Default for Bans {
     fn default() -> Self {
-        Self { machines: Bounded::new(MAX_MACHINES), count: 0 }
+        Self(Bounded::new(MAX_MACHINES))
     }
 }
 
@@ -58,29 +40,28 @@ impl Bans {
     /// The number of refused recipients in ten minutes that keeps lists away from the machine; `None` if no ban by the
     /// machine is remembered.
     pub(crate) fn most(&self, machine: Key, now: Instant) -> Option<usize> {
-        self.machines.get(machine, now).map(|ban| ban.most)
+        self.0.get(machine, now).map(|ban| ban.most)
     }
 
     /// `refused` recipients that somebody asked for preceded the ban: the service's own control recipients don't count.
     pub(crate) fn hear(&mut self, machine: Key, refused: usize, now: Instant) {
-        let last = self.machines.get(machine, now).copied();
+        let last = self.0.get(machine, now).copied();
         let is_same = last.is_some_and(|ban| now.saturating_duration_since(ban.at) < BAN_DURATION);
         if is_same || refused < REFUSALS_TO_BAN_MIN {
             return;
         }
         let most =
             (refused / 2).min(last.map_or(usize::MAX, |ban| ban.most)).max(LIMIT_AFTER_BANS_MIN);
-        self.count += 1;
-        let ban = Ban { most, at: now, nth: self.count };
-        *self.machines.entry(machine, now, || ban) = ban;
+        let ban = Ban { most, at: now };
+        *self.0.entry(machine, (0, RECORD_LIFETIME), now, || ban) = ban;
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.machines.is_empty()
+        self.0.is_empty()
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.machines.len()
+        self.0.len()
     }
 }
 

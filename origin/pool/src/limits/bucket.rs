@@ -6,12 +6,10 @@ use tokio::time::Instant;
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Bucket {
-    /// Earliest time of the next one; in the past while a burst is left.
     next: Option<Instant>,
 }
 
 impl Bucket {
-    /// `None` if the next may come now.
     pub(crate) fn not_before(&self, now: Instant) -> Option<Instant> {
         self.next.filter(|due| *due > now)
     }
@@ -27,7 +25,6 @@ impl Bucket {
         self.next = Some(from + interval);
     }
 
-    /// The rate has risen.
     pub(crate) fn hasten(&mut self, interval: Duration, now: Instant) {
         self.next = self.next.map(|due| due.min(now + interval));
     }

@@ -9,12 +9,11 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::{
-    bounded::{Bounded, Remembered},
+    bounded::Bounded,
     keys::Key,
     question::{Class, Party},
 };
 
-/// Longest time for which a server's hint keeps batches away.
 const HINT_MAX: Duration = Duration::from_secs(3_600);
 /// The group that passed last passes this much later than others, so that frequent requests don't help.
 const AFTER_OTHERS: Duration = Duration::from_secs(1);
@@ -35,12 +34,10 @@ struct Heard {
 struct Gate {
     heard: Vec<Heard>,
     next: Instant,
-    /// The group that passed last.
     last: Option<Key>,
 }
 
 impl Gate {
-    /// The latest time of what holds for the party.
     fn until(
         &self,
         party: Party,
@@ -59,18 +56,6 @@ impl Gate {
 
     fn narrow_until(&self, party: Party, now: Instant) -> Option<Instant> {
         self.until(party, |it| it.narrow_until, now)
-    }
-}
-
-impl Remembered for Gate {
-    fn rank(&self, now: Instant) -> (Key, u64) {
-        let until = self.heard.iter().map(|it| it.narrow_until.max(it.hint)).max();
-        let left = until.map_or(0, |until| until.saturating_duration_since(now).as_secs());
-        (self.heard.first().and_then(|it| it.by).map_or(0, |(group, _)| group), left)
-    }
-
-    fn is_over(&self, now: Instant) -> bool {
-        self.heard.iter().all(|it| it.narrow_until <= now && it.hint <= now)
     }
 }
 
@@ -113,7 +98,7 @@ impl<K: Ord + Copy> Gates<K> {
     pub(crate) fn take(&mut self, key: K, party: Party, now: Instant) {
         let interval = self.interval;
         if let Some(gate) =
-            self.gates.get_mut(key).filter(|gate| gate.narrow_until(party, now).is_some())
+            self.gates.get_mut(key, now).filter(|gate| gate.narrow_until(party, now).is_some())
         {
             (gate.next, gate.last) = (now + interval, Some(party.group));
         }
@@ -130,9 +115,11 @@ impl<K: Ord + Copy> Gates<K> {
         let by = by.map(|party| (party.group, party.account));
         let (memory, soonest) = (self.memory, now + self.interval);
         let new = || Gate { heard: Vec::new(), next: soonest, last: None };
-        let gate = self.gates.entry(key, now, new);
+        let group = by.map_or(0, |(group, _)| group);
+        let hint = hint.unwrap_or_default().min(HINT_MAX);
+        let gate = self.gates.entry(key, (group, memory.max(hint)), now, new);
         gate.next = gate.next.max(soonest);
-        let hint = now + hint.unwrap_or_default().min(HINT_MAX);
+        let hint = now + hint;
         let before = gate.heard.iter().find(|it| it.by == by).map(|it| it.hint);
         gate.heard.retain(|it| it.by != by && it.narrow_until.max(it.hint) > now);
         if gate.heard.len() >= MAX_HEARD {

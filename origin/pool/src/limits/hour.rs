@@ -10,7 +10,6 @@ pub(crate) const FIRST_SLICE: u64 = SLICES as u64;
 /// Counts of the last hour's slices.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Hour {
-    /// Latest slice with a count.
     last: u64,
     counts: [u32; SLICES as usize],
 }
@@ -36,11 +35,6 @@ impl Hour {
     pub(crate) fn sum(mut self, slice: u64) -> usize {
         self.advance(slice);
         self.counts.iter().map(|count| *count as usize).sum()
-    }
-
-    /// The sum of the hour that ends with the latest count.
-    pub(crate) fn latest_sum(self) -> usize {
-        self.sum(self.last)
     }
 
     /// The slice in which the oldest count expires.

@@ -1,6 +1,7 @@
 //! Counters for one operator from one source address, or for one machine of no known operator: sessions, their rate,
 //! recipients and refused recipients.
 
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use super::{
@@ -15,15 +16,20 @@ use crate::{
 };
 
 /// Totals since the start.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Totals {
+    #[serde(rename = "sessions_total")]
     pub sessions: u64,
+    #[serde(rename = "recipients_total")]
     pub recipients: u64,
     /// Refused recipients.
+    #[serde(rename = "refused_total")]
     pub refused: u64,
     /// Replies that refused us instead of a recipient.
+    #[serde(rename = "refusals_of_us_total")]
     pub refusals_of_us: u64,
     /// Sessions that were ended because they were held for long while others waited.
+    #[serde(rename = "cut_total")]
     pub cut: u64,
 }
 
@@ -37,9 +43,7 @@ pub(crate) struct Meter {
     pub totals: Totals,
     recipients: Bucket,
     new_sessions: Bucket,
-    /// New sessions of the group for which alone the rate is lowered.
     new_sessions_alone: Bucket,
-    /// Recipients of batches from a new source address.
     warm_up: Bucket,
 }
 
@@ -80,12 +84,10 @@ impl Meter {
         told.and(Cause::Rate.from(self.recipients_not_before(now)))
     }
 
-    /// `None` if the next recipient may come now.
     pub(crate) fn recipients_not_before(&self, now: Instant) -> Option<Instant> {
         self.recipients.not_before(now)
     }
 
-    /// Whether the group may open a new session.
     pub(crate) fn may_open(&self, group: Key, now: Instant) -> May {
         let alone = self.rate.lowered_alone() == Some(group);
         let alone = alone.then(|| self.new_sessions_alone.not_before(now)).flatten();

@@ -6,16 +6,12 @@ use std::{collections::BTreeMap, time::Duration};
 
 use tokio::time::Instant;
 
-use crate::{
-    bounded::{Bounded, Remembered},
-    keys::Key,
-};
+use crate::{bounded::Bounded, keys::Key};
 
 /// Longest interval of a lowered rate, unless the configured interval is longer.
 const INTERVAL_MAX: Duration = Duration::from_secs(5);
 /// Interval from which doubling starts if the configured interval is shorter.
 const DOUBLING_START_MIN: Duration = Duration::from_millis(250);
-/// Maximum number of times that a rate is halved.
 const MAX_LEVEL: u32 = 16;
 /// Time for which a tenant's last check of a domain is remembered as a trial.
 const TRIAL_LIFETIME: Duration = Duration::from_secs(600);
@@ -26,8 +22,6 @@ const LOWERED_LIFETIME: Duration = Duration::from_secs(3_600);
 const MIN_DOMAINS: usize = 8;
 /// Minimum number of tenants with refusals, because a single tenant chooses its own addresses.
 const MIN_TENANTS: usize = 3;
-/// Maximum numbers of trials remembered per tenant and in total: a tenant can fill only a sixteenth of the memory.
-const MAX_OF_TENANT: usize = 64;
 const MAX_TRIALS: usize = 1_024;
 /// Interval in which a machine's words about our address count only once, and time for which an answer shows that an
 /// operator doesn't mean our address.
@@ -36,38 +30,17 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// A tenant's last check of a domain; `refused` is true if our address was refused.
 #[derive(Clone, Copy)]
 struct Trial {
-    tenant: Key,
     at: Instant,
     refused: bool,
-    /// Number of trials of the site's life until this one.
-    nth: u64,
-}
-
-impl Trial {
-    fn age(&self, now: Instant) -> Duration {
-        now.saturating_duration_since(self.at)
-    }
-}
-
-impl Remembered for Trial {
-    fn rank(&self, _: Instant) -> (Key, u64) {
-        (self.tenant, self.nth)
-    }
-
-    fn is_over(&self, now: Instant) -> bool {
-        self.age(now) >= TRIAL_LIFETIME
-    }
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Lowered {
     pub since: Instant,
-    /// Words of the reply, without names and addresses.
     pub words: String,
     /// The tenant that alone provoked it, and for which alone it holds.
     by: Option<Key>,
     domain: Key,
-    /// Time of the last evidence.
     at: Instant,
 }
 
@@ -77,10 +50,8 @@ pub(crate) type Evidence = Option<Key>;
 pub(crate) struct Rate {
     /// Time between new sessions without any refusals.
     base: Duration,
-    /// Number of times that the rate is halved now.
     level: u32,
     trials: Bounded<(Key, Key), Trial>,
-    trial_count: u64,
     lowered: Option<Lowered>,
     floor_since: Option<Instant>,
 }
@@ -94,7 +65,7 @@ pub(crate) enum Change {
 impl Rate {
     pub(crate) const fn new(base: Duration) -> Self {
         let trials = Bounded::new(MAX_TRIALS);
-        Self { base, level: 0, trials, trial_count: 0, lowered: None, floor_since: None }
+        Self { base, level: 0, trials, lowered: None, floor_since: None }
     }
 
     /// A lowered rate stays lowered.
@@ -111,12 +82,10 @@ impl Rate {
         doubled.min(INTERVAL_MAX.max(self.base))
     }
 
-    /// The tenant for which alone the rate is lowered.
     pub(crate) fn lowered_alone(&self) -> Option<Key> {
         self.lowered.as_ref().and_then(|lowered| lowered.by)
     }
 
-    /// The interval for all tenants.
     pub(crate) fn interval_for_all(&self) -> Duration {
         if self.lowered_alone().is_some() { self.base } else { self.interval() }
     }
@@ -158,8 +127,8 @@ impl Rate {
         now: Instant,
     ) -> Option<Change> {
         let counted = self.add((tenant, domain), true, now);
-        let others_are_answered = self.trials.iter().any(|((other, _), trial)| {
-            *other != tenant && !trial.refused && trial.age(now) < MINUTE
+        let others_are_answered = self.trials.iter(now).any(|((other, _), trial)| {
+            *other != tenant && !trial.refused && now < trial.at + MINUTE
         });
         if counted || others_are_answered {
             return None;
@@ -204,7 +173,7 @@ impl Rate {
     /// from all tenants that tried. The result is the number of tenants with refusals.
     fn tenants_that_bring_a_conclusion(&self, now: Instant) -> Option<usize> {
         let (mut domains, mut tenants) = (BTreeMap::new(), BTreeMap::new());
-        for ((tenant, domain), trial) in self.trials.iter().filter(|(_, it)| !it.is_over(now)) {
+        for ((tenant, domain), trial) in self.trials.iter(now) {
             *domains.entry(*domain).or_insert(false) |= trial.refused;
             *tenants.entry(*tenant).or_insert(false) |= trial.refused;
         }
@@ -219,30 +188,18 @@ impl Rate {
     /// True if the domain's refusal was already counted. For a repeated trial, only this tenant's refusal counts.
     fn add(&mut self, key: (Key, Key), refused: bool, now: Instant) -> bool {
         let (tenant, domain) = key;
-        self.trial_count += 1;
-        let trial = Trial { tenant, at: now, refused, nth: self.trial_count };
-        if let Some(before) = self.trials.get_mut(key) {
-            let counted = before.refused && !before.is_over(now);
-            if !(counted && refused) {
-                *before = trial;
+        let counted = match self.trials.get(key, now) {
+            Some(before) => before.refused,
+            None => {
+                let is_same =
+                    |((_, other), it): (&(Key, Key), &Trial)| *other == domain && it.refused;
+                refused && self.trials.iter(now).any(is_same)
             }
-            return counted;
+        };
+        if !(counted && refused && self.trials.get(key, now).is_some()) {
+            let trial = Trial { at: now, refused };
+            *self.trials.entry(key, (tenant, TRIAL_LIFETIME), now, || trial) = trial;
         }
-        let counted = refused
-            && self.trials.iter().any(|((_, other), trial)| {
-                *other == domain && trial.refused && !trial.is_over(now)
-            });
-        let own = self.trials.range((tenant, Key::MIN)..=(tenant, Key::MAX));
-        if own.count() >= MAX_OF_TENANT {
-            if !refused {
-                // An answer doesn't displace the tenant's other trials.
-                return counted;
-            }
-            let own = self.trials.range((tenant, Key::MIN)..=(tenant, Key::MAX));
-            let oldest = own.min_by_key(|(_, trial)| trial.nth).map(|(key, _)| *key);
-            oldest.into_iter().for_each(|key| self.trials.remove(key));
-        }
-        self.trials.entry(key, now, || trial);
         counted
     }
 
@@ -257,8 +214,7 @@ impl Rate {
     pub(crate) fn is_over(&self, now: Instant) -> bool {
         let is_kept =
             |lowered: &Lowered| now.saturating_duration_since(lowered.at) < LOWERED_LIFETIME;
-        !self.lowered.as_ref().is_some_and(is_kept)
-            && self.trials.iter().all(|(_, it)| it.is_over(now))
+        !self.lowered.as_ref().is_some_and(is_kept) && self.trials.iter(now).next().is_none()
     }
 }
 
@@ -268,7 +224,7 @@ mod tests {
 
     use tokio::time::{Instant, advance};
 
-    use super::{Change, INTERVAL_MAX, Rate};
+    use super::{Change, INTERVAL_MAX, MAX_TRIALS, Rate};
 
     const BASE: Duration = Duration::from_millis(500);
 
@@ -316,7 +272,7 @@ mod tests {
         for domain in 10..400 {
             assert_eq!(refused(&mut rate, 1, domain, now), None, "{domain}");
         }
-        assert!(rate.trials() <= 100);
+        assert!(rate.trials() <= MAX_TRIALS);
     }
 
     #[tokio::test(start_paused = true)]

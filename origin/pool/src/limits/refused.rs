@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::hour::{FIRST_SLICE, Hour, SLICE};
 use crate::{
-    bounded::{Bounded, Remembered},
+    bounded::Bounded,
     keys::Key,
     question::{Class, Party, Past},
     share::Shared,
@@ -31,6 +31,7 @@ const INVENTED_BY_ALL: usize = 8;
 /// other lists, whose existing recipients don't count.
 const LISTS_SHARE: f64 = 0.75;
 const WINDOW: Duration = Duration::from_secs(600);
+const HOUR: Duration = Duration::from_secs(3_600);
 /// Maximum number of groups and accounts remembered per meter; about 80 bytes each.
 const MAX_PARTIES: usize = 20_000;
 
@@ -44,29 +45,11 @@ pub(crate) struct Asking {
     pub share: Option<f64>,
 }
 
-/// Recipients refused in the last hour, by group and account.
 pub(crate) struct RefusedPerHour {
     most: usize,
-    /// Start of the first slice.
     began: Option<Instant>,
     total: Hour,
-    parties: Bounded<Key, PartysHour>,
-}
-
-struct PartysHour {
-    group: Key,
-    hour: Hour,
-    at: Instant,
-}
-
-impl Remembered for PartysHour {
-    fn rank(&self, _: Instant) -> (Key, u64) {
-        (self.group, self.hour.latest_sum() as u64)
-    }
-
-    fn is_over(&self, now: Instant) -> bool {
-        now.saturating_duration_since(self.at) >= Duration::from_secs(3_600) + SLICE
-    }
+    parties: Bounded<Key, Hour>,
 }
 
 impl RefusedPerHour {
@@ -95,7 +78,7 @@ impl RefusedPerHour {
         let slice = self.slice(now);
         let total = self.total.sum(slice);
         let of = Shared::of(self.most, total, asking.share);
-        let has = |key| self.parties.get(key, now).map_or(0, |party| party.hour.sum(slice));
+        let has = |key| self.parties.get(key, now).map_or(0, |hour| hour.sum(slice));
         let is_list_beyond = asking.class == Class::Batch && total >= self.most;
         if !is_list_beyond && asking.party.may_have_one_more(of, has) {
             return None;
@@ -111,10 +94,7 @@ impl RefusedPerHour {
         self.total.count(slice);
         let Some(Party { group, account, .. }) = party else { return };
         for key in [Some(group), Some(account).filter(|key| *key != group)].into_iter().flatten() {
-            let new = || PartysHour { group, hour: Hour::default(), at: now };
-            let of_party = self.parties.entry(key, now, new);
-            of_party.at = now;
-            of_party.hour.count(slice);
+            self.parties.entry(key, (group, HOUR + SLICE), now, Hour::default).count(slice);
         }
     }
 
@@ -137,7 +117,6 @@ impl RefusedPerHour {
     }
 }
 
-/// Recipients refused in the last ten minutes.
 pub(crate) struct RefusedLately {
     /// Number after which lists stay away; `usize::MAX` for no limit.
     most: usize,

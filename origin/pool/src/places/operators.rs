@@ -3,9 +3,8 @@
 
 mod parse;
 
-use std::{sync::Arc, time::Duration};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
-use crate::keys::ByName;
 pub use crate::keys::OperatorId;
 
 const BUILT_IN: &str = include_str!("../../data/operators.toml");
@@ -35,9 +34,9 @@ pub struct Operator {
 #[derive(Debug, Clone)]
 pub struct Operators {
     rows: Vec<Operator>,
-    by_suffix: ByName<OperatorId>,
+    by_suffix: HashMap<String, OperatorId>,
     by_pattern: Vec<(Pattern, OperatorId)>,
-    by_consumer_domain: ByName<OperatorId>,
+    by_consumer_domain: HashMap<String, OperatorId>,
 }
 
 /// A suffix with a `*`.
@@ -101,13 +100,13 @@ impl Operators {
     fn index(rows: Vec<Operator>) -> Result<Self, Vec<String>> {
         let mut table = Self {
             rows: Vec::new(),
-            by_suffix: ByName::default(),
+            by_suffix: HashMap::new(),
             by_pattern: Vec::new(),
-            by_consumer_domain: ByName::default(),
+            by_consumer_domain: HashMap::new(),
         };
         let mut mistakes = Vec::new();
         for (id, row) in rows.iter().enumerate() {
-            let mut claimed = |index: &mut ByName<OperatorId>, name: &String| {
+            let mut claimed = |index: &mut HashMap<String, OperatorId>, name: &String| {
                 let other = index.insert(name.clone(), id).filter(|other| *other != id);
                 if let Some(other) = other.and_then(|other| rows.get(other)) {
                     let problem = format!("{name} belongs to {} already", other.name);

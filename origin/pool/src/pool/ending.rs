@@ -9,16 +9,14 @@ use tokio::time::{Duration, Instant, sleep};
 
 use super::{Pool, State};
 use crate::{
-    idle::IdleSession,
-    keys::{MeterKey, SiteKey},
-    site::Turn,
+    idle::{IdleSession, MAX_IDLE_SITE},
+    keys::SiteKey,
     sites::SWEEP_STEPS,
 };
 
 /// Interval of the sweep of idle sessions: a session lives at most this much longer than allowed.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Maximum number of idle sessions in total.
 const MAX_IDLE: usize = 1_024;
 /// Number of idle sessions closed together when there are too many: finding one session takes as
 /// long as finding all.
@@ -26,8 +24,8 @@ const CLOSED_TOGETHER: usize = 32;
 
 impl<S: Send + 'static> Pool<S> {
     pub(super) fn end(self: &Arc<Self>, key: &SiteKey, id: u64, answered: bool) {
-        let turn = self.lock().end(key, (id, answered), None, Instant::now());
-        turn.into_iter().for_each(|turn| self.act(key, turn));
+        let due = self.lock().end(key, (id, answered), None, Instant::now());
+        self.serve_at(due, key);
         self.sweep_soon();
     }
 
@@ -40,46 +38,25 @@ impl<S: Send + 'static> Pool<S> {
         answered: bool,
         idle: IdleSession<S>,
     ) -> Option<S> {
-        let mut state = self.lock();
-        let given_way =
-            if state.idle >= MAX_IDLE { state.idle_of_largest_group() } else { Vec::new() };
-        let now = idle.since;
-        if !state.sites.get(key).is_some_and(|site| site.here.idle.has_room()) {
-            drop(state);
-            self.end_all(given_way);
+        let (mut state, now) = (self.lock(), idle.since);
+        if state.idle >= MAX_IDLE {
+            state.close_of_largest_group();
+        }
+        if state.sites.all.get(key).is_none_or(|site| site.here.idle.len() >= MAX_IDLE_SITE) {
             return Some(idle.session);
         }
-        let turn = state.end(key, (id, answered), Some(idle), now);
+        let due = state.end(key, (id, answered), Some(idle), now);
         drop(state);
-        self.end_all(given_way);
-        turn.into_iter().for_each(|turn| self.act(key, turn));
+        self.serve_at(due, key);
         self.sweep_soon();
         None
     }
 
-    fn end_all(self: &Arc<Self>, sessions: Vec<(SiteKey, MeterKey, S)>) {
-        for (key, meter, session) in sessions {
-            (self.close)(session);
-            let turn = self.lock().at(&key, |site| {
-                site.here.closed(meter);
-                (site.waiting() > 0).then(|| site.serve(Instant::now()))
-            });
-            turn.flatten().into_iter().for_each(|turn| self.act(&key, turn));
-        }
-    }
-
-    /// Removes and returns all idle sessions, to be closed.
-    pub fn drain(&self) -> Vec<S> {
+    /// Closes all idle sessions, and returns their number.
+    pub fn drain(&self) -> usize {
         let mut state = self.lock();
-        let mut drained = Vec::new();
-        for (_, site) in state.sites.iter_mut() {
-            for (meter, session) in site.here.take_idle(|_| true) {
-                site.here.closed(meter);
-                drained.push(session);
-            }
-        }
         state.idle = 0;
-        drained
+        state.sites.all.values_mut().map(|site| site.here.close_idle(|_| true)).sum()
     }
 
     /// Only one task runs: it sweeps all sites once a second until nothing is left.
@@ -100,8 +77,7 @@ impl<S: Send + 'static> Pool<S> {
     pub(crate) fn sweep(self: &Arc<Self>) -> bool {
         let now = Instant::now();
         let mut state = self.lock();
-        let expired = state.sites.sweep(now);
-        state.idle = state.idle.saturating_sub(expired.len());
+        state.idle -= state.sites.sweep(now);
         let nothing_left = state.sites.are_over();
         if nothing_left {
             // Set under the lock, so that later callers see that no sweep is running.
@@ -111,8 +87,6 @@ impl<S: Send + 'static> Pool<S> {
         {
             state.sweeps += 1;
         }
-        drop(state);
-        self.end_all(expired);
         nothing_left
     }
 }
@@ -125,33 +99,25 @@ impl<S> State<S> {
         (id, answered): (u64, bool),
         idle: Option<IdleSession<S>>,
         now: Instant,
-    ) -> Option<Turn<S>> {
-        let (is_cut, turn) = self.at(key, |site| {
-            let is_cut = site.end(id, answered, idle, now);
-            (is_cut, (site.waiting() > 0).then(|| site.serve(now)))
-        })?;
+    ) -> Option<Instant> {
+        let (is_cut, due) =
+            self.at(key, |site| (site.end(id, answered, idle, now), site.serve(now)))?;
         self.others.cut += u64::from(is_cut && key.is_network());
-        turn
+        due
     }
 
-    /// Removes the least recently used sessions of the group with the most idle sessions.
-    fn idle_of_largest_group(&mut self) -> Vec<(SiteKey, MeterKey, S)> {
+    /// Closes the least recently used sessions of the group with the most idle sessions.
+    fn close_of_largest_group(&mut self) {
         let mut groups: BTreeMap<_, Vec<Instant>> = BTreeMap::new();
-        for idle in self.sites.iter().flat_map(|(_, site)| site.here.idle.iter()) {
+        for idle in self.sites.all.values().flat_map(|site| site.here.idle.iter()) {
             groups.entry(idle.group).or_default().push(idle.since);
         }
         let largest = groups.into_iter().max_by_key(|(_, of_group)| of_group.len());
-        let Some((group, mut since)) = largest else { return Vec::new() };
+        let Some((group, mut since)) = largest else { return };
         since.sort_unstable();
-        let Some(last) = since.get(CLOSED_TOGETHER.min(since.len()) - 1) else { return Vec::new() };
-        let mut idle_sessions = Vec::new();
-        for (key, site) in self.sites.iter_mut() {
-            let of_site = site.here.take_idle(|idle| idle.group == group && idle.since <= *last);
-            let with_key =
-                of_site.into_iter().map(|(meter, session)| (key.clone(), meter, session));
-            idle_sessions.extend(with_key);
+        let Some(last) = since.get(CLOSED_TOGETHER.min(since.len()) - 1) else { return };
+        for site in self.sites.all.values_mut() {
+            self.idle -= site.here.close_idle(|idle| idle.group == group && idle.since <= *last);
         }
-        self.idle = self.idle.saturating_sub(idle_sessions.len());
-        idle_sessions
     }
 }

@@ -1,6 +1,7 @@
 //! The permit for one session; dropping it makes room for another session.
 
 use std::{
+    future::pending,
     net::IpAddr,
     sync::{
         Arc,
@@ -8,16 +9,17 @@ use std::{
     },
 };
 
-use tokio::{sync::oneshot, time::Instant};
+use tokio::{
+    sync::{oneshot, watch},
+    time::Instant,
+};
 
 use super::{Pool, State};
 use crate::{
-    cut::Cut,
     idle::IdleSession,
     keys::SiteKey,
-    question::{Refused, Signal},
+    question::{Refused, Signal, Want},
     site::{Answer, Grant},
-    want::Want,
 };
 
 /// A session to use, or permission to open one.
@@ -68,8 +70,7 @@ pub struct Permit<S: Send + 'static> {
     pub(crate) want: Box<Want>,
     /// Number of this use of a session at the site.
     id: u64,
-    cut: Arc<Cut>,
-    /// True if the server has replied about the recipient.
+    cut: watch::Receiver<bool>,
     answered: AtomicBool,
     /// True while the server hasn't refused us in the session.
     is_blameless: AtomicBool,
@@ -114,8 +115,12 @@ impl<S: Send + 'static> Permit<S> {
     /// Completes when the session has been held for long and others wait for it. The caller must then close the
     /// session; the check ends with our own limit as its reason.
     pub fn cut(&self) -> impl Future<Output = ()> + Send + 'static {
-        let cut = Arc::clone(&self.cut);
-        async move { cut.until_due().await }
+        let mut cut = self.cut.clone();
+        async move {
+            if cut.wait_for(|is_due| *is_due).await.is_err() {
+                pending().await
+            }
+        }
     }
 
     /// True if the server has refused few enough recipients to risk a control recipient.

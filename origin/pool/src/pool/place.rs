@@ -8,12 +8,10 @@ use super::{Pool, State};
 use crate::{
     keys::{Key, OperatorId, SiteKey},
     places::sources::{self, AtSource},
-    question::{Class, Party, Question, Target},
+    question::{Class, Party, Question, Target, Want},
     settings::Settings,
-    want::Want,
 };
 
-/// Shortest time for which starting a conversation makes sense.
 const DIALOGUE_TIME_MIN: Duration = Duration::from_secs(1);
 
 impl<S: Send + 'static> Pool<S> {
@@ -26,10 +24,7 @@ impl<S: Send + 'static> Pool<S> {
     ) -> Want {
         let settings = self.settings.load();
         let machine = target.addresses.first().map(SocketAddr::ip);
-        let host = (target.host, self.keys.hash_one(target.host));
-        let operator = (!target.is_route)
-            .then(|| state.behind.operator_of(&settings.operators, host, target.addresses, now))
-            .flatten();
+        let operator = settings.operators.of_host(target.host).filter(|_| !target.is_route);
         let site = match (operator, machine) {
             (Some(operator), _) => {
                 let identity = state.use_source(operator, target.identity, &settings, now);
@@ -140,11 +135,11 @@ impl<S: Send + 'static> Pool<S> {
     ) {
         let of = (want.party, want.class);
         let due = |address: &SocketAddr| {
-            let site = state.sites.get(&SiteKey::network_of(address.ip()))?;
+            let site = state.sites.all.get(&SiteKey::network_of(address.ip()))?;
             site.here.address_not_before(address.ip(), of, now)
         };
         let has_idle =
-            || state.sites.get(&want.site).is_some_and(|it| it.here.has_idle_for(want, now));
+            || state.sites.all.get(&want.site).is_some_and(|it| it.here.has_idle_for(want, now));
         if addresses.first().and_then(due).is_none() || has_idle() {
             return;
         }
@@ -178,10 +173,10 @@ impl<S: Send + 'static> Pool<S> {
 
 impl<S> State<S> {
     pub(super) fn at_source(&self, operator: OperatorId, identity: usize) -> AtSource {
-        let Some(site) = self.sites.get(&SiteKey::Operator(operator, identity)) else {
+        let Some(site) = self.sites.all.get(&SiteKey::Operator(operator, identity)) else {
             return (None, None);
         };
-        let meter = site.here.known_meter(None);
+        let meter = site.here.meters.get(&None);
         (meter.and_then(|meter| meter.rate.floor_since()), site.rest)
     }
 
@@ -204,7 +199,7 @@ impl<S> State<S> {
         let Some(rest) = sources::rest(operator, identity, &settings.sources, at, now) else {
             return identity;
         };
-        if let Some(site) = self.sites.get_mut(&SiteKey::Operator(operator, identity)) {
+        if let Some(site) = self.sites.all.get_mut(&SiteKey::Operator(operator, identity)) {
             site.rest = Some(rest);
         }
         rest.to

@@ -26,7 +26,7 @@ impl<S: Send + 'static> Pool<S> {
         let now = Instant::now();
         let mut state = self.lock();
         let State { sites, pasts, bans, others, .. } = &mut *state;
-        let Some(site) = sites.get_mut(&want.site) else { return };
+        let Some(site) = sites.all.get_mut(&want.site) else { return };
         let meter = site.here.meter(want.meter);
         // While another session is open, the server's connection limit may be the reason.
         let is_alone = meter.in_use + meter.idle <= 1;
@@ -50,9 +50,9 @@ impl<S: Send + 'static> Pool<S> {
         }
         let interval = meter.rate.interval();
         let words = change.and(meter.rate.lowered()).map(|lowered| lowered.words.clone());
-        let turn = (site.waiting() > 0).then(|| state.at(&want.site, |site| site.serve(now)));
+        let due = state.at(&want.site, |site| site.serve(now)).flatten();
         drop(state);
-        turn.flatten().into_iter().for_each(|turn| self.act(&want.site, turn));
+        self.serve_at(due, &want.site);
         if let (Some(change), SiteKey::Operator(operator, identity)) = (change, &want.site) {
             self.log_change(change, (*operator, *identity), interval, words.as_deref());
         }
@@ -60,7 +60,7 @@ impl<S: Send + 'static> Pool<S> {
 
     pub(super) fn spares_refusal(&self, permit: &Permit<S>) -> bool {
         let (mut state, now) = (self.lock(), Instant::now());
-        let site = state.sites.get_mut(&permit.want.site);
+        let site = state.sites.all.get_mut(&permit.want.site);
         site.is_none_or(|site| {
             let meter = site.here.meter(permit.want.meter);
             meter.lately.spares_one(permit.want.class, now) && meter.per_hour.spares_one(now)
@@ -69,7 +69,7 @@ impl<S: Send + 'static> Pool<S> {
 
     pub(super) fn count_recipient(&self, permit: &Permit<S>) {
         let (mut state, want) = (self.lock(), &permit.want);
-        if let Some(site) = state.sites.get_mut(&want.site) {
+        if let Some(site) = state.sites.all.get_mut(&want.site) {
             let (meter, now) = (site.here.meter(want.meter), Instant::now());
             meter.take_recipient(want.warm_up, now);
             meter.lately.take_invented(now);

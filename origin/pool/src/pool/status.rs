@@ -20,7 +20,6 @@ use crate::{
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
     pub operators: Vec<SiteStatus>,
-    #[serde(default)]
     pub entries: Entries,
 }
 
@@ -36,10 +35,8 @@ pub struct Entries {
     /// Groups, accounts and domains that a site remembers: costs of an hour, refused recipients, trials of ten minutes.
     pub parties: usize,
     /// Accounts with a past.
-    #[serde(default)]
     pub pasts: usize,
     /// Machines that have banned us after refused recipients.
-    #[serde(default)]
     pub bans: usize,
 }
 
@@ -53,39 +50,32 @@ pub struct SiteStatus {
     pub idle: usize,
     pub waiting: usize,
     /// Sessions in use for longer than two seconds.
-    #[serde(default)]
     pub held: usize,
     /// Milliseconds between two new sessions.
     pub interval_ms: u64,
     /// Unix time since which the rate is lowered.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub lowered_since: Option<u64>,
     /// Words of the reply that last lowered the rate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub words: Option<String>,
     /// Unix time since which the rate has been at its minimum.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_since: Option<u64>,
     /// Unix time at which the operator's domains return to the address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rests_until: Option<u64>,
     /// Source address that serves the operator's domains until `rests_until`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stand_in: Option<String>,
     /// Unix time since which batches use the address gradually more at this operator.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub warms_up_since: Option<u64>,
     /// Recipients refused in the last hour, and the limit.
     pub refused_last_hour: usize,
     pub refused_per_hour: usize,
-    /// Totals since the start.
-    pub sessions_total: u64,
-    pub recipients_total: u64,
-    pub refused_total: u64,
-    pub refusals_of_us_total: u64,
-    /// Sessions that were ended because they were held for long while others waited.
-    #[serde(default)]
-    pub cut_total: u64,
+    #[serde(flatten)]
+    pub totals: Totals,
 }
 
 impl<S: Send + 'static> Pool<S> {
@@ -104,20 +94,18 @@ impl<S: Send + 'static> Pool<S> {
             ..SiteStatus::default()
         };
         let mut entries = Entries {
-            sites: state.sites.len(),
+            sites: state.sites.all.len(),
             pasts: state.pasts.len(),
             bans: state.bans.len(),
             ..Entries::default()
         };
-        for (key, site) in state.sites.iter() {
-            entries.meters += site.here.meters().count();
+        for (key, site) in state.sites.all.iter() {
+            entries.meters += site.here.meters.len();
             entries.gates += site.here.gates();
             entries.parties += site.here.parties();
             match key {
                 SiteKey::Operator(operator, identity) => {
-                    let Some(meter) = site.here.known_meter(None) else { continue };
-                    let Totals { sessions, recipients, refused, refusals_of_us, cut } =
-                        meter.totals;
+                    let Some(meter) = site.here.meters.get(&None) else { continue };
                     let rest = site.rest.filter(|rest| rest.is_kept(now));
                     let warms_up = self.warms_up_since(&state, *operator, *identity);
                     operators.push(SiteStatus {
@@ -136,16 +124,12 @@ impl<S: Send + 'static> Pool<S> {
                         warms_up_since: warms_up.filter(|since| is_new(*since, unix_now)),
                         refused_last_hour: meter.per_hour.total(now),
                         refused_per_hour: meter.per_hour.most(),
-                        sessions_total: sessions,
-                        recipients_total: recipients,
-                        refused_total: refused,
-                        refusals_of_us_total: refusals_of_us,
-                        cut_total: cut,
+                        totals: meter.totals,
                     });
                 }
                 SiteKey::Network(_) => {
                     other.waiting += site.waiting();
-                    for (key, meter) in site.here.meters() {
+                    for (key, meter) in &site.here.meters {
                         other.held += site.here.long_uses(*key, now);
                         other.sessions += meter.in_use;
                         other.idle += meter.idle;
@@ -155,14 +139,9 @@ impl<S: Send + 'static> Pool<S> {
                 SiteKey::Route(_) => {}
             }
         }
-        let others = state.others;
+        other.totals = state.others;
         drop(state);
         operators.sort_by(|a, b| (&a.operator, &a.source).cmp(&(&b.operator, &b.source)));
-        other.sessions_total = others.sessions;
-        other.recipients_total = others.recipients;
-        other.refused_total = others.refused;
-        other.refusals_of_us_total = others.refusals_of_us;
-        other.cut_total = others.cut;
         operators.push(other);
         Status { operators, entries }
     }

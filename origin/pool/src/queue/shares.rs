@@ -20,11 +20,9 @@ const DOMAIN_TURN: u32 = 10;
 const DOMAIN_TURN_S: f64 = 1.0;
 /// Leads below this number of seconds are forgotten with the party.
 const LEAD_MIN_S: f64 = 0.25;
-/// Time in seconds after which a lead has halved.
 const HALF_LIFE_S: f64 = 60.0;
 const LEAD_LIFETIME: Duration = Duration::from_secs(300);
 
-/// Group, account and domain.
 pub(crate) type Path = [Key; 3];
 
 impl Party {
@@ -33,7 +31,6 @@ impl Party {
     }
 }
 
-/// The waiting requests of one class at one site.
 pub(crate) struct Shares<W> {
     root: Part<W>,
     order: u64,
@@ -43,7 +40,6 @@ pub(crate) struct Shares<W> {
 struct Part<W> {
     /// Virtual time, in seconds of session time.
     time: f64,
-    /// Time of the last change.
     at: Instant,
     /// Breaks ties: the part with the lowest `order` is served first.
     order: u64,
@@ -54,7 +50,6 @@ struct Part<W> {
     /// turn.
     turn: Option<(Key, u32, f64)>,
     parts: BTreeMap<Key, Part<W>>,
-    /// Waiting requests of a domain.
     queue: VecDeque<W>,
 }
 
@@ -223,7 +218,6 @@ impl<W> Shares<W> {
         self.root.take(&mut Vec::with_capacity(3), &mut self.order, &age, &mut fits)
     }
 
-    /// Expired leads are removed too.
     pub(crate) fn retain(&mut self, keep: impl Fn(&W) -> bool, now: Instant) {
         self.root.retain(&keep, now);
     }

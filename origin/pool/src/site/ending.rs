@@ -4,20 +4,19 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Ended, Here, Quick, here::Use};
+use super::{Here, Quick, here::Use};
 use crate::{
     asker::costs::{CUT, SLOW},
     idle::IdleSession,
     keys::{Key, MeterKey},
-    question::Cause,
-    want::Want,
+    question::{Cause, Class, Party, Want},
 };
 
 /// Time until long-held sessions are examined again, if none could be cut.
 const CUT_RETRY_DELAY: Duration = Duration::from_millis(500);
 
 impl<S> Here<S> {
-    /// The use of a session has ended; `idle` is `None` if the session was closed.
+    /// The result is the use's party and class, its time, and whether it was cut.
     pub(super) fn end(
         &mut self,
         id: u64,
@@ -25,9 +24,9 @@ impl<S> Here<S> {
         idle: Option<IdleSession<S>>,
         others_wait: impl FnOnce(Key) -> bool,
         now: Instant,
-    ) -> Option<Ended> {
+    ) -> Option<((Party, Class), Duration, bool)> {
         let Use { party, class, meter: key, since, cut, .. } = self.uses.remove(&id)?;
-        let (took, is_cut) = (now.saturating_duration_since(since), cut.is_due());
+        let (took, is_cut) = (now.saturating_duration_since(since), *cut.borrow());
         let made_wait = is_cut || (took > SLOW && others_wait(party.account));
         self.costs.hear_end(party, took, (answered, is_cut, made_wait), now);
         let meter = self.meter(key);
@@ -37,7 +36,7 @@ impl<S> Here<S> {
             meter.idle += 1;
             self.idle.push(idle);
         }
-        Some(Ended { party, class, took, is_cut })
+        Some(((party, class), took, is_cut))
     }
 
     /// Of the sessions that may be cut and that others wait for, cuts the one in use for longest. Otherwise the result
@@ -48,7 +47,7 @@ impl<S> Here<S> {
         quick: Quick,
         now: Instant,
     ) -> Option<Instant> {
-        if self.uses.values().any(|it| it.cut.is_due()) {
+        if self.uses.values().any(|it| *it.cut.borrow()) {
             return None;
         }
         let oldest = self.uses.values().map(|it| it.since).min()?;
@@ -75,39 +74,28 @@ impl<S> Here<S> {
         };
         let longest = self.uses.values().filter(|it| due(it)).min_by_key(|it| it.since);
         let Some(longest) = longest else { return Some(now + CUT_RETRY_DELAY) };
-        longest.cut.set_due();
+        longest.cut.send_replace(true);
         self.costs.cut(longest.party, now);
         None
     }
 
-    /// Ends idle sessions; each counts as in use until [`Here::closed`].
-    pub(crate) fn take_idle(
-        &mut self,
-        ends: impl Fn(&IdleSession<S>) -> bool,
-    ) -> Vec<(MeterKey, S)> {
-        let ending = self.idle.extract(ends);
-        let in_use = ending.into_iter().map(|idle| {
-            let meter = self.meter(idle.meter);
-            meter.idle -= 1;
-            meter.in_use += 1;
-            self.closing += 1;
-            (idle.meter, idle.session)
-        });
-        in_use.collect()
+    /// The result is the number of sessions that were closed.
+    pub(crate) fn close_idle(&mut self, ends: impl Fn(&IdleSession<S>) -> bool) -> usize {
+        let ending: Vec<_> = self.idle.extract_if(.., |idle| ends(idle)).collect();
+        let count = ending.len();
+        for idle in ending {
+            self.meter(idle.meter).idle -= 1;
+            (self.close)(idle.session);
+        }
+        count
     }
 
-    pub(crate) fn closed(&mut self, key: MeterKey) {
-        self.closing = self.closing.saturating_sub(1);
-        let meter = self.meter(key);
-        meter.in_use = meter.in_use.saturating_sub(1);
-    }
-
-    pub(super) fn sweep(&mut self, stored_meters: &[MeterKey], now: Instant) -> Vec<(MeterKey, S)> {
+    pub(super) fn sweep(&mut self, stored_meters: &[MeterKey], now: Instant) -> usize {
         self.costs.forget(now);
         self.domains.forget(now);
         self.addresses.forget(now);
         self.forget_meters(stored_meters, now);
-        let max_idle = self.idle.max_idle();
-        self.take_idle(|idle| idle.is_over(max_idle, now))
+        let max_idle = self.max_idle;
+        self.close_idle(|idle| idle.is_over(max_idle, now))
     }
 }

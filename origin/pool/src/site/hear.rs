@@ -5,8 +5,7 @@ use tokio::time::Instant;
 use super::Here;
 use crate::{
     limits::rate::Change,
-    question::{Party, Refusal, Signal},
-    want::Want,
+    question::{Party, Refusal, Signal, Want},
 };
 
 impl<S> Here<S> {

@@ -1,20 +1,18 @@
 //! Everything of a site but who waits: its meters, gates, costs, sessions in use and idle ones.
 
-use std::{collections::BTreeMap, net::IpAddr, sync::Arc, time::Duration};
+use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
-use tokio::time::Instant;
+use tokio::{sync::watch, time::Instant};
 
 use super::{Grant, Quick};
 use crate::{
-    asker::costs::{Costs, SLOW, Standing},
-    cut::Cut,
-    idle::{Idle, IdleSession},
+    asker::costs::{Costs, SLOW},
+    idle::IdleSession,
     keys::{Key, MeterKey, SiteKey},
     limits::{gates::Gates, meter::Meter, refused::Asking},
-    question::{Cause, Class, May, Not, Party, both, earlier},
-    queue::reserve::{self, Others},
+    question::{Cause, Class, May, Not, Party, Want, both, earlier},
+    queue::reserve::has_room,
     settings::{Limits, Settings},
-    want::Want,
 };
 
 /// Lifetimes of a domain's and an address's narrow gate.
@@ -40,7 +38,8 @@ pub(super) struct Use {
     pub(super) since: Instant,
     /// True if the party wasn't proven when the session was granted.
     pub(super) may_be_slow: bool,
-    pub(super) cut: Arc<Cut>,
+    /// Asks all users of the session to close it: the check, and the control recipient after it.
+    pub(super) cut: watch::Sender<bool>,
 }
 
 impl Use {
@@ -55,20 +54,22 @@ pub(crate) struct Here<S> {
     /// Maximum number of concurrent sessions with all machines.
     pub(super) most: usize,
     /// A site has few meters, so lookups need no hash.
-    pub(super) meters: BTreeMap<MeterKey, Meter>,
+    pub meters: BTreeMap<MeterKey, Meter>,
     pub(super) domains: Gates<Key>,
     pub(super) addresses: Gates<IpAddr>,
     pub(super) costs: Costs,
     pub(super) uses: BTreeMap<u64, Use>,
     pub(super) next_use: u64,
-    /// Idle sessions that are being closed: each counts as in use, so that no other session is opened too early.
-    pub(super) closing: usize,
-    pub idle: Idle<S>,
+    /// In order of last use; the most recently used session is reused first.
+    pub idle: Vec<IdleSession<S>>,
+    pub(super) max_idle: Duration,
+    /// Ends a session; it doesn't block.
+    pub(super) close: fn(S),
     pub last_used: Instant,
 }
 
 impl<S> Here<S> {
-    pub(crate) fn new(key: &SiteKey, settings: &Settings, now: Instant) -> Self {
+    pub(crate) fn new(key: &SiteKey, settings: &Settings, close: fn(S), now: Instant) -> Self {
         let (limits, most) = settings.limits_of(key);
         let interval = settings.pace.gate_interval;
         Self {
@@ -80,8 +81,9 @@ impl<S> Here<S> {
             costs: Costs::default(),
             uses: BTreeMap::new(),
             next_use: 0,
-            closing: 0,
-            idle: Idle::new(settings.max_idle),
+            idle: Vec::new(),
+            max_idle: settings.max_idle,
+            close,
             last_used: now,
         }
     }
@@ -94,14 +96,6 @@ impl<S> Here<S> {
     pub(crate) fn meter(&mut self, key: MeterKey) -> &mut Meter {
         let limits = self.limits;
         self.meters.entry(key).or_insert_with(|| Meter::new(limits))
-    }
-
-    pub(crate) fn known_meter(&self, key: MeterKey) -> Option<&Meter> {
-        self.meters.get(&key)
-    }
-
-    pub(crate) fn meters(&self) -> impl Iterator<Item = (&MeterKey, &Meter)> {
-        self.meters.iter()
     }
 
     /// The machine's own meter, or `None`, the shared meter, if too many machines of a /64 have their own.
@@ -127,7 +121,7 @@ impl<S> Here<S> {
     }
 
     pub(super) fn in_use(&self) -> usize {
-        self.uses.len() + self.closing
+        self.uses.len()
     }
 
     /// Asks all rules; changes nothing. `ahead` is the number of waiting checks of the same account and domain.
@@ -160,7 +154,7 @@ impl<S> Here<S> {
             let other = self.meters.get(&other).filter(|_| other != want.meter);
             other.is_none_or(|meter| meter.may_ask(asking(want), want.warm_up, now).is_ok())
         };
-        let idle = self.idle.fitting(want, may_use, now);
+        let idle = self.fitting_idle(want, may_use, now);
         let opens = || {
             let of = (want.party, want.class);
             let gate = |ip| self.addresses.not_before(ip, of, ahead, now);
@@ -182,11 +176,8 @@ impl<S> Here<S> {
         }
         let gate = || self.domains.not_before(domain, (want.party, want.class), ahead, now);
         let gate = want.has_gate.then(gate).flatten();
-        let latest = want.latest.checked_sub(SLOW_TIME_MIN).unwrap_or(now);
-        if want.class == Class::Interactive
-            && now > latest
-            && self.costs.is_slow_domain(domain, now)
-        {
+        let enough = want.latest.checked_sub(SLOW_TIME_MIN).unwrap_or(now);
+        if want.class == Class::Interactive && now > enough && self.costs.is_slow_key(domain, now) {
             return Err(Not { cause: Cause::Slow, until: Some(want.latest + SLOW_TIME_MIN) });
         }
         let costs = self.costs.waits_until(want.party, now);
@@ -203,42 +194,28 @@ impl<S> Here<S> {
         if is_last && meter.in_use > 0 && self.most > meter.sessions() {
             return Err(Not { cause: Cause::Session, until: None });
         }
-        let standing = if is_scarce { self.standing(want.party, now) } else { Standing::Proven };
-        if standing == Standing::Proven {
+        let Party { group, account, .. } = want.party;
+        let is_slow = is_scarce && self.is_slow(want.party, now);
+        if !is_scarce || (!is_slow && self.costs.is_proven(account, now)) {
             return Ok(());
         }
-        let others = match self.costs.other_is_present_until(want.party.account, now) {
-            Some(until) => {
-                let slow_until = self.costs.slow_until(want.party, now);
-                Others::Answered(earlier(slow_until, Some(until)).unwrap_or(until))
-            }
-            None if standing == Standing::Slow && quick.is_another(want.party.account) => {
-                // Who waits may hold a session that becomes a long one.
+        let slow_until = self.costs.slow_until(want.party, now);
+        let until = match self.costs.other_is_present_until(account, now) {
+            Some(until) => earlier(slow_until, Some(until)),
+            // Who waits may hold a session that becomes a long one.
+            None if is_slow && quick.is_another(account) => {
                 let long_at = self.uses.values().map(|it| it.since + SLOW).filter(|at| *at > now);
-                Others::Waiting(earlier(self.costs.slow_until(want.party, now), long_at.min()))
+                earlier(slow_until, long_at.min())
             }
-            None => Others::Absent,
+            None => return Ok(()),
         };
         // New parties leave sessions only to their group's others: theirs may all be slow, and another group's may not.
-        let counts = |it: &Use| {
-            (it.may_be_slow || it.is_long(now))
-                && (standing == Standing::Slow || it.party.group == want.party.group)
-        };
-        let slow = |of: &dyn Fn(&Use) -> bool| {
-            self.uses.values().filter(|it| of(it) && counts(it)).count()
-        };
-        let here = reserve::Sessions {
-            most: meter.sessions(),
-            in_use: meter.in_use,
-            slow: slow(&|it| it.meter == want.meter),
-        };
-        let all =
-            reserve::Sessions { most: self.most, in_use: self.in_use(), slow: slow(&|_| true) };
-        both(reserve::may_take(here, others), reserve::may_take(all, others))
-    }
-
-    fn standing(&self, party: Party, now: Instant) -> Standing {
-        if self.is_slow(party, now) { Standing::Slow } else { self.costs.standing(party, now) }
+        let counts =
+            |it: &&Use| (it.may_be_slow || it.is_long(now)) && (is_slow || it.party.group == group);
+        let slow = self.uses.values().filter(counts);
+        let slow_here = slow.clone().filter(|it| it.meter == want.meter).count();
+        let has_room = has_room(meter.sessions(), slow_here) && has_room(self.most, slow.count());
+        if has_room { Ok(()) } else { Err(Not { cause: Cause::Session, until }) }
     }
 
     /// True if the party made others wait, or holds a session for long.
@@ -253,17 +230,12 @@ impl<S> Here<S> {
     }
 
     /// The only place that counts anything for a check.
-    pub(super) fn take(
-        &mut self,
-        want: &Want,
-        room: Room,
-        now: Instant,
-        close: &mut Vec<S>,
-    ) -> Grant<S> {
+    pub(super) fn take(&mut self, want: &Want, room: Room, now: Instant) -> Grant<S> {
         let Party { group, domain, .. } = want.party;
         let meter = self.meters.get(&want.meter);
         let pays = meter.is_some_and(|meter| pays(want, meter, now));
-        let may_be_slow = self.standing(want.party, now) != Standing::Proven;
+        let may_be_slow =
+            self.is_slow(want.party, now) || !self.costs.is_proven(want.party.account, now);
         if !want.is_admitted {
             self.domains.take(domain, want.party, now);
             if pays {
@@ -273,7 +245,7 @@ impl<S> Here<S> {
         let idle = match room {
             Room::Idle(index) => Some(self.remove_idle(index)),
             Room::Open => {
-                self.make_room(want.meter, close);
+                self.make_room(want.meter);
                 self.meter(want.meter).take_session(group, now);
                 if let Some(address) = want.address {
                     self.addresses.take(address, want.party, now);
@@ -288,27 +260,41 @@ impl<S> Here<S> {
         self.last_used = now;
         let id = self.next_use;
         self.next_use += 1;
-        let cut = Arc::new(Cut::default());
+        let (request, cut) = watch::channel(false);
         let (party, class) = (want.party, want.class);
-        let used = Use { party, class, meter: key, since: now, may_be_slow, cut: cut.clone() };
+        let used = Use { party, class, meter: key, since: now, may_be_slow, cut: request };
         self.uses.insert(id, used);
         Grant { id, meter: key, cut, idle }
     }
 
+    /// Index of a session for the check, if `may_use` allows the session's meter.
+    pub(super) fn fitting_idle(
+        &self,
+        want: &Want,
+        may_use: impl Fn(MeterKey) -> bool,
+        now: Instant,
+    ) -> Option<usize> {
+        let max_idle = self.max_idle;
+        let fits = |it: &IdleSession<S>| {
+            it.serves(want) && !it.is_over(max_idle, now) && may_use(it.meter)
+        };
+        self.idle.iter().rposition(fits)
+    }
+
     /// Idle sessions of the same machine are evicted first, then the oldest.
-    fn make_room(&mut self, key: MeterKey, close: &mut Vec<S>) {
+    fn make_room(&mut self, key: MeterKey) {
         loop {
             let meter = self.meter(key);
             let full_here = meter.in_use + meter.idle >= meter.sessions();
             let index = if full_here {
-                self.idle.first_of(key)
+                self.idle.iter().position(|idle| idle.meter == key)
             } else if self.in_use() + self.idle.len() >= self.most {
                 (!self.idle.is_empty()).then_some(0)
             } else {
                 None
             };
             let Some(index) = index else { return };
-            close.push(self.remove_idle(index).session);
+            (self.close)(self.remove_idle(index).session);
         }
     }
 

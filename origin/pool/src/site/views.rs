@@ -7,8 +7,7 @@ use tokio::time::Instant;
 use super::Here;
 use crate::{
     keys::MeterKey,
-    question::{Class, Party},
-    want::Want,
+    question::{Class, Party, Want},
 };
 
 impl<S> Here<S> {
@@ -23,7 +22,7 @@ impl<S> Here<S> {
     }
 
     pub(crate) fn has_idle_for(&self, want: &Want, now: Instant) -> bool {
-        self.idle.fitting(want, |_| true, now).is_some()
+        self.fitting_idle(want, |_| true, now).is_some()
     }
 
     pub(crate) fn long_uses(&self, key: MeterKey, now: Instant) -> usize {

@@ -185,7 +185,8 @@ async fn nobody_makes_the_pool_forget_what_a_machine_has_counted() {
     }
     assert_eq!(more, 3, "a single check's nine, of which six were counted");
     let state = pool.lock();
-    let of_48 = state.sites.iter().filter(|(key, _)| format!("{key:?}").contains("2001:db8:1:"));
+    let of_48 =
+        state.sites.all.iter().filter(|(key, _)| format!("{key:?}").contains("2001:db8:1:"));
     assert!(of_48.count() <= 256, "the networks of one customer go first");
 }
 
@@ -212,7 +213,7 @@ async fn recipients_a_minute_are_limited_and_counted() {
         }
         assert_eq!((waits[10], waits[11]), (0, 1), "the twelfth waits: {waits:?}");
     }
-    assert_eq!(pool.status().operators[0].recipients_total, 12);
+    assert_eq!(pool.status().operators[0].totals.recipients, 12);
 }
 
 #[tokio::test(start_paused = true)]

@@ -43,7 +43,6 @@ impl<W> Queue<W> {
         self.interactive.of(path) + self.batch.of(path)
     }
 
-    /// Waiting checks of the same account and domain.
     pub(crate) fn ahead(&self, party: Party) -> usize {
         if self.is_empty() { 0 } else { self.of(&party.path()) }
     }
