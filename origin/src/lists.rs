@@ -12,7 +12,7 @@ mod show;
 mod suggestion;
 
 #[cfg(test)]
-mod evaluation;
+mod tests;
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},

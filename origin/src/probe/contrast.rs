@@ -90,5 +90,3 @@ pub fn people<'a>(accepted: impl IntoIterator<Item = &'a Address>) -> usize {
 
 #[cfg(test)]
 mod tests;
-#[cfg(test)]
-mod worlds;

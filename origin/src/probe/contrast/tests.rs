@@ -1,5 +1,7 @@
 //! The rows, and the document that has them.
 
+mod worlds;
+
 use rcpt_pool::HashKey;
 use rcpt_shared::{Address, Stage};
 use rcpt_smtp::Reply;

@@ -1,5 +1,5 @@
 //! Accuracy of the lists on domains named by other parties: `cargo test -p rcpt-origin --lib
-//! lists::evaluation -- --nocapture`.
+//! lists::tests -- --nocapture`.
 
 use std::{collections::BTreeSet, sync::LazyLock};
 

@@ -11,12 +11,12 @@ use rcpt_shared::{Stage, Status};
 use rcpt_smtp::Reply;
 use rcpt_verdict::{Parties, Wording, judge};
 
-use super::{Evidence, Invented};
+use super::super::{Evidence, Invented};
 
 const CORPORA: [&str; 3] = [
-    include_str!("../../../verdict/src/tests/seen/pages.txt"),
-    include_str!("../../../verdict/src/tests/kinds.txt"),
-    include_str!("../../../verdict/src/tests/kinds_held_out.txt"),
+    include_str!("../../../../verdict/src/tests/seen/pages.txt"),
+    include_str!("../../../../verdict/src/tests/kinds.txt"),
+    include_str!("../../../../verdict/src/tests/kinds_held_out.txt"),
 ];
 const KNOWN: &str = "550 5.1.1 User unknown";
 const ACCEPTED: &str = "250 2.1.5 Ok";
