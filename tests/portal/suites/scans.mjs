@@ -181,6 +181,21 @@ export function suite(world) {
         assert.equal(copy[n + 1].split(",")[3], verdict, copy[n + 1]);
       }
 
+      // Ten times as long, with the scan's rows among strangers'.
+      const tenfold = Array.from({ length: 120 }, (_, n) =>
+        n % 10 === 3 ? addresses[11 - (n - 3) / 10] : `new+${n}@sandbox.test`,
+      );
+      await reader.page.reload();
+      await chooses(reader, file(table(tenfold), "ten-times.csv"));
+      await row(/^115 accepts\+0@sandbox\.test Deliverable/).waitFor();
+      await row(/^5 rejects\+11@sandbox\.test Undeliverable/).waitFor();
+      await reader.sees("108 rows of this file weren’t in the scan and have no verdict.");
+      const long = (await downloads(reader, "Download all")).bytes.toString().trim().split("\n");
+      for (const [n, address] of tenfold.entries()) {
+        const verdict = { acc: "deliverable", rej: "undeliverable", new: "" }[address.slice(0, 3)];
+        assert.equal(long[n + 1].split(",")[3], verdict, long[n + 1]);
+      }
+
       // A file with the addresses in another column also matches.
       const elsewhere = ["Other,Mail", ...addresses.map((row, n) => `o${n}@sandbox.test,${row}`)].join("\n");
       await reader.page.reload();
@@ -220,6 +235,29 @@ export function suite(world) {
       await eventually("nothing is kept after sign-out", async () => (await kept()).length === 0);
     },
   );
+
+  world.test("two scans of one list in one browser each keep their own verdicts", async (reader) => {
+    const account = await world.account();
+    await reader.stack.sql("UPDATE accounts SET plan = 'unlimited' WHERE email = ?", account.email);
+    await reader.enter(account, "/scans");
+    const addresses = ["accepts+1@sandbox.test", "rejects+1@sandbox.test"];
+    await scans(reader, file(addresses.join("\n")), "Scan 2 addresses");
+    const first = reader.page.url();
+    await reader.enter(account, "/scans");
+    const longer = [...addresses, "accepts+2@sandbox.test"];
+    await scans(reader, file(longer.join("\n")), "Scan 3 addresses");
+    const second = reader.page.url();
+    assert.notEqual(first, second);
+    const row = (name) => results(reader).getByRole("row", { name });
+    for (const url of [first, second]) {
+      await reader.page.goto(url);
+      await chooses(reader, file([...longer].reverse().join("\n")));
+      await row(/^3 accepts\+1@sandbox\.test Deliverable/).waitFor();
+      await row(/^2 rejects\+1@sandbox\.test Undeliverable/).waitFor();
+      if (url === second) await row(/^1 accepts\+2@sandbox\.test Deliverable/).waitFor();
+      else await reader.sees("1 row of this file wasn’t in the scan and has no verdict.");
+    }
+  });
 
   world.test(
     "in a browser that kept nothing, the service says whether a list is the one that was scanned",
