@@ -53,7 +53,7 @@ pub use limits::meter::Totals;
 pub use places::{operators, sources::is_new};
 pub use pool::{
     Pool,
-    permit::{Acquired, Permit, Queued},
+    permit::{Acquired, Permit},
     status::{Entries, SiteStatus, Status},
 };
 pub use question::{

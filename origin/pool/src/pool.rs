@@ -140,7 +140,7 @@ impl<S: Send + 'static> Pool<S> {
                 drop(state);
                 self.serve(&site);
                 self.sweep_soon();
-                return Err(Queued { answer, site, is_answered: false, pool: Arc::clone(self) });
+                return Err(Queued { answer, pool: Arc::clone(self) });
             }
         };
         let acquired = answer.map(|(want, grant)| Acquired::of(self, &mut state, want, grant));

@@ -18,9 +18,9 @@ use here::Room;
 
 use crate::{
     idle::IdleSession,
-    keys::{Key, MeterKey},
+    keys::MeterKey,
     places::sources::Rest,
-    question::{Cause, Not, Party, Want, earlier},
+    question::{Cause, Not, Want, earlier},
     queue::waiting::{Most, Queue},
     settings::Settings,
 };
@@ -69,7 +69,7 @@ impl<S> Site<S> {
     /// A check arrives. It waits if it can't go on now and waiting makes sense; the door then calls [`Site::serve`].
     pub(crate) fn ask(&mut self, want: Box<Want>, most: Most, now: Instant) -> Asked<S> {
         let ahead = self.queue.ahead(want.party);
-        match self.here.may(&want, ahead, Quick::NOBODY, now) {
+        match self.here.may(&want, ahead, now) {
             Ok(room) if self.queue.is_empty() => {
                 let grant = self.here.take(&want, room, now);
                 return Asked::Now(Ok((want, grant)));
@@ -89,7 +89,7 @@ impl<S> Site<S> {
     }
 
     pub(crate) fn take_now(&mut self, want: &Want, now: Instant) -> Option<Grant<S>> {
-        let room = self.here.may(want, 0, Quick::NOBODY, now).ok()?;
+        let room = self.here.may(want, 0, now).ok()?;
         self.queue.is_empty().then(|| self.here.take(want, room, now))
     }
 
@@ -107,8 +107,8 @@ impl<S> Site<S> {
                 next = earlier(next, until);
                 break;
             }
-            let (quick, mut found) = (Quick::of(queue, here, now), None);
-            let fits = |waiter: &Waiter<S>| match here.may(&waiter.want, 0, quick, now) {
+            let mut found = None;
+            let fits = |waiter: &Waiter<S>| match here.may(&waiter.want, 0, now) {
                 Err(not) if waits(&waiter.want, not) => {
                     next = earlier(next, not.until);
                     false
@@ -125,9 +125,8 @@ impl<S> Site<S> {
         if self.queue.is_empty() {
             return None;
         }
-        let quick = Quick::of(&self.queue, &self.here, now);
         let waiting = self.queue.iter().map(|waiter| &*waiter.want);
-        next = earlier(next, self.here.cut_longest(waiting, quick, now));
+        next = earlier(next, self.here.cut_longest(waiting, now));
         let due = next.filter(|due| self.timer.is_none_or(|timer| *due < timer));
         self.timer = due.or(self.timer);
         due
@@ -201,32 +200,8 @@ impl<S> Site<S> {
     /// True if a check waits although there is room for it.
     #[cfg(test)]
     pub(crate) fn neglects_one(&self, now: Instant) -> bool {
-        let quick = Quick::of(&self.queue, &self.here, now);
         let present = self.queue.iter().filter(|waiter| !waiter.answer.is_closed());
-        present.map(|waiter| &waiter.want).any(|want| self.here.may(want, 0, quick, now).is_ok())
-    }
-}
-
-/// The first two accounts that wait and aren't slow: slow ones leave sessions to them.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Quick([Option<Key>; 2]);
-
-impl Quick {
-    const NOBODY: Self = Self([None; 2]);
-
-    fn of<S>(queue: &Queue<Waiter<S>>, here: &Here<S>, now: Instant) -> Self {
-        if !here.knows_slow_parties(now) {
-            return Self::NOBODY;
-        }
-        let quick = |party: &Party| !here.is_slow(*party, now);
-        let mut accounts =
-            queue.iter().map(|waiter| waiter.want.party).filter(quick).map(|party| party.account);
-        let first = accounts.next();
-        Self([first, accounts.find(|account| Some(*account) != first)])
-    }
-
-    pub(crate) fn is_another(self, account: Key) -> bool {
-        self.0.iter().flatten().any(|other| *other != account)
+        present.map(|waiter| &waiter.want).any(|want| self.here.may(want, 0, now).is_ok())
     }
 }
 
@@ -241,7 +216,7 @@ fn waits(want: &Want, not: Not) -> bool {
 mod tests {
     use tokio::{sync::oneshot, time::Instant};
 
-    use super::{Asked, Here, Quick, Site, Waiter, Want};
+    use super::{Asked, Here, Site, Waiter, Want};
     use crate::{
         keys::SiteKey,
         question::{Class, Party, Past},
@@ -282,9 +257,7 @@ mod tests {
         let later = now + std::time::Duration::from_secs(2);
         let (answer, receiver) = oneshot::channel();
         drop(receiver);
-        let Ok(room) = site.here.may(&want(), 0, Quick::NOBODY, later) else {
-            panic!("one is free")
-        };
+        let Ok(room) = site.here.may(&want(), 0, later) else { panic!("one is free") };
         site.answer(Waiter { want: want(), answer }, Ok(room), later);
         assert_eq!(site.here.counts(), [1, 1, 1]);
     }

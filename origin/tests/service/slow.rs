@@ -17,13 +17,13 @@ use std::{
 };
 
 use crate::harness::{
-    MailServer, body, drain,
+    MailServer, body, detailed_batch, drain,
     internet::{Internet, a, mx, one_machine},
     origin, send, ticket_of, verdict_for,
 };
 use axum::{Router, body::Body, http::Request};
 use hickory_resolver::proto::rr::{RData, RecordType};
-use rcpt_shared::{Status, Verdict};
+use rcpt_shared::{Reason, Status, Verdict};
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader},
     net::TcpStream,
@@ -128,6 +128,19 @@ async fn accounts_with_a_slow_domain_do_not_hold_up_others_at_its_operator_or_ma
         });
     }
     sites.join_all().await;
+}
+
+/// The budget is a second, and the server takes two.
+#[tokio::test]
+async fn a_list_has_three_times_as_long_for_an_address_as_a_person_who_waits() {
+    let serve = |stream, _: IpAddr| slow_for_evil(stream, Duration::from_secs(2));
+    let internet = Internet::start(one_machine("127.9.6.1"), serve).await;
+    let origin = internet.origin(&[("RCPT_BUDGET_MS", "1000")]);
+    let single = verdict_for(&origin, "person", "ann@one.org").await;
+    assert_eq!((single.status, single.reason), (Status::SmtpTimeout, Reason::Timeout));
+    let origin = internet.origin(&[("RCPT_BUDGET_MS", "1000")]);
+    let list = detailed_batch(&origin, &["ann@two.org".to_owned()]).await.remove(0).unwrap();
+    assert_eq!((list.status, list.reason), (Status::Accepted, Reason::Accepted));
 }
 
 #[tokio::test(flavor = "multi_thread")]

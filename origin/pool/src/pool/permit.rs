@@ -17,7 +17,6 @@ use tokio::{
 use super::{Pool, State};
 use crate::{
     idle::IdleSession,
-    keys::SiteKey,
     question::{Refused, Signal, Want},
     site::{Answer, Grant},
 };
@@ -174,24 +173,16 @@ impl<S: Send + 'static> Drop for Permit<S> {
     }
 }
 
-/// A check that waits for a session. A session that was granted to an abandoned check is returned.
-pub struct Queued<S: Send + 'static> {
-    pub(super) answer: oneshot::Receiver<Answer<S>>,
-    pub(super) site: SiteKey,
-    pub(super) is_answered: bool,
-    pub(super) pool: Arc<Pool<S>>,
+/// A check that waits for a session.
+pub(super) struct Queued<S: Send + 'static> {
+    pub answer: oneshot::Receiver<Answer<S>>,
+    pub pool: Arc<Pool<S>>,
 }
 
 impl<S: Send + 'static> Queued<S> {
-    /// Completes with a session, or when waiting no longer makes sense.
-    ///
-    /// # Errors
-    /// [`Refused`] with the limit that is waited for.
     pub async fn wait(mut self) -> Result<Acquired<S>, Refused> {
         // The sender lives in the site, which isn't removed while it has waiting requests.
-        let answer = (&mut self.answer).await;
-        self.is_answered = true;
-        match answer {
+        match (&mut self.answer).await {
             Ok(Ok((want, grant))) => {
                 Ok(Acquired::of(&self.pool, &mut self.pool.lock(), want, grant))
             }
@@ -203,20 +194,12 @@ impl<S: Send + 'static> Queued<S> {
 
 impl<S: Send + 'static> Drop for Queued<S> {
     fn drop(&mut self) {
-        if self.is_answered {
-            return;
-        }
         self.answer.close();
-        if let Ok(Ok((want, grant))) = self.answer.try_recv() {
-            // Dropping the permit makes room; an idle session is kept for the next request.
-            let acquired = Acquired::of(&self.pool, &mut self.pool.lock(), want, grant);
-            match acquired {
-                Acquired::Idle(session, permit) => permit.keep(session),
-                Acquired::New(_) => {}
-            }
-        } else {
-            // Slow parties may have left a session to this check.
-            self.pool.serve(&self.site);
+        let Ok(Ok((want, grant))) = self.answer.try_recv() else { return };
+        // The check left before it heard of its session. Dropping the permit makes room.
+        let acquired = Acquired::of(&self.pool, &mut self.pool.lock(), want, grant);
+        if let Acquired::Idle(session, permit) = acquired {
+            permit.keep(session);
         }
     }
 }

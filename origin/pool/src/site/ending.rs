@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Here, Quick, here::Use};
+use super::{Here, here::Use};
 use crate::{
     asker::costs::{CUT, SLOW},
     idle::IdleSession,
@@ -44,7 +44,6 @@ impl<S> Here<S> {
     pub(super) fn cut_longest<'w>(
         &mut self,
         waiting: impl Iterator<Item = &'w Want>,
-        quick: Quick,
         now: Instant,
     ) -> Option<Instant> {
         if self.uses.values().any(|it| *it.cut.borrow()) {
@@ -58,7 +57,7 @@ impl<S> Here<S> {
         let holds_for_long =
             |account| self.uses.values().any(|it| it.party.account == account && it.is_long(now));
         let needs_one = |want: &&Want| {
-            let not = self.may(want, 0, quick, now).err();
+            let not = self.may(want, 0, now).err();
             not.is_some_and(|not| not.cause == Cause::Session)
                 && !holds_for_long(want.party.account)
         };

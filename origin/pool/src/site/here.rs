@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, net::IpAddr, time::Duration};
 
 use tokio::{sync::watch, time::Instant};
 
-use super::{Grant, Quick};
+use super::Grant;
 use crate::{
     asker::costs::{Costs, SLOW},
     idle::IdleSession,
@@ -125,13 +125,7 @@ impl<S> Here<S> {
     }
 
     /// Asks all rules; changes nothing. `ahead` is the number of waiting checks of the same account and domain.
-    pub(super) fn may(
-        &self,
-        want: &Want,
-        ahead: usize,
-        quick: Quick,
-        now: Instant,
-    ) -> Result<Room, Not> {
+    pub(super) fn may(&self, want: &Want, ahead: usize, now: Instant) -> Result<Room, Not> {
         let new_here;
         let meter = match self.meters.get(&want.meter) {
             Some(meter) => meter,
@@ -147,7 +141,7 @@ impl<S> Here<S> {
         let is_full = meter.in_use >= meter.sessions() || self.in_use() >= self.most;
         let free = match is_full {
             true => Err(Not { cause: Cause::Session, until: None }),
-            false => self.leaves_reserve(want, meter, quick, now),
+            false => self.leaves_reserve(want, meter, now),
         };
         // A session with another machine of the host counts at that machine.
         let may_use = |other: MeterKey| {
@@ -185,7 +179,7 @@ impl<S> Here<S> {
         both(Cause::Domain.from(gate), Cause::Slow.from(costs))
     }
 
-    fn leaves_reserve(&self, want: &Want, meter: &Meter, quick: Quick, now: Instant) -> May {
+    fn leaves_reserve(&self, want: &Want, meter: &Meter, now: Instant) -> May {
         let is_scarce = |in_use: usize, most: usize| in_use >= (most / 2).max(1);
         let is_scarce =
             is_scarce(meter.in_use, meter.sessions()) || is_scarce(self.in_use(), self.most);
@@ -199,23 +193,18 @@ impl<S> Here<S> {
         if !is_scarce || (!is_slow && self.costs.is_proven(account, now)) {
             return Ok(());
         }
-        let slow_until = self.costs.slow_until(want.party, now);
-        let until = match self.costs.other_is_present_until(account, now) {
-            Some(until) => earlier(slow_until, Some(until)),
-            // Who waits may hold a session that becomes a long one.
-            None if is_slow && quick.is_another(account) => {
-                let long_at = self.uses.values().map(|it| it.since + SLOW).filter(|at| *at > now);
-                earlier(slow_until, long_at.min())
-            }
-            None => return Ok(()),
-        };
+        let Some(until) = self.costs.other_is_present_until(account, now) else { return Ok(()) };
         // New parties leave sessions only to their group's others: theirs may all be slow, and another group's may not.
         let counts =
             |it: &&Use| (it.may_be_slow || it.is_long(now)) && (is_slow || it.party.group == group);
         let slow = self.uses.values().filter(counts);
         let slow_here = slow.clone().filter(|it| it.meter == want.meter).count();
         let has_room = has_room(meter.sessions(), slow_here) && has_room(self.most, slow.count());
-        if has_room { Ok(()) } else { Err(Not { cause: Cause::Session, until }) }
+        if has_room {
+            return Ok(());
+        }
+        let until = earlier(self.costs.slow_until(want.party, now), Some(until));
+        Err(Not { cause: Cause::Session, until })
     }
 
     /// True if the party made others wait, or holds a session for long.
@@ -223,10 +212,6 @@ impl<S> Here<S> {
         let is_own =
             |it: &Use| it.party.account == party.account || it.party.domain == party.domain;
         self.uses.values().any(|it| is_own(it) && it.is_long(now)) || self.costs.is_slow(party, now)
-    }
-
-    pub(super) fn knows_slow_parties(&self, now: Instant) -> bool {
-        self.costs.len() > 0 || self.uses.values().any(|it| it.is_long(now))
     }
 
     /// The only place that counts anything for a check.
