@@ -1,21 +1,16 @@
 //! A probe: from an address to a verdict, within one time budget.
 
-mod address_traits;
 mod attempt;
-mod batch_budget;
-mod best_failure;
+mod batches;
 mod client;
 mod contrast;
 mod control;
 mod conversation;
-mod dns_route;
-mod domain;
+mod facts;
 mod host;
 mod host_memory;
 mod host_probe;
 mod identities;
-mod limits;
-mod listed;
 mod mail_hosts;
 mod new_session;
 mod own_addresses;

@@ -1,8 +1,8 @@
-//! Results of asking a host, or one of its addresses.
+//! Results of asking a host, or one of its addresses, and the most informative of several failures.
 
 use std::time::Duration;
 
-use rcpt_shared::{Reason, Stage, Status, Verdict};
+use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
 
 /// Time after which to repeat a question whose session was cut, or for which too little time was left. No session of the
 /// domain is cut for ten minutes.
@@ -44,5 +44,113 @@ pub(super) fn our_limit(after: Duration) -> Verdict {
     Verdict {
         retry_after: Some(seconds),
         ..Verdict::new(Status::FatalException, Reason::OurLimit, Stage::Connect)
+    }
+}
+
+/// The most informative of several hosts' failures: our own limit, otherwise the failure at the latest stage, and the
+/// earliest among equals, because hosts come in order of preference.
+#[derive(Default, Clone)]
+pub(super) struct BestFailure {
+    best: Option<Verdict>,
+    /// True if hosts failed for different reasons.
+    is_mixed: bool,
+    /// True if one of the failures has [`Confidence::None`].
+    is_open: bool,
+}
+
+impl BestFailure {
+    pub(super) fn add(&mut self, failure: Verdict) {
+        self.is_mixed |= self.best.as_ref().is_some_and(|best| best.reason != failure.reason);
+        let confidence = failure.details.as_ref().map(|details| details.confidence);
+        self.is_open |= confidence == Some(Confidence::None);
+        if self.best.as_ref().is_none_or(|best| rank(&failure) > rank(best)) {
+            self.best = Some(failure);
+        }
+    }
+
+    pub(super) fn into_verdict(self) -> Verdict {
+        // Without hosts there is no address to connect to.
+        let mut best = self.best.unwrap_or_else(|| {
+            Verdict::new(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns)
+        });
+        // RFC 7504: one host accepts no mail, but another host may.
+        if self.is_mixed && best.reason == Reason::DomainRefusesMail {
+            best.reason = Reason::ServerUnavailable;
+        }
+        if let Some(details) = best.details.as_mut().filter(|_| self.is_open) {
+            details.confidence = Confidence::None;
+        }
+        best
+    }
+}
+
+/// Our own limit outweighs everything: the host that it kept us from may have answered. At the same stage, a failed
+/// lookup outweighs a server's failure: it isn't certain that there is no address.
+fn rank(failure: &Verdict) -> (bool, Stage, bool) {
+    let Verdict { stage, reason, .. } = *failure;
+    (reason == Reason::OurLimit, stage, reason == Reason::DnsFailure)
+}
+
+/// If no host accepts mail (RFC 7504), the domain doesn't either.
+pub(super) fn of_domain(failure: Verdict) -> Verdict {
+    match failure.reason {
+        Reason::DomainRefusesMail => Verdict { status: Status::Refused, ..failure },
+        _ => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rcpt_shared::{Confidence, Details, Reason, Stage, Status, Verdict};
+
+    use super::BestFailure;
+
+    #[test]
+    fn a_domain_has_no_host_that_exists_only_if_none_of_them_does() {
+        let nowhere = |confidence| {
+            let details = Details { confidence, ..Details::new(None, None) };
+            Verdict {
+                details: Some(Box::new(details)),
+                ..Verdict::new(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns)
+            }
+        };
+        let best_of = |hosts: &[Confidence]| {
+            let mut best = BestFailure::default();
+            hosts.iter().for_each(|confidence| best.add(nowhere(*confidence)));
+            best.into_verdict().details.unwrap().confidence
+        };
+        let (high, open) = (Confidence::High, Confidence::None);
+        assert_eq!(best_of(&[high, high]), high);
+        assert_eq!(best_of(&[high, open]), open);
+        assert_eq!(best_of(&[open, high]), open);
+    }
+
+    fn best(failures: &[(Reason, Stage)]) -> (Reason, Stage) {
+        let mut best = BestFailure::default();
+        for (reason, stage) in failures {
+            best.add(Verdict::new(Status::SmtpConnectError, *reason, *stage));
+        }
+        let verdict = best.into_verdict();
+        (verdict.reason, verdict.stage)
+    }
+
+    #[test]
+    fn the_failure_that_came_furthest_is_told() {
+        let address = (Reason::NoUsableAddress, Stage::Dns);
+        let dns = (Reason::DnsFailure, Stage::Dns);
+        let connect = (Reason::ConnectionFailed, Stage::Connect);
+        let ours = (Reason::OurLimit, Stage::Connect);
+        let banner = (Reason::ServerUnavailable, Stage::Banner);
+        let garbage = (Reason::ProtocolError, Stage::Banner);
+        assert_eq!(best(&[]), address);
+        assert_eq!(best(&[address, dns, address]), dns);
+        assert_eq!(best(&[dns, connect]), connect);
+        assert_eq!(best(&[connect, ours, connect]), ours);
+        assert_eq!(best(&[connect, banner, garbage, connect]), banner);
+        assert_eq!(best(&[ours, banner]), ours, "the host that we didn't ask may have answered");
+        let closed = (Reason::DomainRefusesMail, Stage::Banner);
+        assert_eq!(best(&[closed, closed]), closed);
+        assert_eq!(best(&[closed, connect]), banner, "another host may take mail");
+        assert_eq!(best(&[connect, closed]), banner);
     }
 }

@@ -4,7 +4,7 @@ use std::{net::IpAddr, sync::Arc, time::Duration};
 
 use arc_swap::ArcSwap;
 use hmac::{Hmac, Mac as _};
-use rcpt_pool::{HashKey, Permit, Refusal, Signal, operators::Operators};
+use rcpt_pool::{HashKey, Limits, Permit, Refusal, Settings, Signal, operators::Operators};
 use rcpt_shared::{Address, CatchAll, Stage};
 use rcpt_smtp::{Answer, Connection, Dialer, Envelope, HeloIdentity, Reply, Session, Tls};
 use rcpt_verdict::{Finding, Parties, Wording};
@@ -22,6 +22,10 @@ use crate::{
     surroundings::Clock,
     telemetry::{port_check::PortCheck, session_metrics::SessionMetrics},
 };
+
+/// Longest idle time of a session: enough for a batch's next address, and a tenth of what servers should wait (RFC 5321
+/// §4.5.3.2.7).
+const MAX_IDLE: Duration = Duration::from_secs(30);
 
 /// A session with a mail host. Boxed, because each step of a probe holds it.
 pub(super) type HostSession = Box<Session<Box<dyn Connection>>>;
@@ -230,6 +234,27 @@ impl Client {
         let mut offers = self.memory.offers(host);
         change(&mut offers);
         self.memory.showed(host, offers);
+    }
+}
+
+pub(super) fn pool_settings(config: &Config, client: &Client) -> Settings {
+    let limits = |sessions| Limits {
+        sessions,
+        interval: config.session_interval,
+        recipients_per_minute: config.recipients_per_minute,
+        refused_per_hour: config.refused_per_hour,
+        refused_lately: usize::MAX,
+    };
+    Settings {
+        operators: config.operators.clone(),
+        operator: limits(config.operator_sessions),
+        machine: limits(config.machine_sessions),
+        network_sessions: config.network_sessions,
+        max_idle: MAX_IDLE,
+        max_waiting: config.max_probes.div_ceil(2),
+        tenant_share: config.tenant_share,
+        sources: (&*client.identities()).into(),
+        pace: config.pace,
     }
 }
 

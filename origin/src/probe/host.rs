@@ -14,8 +14,7 @@ use rcpt_smtp::{Connection, Patience, Unconnected};
 use tokio::time::{Instant, sleep};
 
 use super::{
-    attempt::{Attempt, Outcome, RETRY_DELAY, our_limit},
-    best_failure::BestFailure,
+    attempt::{Attempt, BestFailure, Outcome, RETRY_DELAY, our_limit},
     client::HostPermit,
     conversation::{PATIENCE, Resumed},
     host_probe::HostProbe,

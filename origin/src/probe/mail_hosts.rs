@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 use rcpt_shared::{CatchAll, Reason, Stage, Status, Verdict};
 
 use super::{
-    attempt::Outcome,
-    best_failure::{BestFailure, of_domain},
+    attempt::{BestFailure, Outcome, of_domain},
     host_memory::catch_all_key,
     host_probe::HostProbe,
     prober::{Asked, Prober},

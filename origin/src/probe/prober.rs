@@ -10,17 +10,14 @@ use rcpt_verdict::{Wording, assess};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    address_traits::address_traits,
-    attempt::Outcome,
-    batch_budget::within_own_budget,
-    best_failure::of_domain,
-    client::{Client, HostSession, quit_now},
+    attempt::{Outcome, of_domain},
+    batches::within_own_budget,
+    client::{Client, HostSession, pool_settings, quit_now},
     contrast::Invented,
     conversation::with_catch_all,
-    dns_route::{route_of, route_to},
+    facts::{address_traits, route_of, route_to},
     host_memory::catch_all_key,
     host_probe::Manner,
-    limits::pool_settings,
     plans::{Plan, Plans},
     progress::{Progress, Times},
     resolver::{AddressSource, Resolver},
