@@ -26,7 +26,7 @@ function differs(one, other) {
 export async function compare(databases, isMending) {
   const [first] = databases.names;
   const [named, places] = [new Map(), new Map()];
-  const entries = "addresses WHERE confirmed = 1 AND reserved_until IS NULL";
+  const entries = "addresses WHERE confirmed = 1";
   for await (const row of pages(databases, first, "address_hash", "address_hash, account_id", entries)) {
     // An account has two rows while its address is being changed.
     named.set(row.account_id, [row.address_hash, ...(named.get(row.account_id) ?? [])]);

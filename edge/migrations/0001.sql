@@ -40,8 +40,11 @@ CREATE TABLE accounts (
   confirmed_at    INTEGER,
   -- When a deletion by an operator takes effect; NULL: none waits. Until then the account is only deactivated.
   erase_at        INTEGER,
-  -- Until then nothing that decides who can use the account changes.
-  frozen_until    INTEGER NOT NULL DEFAULT 0,
+  -- When the password was last replaced, and when by a reset; 0: never.
+  password_at     INTEGER NOT NULL DEFAULT 0,
+  reset_at        INTEGER NOT NULL DEFAULT 0,
+  -- Resets and moves so far: each ends the links that stop changes.
+  turns           INTEGER NOT NULL DEFAULT 0,
   -- Deletion in steps: one statement takes everything that names or lets in the owner out of this row and marks it, the
   -- rows of other tables follow, a few at a time, and this row is the last. Until then its state is `deactivated`, which
   -- every statement that authorises refuses.
@@ -61,13 +64,8 @@ CREATE TABLE accounts (
   -- that ended leaves its entry until the next key is made.
   key_use         TEXT    NOT NULL DEFAULT '{}',
 
-  -- Sealed (AES-256-GCM, the account id as associated data), base64, after the name of the secret (`kid.`). NULL:
-  -- two-factor is off.
-  totp_secret     TEXT,
-  -- The same, between set-up and the first valid code.
+  -- The sealed secret of a second factor between set-up and its first valid code.
   totp_pending    TEXT,
-  -- The last accepted time step (RFC 6238 §5.2: a code works once).
-  totp_last_step  INTEGER NOT NULL DEFAULT 0,
   -- Codes entered wrongly since the last right one. It doesn't drain with time, as throttles do: the owner is told of
   -- somebody who guesses slowly too.
   wrong_codes     INTEGER NOT NULL DEFAULT 0,
@@ -104,7 +102,6 @@ CREATE INDEX accounts_by_email ON accounts (lower(email));
 -- What scheduled runs look for is found without reading every account.
 CREATE INDEX accounts_unconfirmed ON accounts (created_at) WHERE state = 'unconfirmed';
 CREATE INDEX accounts_to_be_erased ON accounts (erase_at) WHERE erase_at IS NOT NULL;
-CREATE INDEX accounts_by_totp_secret ON accounts (totp_secret) WHERE totp_secret IS NOT NULL;
 CREATE INDEX accounts_with_plan_end ON accounts (plan_until) WHERE plan_until IS NOT NULL;
 CREATE INDEX accounts_deleted ON accounts (id) WHERE deleted_at IS NOT NULL;
 
@@ -133,16 +130,14 @@ CREATE TABLE addresses (
   claimed_at     INTEGER NOT NULL,
   -- Keyed hash of the mailbox, with the version of the table of providers (edge/src/account/mailbox.rs): one mailbox is
   -- one account at the providers whose spellings are known.
-  mailbox_hash   TEXT,
-  -- The address that an account had is nobody's until then.
-  reserved_until INTEGER
+  mailbox_hash   TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX addresses_unconfirmed ON addresses (claimed_at) WHERE confirmed = 0;
 CREATE UNIQUE INDEX addresses_by_mailbox ON addresses (mailbox_hash)
   WHERE confirmed = 1 AND mailbox_hash IS NOT NULL;
 CREATE INDEX addresses_without_mailbox ON addresses (account_id) WHERE confirmed = 1 AND mailbox_hash IS NULL;
-CREATE INDEX addresses_reserved ON addresses (reserved_until) WHERE reserved_until IS NOT NULL;
+CREATE INDEX addresses_by_account ON addresses (account_id);
 
 -- What remains of a deleted account, so that deleting and registering again gives no fresh allowance.
 CREATE TABLE tombstones (
@@ -192,12 +187,76 @@ CREATE TABLE mail_due (
   expires_at   INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Second factors: the one that is on, and those that were on until three days ago.
+CREATE TABLE second_factors (
+  account_id TEXT    NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+  -- Random.
+  id         TEXT    NOT NULL,
+  -- Sealed (AES-256-GCM, the account id as associated data), base64, after the name of the secret (`kid.`).
+  secret     TEXT    NOT NULL,
+  on_at      INTEGER NOT NULL,
+  -- NULL: it's on.
+  off_at     INTEGER,
+  -- Whether it had been on for three days when it was turned off.
+  counted    INTEGER NOT NULL DEFAULT 0 CHECK (counted IN (0, 1)),
+  -- The last accepted time step (RFC 6238 §5.2: a code works once).
+  last_step  INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (account_id, id)
+) STRICT, WITHOUT ROWID;
+
+CREATE UNIQUE INDEX second_factors_on ON second_factors (account_id) WHERE off_at IS NULL;
+CREATE INDEX second_factors_by_secret ON second_factors (secret);
+CREATE INDEX second_factors_off ON second_factors (off_at) WHERE off_at IS NOT NULL;
+
 -- One-time codes for a lost device; only SHA-256 is kept.
 CREATE TABLE recovery_codes (
-  account_id TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+  account_id TEXT NOT NULL,
+  factor_id  TEXT NOT NULL,
   hash       TEXT NOT NULL,
-  PRIMARY KEY (account_id, hash)
+  PRIMARY KEY (account_id, hash),
+  FOREIGN KEY (account_id, factor_id) REFERENCES second_factors (account_id, id) ON DELETE CASCADE
 ) STRICT, WITHOUT ROWID;
+
+-- Changes that could give an account away. Each is open, and a reset takes it back, for three days.
+CREATE TABLE changes (
+  account_id TEXT    NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+  -- What was changed: password, passkey, address, recovery, and `on` or `off` with a second factor's id.
+  about      TEXT    NOT NULL,
+  -- The notice that tells of it, and the number of this deed among those that the notice tells of.
+  kind       TEXT    NOT NULL,
+  deed       INTEGER NOT NULL,
+  -- Of the first such change that is still open.
+  at         INTEGER NOT NULL,
+  -- The three days count from then: the hand-over of its email, and until that fourteen days after the change.
+  since      INTEGER NOT NULL,
+  is_told    INTEGER NOT NULL DEFAULT 0 CHECK (is_told IN (0, 1)),
+  PRIMARY KEY (account_id, about)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX changes_by_time ON changes (since);
+
+-- What waits until its change isn't open any more: another address, and the operator's recovery of an account.
+CREATE TABLE waiting (
+  id          TEXT    NOT NULL PRIMARY KEY,
+  account_id  TEXT    NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+  kind        TEXT    NOT NULL CHECK (kind IN ('address', 'recovery')),
+  -- asked: a link is at the new mailbox. agreed: it was used, with the password. moving: the directory is being asked.
+  -- done: it's over, with effect or without.
+  state       TEXT    NOT NULL CHECK (state IN ('asked', 'agreed', 'moving', 'done')),
+  -- Of the beginning, and of the end where it's done.
+  at          INTEGER NOT NULL,
+  new_email   TEXT    NOT NULL DEFAULT '',
+  -- The address before, until its mailbox is told that the change is done.
+  old_email   TEXT    NOT NULL DEFAULT '',
+  -- SHA-256 of the token that is mailed to the new mailbox.
+  token_hash  TEXT    UNIQUE,
+  -- Of the link.
+  expires_at  INTEGER NOT NULL DEFAULT 0,
+  -- Whether the directory says what the account says.
+  settled     INTEGER NOT NULL DEFAULT 0 CHECK (settled IN (0, 1))
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX waiting_by_account ON waiting (account_id);
 
 -- One row for each session, so that signing out ends it on the server. It is read in the statement that acts on the
 -- session's behalf.
@@ -236,8 +295,6 @@ CREATE TABLE passkeys (
   used_at      INTEGER NOT NULL DEFAULT 0,
   -- The session of the last sign-in: it starts with the same transaction or not at all.
   last_session TEXT    NOT NULL DEFAULT '',
-  -- Waits for its owner's confirmation after a recovery of the account.
-  suspended    INTEGER NOT NULL DEFAULT 0 CHECK (suspended IN (0, 1)),
   PRIMARY KEY (account_id, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -269,10 +326,8 @@ CREATE TABLE keys (
   -- 0: never.
   expires_at  INTEGER NOT NULL DEFAULT 0,
   created_at  INTEGER NOT NULL,
-  -- 0: never. A recovery suspends a replaced key like a new one, because a thief who replaces it has its new text.
+  -- 0: never. A reset ends a replaced key like a new one, because a thief who replaces it has its new text.
   replaced_at INTEGER NOT NULL DEFAULT 0,
-  -- Waits for its owner's confirmation after a recovery of the account.
-  suspended   INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (account_id, id)
 ) STRICT, WITHOUT ROWID;
 
@@ -297,6 +352,8 @@ CREATE TABLE notices (
   -- How often it happened, and how many of those a mail has told of.
   deeds       INTEGER NOT NULL DEFAULT 1,
   told        INTEGER NOT NULL DEFAULT 0,
+  -- When the last mail was handed over.
+  told_at     INTEGER NOT NULL DEFAULT 0,
   -- Not mailed before.
   due_at      INTEGER NOT NULL,
   -- Attempts at mailing since it last happened.
@@ -342,63 +399,6 @@ BEGIN
     SELECT kind, name FROM security_events WHERE account_id = new.account_id AND class = new.class
     ORDER BY at DESC LIMIT -1 OFFSET 20 + 10 * (new.class = 'deed') + 30 * (new.class = 'sign_in'));
 END;
-
--- Changes of an account's address: asked for, confirmed from the new mailbox, and undone from the old one within a week.
-CREATE TABLE email_changes (
-  id          TEXT    NOT NULL PRIMARY KEY,
-  account_id  TEXT    NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
-  -- asked: a link is at the new mailbox. moving: it was used, and the directory is being asked. moved, undone. void: it
-  -- came to nothing.
-  state       TEXT    NOT NULL DEFAULT 'asked' CHECK (state IN ('asked', 'moving', 'moved', 'undone', 'void')),
-  new_email   TEXT    NOT NULL,
-  -- SHA-256 of the token that is mailed to the new mailbox.
-  token_hash  TEXT    NOT NULL UNIQUE,
-  asked_at    INTEGER NOT NULL,
-  -- A link for a day; after the change a week, in which it can be undone.
-  expires_at  INTEGER NOT NULL,
-  -- The account as it was before the change; the password's hash and the sealed secret let its owner undo it.
-  old_email         TEXT NOT NULL DEFAULT '',
-  old_password_hash TEXT NOT NULL DEFAULT '',
-  old_totp_secret   TEXT,
-  -- Rows of `former_credentials` when the change began, a JSON list.
-  former_credentials TEXT NOT NULL DEFAULT '[]',
-  -- SHA-256 of the token that is mailed to the old mailbox; NULL until then.
-  undo_hash   TEXT    UNIQUE,
-  -- The old mailbox freezes the account once.
-  frozen      INTEGER NOT NULL DEFAULT 0 CHECK (frozen IN (0, 1)),
-  -- Whether the directory says what the account says.
-  settled     INTEGER NOT NULL DEFAULT 1 CHECK (settled IN (0, 1))
-) STRICT;
-
-CREATE INDEX email_changes_by_account ON email_changes (account_id);
-CREATE INDEX email_changes_by_expiry ON email_changes (expires_at);
-CREATE INDEX email_changes_unsettled ON email_changes (id) WHERE settled = 0;
-
--- Passwords and second factors of the last week (edge/src/store/former_credentials.rs).
-CREATE TABLE former_credentials (
-  account_id    TEXT    NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
-  password_hash TEXT    NOT NULL,
-  -- Sealed; NULL where two-factor authentication was off.
-  totp_secret   TEXT,
-  -- A week after the change.
-  expires_at    INTEGER NOT NULL
-) STRICT;
-
-CREATE INDEX former_credentials_by_account ON former_credentials (account_id);
-CREATE INDEX former_credentials_by_expiry ON former_credentials (expires_at);
-
--- Recoveries of accounts by the operator, for owners who have lost their second factor.
-CREATE TABLE recoveries (
-  account_id TEXT    NOT NULL PRIMARY KEY REFERENCES accounts (id) ON DELETE CASCADE,
-  -- Three days after the first email; negative while it takes effect, within one transaction.
-  due_at     INTEGER NOT NULL,
-  -- When the owner was last mailed; 0 until the first email, which may be late.
-  mailed_at  INTEGER NOT NULL,
-  -- What was made in the week before it counts as a thief's.
-  started_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
-CREATE INDEX recoveries_by_time ON recoveries (due_at);
 
 -- What operators did (`POST /v1/operator`), written in the batch of the deed. A row stays when its account is deleted.
 CREATE TABLE operator_actions (

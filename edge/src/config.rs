@@ -34,7 +34,7 @@ pub struct Config {
     pub session_secrets: KeyRing,
     pub api_key_secrets: KeyRing,
     pub ticket_secrets: KeyRing,
-    /// Keys of the hashes of addresses, networks and accounts, and of undo and opt-out tokens.
+    /// Keys of the hashes of addresses, networks and accounts, and of stopping and opt-out tokens.
     pub address_secrets: KeyRing,
     /// Keys that encrypt the secrets of authenticators.
     pub totp_secrets: KeyRing,

@@ -18,6 +18,7 @@ pub mod recovery_code;
 pub mod sealed;
 pub mod session;
 pub mod signed_message;
+pub mod stop_token;
 pub mod tenant;
 pub mod totp;
 pub mod webhook_secret;

@@ -53,14 +53,6 @@ pub fn cause(response: &Response) -> Option<&str> {
     response.extensions().get::<Cause>().map(|cause| cause.0.as_str())
 }
 
-/// The response for `error`, in the shape of another error's response.
-pub fn instead_of(response: &Response, error: Error) -> Response {
-    let shape = response.extensions().get::<Body>();
-    let error =
-        if matches!(shape, Some(Body::Validation(_))) { error.of_validation() } else { error };
-    error.into_response()
-}
-
 /// Writes the body of an error, with a link to its code in the portal's reference. `portal_url` is unknown while the
 /// configuration has a mistake.
 pub fn write_body(response: &mut Response, portal_url: Option<&str>) {

@@ -7,6 +7,7 @@ pub mod device;
 pub mod json_body;
 pub mod member;
 pub mod request;
+pub mod reset_factor;
 pub mod rights;
 pub mod scan_call;
 pub mod second_factor;

@@ -1,12 +1,10 @@
 //! The emails we send: short, without tracking, and without secrets except in one link. Links, except
 //! the contact's, start with the configured portal URL and contain nothing from a request.
 
-mod keys;
 mod layout;
 mod notice;
 mod scans;
 
-pub use keys::{SuspendedKey, keys_suspended};
 pub use notice::{Notice, recovery_pending};
 pub use scans::{EndedScan, scans_ended};
 
@@ -74,9 +72,20 @@ impl Mail {
     fn unless_you(self) -> Self {
         let link = format!("{}/forgot", self.portal_url);
         self.text(
-            "If this wasn't you, set a new password right away. That also signs out every session.",
+            "If this wasn't you, reset your password right away. That takes back what was changed in three days, and signs \
+             out every session.",
         )
-        .button("Set a new password", link)
+        .button("Reset the password", link)
+    }
+
+    /// `stop_token` is for an email about an open change.
+    fn unless_you_stop(self, stop_token: &str) -> Self {
+        let link = format!("{}/stop?token={stop_token}", self.portal_url);
+        self.text(
+            "If this wasn't you, open this link within three days. It stops the change, signs out every session, and helps \
+             you to reset your password, which takes the change back:",
+        )
+        .button("This wasn't me", link)
     }
 
     /// The email in its envelope. `contact`, a URL or an email address, is for the reader's questions.
@@ -165,34 +174,17 @@ pub fn confirm_change(recipient: &str, portal_url: &str, token: &MailedToken) ->
         .button("Use this address", token.change_link(portal_url))
         .text(
             "This link expires in 24 hours and works once. If you didn't ask for it, ignore this email: \
-             nothing changes unless someone opens the link and enters the account's password.",
+             nothing changes unless someone opens the link and enters the account's password. The account gets this address \
+             three days after its present address was told.",
         )
 }
 
-/// Builds the email to the old address after a change. The link freezes the account or undoes the change.
-pub fn address_changed_away(portal_url: &str, new_email: &str, token: &MailedToken) -> Mail {
-    Mail::new("Your account has a new email address", portal_url)
-        .text(format!(
-            "Your rcpt account has the address {new_email} now, and emails about it go there. If that was you, there's \
-             nothing to do."
-        ))
-        .text(
-            "If it wasn't, open this link within seven days. There you can freeze the account for a day, or undo the change \
-             with the password that you had before it:",
-        )
-        .button("This wasn't me", token.changed_link(portal_url))
-}
-
-/// Builds the email to an account's former address if somebody tries to register it.
-pub fn reserved(recipient: &str, portal_url: &str, opt_out_token: &str) -> Mail {
-    Mail::new("This address can't be used yet", portal_url)
-        .text(format!(
-            "Someone, perhaps you, tried to sign up with {recipient}. An rcpt account had this address until a few days \
-             ago, and for a week after such a change nobody else can use it. Please try again later:"
-        ))
-        .button("Sign up", format!("{portal_url}/register"))
-        .text("If it wasn't you, there's nothing to do.")
-        .with_opt_out(opt_out_token)
+/// Builds the email to the old address after a change. It has no link, and doesn't name the new address.
+pub fn address_changed_away(portal_url: &str) -> Mail {
+    Mail::new("Your account has a new email address", portal_url).text(
+        "The change of your rcpt account's address has taken effect, and emails about it go to the new one now. This is the \
+         last email to this address.",
+    )
 }
 
 /// Builds the email with the reset link.
@@ -276,8 +268,8 @@ mod tests {
     use serde_json::json;
 
     use super::{
-        AccountEvent, Notice, address_changed_away, already_registered, another_spelling, confirm,
-        confirm_change, deleted, no_account, plan_changed, reset,
+        AccountEvent, Notice, already_registered, another_spelling, confirm, confirm_change,
+        deleted, no_account, plan_changed, reset,
     };
     use crate::credentials::mailed_token::MailedToken;
 
@@ -290,7 +282,6 @@ mod tests {
             (confirm("ann@example.org", PORTAL, &token), token.confirmation_link(PORTAL)),
             (reset("ann@example.org", PORTAL, &token), token.reset_link(PORTAL)),
             (confirm_change("ann@example.org", PORTAL, &token), token.change_link(PORTAL)),
-            (address_changed_away(PORTAL, "ann@example.org", &token), token.changed_link(PORTAL)),
         ] {
             assert!(mail.to_text(None).lines().any(|line| line == link), "{}", mail.to_text(None));
             assert!(
@@ -303,9 +294,10 @@ mod tests {
 
     #[test]
     fn notices_carry_no_token() {
-        for mail in
-            [Notice::KeyReplaced.mail(PORTAL, None), deleted(PORTAL, &AccountEvent::default())]
-        {
+        for mail in [
+            Notice::KeyReplaced.mail(PORTAL, None, None),
+            deleted(PORTAL, &AccountEvent::default()),
+        ] {
             assert!(!mail.to_text(None).contains("token"), "{}", mail.to_text(None));
         }
     }
@@ -341,8 +333,6 @@ mod tests {
             Notice::PlanChanged,
             Notice::EmailChangeAsked,
             Notice::EmailChanged,
-            Notice::AccountFrozen,
-            Notice::EmailChangeUndone,
             Notice::PasskeyAdded,
             Notice::PasskeyRemoved,
         ] {
@@ -358,7 +348,7 @@ mod tests {
             browser: "Firefox on Linux".into(),
             country: "DE".into(),
         };
-        let mail = Notice::KeyReplaced.mail(PORTAL, Some(&event));
+        let mail = Notice::KeyReplaced.mail(PORTAL, Some(&event), None);
         let text = mail.to_text(None);
         for said in [
             "Hi,",
@@ -368,13 +358,13 @@ mod tests {
             assert!(text.contains(said), "{said}: {text}");
         }
         assert!(mail.to_html(None).contains("<th>Browser</th><td>Firefox on Linux</td>"));
-        let unknown = Notice::KeyReplaced.mail(PORTAL, None).to_text(None);
+        let unknown = Notice::KeyReplaced.mail(PORTAL, None, None).to_text(None);
         assert!(unknown.starts_with("Hi,\n") && !unknown.contains("When"), "{unknown}");
     }
 
     #[test]
     fn the_owner_of_a_key_that_ended_itself_is_led_to_the_keys_and_not_to_a_new_password() {
-        let text = Notice::KeyEndedItself.mail(PORTAL, None).to_text(None);
+        let text = Notice::KeyEndedItself.mail(PORTAL, None, None).to_text(None);
         assert!(text.contains("\nhttps://portal.example/api-key\n"), "{text}");
         assert!(!text.contains("/forgot") && !text.contains("new password"), "{text}");
     }
@@ -384,7 +374,7 @@ mod tests {
         let token = MailedToken::new(0, [1; 31]);
         for mail in [
             confirm_change("ann@example.org", PORTAL, &token),
-            Notice::EmailChangeAsked.mail(PORTAL, None),
+            Notice::EmailChangeAsked.mail(PORTAL, None, None),
         ] {
             let text = mail.to_text(None).replace('\n', " ");
             assert!(text.contains("enters the account's password."), "{text}");
@@ -405,7 +395,7 @@ mod tests {
 
     #[test]
     fn every_email_ends_with_whom_to_ask_where_that_is_known() {
-        let mail = Notice::KeyReplaced.mail(PORTAL, None);
+        let mail = Notice::KeyReplaced.mail(PORTAL, None, None);
         for (contact, link) in [
             ("help@example.org", "mailto:help@example.org"),
             ("https://example.org/?a=1&b=2", "https://example.org/?a=1&amp;b=2"),

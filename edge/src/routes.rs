@@ -21,10 +21,10 @@ use crate::{
 
 mod account;
 mod api_key;
+mod changes;
 mod domain_body;
 mod domains;
 mod email_change;
-mod email_undo;
 mod events;
 mod export;
 mod guard;
@@ -41,7 +41,6 @@ mod passwords;
 mod plan;
 mod profile;
 mod quota;
-mod recovery;
 mod registration;
 mod scan;
 mod scan_parts;
@@ -90,6 +89,7 @@ operations! {
     session_list::list,
     session_list::end,
     passwords::forgot,
+    passwords::show_reset,
     passwords::reset,
     passwords::change,
     two_factor::set_up,
@@ -100,26 +100,23 @@ operations! {
     passkey_registration::add,
     passkeys::list,
     passkeys::remove,
-    passkeys::confirm,
     passkey_sign_in::options,
     passkey_sign_in::sign_in,
     email_change::change,
     email_change::confirm,
-    email_undo::freeze,
-    email_undo::undo,
+    changes::stop,
+    changes::stop_in_session,
     api_key::rotate,
     api_key::show,
     keys::make,
     keys::list,
     keys::end,
-    keys::confirm,
     keys::replace,
     keys::replace_all,
     keys::self_revoke,
     profile::update,
     account::show,
     account::delete,
-    recovery::stop,
     security_events::list,
     export::export,
     plan::show,

@@ -7,12 +7,11 @@
 
 pub mod accounts;
 pub mod addresses;
+pub mod changes;
 pub mod databases;
 pub mod deleted_accounts;
 pub mod email_changes;
-pub mod email_undos;
 pub mod expired_keys;
-mod former_credentials;
 pub mod guard;
 pub mod housekeeping;
 pub mod keys;
@@ -29,10 +28,10 @@ pub mod plans;
 pub mod recoveries;
 pub mod registrations;
 pub mod rekeying;
+pub mod resets;
 pub mod scans;
 pub mod security_events;
 pub mod sessions;
-pub mod suspensions;
 pub mod two_factor;
 pub mod usage_days;
 pub mod webhooks;
@@ -45,6 +44,3 @@ const BY_RESET_LINK: &str = "state = 'confirmed' AND id = (
 /// `?1` account, `?2` session.
 const IN_SESSION: &str = "id = ?1 AND state = 'confirmed'
     AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = ?1)";
-
-/// Requires that the account isn't frozen: what was begun before a freeze and ends after it does nothing.
-const IS_UNFROZEN: &str = "frozen_until <= unixepoch()";

@@ -88,12 +88,7 @@ export const PAGES = [
   { ...ANYONE, path: "/forgot", name: "forgot", title: "Forgot your password?" },
   { ...ANYONE, path: "/reset", name: "reset", title: "Set a new password" },
   { ...ANYONE, path: "/confirm-address", name: "confirm-address", title: "Use this email address?" },
-  {
-    ...ANYONE,
-    path: "/address-changed",
-    name: "address-changed",
-    title: "Your account has another email address",
-  },
+  { ...ANYONE, path: "/stop", name: "stop", title: "Wasn’t that you?" },
   { ...ANYONE, path: "/stop-emails", name: "stop-emails", title: "Stop these emails?" },
   { ...ANYONE, path: "/deleted", name: "deleted", title: "Your account has been deleted" },
   { ...MEMBER, path: "/overview", name: "overview", title: "Overview" },

@@ -61,13 +61,16 @@ async fn of_database(app: &App, number: u8, database: &Database, mails: &mut u64
     if let Err(error) = store::housekeeping::record_run(database).await {
         failed("record of the run", error);
     }
-    // Plans and recoveries come first, so that their notices are sent in the same run. A recovery takes effect a run
-    // after its last email, at the earliest.
+    // Plans, recoveries and changes of addresses come first, so that their notices are sent in the same run. A recovery
+    // takes effect a run after its last email, at the earliest.
     if let Err(error) = store::plans::end(database, clock::now()).await {
         failed("ended plans", error);
     }
     if let Err(error) = recoveries(database).await {
         failed("recoveries", error);
+    }
+    if let Err(error) = email_changes::finish(app, database).await {
+        failed("changes of addresses", error);
     }
     match notices::send(app, database, None, *mails).await {
         Ok(attempts) => *mails = mails.saturating_sub(attempts),
@@ -75,9 +78,6 @@ async fn of_database(app: &App, number: u8, database: &Database, mails: &mut u64
     }
     if let Err(error) = deletions::finish(&app.databases, database).await {
         failed("deletions", error);
-    }
-    if let Err(error) = email_changes::finish(app, database, None).await {
-        failed("changes of addresses", error);
     }
     if let Err(error) = closing::run(database).await {
         failed("closing of scans", error);

@@ -8,8 +8,9 @@ use crate::{
     account::AccountId,
     app::App,
     cf::{clock, database::Database, deferred::Deferred, log},
+    credentials::stop_token,
     error::Error,
-    mail::{self, AccountEvent, EndedScan, Mail, Notice, SuspendedKey},
+    mail::{self, AccountEvent, EndedScan, Mail, Notice},
     store::{self, notices::DueNotices},
 };
 
@@ -61,12 +62,7 @@ pub async fn send(
             None => Ok(()),
         };
         match delivery {
-            Ok(()) => {
-                store::notices::record_delivery(database, &notice, clock::now()).await?;
-                if notice.kind == Notice::RecoveryPending {
-                    store::recoveries::record_mail(database, notice.account_id).await?;
-                }
-            }
+            Ok(()) => store::notices::record_delivery(database, &notice, clock::now()).await?,
             Err(error) => log::failure("notice", &error),
         }
     }
@@ -80,27 +76,14 @@ async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Opt
         let plan = store::plans::of_account(database, notice.account_id).await?;
         return Ok(plan.map(|now| mail::plan_changed(portal_url, &now.plan, now.until)));
     }
-    if notice.kind == Notice::KeysSuspended {
-        let keys = store::suspensions::list(database, notice.account_id).await?;
-        let keys: Vec<SuspendedKey> = keys
-            .into_iter()
-            .map(|key| SuspendedKey {
-                is_passkey: key.is_passkey != 0,
-                created_at: i64::try_from(key.created_at).unwrap_or_default(),
-                replaced_at: i64::try_from(key.replaced_at).unwrap_or_default(),
-            })
-            .collect();
-        let last = notice.last_event();
-        let mail = || mail::keys_suspended(portal_url, &keys, last.as_ref());
-        // `None` if the keys were confirmed or ended before the email could be sent.
-        return Ok((!keys.is_empty()).then(mail));
-    }
     if notice.kind == Notice::RecoveryPending {
         let due_at = store::recoveries::due_at_after_mail(database, notice.account_id).await?;
         return Ok(due_at.map(|at| mail::recovery_pending(portal_url, at)));
     }
     if notice.kind != Notice::ScanEnded {
-        return Ok(Some(notice.kind.mail(portal_url, notice.last_event().as_ref())));
+        let stop = stop_token(app, database, notice).await?;
+        let event = notice.last_event();
+        return Ok(Some(notice.kind.mail(portal_url, event.as_ref(), stop.as_deref())));
     }
     let ended_scans = notice.events.saturating_sub(notice.announced_events);
     let scans = store::scans::last_ended(database, notice.account_id, ended_scans).await?;
@@ -114,4 +97,19 @@ async fn mail(app: &App, database: &Database, notice: &DueNotices) -> Result<Opt
         })
         .collect();
     Ok((!scans.is_empty()).then(|| mail::scans_ended(portal_url, &scans, ended_scans)))
+}
+
+/// The token that stops the change that a notice tells of; `None` if it isn't of a change, or the change is closed.
+async fn stop_token(
+    app: &App,
+    database: &Database,
+    notice: &DueNotices,
+) -> Result<Option<String>, Error> {
+    if !notice.kind.is_of_change() {
+        return Ok(None);
+    }
+    let account = notice.account_id;
+    let change = store::changes::stoppable(database, account, notice.kind).await?;
+    let secrets = &app.config.address_secrets;
+    Ok(change.map(|change| stop_token::of(secrets, account, &change.about, change.turns)))
 }

@@ -50,11 +50,6 @@ impl MailedToken {
         format!("{portal_url}/confirm-address?token={}", self.0)
     }
 
-    /// Link sent to the old mailbox, to freeze the account or undo the change.
-    pub fn changed_link(&self, portal_url: &str) -> String {
-        format!("{portal_url}/address-changed?token={}", self.0)
-    }
-
     pub fn hash(&self) -> TokenHash {
         TokenHash::of(&self.0)
     }

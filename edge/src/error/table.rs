@@ -86,10 +86,6 @@ errors! {
         S::FORBIDDEN, "key_deactivated", "The API key of this account has been deactivated.";
     /// A key was used after it had expired.
     key_expired() => S::UNAUTHORIZED, "key_expired", "This API key has expired.", challenge Key;
-    /// A key waits for its owner's confirmation after a password reset, signing out everywhere, a recovery or an
-    /// undone change of address.
-    key_suspended() => S::UNAUTHORIZED, "key_suspended",
-        "This API key is suspended until its owner confirms it on the API key page.", challenge Key;
     missing_right() => S::FORBIDDEN, "missing_right", "This API key doesn't have the right to do this.";
     /// A key with the right `sandbox` was used outside the sandbox.
     test_key() => S::FORBIDDEN, "test_key",
@@ -104,9 +100,6 @@ errors! {
     passkey_refused() => S::UNAUTHORIZED, "passkey_refused",
         "This passkey didn't work: it's unknown here, or it took longer than five minutes. Try again, or sign in with \
          your password.";
-    /// The passkey waits for its owner's confirmation, for the same reasons as in [`Self::key_suspended`].
-    passkey_suspended() => S::UNAUTHORIZED, "passkey_suspended",
-        "This passkey is suspended. Sign in with your password, and confirm it in the settings.";
     /// The authenticator hasn't verified its owner by fingerprint, face or PIN, and there is no second factor instead.
     passkey_unverified() => S::UNAUTHORIZED, "passkey_unverified",
         "Your device didn't check that it's you. Unlock it with a fingerprint, your face or a PIN, or sign in with your \
@@ -145,14 +138,17 @@ errors! {
     invalid_confirmation_token() => S::BAD_REQUEST, "invalid_token",
         "This confirmation link isn't valid. It may have been used, replaced by a newer one, or \
          expired. Register again to get a new link.";
-    /// The text is the same for unknown, used, replaced and expired links, and for a new address that has been
-    /// registered since.
+    /// The text is the same for unknown, replaced, dropped and expired links.
     invalid_change_token() => S::BAD_REQUEST, "invalid_token",
-        "This link isn't valid. It may have been used, replaced by a newer one, or expired.";
-    /// The account was frozen from the old mailbox after a change of its address.
-    account_frozen() => S::FORBIDDEN, "account_frozen",
-        "This account is frozen for a day, because its previous address has asked for it. Its address, password, \
-         two-factor authentication and API key can't be changed, and it can't be deleted.";
+        "This link isn't valid. It may have been replaced by a newer one, stopped or expired.";
+    /// A password that somebody may have set by a stolen mailbox deletes no account.
+    password_too_young(from: &str) => S::CONFLICT, "password_too_young",
+        "The password is younger than three days. It can delete the account from {from} on.";
+    too_many_factors() => S::CONFLICT, "too_many_factors",
+        "Two-factor authentication was turned on, or got new recovery codes, five times in three days. Try again later.";
+    /// The directory is being asked about another new address.
+    change_under_way() => S::CONFLICT, "change_under_way",
+        "Another change of the address is being carried out. Try again in ten minutes.";
     invalid_opt_out_token() => S::BAD_REQUEST, "invalid_token",
         "This link isn't valid. Open it again from the email, or copy all of it.";
     invalid_reset_token() => S::BAD_REQUEST, "invalid_token",

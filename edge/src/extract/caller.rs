@@ -21,7 +21,7 @@ use crate::{
         proof::{Caller, Proof},
         session::{self, PresentedSession, Session},
     },
-    error::{self, Error, outcome},
+    error::{Error, outcome},
     limits::{refusals::Refusal, shield::Shield},
     meter,
     store::{
@@ -184,7 +184,6 @@ async fn explained(app: &App, database: &Database, caller: Caller, response: Res
             app.refusals.learn(caller, Refusal::Dead, clock::now());
             response
         }
-        Ok(KeyRefusal::Suspended) => error::instead_of(&response, Error::key_suspended()),
         // An account closed by the operator may be reopened, so its key may become valid again.
         Ok(KeyRefusal::OfAccount) => response,
         Err(error) => {

@@ -14,7 +14,6 @@ use super::{
 };
 use crate::{
     app::App,
-    cf::clock,
     credentials::{
         password::{self, Password, PasswordCheck},
         session::Session,
@@ -44,15 +43,6 @@ impl FromRequestParts<Arc<App>> for Member {
 }
 
 impl Member {
-    /// Rejects changes to an account's access while it is frozen. The changes' statements reject those that began
-    /// before the freeze.
-    ///
-    /// # Errors
-    /// [`Error::account_frozen`].
-    pub fn unfrozen(&self) -> Result<(), Error> {
-        if self.account.frozen_until > clock::now() { Err(Error::account_frozen()) } else { Ok(()) }
-    }
-
     /// The check for the code that is required within a session.
     pub fn second_factor(&self) -> SecondFactor<'_> {
         SecondFactor::new(&self.account, Key::code(self.account.id), StatusCode::FORBIDDEN)
@@ -92,28 +82,9 @@ impl Member {
         context: &RequestContext,
         right: &RightCode,
     ) -> Result<Error, Error> {
-        let now = self.reload(app).await?;
-        if self.was_frozen(now.as_ref()) {
-            return Ok(Error::account_frozen());
-        }
+        let database = app.databases.of(self.account.id)?;
+        let now = accounts::by_session(database, self.session).await?;
         let otherwise = Error::invalid_session();
         self.second_factor().explain_failure(app, context, right, now, otherwise).await
-    }
-
-    /// [`Error::account_frozen`] if the account was frozen since it was loaded, and otherwise the given error.
-    ///
-    /// # Errors
-    /// [`Error::unavailable`] when the database fails.
-    pub async fn frozen_or(&self, app: &App, otherwise: Error) -> Result<Error, Error> {
-        let now = self.reload(app).await?;
-        Ok(if self.was_frozen(now.as_ref()) { Error::account_frozen() } else { otherwise })
-    }
-
-    async fn reload(&self, app: &App) -> Result<Option<StoredAccount>, Error> {
-        accounts::by_session(app.databases.of(self.account.id)?, self.session).await
-    }
-
-    fn was_frozen(&self, now: Option<&StoredAccount>) -> bool {
-        now.is_some_and(|now| now.frozen_until > self.account.frozen_until.max(clock::now()))
     }
 }

@@ -70,7 +70,8 @@ impl<'a> SecondFactor<'a> {
             None => {
                 let secret = TotpSecret::open(&app.config.totp_secrets, self.account.id, sealed)
                     .map_err(|_| Error::internal("a TOTP secret does not open"))?;
-                secret.step_of(&shown, now).map(Code::Step)
+                let factor = self.account.factor.clone().unwrap_or_default();
+                secret.step_of(&shown, now).map(|step| Code::Step { factor, step })
             }
         };
         match code {
@@ -79,7 +80,11 @@ impl<'a> SecondFactor<'a> {
         }
     }
 
-    async fn wrong(&self, app: &Arc<App>, context: &RequestContext) -> Result<Error, Error> {
+    /// Counts a wrong code and returns its error.
+    ///
+    /// # Errors
+    /// [`Error::unavailable`] when the database fails.
+    pub async fn wrong(&self, app: &Arc<App>, context: &RequestContext) -> Result<Error, Error> {
         let database = app.databases.of(self.account.id)?;
         two_factor::count_wrong_code(database, self.account.id, &context.event()).await?;
         context.notify(app, self.account.id);
@@ -95,7 +100,7 @@ impl<'a> SecondFactor<'a> {
         if matches!(right.code, Code::Recovery(_)) {
             context.notify(app, self.account.id);
         }
-        if matches!(right.code, Code::Step(_))
+        if matches!(right.code, Code::Step { .. })
             && let Err(error) = self.seal_anew(app).await
         {
             log::failure("renewing a seal", &error);
@@ -121,7 +126,7 @@ impl<'a> SecondFactor<'a> {
             Code::Unasked => Ok(otherwise),
             Code::Off if now.totp_secret.is_some() => Ok(Error::totp_required(self.status)),
             Code::Off => Ok(otherwise),
-            Code::Step(_) | Code::Recovery(_) => self.wrong(app, context).await,
+            Code::Step { .. } | Code::Recovery(_) => self.wrong(app, context).await,
         }
     }
 

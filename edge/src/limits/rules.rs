@@ -174,12 +174,6 @@ impl Key {
         Self::of("email-change", &account.to_string())
     }
 
-    /// Counts attempts at the previous password, entered from the old mailbox to undo a change of address. Apart from
-    /// [`Self::password`], whose attempts a thief with a session could use up.
-    pub fn undo(account: AccountId) -> Self {
-        Self::of("undo", &account.to_string())
-    }
-
     /// Counts changes by one operator.
     pub fn operator(person: &str) -> Self {
         Self::of("operator", person)

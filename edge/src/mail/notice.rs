@@ -20,11 +20,8 @@ pub enum Notice {
     PlanChanged,
     EmailChangeAsked,
     EmailChanged,
-    AccountFrozen,
-    EmailChangeUndone,
     KeyMade,
     KeyEndedItself,
-    KeysSuspended,
     PasskeyAdded,
     PasskeyRemoved,
     RecoveryPending,
@@ -33,6 +30,19 @@ pub enum Notice {
 }
 
 impl Notice {
+    /// True if the notice tells of a change that a reset can take back.
+    pub const fn is_of_change(self) -> bool {
+        matches!(
+            self,
+            Self::PasswordChanged
+                | Self::TwoFactorOn
+                | Self::TwoFactorOff
+                | Self::RecoveryCodesReplaced
+                | Self::PasskeyAdded
+                | Self::EmailChangeAsked
+        )
+    }
+
     /// The notice's name in the database.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -48,11 +58,8 @@ impl Notice {
             Self::PlanChanged => "plan_changed",
             Self::EmailChangeAsked => "email_change_asked",
             Self::EmailChanged => "email_changed",
-            Self::AccountFrozen => "account_frozen",
-            Self::EmailChangeUndone => "email_change_undone",
             Self::KeyMade => "key_made",
             Self::KeyEndedItself => "key_ended_itself",
-            Self::KeysSuspended => "keys_suspended",
             Self::PasskeyAdded => "passkey_added",
             Self::PasskeyRemoved => "passkey_removed",
             Self::RecoveryPending => "recovery_pending",
@@ -62,8 +69,13 @@ impl Notice {
     }
 
     /// Builds the notice's email to the account's owner. The email may be up to a day late and cover
-    /// several events of one kind; `last` is the latest, if known.
-    pub fn mail(self, portal_url: &str, last: Option<&AccountEvent>) -> Mail {
+    /// several events of one kind; `last` is the latest, if known. `stop_token` is for the link of a change that is open.
+    pub fn mail(
+        self,
+        portal_url: &str,
+        last: Option<&AccountEvent>,
+        stop_token: Option<&str>,
+    ) -> Mail {
         let (subject, text) = match self {
             Self::PasswordChanged => (
                 "Your password has been changed",
@@ -104,25 +116,13 @@ impl Notice {
             ),
             Self::EmailChangeAsked => (
                 "A new email address was asked for",
-                "Someone who is signed in to your rcpt account asked for another email address and gave its password. \
-                 Nothing changes unless someone opens the link at the new address and enters the account's password.",
+                "Someone who is signed in to your rcpt account asked for another email address and gave its password. The \
+                 account gets it three days after this email, if someone opens the link at the new address and enters the \
+                 account's password.",
             ),
             Self::EmailChanged => (
                 "Your email address has been changed",
-                "Your rcpt account has this address now. Its password, sessions and API key stay as they are. For a week \
-                 the previous address can undo the change with the password of before.",
-            ),
-            Self::AccountFrozen => (
-                "Your account has been frozen for a day",
-                "Someone with the previous address of your rcpt account has frozen it for 24 hours: its address, password, \
-                 two-factor authentication and API key can't be changed, and it can't be deleted. Everything else works \
-                 as before.",
-            ),
-            Self::EmailChangeUndone => (
-                "Your email address is the previous one again",
-                "The change of your rcpt account's address has been undone from this address. The account has a new \
-                 password, every session has ended and recovery codes are void. If someone else was signed in, replace \
-                 the API key too: they may have seen it.",
+                "Your rcpt account has this address now. Its password, sessions and API key stay as they are.",
             ),
             Self::KeyMade => (
                 "A new API key has been made",
@@ -134,11 +134,6 @@ impl Notice {
                 "Someone who has an API key of your rcpt account has ended it. That is what finders of a \
                  leaked key are asked to do. The key has stopped working. Make a new one on the API key \
                  page, and find out where the old one was.",
-            ),
-            // `keys_suspended` builds the email instead.
-            Self::KeysSuspended => (
-                "API keys wait for your confirmation",
-                "API keys of your rcpt account are suspended until you confirm them on the API key page.",
             ),
             Self::PasskeyAdded => (
                 "A passkey has been added",
@@ -177,6 +172,9 @@ impl Notice {
             Some(event) => mail.paragraph(event.facts()),
             None => mail,
         };
+        if let Some(stop_token) = stop_token {
+            return mail.unless_you_stop(stop_token);
+        }
         match self {
             // The advice to set a new password is left out: a new password ends no key.
             Self::KeyEndedItself => mail.button("See your keys", format!("{portal_url}/api-key")),

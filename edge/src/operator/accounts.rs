@@ -85,27 +85,29 @@ pub const UNDELETE: AccountChange = AccountChange {
     refusal: |_| "No deletion of it is waiting.",
 };
 
-const PENDING: [&str; 2] = deed!("recovery_pending", BY_CALL);
 /// The next scheduled run emails the owner, since an impostor may have persuaded the operator.
 pub const RECOVER: AccountChange = AccountChange {
     record: record!(IS_RECOVERABLE),
-    statements: &[PENDING[0], PENDING[1], recoveries::INSERT_RECOVERY],
+    statements: &recoveries::START,
     refusal: |account| {
         if account.confirmed_at.is_none() {
             "It can't be recovered: its address hasn't been confirmed."
         } else if account.two_factor == 0 {
             "It can't be recovered: two-factor authentication is off."
         } else {
-            "It can't be recovered: a recovery is under way, or it's frozen, or its password or address has changed \
-             within 14 days."
+            "It can't be recovered: a recovery is under way, or its password or address has changed within 14 days."
         }
     },
 };
 
 const STOPPED: [&str; 2] = deed!("recovery_stopped", BY_CALL);
 pub const STOP_RECOVERY: AccountChange = AccountChange {
-    record: record!("EXISTS (SELECT 1 FROM recoveries WHERE account_id = ?1)"),
-    statements: &[STOPPED[0], STOPPED[1], concat!("DELETE FROM recoveries WHERE ", OF_CALL)],
+    record: record!("EXISTS (SELECT 1 FROM waiting WHERE account_id = ?1 AND kind = 'recovery')"),
+    statements: &[
+        STOPPED[0],
+        STOPPED[1],
+        concat!("DELETE FROM waiting WHERE kind = 'recovery' AND ", OF_CALL),
+    ],
     refusal: |_| "No recovery of it is under way.",
 };
 

@@ -50,10 +50,12 @@ pub const SELECT_OVERVIEW: &str = concat!(
     IN_FORCE,
     " AS plan,
        CASE WHEN a.plan_until > unixepoch() THEN datetime(a.plan_until, 'unixepoch') END AS plan_until,
-       a.key_active, a.totp_secret IS NOT NULL AS two_factor,
-       (SELECT datetime(r.due_at, 'unixepoch') FROM recoveries r WHERE r.account_id = a.id) AS recovery_due,
-       (SELECT datetime(nullif(r.mailed_at, 0), 'unixepoch') FROM recoveries r WHERE r.account_id = a.id)
-         AS recovery_mailed,
+       a.key_active, EXISTS (SELECT 1 FROM second_factors f WHERE f.account_id = a.id AND f.off_at IS NULL) AS two_factor,
+       (SELECT datetime(CASE c.is_told WHEN 0 THEN c.at ELSE c.since END + 3 * 86400, 'unixepoch')
+          FROM waiting w JOIN changes c ON c.account_id = w.account_id AND c.about = 'recovery'
+        WHERE w.account_id = a.id AND w.kind = 'recovery') AS recovery_due,
+       (SELECT datetime(n.told_at, 'unixepoch') FROM notices n JOIN waiting w ON w.account_id = n.account_id
+        WHERE n.account_id = a.id AND n.kind = 'recovery_pending' AND n.told > 0 AND w.kind = 'recovery') AS recovery_mailed,
        datetime(a.erase_at, 'unixepoch') AS erased_at,
        datetime(a.created_at, 'unixepoch') AS created_at,
        datetime(a.confirmed_at, 'unixepoch') AS confirmed_at,

@@ -8,6 +8,7 @@ use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::changes::RecentChange;
 use crate::{
     app::App,
     background::deletions,
@@ -17,8 +18,9 @@ use crate::{
     extract::{
         client_network::ClientNetwork, json_body::JsonBody, member::Member, request::RequestContext,
     },
+    limits::quota::date_time,
     mail,
-    store::{accounts, deleted_accounts},
+    store::{accounts, changes::OPEN_S, deleted_accounts},
 };
 
 /// Response of `GET /me`.
@@ -40,6 +42,8 @@ pub struct Account {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     recovery_at: Option<DateTime<Utc>>,
+    /// Changes that a reset of the password can still take back, the oldest first.
+    open_changes: Vec<RecentChange>,
 }
 
 /// Get the account
@@ -64,6 +68,7 @@ pub async fn show(Member { account, .. }: Member) -> Result<Json<Account>, Error
             day => NaiveDate::from_epoch_days(day),
         },
         recovery_at: account.recovery_due_at.and_then(|at| DateTime::from_timestamp(at, 0)),
+        open_changes: RecentChange::all(&account.open_changes)?,
     }))
 }
 
@@ -86,7 +91,8 @@ pub struct Deletion {
     request_body = Deletion,
     responses(
         (status = 204, description = "The account has been deleted"),
-        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the account is frozen", body = PlainError),
+        (status = 403, description = "The password is wrong, or the two-factor code is missing or wrong", body = PlainError),
+        (status = 409, description = "The password is younger than three days", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
@@ -98,7 +104,10 @@ pub async fn delete(
     client: ClientNetwork,
     JsonBody(body): JsonBody<Deletion>,
 ) -> Result<StatusCode, Error> {
-    member.unfrozen()?;
+    let old_enough = member.account.password_at.saturating_add(OPEN_S);
+    if member.account.password_at > 0 && old_enough > clock::now() {
+        return Err(Error::password_too_young(&date_time(old_enough).to_rfc3339()));
+    }
     member.check_password(&app, &context, &client, &body.password).await?;
     let right = member.second_factor().demand(&app, &context, body.totp_code.as_ref()).await?;
     let database = app.databases.of(member.account.id)?;

@@ -60,7 +60,7 @@ pub struct CurrentApiKey {
     request_body = Rotation,
     responses(
         (status = 200, description = "The new key", body = NewApiKey),
-        (status = 403, description = "The two-factor code is missing or wrong, the key has been deactivated, or the account is frozen", body = PlainError),
+        (status = 403, description = "The two-factor code is missing or wrong, or the key has been deactivated", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
@@ -73,7 +73,6 @@ pub async fn rotate(
     member: Member,
     JsonBody(body): JsonBody<Rotation>,
 ) -> Result<Json<NewApiKey>, Error> {
-    member.unfrozen()?;
     if member.account.key_active == 0 {
         return Err(Error::key_deactivated());
     }

@@ -1,10 +1,10 @@
-//! Changes of an account's address: requested in a session, confirmed from the new mailbox, undone from the old one,
-//! which can also freeze the account. The old mailbox may be lost or stolen, so on its own it can only stop a takeover
-//! for a day. An undo also needs the previous password.
+//! Changes of an account's address: requested in a session and confirmed from the new mailbox. A change takes effect three
+//! days after the old mailbox was told of it; until then a reset, a new password or a stop drops it.
 
 use std::sync::Arc;
 
 use axum::{Json, extract::State, http::StatusCode};
+use chrono::{DateTime, Utc};
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -13,7 +13,6 @@ use super::registration::{account_address, check_domain, refuse_disposable};
 use crate::{
     account::AccountAddress,
     app::App,
-    background::email_changes::{advance, tell},
     cf::{clock, log},
     credentials::{
         address_hash::AccountHash,
@@ -32,7 +31,7 @@ use crate::{
     mail, meter,
     store::{
         addresses,
-        email_changes::{self, EmailChange, NewChange},
+        email_changes::{self, NewChange},
         security_events::{self, FailedAttempt},
     },
 };
@@ -60,15 +59,16 @@ const RULE: Rule = Rule { burst: 3, interval: 8 * 60 * 60 };
 
 /// Change the email address
 ///
-/// Emails a link to the new address, which works once, for 24 hours. Until it's used nothing changes. The response is the
-/// same when the new address has an account; then no email is sent.
+/// Emails a link to the new address, for 24 hours, and tells the old one. Three days after that the change takes effect, if
+/// the link was used. The response is the same when the new address has an account; then it gets no email.
 #[utoipa::path(
     post, path = "/v1/auth/change-email", tag = "Account", operation_id = "changeEmail",
     request_body = EmailChangeRequest,
     responses(
         (status = 202, description = "A link is on its way, unless the address has an account", body = EmailChangeMailed),
         (status = 400, description = "Not an email address, the account's own mailbox, or a domain that doesn't exist, accepts no email or is on the list of disposable domains", body = PlainError),
-        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the account is frozen", body = PlainError),
+        (status = 403, description = "The password is wrong, or the two-factor code is missing or wrong", body = PlainError),
+        (status = 409, description = "Another change of the address is being carried out", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
@@ -81,7 +81,6 @@ pub async fn change(
     client: ClientNetwork,
     JsonBody(body): JsonBody<EmailChangeRequest>,
 ) -> Result<(StatusCode, Json<EmailChangeMailed>), Error> {
-    member.unfrozen()?;
     let address = account_address(&body.email)?;
     refuse_disposable(&app, &address).await?;
     let secrets = &app.config.address_secrets;
@@ -109,11 +108,13 @@ pub async fn change(
         id: &id,
         email: address.as_given(),
         token: &token.hash(),
-        now,
         expires_at: now.saturating_add(CONFIRMATION_TTL_S),
     };
     let database = app.databases.of(account)?;
     if !email_changes::ask(database, member.session, &right.code, &change).await? {
+        if email_changes::is_under_way(database, account).await? {
+            return Err(Error::change_under_way());
+        }
         return Err(member.explain_failure(&app, &context, &right).await?);
     }
     factor.complete(&app, &context, right).await;
@@ -122,7 +123,7 @@ pub async fn change(
     Ok(reply)
 }
 
-pub(super) fn own_hash(app: &App, email: &str) -> Result<AccountHash, Error> {
+fn own_hash(app: &App, email: &str) -> Result<AccountHash, Error> {
     let address = AccountAddress::parse(email)
         .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;
     Ok(AccountHash::of(&app.config.address_secrets, &address))
@@ -195,20 +196,22 @@ pub struct EmailChangeConfirmation {
 /// Response of `POST /auth/confirm-email`.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ChangedEmail {
-    /// The account's address from now on.
+    /// The account's address after the change.
     email: String,
+    /// When the change takes effect, at the earliest.
+    changes_at: DateTime<Utc>,
 }
 
 /// Confirm the new email address
 ///
-/// The account has the new address from now on. Sessions and keys stay valid. The old address gets an email: for a week
-/// it can undo the change with the former password.
+/// The account gets the new address three days after the old one was told of the change. Until then a reset, a new password
+/// or *stop changes* drops it. Sessions and keys stay valid.
 #[utoipa::path(
     post, path = "/v1/auth/confirm-email", tag = "Account", operation_id = "confirmEmail",
     request_body = EmailChangeConfirmation,
     responses(
-        (status = 200, description = "The address has been changed", body = ChangedEmail),
-        (status = 400, description = "The link is unknown, used, replaced or expired, the address has an account by now, or the account is frozen", body = PlainError),
+        (status = 200, description = "The address will be changed", body = ChangedEmail),
+        (status = 400, description = "The link is unknown, replaced, dropped or expired", body = PlainError),
         (status = 403, description = "The password is wrong; the link still works", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
@@ -235,24 +238,10 @@ pub async fn confirm(
         return Err(Error::wrong_password());
     }
     attempt.give_back(app.databases.directory()).await;
-    let verified = &owner.password_hash;
-    let change = email_changes::begin(database, &token.hash, verified, clock::now()).await?;
-    let change = change.ok_or_else(Error::invalid_change_token)?;
-    let change = advance(&app, change).await?.ok_or_else(Error::invalid_change_token)?;
-    if change.state != "moved" {
-        return Err(Error::invalid_change_token());
-    }
-    let email = change.new_email.clone();
-    context.notify(&app, change.account_id);
-    tell_soon(&app, &context, change);
-    Ok(Json(ChangedEmail { email }))
-}
-
-fn tell_soon(app: &Arc<App>, context: &RequestContext, change: EmailChange) {
-    let app = Arc::clone(app);
-    context.deferred.after_response(async move {
-        if let Err(error) = tell(&app, &change).await {
-            log::failure("the link at an old address", &error);
-        }
-    });
+    let due_at =
+        email_changes::agree(database, &token.hash, &owner.password_hash, clock::now()).await?;
+    let due_at = due_at.ok_or_else(Error::invalid_change_token)?;
+    let changes_at = DateTime::from_timestamp(due_at, 0);
+    let changes_at = changes_at.ok_or_else(|| Error::internal("a due time is out of range"))?;
+    Ok(Json(ChangedEmail { email: owner.new_email, changes_at }))
 }

@@ -106,8 +106,6 @@ pub struct KeyDetails {
     pub created_at: DateTime<Utc>,
     /// After a replacement: until then the key's text before works too. Null otherwise.
     pub previous_until: Option<DateTime<Utc>>,
-    /// Whether the key waits for your confirmation, after a reset of the password or signing out everywhere.
-    pub suspended: bool,
 }
 
 impl KeyDetails {
@@ -123,7 +121,6 @@ impl KeyDetails {
             expires_at: time(stored.expires_at.into()),
             created_at: date_time(stored.created_at),
             previous_until: time(stored.previous_until),
-            suspended: stored.suspended != 0,
             name: stored.name,
         }
     }
@@ -223,7 +220,7 @@ impl KeyRequest {
     responses(
         (status = 201, description = "The key", body = NewKeyText),
         (status = 400, description = "`invalid_key`, or the body is malformed", body = PlainError),
-        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, the keys have been deactivated, or the account is frozen", body = PlainError),
+        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, the keys have been deactivated", body = PlainError),
         (status = 409, description = "`too_many_keys`: the account has 20", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
@@ -240,7 +237,6 @@ pub async fn make(
 ) -> Result<(StatusCode, Json<NewKeyText>), Error> {
     let now = clock::now();
     let terms = body.terms(now)?;
-    member.unfrozen()?;
     member.check_password(&app, &context, &client, &body.password).await?;
     if member.account.key_active == 0 {
         return Err(Error::key_deactivated());
@@ -269,7 +265,6 @@ pub async fn make(
         daily_limit: body.daily_limit,
         expires_at,
         created_at: now,
-        suspended: 0,
         day: 0,
         used_today: 0,
     };
@@ -334,43 +329,6 @@ fn done(outcome: KeyOutcome) -> Option<Result<StatusCode, Error>> {
     }
 }
 
-/// Confirm a suspended key
-///
-/// Keys that were made within the seven days before a recovery of the account, or before signing out everywhere, are suspended. A
-/// confirmed one works again.
-#[utoipa::path(
-    post, path = "/v1/keys/{id}/confirm", tag = "Account", operation_id = "confirmKey",
-    params(("id" = String, Path, description = "The `id` from the list of keys")),
-    request_body = PasswordProof,
-    responses(
-        (status = 204, description = "The key isn't suspended"),
-        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the account is frozen", body = PlainError),
-        (status = 404, description = "The account has no such key", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
-    ),
-    security(("Session" = [])),
-)]
-pub async fn confirm(
-    State(app): State<Arc<App>>,
-    context: RequestContext,
-    member: Member,
-    client: ClientNetwork,
-    Path(id): Path<String>,
-    JsonBody(body): JsonBody<PasswordProof>,
-) -> Result<StatusCode, Error> {
-    member.unfrozen()?;
-    member.check_password(&app, &context, &client, &body.password).await?;
-    let factor = member.second_factor();
-    let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
-    let (database, id) = (app.databases.of(member.account.id)?, id_of(&id));
-    let outcome = keys::confirm(database, member.session, id, &right.code).await?;
-    let Some(outcome) = done(outcome) else {
-        return Err(member.explain_failure(&app, &context, &right).await?);
-    };
-    factor.complete(&app, &context, right).await;
-    outcome
-}
-
 /// Replace every key
 ///
 /// Replaces the account's own key and every other one. The old keys stop working immediately.
@@ -379,7 +337,7 @@ pub async fn confirm(
     request_body = PasswordProof,
     responses(
         (status = 200, description = "The new keys", body = ReplacedKeys),
-        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, the keys have been deactivated, or the account is frozen", body = PlainError),
+        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, the keys have been deactivated", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
@@ -391,7 +349,6 @@ pub async fn replace_all(
     client: ClientNetwork,
     JsonBody(body): JsonBody<PasswordProof>,
 ) -> Result<Json<ReplacedKeys>, Error> {
-    member.unfrozen()?;
     member.check_password(&app, &context, &client, &body.password).await?;
     let replaced = replaced(&app, &context, &member, (None, 0), body.totp_code.as_ref()).await?;
     let mut keys = replaced.into_iter();
@@ -409,7 +366,7 @@ pub async fn replace_all(
     request_body = PasswordProof,
     responses(
         (status = 200, description = "The key with its new text", body = NewKeyText),
-        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, the keys have been deactivated, or the account is frozen", body = PlainError),
+        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, the keys have been deactivated", body = PlainError),
         (status = 404, description = "The account has no such key", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
@@ -423,7 +380,6 @@ pub async fn replace(
     Path(id): Path<String>,
     JsonBody(body): JsonBody<PasswordProof>,
 ) -> Result<Json<NewKeyText>, Error> {
-    member.unfrozen()?;
     member.check_password(&app, &context, &client, &body.password).await?;
     let chosen = (Some(id_of(&id)), OVERLAP_S);
     let replaced = replaced(&app, &context, &member, chosen, body.totp_code.as_ref()).await?;

@@ -100,7 +100,7 @@ const KIND: &str = "public-key";
     request_body = PasswordProof,
     responses(
         (status = 200, description = "Options for the browser", body = CreationOptions),
-        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the account is frozen", body = PlainError),
+        (status = 403, description = "The password is wrong, or the two-factor code is missing or wrong", body = PlainError),
         (status = 409, description = "`too_many_passkeys`: the account has 20", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
@@ -115,7 +115,6 @@ pub async fn options(
     client: ClientNetwork,
     JsonBody(body): JsonBody<PasswordProof>,
 ) -> Result<Json<CreationOptions>, Error> {
-    member.unfrozen()?;
     member.check_password(&app, &context, &client, &body.password).await?;
     let database = app.databases.of(member.account.id)?;
     let listed = passkeys::list(database, member.session).await?;
@@ -194,7 +193,6 @@ struct CreationResponse {
     responses(
         (status = 201, description = "The passkey", body = Passkey),
         (status = 400, description = "`invalid_passkey`, or the body is malformed", body = PlainError),
-        (status = 403, description = "The account is frozen", body = PlainError),
         (status = 409, description = "`too_many_passkeys`: the account has 20", body = PlainError),
     ),
     security(("Session" = [])),
@@ -205,7 +203,6 @@ pub async fn add(
     member: Member,
     JsonBody(body): JsonBody<PasskeyRequest>,
 ) -> Result<(StatusCode, Json<Passkey>), Error> {
-    member.unfrozen()?;
     let name = body.name.trim();
     let is_name =
         (1..=NAME_CHARS_MAX).contains(&name.chars().count()) && !name.chars().any(char::is_control);

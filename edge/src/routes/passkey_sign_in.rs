@@ -147,7 +147,7 @@ impl UsedCredential {
     request_body = PasskeyLogin,
     responses(
         (status = 200, description = "Signed in", body = SessionCredentials),
-        (status = 401, description = "The passkey is unknown, wrong, too late or suspended, or a two-factor code is missing or wrong", body = PlainError),
+        (status = 401, description = "The passkey is unknown, wrong or too late, or a two-factor code is missing or wrong", body = PlainError),
         (status = 403, description = "The account has been deactivated", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
@@ -194,9 +194,6 @@ pub async fn sign_in(
     attempt.give_back(app.databases.directory()).await;
     if account.state == AccountState::Deactivated {
         return Err(Error::deactivated());
-    }
-    if stored.suspended != 0 {
-        return Err(Error::passkey_suspended());
     }
     let factor = SecondFactor::new(&account, Key::code(account.id), StatusCode::UNAUTHORIZED);
     let right = match (assertion.is_verified, &account.totp_secret) {

@@ -1,4 +1,4 @@
-//! Passkeys of an account: listing them, confirming them after a recovery, and removing them.
+//! Passkeys of an account: listing and removing them.
 
 use std::sync::Arc;
 
@@ -11,14 +11,11 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::password_proof::PasswordProof;
 use crate::{
     app::App,
     credentials::{passkey::PasskeyId, session::Session},
     error::{Error, PlainError},
-    extract::{
-        client_network::ClientNetwork, json_body::JsonBody, member::Member, request::RequestContext,
-    },
+    extract::request::RequestContext,
     limits::quota::date_time,
     store::passkeys::{self, NewPasskey, PasskeyOutcome, StoredPasskey},
 };
@@ -34,8 +31,6 @@ pub struct Passkey {
     last_used_at: Option<DateTime<Utc>>,
     /// True if it can be on several devices.
     syncable: bool,
-    /// Whether it waits for your confirmation, after a reset of the password or signing out everywhere.
-    suspended: bool,
 }
 
 impl Passkey {
@@ -47,7 +42,6 @@ impl Passkey {
             created_at: date_time(new.created_at),
             last_used_at: None,
             syncable: new.is_syncable,
-            suspended: false,
         }
     }
 
@@ -58,7 +52,6 @@ impl Passkey {
             created_at: date_time(stored.created_at),
             last_used_at: (stored.used_at > 0).then(|| date_time(stored.used_at)),
             syncable: stored.is_syncable != 0,
-            suspended: stored.suspended != 0,
         }
     }
 }
@@ -118,44 +111,4 @@ pub async fn remove(
     }
     context.notify(&app, session.account);
     Ok(StatusCode::NO_CONTENT)
-}
-
-/// Confirm a suspended passkey
-///
-/// Passkeys that were added within the seven days before a recovery of the account, or before signing out everywhere, are
-/// suspended. A confirmed one works again.
-#[utoipa::path(
-    post, path = "/v1/auth/passkeys/{id}/confirm", tag = "Passkeys", operation_id = "confirmPasskey",
-    params(("id" = String, Path, description = "The `id` from the list of passkeys")),
-    request_body = PasswordProof,
-    responses(
-        (status = 204, description = "The passkey isn't suspended"),
-        (status = 403, description = "The password is wrong, the two-factor code is missing or wrong, or the account is frozen", body = PlainError),
-        (status = 404, description = "The account has no such passkey", body = PlainError),
-        (status = 429, description = "Too many attempts", body = PlainError),
-    ),
-    security(("Session" = [])),
-)]
-pub async fn confirm(
-    State(app): State<Arc<App>>,
-    context: RequestContext,
-    member: Member,
-    client: ClientNetwork,
-    Path(id): Path<String>,
-    JsonBody(body): JsonBody<PasswordProof>,
-) -> Result<StatusCode, Error> {
-    member.unfrozen()?;
-    member.check_password(&app, &context, &client, &body.password).await?;
-    let factor = member.second_factor();
-    let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
-    let database = app.databases.of(member.account.id)?;
-    let outcome = passkeys::confirm(database, member.session, &id_of(&id), &right.code).await?;
-    if outcome == PasskeyOutcome::Refused {
-        return Err(member.explain_failure(&app, &context, &right).await?);
-    }
-    factor.complete(&app, &context, right).await;
-    match outcome {
-        PasskeyOutcome::NoSuchPasskey => Err(Error::no_such_passkey()),
-        _ => Ok(StatusCode::NO_CONTENT),
-    }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::{Json, extract::State, http::StatusCode};
+use chrono::{DateTime, Utc};
 use futures_util::future::join;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
@@ -15,27 +16,30 @@ use super::{
 use crate::{
     app::App,
     background::reset_links,
-    cf::clock,
+    cf::{clock, database::Database},
     credentials::{
         address_hash::AccountHash,
-        mailed_token::PresentedToken,
+        api_key::KeyId,
+        mailed_token::{PresentedToken, TokenHash},
         password::{self, Password},
         random,
     },
     error::{Error, PlainError},
     extract::{
         client_network::ClientNetwork, device::Device, json_body::JsonBody, member::Member,
-        request::RequestContext, second_factor::SecondFactor,
+        request::RequestContext, reset_factor::ResetFactor,
     },
     limits::{
+        quota::date_time,
         rules::{Gate, Key, MailPurpose},
         throttle::{Attempt, AttemptOutcome},
     },
     meter,
     store::{
-        accounts,
+        accounts::StoredAccount,
         mail_due::{self, DueMail},
         passwords,
+        resets::{self, NewReset},
     },
 };
 
@@ -126,6 +130,85 @@ pub async fn forgot(
     Ok(Json(ResetMailed { message }))
 }
 
+/// Body of `POST /auth/reset-password/show`.
+#[derive(Deserialize, ToSchema)]
+pub struct ResetLink {
+    /// The token from the emailed link.
+    #[schema(value_type = String)]
+    token: SecretString,
+}
+
+/// The effects of a reset by a link.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ResetPreview {
+    /// True if the reset needs a code, because a second factor has been on for three days.
+    code_needed: bool,
+    /// True if a code can be given: without one, two-factor authentication is off afterwards.
+    code_possible: bool,
+    /// The keys that it ends, unless they are kept.
+    keys: Vec<SuspectedKey>,
+    /// The number of passkeys that it removes.
+    passkeys: u32,
+}
+
+/// A key that somebody else may have made, replaced or seen.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SuspectedKey {
+    /// As the list of keys names it. `own` for the account's own key, which is replaced.
+    id: String,
+    /// When it was made or last replaced.
+    at: DateTime<Utc>,
+}
+
+/// Show what a reset does
+///
+/// Changes nothing, and the link keeps working. Keys and passkeys are named that were made or replaced since seven days
+/// before the oldest recent change.
+#[utoipa::path(
+    post, path = "/v1/auth/reset-password/show", tag = "Account", operation_id = "showReset",
+    request_body = ResetLink,
+    responses(
+        (status = 200, description = "What the reset would do", body = ResetPreview),
+        (status = 400, description = "The link is unknown, used, replaced or expired", body = PlainError),
+        (status = 429, description = "Too many attempts", body = PlainError),
+    ),
+)]
+pub async fn show_reset(
+    State(app): State<Arc<App>>,
+    _: ClientNetwork,
+    JsonBody(body): JsonBody<ResetLink>,
+) -> Result<Json<ResetPreview>, Error> {
+    let (database, token, account) = of_link(&app, &body.token).await?;
+    let factor = ResetFactor::load(&app, account.id).await?;
+    let factor = factor.ok_or_else(Error::invalid_reset_token)?;
+    let (keys, passkeys) = resets::suspects(database, &token, clock::now()).await?;
+    let keys = keys.into_iter().map(|key| SuspectedKey {
+        id: KeyId::parse(&key.id).map(KeyId::public_id).unwrap_or_default(),
+        at: date_time(key.at),
+    });
+    Ok(Json(ResetPreview {
+        code_needed: factor.is_needed(),
+        code_possible: factor.is_possible(),
+        keys: keys.collect(),
+        passkeys,
+    }))
+}
+
+/// The database, token and account of a reset link, which isn't consumed.
+async fn of_link<'a>(
+    app: &'a App,
+    token: &SecretString,
+) -> Result<(&'a Database, TokenHash, StoredAccount), Error> {
+    let token = PresentedToken::parse(token.expose_secret());
+    let token = token.ok_or_else(Error::invalid_reset_token)?;
+    let database = app.databases.by_number(token.database);
+    let (database, token) = (database.ok_or_else(Error::invalid_reset_token)?, token.hash);
+    let account = resets::by_token(database, &token, clock::now()).await?;
+    let account = account.ok_or_else(Error::invalid_reset_token)?;
+    meter::note(|party| party.account = Some(account.id.to_string()));
+    Ok((database, token, account))
+}
+
 /// Body of `POST /auth/reset-password`.
 #[derive(Deserialize, ToSchema)]
 pub struct Reset {
@@ -134,14 +217,18 @@ pub struct Reset {
     token: SecretString,
     #[schema(value_type = String, min_length = 8, max_length = 128)]
     password: Password,
-    /// Current code or recovery code, when two-factor authentication is on.
+    /// A code or recovery code, when a second factor has been on for three days.
     #[schema(value_type = Option<String>)]
     totp_code: Option<SecretString>,
+    /// Ids of suspected keys that stay, as `show` names them. Optional.
+    #[serde(default)]
+    keep_keys: Vec<String>,
 }
 
 /// Reset the password
 ///
-/// Ends every session and signs in with a new one. Two-factor authentication stays on.
+/// Ends every session and signs in with a new one. It takes back what was changed in three days: a waiting change of the
+/// address, passkeys, keys and second factors.
 #[utoipa::path(
     post, path = "/v1/auth/reset-password", tag = "Account", operation_id = "resetPassword",
     request_body = Reset,
@@ -149,7 +236,6 @@ pub struct Reset {
         (status = 200, description = "The password has been changed; signed in", body = SessionCredentials),
         (status = 400, description = "The link is unknown, used, replaced or expired, or the password breaks a rule", body = PlainError),
         (status = 401, description = "The two-factor code is missing or wrong; the link still works", body = PlainError),
-        (status = 403, description = "The account is frozen", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
 )]
@@ -162,34 +248,32 @@ pub async fn reset(
     device: Device,
     JsonBody(body): JsonBody<Reset>,
 ) -> Result<Json<SessionCredentials>, Error> {
-    let token = PresentedToken::parse(body.token.expose_secret());
-    let token = token.ok_or_else(Error::invalid_reset_token)?;
-    let database = app.databases.by_number(token.database);
-    let (database, token) = (database.ok_or_else(Error::invalid_reset_token)?, token.hash);
-    let account = accounts::by_reset_token(database, &token, clock::now()).await?;
-    let account = account.ok_or_else(Error::invalid_reset_token)?;
-    meter::note(|party| party.account = Some(account.id.to_string()));
-    if account.frozen_until > clock::now() {
-        return Err(Error::account_frozen());
-    }
+    let (database, token, account) = of_link(&app, &body.token).await?;
     check_new_password(&app, &body.password, &account.email).await?;
-    let key = Key::reset_code(account.id);
-    let second_factor = SecondFactor::new(&account, key, StatusCode::UNAUTHORIZED);
-    let right = second_factor.demand(&app, &context, body.totp_code.as_ref()).await?;
+    let factor = ResetFactor::load(&app, account.id).await?;
+    let factor = factor.ok_or_else(Error::invalid_reset_token)?;
+    let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
     let turn = client.hashing_turn(&app, right.attempt.as_ref()).await?;
     let hash = password::hash(turn, &body.password, random::bytes()?)?;
     let (session, now) = (new_session(&app, account.id, device)?, clock::now());
-    if !passwords::reset(database, &token, &right.code, &hash, &session, now).await? {
-        let now = accounts::by_reset_token(database, &token, now).await?;
-        if now.as_ref().is_some_and(|now| now.frozen_until > clock::now()) {
-            return Err(Error::account_frozen());
-        }
-        let otherwise = Error::invalid_reset_token();
-        return Err(second_factor.explain_failure(&app, &context, &right, now, otherwise).await?);
-    }
-    second_factor.complete(&app, &context, right).await;
+    let kept_keys: Vec<String> = body
+        .keep_keys
+        .iter()
+        .filter_map(|id| KeyId::parse_shown(id))
+        .map(|id| id.to_string())
+        .collect();
+    let new = NewReset { token: &token, code: &right.code, new_hash: &hash, kept_keys: &kept_keys };
+    let Some(key_version) = resets::reset(database, &new, &session, now).await? else {
+        // A factor that counts by now, or a code that no longer fits, is asked for again; else the link is used.
+        let still = resets::by_token(database, &token, now).await?.is_some();
+        return Err(match still {
+            true => Error::totp_required(StatusCode::UNAUTHORIZED),
+            false => Error::invalid_reset_token(),
+        });
+    };
+    right.give_back(&app).await;
     context.notify(&app, account.id);
-    SessionCredentials::of(&app, &session, account.key_version, account.email)
+    SessionCredentials::of(&app, &session, key_version, account.email)
 }
 
 /// Body of `PUT /auth/password`.
@@ -210,7 +294,7 @@ pub struct Change {
     responses(
         (status = 200, description = "The password has been changed; signed in", body = SessionCredentials),
         (status = 400, description = "The new password breaks a rule", body = PlainError),
-        (status = 403, description = "The current password is wrong, or the account is frozen", body = PlainError),
+        (status = 403, description = "The current password is wrong", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
@@ -223,7 +307,6 @@ pub async fn change(
     device: Device,
     JsonBody(body): JsonBody<Change>,
 ) -> Result<Json<SessionCredentials>, Error> {
-    member.unfrozen()?;
     check_new_password(&app, &body.new_password, &member.account.email).await?;
     member.check_password(&app, &context, &client, &body.current_password).await?;
     let hash = password::hash(
@@ -235,7 +318,7 @@ pub async fn change(
     let new = new_session(&app, account.id, device)?;
     let database = app.databases.of(account.id)?;
     if !passwords::change(database, session, &account.password_hash, &hash, &new).await? {
-        return Err(member.frozen_or(&app, Error::invalid_session()).await?);
+        return Err(Error::invalid_session());
     }
     context.notify(&app, account.id);
     SessionCredentials::of(&app, &new, account.key_version, member.account.email)

@@ -225,7 +225,6 @@ async fn hand_over(
         RegistrationChange::AnotherSpelling => {
             (typed, mail::another_spelling(typed, portal_url, &opt_out))
         }
-        RegistrationChange::Reserved => (typed, mail::reserved(typed, portal_url, &opt_out)),
         RegistrationChange::Again(_) => (typed, mail::confirm_again(typed, portal_url, &token)),
         RegistrationChange::New => (typed, mail::confirm(typed, portal_url, &token)),
     };

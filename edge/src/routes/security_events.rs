@@ -29,8 +29,8 @@ pub struct SecurityEvent {
     /// Sign-in: `signed_in`, `sign_in_failed`, `wrong_code`, `wrong_password` (required again within a session),
     /// `passkey_failed`, `passkey_added` or `passkey_removed`.
     /// Password and codes: `password_changed`, `two_factor_on`, `two_factor_off`, `recovery_code_used` or
-    /// `recovery_codes_replaced`. Keys: `key_replaced`, `key_shown`, `key_made`, `key_ended_itself` or `keys_suspended`.
-    /// Address: `email_change_asked`, `email_changed`, `account_frozen` or `email_change_undone`. Recovery by an operator:
+    /// `recovery_codes_replaced`. Keys: `key_replaced`, `key_shown`, `key_made` or `key_ended_itself`.
+    /// Address: `email_change_asked` or `email_changed`. Changes that were stopped: `changes_stopped`. Recovery by an operator:
     /// `recovery_pending`, `recovery_stopped` or `account_recovered`. Others: `webhook_changed`, `guard_changed`,
     /// `guard_secret_replaced`, `session_ended` (one session, in the list of sessions), `signed_out_everywhere` or `data_exported`. More may be
     /// added.

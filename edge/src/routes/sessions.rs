@@ -223,7 +223,7 @@ pub async fn sign_out(State(app): State<Arc<App>>, session: Session) -> Result<S
 /// Ends every session of the account, including this one. The API key keeps working.
 #[utoipa::path(
     post, path = "/v1/auth/sign-out-everywhere", tag = "Account", operation_id = "signOutEverywhere",
-    responses((status = 204, description = "Every session has ended, including this one. Keys and passkeys that were made in the last seven days are suspended")),
+    responses((status = 204, description = "Every session has ended, including this one")),
     security(("Session" = [])),
 )]
 pub async fn sign_out_everywhere(

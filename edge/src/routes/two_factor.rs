@@ -29,7 +29,10 @@ use crate::{
         rules::{Gate, Key},
         throttle::Attempt,
     },
-    store::{accounts, two_factor},
+    store::{
+        accounts,
+        two_factor::{self, FACTORS_MAX, NewFactor},
+    },
 };
 
 /// Body of `POST /auth/totp/setup`.
@@ -56,8 +59,8 @@ pub struct TotpSetUp {
     request_body = SetUp,
     responses(
         (status = 200, description = "The secret, shown once", body = TotpSetUp),
-        (status = 403, description = "The password is wrong, or the account is frozen", body = PlainError),
-        (status = 409, description = "Two-factor authentication is already on", body = PlainError),
+        (status = 403, description = "The password is wrong", body = PlainError),
+        (status = 409, description = "Two-factor authentication is already on, or was turned on five times in three days", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
@@ -69,10 +72,10 @@ pub async fn set_up(
     client: ClientNetwork,
     JsonBody(body): JsonBody<SetUp>,
 ) -> Result<Json<TotpSetUp>, Error> {
-    member.unfrozen()?;
     if member.account.totp_secret.is_some() {
         return Err(Error::totp_already_on());
     }
+    has_room(&member)?;
     member.check_password(&app, &context, &client, &body.password).await?;
     let secret = TotpSecret::from_random(random::bytes()?);
     let sealed = secret
@@ -113,8 +116,8 @@ pub struct RecoveryCodes {
     request_body = Enable,
     responses(
         (status = 200, description = "Ten recovery codes, shown once", body = RecoveryCodes),
-        (status = 403, description = "The code is wrong, or the account is frozen", body = PlainError),
-        (status = 409, description = "Already on, or setup hasn't been started", body = PlainError),
+        (status = 403, description = "The code is wrong", body = PlainError),
+        (status = 409, description = "Already on, setup hasn't been started, or two-factor authentication was turned on five times in three days", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
@@ -130,7 +133,7 @@ pub async fn enable(
         return Err(Error::totp_already_on());
     }
     let pending = account.totp_pending.as_deref().ok_or_else(Error::totp_not_set_up)?;
-    member.unfrozen()?;
+    has_room(&member)?;
     let now = clock::now();
     let gates = vec![Gate::new(Key::code(account.id), app.config.throttle.account)];
     let attempt = Attempt::count(app.databases.directory(), gates, now).await?;
@@ -139,9 +142,10 @@ pub async fn enable(
     let step = secret.step_of(&plain(body.totp_code.expose_secret()), now);
     let step = step.ok_or_else(|| Error::totp_invalid(StatusCode::FORBIDDEN))?;
     let codes = RecoveryCode::set_from_random(random::bytes()?);
-    let hashes = hashes(account.id, &codes);
-    if !two_factor::enable(app.databases.of(account.id)?, session, pending, step, &hashes).await? {
-        return Err(member.frozen_or(&app, Error::totp_not_set_up()).await?);
+    let (id, hashes) = (random::identifier()?, hashes(account.id, &codes));
+    let new = NewFactor { id: &id, step, hashes: &hashes };
+    if !two_factor::enable(app.databases.of(account.id)?, session, pending, &new).await? {
+        return Err(Error::totp_not_set_up());
     }
     context.notify(&app, account.id);
     attempt.give_back(app.databases.directory()).await;
@@ -166,7 +170,7 @@ pub struct PasswordAndCode {
     request_body = PasswordAndCode,
     responses(
         (status = 204, description = "Two-factor authentication is off"),
-        (status = 403, description = "The password or the code is wrong, or the account is frozen", body = PlainError),
+        (status = 403, description = "The password or the code is wrong", body = PlainError),
         (status = 409, description = "Two-factor authentication isn't on", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
@@ -198,8 +202,8 @@ pub async fn disable(
     request_body = PasswordAndCode,
     responses(
         (status = 200, description = "Ten new codes, shown once. The old ones have stopped working", body = RecoveryCodes),
-        (status = 403, description = "The password or the code is wrong, or the account is frozen", body = PlainError),
-        (status = 409, description = "Two-factor authentication isn't on", body = PlainError),
+        (status = 403, description = "The password or the code is wrong", body = PlainError),
+        (status = 409, description = "Two-factor authentication isn't on, or was turned on or got new codes five times in three days", body = PlainError),
         (status = 429, description = "Too many attempts", body = PlainError),
     ),
     security(("Session" = [])),
@@ -211,11 +215,16 @@ pub async fn recovery_codes(
     client: ClientNetwork,
     JsonBody(body): JsonBody<PasswordAndCode>,
 ) -> Result<Json<RecoveryCodes>, Error> {
+    has_room(&member)?;
     let right = check_both(&app, &context, &member, &client, &body).await?;
     let codes = RecoveryCode::set_from_random(random::bytes()?);
-    let hashes = hashes(member.account.id, &codes);
+    let (id, hashes) = (random::identifier()?, hashes(member.account.id, &codes));
     let (database, session) = (app.databases.of(member.account.id)?, member.session);
-    if !two_factor::replace_recovery_codes(database, session, &right.code, &hashes).await? {
+    let (former, new) = (
+        member.account.factor.as_deref().unwrap_or_default(),
+        NewFactor { id: &id, step: 0, hashes: &hashes },
+    );
+    if !two_factor::replace_recovery_codes(database, session, &right.code, former, &new).await? {
         return Err(member.explain_failure(&app, &context, &right).await?);
     }
     member.second_factor().complete(&app, &context, right).await;
@@ -233,9 +242,17 @@ async fn check_both(
     if member.account.totp_secret.is_none() {
         return Err(Error::totp_not_on());
     }
-    member.unfrozen()?;
     member.check_password(app, context, client, &body.password).await?;
     member.second_factor().demand(app, context, Some(&body.totp_code)).await
+}
+
+/// Each factor of three days is accepted at a reset, so there are few of them.
+fn has_room(member: &Member) -> Result<(), Error> {
+    if member.account.recent_factors < FACTORS_MAX {
+        Ok(())
+    } else {
+        Err(Error::too_many_factors())
+    }
 }
 
 fn hashes(account: AccountId, codes: &[RecoveryCode]) -> Vec<String> {

@@ -5,18 +5,18 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{
-    BY_RESET_LINK, IN_SESSION, IS_UNFROZEN,
+    IN_SESSION,
     addresses::DeletedAccount,
+    changes::OPEN_CHANGES,
     keys::{self, KeyRefusal, OWN_LAST_DAY, OWN_VERSION},
     plans::IN_FORCE,
-    two_factor::{Code, code_holds},
+    two_factor::{Code, RECENT_FACTORS, code_holds},
 };
 use crate::{
     account::{AccountId, AccountState},
     cf::database::{Database, Statement},
     credentials::{
         address_hash::AccountHash,
-        mailed_token::TokenHash,
         proof::{Caller, Proof},
         session::Session,
     },
@@ -38,29 +38,44 @@ pub struct StoredAccount {
     pub key_active: u8,
     /// Day of the own key's last charge, from 1970-01-01; 0 if there was none.
     pub key_day: i32,
-    /// The sealed secret; `None` while two-factor is off.
+    /// Id and sealed secret of the second factor that is on.
+    pub factor: Option<String>,
     pub totp_secret: Option<String>,
+    /// Second factors turned on in three days and since the last reset.
+    pub recent_factors: u32,
     /// The sealed secret between set-up and its first valid code.
     pub totp_pending: Option<String>,
     pub recovery_codes_left: u32,
     /// Creation time in Unix seconds.
     pub created_at: i64,
-    /// Unix time until which changes to the account's access are rejected.
-    pub frozen_until: u64,
+    /// Time of the last new password in Unix seconds; 0 if there was none.
+    pub password_at: u64,
+    /// A JSON array, for [`changes::parse`](super::changes::parse).
+    pub open_changes: String,
     /// Unix time at which an operator's recovery of the account takes effect.
     pub recovery_due_at: Option<i64>,
 }
 
-const SELECT_ACCOUNT: &str = concat!(
+pub(super) const SELECT_ACCOUNT: &str = concat!(
     "SELECT id, email, display_name, ",
     IN_FORCE,
     " AS plan, state, password_hash, ",
     OWN_VERSION,
     " AS key_version, key_active, ",
     OWN_LAST_DAY,
-    " AS key_day, totp_secret, totp_pending, created_at, frozen_until,
-       (SELECT count(*) FROM recovery_codes r WHERE r.account_id = a.id) AS recovery_codes_left,
-       (SELECT due_at FROM recoveries v WHERE v.account_id = a.id) AS recovery_due_at
+    " AS key_day, totp_pending, created_at, password_at,
+       (SELECT f.id FROM second_factors f WHERE f.account_id = a.id AND f.off_at IS NULL) AS factor,
+       (SELECT f.secret FROM second_factors f WHERE f.account_id = a.id AND f.off_at IS NULL) AS totp_secret,
+       (SELECT count(*) FROM second_factors f
+          JOIN recovery_codes r ON r.account_id = f.account_id AND r.factor_id = f.id
+        WHERE f.account_id = a.id AND f.off_at IS NULL) AS recovery_codes_left, ",
+    RECENT_FACTORS,
+    " AS recent_factors, ",
+    OPEN_CHANGES,
+    " AS open_changes,
+       (SELECT CASE c.is_told WHEN 0 THEN c.at ELSE c.since END + 3 * 86400
+          FROM waiting w JOIN changes c ON c.account_id = w.account_id AND c.about = 'recovery'
+        WHERE w.account_id = a.id AND w.kind = 'recovery') AS recovery_due_at
      FROM accounts a WHERE "
 );
 
@@ -120,17 +135,6 @@ pub async fn has_ended(database: &Database, caller: Caller) -> Result<bool, Erro
     }
 }
 
-const SELECT_BY_RESET_TOKEN: &str = concat!(SELECT_ACCOUNT, BY_RESET_LINK);
-
-/// The account of a reset link. The link isn't consumed.
-pub async fn by_reset_token(
-    database: &Database,
-    token: &TokenHash,
-    now: u64,
-) -> Result<Option<StoredAccount>, Error> {
-    database.first((SELECT_BY_RESET_TOKEN, vec![token.as_str().into(), now.into()])).await
-}
-
 const UPDATE_DISPLAY_NAME: &str = concat!(
     "UPDATE accounts SET display_name = ?3 WHERE ",
     IN_SESSION,
@@ -174,8 +178,12 @@ pub(super) const ON_CONFLICT_UPDATE_TOMBSTONE: &str = " ON CONFLICT (address_has
        scans_used = excluded.scans_used, welcome_left = excluded.welcome_left,
        expires_at = excluded.expires_at";
 
-const IS_DELETABLE: &str =
-    concat!(code_holds!("?5", "?6"), " AND ", IS_UNFROZEN, " AND ", IN_SESSION);
+/// A password younger than three days deletes nothing: a minute in the mailbox is enough to set one.
+const IS_DELETABLE: &str = concat!(
+    code_holds!("?5", "?6"),
+    " AND password_at <= unixepoch() - 3 * 86400 AND ",
+    IN_SESSION
+);
 /// Must run before [`UPDATE_DELETED`], under the same condition.
 const INSERT_MEMBER_TOMBSTONE: &str =
     concat!(INSERT_TOMBSTONE, IS_DELETABLE, ON_CONFLICT_UPDATE_TOMBSTONE);
@@ -185,7 +193,7 @@ const INSERT_MEMBER_TOMBSTONE: &str =
 /// can be registered again. `?4` is now; a condition
 /// must follow.
 pub(super) const UPDATE_ERASED: &str = "UPDATE accounts SET deleted_at = ?4, state = 'deactivated', address_hash = 'deleted.' || id, email = '',
-       display_name = '', password_hash = '', totp_secret = NULL, totp_pending = NULL, key_active = 0,
+       display_name = '', password_hash = '', totp_pending = NULL, key_active = 0,
        confirmed_at = NULL, scan_mail = 0, plan_until = NULL, erase_at = NULL
      WHERE ";
 
@@ -203,7 +211,7 @@ const SELECT_DELETED_ACCOUNT: &str = concat!(SELECT_TOMBSTONE, "account_id = ?1"
 
 /// Ends the account and frees its address; `deleted_accounts.rs` removes its rows. Returns the
 /// values to remove from the directory; `None` if the session has ended, the code was already used or
-/// the account is frozen.
+/// the password is younger than three days.
 pub async fn delete(
     database: &Database,
     session: Session,
@@ -226,9 +234,8 @@ pub async fn delete(
     if rows.any(1)? { rows.first(4) } else { Ok(None) }
 }
 
-const SELECT_TO_BE_ERASED: &str =
-    concat!("SELECT id FROM accounts WHERE erase_at <= ?1 AND ", IS_UNFROZEN, " LIMIT 20");
-const IS_TO_BE_ERASED: &str = concat!("id = ?1 AND erase_at <= ?4 AND ", IS_UNFROZEN);
+const SELECT_TO_BE_ERASED: &str = "SELECT id FROM accounts WHERE erase_at <= ?1 LIMIT 20";
+const IS_TO_BE_ERASED: &str = "id = ?1 AND erase_at <= ?4";
 const INSERT_TOMBSTONE_OF_ERASED: &str =
     concat!(INSERT_TOMBSTONE, IS_TO_BE_ERASED, ON_CONFLICT_UPDATE_TOMBSTONE);
 const UPDATE_DUE: &str = concat!(UPDATE_ERASED, IS_TO_BE_ERASED);

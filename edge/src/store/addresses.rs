@@ -50,15 +50,15 @@ struct Named {
 }
 
 const SELECT_BY_ADDRESS: &str = "SELECT account_id FROM addresses
-    WHERE address_hash = ?1 AND confirmed = 1 AND reserved_until IS NULL";
+    WHERE address_hash = ?1 AND confirmed = 1";
 
 // `UNION ALL` instead of `OR`, which would read all rows: the index contains confirmed rows only.
 const SELECT_BY_MAILBOX: &str = "SELECT account_id FROM (
       SELECT account_id, 1 AS place FROM addresses
-      WHERE address_hash = ?1 AND confirmed = 1 AND reserved_until IS NULL
+      WHERE address_hash = ?1 AND confirmed = 1
       UNION ALL
       SELECT account_id, 2 FROM addresses
-      WHERE mailbox_hash = ?2 AND confirmed = 1 AND reserved_until IS NULL)
+      WHERE mailbox_hash = ?2 AND confirmed = 1)
     ORDER BY place LIMIT 1";
 
 /// The confirmed account of an address or, if it has none, of another spelling of its mailbox.
@@ -73,7 +73,7 @@ pub async fn find_mailbox(
     Ok(row.map(|row| row.account_id))
 }
 
-/// The confirmed account of an address. `None` if the address has no account, waits for confirmation or is reserved.
+/// The confirmed account of an address. `None` if the address has no account or waits for confirmation.
 pub async fn find(directory: &Database, hash: &AccountHash) -> Result<Option<AccountId>, Error> {
     let mut statements = Vec::from_iter(rekey(hash));
     let index = statements.len();
@@ -125,8 +125,6 @@ pub struct Claim {
     pub confirmed: bool,
     /// True if another spelling of the mailbox has a confirmed account; then nothing is registered.
     pub is_another_spelling: bool,
-    /// True if another account used the address until a few days ago; nothing is registered.
-    pub is_reserved: bool,
     pub tombstone: Option<Tombstone>,
 }
 
@@ -134,7 +132,6 @@ pub struct Claim {
 struct ClaimRow {
     account_id: AccountId,
     confirmed: u8,
-    reserved: u8,
 }
 
 // Selects whether the operator has allowed this exact address (`?1`). The mailbox's hash belongs to another address, so
@@ -151,8 +148,7 @@ const INSERT_CLAIM: &str = concat!(
     " OR NOT EXISTS (SELECT 1 FROM addresses WHERE mailbox_hash = ?4 AND confirmed = 1)
      ON CONFLICT (address_hash) DO NOTHING"
 );
-const SELECT_CLAIM: &str = "SELECT account_id, confirmed, reserved_until IS NOT NULL AS reserved
-    FROM addresses WHERE address_hash = ?1";
+const SELECT_CLAIM: &str = "SELECT account_id, confirmed FROM addresses WHERE address_hash = ?1";
 
 /// Finds the account of an address, or adds a row for the offered one.
 pub async fn claim(
@@ -172,10 +168,9 @@ pub async fn claim(
     let rows = directory.batch(&statements).await?;
     let (claimed, tombstone) = (rows.first::<ClaimRow>(first + 1)?, rows.first(first + 2)?);
     let is_another_spelling = claimed.is_none();
-    let ClaimRow { account_id: account, confirmed, reserved } =
-        claimed.unwrap_or(ClaimRow { account_id: offered, confirmed: 0, reserved: 0 });
-    let (confirmed, is_reserved) = (confirmed != 0, reserved != 0);
-    Ok(Claim { account, confirmed, is_another_spelling, is_reserved, tombstone })
+    let ClaimRow { account_id: account, confirmed } =
+        claimed.unwrap_or(ClaimRow { account_id: offered, confirmed: 0 });
+    Ok(Claim { account, confirmed: confirmed != 0, is_another_spelling, tombstone })
 }
 
 const UPDATE_ACCOUNT: &str = "
@@ -247,7 +242,7 @@ const INSERT_FURTHER: &str = concat!(
         WHERE mailbox_hash = ?4 AND confirmed = 1 AND address_hash <> ?1)
      ON CONFLICT (address_hash) DO UPDATE
        SET account_id = excluded.account_id, confirmed = 1, claimed_at = excluded.claimed_at,
-         mailbox_hash = excluded.mailbox_hash, reserved_until = NULL
+         mailbox_hash = excluded.mailbox_hash
        WHERE confirmed = 0 OR account_id = excluded.account_id
      RETURNING account_id"
 );
@@ -269,46 +264,38 @@ pub async fn take(
     directory.batch(&statements).await?.any(index)
 }
 
-const UPDATE_RESERVED: &str = "UPDATE addresses SET reserved_until = ?3
-    WHERE address_hash = ?1 AND account_id = ?2 AND confirmed = 1 AND reserved_until IS NULL";
-
-/// Reserves an account's address until the given time, so that nobody can register it, and stores
-/// its usage, `tombstone`, if given.
-pub async fn reserve(
+/// Stores the usage of an address that an account no longer has.
+pub async fn store_usage(
     directory: &Database,
     hash: &AccountHash,
     account: AccountId,
-    until: u64,
-    tombstone: Option<Tombstone>,
+    tombstone: Tombstone,
 ) -> Result<(), Error> {
-    let account = account.to_string();
-    let address_hash = hash.as_str().to_owned();
-    let deleted = tombstone
-        .map(|tombstone| DeletedAccount { address_hash, account_id: account.clone(), tombstone })
-        .into_iter()
-        .collect::<Vec<_>>();
-    let deleted = serde_json::to_string(&deleted)
-        .map_err(|error| Error::internal(format!("reserved: {error}")))?;
-    let mut statements = Vec::from_iter(rekey(hash));
-    statements.extend([
-        (INSERT_TOMBSTONES, vec![(&deleted).into()]),
-        (UPDATE_RESERVED, vec![hash.as_str().into(), (&account).into(), until.into()]),
-    ]);
-    directory.batch(&statements).await.map(drop)
+    let (address_hash, account_id) = (hash.as_str().to_owned(), account.to_string());
+    let deleted = serde_json::to_string(&[DeletedAccount { address_hash, account_id, tombstone }])
+        .map_err(|error| Error::internal(format!("usage: {error}")))?;
+    directory.run((INSERT_TOMBSTONES, vec![(&deleted).into()])).await
 }
 
-const DELETE_CLAIM_OF_ACCOUNT: &str =
-    "DELETE FROM addresses WHERE address_hash = ?1 AND account_id = ?2";
+const DELETE_ALL: &str = "DELETE FROM addresses WHERE account_id = ?1";
 
-/// Removes an address that no longer belongs to the account.
-pub async fn release(
+/// Removes every row of a closed account.
+pub async fn forget_all(directory: &Database, account: AccountId) -> Result<(), Error> {
+    let account = account.to_string();
+    directory.run((DELETE_ALL, vec![(&account).into()])).await
+}
+
+const DELETE_OTHERS: &str = "DELETE FROM addresses WHERE account_id = ?2 AND address_hash <> ?1";
+
+/// Makes the directory's rows of an account its one address.
+pub async fn make_equal(
     directory: &Database,
-    hash: &AccountHash,
+    current: &AccountHash,
     account: AccountId,
 ) -> Result<(), Error> {
     let account = account.to_string();
-    let mut statements = Vec::from_iter(rekey(hash));
-    statements.push((DELETE_CLAIM_OF_ACCOUNT, vec![hash.as_str().into(), (&account).into()]));
+    let mut statements = Vec::from_iter(rekey(current));
+    statements.push((DELETE_OTHERS, vec![current.as_str().into(), (&account).into()]));
     directory.batch(&statements).await.map(drop)
 }
 

@@ -1,15 +1,16 @@
-//! Changes of an account's address. Two databases are involved: the directory maps addresses to
-//! accounts, and the account's own database stores its address.
+//! Changes of an account's address: asked for in a session, agreed to with the password at the new mailbox, and carried
+//! out by the scheduled run once the change is no longer open (`changes.rs`). Two databases are involved: the directory
+//! maps addresses to accounts, and the account's own database stores its address.
 //!
 //! | step | where | if interrupted after it |
 //! |---|---|---|
-//! | 1. the link is used: the change is `moving` | account | the scheduled run continues with 2 |
-//! | 2. the directory names the account under the new address, too | directory | sign-in works with both addresses; the run continues with 2 |
-//! | 3. the account has the new address, if it still has the old one and its password | account | the run continues with 4 |
-//! | 4. the directory reserves the old address for a week, or removes the new one if 3 changed nothing | directory | the run repeats 4 |
-//! | 5. the change is settled | account | |
+//! | 1. a change that is due is claimed: it's `moving` | account | the next run continues with 2 |
+//! | 2. the directory names the account under the new address, too, if it's free | directory | the next run continues with 2 |
+//! | 3. the account takes the address, if the change is still `moving` and the account open; the change is `done` | account | the next run continues with 4 |
+//! | 4. the directory's rows of this account become its one address | directory | the next run repeats 4 |
+//! | 5. a day later, once more 4, and the change goes | account | a step that was cut off may come late |
 //!
-//! An undo is one transaction in the account's database, followed by steps 4 and 5.
+//! A reset or a new password never removes a change that is `moving`: it's `done` then, and 3 does nothing.
 
 use constcat::concat;
 use serde::Deserialize;
@@ -18,6 +19,7 @@ use super::{
     IN_SESSION,
     accounts::ON_CONFLICT_UPDATE_TOMBSTONE,
     addresses::Tombstone,
+    changes::opening,
     notices::{deed, told},
     two_factor::{Code, code_holds},
 };
@@ -29,41 +31,39 @@ use crate::{
     limits::quota::Day,
 };
 
-/// Seconds for which a change can be undone, and the old address can't be registered.
-pub const UNDO_PERIOD_S: u64 = 7 * 24 * 60 * 60;
-
 #[derive(Debug)]
 pub struct NewChange<'a> {
     pub id: &'a str,
     pub email: &'a str,
     pub token: &'a TokenHash,
-    pub now: u64,
     pub expires_at: u64,
 }
 
-/// Of several requested changes, only the last one is valid. `?2` session, `?3`, `?4` the code;
-/// `?5` to `?9` the change.
-const DELETE_REQUESTED: &str = concat!(
-    "DELETE FROM email_changes WHERE account_id = ?1 AND state = 'asked'
-       AND EXISTS (SELECT 1 FROM accounts WHERE ",
+/// `?2` session, `?3`, `?4` the code. While the directory is being asked about an address, none is accepted.
+const IS_ASKABLE: &str = concat!(
+    "NOT EXISTS (SELECT 1 FROM waiting w WHERE w.account_id = accounts.id AND w.state = 'moving') AND ",
     code_holds!("?3", "?4"),
     " AND ",
-    IN_SESSION,
+    IN_SESSION
+);
+/// Of several requested changes, only the last one is valid.
+const DELETE_FORMER: &str = concat!(
+    "DELETE FROM waiting WHERE account_id = ?1 AND kind = 'address' AND state IN ('asked', 'agreed')
+       AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    IS_ASKABLE,
     ")"
 );
+const INSERT_ASKED: [&str; 3] = opening!("email_change_asked", "'address'", IS_ASKABLE);
+/// `?5` to `?8` the change.
 const INSERT_CHANGE: &str = concat!(
-    "INSERT INTO email_changes (id, account_id, new_email, token_hash, asked_at, expires_at)
-     SELECT ?5, id, ?6, ?7, ?8, ?9 FROM accounts WHERE ",
-    code_holds!("?3", "?4"),
-    " AND ",
-    IN_SESSION,
+    "INSERT INTO waiting (id, account_id, kind, state, at, new_email, token_hash, expires_at)
+     SELECT ?5, id, 'address', 'asked', unixepoch(), ?6, ?7, ?8 FROM accounts WHERE ",
+    IS_ASKABLE,
     " RETURNING id"
 );
-const INSERT_REQUESTED: [&str; 2] =
-    deed!("email_change_asked", code_holds!("?3", "?4"), " AND ", IN_SESSION);
 
-/// Stores a change and consumes the presented code; `false` if the session has ended or the code
-/// was already used.
+/// Stores a change and consumes the presented code; `false` if the session has ended, the code was already used, or a
+/// change is being carried out.
 pub async fn ask(
     database: &Database,
     session: Session,
@@ -76,52 +76,40 @@ pub async fn ask(
         change.id.into(),
         change.email.into(),
         change.token.as_str().into(),
-        change.now.into(),
         change.expires_at.into(),
     ];
-    let mut statements = vec![(DELETE_REQUESTED, caller.clone())];
-    statements.extend(told(INSERT_REQUESTED, &caller));
+    let mut statements = vec![(DELETE_FORMER, caller.clone())];
+    statements.extend(told(INSERT_ASKED, &caller));
     statements.push((INSERT_CHANGE, [caller, stored].concat()));
     statements.append(&mut code.used_up(&account, &id));
-    database.batch(&statements).await?.any(3)
+    database.batch(&statements).await?.any(4)
 }
 
-const DELETE_CHANGE: &str = "DELETE FROM email_changes WHERE id = ?1 AND state = 'asked'";
+const SELECT_UNDER_WAY: &str = "SELECT id FROM waiting WHERE account_id = ?1 AND state = 'moving'";
+
+/// True while the directory is being asked about a change of the account's address.
+pub async fn is_under_way(database: &Database, account: AccountId) -> Result<bool, Error> {
+    let account = account.to_string();
+    database.any((SELECT_UNDER_WAY, vec![(&account).into()])).await
+}
+
+const DELETE_CHANGE: &str = "DELETE FROM waiting WHERE id = ?1 AND state = 'asked'";
 
 /// Removes a change whose link couldn't be sent.
 pub async fn forget(database: &Database, change: &str) -> Result<(), Error> {
     database.run((DELETE_CHANGE, vec![change.into()])).await
 }
 
-/// A change of an address; `state` is its current step.
-#[derive(Debug, Clone, Deserialize)]
-pub struct EmailChange {
-    pub id: String,
-    pub account_id: AccountId,
-    pub state: String,
-    pub new_email: String,
-    pub old_email: String,
-    /// The account's current address.
-    pub email: String,
-}
-
-const SELECT_CHANGE: &str = "SELECT c.id, c.account_id, c.state, c.new_email, c.old_email, a.email
-    FROM email_changes c JOIN accounts a ON a.id = c.account_id WHERE a.deleted_at IS NULL AND ";
-const SELECT_BY_TOKEN: &str = concat!(
-    SELECT_CHANGE,
-    "c.token_hash = ?1 AND c.expires_at > ?2 AND c.state IN ('moving', 'moved')"
-);
-const SELECT_BY_ID: &str = concat!(SELECT_CHANGE, "c.id = ?1");
-
 /// The account whose address a link would change.
 #[derive(Debug, Deserialize)]
 pub struct ChangeOwner {
     pub id: AccountId,
     pub password_hash: String,
+    pub new_email: String,
 }
 
-const SELECT_OWNER: &str = "SELECT a.id, a.password_hash FROM email_changes c JOIN accounts a ON a.id = c.account_id
-    WHERE c.token_hash = ?1 AND c.expires_at > ?2 AND c.state IN ('asked', 'moving', 'moved') AND a.state = 'confirmed'";
+const SELECT_OWNER: &str = "SELECT a.id, a.password_hash, w.new_email FROM waiting w JOIN accounts a ON a.id = w.account_id
+    WHERE w.token_hash = ?1 AND w.expires_at > ?2 AND w.state IN ('asked', 'agreed') AND a.state = 'confirmed'";
 
 /// The account of a link sent to a new mailbox. The link isn't consumed.
 pub async fn owner(
@@ -132,40 +120,79 @@ pub async fn owner(
     database.first((SELECT_OWNER, vec![token.as_str().into(), now.into()])).await
 }
 
-/// The account's current state is stored for an undo.
-const UPDATE_MOVING: &str = "UPDATE email_changes SET state = 'moving', settled = 0, old_email = a.email,
-      old_password_hash = a.password_hash, old_totp_secret = a.totp_secret,
-      former_credentials = (
-        SELECT json_group_array(json_object('password_hash', f.password_hash, 'totp_secret', f.totp_secret))
-        FROM former_credentials f WHERE f.account_id = a.id AND f.expires_at > ?2)
-    FROM accounts a
-    WHERE a.id = email_changes.account_id AND email_changes.token_hash = ?1 AND email_changes.state = 'asked'
-      AND email_changes.expires_at > ?2 AND a.state = 'confirmed' AND a.frozen_until <= ?2
-      AND a.email <> email_changes.new_email AND a.password_hash = ?3";
+#[derive(Deserialize)]
+struct DueChange {
+    due_at: i64,
+}
 
-/// Consumes the link sent to the new mailbox. A used link returns the change again. Returns `None` if the link is
-/// unknown, replaced or expired, its change was undone or voided, the account is frozen, or the password has changed.
-pub async fn begin(
+/// `?3` the password hash that was verified.
+const UPDATE_AGREED: &str =
+    "UPDATE waiting SET state = 'agreed' WHERE token_hash = ?1 AND expires_at > ?2
+    AND state IN ('asked', 'agreed') AND EXISTS (SELECT 1 FROM accounts a
+      WHERE a.id = waiting.account_id AND a.state = 'confirmed' AND a.password_hash = ?3)
+    RETURNING coalesce((SELECT max(unixepoch(), c.since + 3 * 86400) FROM changes c
+      WHERE c.account_id = waiting.account_id AND c.about = 'address'), unixepoch()) AS due_at";
+
+/// Agrees to the change from the new mailbox; a used link agrees again. Returns the Unix time at which the change can take
+/// effect, as far as it's known; `None` if the link is unknown, replaced, dropped or expired, or the password has changed.
+pub async fn agree(
     database: &Database,
     token: &TokenHash,
     verified_hash: &str,
     now: u64,
-) -> Result<Option<EmailChange>, Error> {
-    let link: Vec<Param<'_>> = vec![token.as_str().into(), now.into()];
-    let begin = [link.clone(), vec![verified_hash.into()]].concat();
-    database.batch(&[(UPDATE_MOVING, begin), (SELECT_BY_TOKEN, link)]).await?.first(1)
+) -> Result<Option<i64>, Error> {
+    let params = vec![token.as_str().into(), now.into(), verified_hash.into()];
+    let due = database.first::<DueChange>((UPDATE_AGREED, params)).await?;
+    Ok(due.map(|due| due.due_at))
 }
 
-// Parameters of the following statements: `?1` change, `?2` hash of the new address, `?3` today,
-// `?4` now.
+/// A change of an address that is being carried out; `state` is its current step.
+#[derive(Debug, Clone, Deserialize)]
+pub struct EmailChange {
+    pub id: String,
+    pub account_id: AccountId,
+    pub state: String,
+    pub new_email: String,
+    /// The address before, until its mailbox has been told.
+    pub old_email: String,
+    /// The account's current address.
+    pub email: String,
+    /// Whether the account was deleted meanwhile.
+    pub is_closed: u8,
+}
 
-/// Selects the account of a running change if it still has the previous address and password: a reset voids the change.
-const IS_MOVABLE: &str = "state = 'confirmed' AND frozen_until <= ?4 AND EXISTS (SELECT 1 FROM email_changes c
-    WHERE c.id = ?1 AND c.account_id = accounts.id AND c.state = 'moving' AND c.old_email = accounts.email
-      AND c.old_password_hash = accounts.password_hash)";
+const SELECT_CHANGE: &str = "SELECT w.id, w.account_id, w.state, w.new_email, w.old_email, a.email,
+      a.deleted_at IS NOT NULL AS is_closed
+    FROM waiting w JOIN accounts a ON a.id = w.account_id WHERE w.kind = 'address' AND ";
+const SELECT_BY_ID: &str = concat!(SELECT_CHANGE, "w.id = ?1");
+
+/// `?1` row limit. A change is due when it's agreed to and no longer open.
+const UPDATE_MOVING: &str = "UPDATE waiting SET state = 'moving' WHERE id IN (
+    SELECT w.id FROM waiting w JOIN accounts a ON a.id = w.account_id
+    WHERE w.kind = 'address' AND w.state = 'agreed' AND a.state = 'confirmed'
+      AND NOT EXISTS (SELECT 1 FROM changes c WHERE c.account_id = w.account_id AND c.about = 'address'
+        AND c.since > unixepoch() - 3 * 86400)
+    LIMIT CAST(?1 AS INTEGER))";
+const SELECT_UNFINISHED: &str = concat!(
+    SELECT_CHANGE,
+    "(w.state = 'moving' OR w.state = 'done' AND (w.settled = 0 OR w.old_email <> '' OR w.at <= unixepoch() - 86400))
+     ORDER BY w.state = 'done', random() LIMIT CAST(?1 AS INTEGER)"
+);
+
+/// Claims changes that are due, and returns all that aren't finished, in random order: an email that can't be sent mustn't
+/// delay others.
+pub async fn claim(database: &Database, most: u64) -> Result<Vec<EmailChange>, Error> {
+    let most = || vec![most.into()];
+    database.batch(&[(UPDATE_MOVING, most()), (SELECT_UNFINISHED, most())]).await?.all(1)
+}
+
+// Parameters of the following statements: `?1` change, `?2` hash of the new address, `?3` today, `?4` now.
+
+const IS_MOVABLE: &str = "state = 'confirmed' AND EXISTS (SELECT 1 FROM waiting w
+    WHERE w.id = ?1 AND w.account_id = accounts.id AND w.state = 'moving')";
 /// A registration of the new address may have left an unconfirmed account.
 const DELETE_STRAY: &str = "DELETE FROM accounts WHERE address_hash = ?2 AND state = 'unconfirmed'
-    AND EXISTS (SELECT 1 FROM email_changes WHERE id = ?1 AND state = 'moving')";
+    AND EXISTS (SELECT 1 FROM waiting WHERE id = ?1 AND state = 'moving')";
 const INSERT_CHANGED: [&str; 2] = deed!("email_changed", IS_MOVABLE);
 /// The usage still counts for the old address.
 const INSERT_TOMBSTONE: &str = concat!(
@@ -176,25 +203,25 @@ const INSERT_TOMBSTONE: &str = concat!(
     IS_MOVABLE,
     ON_CONFLICT_UPDATE_TOMBSTONE
 );
+const UPDATE_OLD_EMAIL: &str = "UPDATE waiting SET old_email = (SELECT email FROM accounts a
+      WHERE a.id = waiting.account_id AND a.state = 'confirmed')
+    WHERE id = ?1 AND state = 'moving' AND EXISTS (SELECT 1 FROM accounts a
+      WHERE a.id = waiting.account_id AND a.state = 'confirmed')";
+/// Links that were mailed to the old mailbox work no longer.
 const UPDATE_ACCOUNT: &str = concat!(
-    "UPDATE OR IGNORE accounts SET address_hash = ?2,
-       email = (SELECT new_email FROM email_changes WHERE id = ?1)
+    "UPDATE OR IGNORE accounts SET address_hash = ?2, turns = turns + 1,
+       email = (SELECT new_email FROM waiting WHERE id = ?1)
      WHERE ",
     IS_MOVABLE
 );
-/// `?3` now.
-const UPDATE_MOVED: &str = "UPDATE email_changes SET state = 'moved', expires_at = ?3 + 604800
-    WHERE id = ?1 AND state = 'moving' AND EXISTS (SELECT 1 FROM accounts a
-      WHERE a.id = email_changes.account_id AND a.email = email_changes.new_email AND a.address_hash = ?2)";
-const UPDATE_VOID: &str =
-    "UPDATE email_changes SET state = 'void' WHERE id = ?1 AND state = 'moving'";
-/// The link was requested from the old mailbox.
 const DELETE_RESET_LINK: &str =
     "DELETE FROM mailed_tokens WHERE purpose = 'reset' AND account_id IN (
-    SELECT account_id FROM email_changes WHERE id = ?1 AND state = 'moved')";
+    SELECT account_id FROM waiting WHERE id = ?1 AND state = 'moving')";
+const UPDATE_DONE: &str =
+    "UPDATE waiting SET state = 'done', at = unixepoch() WHERE id = ?1 AND state = 'moving'";
 
-/// Sets the account's new address, which the directory already contains; voids the change if the
-/// account was changed or frozen in the meantime. Returns the change in its new state.
+/// Sets the account's new address, which the directory already contains, unless the change was dropped or the account
+/// closed in the meantime. Returns the change in its new state.
 pub async fn move_account(
     database: &Database,
     change: &EmailChange,
@@ -203,15 +230,15 @@ pub async fn move_account(
 ) -> Result<Option<EmailChange>, Error> {
     let id: Param<'_> = (&change.id).into();
     let to: Vec<Param<'_>> = vec![id, hash.as_str().into()];
-    let moves = [to.clone(), vec![Day::of(now).number().into(), now.into()]].concat();
-    let mut statements = vec![(DELETE_STRAY, vec![id, hash.as_str().into()])];
-    statements.extend(told(INSERT_CHANGED, &moves));
+    let usage = [to.clone(), vec![Day::of(now).number().into(), now.into()]].concat();
+    let mut statements = vec![(DELETE_STRAY, to.clone())];
+    statements.extend(told(INSERT_CHANGED, &[id]));
     statements.extend([
-        (INSERT_TOMBSTONE, moves.clone()),
-        (UPDATE_ACCOUNT, moves),
-        (UPDATE_MOVED, [to, vec![now.into()]].concat()),
-        (UPDATE_VOID, vec![id]),
+        (INSERT_TOMBSTONE, usage),
+        (UPDATE_OLD_EMAIL, vec![id]),
+        (UPDATE_ACCOUNT, to),
         (DELETE_RESET_LINK, vec![id]),
+        (UPDATE_DONE, vec![id]),
         (SELECT_BY_ID, vec![id]),
     ]);
     database.batch(&statements).await?.first(statements.len() - 1)
@@ -223,7 +250,7 @@ pub async fn give_up(
     change: &EmailChange,
 ) -> Result<Option<EmailChange>, Error> {
     let id: Vec<Param<'_>> = vec![(&change.id).into()];
-    database.batch(&[(UPDATE_VOID, id.clone()), (SELECT_BY_ID, id)]).await?.first(1)
+    database.batch(&[(UPDATE_DONE, id.clone()), (SELECT_BY_ID, id)]).await?.first(1)
 }
 
 /// The usage to store in the directory with the old address.
@@ -231,27 +258,19 @@ pub async fn tombstone(database: &Database, old: &AccountHash) -> Result<Option<
     database.first(super::addresses::tombstone(old)).await
 }
 
-const UPDATE_SETTLED: &str = "UPDATE email_changes SET settled = 1 WHERE id = ?1 AND state = ?2";
+const UPDATE_SETTLED: &str = "UPDATE waiting SET settled = 1 WHERE id = ?1 AND state = 'done'";
+const DELETE_OVER: &str =
+    "DELETE FROM waiting WHERE id = ?1 AND state = 'done' AND at <= unixepoch() - 86400";
 
-/// Marks the change as settled, because the directory agrees with the account. Does nothing if the
-/// change is no longer in this state.
-pub async fn mark_settled(database: &Database, change: &EmailChange) -> Result<(), Error> {
-    database.run((UPDATE_SETTLED, vec![(&change.id).into(), (&change.state).into()])).await
+/// Records that the directory says what the account says. A day after its end the change goes.
+pub async fn settle(database: &Database, change: &EmailChange) -> Result<(), Error> {
+    let id: Vec<Param<'_>> = vec![(&change.id).into()];
+    database.batch(&[(UPDATE_SETTLED, id.clone()), (DELETE_OVER, id)]).await.map(drop)
 }
 
-/// `?1` row limit, `?2` account or `''` for all.
-const SELECT_UNSETTLED: &str = concat!(
-    SELECT_CHANGE,
-    "c.settled = 0 AND (?2 = '' OR c.account_id = ?2) ORDER BY c.state = 'moved', random() LIMIT CAST(?1 AS INTEGER)"
-);
+const CLEAR_OLD_EMAIL: &str = "UPDATE waiting SET old_email = '' WHERE id = ?1";
 
-/// Interrupted changes, then, in random order, changes whose old mailbox has no link yet. An email that can't be sent
-/// is retried for a week, and mustn't delay others.
-pub async fn select_unsettled(
-    database: &Database,
-    account: Option<AccountId>,
-    most: u64,
-) -> Result<Vec<EmailChange>, Error> {
-    let account = account.map(|id| id.to_string()).unwrap_or_default();
-    database.batch(&[(SELECT_UNSETTLED, vec![most.into(), (&account).into()])]).await?.all(0)
+/// Records that the old mailbox has been told.
+pub async fn record_mail(database: &Database, change: &EmailChange) -> Result<(), Error> {
+    database.run((CLEAR_OLD_EMAIL, vec![(&change.id).into()])).await
 }

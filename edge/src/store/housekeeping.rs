@@ -2,7 +2,7 @@
 
 use constcat::concat;
 
-use super::{expired_keys, guard, security_events};
+use super::{changes, expired_keys, guard, security_events};
 use serde::Deserialize;
 
 use crate::{
@@ -62,20 +62,23 @@ const DELETE_CHALLENGES: &str = concat!(
     "DELETE FROM used_challenges WHERE hash IN (SELECT hash FROM used_challenges WHERE expires_at <= ?1",
     LIMIT_ROWS
 );
-/// Unsettled changes stay: the directory may still have to follow them.
-const DELETE_EMAIL_CHANGES: &str = concat!(
-    "DELETE FROM email_changes WHERE id IN (
-       SELECT id FROM email_changes WHERE expires_at <= ?1 AND settled = 1",
+/// Long closed.
+const DELETE_CHANGES: &str = concat!(
+    "DELETE FROM changes WHERE (account_id, about) IN (
+       SELECT account_id, about FROM changes WHERE since <= ?1",
     LIMIT_ROWS
 );
-const DELETE_FORMER_CREDENTIALS: &str = concat!(
-    "DELETE FROM former_credentials WHERE rowid IN (
-       SELECT rowid FROM former_credentials WHERE expires_at <= ?1",
+/// A factor that is off stays as long as that can be taken back.
+const DELETE_FACTORS: &str = concat!(
+    "DELETE FROM second_factors WHERE (account_id, id) IN (
+       SELECT f.account_id, f.id FROM second_factors f WHERE f.off_at <= ?1 AND NOT EXISTS (
+         SELECT 1 FROM changes c WHERE c.account_id = f.account_id AND c.about = 'off ' || f.id
+           AND c.since > unixepoch() - 3 * 86400)",
     LIMIT_ROWS
 );
-const DELETE_RESERVED: &str = concat!(
-    "DELETE FROM addresses WHERE address_hash IN (
-       SELECT address_hash FROM addresses WHERE reserved_until IS NOT NULL AND reserved_until <= ?1",
+/// Links that nobody has used.
+const DELETE_ASKED: &str = concat!(
+    "DELETE FROM waiting WHERE id IN (SELECT id FROM waiting WHERE state = 'asked' AND expires_at <= ?1",
     LIMIT_ROWS
 );
 const DELETE_EVENTS: &str = concat!(
@@ -133,10 +136,10 @@ pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
         ("sessions", DELETE_SESSIONS, now),
         ("tombstones", DELETE_TOMBSTONES, now),
         ("mail_due", DELETE_MAIL_DUE, now),
-        ("email_changes", DELETE_EMAIL_CHANGES, now),
-        ("former_credentials", DELETE_FORMER_CREDENTIALS, now),
+        ("changes", DELETE_CHANGES, now.saturating_sub(NOTICE_TTL_S)),
+        ("second_factors", DELETE_FACTORS, now.saturating_sub(changes::OPEN_S)),
+        ("waiting", DELETE_ASKED, now),
         ("used_challenges", DELETE_CHALLENGES, now),
-        ("addresses", DELETE_RESERVED, now),
         ("guard_refusals", DELETE_GUARD_REFUSALS, guard::first_day(now)),
         ("security_events", DELETE_EVENTS, now.saturating_sub(security_events::LISTED_S)),
         ("notices", DELETE_STALE_NOTICES, now.saturating_sub(NOTICE_TTL_S)),

@@ -5,7 +5,7 @@ use constcat::concat;
 use serde::Deserialize;
 
 use super::{
-    IN_SESSION, IS_UNFROZEN,
+    IN_SESSION,
     ledger::{
         authorise::{IS_OVER, IS_PRESENTED, VERSION_WORKS},
         key_use::{KEY_USED, LAST_DAY},
@@ -37,6 +37,7 @@ macro_rules! own_id {
         "'0000000000000000'"
     };
 }
+pub(super) use own_id;
 
 /// The version of account `a`'s own key.
 pub(super) const OWN_VERSION: &str =
@@ -70,34 +71,19 @@ pub(super) const DELETE_OF_DELETED: &str = "DELETE FROM keys WHERE account_id = 
 pub enum KeyRefusal {
     /// The key was ended or replaced, and never works again.
     Ended,
-    Suspended,
     /// The account itself, or all its keys, were deactivated.
     OfAccount,
 }
 
-const SELECT_REFUSAL: &str = concat!(
-    "SELECT ",
-    IS_OVER,
-    " AS is_over, coalesce(k.suspended, 0) AS suspended FROM (SELECT 1) LEFT JOIN keys k ON ",
-    IS_PRESENTED
-);
-
-#[derive(Deserialize)]
-struct RefusedKey {
-    is_over: u8,
-    suspended: u8,
-}
+const SELECT_OVER: &str =
+    concat!("SELECT 1 FROM (SELECT 1) LEFT JOIN keys k ON ", IS_PRESENTED, " WHERE ", IS_OVER);
 
 /// The reason for rejecting a key.
 pub async fn refusal(database: &Database, caller: Caller) -> Result<KeyRefusal, Error> {
     let (account, shown) = (caller.account.to_string(), caller.proof.text());
     let params = vec![(&account).into(), (&shown).into()];
-    let row = database.first::<RefusedKey>((SELECT_REFUSAL, params)).await?;
-    Ok(match row {
-        Some(row) if row.is_over != 0 => KeyRefusal::Ended,
-        Some(row) if row.suspended != 0 => KeyRefusal::Suspended,
-        _ => KeyRefusal::OfAccount,
-    })
+    let is_over = database.any((SELECT_OVER, params)).await?;
+    Ok(if is_over { KeyRefusal::Ended } else { KeyRefusal::OfAccount })
 }
 
 /// A key to create.
@@ -202,7 +188,6 @@ pub struct StoredKey {
     /// Expiry in Unix seconds; 0 for none.
     pub expires_at: u32,
     pub created_at: u64,
-    pub suspended: u8,
     /// Day of the version's last charge, from 1970-01-01; 0 if there was none.
     pub day: u64,
     /// Units charged or leased today.
@@ -221,7 +206,7 @@ impl StoredKey {
 /// `?1` account, `?4` day, `?5` now; `?2` and `?3` are unused.
 const SELECT_STORED_KEYS: &str = concat!(
     "SELECT k.id, k.version, CASE WHEN k.previous_until > unixepoch() THEN k.previous_until ELSE 0 END AS previous_until,
-       k.name, k.rights, k.daily_limit, k.expires_at, k.created_at, k.suspended, ",
+       k.name, k.rights, k.daily_limit, k.expires_at, k.created_at, ",
     LAST_DAY,
     " AS day, ",
     KEY_USED,
@@ -256,7 +241,7 @@ pub async fn list(
 pub enum KeyOutcome {
     Done,
     NoSuchKey,
-    /// The session has ended, all keys were deactivated, the code was already used or the account is frozen.
+    /// The session has ended, all keys were deactivated, or the code was already used.
     Refused,
 }
 
@@ -288,38 +273,9 @@ macro_rules! in_session_with_code {
     };
 }
 
-const SELECT_CONFIRMABLE: &str = concat!("SELECT id FROM accounts WHERE ", in_session_with_code!());
-const UPDATE_CONFIRMED: &str = concat!(
-    "UPDATE keys SET suspended = 0 WHERE account_id = ?1 AND id = ?5
-       AND EXISTS (SELECT 1 FROM accounts WHERE ",
-    in_session_with_code!(),
-    ") RETURNING id"
-);
-
-/// Ends the suspension of a key and consumes the presented code.
-pub async fn confirm(
-    database: &Database,
-    session: Session,
-    key: KeyId,
-    code: &Code,
-) -> Result<KeyOutcome, Error> {
-    let (account, session) = session.texts();
-    let key = key.to_string();
-    let params = [vec![(&account).into(), (&session).into()], code.params()].concat();
-    let confirm = (UPDATE_CONFIRMED, [params.clone(), vec![(&key).into()]].concat());
-    let mut statements = vec![(SELECT_CONFIRMABLE, params), confirm];
-    statements.append(&mut code.used_up(&account, &session));
-    let rows = database.batch(&statements).await?;
-    Ok(match (rows.any(0)?, rows.any(1)?) {
-        (false, _) => KeyOutcome::Refused,
-        (true, true) => KeyOutcome::Done,
-        (true, false) => KeyOutcome::NoSuchKey,
-    })
-}
-
 macro_rules! may_replace {
     () => {
-        concat!("key_active = 1 AND ", IS_UNFROZEN, " AND ", in_session_with_code!())
+        concat!("key_active = 1 AND ", in_session_with_code!())
     };
 }
 
@@ -335,7 +291,7 @@ const INSERT_KEY_REPLACED: [&str; 2] = deed!(
 );
 /// `?6` seconds for which the version before works.
 const UPDATE_VERSION: &str = concat!(
-    "UPDATE keys AS k SET version = version + 1, suspended = 0, replaced_at = unixepoch(),
+    "UPDATE keys AS k SET version = version + 1, replaced_at = unixepoch(),
        previous_until = CASE ?6 WHEN 0 THEN 0 ELSE unixepoch() + ?6 END WHERE ",
     IS_CHOSEN,
     " AND EXISTS (SELECT 1 FROM accounts WHERE ",
@@ -362,7 +318,7 @@ pub async fn replace(
     statements.push((UPDATE_VERSION, [chosen, vec![overlap_s.into()]].concat()));
     let rest = [(&key).into(), 0_u64.into(), day.into(), now.into()];
     statements.push((SELECT_CHOSEN, [vec![(&account).into()], rest.to_vec()].concat()));
-    statements.append(&mut code.used_up_unless_frozen(&account, &session));
+    statements.append(&mut code.used_up(&account, &session));
     let rows = database.batch(&statements).await?;
     let keys: Vec<StoredKey> = rows.all(3)?;
     Ok(match rows.any(2)? {
@@ -441,8 +397,7 @@ const DELETE_PRESENTED: &str = concat!(
 );
 
 /// Ends the presented version of a key and, if it is the present one, the version before it too: the own key by its
-/// next version, any other key for good. Also works while the account is frozen: a freeze stops replacements, but a
-/// finder may end a leaked key. Returns whether the presented version worked.
+/// next version, any other key for good. Returns whether the presented version worked.
 pub async fn end_itself(database: &Database, caller: Caller) -> Result<bool, Error> {
     let (account, shown) = (caller.account.to_string(), caller.proof.text());
     let params: Vec<Param<'_>> = vec![(&account).into(), (&shown).into()];

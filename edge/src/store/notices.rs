@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::changes;
 use crate::{
     account::AccountId,
     cf::database::{Database, Param, Statement},
@@ -66,7 +67,10 @@ macro_rules! deed {
 pub(crate) use deed;
 
 /// The statements of a [`deed!`] precede the deed's own in its batch.
-pub(super) fn told<'a>(deed: [&'static str; 2], params: &[Param<'a>]) -> [Statement<'a>; 2] {
+pub(super) fn told<'a, const N: usize>(
+    deed: [&'static str; N],
+    params: &[Param<'a>],
+) -> [Statement<'a>; N] {
     deed.map(|sql| (sql, params.to_vec()))
 }
 
@@ -148,12 +152,13 @@ pub async fn claim(
 
 /// `?4` now, `?5` seconds between emails, `?6` seconds until an email drains, `?7` burst.
 const UPDATE_SENT: &str = "
-    UPDATE notices SET told = max(told, ?3), attempts = 0,
+    UPDATE notices SET told = max(told, ?3), told_at = ?4, attempts = 0,
       drained_at = max(drained_at, ?4) + ?6,
       due_at = max(?4 + ?5, max(drained_at, ?4) + ?6 - (?7 - 1) * ?6)
     WHERE account_id = ?1 AND kind = ?2";
 
-/// Records a notice as sent; the next one of its kind waits for the pause.
+/// Records a notice as sent; the next one of its kind waits for the pause. The three days of the changes that it told of
+/// begin.
 pub async fn record_delivery(
     database: &Database,
     notice: &DueNotices,
@@ -170,5 +175,9 @@ pub async fn record_delivery(
         (DAY_S / per_day).into(),
         per_day.into(),
     ];
-    database.run((UPDATE_SENT, params)).await
+    let mut statements = vec![(UPDATE_SENT, params)];
+    if notice.kind.is_of_change() || notice.kind == Notice::RecoveryPending {
+        statements.push(changes::told(&account, notice.kind, notice.events));
+    }
+    database.batch(&statements).await.map(drop)
 }

@@ -4,8 +4,9 @@ use constcat::concat;
 use serde::Deserialize;
 
 use super::{
-    IN_SESSION, IS_UNFROZEN,
+    IN_SESSION,
     accounts::{SELECT_BY_ID, StoredAccount},
+    changes::opening,
     notices::{deed, told},
     sessions::NewSession,
     two_factor::{Code, code_holds},
@@ -23,18 +24,12 @@ use crate::{
 /// Maximum number of passkeys per account.
 pub const PASSKEYS_MAX: u32 = 20;
 
-/// Requires a live session, a valid code and an account that isn't frozen.
-const SELECT_PERMITTED: &str = concat!(
-    "SELECT id FROM accounts WHERE ",
-    IS_UNFROZEN,
-    " AND ",
-    code_holds!("?3", "?4"),
-    " AND ",
-    IN_SESSION
-);
+/// Requires a live session and a valid code.
+const SELECT_PERMITTED: &str =
+    concat!("SELECT id FROM accounts WHERE ", code_holds!("?3", "?4"), " AND ", IN_SESSION);
 
-/// Consumes the code presented for a new passkey; `false` if the session has ended, the account is frozen or the code
-/// was already used.
+/// Consumes the code presented for a new passkey; `false` if the session has ended or the code was already
+/// used.
 pub async fn authorise(database: &Database, session: Session, code: &Code) -> Result<bool, Error> {
     let (account, id) = session.texts();
     let params = [vec![(&account).into(), (&id).into()], code.params()].concat();
@@ -62,13 +57,12 @@ pub struct NewPasskey<'a> {
 
 /// Requires that account `?1` of session `?2` can add passkey `?3`, and that challenge `?4` is unused.
 const IS_ADDABLE: &str = concat!(
-    IS_UNFROZEN,
-    " AND (SELECT count(*) FROM passkeys WHERE account_id = ?1) < 20
+    "(SELECT count(*) FROM passkeys WHERE account_id = ?1) < 20
        AND NOT EXISTS (SELECT 1 FROM passkeys WHERE account_id = ?1 AND id = ?3)
        AND NOT EXISTS (SELECT 1 FROM used_challenges WHERE hash = ?4) AND ",
     IN_SESSION
 );
-const INSERT_ADDED: [&str; 2] = deed!("passkey_added", IS_ADDABLE);
+const INSERT_ADDED: [&str; 3] = opening!("passkey_added", "'passkey'", IS_ADDABLE);
 const INSERT_PASSKEY: &str = concat!(
     "INSERT INTO passkeys (account_id, id, credential, public_key, name, counter, is_syncable, created_at)
      SELECT id, ?3, ?5, ?6, ?7, ?8, ?9, ?10 FROM accounts WHERE ",
@@ -94,7 +88,7 @@ pub enum AddOutcome {
     TooMany,
     /// The account already has this passkey.
     Known,
-    /// The session has ended, the account is frozen, or the challenge was already used.
+    /// The session has ended, or the challenge was already used.
     Refused,
 }
 
@@ -133,7 +127,7 @@ pub async fn add(
     let rows = database.batch(&statements).await?;
     let count = rows.first::<PasskeyCount>(0)?;
     Ok(match count {
-        _ if rows.any(3)? => AddOutcome::Added,
+        _ if rows.any(4)? => AddOutcome::Added,
         Some(count) if count.same > 0 => AddOutcome::Known,
         Some(count) if count.passkeys >= PASSKEYS_MAX => AddOutcome::TooMany,
         _ => AddOutcome::Refused,
@@ -153,11 +147,10 @@ pub struct StoredPasskey {
     pub created_at: u64,
     /// Time of the last sign-in in Unix seconds; 0 if there was none.
     pub used_at: u64,
-    pub suspended: u8,
 }
 
 const SELECT_PASSKEY: &str =
-    "SELECT id, credential, public_key, name, counter, is_syncable, created_at, used_at, suspended
+    "SELECT id, credential, public_key, name, counter, is_syncable, created_at, used_at
     FROM passkeys WHERE account_id = ?1";
 const SELECT_PASSKEYS: &str = concat!(
     SELECT_PASSKEY,
@@ -184,7 +177,7 @@ pub async fn list(
 pub enum PasskeyOutcome {
     Done,
     NoSuchPasskey,
-    /// The session has ended, the account is frozen, or the code was already used.
+    /// The session has ended.
     Refused,
 }
 
@@ -220,28 +213,6 @@ const fn outcome(is_alive: bool, is_done: bool) -> PasskeyOutcome {
     }
 }
 
-const UPDATE_CONFIRMED: &str = concat!(
-    "UPDATE passkeys SET suspended = 0 WHERE account_id = ?1 AND id = ?5 AND EXISTS (",
-    SELECT_PERMITTED,
-    ") RETURNING id"
-);
-
-/// Ends the suspension of a passkey and consumes the presented code.
-pub async fn confirm(
-    database: &Database,
-    session: Session,
-    passkey: &PasskeyId,
-    code: &Code,
-) -> Result<PasskeyOutcome, Error> {
-    let (account, session) = session.texts();
-    let params = [vec![(&account).into(), (&session).into()], code.params()].concat();
-    let confirm = [params.clone(), vec![passkey.as_str().into()]].concat();
-    let mut statements = vec![(SELECT_PERMITTED, params), (UPDATE_CONFIRMED, confirm)];
-    statements.append(&mut code.used_up(&account, &session));
-    let rows = database.batch(&statements).await?;
-    Ok(outcome(rows.any(0)?, rows.any(1)?))
-}
-
 const SELECT_BY_PASSKEY: &str = concat!(SELECT_PASSKEY, " AND id = ?2");
 
 /// The account of a user handle, with the passkey of this id. If either is missing, the same work is done.
@@ -273,12 +244,11 @@ pub struct PasskeyUse<'a> {
 /// `?1` account, `?2` passkey, `?3` its public key, `?4` counter, `?5` challenge, `?6` session, `?7` now. A counter
 /// that doesn't increase indicates a copied passkey.
 const UPDATE_USED: &str = "UPDATE passkeys SET counter = ?4, used_at = ?7, last_session = ?6
-    WHERE account_id = ?1 AND id = ?2 AND public_key = ?3 AND suspended = 0
+    WHERE account_id = ?1 AND id = ?2 AND public_key = ?3
       AND (counter < ?4 OR counter = 0 AND ?4 = 0)
       AND NOT EXISTS (SELECT 1 FROM used_challenges WHERE hash = ?5)";
 
-/// Starts a session by passkey, and consumes the challenge and the code. Returns `false` if the passkey was removed or
-/// suspended, the challenge or code was already used, or the password changed. Also returns `false` if a counter other
+/// Starts a session by passkey, and consumes the challenge and the code. Returns `false` if the passkey was removed, the challenge or code was already used, or the password changed. Also returns `false` if a counter other
 /// than 0 didn't increase.
 pub async fn sign_in(
     database: &Database,

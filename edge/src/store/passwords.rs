@@ -1,35 +1,33 @@
-//! Changing a password, within a session or by a mailed link, and renewing its hash.
+//! Changing a password within a session, and renewing its hash.
 
 use constcat::concat;
 
 use super::{
-    BY_RESET_LINK, IN_SESSION, IS_UNFROZEN,
-    former_credentials::set_aside,
-    notices::{deed, told},
+    IN_SESSION,
+    changes::{self, opening},
+    notices::told,
     sessions::{self, NewSession},
-    suspensions,
-    two_factor::{Code, code_holds},
+    two_factor::Code,
 };
 use crate::{
-    account::AccountId,
-    cf::database::Database,
-    credentials::{mailed_token::TokenHash, session::Session},
-    error::Error,
+    account::AccountId, cf::database::Database, credentials::session::Session, error::Error,
 };
 
-const IS_CHANGEABLE: &str = concat!("password_hash = ?3 AND ", IS_UNFROZEN, " AND ", IN_SESSION);
-const INSERT_CHANGED: [&str; 2] = deed!("password_changed", IS_CHANGEABLE);
-const SET_ASIDE: [&str; 2] = set_aside!(IS_CHANGEABLE);
-const UPDATE_PASSWORD: &str =
-    concat!("UPDATE accounts SET password_hash = ?4 WHERE ", IS_CHANGEABLE, " RETURNING id");
+const IS_CHANGEABLE: &str = concat!("password_hash = ?3 AND ", IN_SESSION);
+const INSERT_CHANGED: [&str; 3] = opening!("password_changed", "'password'", IS_CHANGEABLE);
+const UPDATE_PASSWORD: &str = concat!(
+    "UPDATE accounts SET password_hash = ?4, password_at = unixepoch() WHERE ",
+    IS_CHANGEABLE,
+    " RETURNING id"
+);
 
 // An earlier reset link must not undo this change.
 const DELETE_RESET_LINK: &str = "
     DELETE FROM mailed_tokens WHERE account_id = ?1 AND purpose = 'reset'
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 
-/// Sets a new password, ends every session, starts a new one and voids a waiting reset link, in one
-/// transaction. Returns `false` if the session has ended, the password was changed or the account is frozen.
+/// Sets a new password, ends every session, starts a new one, voids a reset link and drops what waits, in one
+/// transaction. Returns `false` if the session has ended or the password was changed.
 pub async fn change(
     database: &Database,
     session: Session,
@@ -40,51 +38,16 @@ pub async fn change(
     let (id, session) = session.texts();
     let deed = vec![(&id).into(), (&session).into(), current_hash.into()];
     let texts = new_session.texts();
-    let mut statements = [INSERT_CHANGED, SET_ASIDE].map(|two| told(two, &deed)).concat();
+    let mut statements = Vec::from(told(INSERT_CHANGED, &deed));
     let index = statements.len();
     statements.extend([
         (UPDATE_PASSWORD, [deed, vec![new_hash.into()]].concat()),
         (DELETE_RESET_LINK, vec![(&id).into(), new_hash.into()]),
         sessions::end_of_password(&id, new_hash),
     ]);
+    statements.extend(changes::drop_waiting(&id, new_hash));
     statements.extend(new_session.start(&texts, new_hash, &Code::Unasked));
     database.batch(&statements).await?.any(index)
-}
-
-const IS_RESETTABLE: &str =
-    concat!(BY_RESET_LINK, " AND ", IS_UNFROZEN, " AND ", code_holds!("?3", "?4"));
-const INSERT_CHANGED_BY_LINK: [&str; 2] = deed!("password_changed", IS_RESETTABLE);
-const UPDATE_PASSWORD_BY_LINK: &str =
-    concat!("UPDATE accounts SET password_hash = ?5 WHERE ", IS_RESETTABLE, "RETURNING id");
-
-/// `?1` hash of the token, `?2` account, `?3` the account's password hash if the link was used.
-const DELETE_USED_LINK: &str = "DELETE FROM mailed_tokens WHERE (hash = ?1 OR next_hash = ?1)
-    AND EXISTS (SELECT 1 FROM accounts WHERE id = ?2 AND password_hash = ?3)";
-
-/// Consumes a reset link and its code: sets the password, ends every session and starts a new one,
-/// in one transaction. Returns `false` if the link was used, was replaced or has expired, the code
-/// was already used, two-factor was turned on or the account is frozen.
-pub async fn reset(
-    database: &Database,
-    token: &TokenHash,
-    code: &Code,
-    new_hash: &str,
-    new_session: &NewSession,
-    now: u64,
-) -> Result<bool, Error> {
-    let deed = [vec![token.as_str().into(), now.into()], code.params()].concat();
-    let texts = new_session.texts();
-    let id = &texts.account;
-    let mut statements = Vec::from(told(INSERT_CHANGED_BY_LINK, &deed));
-    statements.extend([
-        (UPDATE_PASSWORD_BY_LINK, [deed, vec![new_hash.into()]].concat()),
-        (DELETE_USED_LINK, vec![token.as_str().into(), id.into(), new_hash.into()]),
-        sessions::end_of_password(id, new_hash),
-    ]);
-    statements.extend(new_session.start(&texts, new_hash, code));
-    statements.extend(suspensions::by_reset(id, new_hash));
-    statements.append(&mut code.used_up_unless_frozen(id, &texts.id));
-    database.batch(&statements).await?.any(2)
 }
 
 // Changes nothing if the password was changed in the meantime.

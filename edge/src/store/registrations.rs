@@ -58,8 +58,6 @@ pub enum RegistrationChange {
     Taken { email: String },
     /// Another spelling of the mailbox has a confirmed account: nothing changed.
     AnotherSpelling,
-    /// Another account used the address until a few days ago: nothing changed.
-    Reserved,
 }
 
 /// An unconfirmed account as it was before it was registered again.
@@ -107,16 +105,12 @@ pub async fn register(
     let mut buried: Option<Tombstone> = None;
     for _ in 0..TRIES_MAX {
         let claim = addresses::claim(directory, hash, registration.id, now).await?;
-        if claim.is_another_spelling || claim.is_reserved {
+        if claim.is_another_spelling {
             // The following statements only equalise the response time.
             let account = registration.id;
             let stored = store(databases, registration, account, &None, false, now);
             let (found, ()) = join(stored, look(databases.of_unknown_address(hash), hash)).await;
-            let change = if claim.is_reserved {
-                RegistrationChange::Reserved
-            } else {
-                RegistrationChange::AnotherSpelling
-            };
+            let change = RegistrationChange::AnotherSpelling;
             return found.map(|_| Registered { account, change });
         }
         let account = claim.account;
@@ -255,9 +249,7 @@ pub async fn unregister(
     let (account, id) = (registered.account, registered.account.to_string());
     let database = databases.of(account)?;
     match registered.change {
-        RegistrationChange::Taken { .. }
-        | RegistrationChange::AnotherSpelling
-        | RegistrationChange::Reserved => Ok(()),
+        RegistrationChange::Taken { .. } | RegistrationChange::AnotherSpelling => Ok(()),
         RegistrationChange::New => {
             // The token is deleted with its account.
             let params = vec![(&id).into(), (&registration.password_hash).into()];

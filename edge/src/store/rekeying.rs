@@ -23,15 +23,16 @@ const ROUNDS_MAX: usize = 100;
 const SELECT_OTHER_HASHES: &str = "SELECT id, address_hash AS outdated, email AS text FROM accounts
     WHERE (address_hash < ?1 OR address_hash >= ?2) AND deleted_at IS NULL LIMIT CAST(?3 AS INTEGER)";
 /// A seal can only be opened while its secret exists.
-const SELECT_SEALS: &str = "SELECT id, totp_secret AS outdated, totp_secret AS text FROM accounts
-    WHERE totp_secret >= ?1 AND totp_secret < ?2 LIMIT CAST(?3 AS INTEGER)";
+const SELECT_SEALS: &str =
+    "SELECT account_id AS id, secret AS outdated, secret AS text FROM second_factors
+    WHERE secret >= ?1 AND secret < ?2 LIMIT CAST(?3 AS INTEGER)";
 
 /// `?1` a JSON array of [`Renewed`].
 const UPDATE_HASHES: &str = "UPDATE OR IGNORE accounts SET address_hash = j.value ->> 'fresh'
     FROM json_each(?1) j WHERE accounts.id = j.value ->> 'id'";
-const UPDATE_SEALS: &str = "UPDATE accounts SET totp_secret = j.value ->> 'fresh'
+const UPDATE_SEALS: &str = "UPDATE second_factors SET secret = j.value ->> 'fresh'
     FROM json_each(?1) j
-    WHERE accounts.id = j.value ->> 'id' AND totp_secret = j.value ->> 'outdated'";
+    WHERE account_id = j.value ->> 'id' AND secret = j.value ->> 'outdated'";
 
 /// `outdated` is a hash or a seal. `text` is the address that was hashed, or the seal itself.
 #[derive(Deserialize)]
@@ -76,7 +77,7 @@ pub async fn run(
         Some(other) => renew(None, database, other, [SELECT_SEALS, UPDATE_SEALS], &seal).await,
         None => Ok(()),
     };
-    let done = [("address_hash", hashes), ("totp_secret", seals)];
+    let done = [("address_hash", hashes), ("second_factors", seals)];
     done.into_iter().filter_map(|(column, done)| Some((column, done.err()?))).collect()
 }
 

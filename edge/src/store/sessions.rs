@@ -6,7 +6,6 @@ use serde::Deserialize;
 use super::{
     IN_SESSION, recoveries,
     security_events::{device, event},
-    suspensions,
     two_factor::{Code, code_holds},
 };
 use crate::{
@@ -172,8 +171,7 @@ const DELETE_SESSIONS: &str = concat!(
 
 const INSERT_ENDED_ALL_EVENT: &str = event!("signed_out_everywhere", "?3", "?4", IN_SESSION);
 
-/// Ends every session of the account and suspends its recent keys and passkeys; `false` if this session had
-/// already ended.
+/// Ends every session of the account; `false` if this session had already ended.
 pub async fn end_all(
     database: &Database,
     session: Session,
@@ -182,10 +180,7 @@ pub async fn end_all(
     let (account, id) = session.texts();
     let caller = vec![(&account).into(), (&id).into()];
     let event = (INSERT_ENDED_ALL_EVENT, [caller.clone(), device(deed)].concat());
-    let mut statements = vec![event];
-    statements.extend(suspensions::by_session(&account, &id));
-    statements.push((DELETE_SESSIONS, caller));
-    database.batch(&statements).await?.any(statements.len() - 1)
+    database.batch(&[event, (DELETE_SESSIONS, caller)]).await?.any(1)
 }
 
 const UPDATE_USED: &str =

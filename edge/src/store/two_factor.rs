@@ -1,10 +1,11 @@
-//! Two-factor authentication: sealed secrets, accepted steps, recovery codes.
+//! Two-factor authentication: each second factor is a row with a sealed secret, its last accepted step and recovery codes.
+//! Turning one off keeps the row until the change can't be taken back any more (`changes.rs`, `resets.rs`).
 
 use constcat::concat;
 
 use super::{
-    IN_SESSION, IS_UNFROZEN,
-    former_credentials::set_aside,
+    IN_SESSION,
+    changes::{change, opened, opening},
     notices::{deed, notice, told},
     security_events::{self, FailedAttempt},
 };
@@ -16,6 +17,26 @@ use crate::{
     mail::AccountEvent,
 };
 
+/// Second factors that an account can turn on in three days: each is accepted at a reset, and none pushes another out.
+/// A reset begins the count anew.
+pub const FACTORS_MAX: u32 = 5;
+
+/// The id of account `accounts.id`'s second factor that is on; NULL while there is none.
+const FACTOR_ON: &str =
+    "(SELECT f.id FROM second_factors f WHERE f.account_id = accounts.id AND f.off_at IS NULL)";
+
+/// Second factors that account `a` has turned on in three days and since its last reset.
+pub(super) const RECENT_FACTORS: &str =
+    "(SELECT count(*) FROM second_factors f WHERE f.account_id = a.id
+    AND f.on_at > max(a.reset_at, unixepoch() - 3 * 86400))";
+const HAS_ROOM: &str = "5 > (SELECT count(*) FROM second_factors f WHERE f.account_id = accounts.id
+    AND f.on_at > max(accounts.reset_at, unixepoch() - 3 * 86400))";
+
+/// Whether factor `f`, which is on, counts: it has been on for three days.
+pub(super) const IS_SETTLED: &str =
+    "NOT EXISTS (SELECT 1 FROM changes c WHERE c.account_id = f.account_id
+    AND c.about = 'on ' || f.id AND c.since > unixepoch() - 3 * 86400)";
+
 /// The code presented for an action, which the action's own batch consumes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Code {
@@ -23,99 +44,85 @@ pub enum Code {
     Unasked,
     /// Two-factor was off when the account was read, and must still be off.
     Off,
-    /// Time step of an authenticator's code; each is accepted once, and never after a later one
-    /// (RFC 6238 §5.2).
-    Step(u64),
+    /// Time step of a factor's code; each is accepted once, and never after a later one (RFC 6238 §5.2).
+    Step { factor: String, step: u64 },
     /// Hash of a recovery code.
     Recovery(String),
 }
 
-/// Selects the account if the code can still be used: `$recovery` and `$step` name the parameters
-/// from [`Code::params`].
+/// Selects the account if the code can still be used: `$text` and `$step` name the parameters from [`Code::params`].
 macro_rules! code_holds {
-    ($recovery:literal, $step:literal) => {
+    ($text:literal, $step:literal) => {
         constcat::concat!(
             " CASE WHEN ",
-            $recovery,
+            $text,
             " = '*' THEN true
                WHEN ",
             $step,
-            " > 0 THEN totp_secret IS NOT NULL AND totp_last_step < ",
+            " > 0 THEN EXISTS (SELECT 1 FROM second_factors f WHERE f.account_id = accounts.id AND f.off_at IS NULL
+                 AND f.id = ",
+            $text,
+            " AND f.last_step < ",
             $step,
-            "
-               WHEN ",
-            $recovery,
-            " <> '' THEN EXISTS (SELECT 1 FROM recovery_codes r
-                 WHERE r.account_id = accounts.id AND r.hash = ",
-            $recovery,
             ")
-               ELSE totp_secret IS NULL END "
+               WHEN ",
+            $text,
+            " <> '' THEN EXISTS (SELECT 1 FROM second_factors f
+                 JOIN recovery_codes r ON r.account_id = f.account_id AND r.factor_id = f.id
+                 WHERE f.account_id = accounts.id AND f.off_at IS NULL AND r.hash = ",
+            $text,
+            ")
+               ELSE NOT EXISTS (SELECT 1 FROM second_factors f WHERE f.account_id = accounts.id AND f.off_at IS NULL) END "
         )
     };
 }
 pub(super) use code_holds;
 
-/// `?1` account, `?2` session, `?3` the code, `?4` whether a frozen account's code isn't used up.
-const IS_USED_UP: &str = concat!(
-    "id = ?1 AND (?4 = 0 OR ",
-    IS_UNFROZEN,
-    ") AND EXISTS (SELECT 1 FROM sessions WHERE id = ?2 AND account_id = ?1)"
-);
+/// `?1` account, `?2` session, `?3` the code.
+const IS_USED_UP: &str =
+    "id = ?1 AND EXISTS (SELECT 1 FROM sessions WHERE id = ?2 AND account_id = ?1)";
+/// `?4` step. Rows with the same secret share their steps: new recovery codes make a new row.
 const UPDATE_STEP: &str = concat!(
-    "UPDATE accounts SET totp_last_step = max(totp_last_step, ?3), wrong_codes = 0
-     WHERE totp_secret IS NOT NULL AND ",
-    IS_USED_UP
+    "UPDATE second_factors SET last_step = max(last_step, ?4) WHERE account_id = ?1
+       AND secret = (SELECT secret FROM second_factors WHERE account_id = ?1 AND id = ?3)
+       AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    IS_USED_UP,
+    ")"
 );
+const CLEAR_WRONG_CODES: &str =
+    concat!("UPDATE accounts SET wrong_codes = 0 WHERE wrong_codes > 0 AND ", IS_USED_UP);
 const INSERT_CODE_USED: [&str; 2] = deed!(
     "recovery_code_used",
     "EXISTS (SELECT 1 FROM recovery_codes WHERE account_id = ?1 AND hash = ?3) AND ",
     IS_USED_UP
 );
 const DELETE_RECOVERY_CODE: &str = concat!(
-    "DELETE FROM recovery_codes WHERE account_id = ?1 AND hash = ?3
-     AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    "DELETE FROM recovery_codes WHERE account_id = ?1 AND hash = ?3 AND EXISTS (SELECT 1 FROM accounts WHERE ",
     IS_USED_UP,
     ")"
 );
 
 impl Code {
     pub(super) fn params(&self) -> Vec<Param<'_>> {
-        let (recovery, step) = match self {
+        let (text, step) = match self {
             Self::Unasked => ("*", 0),
             Self::Off => ("", 0),
-            Self::Step(step) => ("", *step),
+            Self::Step { factor, step } => (factor.as_str(), *step),
             Self::Recovery(hash) => (hash.as_str(), 0),
         };
-        vec![recovery.into(), step.into()]
+        vec![text.into(), step.into()]
     }
 
     /// Consumes the code if this session is alive: the one that the action has started, or the requesting one. The
     /// statements follow the action's own in its batch.
     pub(super) fn used_up<'a>(&'a self, account: &'a str, session: &'a str) -> Vec<Statement<'a>> {
-        self.statements(account, session, false)
-    }
-
-    /// Like [`used_up`](Self::used_up), for an action that a freeze stops: it keeps the code, too.
-    pub(super) fn used_up_unless_frozen<'a>(
-        &'a self,
-        account: &'a str,
-        session: &'a str,
-    ) -> Vec<Statement<'a>> {
-        self.statements(account, session, true)
-    }
-
-    fn statements<'a>(
-        &'a self,
-        account: &'a str,
-        session: &'a str,
-        unless_frozen: bool,
-    ) -> Vec<Statement<'a>> {
-        let params = |code: Param<'a>| {
-            vec![account.into(), session.into(), code, u32::from(unless_frozen).into()]
-        };
+        let params = |code: Param<'a>| vec![account.into(), session.into(), code];
         match self {
             Self::Unasked | Self::Off => Vec::new(),
-            Self::Step(step) => vec![(UPDATE_STEP, params((*step).into()))],
+            Self::Step { factor, step } => vec![
+                (UPDATE_STEP, [params(factor.into()), vec![(*step).into()]].concat()),
+                (CLEAR_WRONG_CODES, vec![account.into(), session.into()]),
+            ],
             Self::Recovery(hash) => {
                 let mut statements = Vec::from(told(INSERT_CODE_USED, &params(hash.into())));
                 statements.push((DELETE_RECOVERY_CODE, params(hash.into())));
@@ -145,8 +152,8 @@ pub async fn count_wrong_code(
         .map(drop)
 }
 
-// Changes nothing if the secret was replaced in the meantime.
-const UPDATE_SEAL: &str = "UPDATE accounts SET totp_secret = ?3 WHERE id = ?1 AND totp_secret = ?2";
+const UPDATE_SEAL: &str =
+    "UPDATE second_factors SET secret = ?3 WHERE account_id = ?1 AND secret = ?2";
 
 /// Replaces a seal made under a retiring secret.
 pub async fn reseal(
@@ -159,10 +166,11 @@ pub async fn reseal(
     database.run((UPDATE_SEAL, vec![(&account).into(), outdated.into(), fresh.into()])).await
 }
 
-const SELECT_RECOVERY_CODE: &str =
-    "SELECT hash FROM recovery_codes WHERE account_id = ?1 AND hash = ?2";
+const SELECT_RECOVERY_CODE: &str = "SELECT r.hash FROM second_factors f
+    JOIN recovery_codes r ON r.account_id = f.account_id AND r.factor_id = f.id
+    WHERE f.account_id = ?1 AND f.off_at IS NULL AND r.hash = ?2";
 
-/// True if this is an unused recovery code. The code isn't consumed.
+/// True if this is an unused recovery code of the factor that is on. The code isn't consumed.
 pub async fn is_recovery_code(
     database: &Database,
     account: AccountId,
@@ -173,7 +181,9 @@ pub async fn is_recovery_code(
 }
 
 const UPDATE_PENDING: &str = concat!(
-    "UPDATE accounts SET totp_pending = ?3 WHERE totp_secret IS NULL AND ",
+    "UPDATE accounts SET totp_pending = ?3 WHERE ",
+    FACTOR_ON,
+    " IS NULL AND ",
     IN_SESSION,
     " RETURNING id"
 );
@@ -185,133 +195,139 @@ pub async fn pend(database: &Database, session: Session, sealed: &str) -> Result
     database.any((UPDATE_PENDING, vec![(&id).into(), (&session).into(), sealed.into()])).await
 }
 
+/// A second factor to turn on: its new id, the step of its first code, and the hashes of its recovery codes.
+#[derive(Debug)]
+pub struct NewFactor<'a> {
+    pub id: &'a str,
+    pub step: u64,
+    pub hashes: &'a [String],
+}
+
+/// `?3` the pending secret.
 const IS_ENABLEABLE: &str =
-    concat!("totp_secret IS NULL AND totp_pending = ?3 AND ", IS_UNFROZEN, " AND ", IN_SESSION);
-const INSERT_ENABLED: [&str; 2] = deed!("two_factor_on", IS_ENABLEABLE);
-const SET_ASIDE_WITHOUT_SECRET: [&str; 2] = set_aside!(IS_ENABLEABLE);
-const UPDATE_ENABLED: &str = concat!(
-    "UPDATE accounts SET totp_secret = totp_pending, totp_pending = NULL, totp_last_step = ?4 WHERE ",
+    concat!(FACTOR_ON, " IS NULL AND totp_pending = ?3 AND ", HAS_ROOM, " AND ", IN_SESSION);
+/// `?4` the new factor.
+const INSERT_ENABLED: [&str; 3] = opening!("two_factor_on", "'on ' || ?4", IS_ENABLEABLE);
+const INSERT_FACTOR: &str = concat!(
+    "INSERT INTO second_factors (account_id, id, secret, on_at, last_step)
+     SELECT id, ?4, totp_pending, unixepoch(), ?5 FROM accounts WHERE ",
     IS_ENABLEABLE,
     " RETURNING id"
 );
 
-/// `?4` a JSON array of hashes: one statement for any number. Runs before [`UPDATE_ENABLED`] and under its condition,
-/// so that only the first of two concurrent requests stores its codes.
-const INSERT_FIRST_CODES: &str = concat!(
-    "INSERT INTO recovery_codes (account_id, hash)
-     SELECT ?1, value FROM json_each(?4)
-     WHERE EXISTS (SELECT 1 FROM accounts WHERE ",
-    IS_ENABLEABLE,
-    ")"
-);
-
-/// Ends the other sessions, which haven't presented a code. `?3` is the newly enabled secret.
+// The following statements do nothing unless the new factor was stored. `?1` account, `?2` the new factor.
+const CLEAR_PENDING: &str = "UPDATE accounts SET totp_pending = NULL WHERE id = ?1
+    AND EXISTS (SELECT 1 FROM second_factors WHERE account_id = ?1 AND id = ?2)";
+/// `?3` a JSON array of hashes: one statement for any number.
+const INSERT_CODES: &str = "INSERT INTO recovery_codes (account_id, factor_id, hash)
+    SELECT f.account_id, f.id, j.value FROM second_factors f JOIN json_each(?3) j
+    WHERE f.account_id = ?1 AND f.id = ?2";
+/// Ends the other sessions than `?3`, which haven't presented a code.
 const DELETE_OTHER_SESSIONS: &str = "
-    DELETE FROM sessions WHERE account_id = ?1 AND id <> ?2
-      AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND totp_secret = ?3)";
+    DELETE FROM sessions WHERE account_id = ?1 AND id <> ?3
+      AND EXISTS (SELECT 1 FROM second_factors WHERE account_id = ?1 AND id = ?2)";
 
-/// Enables two-factor with the pending secret, consumes its first step, stores the recovery codes'
-/// hashes and ends the other sessions, in one transaction. Returns `false` if the pending secret
-/// has been replaced or enabled, the session has ended or the account is frozen.
+/// Turns two-factor on with the pending secret, consumes its first step, stores the recovery codes' hashes and ends the
+/// other sessions, in one transaction. Returns `false` if the pending secret has been replaced or enabled, too many
+/// factors were turned on, or the session has ended.
 pub async fn enable(
     database: &Database,
     session: Session,
     pending: &str,
-    step: u64,
-    hashes: &[String],
+    new: &NewFactor<'_>,
 ) -> Result<bool, Error> {
     let (id, session) = session.texts();
-    let hashes = json(hashes)?;
+    let hashes = json(new.hashes)?;
     let deed: Vec<Param<'_>> = vec![(&id).into(), (&session).into(), pending.into()];
-    let mut statements =
-        [INSERT_ENABLED, SET_ASIDE_WITHOUT_SECRET].map(|two| told(two, &deed)).concat();
-    statements.push((INSERT_FIRST_CODES, [deed.clone(), vec![(&hashes).into()]].concat()));
-    let index = statements.len();
-    statements.push((UPDATE_ENABLED, [deed.clone(), vec![step.into()]].concat()));
-    statements.push((DELETE_OTHER_SESSIONS, deed));
-    database.batch(&statements).await?.any(index)
+    let factor: Vec<Param<'_>> = vec![(&id).into(), new.id.into()];
+    let mut statements = Vec::from(opened(INSERT_ENABLED, &deed, new.id.into()));
+    statements.extend([
+        (INSERT_FACTOR, [deed, vec![new.id.into(), new.step.into()]].concat()),
+        (CLEAR_PENDING, factor.clone()),
+        (INSERT_CODES, [factor.clone(), vec![(&hashes).into()]].concat()),
+        (DELETE_OTHER_SESSIONS, [factor, vec![(&session).into()]].concat()),
+    ]);
+    database.batch(&statements).await?.any(3)
 }
 
-/// Requires the session and the code, like the next statement.
-const INSERT_CODES_REPLACED: [&str; 2] = deed!(
-    "recovery_codes_replaced",
-    "totp_secret IS NOT NULL AND ",
+/// `?3`, `?4` the code. Requires the session and the code.
+const IS_REPLACEABLE: &str = concat!(
+    FACTOR_ON,
+    " IS NOT NULL AND ",
+    HAS_ROOM,
+    " AND ",
     code_holds!("?3", "?4"),
     " AND ",
     IN_SESSION
 );
+/// `?5` the new factor.
+const INSERT_CODES_REPLACED: [&str; 3] =
+    opening!("recovery_codes_replaced", "'on ' || ?5", IS_REPLACEABLE);
+const INSERT_FORMER_OFF: &str =
+    change!("recovery_codes_replaced", concat!("'off ' || ", FACTOR_ON), IS_REPLACEABLE);
 
-/// A presented recovery code is removed with the previous codes.
-const INSERT_RECOVERY_CODES: &str = concat!(
-    "INSERT INTO recovery_codes (account_id, hash)
-     SELECT ?1, value FROM json_each(?5)
-     WHERE EXISTS (SELECT 1 FROM accounts WHERE totp_secret IS NOT NULL AND ",
-    code_holds!("?3", "?4"),
-    " AND ",
-    IN_SESSION,
-    ") RETURNING hash"
+/// `?1` account, `?2` the new factor, which the change that was just opened names. The former row keeps its codes.
+const UPDATE_FORMER: &str = concat!(
+    "UPDATE second_factors AS f SET off_at = unixepoch(), counted = ",
+    IS_SETTLED,
+    " WHERE f.account_id = ?1 AND f.off_at IS NULL AND f.id <> ?2
+       AND EXISTS (SELECT 1 FROM changes c WHERE c.account_id = ?1 AND c.about = 'on ' || ?2)
+     RETURNING id"
 );
+/// `?3` the former factor: the new row has the same secret and other codes.
+const INSERT_WITH_SECRET: &str =
+    "INSERT INTO second_factors (account_id, id, secret, on_at, last_step)
+    SELECT account_id, ?2, secret, unixepoch(), last_step FROM second_factors
+    WHERE account_id = ?1 AND id = ?3 AND off_at IS NOT NULL
+      AND EXISTS (SELECT 1 FROM changes c WHERE c.account_id = ?1 AND c.about = 'on ' || ?2)";
 
-/// `?2` the new hashes: nothing is deleted unless they were added.
-const DELETE_OLDER_CODES: &str = "
-    DELETE FROM recovery_codes WHERE account_id = ?1
-      AND hash NOT IN (SELECT value FROM json_each(?2))
-      AND EXISTS (SELECT 1 FROM recovery_codes n JOIN json_each(?2) j ON j.value = n.hash
-        WHERE n.account_id = ?1)";
-
-/// Replaces the recovery codes and consumes the presented code; `false` if two-factor is off, the
-/// session has ended or the code was already used.
+/// Replaces the recovery codes of factor `former` and consumes the presented code; `false` if two-factor is off, too many
+/// factors were turned on, the session has ended or the code was already used.
 pub async fn replace_recovery_codes(
     database: &Database,
     session: Session,
     code: &Code,
-    hashes: &[String],
+    former: &str,
+    new: &NewFactor<'_>,
 ) -> Result<bool, Error> {
     let (id, session) = session.texts();
-    let hashes = json(hashes)?;
-    let deed = [vec![(&id).into(), (&session).into()], code.params()].concat();
-    let mut statements = Vec::from(told(INSERT_CODES_REPLACED, &deed));
-    statements.push((INSERT_RECOVERY_CODES, [deed, vec![(&hashes).into()]].concat()));
+    let hashes = json(new.hashes)?;
+    let caller = [vec![(&id).into(), (&session).into()], code.params()].concat();
+    let factor: Vec<Param<'_>> = vec![(&id).into(), new.id.into()];
+    let mut statements = Vec::from(opened(INSERT_CODES_REPLACED, &caller, new.id.into()));
+    statements.extend([
+        (INSERT_FORMER_OFF, caller),
+        (UPDATE_FORMER, factor.clone()),
+        (INSERT_WITH_SECRET, [factor.clone(), vec![former.into()]].concat()),
+        (INSERT_CODES, [factor, vec![(&hashes).into()]].concat()),
+    ]);
     statements.append(&mut code.used_up(&id, &session));
-    statements.push((DELETE_OLDER_CODES, vec![(&id).into(), (&hashes).into()]));
-    database.batch(&statements).await?.any(2)
+    database.batch(&statements).await?.any(4)
 }
 
 fn json(hashes: &[String]) -> Result<String, Error> {
     serde_json::to_string(hashes).map_err(|error| Error::internal(format!("hashes: {error}")))
 }
 
-const IS_DISABLEABLE: &str = concat!(
-    "totp_secret IS NOT NULL AND ",
-    code_holds!("?3", "?4"),
-    " AND ",
-    IS_UNFROZEN,
-    " AND ",
-    IN_SESSION
-);
-const INSERT_DISABLED: [&str; 2] = deed!("two_factor_off", IS_DISABLEABLE);
-const SET_ASIDE_WITH_SECRET: [&str; 2] = set_aside!(IS_DISABLEABLE);
-const UPDATE_DISABLED: &str = concat!(
-    "UPDATE accounts SET totp_secret = NULL, totp_pending = NULL WHERE ",
+const IS_DISABLEABLE: &str =
+    concat!(FACTOR_ON, " IS NOT NULL AND ", code_holds!("?3", "?4"), " AND ", IN_SESSION);
+const INSERT_DISABLED: [&str; 3] =
+    opening!("two_factor_off", concat!("'off ' || ", FACTOR_ON), IS_DISABLEABLE);
+const UPDATE_OFF: &str = concat!(
+    "UPDATE second_factors AS f SET off_at = unixepoch(), counted = ",
+    IS_SETTLED,
+    " WHERE f.account_id = ?1 AND f.off_at IS NULL AND EXISTS (SELECT 1 FROM accounts WHERE ",
     IS_DISABLEABLE,
-    " RETURNING id"
+    ") RETURNING id"
 );
 
-// Deletes nothing while two-factor is on: if `UPDATE_DISABLED` found no live session, the codes stay.
-const DELETE_USELESS_CODES: &str = "
-    DELETE FROM recovery_codes WHERE account_id = ?1
-      AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND totp_secret IS NULL)";
-
-/// Disables two-factor and removes the recovery codes, in one transaction. Returns `false` if
-/// two-factor is off, the session has ended, the code was already used or the account is frozen.
+/// Turns two-factor off. Its row and codes stay while a reset can take this back. Returns `false` if two-factor is off,
+/// the session has ended or the code was already used.
 pub async fn disable(database: &Database, session: Session, code: &Code) -> Result<bool, Error> {
     let (id, session) = session.texts();
     let deed = [vec![(&id).into(), (&session).into()], code.params()].concat();
-    let mut statements =
-        [INSERT_DISABLED, SET_ASIDE_WITH_SECRET].map(|two| told(two, &deed)).concat();
-    let index = statements.len();
-    statements.push((UPDATE_DISABLED, deed));
-    statements.append(&mut code.used_up_unless_frozen(&id, &session));
-    statements.push((DELETE_USELESS_CODES, vec![(&id).into()]));
-    database.batch(&statements).await?.any(index)
+    let mut statements = Vec::from(told(INSERT_DISABLED, &deed));
+    statements.push((UPDATE_OFF, deed));
+    statements.append(&mut code.used_up(&id, &session));
+    database.batch(&statements).await?.any(3)
 }

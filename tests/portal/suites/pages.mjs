@@ -22,7 +22,7 @@ const PUBLIC = [
   "/start",
   "/stop-emails",
   "/confirm-address",
-  "/address-changed",
+  "/stop",
   "/sandbox",
   "/webhooks",
   "/privacy",
@@ -241,7 +241,7 @@ export function suite(world) {
         await reader.open(path);
         // Links to these pages are incomplete without a token, and the pages say so.
         await reader.reads(
-          ["/verify", "/reset", "/stop-emails", "/confirm-address", "/address-changed"].includes(path)
+          ["/verify", "/reset", "/stop-emails", "/confirm-address", "/stop"].includes(path)
             ? "This link is incomplete"
             : title,
         );

@@ -1,4 +1,4 @@
-// Passkeys with Chromium's virtual authenticator: added, used to sign in, suspended by a recovery, confirmed, removed.
+// Passkeys with Chromium's virtual authenticator: added, used to sign in, removed.
 import assert from "node:assert/strict";
 import { PASSWORD } from "../world.mjs";
 
@@ -142,29 +142,4 @@ export function suite(world) {
       await reader.reads("Overview");
     },
   );
-
-  world.test("a suspended passkey is refused at sign-in and confirmed with the password", async (reader) => {
-    const account = await world.account();
-    await withDevice(reader);
-    await reader.enterBySigningIn(account, "/settings/security");
-    await addPasskey(reader, "phone");
-    const headers = { Authorization: `Bearer ${account.token}` };
-    const everywhere = await reader.stack.api("POST", "/v1/auth/sign-out-everywhere", { headers });
-    assert.equal(everywhere.status, 204);
-    await signOut(reader);
-    await reader.press("Use a passkey");
-    await reader.sees("This passkey is suspended.");
-    await reader.signIn(account, "/sign-in");
-    await reader.reads("Overview");
-    await reader.open("/settings/security");
-    await reader.page.getByText("Suspended", { exact: true }).waitFor();
-    await reader.inBothSchemes("a suspended passkey");
-    await reader.press("Confirm passkey phone");
-    await fillDialog(reader, { Password: PASSWORD });
-    await reader.accessible("asked before a passkey is confirmed");
-    await reader.press("Confirm passkey");
-    await reader.page.getByText("Suspended", { exact: true }).waitFor({ state: "detached" });
-    await signOut(reader);
-    await signsIn(reader);
-  });
 }

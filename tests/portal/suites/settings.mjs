@@ -150,7 +150,7 @@ export function suite(world) {
     assert.equal(data.notifications.webhook_secret, null);
   });
 
-  world.test("another address is confirmed, and frozen and undone from the one before", async (reader) => {
+  world.test("another address is agreed to there, and stopped from the present one", async (reader) => {
     const account = await world.account();
     const fresh = world.newEmail();
     await reader.enter(account, "/settings");
@@ -171,73 +171,57 @@ export function suite(world) {
     await reader.accessible("confirmation of the address");
     await reader.fill({ "Password of your account": PASSWORD });
     await reader.press("Use this address");
-    await reader.reads("Your email address has been changed");
-    await reader.accessible("address changed");
-    // The emails for registration, the requested change, and the previous address.
-    let link;
-    await eventually("the previous address has its link", async () => {
-      const mails = await Promise.all([1, 2, 3].map((nth) => reader.stack.mail(account.email, nth)));
-      link = mails.map(({ text }) => text.match(/^http.*\/address-changed\?token=.*$/m)?.[0]).find(Boolean);
-      return link !== undefined;
-    });
-    await reader.open(link);
-    await reader.reads("Your account has another email address");
+    await reader.reads("Your email address will be changed");
+    await reader.accessible("address agreed to");
+    await reader.enter(account, "/settings");
+    await reader.sees("Was this you?");
+    await reader.sees("New email address asked for");
+    await reader.accessible("open changes");
+    // The emails for registration, and the requested change.
+    await reader.open(linkOf(await reader.stack.mail(account.email, 2)));
+    await reader.reads("Wasn’t that you?");
     for (const width of [1280, 360]) {
       await reader.page.setViewportSize({ width, height: 800 });
-      await reader.accessible(`previous address ${width}`);
+      await reader.accessible(`stop ${width}`);
     }
-    await reader.press("Freeze the account");
-    await reader.sees("The account is frozen for 24 hours.");
-    await reader.fill({ "Password before the change": "not the password", "New password": FRESH });
-    await reader.press("Undo the change");
-    await reader.sees("That wasn’t your password before the change.");
-    await reader.fill({ "Password before the change": PASSWORD });
-    await reader.press("Undo the change");
-    await reader.reads("The change has been undone");
-    await reader.accessible("undone");
-    const body = { email: account.email, password: FRESH };
-    assert.equal((await reader.stack.api("POST", "/v1/auth/login", { body })).status, 200);
+    await reader.press("Stop the changes");
+    await reader.reads("Stopped");
+    await reader.accessible("stopped");
+    const headers = { Authorization: `Bearer ${account.token}` };
+    assert.equal((await reader.stack.api("GET", "/v1/me", { headers })).status, 401);
   });
 
   world.test(
-    "an undo takes the authenticator's digits, and a recovery code uses up no attempt",
+    "open changes are stopped in a session, and a reset shows the keys that it ends",
     async (reader) => {
-      const account = await world.securedAccount();
+      const account = await world.account();
       const { stack } = reader;
-      // As if two-factor authentication had been turned on over a week ago.
-      await stack.sql(
-        "DELETE FROM former_credentials WHERE account_id = (SELECT id FROM accounts WHERE email = ?)",
-        account.email,
-      );
-      const fresh = world.newEmail();
-      const [spare, code] = account.recoveryCodes;
       const headers = { Authorization: `Bearer ${account.token}` };
-      const body = { email: fresh, password: PASSWORD, totp_code: code };
-      assert.equal((await stack.api("POST", "/v1/auth/change-email", { headers, body })).status, 202);
-      const token = new URL((await stack.mail(fresh)).text.match(/^http.*\?token=.*$/m)[0]).searchParams.get(
-        "token",
-      );
-      const confirmation = { body: { token, password: PASSWORD } };
-      assert.equal((await stack.api("POST", "/v1/auth/confirm-email", confirmation)).status, 200);
+      const body = { name: "shop", rights: ["checks"], password: PASSWORD };
+      assert.equal((await stack.api("POST", "/v1/keys", { headers, body })).status, 201);
+      const change = { email: world.newEmail(), password: PASSWORD };
+      assert.equal((await stack.api("POST", "/v1/auth/change-email", { headers, body: change })).status, 202);
+      await reader.enter(account, "/settings");
+      await reader.press("Stop these changes");
+      await reader.sees("New email address asked for");
+      assert.equal((await stack.api("GET", "/v1/me", { headers })).status, 200, "this session stays");
+      const forgotten = { body: { email: account.email } };
+      assert.equal((await stack.api("POST", "/v1/auth/forgot-password", forgotten)).status, 200);
       let link;
-      for (let nth = 1; link === undefined; nth++) {
-        link = (await stack.mail(account.email, nth)).text.match(/^http.*\/address-changed\?token=.*$/m)?.[0];
-      }
+      await eventually("the reset link", async () => {
+        const mails = await Promise.all([2, 3, 4].map((nth) => stack.mail(account.email, nth)));
+        link = mails.map(({ text }) => text.match(/^http.*\/reset\?token=.*$/m)?.[0]).find(Boolean);
+        return link !== undefined;
+      });
       await reader.open(link);
-      await reader.fill({ "Password before the change": PASSWORD, "New password": FRESH });
-      await reader.press("Undo the change");
-      await reader.field("Code").waitFor();
-      await reader.accessible("undo with code");
-      assert.match(await reader.description("Code"), /Recovery codes don’t work here/);
-      const calls = [];
-      reader.page.on("request", (request) => calls.push(request.url()));
-      await reader.fill({ Code: spare });
-      await reader.press("Undo the change");
-      await reader.sees("Enter the 6 digits from your app.");
-      assert.deepEqual(calls, [], "no attempt is used up");
-      await reader.fill({ Code: await account.authenticator.wrongCode() });
-      await reader.press("Undo the change");
-      await reader.sees("That code is wrong, too old or has been used");
+      await reader.sees("This also takes back recent changes.");
+      await reader.accessible("reset with keys");
+      await reader.page.getByLabel("Your API key").uncheck();
+      await reader.fill({ "New password": FRESH, "New password again": FRESH });
+      await reader.press("Set password and sign in");
+      await reader.reads("Overview");
+      const own = { headers: { "X-API-Key": account.apiKey } };
+      assert.equal((await stack.api("GET", "/v1/me/quota", own)).status, 200, "the unticked key stays");
     },
   );
 

@@ -208,12 +208,42 @@ impl Edge {
     /// # Panics
     /// If there is no such account.
     pub async fn forget_steps(&self, account: &Account) {
-        self.set(&account.email, "totp_last_step = 0").await;
+        let id = self.id(&account.email).await;
+        let steps = "UPDATE second_factors SET last_step = 0 WHERE account_id = ?1";
+        self.sql_of(&id, steps, &[id.as_str().into()]).await;
     }
 
     /// Returns the current code, and makes it acceptable even after the use of a later code.
     pub async fn fresh_code(&self, account: &Account, authenticator: &Authenticator) -> String {
         self.forget_steps(account).await;
         authenticator.code()
+    }
+    /// Makes everything of an account this many seconds older: its changes, second factors, passkeys, keys, notices and
+    /// events. A time of 0 stays, because it means that something hasn't happened.
+    ///
+    /// # Panics
+    /// If D1 rejects a statement.
+    pub async fn pass(&self, id: &str, seconds: u64) {
+        for (table, times) in [
+            ("accounts", ["password_at", "reset_at"].as_slice()),
+            ("changes", &["at", "since"]),
+            ("second_factors", &["on_at", "off_at"]),
+            ("waiting", &["at", "expires_at"]),
+            ("passkeys", &["created_at"]),
+            ("keys", &["created_at", "replaced_at"]),
+            ("notices", &["due_at", "happened_at", "told_at", "drained_at"]),
+            ("security_events", &["at"]),
+            ("mailed_tokens", &["expires_at", "next_expires_at"]),
+        ] {
+            let earlier: Vec<_> = times
+                .iter()
+                .map(|time| {
+                    format!("{time} = CASE WHEN {time} > 0 THEN {time} - {seconds} ELSE {time} END")
+                })
+                .collect();
+            let whose = if table == "accounts" { "id" } else { "account_id" };
+            let sql = format!("UPDATE {table} SET {} WHERE {whose} = ?1", earlier.join(", "));
+            self.sql_of(id, &sql, &[id.into()]).await;
+        }
     }
 }

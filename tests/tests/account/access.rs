@@ -25,7 +25,7 @@ const CALLERS: [&str; 9] = [
 /// Expected statuses for each caller. The bodies contain the account's own password and address. Another account that
 /// sends these bodies acts on itself, or is rejected.
 #[rustfmt::skip]
-pub(super) const TABLE: [(&str, &str, [u16; CALLERS.len()]); 69] = [
+pub(super) const TABLE: [(&str, &str, [u16; CALLERS.len()]); 67] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
@@ -55,7 +55,7 @@ pub(super) const TABLE: [(&str, &str, [u16; CALLERS.len()]); 69] = [
     ("GET",    "/v1/me",                       [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("GET",    "/v1/me/events",                [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("GET",    "/v1/me/export",                [401, 401, 401,     401, 200,   200,   401, 401,    401]),
-    ("DELETE", "/v1/me/recovery",              [401, 401, 401,     401, 204,   204,   401, 401,    401]),
+    ("POST",   "/v1/me/stop-changes",          [401, 401, 401,     401, 204,   204,   401, 401,    401]),
     ("DELETE", "/v1/me",                       [401, 401, 401,     401, 204,   403,   401, 401,    401]),
     ("PUT",    "/v1/auth/settings",            [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("PUT",    "/v1/auth/password",            [401, 401, 401,     401, 200,   403,   401, 401,    401]),
@@ -64,7 +64,6 @@ pub(super) const TABLE: [(&str, &str, [u16; CALLERS.len()]); 69] = [
     ("POST",   "/v1/keys",                     [401, 401, 401,     401, 201,   403,   401, 401,    401]),
     ("GET",    "/v1/keys",                     [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("DELETE", "/v1/keys/{id}",                [401, 401, 401,     401, 404,   404,   401, 401,    401]),
-    ("POST",   "/v1/keys/{id}/confirm",        [401, 401, 401,     401, 404,   403,   401, 401,    401]),
     ("POST",   "/v1/keys/{id}/replace",        [401, 401, 401,     401, 404,   403,   401, 401,    401]),
     ("POST",   "/v1/keys/replace-all",         [401, 401, 401,     401, 200,   403,   401, 401,    401]),
     // Accepts any body. The call ends the key, so the test restores the account's row.
@@ -74,7 +73,6 @@ pub(super) const TABLE: [(&str, &str, [u16; CALLERS.len()]); 69] = [
     ("POST",   "/v1/auth/passkeys",            [401, 401, 401,     401, 400,   400,   401, 401,    401]),
     ("GET",    "/v1/auth/passkeys",            [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("DELETE", "/v1/auth/passkeys/{id}",       [401, 401, 401,     401, 404,   404,   401, 401,    401]),
-    ("POST",   "/v1/auth/passkeys/{id}/confirm", [401, 401, 401,   401, 404,   403,   401, 401,    401]),
     ("POST",   "/v1/auth/passkeys/sign-in/options", [200, 200, 200, 200, 200,  200,   200, 200,    200]),
     ("POST",   "/v1/auth/passkeys/sign-in",    [401, 401, 401,     401, 401,   401,   401, 401,    401]),
     // Ends a live session, whatever the state of its account.
@@ -85,8 +83,7 @@ pub(super) const TABLE: [(&str, &str, [u16; CALLERS.len()]); 69] = [
     ("GET",    "/v1/site",                     [200, 200, 200,     200, 200,   200,   200, 200,    200]),
     ("POST",   "/v1/auth/change-email",        [401, 401, 401,     401, 400,   403,   401, 401,    401]),
     ("POST",   "/v1/auth/confirm-email",       [400, 400, 400,     400, 400,   400,   400, 400,    400]),
-    ("POST",   "/v1/auth/freeze",              [400, 400, 400,     400, 400,   400,   400, 400,    400]),
-    ("POST",   "/v1/auth/undo-change-email",   [400, 400, 400,     400, 400,   400,   400, 400,    400]),
+    ("POST",   "/v1/auth/stop-changes",        [400, 400, 400,     400, 400,   400,   400, 400,    400]),
     ("GET",    "/v1/auth/sessions",            [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("DELETE", "/v1/auth/sessions/{id}",       [401, 401, 401,     401, 404,   404,   401, 401,    401]),
     ("POST",   "/v1/auth/totp/setup",          [401, 401, 401,     401, 200,   403,   401, 401,    401]),
@@ -98,6 +95,7 @@ pub(super) const TABLE: [(&str, &str, [u16; CALLERS.len()]); 69] = [
     ("POST",   "/v1/auth/login",               [200, 200, 200,     200, 200,   200,   200, 200,    200]),
     ("POST",   "/v1/auth/forgot-password",     [200, 200, 200,     200, 200,   200,   200, 200,    200]),
     ("POST",   "/v1/auth/stop-emails",         [400, 400, 400,     400, 400,   400,   400, 400,    400]),
+    ("POST",   "/v1/auth/reset-password/show", [400, 400, 400,     400, 400,   400,   400, 400,    400]),
     ("POST",   "/v1/auth/reset-password",      [400, 400, 400,     400, 400,   400,   400, 400,    400]),
     ("GET",    "/v1/health",                   [200, 200, 200,     200, 200,   200,   200, 200,    200]),
     // No origin runs here.

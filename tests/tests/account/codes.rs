@@ -41,7 +41,7 @@ async fn sign_ins_under_way_while_two_factor_is_turned_on_are_asked_for_a_code()
             "insert security_events",
             "insert security_events",
             "insert notices",
-            "delete recoveries",
+            "delete waiting",
             "delete sessions",
         ],
         times: SIGN_INS,
@@ -66,7 +66,7 @@ async fn sign_ins_under_way_while_two_factor_is_turned_on_are_asked_for_a_code()
 }
 
 #[tokio::test]
-async fn a_reset_under_way_while_two_factor_is_turned_on_is_asked_for_a_code() {
+async fn a_reset_under_way_while_a_second_factor_begins_to_count_is_asked_for_a_code() {
     let edge = Edge::builder().shimmed().start().await.unwrap();
     let owner = edge.account().await;
     let authenticator = owner.set_up_two_factor().await;
@@ -76,21 +76,26 @@ async fn a_reset_under_way_while_two_factor_is_turned_on_is_asked_for_a_code() {
     let hold = Fault {
         part: "d1",
         statements: &[
+            "update keys",
+            "delete keys",
+            "delete passkeys",
             "insert security_events",
             "insert notices",
+            "insert security_events",
+            "insert notices",
+            "insert changes",
             "update accounts",
+            "insert changes",
+            "update second_factors",
+            "delete waiting",
+            "update waiting",
             "delete mailed_tokens",
             "delete sessions",
             "insert sessions",
             "insert security_events",
             "insert security_events",
             "insert notices",
-            "delete recoveries",
-            "insert security_events",
-            "insert notices",
-            "update keys",
-            "update passkeys",
-            "delete former_credentials",
+            "delete waiting",
         ],
         times: 1,
         delay_ms: 6_000,
@@ -102,8 +107,10 @@ async fn a_reset_under_way_while_two_factor_is_turned_on_is_asked_for_a_code() {
         let (anonymous, token) = (owner.anonymous.clone(), mail.token().unwrap().to_owned());
         tokio::spawn(async move { anonymous.reset_password(&token, NEW).await })
     };
-    wait_for_trips(&edge, 2).await;
+    wait_for_trips(&edge, 3).await;
     assert_eq!(owner.enable_with(&authenticator.code()).await.status, 200);
+    super::resets::settled(&edge, &owner).await;
+    edge.sql("UPDATE mailed_tokens SET expires_at = unixepoch() + 3600", &[]).await;
     attack.await.unwrap().assert_error(401, "totp_required", "read before it was on");
     assert_eq!(owner.get("/me").await.status, 200, "the owner's session");
     let body = json!({ "token": mail.token().unwrap(), "password": NEW,

@@ -29,6 +29,7 @@ async fn the_account_shows_itself_to_its_session() {
     let mut expected = json!({
         "email": account.email, "display_name": "", "plan": "free", "two_factor": false,
         "recovery_codes_left": 0, "created_at": created.await["t"], "key_last_used": null,
+        "open_changes": [],
     });
     assert_eq!(account.get("/me").await.parts(), (200, &expected));
     let reply = account.put("/auth/settings", &json!({ "display_name": "Ann" })).await;
@@ -39,7 +40,14 @@ async fn the_account_shows_itself_to_its_session() {
     expected["plan"] = "pro".into();
     expected["two_factor"] = true.into();
     expected["recovery_codes_left"] = 10.into();
-    assert_eq!(account.get("/me").await.parts(), (200, &expected));
+    let reply = account.get("/me").await;
+    let open = reply.body["open_changes"].clone();
+    assert_eq!(
+        (open[0]["kind"].as_str(), open.as_array().unwrap().len()),
+        (Some("two_factor_on"), 1)
+    );
+    expected["open_changes"] = open;
+    assert_eq!(reply.parts(), (200, &expected));
 }
 
 #[tokio::test]
@@ -89,14 +97,12 @@ async fn deleting_removes_every_row_of_the_account() {
     for row in [
         "idempotency_keys (account_id, name, request, answer, expires_at)
          VALUES (?, 'name', 'request', 'answer', 4000000000)",
-        "email_changes (account_id, id, new_email, token_hash, asked_at, expires_at)
-         VALUES (?, 'change', 'new@example.org', 'hash', 1, 4000000000)",
+        "waiting (account_id, id, kind, state, new_email, token_hash, at, expires_at)
+         VALUES (?, 'change', 'address', 'asked', 'new@example.org', 'hash', 1, 4000000000)",
         "guard_refusals (account_id, day, reason, count) VALUES (?, 1, 'disposable', 1)",
         "keys (account_id, id, name, rights, created_at) VALUES (?, 'an-id', 'name', 1, 1)",
         "passkeys (account_id, id, credential, public_key, name, counter, is_syncable, created_at)
          VALUES (?, 'an-id', 'credential', '{}', 'name', 0, 0, 1)",
-        "recoveries (account_id, due_at, mailed_at, started_at)
-         VALUES (?, 4000000000, 4000000000, 4000000000)",
         "webhooks (account_id, url, secret) VALUES (?, 'https://example.com/', 'name')",
         "webhook_deliveries (account_id, id, kind, created_at)
          VALUES (?, 'msg_1', 'webhook.test', 1)",
@@ -108,8 +114,7 @@ async fn deleting_removes_every_row_of_the_account() {
     let tables = [
         "accounts",
         "addresses",
-        "email_changes",
-        "former_credentials",
+        "changes",
         "guard_policies",
         "guard_refusals",
         "idempotency_keys",
@@ -118,12 +123,13 @@ async fn deleting_removes_every_row_of_the_account() {
         "mailed_tokens",
         "notices",
         "passkeys",
-        "recoveries",
         "recovery_codes",
         "scans",
+        "second_factors",
         "security_events",
         "sessions",
         "throttles",
+        "waiting",
         "webhook_deliveries",
         "webhooks",
     ];
@@ -222,8 +228,8 @@ async fn an_account_with_a_hundred_thousand_rows_is_ended_by_one_statement_and_i
     // The account's credentials no longer work, and no data of the owner is left.
     account.get("/me").await.assert_error(401, "invalid_session", "the session");
     account.quota().await.assert_error(401, "invalid_api_key", "the key");
-    let row = "SELECT email, display_name, password_hash, totp_secret, confirmed_at FROM accounts";
-    let blank = json!([{ "email": "", "display_name": "", "password_hash": "", "totp_secret": null, "confirmed_at": null }]);
+    let row = "SELECT email, display_name, password_hash, totp_pending, confirmed_at FROM accounts";
+    let blank = json!([{ "email": "", "display_name": "", "password_hash": "", "totp_pending": null, "confirmed_at": null }]);
     assert_eq!(json!(edge.sql(row, &[]).await), blank);
     let back = edge.try_sql("UPDATE accounts SET state = 'confirmed'", &[]).await.unwrap_err();
     assert!(format!("{back:#}").contains("the account is deleted"), "{back:#}");

@@ -68,7 +68,8 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
     assert_eq!(reply.body["operator_actions"][0]["value"], "pro");
 
     let text = reply.body.to_string();
-    let stored = edge.row(&account.email, "password_hash, totp_secret").await;
+    let sealed = "password_hash, (SELECT secret FROM second_factors f WHERE f.account_id = accounts.id) AS secret";
+    let stored = edge.row(&account.email, sealed).await;
     let secrets = [
         secret.as_str().unwrap(),
         PASSWORD,
@@ -77,7 +78,7 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
         &account.token,
         &codes[0],
         stored["password_hash"].as_str().unwrap(),
-        stored["totp_secret"].as_str().unwrap(),
+        stored["secret"].as_str().unwrap(),
         &authenticator.code(),
         "the-operator-s-name",
         "a private note",
@@ -110,10 +111,11 @@ async fn every_table_about_accounts_is_exported_or_has_a_reason_not_to_be() {
         // Maps the keyed hash of the address to the account's id.
         "addresses",
         "tombstones",
-        // The requested and the previous address, for a week: emails to both addresses announce this.
-        "email_changes",
-        // The hash of a former password and a sealed secret, for a week.
-        "former_credentials",
+        // The account's own response shows what a reset can take back, and when a recovery takes effect.
+        "changes",
+        "waiting",
+        // Sealed secrets.
+        "second_factors",
         // Hashes, and sealed responses that are removed within a day.
         "idempotency_keys",
         "mailed_tokens",
@@ -122,8 +124,6 @@ async fn every_table_about_accounts_is_exported_or_has_a_reason_not_to_be() {
         "leases",
         // Due and recent emails: `security_events` has each of their events.
         "notices",
-        // The account's own response shows when the recovery takes effect.
-        "recoveries",
         // Progress of the removal of expired keys.
         "expired_keys_cursor",
     ];

@@ -190,9 +190,11 @@ async fn what_is_looked_for_is_found_by_an_index() {
             "accounts_unconfirmed",
         ),
         (
-            "id FROM accounts WHERE totp_secret >= 'a.' AND totp_secret < 'a/'",
-            "accounts_by_totp_secret",
+            "id FROM second_factors WHERE secret >= 'a.' AND secret < 'a/'",
+            "second_factors_by_secret",
         ),
+        ("id FROM second_factors WHERE off_at <= 1", "second_factors_off"),
+        ("about FROM changes WHERE since <= 1", "changes_by_time"),
         ("id FROM accounts WHERE address_hash < 'a.' OR address_hash >= 'a/'", "MULTI-INDEX OR"),
         ("id FROM accounts WHERE lower(email) = lower('a')", "accounts_by_email"),
     ] {

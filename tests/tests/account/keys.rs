@@ -55,7 +55,7 @@ async fn a_key_is_shown_once_works_until_it_ends_and_is_in_no_database() {
     let expected = json!({
         "id": id, "name": "shop", "rights": ["checks", "quota"], "daily_limit": 500,
         "used_today": 0, "last_used_on": null, "expires_at": "2090-01-02T03:04:05Z",
-        "created_at": reply.body["key"]["created_at"], "previous_until": null, "suspended": false,
+        "created_at": reply.body["key"]["created_at"], "previous_until": null,
     });
     assert_eq!(reply.body["key"], expected);
     assert_eq!(listed(&account).await, [expected]);
@@ -105,7 +105,7 @@ async fn a_stolen_session_makes_no_key_and_neither_does_a_password_without_its_c
     assert_eq!(make(right.clone()).await.status, 201);
     make(right).await.assert_error(403, "totp_invalid", "a used code");
     assert_eq!(listed(&account).await.len(), 1);
-    for path in ["/keys/replace-all", "/keys/key_0000000000000000/confirm"] {
+    for path in ["/keys/replace-all", "/keys/own/replace"] {
         let body = json!({ "password": "not-the-password" });
         account.post(path, &body).await.assert_error(403, "wrong_password", path);
         let body = json!({ "password": PASSWORD });
@@ -219,74 +219,6 @@ async fn a_key_ends_itself_and_its_owner_is_told_without_a_word_of_the_finder() 
     assert_eq!(check(&account, &again.api_key).await.status, 200);
 }
 
-/// A freeze protects against a thief. The finder of a leaked key has the key already, and helps the owner by ending it.
-#[tokio::test]
-async fn a_leaked_key_ends_itself_while_its_account_is_frozen() {
-    let edge = edge().await;
-    let account = edge.account().await;
-    let (named, _) = account.named_key(&checks("leaked")).await;
-    edge.set(&account.email, "frozen_until = unixepoch() + 86400").await;
-    let frozen_until = edge.row(&account.email, "frozen_until").await;
-    for key in [&named, &account.api_key] {
-        let request = account.anonymous.request(Method::POST, "/keys/self-revoke");
-        let reply = send(request.header("x-api-key", key)).await;
-        assert_eq!(reply.status, 204, "{}", reply.body);
-        assert_eq!(check(&account, key).await.status, 401);
-    }
-    let title = "An API key has ended itself";
-    edge.mailbox().wait_for_titled(&account.email, title, 1).await.unwrap();
-    assert_eq!(edge.row(&account.email, "frozen_until").await, frozen_until, "it stays frozen");
-    let reply = account.rotate_api_key().await;
-    reply.assert_error(403, "account_frozen", "its owner replaces nothing");
-    let again = signed_in(&account, PASSWORD).await;
-    assert_eq!(check(&account, &again.api_key).await.status, 200, "sign-in returns the next key");
-}
-
-#[tokio::test]
-async fn keys_made_before_a_recovery_wait_for_their_owner_and_older_ones_go_on() {
-    const NEW: &str = "copper-meadow-58-lattice";
-    let edge = edge().await;
-    for by_reset in [true, false] {
-        let account = edge.account().await;
-        let (old, old_id) = account.named_key(&checks("old")).await;
-        let (young, young_id) = account.named_key(&checks("young")).await;
-        let eight_days = "UPDATE keys SET created_at = created_at - 8 * 86400 WHERE id = ?1";
-        let old_id = old_id.strip_prefix("key_").unwrap();
-        edge.sql_of(&edge.id(&account.email).await, eight_days, &[json!(old_id)]).await;
-        let owner = if by_reset {
-            assert_eq!(account.anonymous.forgot_password(&account.email).await.status, 200);
-            let mailbox = edge.mailbox();
-            let mail = mailbox.wait_for_titled(&account.email, "Set a new password", 1).await;
-            let mail = mail.unwrap();
-            let reply = account.anonymous.reset_password(mail.token().unwrap(), NEW).await;
-            Account::from_credentials(&account.anonymous, NEW, &reply)
-        } else {
-            let reply = account.post("/auth/sign-out-everywhere", &json!({})).await;
-            assert_eq!(reply.status, 204, "{}", reply.body);
-            signed_in(&account, PASSWORD).await
-        };
-        let reply = check(&account, &young).await;
-        assert_eq!((reply.status, reply.text("code")), (401, "key_suspended"), "{by_reset}");
-        assert!(reply.body["detail"]["error"].is_string(), "{}", reply.body);
-        assert_eq!(check(&account, &old).await.status, 200, "{by_reset}");
-        let suspended: Vec<_> =
-            listed(&owner).await.iter().map(|key| key["suspended"].clone()).collect();
-        assert_eq!(suspended, [json!(false), json!(true)]);
-        let title = "API keys wait for your confirmation";
-        let mail = edge.mailbox().wait_for_titled(&account.email, title, 1).await.unwrap();
-        assert!(mail.text.matches("Key: made ").count() == 1, "{}", mail.text);
-
-        let path = format!("/keys/{young_id}/confirm");
-        let wrong = json!({ "password": "not-the-password" });
-        owner.post(&path, &wrong).await.assert_error(403, "wrong_password", "a stolen session");
-        let right = json!({ "password": owner.password });
-        assert_eq!(owner.post(&path, &right).await.status, 204);
-        assert_eq!(check(&account, &young).await.status, 200);
-        let path = "/keys/key_ffffffffffffffff/confirm";
-        owner.post(path, &right).await.assert_error(404, "no_such_key", "a key of nobody");
-    }
-}
-
 #[tokio::test]
 async fn all_keys_are_replaced_at_once_and_keep_their_terms() {
     let edge = edge().await;
@@ -326,8 +258,8 @@ async fn nobody_sees_or_ends_the_keys_of_another_account() {
     let path = format!("/keys/{id}");
     eve.delete(&path, &json!({})).await.assert_error(404, "no_such_key", "another's key");
     let body = json!({ "password": PASSWORD });
-    let confirm = eve.post(&format!("{path}/confirm"), &body).await;
-    confirm.assert_error(404, "no_such_key", "another's key");
+    let replace = eve.post(&format!("{path}/replace"), &body).await;
+    replace.assert_error(404, "no_such_key", "another's key");
     let reply = with_key(&ann, Method::DELETE, &path, &key).await;
     reply.assert_error(401, "missing_credentials", "a key ends no key by its id");
     assert_eq!(check(&ann, &key).await.status, 200);

@@ -329,7 +329,9 @@ async fn reads_leave_no_record_and_what_they_show_has_no_secret_and_fifty_rows_a
     for database in 0..3 {
         edge.sql_in(database, sql, &[json!(database)]).await;
     }
-    let stored = edge.row(&account.email, "password_hash, totp_secret, address_hash").await;
+    let columns = "password_hash, address_hash,
+        (SELECT secret FROM second_factors f WHERE f.account_id = accounts.id) AS secret";
+    let stored = edge.row(&account.email, columns).await;
     let secrets = stored.as_object().unwrap().values().map(|value| value.as_str().unwrap());
     let mine = [&account.api_key, &account.token, &codes[0], &authenticator.code()];
     let secrets: BTreeSet<_> = secrets.chain(mine.into_iter().map(String::as_str)).collect();

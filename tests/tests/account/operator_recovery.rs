@@ -17,23 +17,11 @@ pub(super) async fn start(edge: &Edge, email: &str) {
     assert!(after["recovery_due"].is_string(), "{after}");
 }
 
-/// Makes the recovery, the due emails and the passkeys of one account this many hours older.
-async fn pass_hours(edge: &Edge, email: &str, hours: u32) {
-    let id = edge.id(email).await;
-    for (table, times) in [
-        ("recoveries", ["due_at", "mailed_at", "started_at"].as_slice()),
-        ("notices", &["due_at"]),
-        ("passkeys", &["created_at"]),
-    ] {
-        // `max` keeps 0, which means that the owner hasn't been emailed yet.
-        let earlier: Vec<_> =
-            times.iter().map(|time| format!("{time} = max({time} - {hours} * 3600, 0)")).collect();
-        let sql = format!("UPDATE {table} SET {} WHERE account_id = ?1", earlier.join(", "));
-        edge.sql_of(&id, &sql, &[json!(id)]).await;
-    }
+async fn pass_hours(edge: &Edge, email: &str, hours: u64) {
+    edge.pass(&edge.id(email).await, hours * 3600).await;
 }
 
-async fn pass(edge: &Edge, email: &str, days: u32) {
+async fn pass(edge: &Edge, email: &str, days: u64) {
     pass_hours(edge, email, days * 24).await;
 }
 
@@ -46,7 +34,8 @@ pub(super) async fn pass_three_days(edge: &Edge, email: &str) {
 }
 
 pub(super) async fn has_two_factor(edge: &Edge, email: &str) -> bool {
-    edge.row(email, "totp_secret IS NOT NULL AS is_on").await["is_on"] == json!(1)
+    let id = edge.id(email).await;
+    edge.count(&format!("second_factors WHERE account_id = '{id}' AND off_at IS NULL")).await == 1
 }
 
 fn pending_mails(edge: &Edge, email: &str) -> usize {
@@ -54,7 +43,8 @@ fn pending_mails(edge: &Edge, email: &str) -> usize {
 }
 
 async fn pending(edge: &Edge, email: &str) -> u64 {
-    edge.count(&format!("recoveries WHERE account_id = '{}'", edge.id(email).await)).await
+    let id = edge.id(email).await;
+    edge.count(&format!("waiting WHERE kind = 'recovery' AND account_id = '{id}'")).await
 }
 
 async fn with_two_factor(edge: &Edge) -> (Account, Authenticator) {
@@ -114,7 +104,7 @@ async fn an_owner_who_has_lost_phone_and_codes_is_let_in_after_three_days() {
     let reply = anonymous.login(email, PASSWORD).await;
     reply.assert_error(401, "invalid_credentials", "the password is void");
     let reply = anonymous.sign_in_with(&young_passkey).await;
-    reply.assert_error(401, "passkey_suspended", "a young passkey");
+    assert_eq!(reply.status, 200, "a passkey goes on until the reset: {}", reply.body);
     assert_eq!(anonymous.check_with_key(&account.api_key, "no address").await.status, 200);
     assert_eq!(anonymous.forgot_password(email).await.status, 200);
     let link = edge.mailbox().wait_for_titled(email, "Set a new password", 1).await.unwrap();
@@ -125,9 +115,12 @@ async fn an_owner_who_has_lost_phone_and_codes_is_let_in_after_three_days() {
     assert_eq!((&me["two_factor"], &me["recovery_codes_left"]), (&json!(false), &json!(0)));
     assert!(me.get("recovery_at").is_none(), "{me}");
     assert_eq!(anonymous.sign_in_with(&old_passkey).await.status, 200, "an older passkey goes on");
+    let reply = anonymous.sign_in_with(&young_passkey).await;
+    reply.assert_error(401, "passkey_refused", "a young one went with the reset");
+    assert_ne!(owner.api_key, account.api_key, "the recovery is an open change");
     let events = owner.get("/me/events").await.body["events"].clone();
     let kinds: Vec<_> = events.as_array().unwrap().iter().map(|event| &event["kind"]).collect();
-    for kind in ["recovery_pending", "account_recovered", "keys_suspended"] {
+    for kind in ["recovery_pending", "account_recovered"] {
         assert!(kinds.contains(&&json!(kind)), "{kind}: {kinds:?}");
     }
     let audit = operator.on("audit", email).await;
@@ -202,7 +195,7 @@ async fn whoever_has_a_second_factor_or_a_session_ends_a_recovery_and_nothing_le
                 let body = json!({ "current_password": PASSWORD, "new_password": NEW });
                 account.put("/auth/password", &body).await
             }
-            End::Session => account.delete("/me/recovery", &json!({})).await,
+            End::Session => account.post("/me/stop-changes", &json!({})).await,
             End::TwoFactorOff => {
                 let body = json!({ "password": PASSWORD, "totp_code": code });
                 account.post("/auth/totp/disable", &body).await
@@ -213,14 +206,14 @@ async fn whoever_has_a_second_factor_or_a_session_ends_a_recovery_and_nothing_le
         edge.run_scheduled().await;
         assert_eq!(pending(edge, email).await, 0, "{end:?}");
         assert_eq!(has_two_factor(edge, email).await, end != End::TwoFactorOff, "{end:?}");
-        if end != End::TwoFactorOff {
+        if !matches!(end, End::TwoFactorOff | End::Session | End::Reset | End::NewPassword) {
             edge.mailbox().wait_for_titled(email, STOPPED, 1).await.unwrap();
         }
         let title = "Set a new password for your recovered account";
         assert!(edge.mailbox().mails_to(email).iter().all(|mail| mail.subject != title), "{end:?}");
     }
     let (account, ..) = with_two_factor(edge).await;
-    assert_eq!(account.delete("/me/recovery", &json!({})).await.status, 204, "none is pending");
+    assert_eq!(account.post("/me/stop-changes", &json!({})).await.status, 204, "none is pending");
     assert!(edge.mailbox().mails_to(&account.email).iter().all(|mail| mail.subject != STOPPED));
 }
 
@@ -239,10 +232,7 @@ async fn an_account_that_may_have_been_taken_over_is_not_recovered() {
     refused(&plain.email, "two-factor authentication is off.").await;
     let (unconfirmed, _) = edge.registered().await;
     refused(&unconfirmed, "its address hasn't been confirmed.").await;
-    let changed = "it's frozen, or its password or address has changed within 14 days.";
-    let (frozen, ..) = with_two_factor(edge).await;
-    edge.set(&frozen.email, "frozen_until = unixepoch() + 86400").await;
-    refused(&frozen.email, changed).await;
+    let changed = "a recovery is under way, or its password or address has changed within 14 days.";
     let (account, ..) = with_two_factor(edge).await;
     let body = json!({ "current_password": PASSWORD, "new_password": NEW });
     assert_eq!(account.put("/auth/password", &body).await.status, 200);
@@ -269,7 +259,7 @@ async fn an_account_that_may_have_been_taken_over_is_not_recovered() {
 
 /// The seven days end when the recovery starts, not three days later when it takes effect.
 #[tokio::test]
-async fn what_was_made_in_the_week_before_a_recovery_was_started_waits_for_the_owner() {
+async fn what_was_made_in_the_week_before_a_recovery_was_started_goes_with_the_reset_after_it() {
     let edge = &Edge::builder().databases(3).start().await.unwrap();
     let account = edge.account().await;
     let email = account.email.as_str();
@@ -287,8 +277,10 @@ async fn what_was_made_in_the_week_before_a_recovery_was_started_waits_for_the_o
     edge.run_scheduled().await;
     assert_eq!(pending(edge, email).await, 0);
     let anonymous = edge.anonymous();
+    let token = super::resets::reset_link(edge, email).await;
+    assert_eq!(super::resets::reset(edge, &token, NEW, "").await.status, 200);
     let reply = anonymous.sign_in_with(&young).await;
-    reply.assert_error(401, "passkey_suspended", "made five days before the start");
+    reply.assert_error(401, "passkey_refused", "made five days before the start");
     assert_eq!(anonymous.sign_in_with(&old).await.status, 200, "made eight days before it");
 }
 
@@ -304,7 +296,7 @@ async fn a_recovery_waits_until_its_owner_has_been_mailed_for_three_days() {
     start(&edge, email).await;
     edge.run_scheduled().await;
     edge.mailbox().wait_for_titled(email, PENDING, 1).await.unwrap();
-    assert_eq!(account.delete("/me/recovery", &json!({})).await.status, 204);
+    assert_eq!(account.post("/me/stop-changes", &json!({})).await.status, 204);
 
     edge.restart_with(|builder| builder.mailless(true)).await.unwrap();
     for email in [email, &unreachable.email] {
@@ -317,7 +309,7 @@ async fn a_recovery_waits_until_its_owner_has_been_mailed_for_three_days() {
         }
     }
     // No email reaches this owner, so the link for signing in to a recovered account wouldn't arrive.
-    pass(&edge, &unreachable.email, 11).await;
+    pass(&edge, &unreachable.email, 25).await;
     edge.run_scheduled().await;
     assert_eq!(pending(&edge, &unreachable.email).await, 0, "given up");
     assert!(has_two_factor(&edge, &unreachable.email).await);
@@ -326,8 +318,10 @@ async fn a_recovery_waits_until_its_owner_has_been_mailed_for_three_days() {
     pass(&edge, email, 1).await;
     edge.run_scheduled().await;
     edge.mailbox().wait_for_titled(email, PENDING, 1).await.unwrap();
-    let left = "due_at - unixepoch() > 3 * 86400 - 60";
-    assert_eq!(edge.count(&format!("recoveries WHERE {left}")).await, 1, "it begins now");
+    let id = edge.id(email).await;
+    let left = "about = 'recovery' AND is_told = 1 AND since > unixepoch() - 60";
+    let begun = format!("changes WHERE account_id = '{id}' AND {left}");
+    assert_eq!(edge.count(&begun).await, 1, "it begins now");
     pass(&edge, email, 2).await;
     edge.run_scheduled().await;
     assert!(has_two_factor(&edge, email).await, "after two days");
@@ -335,8 +329,10 @@ async fn a_recovery_waits_until_its_owner_has_been_mailed_for_three_days() {
     pass(&edge, email, 1).await;
     edge.run_scheduled().await;
     assert!(!has_two_factor(&edge, email).await);
+    let token = super::resets::reset_link(&edge, email).await;
+    assert_eq!(super::resets::reset(&edge, &token, NEW, "").await.status, 200);
     let reply = edge.anonymous().sign_in_with(&young).await;
-    reply.assert_error(401, "passkey_suspended", "made five days before the start, not the email");
+    reply.assert_error(401, "passkey_refused", "made five days before the start, not the email");
 }
 
 #[tokio::test]
@@ -374,30 +370,6 @@ async fn a_late_email_of_a_recovery_leaves_half_a_day() {
     for account in [&cut_off, &forgotten] {
         assert!(!has_two_factor(&edge, &account.email).await);
     }
-}
-
-#[tokio::test]
-async fn a_frozen_account_waits_and_holds_up_no_other() {
-    let edge = &Edge::builder().start().await.unwrap();
-    let [frozen, other] = [with_two_factor(edge).await.0, with_two_factor(edge).await.0];
-    let both = [&frozen, &other].map(|account| account.email.as_str());
-    for email in both {
-        start(edge, email).await;
-    }
-    for _ in 0..3 {
-        edge.run_scheduled().await;
-        for email in both {
-            pass(edge, email, 1).await;
-        }
-    }
-    edge.set(&frozen.email, "frozen_until = unixepoch() + 86400").await;
-    edge.run_scheduled().await;
-    assert_eq!((pending(edge, &frozen.email).await, pending(edge, &other.email).await), (1, 0));
-    assert_eq!(frozen.get("/me").await.body["two_factor"], true);
-    edge.set(&frozen.email, "frozen_until = 0").await;
-    edge.run_scheduled().await;
-    assert_eq!(pending(edge, &frozen.email).await, 0);
-    frozen.get("/me").await.assert_error(401, "invalid_session", "recovered after the freeze");
 }
 
 /// If the sign-in is first, the recovery changes nothing; if the recovery is first, the session doesn't start.

@@ -50,7 +50,7 @@ async fn a_passkey_signs_in_without_the_password_until_it_is_removed() {
     let reply = account.add_credential(" laptop ", &credential).await;
     let added = json!({
         "id": reply.body["id"], "name": "laptop", "created_at": reply.body["created_at"],
-        "last_used_at": null, "syncable": false, "suspended": false,
+        "last_used_at": null, "syncable": false,
     });
     assert_eq!(reply.parts(), (201, &added));
     // The second passkey uses RSA and is synced.
@@ -239,7 +239,7 @@ async fn one_signature_starts_one_session_however_often_it_is_sent() {
 }
 
 #[tokio::test]
-async fn nobody_sees_confirms_or_removes_the_passkeys_of_another_account() {
+async fn nobody_sees_or_removes_the_passkeys_of_another_account() {
     let edge = edge().await;
     let (ann, eve) = (edge.account().await, edge.account().await);
     let (device, id) = ann.add_passkey("ann's").await;
@@ -247,8 +247,6 @@ async fn nobody_sees_confirms_or_removes_the_passkeys_of_another_account() {
     let path = format!("/auth/passkeys/{id}");
     eve.delete(&path, &json!({})).await.assert_error(404, "no_such_passkey", "another's");
     let body = json!({ "password": PASSWORD });
-    let reply = eve.post(&format!("{path}/confirm"), &body).await;
-    reply.assert_error(404, "no_such_passkey", "another's");
     assert_eq!(ann.anonymous.sign_in_with(&device).await.status, 200);
     assert_eq!(ann.delete("/me", &body).await.status, 204);
     ann.anonymous.sign_in_with(&device).await.assert_error(401, "passkey_refused", "deleted");

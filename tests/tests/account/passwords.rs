@@ -140,6 +140,7 @@ async fn a_reset_does_not_bypass_two_factor_and_a_wrong_code_does_not_use_up_the
     let edge = edge().await;
     let account = edge.account().await;
     let (authenticator, _) = account.enable_two_factor().await;
+    super::resets::settled(edge, &account).await;
     let token = reset_token(&account, 1).await;
     let with_code = |code: String| json!({ "token": token, "password": NEW, "totp_code": code });
     let reply = account.anonymous.reset_password(&token, NEW).await;
@@ -322,7 +323,12 @@ async fn every_mail_is_plain_and_its_links_lead_to_the_portal_whatever_host_was_
             assert!(!mail.html.contains(tag), "{tag} in {}", mail.html);
         }
         let secret = mail.subject.starts_with("Confirm") || mail.subject.starts_with("Set a new");
-        assert_eq!(mail.token().is_some(), secret, "{mail:?}");
+        // An email about a change has a link that stops it, and opens nothing.
+        let stops = ["Two-factor authentication is on", "Two-factor authentication is off"]
+            .contains(&mail.subject.as_str())
+            || mail.subject == "Your password has been changed";
+        assert_eq!(mail.text.contains("/stop?token="), stops, "{mail:?}");
+        assert_eq!(mail.token().is_some(), secret || stops, "{mail:?}");
         assert!(!mail.text.contains("rcpt_live_"), "{}", mail.text);
     }
     let handed_over = edge.mails().await;

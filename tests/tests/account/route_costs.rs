@@ -16,21 +16,19 @@ const STATEMENTS_MAX: u64 = 5;
 
 /// Routes whose calls may cost more, with their statements and what limits their calls.
 #[rustfmt::skip]
-const MORE_STATEMENTS: [(&str, &str, u64, &str); 18] = [
+const MORE_STATEMENTS: [(&str, &str, u64, &str); 16] = [
     ("GET",    "/v1/me/export",                20, "ten an hour"),
     ("DELETE", "/v1/me",                       25, "works once"),
     ("POST",   "/v1/keys/self-revoke",          8, "ends the key, and is remembered"),
     ("POST",   "/v1/auth/sign-out-everywhere",  9, "ends the session, and is remembered"),
-    ("DELETE", "/v1/me/recovery",               7, "ten calls a second; the event, its notice and the end in one batch"),
+    ("POST",   "/v1/me/stop-changes",           6, "ten calls a second; the event and what it ends in one batch"),
     ("POST",   "/v1/auth/rotate-api-key",       9, "ten calls a second; half of the statements are for its notice"),
-    ("PUT",    "/v1/auth/password",            23, "a password's throttle and its hash"),
+    ("PUT",    "/v1/auth/password",            26, "a password's throttle and its hash"),
     ("POST",   "/v1/auth/show-api-key",         9, "a password's throttle and its hash"),
     ("POST",   "/v1/keys",                     16, "a password's throttle and its hash"),
-    ("POST",   "/v1/keys/{id}/confirm",         9, "a password's throttle and its hash"),
     ("POST",   "/v1/keys/{id}/replace",        16, "a password's throttle and its hash"),
     ("POST",   "/v1/keys/replace-all",         16, "a password's throttle and its hash"),
     ("POST",   "/v1/auth/passkeys/options",    10, "a password's throttle and its hash"),
-    ("POST",   "/v1/auth/passkeys/{id}/confirm", 9, "a password's throttle and its hash"),
     ("POST",   "/v1/auth/totp/setup",           8, "a password's throttle and its hash"),
     ("POST",   "/v1/auth/register",            21, "the network's shield, one a second, and a hash"),
     ("POST",   "/v1/auth/login",               14, "the network's shield, one a second, and a hash"),

@@ -175,14 +175,16 @@ async fn replace_under_load(replaced: &'static [&'static str]) {
     let code = edge.fresh_code(&with_totp, &authenticator).await;
     let reply = world.at(2).login_with_code(&with_totp.email, PASSWORD, &code).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
-    for (column, secret) in [("address_hash", "ADDRESS_SECRETS"), ("totp_secret", "TOTP_SECRETS")] {
+    const SEAL: &str = "(SELECT secret FROM second_factors f WHERE f.account_id = accounts.id)";
+    for (column, secret) in [("address_hash", "ADDRESS_SECRETS"), (SEAL, "TOTP_SECRETS")] {
         assert_eq!(world.kid(&with_totp.email, column).await, world.newest(secret), "{column}");
         assert_eq!(world.kid(&dormant.email, column).await, "old", "{column}");
     }
     // The scheduled run renews all other values.
     edge.run_scheduled_of(1).await;
     let query = "SELECT email FROM accounts
-        WHERE address_hash NOT LIKE ?1 || '.%' OR totp_secret NOT LIKE ?2 || '.%'";
+        WHERE address_hash NOT LIKE ?1 || '.%'
+          OR EXISTS (SELECT 1 FROM second_factors f WHERE f.account_id = accounts.id AND f.secret NOT LIKE ?2 || '.%')";
     let newest = ["ADDRESS_SECRETS", "TOTP_SECRETS"].map(|name| world.newest(name).into());
     assert_eq!(edge.sql(query, &newest).await, [] as [Value; 0]);
 
@@ -226,52 +228,30 @@ async fn while_two_secrets_are_live_a_registration_finds_the_account_under_eithe
 }
 
 #[tokio::test]
-async fn a_changed_address_can_be_undone_after_both_secrets_were_replaced() {
+async fn an_authenticator_that_is_off_still_resets_after_both_secrets_were_replaced() {
     let world = World::start(&secret::EDGE).await;
     let edge = &world.edge;
     let account = edge.account().await;
-    let (authenticator, codes) = account.enable_two_factor().await;
-    let (old, new) = (account.email.as_str(), edge.new_email());
-    let body = json!({ "email": new, "password": PASSWORD, "totp_code": codes[0] });
-    assert_eq!(account.post("/auth/change-email", &body).await.status, 202);
-    let title = "Confirm your new email address";
-    let mail = edge.mailbox().wait_for_titled(&new, title, 1).await.unwrap();
-    let body = json!({ "token": mail.token(), "password": PASSWORD });
-    assert_eq!(world.at(1).post("/auth/confirm-email", &body).await.status, 200);
-    let title = "Your account has a new email address";
-    let undo = edge.mailbox().wait_for_titled(old, title, 1).await.unwrap();
-
-    for _ in 0..2 {
-        edge.run_scheduled_of(1).await;
-    }
-    // A stranger still doesn't get the old address, under either secret.
-    for nth in 1..=2 {
-        assert_eq!(world.at(2).register(old, PASSWORD).await.status, 201);
-        let title = "This address can't be used yet";
-        edge.mailbox().wait_for_titled(old, title, nth).await.unwrap();
-        edge.sql("DELETE FROM throttles", &[]).await;
-    }
-    let old_secret_query = "SELECT old_totp_secret LIKE 'old.%' AS is_old FROM email_changes";
-    assert_eq!(
-        edge.sql(old_secret_query, &[]).await,
-        [json!({ "is_old": 1 })],
-        "it is counted before the old secret goes"
-    );
-    edge.set(&new, "totp_last_step = 0").await;
-    let code = authenticator.code();
-    let password = "copper-meadow-58-lattice";
-    let body = json!({ "token": undo.token(), "password": PASSWORD, "new_password": password, "totp_code": code });
-    let reply = world.at(2).post("/auth/undo-change-email", &body).await;
-    assert_eq!(reply.status, 204, "{}", reply.body);
-    for _ in 0..2 {
-        edge.run_scheduled_of(1).await;
-    }
-    let rows = "addresses WHERE address_hash LIKE 'old.%' AND reserved_until IS NULL";
-    assert_eq!(edge.count(rows).await, 0);
-    // Once nothing depends on the old secrets, they can be removed.
+    let (authenticator, _) = account.enable_two_factor().await;
+    super::resets::settled(edge, &account).await;
     let code = edge.fresh_code(&account, &authenticator).await;
-    let reply = world.at(3).login_with_code(old, password, &code).await;
+    let body = json!({ "password": PASSWORD, "totp_code": code });
+    assert_eq!(account.post("/auth/totp/disable", &body).await.status, 204);
+    assert_eq!(edge.count("second_factors WHERE secret LIKE 'old.%'").await, 1);
+    for _ in 0..2 {
+        edge.run_scheduled_of(1).await;
+    }
+    assert_eq!(
+        edge.count("second_factors WHERE secret LIKE 'old.%'").await,
+        0,
+        "the old secret can go"
+    );
+    assert_eq!(world.at(3).forgot_password(&account.email).await.status, 200);
+    let mail =
+        edge.mailbox().wait_for_titled(&account.email, "Set a new password", 1).await.unwrap();
+    let reset = |code: String| json!({ "token": mail.token(), "password": "copper-meadow-58-lattice", "totp_code": code });
+    let reply = world.at(3).post("/auth/reset-password", &reset(String::new())).await;
+    reply.assert_error(401, "totp_required", "it counts");
+    let reply = world.at(3).post("/auth/reset-password", &reset(authenticator.code())).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
-    let reply = world.at(3).login(&new, PASSWORD).await;
-    reply.assert_error(401, "invalid_credentials", "the new address is nobody's");
 }

@@ -245,7 +245,8 @@ async fn a_recovery_code_of_an_earlier_release_still_works_once() {
     let id = edge.id(&account.email).await;
     let digest: [u8; 32] = Sha256::digest(format!("{id}abcdefghijklmn23")).into();
     let hash: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-    let insert = "INSERT INTO recovery_codes (account_id, hash) VALUES (?, ?)";
+    let insert = "INSERT INTO recovery_codes (account_id, factor_id, hash)
+        SELECT account_id, id, ?2 FROM second_factors WHERE account_id = ?1";
     edge.sql_of(&id, insert, &[json!(id), json!(hash)]).await;
     let shown = "ABCD-EFGH-IJKL-MN23";
     let reply = account.anonymous.login_with_code(&account.email, PASSWORD, shown).await;
@@ -306,9 +307,13 @@ async fn a_sealed_secret_that_is_copied_from_another_account_does_not_open() {
     let (attacker, victim) = (edge.account().await, edge.account().await);
     let (authenticator, _) = attacker.enable_two_factor().await;
     victim.enable_two_factor().await;
-    let row = edge.row(&attacker.email, "totp_secret").await;
-    let sealed = row["totp_secret"].as_str().unwrap();
-    edge.set(&victim.email, &format!("totp_secret = '{sealed}', totp_last_step = 0")).await;
+    let id = edge.id(&attacker.email).await;
+    let secret = "SELECT secret FROM second_factors WHERE account_id = ?1";
+    let rows = edge.sql_of(&id, secret, &[json!(id)]).await;
+    let sealed = rows[0]["secret"].as_str().unwrap();
+    let victims = edge.id(&victim.email).await;
+    let exchange = "UPDATE second_factors SET secret = ?2, last_step = 0 WHERE account_id = ?1";
+    edge.sql_of(&victims, exchange, &[json!(victims), json!(sealed)]).await;
     let expected = json!({ "detail": "Something went wrong on our side.", "code": "internal" });
     let code = authenticator.code();
     let reply = victim.anonymous.login_with_code(&victim.email, PASSWORD, &code).await;

@@ -37,7 +37,7 @@ async fn edge() -> &'static Edge {
 }
 
 /// Method, path below `/v1`, and `Allow` header of every operation.
-const OPERATIONS: [(&str, &str, &str); 69] = [
+const OPERATIONS: [(&str, &str, &str); 67] = [
     ("POST", "/validate_email", "POST"),
     ("POST", "/validate_emails", "POST"),
     ("POST", "/domains", "POST"),
@@ -64,6 +64,7 @@ const OPERATIONS: [(&str, &str, &str); 69] = [
     ("POST", "/auth/login", "POST"),
     ("POST", "/auth/forgot-password", "POST"),
     ("POST", "/auth/stop-emails", "POST"),
+    ("POST", "/auth/reset-password/show", "POST"),
     ("POST", "/auth/reset-password", "POST"),
     ("PUT", "/auth/password", "PUT"),
     ("POST", "/auth/totp/setup", "POST"),
@@ -75,7 +76,6 @@ const OPERATIONS: [(&str, &str, &str); 69] = [
     ("POST", "/keys", "POST,GET,HEAD"),
     ("GET", "/keys", "POST,GET,HEAD"),
     ("DELETE", "/keys/{id}", "DELETE"),
-    ("POST", "/keys/{id}/confirm", "POST"),
     ("POST", "/keys/replace-all", "POST"),
     ("POST", "/keys/{id}/replace", "POST"),
     ("POST", "/keys/self-revoke", "POST"),
@@ -83,7 +83,6 @@ const OPERATIONS: [(&str, &str, &str); 69] = [
     ("POST", "/auth/passkeys", "POST,GET,HEAD"),
     ("GET", "/auth/passkeys", "POST,GET,HEAD"),
     ("DELETE", "/auth/passkeys/{id}", "DELETE"),
-    ("POST", "/auth/passkeys/{id}/confirm", "POST"),
     ("POST", "/auth/passkeys/sign-in/options", "POST"),
     ("POST", "/auth/passkeys/sign-in", "POST"),
     ("PUT", "/auth/settings", "PUT"),
@@ -98,12 +97,11 @@ const OPERATIONS: [(&str, &str, &str); 69] = [
     ("GET", "/me/quota", "GET,HEAD"),
     ("POST", "/auth/change-email", "POST"),
     ("POST", "/auth/confirm-email", "POST"),
-    ("POST", "/auth/freeze", "POST"),
-    ("POST", "/auth/undo-change-email", "POST"),
+    ("POST", "/auth/stop-changes", "POST"),
     ("GET", "/me/usage", "GET,HEAD"),
     ("GET", "/me/events", "GET,HEAD"),
     ("GET", "/me/export", "GET,HEAD"),
-    ("DELETE", "/me/recovery", "DELETE"),
+    ("POST", "/me/stop-changes", "POST"),
     ("GET", "/health", "GET,HEAD"),
     ("GET", "/health/ready", "GET,HEAD"),
     ("GET", "/openapi.json", "GET,HEAD"),
@@ -220,7 +218,7 @@ async fn a_path_that_is_not_utf_8_is_404_in_json_whatever_the_operation() {
     let expected = json!({ "detail": "There is nothing at this path.", "code": "not_found" });
     for (method, path) in [
         (Method::DELETE, "/v1/keys/%ff"),
-        (Method::POST, "/v1/keys/%ff/confirm"),
+        (Method::POST, "/v1/keys/%ff/replace"),
         (Method::DELETE, "/v1/auth/sessions/%ff"),
         (Method::DELETE, "/v1/auth/passkeys/%ff"),
         (Method::POST, "/v1/guard/hooks/supabase/%ff"),

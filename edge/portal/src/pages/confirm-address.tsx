@@ -1,6 +1,6 @@
-// Makes a new address the account's. A click is required, because mail scanners open links.
+// Agrees to a new address of the account. A click is required, because mail scanners open links.
 import { useState } from "preact/hooks";
-import { call } from "../api/client";
+import { type Schemas, call } from "../api/client";
 import { forgetMailedToken, mailedToken } from "../mailed-token";
 import { Actions } from "../ui/actions";
 import { LinkButton } from "../ui/button";
@@ -8,23 +8,25 @@ import { Field } from "../ui/field";
 import { Form, type Mistakes, useSubmission } from "../ui/form";
 import { BrokenLink } from "../ui/mailed-link";
 import { Lead, Page } from "../ui/page";
+import { moment } from "../words/times";
 
 export default function ConfirmAddress() {
   const [token] = useState(mailedToken);
-  const [email, setEmail] = useState<string>();
+  const [agreed, setAgreed] = useState<Schemas["ChangedEmail"]>();
   const [password, setPassword] = useState("");
   const [mistakes, setMistakes] = useState<Mistakes>({});
   const submission = useSubmission(async () => {
     if (token === undefined) return;
-    setEmail((await call("post", "/v1/auth/confirm-email", "anyone", { token, password })).email);
+    const answer = await call("post", "/v1/auth/confirm-email", "anyone", { token, password });
+    setAgreed(answer);
     forgetMailedToken();
   });
-  if (email !== undefined) {
+  if (agreed !== undefined) {
     return (
-      <Page key="done" title="Your email address has been changed" layout="narrow">
+      <Page key="done" title="Your email address will be changed" layout="narrow">
         <Lead>
-          From now on you sign in with <strong class="address">{email}</strong>. Your password, sessions and
-          API key stay as they are.
+          From {moment(agreed.changes_at)} on you sign in with <strong class="address">{agreed.email}</strong>
+          . Your password, sessions and API key stay as they are.
         </Lead>
         <Actions>
           <LinkButton href="/settings" kind="primary">
@@ -50,7 +52,7 @@ export default function ConfirmAddress() {
       key="form"
       title="Use this email address?"
       layout="narrow"
-      lead="It becomes the address of your rcpt account. The previous one gets an email and can undo the change for a week."
+      lead="It becomes the address of your rcpt account, three days after the present one was told."
     >
       <Form
         submission={submission}

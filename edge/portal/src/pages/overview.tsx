@@ -5,7 +5,7 @@ import { type Greeting, takeGreeting } from "../greeting";
 import { Card } from "../ui/card";
 import { Notice } from "../ui/notice";
 import { Page } from "../ui/page";
-import { PendingRecovery } from "../ui/pending-recovery";
+import { OpenChanges } from "../ui/open-changes";
 import { Loaded, useResource } from "../ui/resource";
 import css from "./overview.module.css";
 import { Allowances } from "./overview/allowances";
@@ -41,7 +41,7 @@ export default function Overview() {
           <p>{GREETINGS[greeting].text}</p>
         </Notice>
       )}
-      {account.data !== undefined && <PendingRecovery account={account.data} onStopped={account.reload} />}
+      {account.data !== undefined && <OpenChanges account={account.data} onStopped={account.reload} />}
       <div class={css.columns}>
         <div class={css.column}>
           <Card id="check" title="Check an address">

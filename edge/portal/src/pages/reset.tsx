@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { call } from "../api/client";
 import { Problem } from "../api/problem";
+import { mailedToken } from "../mailed-token";
 import { Actions } from "../ui/actions";
 import { LinkButton } from "../ui/button";
 import { CODE_PROBLEMS, CodeField, codeMistake, plainCode } from "../ui/code-field";
@@ -10,6 +11,7 @@ import { BrokenLink, useMailedLink } from "../ui/mailed-link";
 import { Notice } from "../ui/notice";
 import { Page } from "../ui/page";
 import { NewPassword, RepeatedPassword, passwordMistake, repetitionMistake } from "../ui/password-field";
+import { SuspectedKeys, useResetPreview } from "../ui/suspected-keys";
 
 export default function Reset() {
   const [password, setPassword] = useState("");
@@ -17,12 +19,16 @@ export default function Reset() {
   const [code, setCode] = useState("");
   const [coded, setCoded] = useState(false);
   const [mistakes, setMistakes] = useState<Mistakes>({});
+  const [token] = useState(mailedToken);
+  const [kept, setKept] = useState<string[]>([]);
+  const preview = useResetPreview(token);
   const { broken, submission } = useMailedLink("password-set", async (token) => {
     try {
       return await call("post", "/v1/auth/reset-password", "anyone", {
         token,
         password,
-        ...(coded && { totp_code: plainCode(code) }),
+        keep_keys: kept,
+        ...(code !== "" && { totp_code: plainCode(code) }),
       });
     } catch (error) {
       if (!(error instanceof Problem && error.code === "totp_required" && !coded)) throw error;
@@ -55,7 +61,7 @@ export default function Reset() {
         check={() => ({
           password: passwordMistake(password),
           again: repetitionMistake(password, again),
-          code: coded ? codeMistake(code) : undefined,
+          code: coded || code !== "" ? codeMistake(code) : undefined,
         })}
         onMistakes={setMistakes}
         shownAtField={["invalid_password", "invalid_token", ...CODE_PROBLEMS]}
@@ -76,17 +82,22 @@ export default function Reset() {
           onValue={setAgain}
           mistake={mistakes.again}
         />
-        {coded && (
+        {preview !== undefined && <SuspectedKeys preview={preview} kept={kept} onKept={setKept} />}
+        {(coded || preview?.code_possible === true) && (
           <>
             <Notice tone="plain">
-              <p>Two-factor authentication is on for this account, so you also need a code.</p>
+              <p>
+                {coded || preview?.code_needed === true
+                  ? "Two-factor authentication is on for this account, so you also need a code."
+                  : "Two-factor authentication was turned on in the last days. Without a code it’s off afterwards."}
+              </p>
             </Notice>
             <CodeField
               value={code}
               onValue={setCode}
               mistake={mistakes.code}
               submission={submission}
-              focused
+              focused={coded}
             />
           </>
         )}

@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { type Schemas, call } from "../api/client";
 import * as session from "../session";
 import { Lead, Page } from "../ui/page";
-import { PendingRecovery } from "../ui/pending-recovery";
+import { OpenChanges } from "../ui/open-changes";
 import { Loaded, type Resource, useResource } from "../ui/resource";
 import { SETTINGS, Sections } from "../ui/sections";
 import { day } from "../words/times";
@@ -28,7 +28,7 @@ export const Settings = () => (
         <Lead>
           <strong class="address">{me.email}</strong>. With us since {day(me.created_at)}.
         </Lead>
-        <PendingRecovery account={me} onStopped={account.reload} />
+        <OpenChanges account={me} onStopped={account.reload} />
         <DisplayName
           name={me.display_name}
           onChanged={(display_name) => account.set({ ...me, display_name })}
@@ -45,8 +45,8 @@ export const SecuritySettings = () => (
   <Group title="Security">
     {(me, account) => (
       <>
-        <PendingRecovery account={me} onStopped={account.reload} />
-        <ChangePassword email={me.email} />
+        <OpenChanges account={me} onStopped={account.reload} />
+        <ChangePassword email={me.email} onChanged={account.reload} />
         <TwoFactor account={me} onChanged={account.reload} />
         <Passkeys email={me.email} twoFactor={me.two_factor} />
         <Sessions />

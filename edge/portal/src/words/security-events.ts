@@ -15,7 +15,6 @@ const KINDS: Record<string, string> = {
   key_shown: "API key shown",
   key_made: "Named key made",
   key_ended_itself: "API key ended by its holder",
-  keys_suspended: "Keys and passkeys suspended",
   passkey_added: "Passkey added",
   passkey_removed: "Passkey removed",
   passkey_failed: "Passkey refused",
@@ -30,8 +29,7 @@ const KINDS: Record<string, string> = {
   data_exported: "Data downloaded",
   email_change_asked: "New email address asked for",
   email_changed: "Email address changed",
-  account_frozen: "Frozen by the previous address",
-  email_change_undone: "Change of email address undone",
+  changes_stopped: "Changes stopped",
 };
 
 const FAILURES = ["sign_in_failed", "wrong_code", "wrong_password", "passkey_failed"];

@@ -17,9 +17,6 @@ pub(in crate::store) const IS_OVER: &str =
     "(k.id IS NULL OR substr(?2, 17) < printf('%08x', k.version)
       AND NOT (k.previous_until > unixepoch() AND substr(?2, 17) = printf('%08x', k.version - 1)))";
 
-/// Requires that key `k`, which is the presented one, works.
-pub(super) const KEY_WORKS: &str = concat!(VERSION_WORKS, " AND k.suspended = 0");
-
 pub(super) const SESSION_WORKS: &str =
     "EXISTS (SELECT 1 FROM sessions s WHERE s.id = ?2 AND s.account_id = a.id)";
 
@@ -29,7 +26,7 @@ pub(in crate::store) const AUTHORISE: &str = concat!(
      WHEN 'key' THEN a.key_active = 1 AND EXISTS (SELECT 1 FROM keys k WHERE ",
     IS_PRESENTED,
     " AND ",
-    KEY_WORKS,
+    VERSION_WORKS,
     ") ELSE ",
     SESSION_WORKS,
     " END"

@@ -5,7 +5,7 @@
 use constcat::concat;
 
 use super::{
-    authorise::{IS_OVER, IS_PRESENTED, KEY_WORKS, SESSION_WORKS},
+    authorise::{IS_OVER, IS_PRESENTED, SESSION_WORKS, VERSION_WORKS},
     key_use::{KEY_FULL, KEY_LEFT, with_more},
 };
 use crate::store::{plans::IN_FORCE, usage_days::DAYS_WITH_PREVIOUS};
@@ -78,7 +78,7 @@ pub(super) const WITH_ROOM: &str = concat!(
     " AS key_full ",
     FROM_PRESENTED,
     " AND a.state = 'confirmed' AND CASE ?3 WHEN 'key' THEN a.key_active = 1 AND ",
-    KEY_WORKS,
+    VERSION_WORKS,
     " ELSE ",
     SESSION_WORKS,
     " END),

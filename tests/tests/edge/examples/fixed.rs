@@ -3,15 +3,17 @@
 use serde_json::{Value, json};
 
 /// Members with a time, and their fixed values, which are consistent: a scan at half past nine took four seconds.
-const TIMES: [(&str, &str); 14] = [
+const TIMES: [(&str, &str); 16] = [
     ("at", "2026-01-31T09:30:00Z"),
     ("attempted_at", "2026-01-31T09:30:05Z"),
+    ("changes_at", "2026-02-03T09:30:00Z"),
     ("completed_at", "2026-01-31T09:30:04Z"),
     ("created_at", "2026-01-31T09:30:00Z"),
     ("expires_at", "2026-01-31T21:30:00Z"),
     ("exported_at", "2026-01-31T09:30:00Z"),
     ("key_last_used", "2026-01-31"),
     ("last_used_at", "2026-01-31T09:30:00Z"),
+    ("open_until", "2026-02-03T09:30:00Z"),
     ("previous_secret_until", "2026-02-01T09:30:00Z"),
     ("previous_until", "2026-02-01T09:30:00Z"),
     ("resets_at", "2026-02-01T00:00:00Z"),

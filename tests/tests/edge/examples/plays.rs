@@ -387,20 +387,27 @@ pub async fn account(recorder: &mut Recorder, account: Account) {
     let mail = mailbox.wait_for_titled(&email, "Set a new password", 1).await.unwrap();
     let token = mail.token().unwrap();
     recorder.fixed.replace(token, "TOKEN_OF_THE_EMAILED_LINK");
+    let request = recorder.request(By::Nobody, POST, "/auth/reset-password/show");
+    let body = json!({ "token": token });
+    recorder.play("showReset", "What it does", request, Some(body), 200).await;
     let request = recorder.request(By::Nobody, POST, "/auth/reset-password");
     let body = json!({ "token": token, "password": PASSWORD });
     let reply = recorder.play("resetPassword", "The emailed link", request, Some(body), 200).await;
+    recorder.fixed.replace(reply.text("api_key"), NEW_API_KEY);
     let account = recorder.signed_in(PASSWORD, &reply);
     let request = recorder.request(By::Session(&account), POST, "/auth/sign-out");
     recorder.play("signOut", "Signed out", request, None, 204).await;
     let reply = account.anonymous.login(&email, PASSWORD).await;
     let account = recorder.signed_in(PASSWORD, &reply);
-    let request = recorder.request(By::Session(&account), DELETE, "/me/recovery");
-    recorder.play("stopRecovery", "Stopped", request, None, 204).await;
+    let request = recorder.request(By::Session(&account), POST, "/me/stop-changes");
+    recorder.play("stopOwnChanges", "Stopped", request, None, 204).await;
     let request = recorder.request(By::Session(&account), POST, "/auth/sign-out-everywhere");
     recorder.play("signOutEverywhere", "Signed out everywhere", request, None, 204).await;
     let reply = account.anonymous.login(&email, PASSWORD).await;
     let account = recorder.signed_in(PASSWORD, &reply);
+    // A password younger than three days deletes no account.
+    let edge = &recorder.stack.edge;
+    edge.pass(&edge.id(&email).await, 3 * 86_400).await;
     let request = recorder.request(By::Session(&account), DELETE, "/me");
     let body = json!({ "password": PASSWORD });
     recorder.play("deleteAccount", "Deleted", request, Some(body), 204).await;
@@ -464,22 +471,14 @@ async fn sessions_and_key(recorder: &mut Recorder, account: Account) -> Account 
     let request = recorder.request(By::Nobody, POST, "/auth/confirm-email");
     let body = json!({ "token": token, "password": PASSWORD });
     recorder.play("confirmEmail", "The emailed link", request, Some(body), 200).await;
-    let title = "Your account has a new email address";
+    let title = "A new email address was asked for";
     let mail = mailbox.wait_for_titled(EMAIL, title, 1).await.unwrap();
     let token = mail.token().unwrap().to_owned();
     recorder.fixed.replace(&token, "TOKEN_OF_THE_EMAILED_LINK");
-    let request = recorder.request(By::Nobody, POST, "/auth/freeze");
+    let request = recorder.request(By::Nobody, POST, "/auth/stop-changes");
     let body = json!({ "token": token });
-    recorder.play("freezeAccount", "Frozen for a day", request, Some(body), 204).await;
-    let request = recorder.request(By::Nobody, POST, "/auth/undo-change-email");
-    let body = json!({ "token": token, "password": PASSWORD, "new_password": NEW_PASSWORD });
-    recorder.play("undoChangeEmail", "Undone", request, Some(body), 204).await;
-    let reply = account.anonymous.login(EMAIL, NEW_PASSWORD).await;
-    let account = recorder.signed_in(NEW_PASSWORD, &reply);
-    let by = By::Session(&account);
-    let request = recorder.request(by, PUT, "/auth/password");
-    let body = json!({ "current_password": NEW_PASSWORD, "new_password": PASSWORD });
-    let reply = send(request.json(&body)).await;
+    recorder.play("stopChanges", "The emailed link", request, Some(body), 204).await;
+    let reply = account.anonymous.login(EMAIL, PASSWORD).await;
     let account = recorder.signed_in(PASSWORD, &reply);
     let by = By::Session(&account);
     let request = recorder.request(by, PUT, "/auth/settings");
@@ -516,9 +515,6 @@ async fn keys(recorder: &mut Recorder, by: By<'_>) {
     recorder.play("makeKey", "A key without rights", request, Some(body), 400).await;
     let request = recorder.request(by, GET, "/keys");
     recorder.play("listKeys", "The account's own key and another", request, None, 200).await;
-    let request = recorder.request(by, POST, &format!("/keys/{id}/confirm"));
-    let body = json!({ "password": PASSWORD });
-    recorder.play("confirmKey", "The password", request, Some(body), 204).await;
     let request = recorder.request(by, POST, "/keys/own/replace");
     let body = json!({ "password": PASSWORD });
     let reply =
@@ -583,9 +579,6 @@ async fn passkeys(recorder: &mut Recorder, account: &Account) {
     recorder.fixed.replace(reply.text("token"), TOKEN);
     let request = login(recorder);
     recorder.play("passkeySignIn", "A signature that was used", request, Some(body), 401).await;
-    let request = recorder.request(by, POST, &format!("/auth/passkeys/{id}/confirm"));
-    let body = json!({ "password": PASSWORD });
-    recorder.play("confirmPasskey", "The password", request, Some(body), 204).await;
     let request = recorder.request(by, DELETE, &format!("/auth/passkeys/{id}"));
     recorder.play("removePasskey", "The passkey", request, None, 204).await;
 }

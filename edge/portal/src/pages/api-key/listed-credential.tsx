@@ -1,4 +1,4 @@
-// A key or a passkey in its list: it can be ended, a key can be replaced, and what is suspended can be confirmed.
+// A key or a passkey in its list: it can be ended, and a key can be replaced.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Button } from "../../ui/button";
@@ -8,27 +8,23 @@ import { ProblemNotice } from "../../ui/notice";
 import { type KeyProof, KeyProofDialog } from "./key-proof-dialog";
 import css from "./named-keys.module.css";
 
-interface ProvenAct {
-  text: string;
-  act: (proof: KeyProof) => Promise<void>;
-}
-
 interface ListedCredentialProps {
   noun: "key" | "passkey";
   name: string;
-  suspended: boolean;
-  twoFactor: boolean;
-  email: string;
   ending: { verb: string; busyLabel: string; text: string; act: () => Promise<void> };
-  replacing?: ProvenAct;
-  confirming: ProvenAct;
+  replacing?: {
+    text: string;
+    twoFactor: boolean;
+    email: string;
+    act: (proof: KeyProof) => Promise<void>;
+  };
   /** Lines below the name. */
   children: ComponentChildren;
 }
 
 export function ListedCredential(props: ListedCredentialProps) {
-  const { noun, name, suspended, twoFactor, email, ending, replacing, confirming, children } = props;
-  const [asking, setAsking] = useState<"end" | "replace" | "confirm">();
+  const { noun, name, ending, replacing, children } = props;
+  const [asking, setAsking] = useState<"end" | "replace">();
   const close = () => setAsking(undefined);
   const end = useSubmission(ending.act);
   return (
@@ -36,17 +32,11 @@ export function ListedCredential(props: ListedCredentialProps) {
       <span class={css.what}>
         <span>
           <strong class={css.name}>{name}</strong>
-          {suspended && <span class={css.waits}>Suspended</span>}
         </span>
         {children}
       </span>
       <span class={css.buttons}>
-        {suspended && (
-          <Button small label={`Confirm ${noun} ${name}`} onClick={() => setAsking("confirm")}>
-            Confirm…
-          </Button>
-        )}
-        {replacing && !suspended && (
+        {replacing && (
           <Button small label={`Replace ${noun} ${name}`} onClick={() => setAsking("replace")}>
             Replace…
           </Button>
@@ -73,26 +63,11 @@ export function ListedCredential(props: ListedCredentialProps) {
           text={replacing.text}
           label={`Replace ${noun}`}
           busyLabel="Replacing…"
-          twoFactor={twoFactor}
-          email={email}
+          twoFactor={replacing.twoFactor}
+          email={replacing.email}
           onClose={close}
           act={async (proof) => {
             await replacing.act(proof);
-            close();
-          }}
-        />
-      )}
-      {asking === "confirm" && (
-        <KeyProofDialog
-          title={`Confirm “${name}”?`}
-          text={confirming.text}
-          label={`Confirm ${noun}`}
-          busyLabel="Confirming…"
-          twoFactor={twoFactor}
-          email={email}
-          onClose={close}
-          act={async (proof) => {
-            await confirming.act(proof);
             close();
           }}
         />

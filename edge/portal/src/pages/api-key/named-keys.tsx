@@ -132,14 +132,11 @@ interface ItemProps {
 const isOwn = ({ id }: Details): boolean => id === "own";
 
 function Item({ listed, twoFactor, email, onEnded, onReplaced, onChanged }: ItemProps) {
-  const { id, name, suspended } = listed;
+  const { id, name } = listed;
   return (
     <ListedCredential
       noun="key"
       name={name}
-      suspended={suspended}
-      twoFactor={twoFactor}
-      email={email}
       ending={{
         verb: "End",
         busyLabel: "Ending…",
@@ -152,15 +149,10 @@ function Item({ listed, twoFactor, email, onEnded, onReplaced, onChanged }: Item
       }}
       replacing={{
         text: "You get a new key with the same rights and limits. The old one works for another day, so that you can change your programs.",
+        twoFactor,
+        email,
         act: async (proof) => {
           onReplaced(await call("post", "/v1/keys/{id}/replace", "session", proof, { id }));
-          await onChanged();
-        },
-      }}
-      confirming={{
-        text: "Your account was recovered, or you signed out everywhere. This key was made or replaced at most seven days before that began. Confirm it only if that was you.",
-        act: async (proof) => {
-          await call("post", "/v1/keys/{id}/confirm", "session", proof, { id });
           await onChanged();
         },
       }}

@@ -33,7 +33,10 @@ const OPERATIONS = [
   "signOut",
   "signOutEverywhere",
   "forgotPassword",
+  "showReset",
   "resetPassword",
+  "stopChanges",
+  "stopOwnChanges",
   "stopEmails",
   "changePassword",
   "showApiKey",
@@ -50,7 +53,6 @@ const OPERATIONS = [
   "passkeyOptions",
   "addPasskey",
   "listPasskeys",
-  "confirmPasskey",
   "removePasskey",
 ];
 

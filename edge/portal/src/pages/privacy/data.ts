@@ -125,15 +125,15 @@ export const STORED_DATA: readonly StoredData[] = [
     until: "Cloudflare has checked it",
   },
   {
-    row: "former passwords and second factors",
-    what: "Your former password",
-    how: "Its hash and your former authenticator’s sealed secret, so that you get your account back from someone who changed them and then its address.",
-    until: "a week after the change, or after the change of the address that follows it",
+    row: "open changes",
+    what: "Recent changes of your account",
+    how: "What was changed and when, so that a reset of your password can take it back. A second factor that was turned off stays for that, sealed.",
+    until: "a month has passed; the second factor: three days",
   },
   {
     row: "recoveries by an operator",
     what: "The recovery of your account",
-    how: "If you’ve lost your phone and recovery codes and asked us: when we’ll let you in again, and when we last emailed you about it.",
+    how: "If you’ve lost your phone and recovery codes and asked us: since when, until we let you in again.",
     until: "it takes effect or is stopped",
   },
   {
@@ -145,8 +145,8 @@ export const STORED_DATA: readonly StoredData[] = [
   {
     row: "changes of an account's address",
     what: "A change of your email address",
-    how: "Both addresses and hashes of the links and of your password before it, so that you can undo it.",
-    until: "a week has passed",
+    how: "Both addresses and the hash of the link, until the change is done.",
+    until: "a day after the change",
   },
   {
     row: "security events",

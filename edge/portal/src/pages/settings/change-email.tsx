@@ -26,9 +26,9 @@ export function ChangeEmail({ email, twoFactor }: ChangeEmailProps) {
       {mailed !== undefined && (
         <Notice tone="good">
           <p>
-            Open the link we’ve sent to <strong class="address">{mailed}</strong> within 24 hours. Nothing
-            changes until then. No email? We send at most two an hour to an address, and the last link keeps
-            working. Or the address has an account already.
+            Open the link we’ve sent to <strong class="address">{mailed}</strong> within 24 hours. Your
+            address changes three days after its present mailbox was told. No email? We send at most two an
+            hour to an address, and the last link keeps working. Or the address has an account already.
           </p>
         </Notice>
       )}
@@ -67,7 +67,7 @@ function ChangeDialog({ email, twoFactor, onClose, onMailed }: ChangeDialogProps
   });
   return (
     <Dialog title="Change your email address" onClose={onClose}>
-      <p>We’ll send a link to the new address. For a week, the previous address can undo the change.</p>
+      <p>We’ll send a link to the new address, and tell the present one. The change takes three days.</p>
       <Form
         submission={submission}
         check={() => ({

@@ -8,7 +8,13 @@ import { Form, type Mistakes, useSubmission } from "../../ui/form";
 import { Notice } from "../../ui/notice";
 import { NewPassword, passwordMistake } from "../../ui/password-field";
 
-export function ChangePassword({ email }: { email: string }) {
+interface ChangePasswordProps {
+  email: string;
+  /** Shows the open changes anew: a new password takes none of them back. */
+  onChanged: () => Promise<void>;
+}
+
+export function ChangePassword({ email, onChanged }: ChangePasswordProps) {
   const [current, setCurrent] = useState("");
   const [fresh, setFresh] = useState("");
   const [changed, setChanged] = useState(false);
@@ -19,6 +25,7 @@ export function ChangePassword({ email }: { email: string }) {
     setCurrent("");
     setFresh("");
     setChanged(true);
+    await onChanged();
   });
   return (
     <Card id="password" title="Password" split>

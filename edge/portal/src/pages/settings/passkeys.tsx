@@ -1,4 +1,4 @@
-// Passkeys: the list, and buttons to add, confirm or remove them.
+// Passkeys: the list, and buttons to add or remove them.
 import { useState } from "preact/hooks";
 import { type Schemas, call } from "../../api/client";
 import * as passkeys from "../../api/passkeys";
@@ -39,13 +39,7 @@ export function Passkeys({ email, twoFactor }: OwnerProps) {
             {all.length === 0 && <p class="quiet">You have no passkeys.</p>}
             <ul class={css.list}>
               {all.map((one) => (
-                <Item
-                  key={one.id}
-                  passkey={one}
-                  email={email}
-                  twoFactor={twoFactor}
-                  onChanged={listed.reload}
-                />
+                <Item key={one.id} passkey={one} onChanged={listed.reload} />
               ))}
             </ul>
           </>
@@ -119,33 +113,23 @@ function nameMistake(name: string): string | undefined {
   return [...name].length > LONGEST ? `Use at most ${LONGEST} characters.` : undefined;
 }
 
-interface ItemProps extends OwnerProps {
+interface ItemProps {
   passkey: Listed;
   onChanged: () => Promise<void>;
 }
 
-function Item({ passkey, email, twoFactor, onChanged }: ItemProps) {
-  const { id, name, created_at, last_used_at, suspended } = passkey;
+function Item({ passkey, onChanged }: ItemProps) {
+  const { id, name, created_at, last_used_at } = passkey;
   return (
     <ListedCredential
       noun="passkey"
       name={name}
-      suspended={suspended}
-      twoFactor={twoFactor}
-      email={email}
       ending={{
         verb: "Remove",
         busyLabel: "Removing…",
         text: "It won’t sign in any more. Delete it on your device, too, so that it isn’t offered there.",
         act: async () => {
           await call("delete", "/v1/auth/passkeys/{id}", "session", undefined, { id });
-          await onChanged();
-        },
-      }}
-      confirming={{
-        text: "Your account was recovered, or you signed out everywhere. This passkey was added at most seven days before that began. Confirm it only if you added it.",
-        act: async (proof) => {
-          await call("post", "/v1/auth/passkeys/{id}/confirm", "session", proof, { id });
           await onChanged();
         },
       }}

@@ -43,8 +43,8 @@ export function Sessions() {
       {asking && (
         <Dialog title="Sign out everywhere?" onClose={() => setAsking(false)}>
           <p>
-            You’ll have to sign in again here, too. Your API key keeps working. Named keys and passkeys of the
-            last seven days wait until you confirm them.
+            You’ll have to sign in again here, too. Keys and passkeys keep working. Did somebody else change
+            something? Only a <a href="/forgot">reset of the password</a> takes that back.
           </p>
           <Form
             submission={submission}

@@ -1,0 +1,128 @@
+//! The code that a reset or a stop requires: of any second factor that is on or can be taken back, while one counts.
+
+use std::sync::Arc;
+
+use axum::http::StatusCode;
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::{
+    request::RequestContext,
+    second_factor::{SecondFactor, plain},
+};
+use crate::{
+    account::AccountId,
+    app::App,
+    cf::clock,
+    credentials::{recovery_code::RecoveryCode, totp::TotpSecret},
+    error::Error,
+    limits::{
+        rules::{Gate, Key},
+        throttle::Attempt,
+    },
+    store::{
+        accounts::StoredAccount,
+        resets::{self, KeptFactor, ResetCode},
+    },
+};
+
+/// An account with the second factors whose codes a reset accepts, the oldest first.
+pub struct ResetFactor {
+    account: StoredAccount,
+    factors: Vec<KeptFactor>,
+}
+
+/// A code that fits, or the fact that none is required.
+pub struct RightResetCode {
+    pub code: ResetCode,
+    /// The counted attempt, until the action is done; `None` if no code was presented.
+    pub attempt: Option<Attempt>,
+}
+
+impl RightResetCode {
+    /// Uncounts the attempt, once the action is done.
+    pub async fn give_back(&self, app: &App) {
+        if let Some(attempt) = &self.attempt {
+            attempt.give_back(app.databases.directory()).await;
+        }
+    }
+}
+
+impl ResetFactor {
+    /// Loads an account that isn't deleted.
+    ///
+    /// # Errors
+    /// [`Error::unavailable`] when the database fails.
+    pub async fn load(app: &App, account: AccountId) -> Result<Option<Self>, Error> {
+        let found = resets::factors(app.databases.of(account)?, account).await?;
+        Ok(found.map(|(account, factors)| Self { account, factors }))
+    }
+
+    /// True while a factor counts.
+    pub fn is_needed(&self) -> bool {
+        self.factors.iter().any(|factor| factor.counts != 0)
+    }
+
+    /// True if a code can be given: without one, no factor is on afterwards.
+    pub const fn is_possible(&self) -> bool {
+        !self.factors.is_empty()
+    }
+
+    /// Requires a code while a factor counts, and checks a presented one. Whether it was used before doesn't matter.
+    ///
+    /// # Errors
+    /// [`Error::totp_required`], [`Error::totp_invalid`] or [`Error::throttled`].
+    pub async fn demand(
+        &self,
+        app: &Arc<App>,
+        context: &RequestContext,
+        shown: Option<&SecretString>,
+    ) -> Result<RightResetCode, Error> {
+        let shown = shown.map(|shown| plain(shown.expose_secret())).filter(|code| !code.is_empty());
+        let Some(shown) = shown.filter(|_| self.is_possible()) else {
+            return if self.is_needed() {
+                Err(Error::totp_required(StatusCode::UNAUTHORIZED))
+            } else {
+                Ok(RightResetCode { code: ResetCode::default(), attempt: None })
+            };
+        };
+        let (account, now) = (self.account.id, clock::now());
+        let gates = vec![Gate::new(Key::reset_code(account), app.config.throttle.account)];
+        let attempt = Attempt::count(app.databases.directory(), gates, now).await?;
+        let code = match RecoveryCode::parse(&shown) {
+            Some(code) => {
+                let recovery = code.hash(account);
+                let database = app.databases.of(account)?;
+                let factor = resets::factor_of_code(database, account, &recovery).await?;
+                factor.map(|factor| ResetCode { factor, step: 0, recovery })
+            }
+            None => self.of_authenticator(app, &shown, now)?,
+        };
+        match code {
+            Some(code) => Ok(RightResetCode { code, attempt: Some(attempt) }),
+            None => Err(self.wrong(app, context).await?),
+        }
+    }
+
+    fn of_authenticator(
+        &self,
+        app: &App,
+        shown: &str,
+        now: u64,
+    ) -> Result<Option<ResetCode>, Error> {
+        for factor in &self.factors {
+            let secret =
+                TotpSecret::open(&app.config.totp_secrets, self.account.id, &factor.secret)
+                    .map_err(|_| Error::internal("a TOTP secret does not open"))?;
+            if let Some(step) = secret.step_of(shown, now) {
+                let factor = factor.id.clone();
+                return Ok(Some(ResetCode { factor, step, recovery: String::new() }));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn wrong(&self, app: &Arc<App>, context: &RequestContext) -> Result<Error, Error> {
+        let key = Key::reset_code(self.account.id);
+        SecondFactor::new(&self.account, key, StatusCode::UNAUTHORIZED).wrong(app, context).await
+    }
+}

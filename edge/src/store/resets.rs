@@ -1,0 +1,358 @@
+//! Resets of an account: the way back. A reset takes back what was changed while a change is open (`changes.rs`): it ends
+//! sessions and links, drops what waits, removes passkeys and keys that may be a thief's, and decides which second factor
+//! is on.
+//!
+//! A second factor counts once it has been on for three days, and until it has been off for three. While one counts, a
+//! reset needs a code of any factor that is on or can be taken back, and that one is on afterwards. While none counts, no
+//! code is needed, and without one none is on afterwards. No row is removed.
+
+use constcat::concat;
+use serde::Deserialize;
+
+use super::{
+    BY_RESET_LINK,
+    accounts::{SELECT_ACCOUNT, SELECT_BY_ID, StoredAccount},
+    changes::{self, IS_OPEN, SUSPECT_SINCE, opening},
+    keys::own_id,
+    notices::{deed, told},
+    sessions::{self, NewSession},
+    two_factor::{Code, IS_SETTLED},
+};
+use crate::{
+    account::AccountId,
+    cf::database::{Database, Param, Statement},
+    credentials::mailed_token::TokenHash,
+    error::Error,
+};
+
+/// Requires that factor `f` is on or was on within three days: a reset accepts its codes.
+pub(super) const IS_KEPT: &str =
+    "(f.off_at IS NULL OR EXISTS (SELECT 1 FROM changes c WHERE c.account_id = f.account_id
+       AND c.about = 'off ' || f.id AND c.since > unixepoch() - 3 * 86400))";
+
+/// Whether factor `f` counts.
+pub(super) const COUNTS: &str = concat!(
+    "CASE WHEN f.off_at IS NULL THEN ",
+    IS_SETTLED,
+    " ELSE f.counted = 1 AND ",
+    IS_KEPT,
+    " END"
+);
+
+/// The code presented for a reset or a stop, which accept a code that a sign-in has used: the emailed link is a second
+/// proof.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ResetCode {
+    /// The factor whose code was presented; empty without a code.
+    pub factor: String,
+    /// Step of an authenticator's code, or 0.
+    pub step: u64,
+    /// Hash of a recovery code, or empty.
+    pub recovery: String,
+}
+
+impl ResetCode {
+    /// The factor and the recovery code.
+    pub(super) fn params(&self) -> Vec<Param<'_>> {
+        vec![(&self.factor).into(), (&self.recovery).into()]
+    }
+}
+
+/// Selects the account if the code fits: `$factor` and `$recovery` name the parameters from [`ResetCode::params`].
+macro_rules! fits {
+    ($factor:literal, $recovery:literal) => {
+        constcat::concat!(
+            " CASE WHEN ",
+            $factor,
+            " = '' THEN NOT EXISTS (SELECT 1 FROM second_factors f WHERE f.account_id = accounts.id AND ",
+            $crate::store::resets::COUNTS,
+            ") ELSE EXISTS (SELECT 1 FROM second_factors f WHERE f.account_id = accounts.id AND f.id = ",
+            $factor,
+            " AND ",
+            $crate::store::resets::IS_KEPT,
+            " AND (",
+            $recovery,
+            " = '' OR EXISTS (SELECT 1 FROM recovery_codes r
+                 WHERE r.account_id = f.account_id AND r.factor_id = f.id AND r.hash = ",
+            $recovery,
+            "))) END "
+        )
+    };
+}
+pub(super) use fits;
+
+/// A second factor whose codes a reset accepts.
+#[derive(Debug, Deserialize)]
+pub struct KeptFactor {
+    pub id: String,
+    /// The sealed secret.
+    pub secret: String,
+    pub counts: u8,
+}
+
+/// The oldest first: if a code fits several rows, that one is meant. Else a thief's recovery codes would stay.
+const SELECT_KEPT: &str = concat!(
+    "SELECT f.id, f.secret, ",
+    COUNTS,
+    " AS counts FROM second_factors f WHERE f.account_id = ?1 AND ",
+    IS_KEPT,
+    " ORDER BY f.on_at, f.id"
+);
+
+/// The factors of an account whose codes a reset accepts, and the account.
+pub async fn factors(
+    database: &Database,
+    account: AccountId,
+) -> Result<Option<(StoredAccount, Vec<KeptFactor>)>, Error> {
+    let id = account.to_string();
+    let id: Vec<Param<'_>> = vec![(&id).into()];
+    let rows = database.batch(&[(SELECT_BY_ID, id.clone()), (SELECT_KEPT, id)]).await?;
+    rows.first(0)?.map(|account| Ok((account, rows.all(1)?))).transpose()
+}
+
+const SELECT_BY_RESET_TOKEN: &str = concat!(SELECT_ACCOUNT, BY_RESET_LINK);
+
+/// The account of a reset link. The link isn't consumed.
+pub async fn by_token(
+    database: &Database,
+    token: &TokenHash,
+    now: u64,
+) -> Result<Option<StoredAccount>, Error> {
+    database.first((SELECT_BY_RESET_TOKEN, vec![token.as_str().into(), now.into()])).await
+}
+
+#[derive(Deserialize)]
+struct FoundFactor {
+    id: String,
+}
+
+const SELECT_FACTOR_OF_CODE: &str = concat!(
+    "SELECT f.id FROM second_factors f
+     JOIN recovery_codes r ON r.account_id = f.account_id AND r.factor_id = f.id
+     WHERE f.account_id = ?1 AND r.hash = ?2 AND ",
+    IS_KEPT,
+    " ORDER BY f.on_at, f.id LIMIT 1"
+);
+
+/// The kept factor of an unused recovery code. The code isn't consumed.
+pub async fn factor_of_code(
+    database: &Database,
+    account: AccountId,
+    hash: &str,
+) -> Result<Option<String>, Error> {
+    let account = account.to_string();
+    let params = vec![(&account).into(), hash.into()];
+    let found = database.first::<FoundFactor>((SELECT_FACTOR_OF_CODE, params)).await?;
+    Ok(found.map(|factor| factor.id))
+}
+
+/// A key that a reset would end, for its page.
+#[derive(Debug, Deserialize)]
+pub struct SuspectKey {
+    pub id: String,
+    /// Unix time at which it was made or last replaced.
+    pub at: u64,
+}
+
+/// Requires that key `k` of account `accounts.id` may be a thief's. Each sign-in has shown the account's own key, so it is
+/// suspect while a change is open.
+const IS_SUSPECT: &str = concat!(
+    "CASE WHEN k.id <> ",
+    own_id!(),
+    " THEN max(k.created_at, k.replaced_at) > ",
+    SUSPECT_SINCE,
+    " ELSE k.replaced_at > ",
+    SUSPECT_SINCE,
+    " OR EXISTS (SELECT 1 FROM changes c WHERE c.account_id = accounts.id AND ",
+    IS_OPEN,
+    ") END"
+);
+
+const SELECT_SUSPECT_KEYS: &str = concat!(
+    "SELECT k.id, max(k.created_at, k.replaced_at) AS at FROM (SELECT id FROM accounts WHERE ",
+    BY_RESET_LINK,
+    ") accounts JOIN keys k ON k.account_id = accounts.id WHERE ",
+    IS_SUSPECT,
+    " ORDER BY k.id <> ",
+    own_id!(),
+    ", at, k.id"
+);
+const SELECT_PASSKEYS: &str = concat!(
+    "SELECT count(*) AS passkeys FROM (SELECT id FROM accounts WHERE ",
+    BY_RESET_LINK,
+    ") accounts JOIN passkeys p ON p.account_id = accounts.id WHERE p.created_at > ",
+    SUSPECT_SINCE
+);
+
+#[derive(Deserialize)]
+struct PasskeyCount {
+    passkeys: u32,
+}
+
+/// The keys that a reset by this link would end, and the number of passkeys that it would remove.
+pub async fn suspects(
+    database: &Database,
+    token: &TokenHash,
+    now: u64,
+) -> Result<(Vec<SuspectKey>, u32), Error> {
+    let link: Vec<Param<'_>> = vec![token.as_str().into(), now.into()];
+    let rows =
+        database.batch(&[(SELECT_SUSPECT_KEYS, link.clone()), (SELECT_PASSKEYS, link)]).await?;
+    Ok((rows.all(0)?, rows.first::<PasskeyCount>(1)?.map_or(0, |count| count.passkeys)))
+}
+
+// Parameters of the next statements: `?1` hash of the token, `?2` now, `?3`, `?4` the code. They precede the new password.
+const IS_RESETTABLE: &str = concat!(BY_RESET_LINK, " AND ", fits!("?3", "?4"));
+
+/// `?5` a JSON array of the keys that the owner keeps.
+const ENDS: &str = concat!(
+    "k.id NOT IN (SELECT value FROM json_each(?5)) AND EXISTS (
+       SELECT 1 FROM accounts WHERE accounts.id = k.account_id AND (",
+    IS_SUSPECT,
+    ") AND ",
+    IS_RESETTABLE,
+    ")"
+);
+const UPDATE_OWN_KEY: &str = concat!(
+    "UPDATE keys AS k SET version = version + 1, previous_until = 0, replaced_at = unixepoch() WHERE k.id = ",
+    own_id!(),
+    " AND ",
+    ENDS
+);
+const DELETE_KEYS: &str = concat!("DELETE FROM keys AS k WHERE k.id <> ", own_id!(), " AND ", ENDS);
+const DELETE_PASSKEYS: &str = concat!(
+    "DELETE FROM passkeys WHERE EXISTS (SELECT 1 FROM accounts WHERE accounts.id = passkeys.account_id
+       AND passkeys.created_at > ",
+    SUSPECT_SINCE,
+    " AND ",
+    IS_RESETTABLE,
+    ")"
+);
+const INSERT_CODE_USED: [&str; 2] = deed!("recovery_code_used", "?4 <> '' AND ", IS_RESETTABLE);
+const INSERT_CHANGED: [&str; 3] = opening!("password_changed", "'password'", IS_RESETTABLE);
+/// `?5` the new hash. A link of another turn stops nothing any more.
+const UPDATE_PASSWORD: &str = concat!(
+    "UPDATE accounts SET password_hash = ?5, password_at = unixepoch(), reset_at = unixepoch(), turns = turns + 1,
+       wrong_codes = CASE ?3 WHEN '' THEN wrong_codes ELSE 0 END
+     WHERE ",
+    IS_RESETTABLE,
+    " RETURNING (SELECT k.version FROM keys k WHERE k.account_id = accounts.id AND k.id = ",
+    own_id!(),
+    ") AS key_version"
+);
+
+// Parameters of the statements after the new password: `?1` account, `?2` the new hash, `?3` the factor whose code was
+// shown.
+const IS_RESET: &str =
+    "EXISTS (SELECT 1 FROM accounts WHERE id = f.account_id AND password_hash = ?2)";
+const DEED: &str = "(SELECT n.deeds FROM notices n WHERE n.account_id = f.account_id AND n.kind = 'password_changed')";
+const INSERT_OFF: &str = concat!(
+    "INSERT INTO changes (account_id, about, kind, deed, at, since)
+     SELECT f.account_id, 'off ' || f.id, 'password_changed', ",
+    DEED,
+    ", unixepoch(), unixepoch() + 14 * 86400
+     FROM second_factors f WHERE f.account_id = ?1 AND f.off_at IS NULL AND f.id <> ?3 AND ",
+    IS_RESET,
+    " ON CONFLICT (account_id, about) DO UPDATE SET kind = excluded.kind, deed = excluded.deed, at = excluded.at,
+        since = excluded.since, is_told = 0"
+);
+const UPDATE_OFF: &str = concat!(
+    "UPDATE second_factors AS f SET off_at = unixepoch(), counted = ",
+    IS_SETTLED,
+    " WHERE f.account_id = ?1 AND f.off_at IS NULL AND f.id <> ?3 AND ",
+    IS_RESET
+);
+/// A factor that never counted begins its three days anew.
+const INSERT_ON: &str = concat!(
+    "INSERT INTO changes (account_id, about, kind, deed, at, since)
+     SELECT f.account_id, 'on ' || f.id, 'password_changed', ",
+    DEED,
+    ", unixepoch(), unixepoch() + 14 * 86400
+     FROM second_factors f WHERE f.account_id = ?1 AND f.id = ?3 AND f.off_at IS NOT NULL AND f.counted = 0 AND ",
+    IS_RESET,
+    " ON CONFLICT (account_id, about) DO UPDATE SET kind = excluded.kind, deed = excluded.deed, at = excluded.at,
+        since = excluded.since, is_told = 0"
+);
+const UPDATE_ON: &str = concat!(
+    "UPDATE second_factors AS f SET off_at = NULL WHERE f.account_id = ?1 AND f.id = ?3 AND ",
+    IS_RESET
+);
+const DELETE_OFF: &str = concat!(
+    "DELETE FROM changes AS f WHERE f.account_id = ?1 AND f.about = 'off ' || ?3 AND ",
+    IS_RESET
+);
+/// `?4` step.
+const UPDATE_STEP: &str = concat!(
+    "UPDATE second_factors AS f SET last_step = max(f.last_step, ?4)
+     WHERE f.account_id = ?1 AND f.secret = (SELECT secret FROM second_factors WHERE account_id = ?1 AND id = ?3) AND ",
+    IS_RESET
+);
+/// `?4` hash of the recovery code.
+const DELETE_CODE: &str = concat!(
+    "DELETE FROM recovery_codes AS f WHERE f.account_id = ?1 AND f.factor_id = ?3 AND f.hash = ?4 AND ",
+    IS_RESET
+);
+
+/// `?1` hash of the token, `?2` account, `?3` the account's password hash if the link was used.
+const DELETE_USED_LINK: &str = "DELETE FROM mailed_tokens WHERE (hash = ?1 OR next_hash = ?1)
+    AND EXISTS (SELECT 1 FROM accounts WHERE id = ?2 AND password_hash = ?3)";
+
+/// A reset whose link and code were read.
+#[derive(Debug)]
+pub struct NewReset<'a> {
+    pub token: &'a TokenHash,
+    pub code: &'a ResetCode,
+    pub new_hash: &'a str,
+    /// Ids of the keys that the owner keeps.
+    pub kept_keys: &'a [String],
+}
+
+#[derive(Deserialize)]
+struct KeyVersion {
+    key_version: u32,
+}
+
+/// Consumes a reset link and its code: sets the password, takes back what is open, ends every session and starts a new
+/// one, in one transaction. Returns the version of the account's key; `None` if the link was used, was replaced or has
+/// expired, or the code doesn't fit any more.
+pub async fn reset(
+    database: &Database,
+    reset: &NewReset<'_>,
+    new_session: &NewSession,
+    now: u64,
+) -> Result<Option<u32>, Error> {
+    let NewReset { token, code, new_hash, kept_keys } = *reset;
+    let kept = serde_json::to_string(kept_keys)
+        .map_err(|error| Error::internal(format!("kept keys: {error}")))?;
+    let texts = new_session.texts();
+    let id = &texts.account;
+    let link = [vec![token.as_str().into(), now.into()], code.params()].concat();
+    let with_keys: Vec<Param<'_>> = [link.clone(), vec![(&kept).into()]].concat();
+    let mut statements = vec![
+        (UPDATE_OWN_KEY, with_keys.clone()),
+        (DELETE_KEYS, with_keys),
+        (DELETE_PASSKEYS, link.clone()),
+    ];
+    statements.extend(told(INSERT_CODE_USED, &link));
+    statements.extend(told(INSERT_CHANGED, &link));
+    let index = statements.len();
+    statements.push((UPDATE_PASSWORD, [link, vec![new_hash.into()]].concat()));
+    let after: Vec<Param<'_>> = vec![id.into(), new_hash.into(), (&code.factor).into()];
+    statements.extend([INSERT_OFF, UPDATE_OFF].map(|sql| (sql, after.clone())));
+    if !code.factor.is_empty() {
+        statements.extend([INSERT_ON, UPDATE_ON, DELETE_OFF].map(|sql| (sql, after.clone())));
+        let used: Statement<'_> = match code.step {
+            0 => (DELETE_CODE, [after, vec![(&code.recovery).into()]].concat()),
+            step => (UPDATE_STEP, [after, vec![step.into()]].concat()),
+        };
+        statements.push(used);
+    }
+    statements.extend(changes::drop_waiting(id, new_hash));
+    statements.extend([
+        (DELETE_USED_LINK, vec![token.as_str().into(), id.into(), new_hash.into()]),
+        sessions::end_of_password(id, new_hash),
+    ]);
+    statements.extend(new_session.start(&texts, new_hash, &Code::Unasked));
+    let rows = database.batch(&statements).await?;
+    Ok(rows.first::<KeyVersion>(index)?.map(|row| row.key_version))
+}
