@@ -197,8 +197,6 @@ CREATE TABLE second_factors (
   on_at      INTEGER NOT NULL,
   -- NULL: it's on.
   off_at     INTEGER,
-  -- Whether it had been on for three days when it was turned off.
-  counted    INTEGER NOT NULL DEFAULT 0 CHECK (counted IN (0, 1)),
   -- The last accepted time step (RFC 6238 §5.2: a code works once).
   last_step  INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (account_id, id)
@@ -227,9 +225,9 @@ CREATE TABLE changes (
   deed       INTEGER NOT NULL,
   -- Of the first such change that is still open.
   at         INTEGER NOT NULL,
-  -- The three days count from then: the hand-over of its email, and until that fourteen days after the change.
+  -- The three days count from then: the hand-over of its email, and until that a time to come: fourteen days after the
+  -- change, thirty of a recovery.
   since      INTEGER NOT NULL,
-  is_told    INTEGER NOT NULL DEFAULT 0 CHECK (is_told IN (0, 1)),
   PRIMARY KEY (account_id, about)
 ) STRICT, WITHOUT ROWID;
 

@@ -109,7 +109,7 @@ async fn stop_token(
         return Ok(None);
     }
     let account = notice.account_id;
-    let change = store::changes::stoppable(database, account, notice.kind).await?;
+    let change = store::stops::stoppable(database, account, notice.kind).await?;
     let secrets = &app.config.address_secrets;
     Ok(change.map(|change| stop_token::of(secrets, account, &change.about, change.turns)))
 }

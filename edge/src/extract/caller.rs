@@ -14,21 +14,17 @@ use rcpt_shared::bearer_token;
 use super::{request::RequestContext, rights};
 use crate::{
     app::App,
-    cf::{clock, database::Database, log},
+    cf::{clock, log},
     config::Config,
     credentials::{
         api_key::ApiKey,
-        proof::{Caller, Proof},
+        proof::Caller,
         session::{self, PresentedSession, Session},
     },
     error::{Error, outcome},
     limits::{refusals::Refusal, shield::Shield},
     meter,
-    store::{
-        accounts,
-        keys::{self, KeyRefusal},
-        sessions,
-    },
+    store::{accounts, sessions},
 };
 
 /// A constant is resolved at link time. A look-up at run time would need a table of all header
@@ -165,9 +161,6 @@ pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next
         && still_good(&app, caller).is_ok()
         && let Ok(database) = app.databases.of(caller.account)
     {
-        if matches!(caller.proof, Proof::Key { .. }) {
-            return explained(&app, database, caller, response).await;
-        }
         // Only ended keys and sessions are remembered: an account closed by the operator may be
         // reopened.
         if accounts::has_ended(database, caller).await.unwrap_or_default() {
@@ -175,22 +168,6 @@ pub async fn follow_up(State(app): State<Arc<App>>, request: Request, next: Next
         }
     }
     response
-}
-
-/// Adds the reason to a key's rejection, and remembers lasting rejections.
-async fn explained(app: &App, database: &Database, caller: Caller, response: Response) -> Response {
-    match keys::refusal(database, caller).await {
-        Ok(KeyRefusal::Ended) => {
-            app.refusals.learn(caller, Refusal::Dead, clock::now());
-            response
-        }
-        // An account closed by the operator may be reopened, so its key may become valid again.
-        Ok(KeyRefusal::OfAccount) => response,
-        Err(error) => {
-            log::failure("the reason of a refusal", &error);
-            response
-        }
-    }
 }
 
 impl FromRequestParts<Arc<App>> for Caller {

@@ -13,6 +13,7 @@ use super::{
     second_factor::{RightCode, SecondFactor},
 };
 use crate::{
+    account::AccountId,
     app::App,
     credentials::{
         password::{self, Password, PasswordCheck},
@@ -59,16 +60,8 @@ impl Member {
         client: &ClientNetwork,
         password: &Password,
     ) -> Result<(), Error> {
-        let attempt = client.attempt(app, Key::password(self.account.id)).await?;
-        let turn = client.comparing_turn(app, &attempt, password).await?;
-        if password::verify(turn, password, &self.account.password_hash)? == PasswordCheck::Wrong {
-            let (database, id) = (app.databases.of(self.account.id)?, Some(self.account.id));
-            security_events::note_failure(database, id, FailedAttempt::Password, &context.event())
-                .await?;
-            return Err(Error::wrong_password());
-        }
-        attempt.give_back(app.databases.directory()).await;
-        Ok(())
+        let Self { account: StoredAccount { id, password_hash, .. }, .. } = self;
+        check_password(app, context, client, (*id, password_hash), password).await
     }
 
     /// The error of an action that failed because the session, two-factor authentication or the code has changed since
@@ -87,4 +80,27 @@ impl Member {
         let otherwise = Error::invalid_session();
         self.second_factor().explain_failure(app, context, right, now, otherwise).await
     }
+}
+
+/// Checks a password against an account's hash, behind a session or an emailed link: guesses at sign-in, which anybody can
+/// make, don't use these up.
+///
+/// # Errors
+/// [`Error::wrong_password`], or [`Error::throttled`] after too many attempts.
+pub async fn check_password(
+    app: &App,
+    context: &RequestContext,
+    client: &ClientNetwork,
+    (account, hash): (AccountId, &str),
+    password: &Password,
+) -> Result<(), Error> {
+    let attempt = client.attempt(app, Key::password(account)).await?;
+    let turn = client.comparing_turn(app, &attempt, password).await?;
+    if password::verify(turn, password, hash)? == PasswordCheck::Wrong {
+        let (database, failure) = (app.databases.of(account)?, FailedAttempt::Password);
+        security_events::note_failure(database, Some(account), failure, &context.event()).await?;
+        return Err(Error::wrong_password());
+    }
+    attempt.give_back(app.databases.directory()).await;
+    Ok(())
 }

@@ -21,14 +21,17 @@ use crate::{
     },
     store::{
         accounts::StoredAccount,
-        resets::{self, KeptFactor, ResetCode},
+        reset_codes::{self, KeptFactor, ResetCode},
     },
 };
 
-/// An account with the second factors whose codes a reset accepts, the oldest first.
+/// An account with the second factors whose codes a reset accepts, the oldest first, and the presented code.
 pub struct ResetFactor {
     account: StoredAccount,
     factors: Vec<KeptFactor>,
+    shown: Option<String>,
+    /// Hash of the presented code, if it's a recovery code; else empty.
+    recovery: String,
 }
 
 /// A code that fits, or the fact that none is required.
@@ -48,13 +51,22 @@ impl RightResetCode {
 }
 
 impl ResetFactor {
-    /// Loads an account that isn't deleted.
+    /// Loads an account that isn't deleted. The presented code is compared, but counts nothing before
+    /// [`demand`](Self::demand).
     ///
     /// # Errors
     /// [`Error::unavailable`] when the database fails.
-    pub async fn load(app: &App, account: AccountId) -> Result<Option<Self>, Error> {
-        let found = resets::factors(app.databases.of(account)?, account).await?;
-        Ok(found.map(|(account, factors)| Self { account, factors }))
+    pub async fn load(
+        app: &App,
+        account: AccountId,
+        shown: Option<&SecretString>,
+    ) -> Result<Option<Self>, Error> {
+        let shown = shown.map(|shown| plain(shown.expose_secret()).into_owned());
+        let shown = shown.filter(|code| !code.is_empty());
+        let recovery = shown.as_deref().and_then(RecoveryCode::parse);
+        let recovery = recovery.map(|code| code.hash(account)).unwrap_or_default();
+        let found = reset_codes::factors(app.databases.of(account)?, account, &recovery).await?;
+        Ok(found.map(|(account, factors)| Self { account, factors, shown, recovery }))
     }
 
     /// True while a factor counts.
@@ -75,31 +87,30 @@ impl ResetFactor {
         &self,
         app: &Arc<App>,
         context: &RequestContext,
-        shown: Option<&SecretString>,
     ) -> Result<RightResetCode, Error> {
-        let shown = shown.map(|shown| plain(shown.expose_secret())).filter(|code| !code.is_empty());
-        let Some(shown) = shown.filter(|_| self.is_possible()) else {
+        let Some(shown) = self.shown.as_deref().filter(|_| self.is_possible()) else {
             return if self.is_needed() {
                 Err(Error::totp_required(StatusCode::UNAUTHORIZED))
             } else {
                 Ok(RightResetCode { code: ResetCode::default(), attempt: None })
             };
         };
-        let (account, now) = (self.account.id, clock::now());
-        let gates = vec![Gate::new(Key::reset_code(account), app.config.throttle.account)];
+        let (key, now) = (Key::reset_code(self.account.id), clock::now());
+        let gates = vec![Gate::new(key.clone(), app.config.throttle.account)];
         let attempt = Attempt::count(app.databases.directory(), gates, now).await?;
-        let code = match RecoveryCode::parse(&shown) {
-            Some(code) => {
-                let recovery = code.hash(account);
-                let database = app.databases.of(account)?;
-                let factor = resets::factor_of_code(database, account, &recovery).await?;
-                factor.map(|factor| ResetCode { factor, step: 0, recovery })
-            }
-            None => self.of_authenticator(app, &shown, now)?,
+        let code = if self.recovery.is_empty() {
+            self.of_authenticator(app, shown, now)?
+        } else {
+            let factor = self.factors.iter().find(|factor| factor.has_code != 0);
+            let (step, recovery) = (0, self.recovery.clone());
+            factor.map(|factor| ResetCode { factor: factor.id.clone(), step, recovery })
         };
         match code {
             Some(code) => Ok(RightResetCode { code, attempt: Some(attempt) }),
-            None => Err(self.wrong(app, context).await?),
+            None => {
+                let factor = SecondFactor::new(&self.account, key, StatusCode::UNAUTHORIZED);
+                Err(factor.wrong(app, context).await?)
+            }
         }
     }
 
@@ -119,10 +130,5 @@ impl ResetFactor {
             }
         }
         Ok(None)
-    }
-
-    async fn wrong(&self, app: &Arc<App>, context: &RequestContext) -> Result<Error, Error> {
-        let key = Key::reset_code(self.account.id);
-        SecondFactor::new(&self.account, key, StatusCode::UNAUTHORIZED).wrong(app, context).await
     }
 }

@@ -51,7 +51,7 @@ pub const SELECT_OVERVIEW: &str = concat!(
     " AS plan,
        CASE WHEN a.plan_until > unixepoch() THEN datetime(a.plan_until, 'unixepoch') END AS plan_until,
        a.key_active, EXISTS (SELECT 1 FROM second_factors f WHERE f.account_id = a.id AND f.off_at IS NULL) AS two_factor,
-       (SELECT datetime(CASE c.is_told WHEN 0 THEN c.at ELSE c.since END + 3 * 86400, 'unixepoch')
+       (SELECT datetime(min(c.since, unixepoch()) + 3 * 86400, 'unixepoch')
           FROM waiting w JOIN changes c ON c.account_id = w.account_id AND c.about = 'recovery'
         WHERE w.account_id = a.id AND w.kind = 'recovery') AS recovery_due,
        (SELECT datetime(n.told_at, 'unixepoch') FROM notices n JOIN waiting w ON w.account_id = n.account_id

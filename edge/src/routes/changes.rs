@@ -18,7 +18,10 @@ use crate::{
         reset_factor::ResetFactor,
     },
     meter,
-    store::changes::{self, OpenChange, StoppableChange},
+    store::{
+        changes::{self, OpenChange},
+        stops::{self, StoppableChange},
+    },
 };
 
 /// A change that a reset of the password can take back.
@@ -83,12 +86,12 @@ pub async fn stop(
     let (account, about, turns) = token.ok_or_else(Error::invalid_change_token)?;
     meter::note(|party| party.account = Some(account.to_string()));
     let (database, change) = (app.databases.of(account)?, StoppableChange { about, turns });
-    if !changes::is_stoppable(database, account, &change).await? {
+    if !stops::is_stoppable(database, account, &change).await? {
         return Err(Error::invalid_change_token());
     }
-    let factor = ResetFactor::load(&app, account).await?.ok_or_else(Error::invalid_change_token)?;
-    let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
-    if !changes::stop(database, account, &change, &right.code, &context.event()).await? {
+    let factor = ResetFactor::load(&app, account, body.totp_code.as_ref()).await?;
+    let right = factor.ok_or_else(Error::invalid_change_token)?.demand(&app, &context).await?;
+    if !stops::stop(database, account, &change, &right.code, &context.event()).await? {
         return Err(Error::invalid_change_token());
     }
     right.give_back(&app).await;
@@ -110,7 +113,7 @@ pub async fn stop_in_session(
     session: Session,
 ) -> Result<StatusCode, Error> {
     let database = app.databases.of(session.account)?;
-    if changes::stop_in_session(database, session, &context.event()).await? {
+    if stops::stop_in_session(database, session, &context.event()).await? {
         Ok(StatusCode::NO_CONTENT)
     } else {
         Err(Error::invalid_session())

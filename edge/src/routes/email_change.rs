@@ -17,12 +17,15 @@ use crate::{
     credentials::{
         address_hash::AccountHash,
         mailed_token::{CONFIRMATION_TTL_S, MailedToken, PresentedToken},
-        password::{self, Password, PasswordCheck},
+        password::Password,
         random,
     },
     error::{Error, PlainError},
     extract::{
-        client_network::ClientNetwork, json_body::JsonBody, member::Member, request::RequestContext,
+        client_network::ClientNetwork,
+        json_body::JsonBody,
+        member::{Member, check_password},
+        request::RequestContext,
     },
     limits::{
         rules::{Gate, Key, MailPurpose, Rule},
@@ -32,7 +35,6 @@ use crate::{
     store::{
         addresses,
         email_changes::{self, NewChange},
-        security_events::{self, FailedAttempt},
     },
 };
 
@@ -230,14 +232,8 @@ pub async fn confirm(
     let owner = email_changes::owner(database, &token.hash, clock::now()).await?;
     let owner = owner.ok_or_else(Error::invalid_change_token)?;
     meter::note(|party| party.account = Some(owner.id.to_string()));
-    let attempt = client.attempt(&app, Key::password(owner.id)).await?;
-    let turn = client.comparing_turn(&app, &attempt, &body.password).await?;
-    if password::verify(turn, &body.password, &owner.password_hash)? == PasswordCheck::Wrong {
-        let (failure, event) = (FailedAttempt::Password, context.event());
-        security_events::note_failure(database, Some(owner.id), failure, &event).await?;
-        return Err(Error::wrong_password());
-    }
-    attempt.give_back(app.databases.directory()).await;
+    let credential = (owner.id, owner.password_hash.as_str());
+    check_password(&app, &context, &client, credential, &body.password).await?;
     let due_at =
         email_changes::agree(database, &token.hash, &owner.password_hash, clock::now()).await?;
     let due_at = due_at.ok_or_else(Error::invalid_change_token)?;

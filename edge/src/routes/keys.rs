@@ -41,7 +41,7 @@ use crate::{
         refusals::Refusal,
     },
     store::{
-        accounts,
+        accounts, ended_keys,
         keys::{self, KeyOutcome, MakeOutcome, NewKey, OVERLAP_S, StoredKey},
     },
 };
@@ -436,7 +436,7 @@ pub async fn self_revoke(
     }
     shield(&app, caller).await?;
     let database = app.databases.of(caller.account)?;
-    let is_ended_now = keys::end_itself(database, caller).await?;
+    let is_ended_now = ended_keys::end_itself(database, caller).await?;
     if is_ended_now {
         context.notify(&app, caller.account);
     }

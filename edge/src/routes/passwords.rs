@@ -179,7 +179,7 @@ pub async fn show_reset(
     JsonBody(body): JsonBody<ResetLink>,
 ) -> Result<Json<ResetPreview>, Error> {
     let (database, token, account) = of_link(&app, &body.token).await?;
-    let factor = ResetFactor::load(&app, account.id).await?;
+    let factor = ResetFactor::load(&app, account.id, None).await?;
     let factor = factor.ok_or_else(Error::invalid_reset_token)?;
     let (keys, passkeys) = resets::suspects(database, &token, clock::now()).await?;
     let keys = keys.into_iter().map(|key| SuspectedKey {
@@ -250,9 +250,8 @@ pub async fn reset(
 ) -> Result<Json<SessionCredentials>, Error> {
     let (database, token, account) = of_link(&app, &body.token).await?;
     check_new_password(&app, &body.password, &account.email).await?;
-    let factor = ResetFactor::load(&app, account.id).await?;
-    let factor = factor.ok_or_else(Error::invalid_reset_token)?;
-    let right = factor.demand(&app, &context, body.totp_code.as_ref()).await?;
+    let factor = ResetFactor::load(&app, account.id, body.totp_code.as_ref()).await?;
+    let right = factor.ok_or_else(Error::invalid_reset_token)?.demand(&app, &context).await?;
     let turn = client.hashing_turn(&app, right.attempt.as_ref()).await?;
     let hash = password::hash(turn, &body.password, random::bytes()?)?;
     let (session, now) = (new_session(&app, account.id, device)?, clock::now());

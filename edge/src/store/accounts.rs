@@ -8,7 +8,8 @@ use super::{
     IN_SESSION,
     addresses::DeletedAccount,
     changes::OPEN_CHANGES,
-    keys::{self, KeyRefusal, OWN_LAST_DAY, OWN_VERSION},
+    ended_keys,
+    keys::{self, OWN_LAST_DAY, OWN_VERSION},
     plans::IN_FORCE,
     two_factor::{Code, RECENT_FACTORS, code_holds},
 };
@@ -73,7 +74,7 @@ pub(super) const SELECT_ACCOUNT: &str = concat!(
     " AS recent_factors, ",
     OPEN_CHANGES,
     " AS open_changes,
-       (SELECT CASE c.is_told WHEN 0 THEN c.at ELSE c.since END + 3 * 86400
+       (SELECT min(c.since, unixepoch()) + 3 * 86400
           FROM waiting w JOIN changes c ON c.account_id = w.account_id AND c.about = 'recovery'
         WHERE w.account_id = a.id AND w.kind = 'recovery') AS recovery_due_at
      FROM accounts a WHERE "
@@ -127,7 +128,7 @@ const SELECT_SESSION_ENDED: &str = "SELECT 1 AS ended WHERE NOT EXISTS (
 /// True if a genuine key or session has permanently ended.
 pub async fn has_ended(database: &Database, caller: Caller) -> Result<bool, Error> {
     match caller.proof {
-        Proof::Key { .. } => Ok(keys::refusal(database, caller).await? == KeyRefusal::Ended),
+        Proof::Key { .. } => ended_keys::is_over(database, caller).await,
         Proof::Session { id } => {
             let (account, id) = (caller.account.to_string(), id.to_string());
             database.any((SELECT_SESSION_ENDED, vec![(&account).into(), (&id).into()])).await

@@ -62,10 +62,11 @@ const DELETE_CHALLENGES: &str = concat!(
     "DELETE FROM used_challenges WHERE hash IN (SELECT hash FROM used_challenges WHERE expires_at <= ?1",
     LIMIT_ROWS
 );
-/// Long closed.
+/// Long closed. Whether a second factor that is off had counted is read from when it was turned on.
 const DELETE_CHANGES: &str = concat!(
     "DELETE FROM changes WHERE (account_id, about) IN (
-       SELECT account_id, about FROM changes WHERE since <= ?1",
+       SELECT c.account_id, c.about FROM changes c WHERE c.since <= ?1 AND NOT EXISTS (SELECT 1 FROM second_factors f
+         WHERE f.account_id = c.account_id AND c.about = 'on ' || f.id AND f.off_at IS NOT NULL)",
     LIMIT_ROWS
 );
 /// A factor that is off stays as long as that can be taken back.

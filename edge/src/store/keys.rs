@@ -6,10 +6,7 @@ use serde::Deserialize;
 
 use super::{
     IN_SESSION,
-    ledger::{
-        authorise::{IS_OVER, IS_PRESENTED, VERSION_WORKS},
-        key_use::{KEY_USED, LAST_DAY},
-    },
+    ledger::key_use::{KEY_USED, LAST_DAY},
     notices::{deed, told},
     security_events::{device, event},
     two_factor::{Code, code_holds},
@@ -19,7 +16,6 @@ use crate::{
     cf::database::{Database, Param, Statement},
     credentials::{
         api_key::{ApiKey, KeyId, Rights},
-        proof::Caller,
         session::Session,
     },
     error::Error,
@@ -65,26 +61,6 @@ pub(super) fn own(account: &str) -> Statement<'_> {
 /// Ends the keys of a deleted account.
 pub(super) const DELETE_OF_DELETED: &str = "DELETE FROM keys WHERE account_id = ?1
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND deleted_at IS NOT NULL)";
-
-/// Reason why a genuine key was rejected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyRefusal {
-    /// The key was ended or replaced, and never works again.
-    Ended,
-    /// The account itself, or all its keys, were deactivated.
-    OfAccount,
-}
-
-const SELECT_OVER: &str =
-    concat!("SELECT 1 FROM (SELECT 1) LEFT JOIN keys k ON ", IS_PRESENTED, " WHERE ", IS_OVER);
-
-/// The reason for rejecting a key.
-pub async fn refusal(database: &Database, caller: Caller) -> Result<KeyRefusal, Error> {
-    let (account, shown) = (caller.account.to_string(), caller.proof.text());
-    let params = vec![(&account).into(), (&shown).into()];
-    let is_over = database.any((SELECT_OVER, params)).await?;
-    Ok(if is_over { KeyRefusal::Ended } else { KeyRefusal::OfAccount })
-}
 
 /// A key to create.
 #[derive(Debug)]
@@ -340,8 +316,8 @@ const INSERT_KEY_SHOWN_EVENT: &str =
     event!("key_shown", "?5", "?6", "key_active = 1 AND ", in_session_with_code!());
 
 #[derive(Deserialize)]
-struct OwnVersion {
-    key_version: u32,
+pub(super) struct OwnVersion {
+    pub(super) key_version: u32,
 }
 
 /// Reads the own key's version and consumes the presented code. Returns `None` if the session has ended, the keys were
@@ -361,48 +337,4 @@ pub async fn show_own(
     statements.append(&mut code.used_up(&id, &session));
     let rows = database.batch(&statements).await?;
     Ok(rows.first::<OwnVersion>(1)?.map(|row| row.key_version))
-}
-
-const INSERT_KEY_ENDED: [&str; 2] = deed!(
-    "key_ended_itself",
-    "id = ?1 AND state = 'confirmed' AND EXISTS (SELECT 1 FROM keys k WHERE ",
-    IS_PRESENTED,
-    " AND ",
-    VERSION_WORKS,
-    ")"
-);
-const IS_PRESENT_VERSION: &str = "substr(?2, 17) = printf('%08x', k.version)";
-/// The version before ends alone. The own key's present version ends with the one before it, by the next version.
-const UPDATE_PRESENTED: &str = concat!(
-    "UPDATE keys AS k SET version = version + (",
-    IS_PRESENT_VERSION,
-    "), previous_until = 0 WHERE ",
-    IS_PRESENTED,
-    " AND ",
-    VERSION_WORKS,
-    " AND (k.id = ",
-    own_id!(),
-    " OR NOT ",
-    IS_PRESENT_VERSION,
-    ") RETURNING id"
-);
-const DELETE_PRESENTED: &str = concat!(
-    "DELETE FROM keys AS k WHERE ",
-    IS_PRESENTED,
-    " AND ",
-    IS_PRESENT_VERSION,
-    " AND k.id <> ",
-    own_id!(),
-    " RETURNING id"
-);
-
-/// Ends the presented version of a key and, if it is the present one, the version before it too: the own key by its
-/// next version, any other key for good. Returns whether the presented version worked.
-pub async fn end_itself(database: &Database, caller: Caller) -> Result<bool, Error> {
-    let (account, shown) = (caller.account.to_string(), caller.proof.text());
-    let params: Vec<Param<'_>> = vec![(&account).into(), (&shown).into()];
-    let [event, notice] = told(INSERT_KEY_ENDED, &params);
-    let ends = [UPDATE_PRESENTED, DELETE_PRESENTED].map(|sql| (sql, params.clone()));
-    let rows = database.batch(&[&[event, notice], ends.as_slice()].concat()).await?;
-    Ok(rows.any(2)? || rows.any(3)?)
 }

@@ -2,7 +2,6 @@
 
 use serde::Deserialize;
 
-use super::changes;
 use crate::{
     account::AccountId,
     cf::database::{Database, Param, Statement},
@@ -157,8 +156,11 @@ const UPDATE_SENT: &str = "
       due_at = max(?4 + ?5, max(drained_at, ?4) + ?6 - (?7 - 1) * ?6)
     WHERE account_id = ?1 AND kind = ?2";
 
-/// Records a notice as sent; the next one of its kind waits for the pause. The three days of the changes that it told of
-/// begin.
+/// The three days of the changes that an email reports begin, unless they count already. `?3` number of deeds.
+const UPDATE_CHANGES: &str = "UPDATE changes SET since = unixepoch()
+    WHERE account_id = ?1 AND kind = ?2 AND deed <= ?3 AND since > unixepoch()";
+
+/// Records a notice as sent; the next one of its kind waits for the pause.
 pub async fn record_delivery(
     database: &Database,
     notice: &DueNotices,
@@ -166,18 +168,13 @@ pub async fn record_delivery(
 ) -> Result<(), Error> {
     let account = notice.account_id.to_string();
     let Budget { pause, per_day } = budget(notice.kind);
-    let params = vec![
-        (&account).into(),
-        notice.kind.as_str().into(),
-        notice.events.into(),
-        now.into(),
-        pause.into(),
-        (DAY_S / per_day).into(),
-        per_day.into(),
-    ];
-    let mut statements = vec![(UPDATE_SENT, params)];
+    let deeds: Vec<Param<'_>> =
+        vec![(&account).into(), notice.kind.as_str().into(), notice.events.into()];
+    let pace: Vec<Param<'_>> =
+        vec![now.into(), pause.into(), (DAY_S / per_day).into(), per_day.into()];
+    let mut statements = vec![(UPDATE_SENT, [deeds.clone(), pace].concat())];
     if notice.kind.is_of_change() || notice.kind == Notice::RecoveryPending {
-        statements.push(changes::told(&account, notice.kind, notice.events));
+        statements.push((UPDATE_CHANGES, deeds));
     }
     database.batch(&statements).await.map(drop)
 }

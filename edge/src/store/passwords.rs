@@ -4,9 +4,10 @@ use constcat::concat;
 
 use super::{
     IN_SESSION,
-    changes::{self, opening},
+    changes::opening,
     notices::told,
     sessions::{self, NewSession},
+    stops,
     two_factor::Code,
 };
 use crate::{
@@ -45,7 +46,7 @@ pub async fn change(
         (DELETE_RESET_LINK, vec![(&id).into(), new_hash.into()]),
         sessions::end_of_password(&id, new_hash),
     ]);
-    statements.extend(changes::drop_waiting(&id, new_hash));
+    statements.extend(stops::drop_waiting(&id, new_hash));
     statements.extend(new_session.start(&texts, new_hash, &Code::Unasked));
     database.batch(&statements).await?.any(index)
 }

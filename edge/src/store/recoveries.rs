@@ -34,8 +34,8 @@ pub const IS_RECOVERABLE: &str = concat!(
     HAS_SECOND_FACTOR,
     " AND NOT ",
     IS_PENDING,
-    " AND NOT EXISTS (SELECT 1 FROM security_events WHERE account_id = ?1 AND class = 'deed'
-        AND kind IN ('password_changed', 'email_changed') AND at > unixepoch() - 14 * 86400)"
+    " AND NOT EXISTS (SELECT 1 FROM notices WHERE account_id = ?1 AND kind IN ('password_changed', 'email_changed')
+        AND happened_at > unixepoch() - 14 * 86400)"
 );
 
 /// Event, notice and change of a recovery's start, and the row that waits. `?1` account, `?2` call of an operator, recorded
@@ -75,10 +75,9 @@ struct PendingRecovery {
 
 /// Leaves the owner three days after the first email, and at least half a day after a later one.
 const UPDATE_SINCE: &str = "UPDATE changes SET since = max(since, unixepoch() + 43200 - 3 * 86400)
-    WHERE account_id = ?1 AND about = 'recovery' AND is_told = 1";
+    WHERE account_id = ?1 AND about = 'recovery'";
 const SELECT_DUE_AT: &str =
-    "SELECT CASE c.is_told WHEN 0 THEN unixepoch() ELSE c.since END + 3 * 86400 AS due_at
-    FROM waiting w JOIN changes c ON c.account_id = w.account_id AND c.about = 'recovery'
+    "SELECT min(c.since, unixepoch()) + 3 * 86400 AS due_at FROM waiting w JOIN changes c ON c.account_id = w.account_id AND c.about = 'recovery'
     WHERE w.account_id = ?1 AND w.kind = 'recovery'";
 
 /// The Unix time at which the account's recovery takes effect, for the next email about it; `None` if none is pending.
@@ -131,7 +130,7 @@ const IS_TO_BE_DONE: &str = concat!(
     HAS_SECOND_FACTOR,
     " AND ",
     mailed!("> unixepoch() - 129600"),
-    " AND EXISTS (SELECT 1 FROM changes c WHERE c.account_id = accounts.id AND c.about = 'recovery' AND c.is_told = 1
+    " AND EXISTS (SELECT 1 FROM changes c WHERE c.account_id = accounts.id AND c.about = 'recovery'
         AND c.since <= unixepoch() - 3 * 86400)"
 );
 /// Marks the recoveries that take effect with this transaction.

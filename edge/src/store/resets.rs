@@ -2,113 +2,27 @@
 //! sessions and links, drops what waits, removes passkeys and keys that may be a thief's, and decides which second factor
 //! is on.
 //!
-//! A second factor counts once it has been on for three days, and until it has been off for three. While one counts, a
-//! reset needs a code of any factor that is on or can be taken back, and that one is on afterwards. While none counts, no
-//! code is needed, and without one none is on afterwards. No row is removed.
+//! The factor whose code was shown (`reset_codes.rs`) is on afterwards; without a code none is. No row of one is removed.
 
 use constcat::concat;
 use serde::Deserialize;
 
 use super::{
     BY_RESET_LINK,
-    accounts::{SELECT_ACCOUNT, SELECT_BY_ID, StoredAccount},
-    changes::{self, IS_OPEN, SUSPECT_SINCE, opening},
-    keys::own_id,
+    accounts::{SELECT_ACCOUNT, StoredAccount},
+    changes::{IS_OPEN, SUSPECT_SINCE, opening},
+    keys::{OwnVersion, own_id},
     notices::{deed, told},
+    reset_codes::{ResetCode, fits},
     sessions::{self, NewSession},
+    stops,
     two_factor::{Code, IS_SETTLED},
 };
 use crate::{
-    account::AccountId,
     cf::database::{Database, Param, Statement},
     credentials::mailed_token::TokenHash,
     error::Error,
 };
-
-/// Requires that factor `f` is on or was on within three days: a reset accepts its codes.
-pub(super) const IS_KEPT: &str =
-    "(f.off_at IS NULL OR EXISTS (SELECT 1 FROM changes c WHERE c.account_id = f.account_id
-       AND c.about = 'off ' || f.id AND c.since > unixepoch() - 3 * 86400))";
-
-/// Whether factor `f` counts.
-pub(super) const COUNTS: &str = concat!(
-    "CASE WHEN f.off_at IS NULL THEN ",
-    IS_SETTLED,
-    " ELSE f.counted = 1 AND ",
-    IS_KEPT,
-    " END"
-);
-
-/// The code presented for a reset or a stop, which accept a code that a sign-in has used: the emailed link is a second
-/// proof.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct ResetCode {
-    /// The factor whose code was presented; empty without a code.
-    pub factor: String,
-    /// Step of an authenticator's code, or 0.
-    pub step: u64,
-    /// Hash of a recovery code, or empty.
-    pub recovery: String,
-}
-
-impl ResetCode {
-    /// The factor and the recovery code.
-    pub(super) fn params(&self) -> Vec<Param<'_>> {
-        vec![(&self.factor).into(), (&self.recovery).into()]
-    }
-}
-
-/// Selects the account if the code fits: `$factor` and `$recovery` name the parameters from [`ResetCode::params`].
-macro_rules! fits {
-    ($factor:literal, $recovery:literal) => {
-        constcat::concat!(
-            " CASE WHEN ",
-            $factor,
-            " = '' THEN NOT EXISTS (SELECT 1 FROM second_factors f WHERE f.account_id = accounts.id AND ",
-            $crate::store::resets::COUNTS,
-            ") ELSE EXISTS (SELECT 1 FROM second_factors f WHERE f.account_id = accounts.id AND f.id = ",
-            $factor,
-            " AND ",
-            $crate::store::resets::IS_KEPT,
-            " AND (",
-            $recovery,
-            " = '' OR EXISTS (SELECT 1 FROM recovery_codes r
-                 WHERE r.account_id = f.account_id AND r.factor_id = f.id AND r.hash = ",
-            $recovery,
-            "))) END "
-        )
-    };
-}
-pub(super) use fits;
-
-/// A second factor whose codes a reset accepts.
-#[derive(Debug, Deserialize)]
-pub struct KeptFactor {
-    pub id: String,
-    /// The sealed secret.
-    pub secret: String,
-    pub counts: u8,
-}
-
-/// The oldest first: if a code fits several rows, that one is meant. Else a thief's recovery codes would stay.
-const SELECT_KEPT: &str = concat!(
-    "SELECT f.id, f.secret, ",
-    COUNTS,
-    " AS counts FROM second_factors f WHERE f.account_id = ?1 AND ",
-    IS_KEPT,
-    " ORDER BY f.on_at, f.id"
-);
-
-/// The factors of an account whose codes a reset accepts, and the account.
-pub async fn factors(
-    database: &Database,
-    account: AccountId,
-) -> Result<Option<(StoredAccount, Vec<KeptFactor>)>, Error> {
-    let id = account.to_string();
-    let id: Vec<Param<'_>> = vec![(&id).into()];
-    let rows = database.batch(&[(SELECT_BY_ID, id.clone()), (SELECT_KEPT, id)]).await?;
-    rows.first(0)?.map(|account| Ok((account, rows.all(1)?))).transpose()
-}
 
 const SELECT_BY_RESET_TOKEN: &str = concat!(SELECT_ACCOUNT, BY_RESET_LINK);
 
@@ -119,31 +33,6 @@ pub async fn by_token(
     now: u64,
 ) -> Result<Option<StoredAccount>, Error> {
     database.first((SELECT_BY_RESET_TOKEN, vec![token.as_str().into(), now.into()])).await
-}
-
-#[derive(Deserialize)]
-struct FoundFactor {
-    id: String,
-}
-
-const SELECT_FACTOR_OF_CODE: &str = concat!(
-    "SELECT f.id FROM second_factors f
-     JOIN recovery_codes r ON r.account_id = f.account_id AND r.factor_id = f.id
-     WHERE f.account_id = ?1 AND r.hash = ?2 AND ",
-    IS_KEPT,
-    " ORDER BY f.on_at, f.id LIMIT 1"
-);
-
-/// The kept factor of an unused recovery code. The code isn't consumed.
-pub async fn factor_of_code(
-    database: &Database,
-    account: AccountId,
-    hash: &str,
-) -> Result<Option<String>, Error> {
-    let account = account.to_string();
-    let params = vec![(&account).into(), hash.into()];
-    let found = database.first::<FoundFactor>((SELECT_FACTOR_OF_CODE, params)).await?;
-    Ok(found.map(|factor| factor.id))
 }
 
 /// A key that a reset would end, for its page.
@@ -185,7 +74,7 @@ const SELECT_PASSKEYS: &str = concat!(
 );
 
 #[derive(Deserialize)]
-struct PasskeyCount {
+struct SuspectPasskeys {
     passkeys: u32,
 }
 
@@ -198,7 +87,7 @@ pub async fn suspects(
     let link: Vec<Param<'_>> = vec![token.as_str().into(), now.into()];
     let rows =
         database.batch(&[(SELECT_SUSPECT_KEYS, link.clone()), (SELECT_PASSKEYS, link)]).await?;
-    Ok((rows.all(0)?, rows.first::<PasskeyCount>(1)?.map_or(0, |count| count.passkeys)))
+    Ok((rows.all(0)?, rows.first::<SuspectPasskeys>(1)?.map_or(0, |count| count.passkeys)))
 }
 
 // Parameters of the next statements: `?1` hash of the token, `?2` now, `?3`, `?4` the code. They precede the new password.
@@ -228,7 +117,7 @@ const DELETE_PASSKEYS: &str = concat!(
     IS_RESETTABLE,
     ")"
 );
-const INSERT_CODE_USED: [&str; 2] = deed!("recovery_code_used", "?4 <> '' AND ", IS_RESETTABLE);
+const INSERT_CODE_USED: [&str; 2] = deed!("recovery_code_used", IS_RESETTABLE);
 const INSERT_CHANGED: [&str; 3] = opening!("password_changed", "'password'", IS_RESETTABLE);
 /// `?5` the new hash. A link of another turn stops nothing any more.
 const UPDATE_PASSWORD: &str = concat!(
@@ -245,33 +134,23 @@ const UPDATE_PASSWORD: &str = concat!(
 // shown.
 const IS_RESET: &str =
     "EXISTS (SELECT 1 FROM accounts WHERE id = f.account_id AND password_hash = ?2)";
-const DEED: &str = "(SELECT n.deeds FROM notices n WHERE n.account_id = f.account_id AND n.kind = 'password_changed')";
-const INSERT_OFF: &str = concat!(
+/// A factor that is turned on and never counted begins its three days anew.
+const INSERT_SWITCHED: &str = concat!(
     "INSERT INTO changes (account_id, about, kind, deed, at, since)
-     SELECT f.account_id, 'off ' || f.id, 'password_changed', ",
-    DEED,
-    ", unixepoch(), unixepoch() + 14 * 86400
-     FROM second_factors f WHERE f.account_id = ?1 AND f.off_at IS NULL AND f.id <> ?3 AND ",
+     SELECT f.account_id, CASE f.id WHEN ?3 THEN 'on ' ELSE 'off ' END || f.id, 'password_changed',
+       (SELECT n.deeds FROM notices n WHERE n.account_id = f.account_id AND n.kind = 'password_changed'),
+       unixepoch(), unixepoch() + 14 * 86400
+     FROM second_factors f WHERE f.account_id = ?1
+       AND CASE f.id WHEN ?3 THEN f.off_at IS NOT NULL AND NOT (",
+    IS_SETTLED,
+    ") ELSE f.off_at IS NULL END AND ",
     IS_RESET,
     " ON CONFLICT (account_id, about) DO UPDATE SET kind = excluded.kind, deed = excluded.deed, at = excluded.at,
-        since = excluded.since, is_told = 0"
+        since = excluded.since"
 );
 const UPDATE_OFF: &str = concat!(
-    "UPDATE second_factors AS f SET off_at = unixepoch(), counted = ",
-    IS_SETTLED,
-    " WHERE f.account_id = ?1 AND f.off_at IS NULL AND f.id <> ?3 AND ",
+    "UPDATE second_factors AS f SET off_at = unixepoch() WHERE f.account_id = ?1 AND f.off_at IS NULL AND f.id <> ?3 AND ",
     IS_RESET
-);
-/// A factor that never counted begins its three days anew.
-const INSERT_ON: &str = concat!(
-    "INSERT INTO changes (account_id, about, kind, deed, at, since)
-     SELECT f.account_id, 'on ' || f.id, 'password_changed', ",
-    DEED,
-    ", unixepoch(), unixepoch() + 14 * 86400
-     FROM second_factors f WHERE f.account_id = ?1 AND f.id = ?3 AND f.off_at IS NOT NULL AND f.counted = 0 AND ",
-    IS_RESET,
-    " ON CONFLICT (account_id, about) DO UPDATE SET kind = excluded.kind, deed = excluded.deed, at = excluded.at,
-        since = excluded.since, is_told = 0"
 );
 const UPDATE_ON: &str = concat!(
     "UPDATE second_factors AS f SET off_at = NULL WHERE f.account_id = ?1 AND f.id = ?3 AND ",
@@ -307,11 +186,6 @@ pub struct NewReset<'a> {
     pub kept_keys: &'a [String],
 }
 
-#[derive(Deserialize)]
-struct KeyVersion {
-    key_version: u32,
-}
-
 /// Consumes a reset link and its code: sets the password, takes back what is open, ends every session and starts a new
 /// one, in one transaction. Returns the version of the account's key; `None` if the link was used, was replaced or has
 /// expired, or the code doesn't fit any more.
@@ -333,26 +207,28 @@ pub async fn reset(
         (DELETE_KEYS, with_keys),
         (DELETE_PASSKEYS, link.clone()),
     ];
-    statements.extend(told(INSERT_CODE_USED, &link));
+    if !code.recovery.is_empty() {
+        statements.extend(told(INSERT_CODE_USED, &link));
+    }
     statements.extend(told(INSERT_CHANGED, &link));
     let index = statements.len();
     statements.push((UPDATE_PASSWORD, [link, vec![new_hash.into()]].concat()));
     let after: Vec<Param<'_>> = vec![id.into(), new_hash.into(), (&code.factor).into()];
-    statements.extend([INSERT_OFF, UPDATE_OFF].map(|sql| (sql, after.clone())));
+    statements.extend([INSERT_SWITCHED, UPDATE_OFF].map(|sql| (sql, after.clone())));
     if !code.factor.is_empty() {
-        statements.extend([INSERT_ON, UPDATE_ON, DELETE_OFF].map(|sql| (sql, after.clone())));
+        statements.extend([UPDATE_ON, DELETE_OFF].map(|sql| (sql, after.clone())));
         let used: Statement<'_> = match code.step {
             0 => (DELETE_CODE, [after, vec![(&code.recovery).into()]].concat()),
             step => (UPDATE_STEP, [after, vec![step.into()]].concat()),
         };
         statements.push(used);
     }
-    statements.extend(changes::drop_waiting(id, new_hash));
+    statements.extend(stops::drop_waiting(id, new_hash));
     statements.extend([
         (DELETE_USED_LINK, vec![token.as_str().into(), id.into(), new_hash.into()]),
         sessions::end_of_password(id, new_hash),
     ]);
     statements.extend(new_session.start(&texts, new_hash, &Code::Unasked));
     let rows = database.batch(&statements).await?;
-    Ok(rows.first::<KeyVersion>(index)?.map(|row| row.key_version))
+    Ok(rows.first::<OwnVersion>(index)?.map(|row| row.key_version))
 }

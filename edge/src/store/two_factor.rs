@@ -32,10 +32,10 @@ pub(super) const RECENT_FACTORS: &str =
 const HAS_ROOM: &str = "5 > (SELECT count(*) FROM second_factors f WHERE f.account_id = accounts.id
     AND f.on_at > max(accounts.reset_at, unixepoch() - 3 * 86400))";
 
-/// Whether factor `f`, which is on, counts: it has been on for three days.
+/// Requires that factor `f` has been on for three days, or had been when it was turned off.
 pub(super) const IS_SETTLED: &str =
     "NOT EXISTS (SELECT 1 FROM changes c WHERE c.account_id = f.account_id
-    AND c.about = 'on ' || f.id AND c.since > unixepoch() - 3 * 86400)";
+    AND c.about = 'on ' || f.id AND c.since > coalesce(f.off_at, unixepoch()) - 3 * 86400)";
 
 /// The code presented for an action, which the action's own batch consumes.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -267,13 +267,10 @@ const INSERT_FORMER_OFF: &str =
     change!("recovery_codes_replaced", concat!("'off ' || ", FACTOR_ON), IS_REPLACEABLE);
 
 /// `?1` account, `?2` the new factor, which the change that was just opened names. The former row keeps its codes.
-const UPDATE_FORMER: &str = concat!(
-    "UPDATE second_factors AS f SET off_at = unixepoch(), counted = ",
-    IS_SETTLED,
-    " WHERE f.account_id = ?1 AND f.off_at IS NULL AND f.id <> ?2
+const UPDATE_FORMER: &str =
+    "UPDATE second_factors SET off_at = unixepoch() WHERE account_id = ?1 AND off_at IS NULL AND id <> ?2
        AND EXISTS (SELECT 1 FROM changes c WHERE c.account_id = ?1 AND c.about = 'on ' || ?2)
-     RETURNING id"
-);
+     RETURNING id";
 /// `?3` the former factor: the new row has the same secret and other codes.
 const INSERT_WITH_SECRET: &str =
     "INSERT INTO second_factors (account_id, id, secret, on_at, last_step)
@@ -314,9 +311,8 @@ const IS_DISABLEABLE: &str =
 const INSERT_DISABLED: [&str; 3] =
     opening!("two_factor_off", concat!("'off ' || ", FACTOR_ON), IS_DISABLEABLE);
 const UPDATE_OFF: &str = concat!(
-    "UPDATE second_factors AS f SET off_at = unixepoch(), counted = ",
-    IS_SETTLED,
-    " WHERE f.account_id = ?1 AND f.off_at IS NULL AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    "UPDATE second_factors SET off_at = unixepoch()
+     WHERE account_id = ?1 AND off_at IS NULL AND EXISTS (SELECT 1 FROM accounts WHERE ",
     IS_DISABLEABLE,
     ") RETURNING id"
 );

@@ -27,8 +27,11 @@ export function suite(world) {
     await reader.press("Turn on");
     await reader.sees("That code isn’t right.");
     assert.deepEqual(
-      await reader.stack.sql("SELECT totp_secret FROM accounts WHERE email = ?", account.email),
-      [{ totp_secret: null }],
+      await reader.stack.sql(
+        "SELECT f.id FROM second_factors f JOIN accounts a ON a.id = f.account_id WHERE a.email = ?",
+        account.email,
+      ),
+      [],
     );
     const code = await authenticator.code();
     await reader.fill({ Code: `${code.slice(0, 3)} ${code.slice(3)}` });
@@ -102,17 +105,20 @@ export function suite(world) {
 
   world.test("a recovery by the operator is shown, and stopped", async (reader) => {
     const account = await world.account();
-    await reader.stack.sql(
-      "INSERT INTO recoveries (account_id, started_at, due_at, mailed_at) SELECT id, unixepoch(), unixepoch() + 86400, unixepoch() FROM accounts WHERE email = ?",
-      account.email,
-    );
+    for (const begun of [
+      "INSERT INTO waiting (id, account_id, kind, state, at) SELECT id, id, 'recovery', 'agreed', unixepoch() FROM accounts WHERE email = ?",
+      "INSERT INTO changes (account_id, about, kind, deed, at, since) SELECT id, 'recovery', 'recovery_pending', 1, unixepoch(), unixepoch() FROM accounts WHERE email = ?",
+    ]) {
+      await reader.stack.sql(begun, account.email);
+    }
+    const lost = "Someone told us that they’ve lost their phone and recovery codes.";
     await reader.enter(account, "/overview");
-    await reader.sees("Your account is being recovered.");
+    await reader.sees(lost);
     await reader.page.getByRole("link", { name: "Settings" }).click();
-    await reader.sees("Your account is being recovered.");
+    await reader.sees(lost);
     await reader.accessible("a pending recovery");
-    await reader.press("Stop the recovery");
-    await reader.page.getByText("Your account is being recovered.").waitFor({ state: "detached" });
-    assert.deepEqual(await reader.stack.sql("SELECT * FROM recoveries"), []);
+    await reader.press("Stop these changes");
+    await reader.page.getByText(lost).waitFor({ state: "detached" });
+    assert.deepEqual(await reader.stack.sql("SELECT * FROM waiting WHERE kind = 'recovery'"), []);
   });
 }

@@ -218,6 +218,28 @@ impl Edge {
         self.forget_steps(account).await;
         authenticator.code()
     }
+    /// Waits until the emails about every change of an account were handed over. The schedule sends a recovery's, and
+    /// those of a deed during the delivery of another's.
+    ///
+    /// # Panics
+    /// If the wait takes longer than half a minute.
+    pub async fn wait_until_told(&self, id: &str) {
+        let untold = format!("changes WHERE account_id = '{id}' AND since > unixepoch()");
+        for n in 1..600 {
+            if self.count(&untold).await == 0 {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            if n % 20 == 0 {
+                self.run_scheduled().await;
+            }
+        }
+        panic!(
+            "untold: {:?}",
+            self.sql_of(id, "SELECT * FROM changes WHERE account_id = ?1", &[id.into()]).await
+        );
+    }
+
     /// Makes everything of an account this many seconds older: its changes, second factors, passkeys, keys, notices and
     /// events. A time of 0 stays, because it means that something hasn't happened.
     ///

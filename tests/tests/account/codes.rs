@@ -81,8 +81,6 @@ async fn a_reset_under_way_while_a_second_factor_begins_to_count_is_asked_for_a_
             "delete passkeys",
             "insert security_events",
             "insert notices",
-            "insert security_events",
-            "insert notices",
             "insert changes",
             "update accounts",
             "insert changes",

@@ -49,7 +49,7 @@ pub(super) async fn agreed(edge: &Edge, account: &Account) -> (String, String) {
     let reply = confirm(edge, &token).await;
     assert_eq!((reply.status, &reply.body["email"]), (200, &json!(new)), "{}", reply.body);
     let stopping = link(edge, &account.email, TOLD, before + 1).await;
-    edge.wait_for_count("changes WHERE about = 'address' AND is_told = 0", 0).await;
+    edge.wait_until_told(&edge.id(&account.email).await).await;
     (new, stopping)
 }
 
@@ -254,10 +254,9 @@ async fn while_no_email_can_be_handed_over_nothing_moves_for_fourteen_days_and_t
     let token = link(&edge, &new, ASKED, 1).await;
     assert_eq!(confirm(&edge, &token).await.status, 200);
     // As if the old mailbox refused: its email counts as not handed over.
-    edge.wait_for_count("changes WHERE is_told = 0", 0).await;
+    edge.wait_until_told(&id).await;
     edge.restart_with(|builder| builder.mailless(true)).await.unwrap();
-    let untold =
-        "UPDATE changes SET is_told = 0, since = at + 14 * 86400, deed = 9 WHERE account_id = ?1";
+    let untold = "UPDATE changes SET since = at + 14 * 86400, deed = 9 WHERE account_id = ?1";
     edge.sql_of(&id, untold, &[json!(id)]).await;
     edge.pass(&id, 17 * DAY_S - 60).await;
     edge.run_scheduled().await;

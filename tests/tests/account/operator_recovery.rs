@@ -236,9 +236,12 @@ async fn an_account_that_may_have_been_taken_over_is_not_recovered() {
     let (account, ..) = with_two_factor(edge).await;
     let body = json!({ "current_password": PASSWORD, "new_password": NEW });
     assert_eq!(account.put("/auth/password", &body).await.status, 200);
-    refused(&account.email, changed).await;
+    // A thief's other deeds may have pushed its event out of the list.
     let id = edge.id(&account.email).await;
-    let older = "UPDATE security_events SET at = at - 14 * 86400 WHERE account_id = ?1";
+    let pushed_out = "DELETE FROM security_events WHERE account_id = ?1";
+    edge.sql_of(&id, pushed_out, &[json!(id)]).await;
+    refused(&account.email, changed).await;
+    let older = "UPDATE notices SET happened_at = happened_at - 14 * 86400 WHERE account_id = ?1";
     edge.sql_of(&id, older, &[json!(id)]).await;
     start(edge, &account.email).await;
     let after = operator.on("stop-recovery", &account.email).await;
@@ -319,7 +322,7 @@ async fn a_recovery_waits_until_its_owner_has_been_mailed_for_three_days() {
     edge.run_scheduled().await;
     edge.mailbox().wait_for_titled(email, PENDING, 1).await.unwrap();
     let id = edge.id(email).await;
-    let left = "about = 'recovery' AND is_told = 1 AND since > unixepoch() - 60";
+    let left = "about = 'recovery' AND abs(since - unixepoch()) < 60";
     let begun = format!("changes WHERE account_id = '{id}' AND {left}");
     assert_eq!(edge.count(&begun).await, 1, "it begins now");
     pass(&edge, email, 2).await;

@@ -40,7 +40,7 @@ async fn shown(edge: &Edge, token: &str) -> Value {
 /// Makes a second factor count.
 pub(super) async fn settled(edge: &Edge, account: &Account) {
     let id = edge.id(&account.email).await;
-    edge.wait_for_count("changes WHERE is_told = 0", 0).await;
+    edge.wait_until_told(&id).await;
     edge.pass(&id, 3 * DAY_S).await;
 }
 
@@ -55,7 +55,7 @@ async fn a_forgotten_password_changes_nothing_but_the_password() {
     let id = edge.id(&account.email).await;
     let (key, _) = account.named_key(&json!({ "name": "shop", "rights": ["checks"] })).await;
     let (passkey, _) = account.add_passkey("laptop").await;
-    edge.wait_for_count("changes WHERE is_told = 0", 0).await;
+    edge.wait_until_told(&id).await;
     edge.pass(&id, 8 * DAY_S).await;
     let token = reset_link(edge, &account.email).await;
     let expected =
@@ -77,7 +77,7 @@ async fn a_reset_ends_young_passkeys_and_the_keys_that_stay_ticked() {
     let terms = json!({ "name": "key", "rights": ["checks"] });
     let (old_key, _) = account.named_key(&terms).await;
     let (old_passkey, _) = account.add_passkey("old").await;
-    edge.wait_for_count("changes WHERE is_told = 0", 0).await;
+    edge.wait_until_told(&id).await;
     edge.pass(&id, 8 * DAY_S).await;
     let (kept_key, kept_id) = account.named_key(&terms).await;
     let (young_key, young_id) = account.named_key(&terms).await;
@@ -179,7 +179,7 @@ async fn a_factor_counts_from_its_third_day_until_the_third_day_after_it_was_tur
         let token = reset_link(&edge, &account.email).await;
         shown(&edge, &token).await["code_needed"] == json!(true)
     };
-    edge.wait_for_count("changes WHERE is_told = 0", 0).await;
+    edge.wait_until_told(&id).await;
     edge.pass(&id, 3 * DAY_S - 60).await;
     assert!(!needed().await, "a minute before");
     edge.pass(&id, 60).await;
@@ -188,7 +188,7 @@ async fn a_factor_counts_from_its_third_day_until_the_third_day_after_it_was_tur
         account.post("/auth/totp/disable", &turned_off(PASSWORD, &codes[0])).await.status,
         204
     );
-    edge.wait_for_count("changes WHERE is_told = 0", 0).await;
+    edge.wait_until_told(&id).await;
     assert!(needed().await, "it was on for three days");
     edge.pass(&id, 3 * DAY_S - 60).await;
     assert!(needed().await, "a minute before");
@@ -204,7 +204,7 @@ async fn a_factor_counts_from_its_third_day_until_the_third_day_after_it_was_tur
         account.post("/auth/totp/disable", &turned_off(PASSWORD, &codes[0])).await.status,
         204
     );
-    edge.wait_for_count("changes WHERE is_told = 0", 0).await;
+    edge.wait_until_told(&id).await;
     for day in 0..4 {
         assert!(!needed().await, "day {day}");
         edge.pass(&id, DAY_S).await;
@@ -326,7 +326,7 @@ async fn a_stop_begins_the_three_days_anew_and_its_link_lives_as_long_as_the_cha
     let id = edge.id(&account.email).await;
     account.add_passkey("laptop").await;
     let stopping = link(edge, &account.email, "A passkey has been added", 1).await;
-    edge.wait_for_count("changes WHERE is_told = 0", 0).await;
+    edge.wait_until_told(&id).await;
     for _ in 0..2 {
         edge.pass(&id, 3 * DAY_S - 60).await;
         assert_eq!(stop(edge, &stopping).await.status, 204);

@@ -176,9 +176,9 @@ async fn revoke_again(edge: &Edge, saved: &[(&str, Vec<Value>)]) {
             }
             // Factors that were turned on since stay; recovery codes of the others stay with them.
             "second_factors" => {
-                run("INSERT OR IGNORE INTO second_factors (account_id, id, secret, on_at, off_at, counted)
+                run("INSERT OR IGNORE INTO second_factors (account_id, id, secret, on_at, off_at)
                      SELECT value ->> 'account_id', value ->> 'id', value ->> 'secret', value ->> 'on_at',
-                       value ->> 'off_at', value ->> 'counted' FROM json_each(?1)"
+                       value ->> 'off_at' FROM json_each(?1)"
                     .to_owned())
                 .await;
             }

@@ -1,6 +1,6 @@
-//! Owner and thief, day by day: the owner reads his mail every two days and resets, and no sequence of the thief's deeds
-//! moves the account, deletes it, or keeps the owner out for ever (docs/security.md, A13). A model that searches every
-//! sequence of these parties chose the rule; here the statements themselves play sequences of it.
+//! Owner, thief and deceived operator, day by day: the owner reads his mail every two days and resets, and no sequence of
+//! the thief's deeds moves the account, deletes it, or keeps the owner out for ever (docs/security.md, A13). A model that
+//! searches every sequence of these parties chose the rule; here the statements themselves play sequences of it.
 
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 use rcpt_tests::{
@@ -118,9 +118,11 @@ enum Deed {
     NewCodes,
     ResetByMail,
     Delete,
+    /// Deceives the operator, who begins a recovery.
+    AskOperator,
 }
 
-const DEEDS: [Deed; 8] = [
+const DEEDS: [Deed; 9] = [
     Deed::SignIn,
     Deed::FactorOff,
     Deed::FactorOn,
@@ -129,10 +131,12 @@ const DEEDS: [Deed; 8] = [
     Deed::NewCodes,
     Deed::ResetByMail,
     Deed::Delete,
+    Deed::AskOperator,
 ];
 
-/// The sequences with which the two drafts were broken.
-const BREAKS: [&[Deed]; 4] = [
+/// The sequences with which the two drafts were broken, and one through the operator.
+const BREAKS: [&[Deed]; 5] = [
+    &[Deed::AskOperator, Deed::ResetByMail, Deed::FactorOff, Deed::FactorOn],
     &[Deed::FactorOff, Deed::FactorOn, Deed::FactorOff, Deed::FactorOn, Deed::AskForAddress],
     &[Deed::AskForAddress, Deed::FactorOff, Deed::FactorOn, Deed::FactorOff],
     &[Deed::ResetByMail, Deed::FactorOff, Deed::FactorOn, Deed::AskForAddress, Deed::Delete],
@@ -163,7 +167,7 @@ impl<'a> Story<'a> {
             (owners, codes) = (Some(factor), found);
         }
         if case.owner_has_factor {
-            edge.wait_for_count("changes WHERE is_told = 0", 0).await;
+            edge.wait_until_told(&id).await;
             edge.pass(&id, 4 * DAY_S).await;
         }
         if case.replaced_today {
@@ -176,7 +180,7 @@ impl<'a> Story<'a> {
             (owners, codes) = (Some(factor), found);
         }
         codes.truncate(case.codes);
-        edge.wait_for_count("changes WHERE is_told = 0", 0).await;
+        edge.wait_until_told(&id).await;
         Self {
             edge,
             id,
@@ -215,6 +219,10 @@ impl<'a> Story<'a> {
                 (Deed::ResetByMail, _) if reads_mailbox => {
                     let token = reset_link(self.edge, &self.email).await;
                     (reset(self.edge, &token, THIEFS, &code).await, true)
+                }
+                (Deed::AskOperator, _) => {
+                    let recover = json!({ "recover": { "account": self.email } });
+                    (self.edge.operator().call(&recover).await, false)
                 }
                 (Deed::FactorOff, Some(session)) => {
                     (session.post("/auth/totp/disable", &proof).await, false)
@@ -330,7 +338,7 @@ async fn no_thief_takes_an_account_whose_owner_reads_his_mail_every_two_days() {
                 for deed in deeds {
                     story.play(deed, reads).await;
                 }
-                edge.wait_for_count("changes WHERE is_told = 0", 0).await;
+                edge.wait_until_told(&story.id).await;
                 story.assert_kept(day).await;
                 if day % 2 == offset {
                     story.owner_reads().await;

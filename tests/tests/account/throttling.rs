@@ -147,6 +147,42 @@ async fn wrong_codes_and_passwords_within_a_session_are_throttled_too() {
     }
 }
 
+/// Anybody can use up the guesses at sign-in. Passwords behind a session and behind an emailed link share another budget.
+#[tokio::test]
+async fn a_sign_in_that_strangers_have_used_up_leaves_passwords_behind_a_session_or_a_link_alone() {
+    let edge = edge_with_waits().await;
+    let account = edge.account().await;
+    let guesses = (0..30).map(|n| {
+        let network = format!("203.0.113.{}", n + 1);
+        sign_in(&account, &network, "wrong-one-of-a-stranger", "")
+    });
+    evaluated(&send_all(guesses, 5).await, "invalid_credentials");
+    let reply = send(sign_in(&account, OWNER, PASSWORD, "")).await;
+    reply.assert_error(429, "throttled", "the sign-in is used up");
+
+    let new = edge.new_email();
+    assert_eq!(super::email_change::ask(&account, &new, PASSWORD).await.status, 202);
+    let token = super::email_change::link(&edge, &new, super::email_change::ASKED, 1).await;
+    let confirm = async |password: &str| {
+        let body = json!({ "token": token, "password": password });
+        account.anonymous.post("/auth/confirm-email", &body).await
+    };
+    assert_eq!(confirm(PASSWORD).await.status, 200);
+    let show = json!({ "password": PASSWORD });
+    assert_eq!(account.post("/auth/show-api-key", &show).await.status, 200);
+    // The reader of a mailbox that was mistyped guesses, and uses up the session's budget alone.
+    let other = edge.account().await;
+    let mistyped = edge.new_email();
+    assert_eq!(super::email_change::ask(&other, &mistyped, PASSWORD).await.status, 202);
+    let token = super::email_change::link(&edge, &mistyped, super::email_change::ASKED, 1).await;
+    let body = json!({ "token": token, "password": "wrong-one-of-a-reader" });
+    let guess = |_| other.anonymous.request(Method::POST, "/auth/confirm-email").json(&body);
+    evaluated(&send_all((0..30).map(guess), 5).await, "wrong_password");
+    let reply = other.post("/auth/show-api-key", &show).await;
+    reply.assert_error(429, "throttled", "the same budget");
+    assert_eq!(send(sign_in(&other, OWNER, PASSWORD, "")).await.status, 200);
+}
+
 #[tokio::test]
 async fn a_stranger_delays_the_owner_by_no_more_than_the_longest_wait() {
     let _turn = turn().await;

@@ -78,7 +78,7 @@ impl<'a> Story<'a> {
         } else {
             (None, Vec::new())
         };
-        edge.wait_for_count("changes WHERE is_told = 0", 0).await;
+        edge.wait_until_told(&id).await;
         edge.pass(&id, 8 * 86_400).await;
         Self {
             edge,

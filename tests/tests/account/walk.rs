@@ -53,6 +53,8 @@ async fn from_registration_to_deletion_every_step_works() {
     assert_eq!(account.get("/me").await.body["recovery_codes_left"], 9);
 
     let body = json!({ "password": password, "totp_code": recovery_codes[1] });
+    account.delete("/me", &body).await.assert_error(409, "password_too_young", "a new password");
+    stack.edge.pass(&stack.edge.id(&email).await, 3 * 24 * 60 * 60).await;
     assert_eq!(account.delete("/me", &body).await.parts(), (204, &nothing));
     assert_eq!(account.check("accepts@sandbox.test").await.status, 401);
     assert_eq!(anonymous.login(&email, password).await.status, 401);

@@ -1,0 +1,168 @@
+//! Stopping changes of an account, by the link in the email about one or in a session: it ends sessions, drops what waits,
+//! and begins the three days of every open change anew. It opens nothing.
+
+use constcat::concat;
+use serde::Deserialize;
+
+use super::{
+    IN_SESSION,
+    changes::IS_OPEN,
+    reset_codes::{ResetCode, fits},
+    security_events::{device, event},
+};
+use crate::{
+    account::AccountId,
+    cf::database::{Database, Param, Statement},
+    credentials::session::Session,
+    error::Error,
+    mail::{AccountEvent, Notice},
+};
+
+/// The change that a stopping link is made for.
+#[derive(Debug, Deserialize)]
+pub struct StoppableChange {
+    pub about: String,
+    /// Resets and moves of the account so far: each ends the links from before.
+    pub turns: u64,
+}
+
+const SELECT_STOPPABLE: &str = concat!(
+    "SELECT c.about, a.turns FROM accounts a JOIN changes c ON c.account_id = a.id
+     WHERE a.id = ?1 AND c.kind = ?2 AND ",
+    IS_OPEN,
+    " ORDER BY c.at DESC, c.about LIMIT 1"
+);
+
+/// The youngest open change of a kind, for the link in its email.
+pub async fn stoppable(
+    database: &Database,
+    account: AccountId,
+    kind: Notice,
+) -> Result<Option<StoppableChange>, Error> {
+    let account = account.to_string();
+    database.first((SELECT_STOPPABLE, vec![(&account).into(), kind.as_str().into()])).await
+}
+
+/// `?1` account, `?2` what was changed, `?3` resets and moves.
+const IS_STOPPABLE: &str = concat!(
+    "id = ?1 AND deleted_at IS NULL AND turns = CAST(?3 AS INTEGER) AND EXISTS (SELECT 1 FROM changes c
+       WHERE c.account_id = ?1 AND c.about = ?2 AND ",
+    IS_OPEN,
+    ")"
+);
+const SELECT_TURN: &str = concat!("SELECT id FROM accounts WHERE ", IS_STOPPABLE);
+
+/// True if the change is open and the account had no reset and no move since.
+pub async fn is_stoppable(
+    database: &Database,
+    account: AccountId,
+    change: &StoppableChange,
+) -> Result<bool, Error> {
+    let account = account.to_string();
+    database.any((SELECT_TURN, stop_params(&account, change))).await
+}
+
+fn stop_params<'a>(account: &'a str, change: &'a StoppableChange) -> Vec<Param<'a>> {
+    vec![account.into(), (&change.about).into(), change.turns.into()]
+}
+
+/// Under a condition on the account `?1`: drops what waits for it. What the directory is being asked about is finished
+/// without effect, never deleted, because the directory must follow.
+macro_rules! dropped {
+    ($($condition:expr),+) => {
+        [
+            constcat::concat!(
+                "DELETE FROM waiting WHERE account_id = ?1 AND state IN ('asked', 'agreed')
+                 AND EXISTS (SELECT 1 FROM accounts WHERE ", $($condition,)+ ")"
+            ),
+            constcat::concat!(
+                "UPDATE waiting SET state = 'done' WHERE account_id = ?1 AND state = 'moving'
+                 AND EXISTS (SELECT 1 FROM accounts WHERE ", $($condition,)+ ")"
+            ),
+        ]
+    };
+}
+
+/// Under a condition on the account `?1`: ends every session but `$kept`, drops what waits, and begins the three days of
+/// every open change anew. The first statement returns a row if the condition holds.
+macro_rules! stopping {
+    ($browser:literal, $country:literal, $kept:literal, $condition:expr) => {{
+        const DROPPED: [&str; 2] = dropped!($condition);
+        [
+            concat!("SELECT id FROM accounts WHERE ", $condition),
+            concat!(
+                "DELETE FROM sessions WHERE account_id = ?1 AND id <> ",
+                $kept,
+                " AND EXISTS (SELECT 1 FROM accounts WHERE ",
+                $condition,
+                ")"
+            ),
+            DROPPED[0],
+            DROPPED[1],
+            concat!(
+                "UPDATE changes AS c SET since = max(c.since, unixepoch()) WHERE c.account_id = ?1 AND ",
+                IS_OPEN,
+                " AND EXISTS (SELECT 1 FROM accounts WHERE ",
+                $condition,
+                ")"
+            ),
+            event!("changes_stopped", $browser, $country, $condition),
+        ]
+    }};
+}
+
+/// `?4` factor, `?5` hash of a recovery code.
+const MAY_STOP: &str = concat!(IS_STOPPABLE, " AND ", fits!("?4", "?5"));
+const STOP: [&str; 6] = stopping!("?6", "?7", "''", MAY_STOP);
+const DELETE_USED_CODE: &str = concat!(
+    "DELETE FROM recovery_codes WHERE account_id = ?1 AND factor_id = ?4 AND hash = ?5
+       AND EXISTS (SELECT 1 FROM accounts WHERE ",
+    MAY_STOP,
+    ")"
+);
+const STOP_IN_SESSION: [&str; 6] = stopping!("?3", "?4", "?2", IN_SESSION);
+
+fn stopped<'a>(
+    [select, sessions, asked, moving, open, event]: [&'static str; 6],
+    params: &[Param<'a>],
+    deed: &'a AccountEvent,
+) -> Vec<Statement<'a>> {
+    let event = (event, [params, &device(deed)].concat());
+    let each = [select, sessions, asked, moving, open].map(|sql| (sql, params.to_vec()));
+    each.into_iter().chain([event]).collect()
+}
+
+/// Stops every change of the account. Opens nothing, so a link stops as often as wanted. Returns `false` if the change
+/// isn't open any more, or the code doesn't fit.
+pub async fn stop(
+    database: &Database,
+    account: AccountId,
+    change: &StoppableChange,
+    code: &ResetCode,
+    deed: &AccountEvent,
+) -> Result<bool, Error> {
+    let account = account.to_string();
+    let params = [stop_params(&account, change), code.params()].concat();
+    let mut statements = stopped(STOP, &params, deed);
+    statements.push((DELETE_USED_CODE, params));
+    database.batch(&statements).await?.any(0)
+}
+
+/// Like [`stop`], by a session, which is the only one that stays; `false` if it has ended.
+pub async fn stop_in_session(
+    database: &Database,
+    session: Session,
+    deed: &AccountEvent,
+) -> Result<bool, Error> {
+    let (account, id) = session.texts();
+    let caller: Vec<Param<'_>> = vec![(&account).into(), (&id).into()];
+    database.batch(&stopped(STOP_IN_SESSION, &caller, deed)).await?.any(0)
+}
+
+/// `?2` the hash of a password that was just set.
+const DROPPED_BY_PASSWORD: [&str; 2] = dropped!("id = ?1 AND password_hash = ?2");
+
+/// A new password drops what waits for the account.
+pub(super) fn drop_waiting<'a>(account: &'a str, new_hash: &'a str) -> [Statement<'a>; 2] {
+    DROPPED_BY_PASSWORD.map(|sql| (sql, vec![account.into(), new_hash.into()]))
+}
