@@ -22,10 +22,12 @@ use crate::{
 /// without a good past. The greater number allows for a newcomer's refusal and for two in flight.
 const GOOD_EXTRA: usize = 3;
 const NEWCOMER_EXTRA: usize = 1;
-/// Control recipients in ten minutes by lists, and by lists and single checks together: many machines ban at ten refused
-/// recipients, some at five, and each control recipient is likely to be one.
-const INVENTED_BY_LISTS: usize = 4;
-const INVENTED_BY_ALL: usize = 8;
+/// Control recipients in ten minutes by lists, and as many by single checks: many machines ban at ten refused recipients,
+/// some at five, and each control recipient is likely to be one. With eight by single checks alone, the second dead
+/// address of any newcomer closed the machine to all.
+const INVENTED_MAX: usize = 4;
+/// Refused recipients, of which control recipients are a part, after which single checks have no control recipient.
+const INVENTED_UNTIL: usize = 8;
 /// The part of ten minutes' number that one group's lists may have, if its usual share isn't greater. Lists are mostly
 /// alone at a machine, and with half of eight they would take twice as long as with all; a quarter is enough to go on for
 /// other lists, whose existing recipients don't count.
@@ -125,7 +127,7 @@ pub(crate) struct RefusedLately {
     /// Each refusal and the group and account that caused it, oldest first. Control recipients have neither.
     refused: VecDeque<(Instant, Option<(Key, Key)>)>,
     /// Times at which control recipients were asked about, oldest first: their refusal is likely, and may still come.
-    invented: VecDeque<Instant>,
+    invented: VecDeque<(Instant, Class)>,
 }
 
 impl RefusedLately {
@@ -201,17 +203,20 @@ impl RefusedLately {
     /// No control recipient is asked about while as many recipients are refused.
     pub(crate) fn spares_one(&self, class: Class, now: Instant) -> bool {
         let most = match class {
-            Class::Batch => INVENTED_BY_LISTS.min(self.half()),
-            Class::Interactive => INVENTED_BY_ALL.min(self.most_of_lists()),
+            Class::Batch => INVENTED_MAX.min(self.half()),
+            Class::Interactive => INVENTED_UNTIL.min(self.most_of_lists()),
         };
-        let is_recent = |at: &&Instant| now.saturating_duration_since(**at) < WINDOW;
+        let is_recent = |(at, by): &&(Instant, Class)| {
+            *by == class && now.saturating_duration_since(*at) < WINDOW
+        };
         let invented = self.invented.iter().filter(is_recent).count();
-        self.most == usize::MAX || (invented < most && self.lately(now).count() < most)
+        self.most == usize::MAX
+            || (invented < most.min(INVENTED_MAX) && self.lately(now).count() < most)
     }
 
-    pub(crate) fn take_invented(&mut self, now: Instant) {
+    pub(crate) fn take_invented(&mut self, class: Class, now: Instant) {
         if self.most < usize::MAX {
-            self.invented.push_back(now);
+            self.invented.push_back((now, class));
         }
     }
 
@@ -223,7 +228,7 @@ impl RefusedLately {
         {
             self.refused.pop_front();
         }
-        self.invented.retain(|at| now.saturating_duration_since(*at) < WINDOW);
+        self.invented.retain(|(at, _)| now.saturating_duration_since(*at) < WINDOW);
     }
 }
 

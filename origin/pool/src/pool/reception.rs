@@ -72,7 +72,7 @@ impl<S: Send + 'static> Pool<S> {
         if let Some(site) = state.sites.all.get_mut(&want.site) {
             let (meter, now) = (site.here.meter(want.meter), Instant::now());
             meter.take_recipient(want.warm_up, now);
-            meter.lately.take_invented(now);
+            meter.lately.take_invented(want.class, now);
         }
     }
 

@@ -141,9 +141,21 @@ async fn lists_have_eight_in_any_ten_minutes_and_learn_the_time_of_the_next_one(
 #[tokio::test(start_paused = true)]
 async fn the_control_recipient_is_no_guess_and_leaves_a_form_its_extra() {
     let pool = pool();
-    assert_eq!(refused_controls(&pool, (0..30).map(|_| single("form"))).await, 8);
+    assert_eq!(refused_controls(&pool, (0..30).map(|_| single("form"))).await, 4);
     assert_eq!(pool.status().entries.pasts, 1);
-    assert_eq!(guesses(&pool, &single("form")).await, 2, "more than half of the three");
+    assert_eq!(guesses(&pool, &single("form")).await, 4, "half of what is left");
+}
+
+/// Eight new accounts check the existing addresses of twenty domains of a machine, and one in fifteen is dead.
+#[tokio::test(start_paused = true)]
+async fn our_own_control_recipients_close_no_machine_to_newcomers() {
+    let pool = pool();
+    let accounts = (0..20).map(|n| single(&format!("account{}", n % 8)));
+    refused_controls(&pool, accounts).await;
+    for n in 0..5 {
+        assert!(asks(&pool, &single(&format!("account{n}")), true).await, "the dead address {n}");
+    }
+    assert!(!asks(&pool, &single("account5"), true).await, "ten would bring the ban");
 }
 
 #[tokio::test(start_paused = true)]
