@@ -127,10 +127,10 @@ impl<S: Send + 'static> Permit<S> {
         self.pool.spares_refusal(self)
     }
 
-    /// Counts an additional recipient: the control recipient.
+    /// Counts an additional recipient: the control recipient, or an accepted one that is asked about again behind it.
     pub fn count_recipient(&self) {
-        self.is_control.store(true, Ordering::Relaxed);
-        self.pool.count_recipient(self);
+        let is_invented = !self.is_control.swap(true, Ordering::Relaxed);
+        self.pool.count_recipient(self, is_invented);
     }
 
     /// Keeps the session for the next recipient at its host, or closes it if enough are idle.

@@ -67,12 +67,14 @@ impl<S: Send + 'static> Pool<S> {
         })
     }
 
-    pub(super) fn count_recipient(&self, permit: &Permit<S>) {
+    pub(super) fn count_recipient(&self, permit: &Permit<S>, is_invented: bool) {
         let (mut state, want) = (self.lock(), &permit.want);
         if let Some(site) = state.sites.all.get_mut(&want.site) {
             let (meter, now) = (site.here.meter(want.meter), Instant::now());
             meter.take_recipient(want.warm_up, now);
-            meter.lately.take_invented(want.class, now);
+            if is_invented {
+                meter.lately.take_invented(want.class, now);
+            }
         }
     }
 

@@ -146,6 +146,23 @@ async fn the_control_recipient_is_no_guess_and_leaves_a_form_its_extra() {
     assert_eq!(guesses(&pool, &single("form")).await, 4, "half of what is left");
 }
 
+#[tokio::test(start_paused = true)]
+async fn an_accepted_recipient_that_is_asked_again_behind_the_invention_is_no_invention() {
+    let (pool, mut invented) = (pool(), 0);
+    for _ in 0..9 {
+        let permit = batch("list").permit(&pool).await;
+        if permit.spares_refusal() {
+            // A catch-all: nothing is refused.
+            permit.count_recipient();
+            permit.count_recipient();
+            permit.note(Signal::AcceptedLikeAny);
+            invented += 1;
+        }
+        permit.keep(0);
+    }
+    assert_eq!(invented, 4);
+}
+
 /// Eight new accounts check the existing addresses of twenty domains of a machine, and one in fifteen is dead.
 #[tokio::test(start_paused = true)]
 async fn our_own_control_recipients_close_no_machine_to_newcomers() {
