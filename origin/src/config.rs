@@ -26,7 +26,7 @@ pub use certificate::{Certificate, Files};
 pub use mistake::{Mistakes, SettingMistake};
 pub use opt_outs::OptOuts;
 pub use routes::{Route, Routes, Server};
-pub use settings::{Config, reference};
+pub use settings::{Config, is_reloaded, reference};
 pub use validity::{Standing, Validity};
 use values::Values;
 pub use variables::{UnknownVariables, unknown_variables};

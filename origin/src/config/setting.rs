@@ -11,6 +11,7 @@ pub(super) struct Setting {
     /// Text after "expected" in a mistake.
     pub expects: &'static str,
     pub about: &'static str,
+    pub is_reloaded: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -10,33 +10,11 @@ use tokio::{
 
 use crate::{
     Config, State,
-    config::{Files, SourceAddress},
+    config::{Files, SourceAddress, is_reloaded},
     service::state::{probes_of_one_tenant, prove},
     surroundings::clock::unix_now,
     telemetry::log::Level,
 };
-
-/// Settings that a reload changes; any other needs a restart.
-const RELOADED: [&str; 18] = [
-    "ticket_secrets",
-    "tls_cert",
-    "tls_key",
-    "source_addresses",
-    "routes",
-    "opt_outs",
-    "budget_ms",
-    "max_probes",
-    "operator_sessions",
-    "machine_sessions",
-    "network_sessions",
-    "session_interval_ms",
-    "recipients_per_minute",
-    "refused_per_hour",
-    "tenant_share_percent",
-    "operators_file",
-    "lists_file",
-    "log_level",
-];
 
 /// Interval between checks of the files of certificate and lists.
 const CHECK_INTERVAL: Duration = Duration::from_secs(5);
@@ -113,51 +91,18 @@ fn apply(running: &Config, read: &Config, state: &Arc<State>, level: &Level) -> 
     if let Some(note) = &read.lists_note {
         tracing::warn!("the package's lists are in force: {note}");
     }
-    state.prober.reload(reloaded(&state.prober.config(), read));
+    state.prober.reload(in_force.reloaded(read));
     if let Some(first) = state.prober.identities().into_iter().next() {
         state.port_check.dial_as(first);
     }
     let differing = running.differing(read);
-    let restart: Vec<_> = differing.iter().filter(|name| !RELOADED.contains(name)).collect();
+    let restart: Vec<_> = differing.iter().filter(|name| !is_reloaded(name)).collect();
     if restart.is_empty() {
         tracing::info!("configuration reloaded");
     } else {
         tracing::warn!("configuration reloaded; these values need a restart: {restart:?}");
     }
     Ok(())
-}
-
-fn reloaded(in_force: &Config, read: &Config) -> Config {
-    let operators = read.operators.as_ref().clone().numbered_as(&in_force.operators);
-    let read = read.clone();
-    Config {
-        tls_cert: read.tls_cert,
-        tls_key: read.tls_key,
-        certificate: read.certificate,
-        source_addresses: read.source_addresses,
-        routes: read.routes,
-        opt_outs: read.opt_outs,
-        budget: read.budget,
-        max_probes: read.max_probes,
-        operator_sessions: read.operator_sessions,
-        machine_sessions: read.machine_sessions,
-        network_sessions: read.network_sessions,
-        session_interval: read.session_interval,
-        recipients_per_minute: read.recipients_per_minute,
-        refused_per_hour: read.refused_per_hour,
-        tenant_share: read.tenant_share,
-        operators_file: read.operators_file,
-        operators: Arc::new(operators),
-        lists_file: read.lists_file,
-        lists: read.lists,
-        lists_note: read.lists_note,
-        lists_files: read.lists_files,
-        log_level: read.log_level,
-        // Ticket secrets are always replaced: two secrets may have the same key id, so a difference
-        // can't always be detected.
-        ticket_secrets: read.ticket_secrets,
-        ..in_force.clone()
-    }
 }
 
 /// Completes when a file has changed and all have been stable for a moment: a certificate and its
@@ -191,7 +136,7 @@ fn resize(state: &Arc<State>, before: usize, after: usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{Config, RELOADED, reloaded};
+    use super::{Config, is_reloaded};
 
     const REQUIRED: [(&str, &str); 3] = [
         ("RCPT_HELO_NAME", "probe.example.com"),
@@ -233,14 +178,13 @@ mod tests {
             "a.test" = "no-mx"
         "#;
         let (before, read) = (config("k1", ""), config("k2", other));
-        let after = reloaded(&before, &read);
+        let after = before.reloaded(&read);
         let still_differing = after.differing(&read);
         let was_changed = before.differing(&after);
         assert_eq!(was_changed.len() + still_differing.len(), before.differing(&read).len());
-        assert!(was_changed.iter().all(|name| RELOADED.contains(name)), "{was_changed:?}");
-        assert!(!still_differing.iter().any(|name| RELOADED.contains(name)), "{still_differing:?}");
-        let files = ["tls_cert", "tls_key", "operators_file", "lists_file"];
-        let tried = |name: &&str| was_changed.contains(name) || files.contains(name);
-        assert!(RELOADED.iter().all(tried), "{was_changed:?}");
+        assert!(was_changed.iter().all(|name| is_reloaded(name)), "{was_changed:?}");
+        assert!(!still_differing.iter().any(|name| is_reloaded(name)), "{still_differing:?}");
+        // Besides the four files.
+        assert_eq!(was_changed.len(), 14, "{was_changed:?}");
     }
 }

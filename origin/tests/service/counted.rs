@@ -130,7 +130,9 @@ async fn after_one_421_in_a_used_session_others_have_their_evidence_in_few_sessi
     for n in 0..5 {
         let outcome = detailed(&origin, &format!("ann@good{n}.org")).await;
         assert_eq!((outcome.status, outcome.reason), (Status::Accepted, Reason::Accepted));
-        assert_eq!(outcome.details.unwrap().verdict, Deliverability::Deliverable, "{n}");
+        // Single checks have four control recipients in ten minutes, and evil.org's was the first.
+        let due = if n < 3 { Deliverability::Deliverable } else { Deliverability::Risky };
+        assert_eq!(outcome.details.unwrap().verdict, due, "{n}");
     }
     // A session ends with its third refused recipient.
     let opened = counters.connections.load(Ordering::Relaxed) - before;
