@@ -1,5 +1,7 @@
 //! An account's address changes three days after the old mailbox was told of this request, and the new mailbox has
 //! agreed with the password. Until then a reset, a new password or a stop drops it (docs/security.md, A13).
+//!
+//! - A13: a due change is cut before and after the effect of each trip: exactly one address opens the account.
 
 use rcpt_tests::{
     Account, Edge, Reply,

@@ -1,5 +1,8 @@
 //! Keys: created with a password, replaced with an overlap, ended with a session or by themselves, and limited by rights
-//! and expiry. A recovery suspends new keys, and no database stores the keys' texts (docs/security.md, A14 and A15).
+//! and expiry. No database stores the keys' texts (docs/security.md, A14).
+//!
+//! - A14: also `key_limits.rs` in ledger (300 checks at once with a limit of 30) and `test_keys.rs` in edge. At most 20
+//!   keys besides the own one, whatever runs at once.
 
 use rcpt_tests::{
     Account, Edge,

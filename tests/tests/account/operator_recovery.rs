@@ -1,4 +1,8 @@
 //! Recovery by the operator, for an owner who has lost the second factor (docs/security.md, A17).
+//!
+//! - A17: three days from the first delivered email, one a day, none within 14 days of a new password or address. A
+//!   sign-in with a code, a recovery code or a passkey, a reset, a new password, a stop in a session, the second factor
+//!   turned off and the operator end it; a password alone, a key and a requested link don't.
 
 use rcpt_tests::{
     Account, Edge,

@@ -1,5 +1,8 @@
 //! The owner sees all actions and attempts on the account (docs/security.md, A12), and nobody can push
 //! them out of the list.
+//!
+//! - A12: the last 50 sign-ins, 30 changes and 20 failures, each with its day's count; none pushes another class out. A
+//!   failed attempt with an unknown address runs the same statements and leaves no row.
 
 use rcpt_tests::{
     Account, Edge, Reply,

@@ -1,4 +1,7 @@
 //! Guessing is stopped, and cannot lock the owner out (docs/security.md, A3).
+//!
+//! - A3: of 200 wrong passwords, and of 200 wrong codes, at most 100 are evaluated; the owner gets in by a reset
+//!   meanwhile.
 
 use std::time::Duration;
 

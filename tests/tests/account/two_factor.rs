@@ -1,4 +1,7 @@
 //! Two-factor authentication (docs/security.md, A4): setting up, turning on and off, codes and recovery codes.
+//!
+//! - A4: of 100 uses at once of a code, or of a recovery code, one is accepted; a step of 30 s early or late, and not
+//!   two. RFC 6238's vectors are in `rcpt-edge`.
 
 use std::{collections::HashSet, process::Command};
 

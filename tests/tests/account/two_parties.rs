@@ -1,6 +1,8 @@
 //! Random histories of an owner and a thief in one account: requests one after the other, and then a recovery during
 //! two of the thief's requests. Afterwards nothing that the thief has created, knows or has in
 //! progress opens the account (docs/security.md, A15).
+//!
+//! - A15: 8 histories, 80 in `make proof`.
 
 use rand::{Rng as _, SeedableRng as _, rngs::StdRng, seq::IndexedRandom as _};
 use rcpt_tests::{
