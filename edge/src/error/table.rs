@@ -184,12 +184,12 @@ errors! {
         "This part was sent before with other addresses. Nothing was changed.";
     /// The part can't be compared: it doesn't exist, or has fewer than two different addresses.
     nothing_to_match() => S::CONFLICT, "nothing_to_match",
-        "This part can't be compared: it isn't in yet, or has fewer than two different addresses.";
+        "This part can't be compared: it hasn't been sent, or has fewer than two different addresses.";
     /// The part's comparisons are used up: the part is neither compared nor accepted again.
     matches_used_up() => S::CONFLICT, "matches_used_up",
-        "This part was compared twenty times. It can't be compared any more.";
+        "This part has been compared twenty times. It can't be compared again.";
     scan_ended() => S::CONFLICT, "scan_ended",
-        "This scan takes no more addresses: it has ended, or all of them are in.";
+        "This scan accepts no more addresses: it has ended, or has all of them.";
 
     // --- webhooks
 

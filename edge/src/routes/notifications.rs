@@ -221,7 +221,7 @@ const TESTS: Rule = Rule { burst: 10, interval: 6 * 60 };
 #[utoipa::path(
     post, path = "/v1/notifications/test", tag = "Scans", operation_id = "testWebhook",
     responses(
-        (status = 200, description = "What came of it", body = Delivery),
+        (status = 200, description = "The delivery, with the answer's status", body = Delivery),
         (status = 401, description = "The session token is missing or no longer valid", body = PlainError),
         (status = 409, description = "`no_webhook`", body = PlainError),
         (status = 429, description = "Too many tests", body = PlainError),

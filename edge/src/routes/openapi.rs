@@ -92,7 +92,8 @@ impl Description {
         match serde_json::to_string(&self.operation.security).unwrap() {
             security if security.contains("ApiKey") => {
                 common.push(("401", "No valid key or session".to_owned()));
-                let refused = "The key doesn't have the right, is a test key, or can't be used from this network";
+                let refused =
+                    "The key doesn't have the right, or is a test key outside the sandbox";
                 common.push(("403", refused.to_owned()));
             }
             security if security.contains("Session") => {

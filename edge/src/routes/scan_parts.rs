@@ -179,7 +179,7 @@ pub struct PartMatch {
     ),
     request_body = PartRequest,
     responses(
-        (status = 200, description = "Whether it is this part", body = PartMatch),
+        (status = 200, description = "Whether the part has exactly these addresses", body = PartMatch),
         (status = 400, description = "`invalid_body`, `no_such_part` or `part_size`", body = PlainError),
         (status = 404, description = "`no_such_scan`", body = PlainError),
         (status = 409, description = "`nothing_to_match` or `matches_used_up`", body = PlainError),

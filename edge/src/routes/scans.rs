@@ -51,7 +51,7 @@ fn new_id(now_ms: u64) -> Result<String, Error> {
 #[utoipa::path(
     post, path = "/v1/scans", tag = "Scans", operation_id = "createScan",
     request_body = NewScanRequest,
-    params(("Idempotency-Key" = Option<String>, Header, description = "Your own id for this scan, 16 to 255 printable characters. Send the request again with the same key when no answer came: it makes one scan")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Your own id for this scan, 16 to 255 printable characters. If no answer comes, repeat the request with the same id: there is one scan")),
     responses(
         (status = 201, description = "The scan; `Location` has its path", body = Scan),
         (status = 400, description = "`invalid_body`, `invalid_scan`, `invalid_name` or `scan_too_large`", body = PlainError),
@@ -150,7 +150,7 @@ const PAGE_ROWS_MAX: u32 = 100;
     get, path = "/v1/scans", tag = "Scans", operation_id = "listScans",
     params(
         ("before" = Option<String>, Query, description = "Only scans older than this one"),
-        ("limit" = Option<u32>, Query, description = "At most so many, 1 to 100; 20 unless given"),
+        ("limit" = Option<u32>, Query, description = "Number of scans in a page, 1 to 100; by default 20"),
     ),
     responses(
         (status = 200, description = "A page of scans", body = ScanPage),
