@@ -79,8 +79,8 @@ impl Notice {
         let (subject, text) = match self {
             Self::PasswordChanged => (
                 "Your password has been changed",
-                "The password of your rcpt account has been changed, and every session has ended. Your \
-                 API key still works. If someone else may know it, replace it on the API key page.",
+                "The password of your rcpt account has been changed, and every session has ended. If someone else may \
+                 know your API key, replace it on the API key page.",
             ),
             Self::TwoFactorOn => (
                 "Two-factor authentication is on",
@@ -111,8 +111,8 @@ impl Notice {
             ),
             Self::WebhookChanged => (
                 "Your webhook has been changed",
-                "The webhook of your rcpt account has been set, changed or removed. A webhook is told when a scan ends, and how \
-                 many addresses had which result.",
+                "The webhook of your rcpt account has been set, changed or removed. When a scan ends, a webhook gets its \
+                 numbers of results.",
             ),
             Self::EmailChangeAsked => (
                 "A new email address was asked for",
