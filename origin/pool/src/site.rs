@@ -4,7 +4,6 @@
 mod ending;
 mod hear;
 mod here;
-mod views;
 
 use std::time::Duration;
 

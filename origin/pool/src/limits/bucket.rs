@@ -24,10 +24,6 @@ impl Bucket {
         let from = self.next.map_or(earliest, |due| due.max(earliest));
         self.next = Some(from + interval);
     }
-
-    pub(crate) fn hasten(&mut self, interval: Duration, now: Instant) {
-        self.next = self.next.map(|due| due.min(now + interval));
-    }
 }
 
 /// Interval and burst of a number per minute. The burst is ten seconds' number.

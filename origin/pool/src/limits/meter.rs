@@ -117,11 +117,6 @@ impl Meter {
         self.new_sessions.take(self.rate.interval_for_all(), burst, now);
     }
 
-    pub(crate) fn rate_raised(&mut self, now: Instant) {
-        self.new_sessions.hasten(self.rate.interval_for_all(), now);
-        self.new_sessions_alone.hasten(self.rate.interval(), now);
-    }
-
     pub(crate) fn forget(&mut self, now: Instant) {
         self.per_hour.forget(now);
         self.lately.forget(now);

@@ -25,7 +25,7 @@ impl<S> Here<S> {
             meter.per_hour.take(by, now);
             meter.lately.take(by, now);
         }
-        let change = match signal {
+        match signal {
             Signal::Answered { .. } | Signal::AcceptedLikeAny => {
                 let change = meter.rate.hear_answer(party.group, party.domain, now);
                 self.domains.hear_answer(party.domain);
@@ -34,11 +34,7 @@ impl<S> Here<S> {
             }
             Signal::Refused(refusal) => self.hear_refusal(want, refusal, now),
             Signal::Unread => None,
-        };
-        if change == Some(Change::Raised) {
-            self.meter(want.meter).rate_raised(now);
         }
-        change
     }
 
     /// A reply about one recipient has consequences for the account that provoked it alone. A refusal before RCPT, in a new
