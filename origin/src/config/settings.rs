@@ -109,40 +109,40 @@ settings! {
         "Address of the HTTP listener";
     admin_listen: Option<SocketAddr> = "admin_listen", Single, Some(""), parse::address_or_none,
         "ip:port, or nothing",
-        "Address of the listener for /metrics, /ready and the rest that is for us; empty serves them on listen if that is a loopback address, else nowhere";
+        "Address of a separate listener for /metrics, /ready and /operators; without it, listen serves them if it is a loopback address";
     neighbour_listen: Option<SocketAddr> = "neighbour_listen", Single, Some(""), parse::address_or_none,
         "ip:port, or nothing",
-        "Address of the listener for the page that tells mail servers' owners who connects to them; it should be port 80 of the HELO name";
+        "Address of the listener for the page that tells mail servers' owners who connects to them; make it reachable at port 80 of the HELO name";
     contact: String = "contact", Single, Some(""), parse::contact,
-        "an email address that people read, or nothing",
-        "Whom the page at neighbour_listen says to write to; empty takes mail_from";
+        "an email address that somebody reads, or nothing",
+        "Email address for questions, on the page at neighbour_listen; by default mail_from";
     tls_cert: String = "tls_cert", Single reloaded, Some(""), parse::from_str,
         "the path of a PEM file",
-        "Certificate chain of listen, which then speaks TLS; read again on SIGHUP and when the file changes";
+        "Certificate chain of listen, which then uses TLS; read again on SIGHUP and when the file changes";
     tls_key: String = "tls_key", Single reloaded, Some(""), parse::from_str,
         "the path of a PEM file",
         "Key of the certificate";
     helo_name: String = "helo_name", Single, None, parse::host_name,
         "a fully qualified domain name, such as probe1.example.com",
-        "Name given in EHLO; its address record and the reverse record of the source address should agree";
+        "Name in EHLO; it should resolve to the source address, whose reverse record should name it";
     mail_from: String = "mail_from", Single, None, parse::reverse_path,
-        "an ASCII email address whose domain takes mail, such as probe@example.com; or <>, the null sender, which many servers refuse",
-        "Sender given in MAIL; its domain should have MX, SPF and a postmaster";
+        "an ASCII email address whose domain accepts mail, such as probe@example.com; or <>, the null sender, which many servers refuse",
+        "Sender in MAIL; its domain should have MX, SPF and a postmaster";
     nameservers: Vec<SocketAddr> = "nameservers", List, Some(""), parse::nameservers,
         "a list of ip or ip:port, or a nameserver in /etc/resolv.conf",
-        "Recursive nameservers, asked in this order; empty takes those of /etc/resolv.conf";
+        "Recursive nameservers, queried in this order; by default those of /etc/resolv.conf";
     smtp_port: u16 = "smtp_port", Single, Some("25"), parse::port,
         "a port, 1 to 65535",
         "Port of the MX hosts";
     routes: Routes = "routes", Table reloaded, Some(""), Routes::parse,
         "suffix = \"host:port\" or \"no-mx\", each suffix a domain name given once",
-        "Domains whose mail server is fixed, subdomains included; the most specific suffix wins";
+        "Domains with a fixed mail server, subdomains included; the most specific suffix wins";
     opt_outs: OptOuts = "opt_outs", List reloaded, Some(""), OptOuts::parse,
         "a list of domains (example.org), mail hosts (mx:example.org) and networks (192.0.2.0/24)",
-        "Who asked not to be asked, subdomains included: no connection is made there";
+        "Owners who asked us to stop, subdomains included: no connection is made there";
     allow_networks: Vec<IpNet> = "allow_networks", List, Some(""), parse::networks,
         "a list of networks in CIDR notation, such as 10.1.0.0/16",
-        "Networks that may be dialled although they are not public unicast";
+        "Networks that may be dialled even if they aren't public";
     budget: Duration = "budget_ms", Single reloaded, Some("10000"), parse::milliseconds,
         MILLISECONDS,
         "Time for one probe, DNS included";
@@ -151,63 +151,63 @@ settings! {
         "Time to connect to an address";
     dns_timeout: Duration = "dns_timeout_ms", Single, Some("2000"), parse::milliseconds,
         MILLISECONDS,
-        "Time for a query to a nameserver";
+        "Time for one query to one nameserver";
     max_probes: usize = "max_probes", Single reloaded, Some("512"), parse::count,
         "a number, 1 to 1000000",
-        "Probes in progress at once; further ones are answered 503";
+        "Maximum number of probes in progress; further ones get 503";
     starttls: StartTls = "starttls", Single, Some("on_demand"), parse::starttls,
         "on_demand or always",
-        "Encrypt when the server demands it, or whenever it offers to";
+        "Encrypt if the server requires it, or whenever it offers STARTTLS";
     source_addresses: Vec<SourceAddress> =
         "source_addresses", List reloaded, Some(""), parse::source_addresses,
-        "a list of ip or ip=helo.name, each with @YYYY-MM-DD behind it if it is new, and free: before it if only free accounts use it",
-        "Local addresses to connect from, each domain's always the same, each with its HELO name if it is not helo_name, and the day it was taken into use, from which batches warm up; those with free: ask for accounts without a plan, which then use no others; empty leaves it to the system";
+        "a list of ip or ip=helo.name, followed by @YYYY-MM-DD if the address is new; free: before it reserves it for free accounts",
+        "Local addresses to connect from, each with its HELO name if it isn't helo_name, and its first day, from which batches warm up; a domain always has the same address; by default the system chooses";
     source_key: SourceKey = "source_key", Secret, Some(""), parse::from_str,
         "a text of at least 16 characters, or nothing",
-        "Secret that decides which source address asks about a domain; empty takes ticket_secrets, so replacing these moves the domains";
+        "Secret that assigns domains to source addresses; by default ticket_secrets, whose replacement then moves domains";
     families: Option<Families> = "families", List, Some(""), parse::families,
         "a list of ipv4 and ipv6",
-        "Families by which mail servers are dialled; empty takes those of source_addresses, or both";
+        "Address families of connections to mail servers; by default those of source_addresses, or both";
     operator_sessions: usize = "operator_sessions", Single reloaded, Some("2"), parse::count,
         "a number, 1 to 1000000",
-        "Sessions at once with one operator of mail hosts, from one source address; routes are exempt";
+        "Maximum number of sessions with one operator of mail servers, from one source address; routes are exempt";
     machine_sessions: usize = "machine_sessions", Single reloaded, Some("2"), parse::count,
         "a number, 1 to 1000000",
-        "Sessions at once with one machine that is no known operator's";
+        "Maximum number of sessions with one machine of no known operator";
     network_sessions: usize = "network_sessions", Single reloaded, Some("8"), parse::count,
         "a number, 1 to 1000000",
-        "Sessions at once with the machines of one /24 or /64";
+        "Maximum number of sessions with the machines of one /24 or /64";
     session_interval: Duration = "session_interval_ms", Single reloaded, Some("500"), parse::pause,
         "milliseconds, 0 to 600000",
-        "Time from one new session with an operator or machine to the next, once the first ones are open";
+        "Time between new sessions with one operator or machine, once their maximum number has been opened";
     recipients_per_minute: usize =
         "recipients_per_minute", Single reloaded, Some("1200"), parse::count,
         "a number, 1 to 1000000",
-        "Recipients asked about in a minute at one operator or machine";
+        "Recipients a minute at one operator or machine";
     refused_per_hour: usize = "refused_per_hour", Single reloaded, Some("300"), parse::count,
         "a number, 1 to 1000000",
-        "Recipients that one operator or machine refuses in an hour, after which batches stay away";
+        "Refused recipients an hour at one operator or machine, after which batches pause";
     tenant_share: f64 = "tenant_share_percent", Single reloaded, Some("50"), parse::percent,
         "a percentage, 1 to 100",
-        "What one tenant may have of probes in progress, of those who wait, and of refused recipients";
+        "Largest share of one tenant in probes in progress, waiting probes and refused recipients";
     operators_file: String = "operators_file", Single reloaded, Some(""), parse::from_str,
         "the path of a TOML file with [[operator]] rows",
-        "Operators of mail hosts beside those that are built in, and other limits for these";
+        "Further operators of mail servers, and other limits for the built-in ones";
     lists_file: String = "lists_file", Single reloaded, Some(""), parse::from_str,
         "the path of a file with lists of domains",
-        "Lists of domains that say their kind, each in place of the built-in one of its name; read again on SIGHUP and when the file changes";
+        "Lists of domains by kind, each instead of the built-in list of its name; read again on SIGHUP and when the file changes";
     session_recipients: usize = "session_recipients", Single, Some("10"), parse::recipients,
         "a number, 1 to 100",
-        "Recipients asked about in one session where no row of operators says more; 1 opens a session for each";
+        "Maximum number of recipients in one session, unless the operator's row says more; 1 opens a session for each";
     port_check: Vec<Server> = "port_check", List, Some(""), parse::servers,
         "a list of host:port",
-        "Mail servers of others; while none of them greets us, probes and /ready are answered 503; empty checks nothing";
+        "Mail servers of others; while none of them greets us, probes and /ready get 503; by default nothing is checked";
     blocklists: Vec<String> = "blocklists", List, Some(""), parse::domain_names,
         "a list of domain names",
-        "DNS blocklists that our addresses are looked up on every ten minutes and by `origin doctor`, such as zen.spamhaus.org";
+        "DNS blocklists, such as zen.spamhaus.org, on which our addresses are looked up every ten minutes and by `origin doctor`";
     time_server: Option<Server> = "time_server", Single, Some(""), parse::server_or_none,
         "host:port, or nothing",
-        "NTP server that `origin doctor` compares the clock with";
+        "NTP server with which `origin doctor` compares the clock";
     ticket_secrets: KeyRing = "ticket_secrets", Secret reloaded, None, parse::key_ring,
         "one or two kid:secret pairs separated by a comma, each secret unpadded base64url of at least 32 bytes",
         "Secrets of the edge's tickets, kid:base64url[,kid:base64url]";
@@ -216,7 +216,7 @@ settings! {
         "Time for probes in progress to finish after SIGTERM or SIGINT";
     log_level: LevelFilter = "log_level", Single reloaded, Some("info"), parse::log_level,
         "off, error, warn, info, debug or trace",
-        "Least severe level that is logged";
+        "Lowest level in the log";
 }
 
 /// True if a reload changes the setting of this name.
@@ -227,7 +227,7 @@ pub fn is_reloaded(name: &str) -> bool {
 /// The settings with their variables, defaults and descriptions, as printed by `--help`.
 pub fn reference() -> String {
     let mut text = String::from(
-        "Configuration values, as keys of the TOML file or as environment variables (which win):\n",
+        "Settings, as keys of the TOML file or as environment variables, which take precedence:\n",
     );
     for setting in ALL {
         let default = match setting.default {
