@@ -26,10 +26,10 @@ setup: ## install what is missing for building and testing
 setup-rust-target setup-npm: setup-%:
 	@tools/install $*
 
-EDGE_SOURCES := $(shell find edge shared \( -path edge/build -o -path edge/portal -o -path edge/data -o -name openapi.json \) -prune -o -type f -print) \
+EDGE_SOURCES := $(shell find edge shared \( -path edge/build -o -path edge/portal -o -path edge/data -o -name 'openapi*.json' \) -prune -o -type f -print) \
 	Cargo.toml Cargo.lock package-lock.json devtools/worker/src/main.rs
 PORTAL_SOURCES := $(shell find edge/portal \( -path edge/portal/dist -o -name schema.ts \) -prune -o -type f -print) \
-	edge/openapi.json edge/data/common-passwords.txt edge/data/sandbox.json origin/data/lists/disposable.toml package-lock.json wrangler.toml
+	edge/openapi.json edge/openapi-account.json edge/data/common-passwords.txt edge/data/sandbox.json origin/data/lists/disposable.toml package-lock.json wrangler.toml
 
 # `shipped` is the deployed Worker; `quick` compiles in seconds. `make dev` accepts both kinds.
 export RCPT_WORKER ?= shipped
@@ -295,7 +295,7 @@ lint: ## documents, formatting, clippy natively and for wasm32, fuzz targets, li
 
 .PHONY: openapi
 openapi: export RCPT_WORKER := quick
-openapi: ## write edge/openapi.json, its recorded answers and the sandbox' addresses for the portal
+openapi: ## write both descriptions, their recorded answers and the sandbox' addresses for the portal
 	@# The answers are recorded from origin too, which a test program doesn't build.
 	$(CARGO_BUILD) --bin origin
 	WRITE_OPENAPI=1 $(CARGO_TEST) --quiet --test edge every_example_of

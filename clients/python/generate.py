@@ -1,7 +1,7 @@
 """Writes the generated part of the Python client into a folder: generate.py OPENAPI FOLDER.
 
-Words such as `reason` may get new values, which today's client must accept. Generated code rejects values that
-the document doesn't list, so the generator gets the document without its lists of values.
+A closed list of values becomes a `Literal`. Words such as `reason`, which may get new values, are open in the
+document: they are `str`.
 """
 
 import json
@@ -12,24 +12,15 @@ import tempfile
 from pathlib import Path
 
 
-def without_lists(node):
-    if isinstance(node, dict):
-        return {name: without_lists(value) for name, value in node.items() if name != "enum" or not isinstance(value, list)}
-    if isinstance(node, list):
-        return [without_lists(value) for value in node]
-    return node
-
-
 document, folder = Path(sys.argv[1]), Path(sys.argv[2])
 with tempfile.TemporaryDirectory() as scratch:
-    reduced, config = Path(scratch, "openapi.json"), Path(scratch, "config.json")
-    reduced.write_text(json.dumps(without_lists(json.loads(document.read_text()))))
-    config.write_text(json.dumps({"package_name_override": "generated"}))
+    config = Path(scratch, "config.json")
+    config.write_text(json.dumps({"package_name_override": "generated", "literal_enums": True}))
     # Sets the oldest supported Python version for the formatter.
     Path(scratch, "ruff.toml").write_text('target-version = "py310"\n')
     generated = Path(scratch, "generated")
     tools = Path(sys.executable).parent
-    command = [tools / "openapi-python-client", "generate", "--path", reduced, "--config", config]
+    command = [tools / "openapi-python-client", "generate", "--path", document, "--config", config]
     command += ["--meta", "none", "--output-path", generated, "--overwrite", "--fail-on-warning"]
     ended = subprocess.run(command, capture_output=True, text=True, env={"PATH": f"{tools}:/usr/bin:/bin", "RUFF_NO_CACHE": "true"})
     if ended.returncode != 0:

@@ -45,10 +45,7 @@ await cp(path.join(here, "static"), dist, { recursive: true });
 // Files that the Worker reads when it needs them.
 const beside = path.join(dist, "v1");
 await mkdir(beside);
-const description = JSON.parse(await readFile(path.join(here, "../openapi.json"), "utf8"));
-// Absolute, so that a downloaded copy still names the server.
-description.servers[0].url = apiUrl || site;
-await writeFile(path.join(beside, "openapi.json"), JSON.stringify(description));
+const [description] = await Promise.all(["openapi.json", "openapi-account.json"].map(served));
 const passwords = await readFile(path.join(here, "../data/common-passwords.txt"), "utf8");
 await writeFile(path.join(beside, "common-passwords.bloom"), filterOf(passwords));
 
@@ -131,10 +128,13 @@ const at = ({ url }) => path.join(dist, url);
 // Node only loads the chunks as modules if a manifest says so.
 const manifest = path.join(dist, "assets/package.json");
 await writeFile(manifest, '{"type":"module"}');
-const { PAGES, draw, isDrawn, readable } = await import(pathToFileURL(at(outputOf(PRERENDER))));
+const { PAGES, draw, isDrawn, readable, referenceTables, typeName } = await import(
+  pathToFileURL(at(outputOf(PRERENDER)))
+);
 const read = [];
 for (const page of PAGES.filter(({ description, access }) => description !== null && access === "anyone"))
   read.push({ ...page, html: await readable(page, site) });
+const reference = referenceHtml(description, typeName, referenceTables(description));
 await rm(manifest);
 await rm(at(outputOf(PRERENDER)));
 
@@ -163,7 +163,7 @@ for (const page of PAGES) {
 }
 
 const contact = published("CONTACT_URL") || published("CONTACT_EMAIL");
-await writeReadable(dist, { site, contact, pages: read, description });
+await writeReadable(dist, { site, contact, pages: read, reference });
 
 const listed = PAGES.filter(({ description }) => description !== null).map((page) => site + page.path);
 await writeFile(
@@ -191,13 +191,18 @@ await writeFile(
   policy.replace(/\{\{(\w+)\}\}/g, (_, key) => allowed[key]),
 );
 
+/** Writes a description that the Worker serves, with an absolute server: a downloaded copy still names it. */
+async function served(name) {
+  const document = JSON.parse(await readFile(path.join(here, "..", name), "utf8"));
+  document.servers[0].url = apiUrl || site;
+  await writeFile(path.join(beside, name), JSON.stringify(document));
+  return document;
+}
+
 /** Adds the API reference to its page, for readers without JavaScript. */
 function withReference({ name }, content) {
   if (name !== "docs") return content;
-  return content.replace(
-    /<noscript>.*<\/noscript>/s,
-    () => `<noscript>${referenceHtml(description)}</noscript>`,
-  );
+  return content.replace(/<noscript>.*<\/noscript>/s, () => `<noscript>${reference}</noscript>`);
 }
 
 /** Tags of a page for search engines and link previews. */

@@ -2,8 +2,12 @@
 
 const METHODS = ["get", "post", "put", "delete"];
 
-/** Returns the body of a page: headings, tables and examples, without style or script. */
-export function referenceHtml(description) {
+/**
+ * Returns the body of a page: headings, tables and examples, without style or script. `typeName` names a type for
+ * readers; `tables` has the statuses, reasons, conventions and error codes.
+ */
+export function referenceHtml(description, typeName, tables) {
+  const typeOf = (schema) => escaped(typeName(description, schema ?? {}), false);
   const resolve = (thing) =>
     thing?.$ref ? description.components[thing.$ref.split("/")[2]][thing.$ref.split("/")[3]] : thing;
   const operations = Object.entries(description.paths).flatMap(([path, item]) =>
@@ -13,10 +17,8 @@ export function referenceHtml(description) {
     const own = operations.filter(({ tags }) => tags?.includes(name));
     return own.length === 0 ? "" : `<h2>${escaped(name)}</h2>${prose(text)}${own.map(operation).join("")}`;
   });
-  const webhooks = Object.entries(description.webhooks ?? {}).map(([name, item]) => webhook(name, item.post));
-  return `<h1>API reference</h1>${prose(description.info.description)}${sections.join("")}${
-    webhooks.length > 0 ? `<h2>Webhooks</h2>${webhooks.join("")}` : ""
-  }`;
+  const [first, ...others] = sections;
+  return `<h1>API reference</h1>${prose(description.info.description)}${first}${tables}${others.join("")}`;
 
   function operation({
     path,
@@ -32,10 +34,6 @@ export function referenceHtml(description) {
     return `<h3>${escaped(line)}: ${escaped(summary)}</h3>${prose(text)}${prose(credentials(security))}${parametersTable(
       parameters,
     )}${body("Body", requestBody)}${responsesList(responses)}`;
-  }
-
-  function webhook(name, { summary, description: text, parameters, requestBody }) {
-    return `<h3>${escaped(name)}: ${escaped(summary ?? "")}</h3>${prose(text)}${parametersTable(parameters)}${body("Body", requestBody)}`;
   }
 
   function parametersTable(parameters = []) {
@@ -88,17 +86,6 @@ export function referenceHtml(description) {
         return [row, ...memberRows(inner, `${prefix}${name}.`, [...seen, inner])];
       }),
     );
-  }
-
-  function typeOf(reference) {
-    const schema = resolve(reference) ?? {};
-    const known = schema.enum ?? schema["x-extensible-enum"];
-    if (known) return `${schema.enum ? "one of" : "such as"} ${known.map(code).join(", ")}`;
-    const several = schema.oneOf ?? schema.anyOf;
-    if (several) return several.map(typeOf).join(" or ");
-    const types = [schema.type ?? "object"].flat();
-    const of = types.includes("array") && schema.items ? ` of ${typeOf(schema.items)}` : "";
-    return escaped(types.join(" or ") + (schema.format ? ` (${schema.format})` : "")) + of;
   }
 }
 

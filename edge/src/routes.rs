@@ -56,7 +56,7 @@ pub mod validate_email;
 mod validate_emails;
 
 /// Builds the router of all handlers and, for tests, the list of their OpenAPI descriptions. The Worker
-/// doesn't contain these: a test writes `edge/openapi.json`, which is served as a file.
+/// doesn't contain these: a test writes the descriptions, which are served as files.
 macro_rules! operations {
     ($($resource:ident::$handler:ident,)+) => { pastey::paste! {
         fn operations() -> Router<Arc<App>> {
@@ -143,6 +143,7 @@ operations! {
     health::live,
     health::ready,
     health::openapi,
+    health::openapi_account,
     site::site,
 }
 

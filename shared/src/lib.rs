@@ -27,8 +27,8 @@ pub use key_ring::KeyRing;
 pub use probe::{
     BatchAnswer, BatchEnd, BatchLine, BatchRequest, CacheTimes, CatchAll, Confidence,
     Deliverability, Details, DomainEvidence, DomainFacts, DomainKind, DomainReport, DomainRequest,
-    EvidenceSource, MAX_BATCH, Mailbox, NotAsked, ProbeRequest, REMEMBER_HEADER, Stage, Traits,
-    Verdict, WITHIN_HEADER,
+    EvidenceSource, MAX_BATCH, NotAsked, ProbeRequest, REMEMBER_HEADER, Stage, Traits, Verdict,
+    WITHIN_HEADER,
 };
 pub use reading::{Malformed, read, read_bare, read_domain};
 pub use reason::Reason;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub use self::{
     batch::{BatchAnswer, BatchEnd, BatchLine, BatchRequest, MAX_BATCH, NotAsked, WITHIN_HEADER},
     cache_times::{CacheTimes, REMEMBER_HEADER},
-    details::{CatchAll, Confidence, Deliverability, Details, Mailbox, Traits},
+    details::{CatchAll, Confidence, Deliverability, Details, Traits},
     domain_facts::{
         DomainEvidence, DomainFacts, DomainKind, DomainReport, DomainRequest, EvidenceSource,
     },
@@ -22,14 +22,6 @@ use crate::{Address, Reason, Status, names::names};
 #[serde(deny_unknown_fields)]
 pub struct ProbeRequest {
     pub address: Address,
-    /// True if the evidence behind the verdict is requested.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub details: bool,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "the signature serde asks for")]
-const fn is_false(value: &bool) -> bool {
-    !*value
 }
 
 /// Stage of the conversation at which the verdict was reached.
@@ -79,7 +71,7 @@ pub struct Verdict {
     /// Age in seconds of a repeated verdict; absent on a new verdict.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen_before: Option<u64>,
-    /// The evidence, if it was requested.
+    /// The evidence, which every verdict of an origin has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<Details>>,
 }
@@ -100,6 +92,12 @@ impl Verdict {
             details: None,
         }
     }
+
+    /// The verdict in one word, which depends on the evidence: without any, nothing is known.
+    #[must_use]
+    pub fn deliverability(&self) -> Deliverability {
+        self.details.as_ref().map_or(Deliverability::Unknown, |details| details.verdict)
+    }
 }
 
 #[cfg(test)]
@@ -117,9 +115,9 @@ mod tests {
     }
 
     #[test]
-    fn without_details_the_wire_is_as_if_there_were_none() {
+    fn what_is_not_known_is_not_on_the_wire() {
         let address = Address::parse("a@example.org").unwrap();
-        let request = ProbeRequest { address, details: false };
+        let request = ProbeRequest { address };
         let wire = r#"{"address":"a@example.org"}"#;
         assert_eq!(serde_json::to_string(&request).unwrap(), wire);
         assert_eq!(serde_json::from_str::<ProbeRequest>(wire).unwrap(), request);
@@ -133,12 +131,11 @@ mod tests {
     fn details_read_back_as_written() {
         let details = Details {
             catch_all: CatchAll::No,
-            duration_ms: 12,
             confidence: Confidence::High,
             operator: Some("google".to_owned()),
             verdict: Deliverability::Undeliverable,
             traits: Traits { suggested_domain: Some("gmail.com".to_owned()), ..Traits::default() },
-            ..Details::new(Some("no such user".to_owned()), Some(true))
+            ..Details::new(Some("no such user".to_owned()), None)
         };
         let mut verdict = Verdict::new(Status::Refused, Reason::NoSuchMailbox, Stage::Rcpt);
         verdict.details = Some(Box::new(details));
@@ -149,7 +146,7 @@ mod tests {
     #[test]
     fn what_a_newer_origin_adds_is_passed_over() {
         let wire = r#"{"status":"blocked_by_provider","reason":"of_next_year","stage":"rcpt","new":1,
-            "details":{"catch_all":"no","duration_ms":1,"disposable":false,"role_account":false,
+            "details":{"catch_all":"no","disposable":false,"role_account":false,
             "free_provider":false,"confidence":"none","verdict":"unknown","new":[]}}"#;
         let verdict: Verdict = serde_json::from_str(wire).unwrap();
         assert_eq!(verdict.reason, Reason::Unclear);

@@ -5,8 +5,8 @@ use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use rcpt_shared::{
     Address, BatchAnswer, BatchEnd, BatchLine, BatchRequest, CatchAll, Details, DomainEvidence,
-    DomainFacts, DomainKind, DomainReport, DomainRequest, EvidenceSource, KeyRing, Mailbox,
-    NotAsked, ProbeRequest, Reason, Stage, Status, Tenant, Ticket, Traits, Verdict, WIRE_FORMAT,
+    DomainFacts, DomainKind, DomainReport, DomainRequest, EvidenceSource, KeyRing, NotAsked,
+    ProbeRequest, Reason, Stage, Status, Tenant, Ticket, Traits, Verdict, WIRE_FORMAT,
 };
 use serde_json::Value;
 
@@ -45,28 +45,25 @@ fn facts() -> DomainFacts {
 fn sample_messages() -> Vec<(String, String)> {
     let keys = KeyRing::parse(KEYS).unwrap();
     let [ann, bob] = ["ann@example.org", "bob@example.net"].map(|it| Address::parse(it).unwrap());
-    let request = json(&ProbeRequest { address: ann.clone(), details: false });
+    let request = json(&ProbeRequest { address: ann.clone() });
     let tenant = Tenant { name: "tenant-1", paying: true };
     let ticket = |tenant| Ticket::issue_for(&keys, "req-1", request.as_bytes(), NOW, tenant);
     let mut refusal = Verdict::new(Status::Refused, Reason::NoSuchMailbox, Stage::Rcpt);
     refusal.details = Some(Box::new(Details {
         catch_all: CatchAll::No,
-        duration_ms: 7,
         operator: Some("google".to_owned()),
-        mailbox: Some(Mailbox::Absent),
         domain: Some(Box::new(facts())),
         traits: Traits {
             free_provider: true,
             suggested_domain: Some("example.org".to_owned()),
             ..Traits::default()
         },
-        ..Details::new(Some("No such user".to_owned()), Some(true))
+        ..Details::new(Some("No such user".to_owned()), None)
     }));
     let mut lines = vec![
         ("request", request.clone()),
         ("ticket", ticket(None).unwrap()),
         ("ticket", ticket(Some(tenant)).unwrap()),
-        ("request", json(&ProbeRequest { address: ann.clone(), details: true })),
         ("domain_request", json(&DomainRequest { domain: "example.org".to_owned() })),
         (
             "domain",
@@ -75,7 +72,7 @@ fn sample_messages() -> Vec<(String, String)> {
                 suggested_domain: Some("example.net".to_owned()),
             }),
         ),
-        ("batch_request", json(&BatchRequest { addresses: vec![ann, bob], details: true })),
+        ("batch_request", json(&BatchRequest { addresses: vec![ann, bob] })),
         ("verdict", json(&refusal)),
         ("batch_line", json(&BatchLine::Answer(BatchAnswer { index: 1, verdict: refusal }))),
         ("batch_line", json(&NotAsked { index: 2, not_asked_retry_after: 60 })),

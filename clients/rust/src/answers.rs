@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use rcpt_shared::{Confidence, Deliverability, Status};
+use rcpt_shared::{CatchAll, Confidence, Deliverability, DomainKind, Status};
 use secrecy::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,6 +12,8 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Validation {
     pub email: String,
+    #[serde(default)]
+    pub verdict: Deliverability,
     pub status: Status,
     /// True if the verdict is that of a recent identical check; `None` for a malformed address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,31 +28,38 @@ pub struct Validation {
     pub further: BTreeMap<String, Value>,
 }
 
-impl Validation {
-    /// The verdict from the details if present, otherwise derived from the status.
-    #[must_use]
-    pub fn verdict(&self) -> Deliverability {
-        self.details.as_ref().map_or_else(|| of_status(self.status), |details| details.verdict)
-    }
-}
-
-pub(crate) const fn of_status(status: Status) -> Deliverability {
-    match status {
-        Status::Accepted => Deliverability::Deliverable,
-        Status::Refused | Status::InvalidFormat | Status::DomainNotFound | Status::NoMxRecords => {
-            Deliverability::Undeliverable
-        }
-        _ => Deliverability::Unknown,
-    }
-}
-
 /// The evidence behind a verdict.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Details {
-    pub verdict: Deliverability,
     pub confidence: Confidence,
     /// A word such as `no_such_mailbox`. New ones may be added.
     pub reason: String,
+    /// The mistake in a text that isn't an address.
+    pub problem: Option<String>,
+    /// Operator of the mail server, if it is a known one.
+    pub operator: Option<String>,
+    /// The mail server that decided.
+    pub mx_host: Option<String>,
+    pub smtp_code: Option<u16>,
+    /// Enhanced status code of the reply (RFC 3463), such as `5.1.1`.
+    pub enhanced_code: Option<String>,
+    /// Text of the reply, without addresses; `None` in a cached result.
+    pub smtp_text: Option<String>,
+    /// Whether the domain accepts every recipient.
+    #[serde(default)]
+    pub catch_all: CatchAll,
+    /// `None` if the text isn't an address.
+    pub domain: Option<DomainFacts>,
+    #[serde(default)]
+    pub disposable: bool,
+    #[serde(default)]
+    pub role_account: bool,
+    #[serde(default)]
+    pub free_provider: bool,
+    /// The address that was probably meant.
+    pub suggestion: Option<String>,
+    /// Seconds after which another check may give a different result.
+    pub retry_after: Option<u32>,
     #[serde(flatten)]
     pub further: BTreeMap<String, Value>,
 }
@@ -100,22 +109,29 @@ pub enum Choice {
 
 /// The facts about a domain: its kind, its operator, and whether it accepts mail.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Domain {
+pub struct DomainFacts {
     /// The domain, in lower case and in ASCII.
     pub name: String,
-    /// A word such as `relay`. New ones may be added.
-    pub kind: String,
+    /// [`DomainKind::Unknown`] also for a kind that this version doesn't know.
+    pub kind: DomainKind,
     /// True if DNS names a server for the domain's mail; `None` when this couldn't be determined.
     pub accepts_mail: Option<bool>,
     /// Operator of the forwarding service or of the mail server.
     pub operator: Option<String>,
-    /// `disposable` if the domain's mail server belongs to a service for disposable mailboxes.
-    pub suspected: Option<String>,
+    /// [`DomainKind::Disposable`] if the domain's mail server belongs to a service for disposable mailboxes.
+    pub suspected: Option<DomainKind>,
     pub evidence: Vec<DomainEvidence>,
+    #[serde(flatten)]
+    pub further: BTreeMap<String, Value>,
+}
+
+/// The answer about a domain.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Domain {
     /// Domain that the user probably meant.
     pub suggestion: Option<String>,
     #[serde(flatten)]
-    pub further: BTreeMap<String, Value>,
+    pub facts: DomainFacts,
 }
 
 /// A piece of evidence for the kind of a domain.

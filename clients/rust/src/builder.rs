@@ -45,13 +45,6 @@ impl Builder {
         self
     }
 
-    /// Earlier name of [`Self::timeout`].
-    #[must_use]
-    #[deprecated = "It's `timeout` now."]
-    pub const fn patience(self, patience: Duration) -> Self {
-        self.timeout(patience)
-    }
-
     /// Sets a function that is called before each wait.
     #[must_use]
     pub fn on_wait(mut self, on_wait: impl Fn(&Wait) + Send + Sync + 'static) -> Self {

@@ -3,7 +3,7 @@
 //! ```no_run
 //! let client = rcpt_client::Client::new("https://rcpt.example.net", "rcpt_live_…")?;
 //! let answer = client.check("ann@example.org")?;
-//! println!("{} {:?}", answer.email, answer.status);
+//! println!("{} {:?}", answer.email, answer.verdict);
 //! # Ok::<(), rcpt_client::Error>(())
 //! ```
 //!
@@ -15,7 +15,7 @@
 //! let scan = client.start_scan(&addresses, "customers", &rcpt_client::idempotency_key())?;
 //! client.wait_for_scan(&scan.id, |scan| println!("{} of {}", scan.answered, scan.total))?;
 //! for row in client.join_scan(&scan.id, &addresses)? {
-//!     println!("{} {:?}", row.address, row.result.map(|result| result.status));
+//!     println!("{} {:?}", row.address, row.result.map(|result| result.verdict));
 //! }
 //! # Ok::<(), rcpt_client::Error>(())
 //! ```
@@ -50,14 +50,16 @@ mod scans;
 mod webhook;
 
 pub use answers::{
-    Allowance, Choice, Decision, Details, Domain, DomainEvidence, ListValidation, Quota,
-    ScanAllowance, SignIn, Validation,
+    Allowance, Choice, Decision, Details, Domain, DomainEvidence, DomainFacts, ListValidation,
+    Quota, ScanAllowance, SignIn, Validation,
 };
 pub use builder::Builder;
 pub use client::{Client, idempotency_key};
 pub use error::{Error, ErrorDetails};
 pub use rate_limit::RateLimit;
-pub use rcpt_shared::{Address, Confidence, Deliverability, Malformed, Status, read};
+pub use rcpt_shared::{
+    Address, CatchAll, Confidence, Deliverability, DomainKind, Malformed, Status, read,
+};
 pub use retry::Wait;
 pub use scans::{Event, EventPage, Joined, PART, Scan, ScanPage, ScanResult, ScanResults};
 pub use webhook::{WebhookError, WebhookEvent, WebhookHeaders, sign_webhook, verify_webhook};

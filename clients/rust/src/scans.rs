@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::{
-    answers,
     client::{Call, Client},
     error::Error,
 };
@@ -59,17 +58,9 @@ pub struct ScanResult {
     /// Position in the list, from 0.
     pub position: usize,
     pub status: Status,
+    pub verdict: Deliverability,
     #[serde(flatten)]
     pub further: BTreeMap<String, Value>,
-}
-
-impl ScanResult {
-    /// The verdict from the details if present, otherwise derived from the status.
-    #[must_use]
-    pub fn verdict(&self) -> Deliverability {
-        let given = self.further.get("verdict").map(Deliverability::deserialize);
-        given.and_then(Result::ok).unwrap_or_else(|| answers::of_status(self.status))
-    }
 }
 
 /// A page of results, by position.
@@ -205,7 +196,6 @@ impl Client {
         match self.call(&Call::post(&path, json!({ "addresses": addresses }))) {
             Ok(PartMatch { matches }) => Ok(matches),
             Err(error) if error.code() == Some("nothing_to_match") => Ok(true),
-            Err(Error::Refused { status: 404 | 405, .. }) => Ok(true),
             Err(error) => Err(error),
         }
     }

@@ -237,12 +237,9 @@ export class Rcpt {
   }
 }
 
-/**
- * Returns whether a part can't be compared: by an older service, or because it has fewer than two
- * different addresses.
- */
-function isIncomparable({ status, code }: RcptError): boolean {
-  return code === "nothing_to_match" || status === 404 || status === 405;
+/** Returns whether a part can't be compared, because it has fewer than two different addresses. */
+function isIncomparable({ code }: RcptError): boolean {
+  return code === "nothing_to_match";
 }
 
 /** Returns the settings of a request that may be repeated without being charged again. */

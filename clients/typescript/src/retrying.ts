@@ -4,8 +4,6 @@ import { RcptError, membersOf, secondsOf } from "./errors.js";
 export interface Retries {
   /** Time limit of a call in seconds, including its retries and pauses; 30 by default. */
   timeout?: number | undefined;
-  /** @deprecated It's `timeout` now. */
-  patience?: number;
 }
 
 /** Seconds before the first retry if the service doesn't name a pause; each further pause is twice as long. */
@@ -28,8 +26,8 @@ const RESERVE = 1;
 const IN_PROGRESS = "idempotency_key_in_use";
 
 /** Returns a `fetch` that retries after temporary errors of the service and broken connections. */
-export function retrying({ timeout, patience }: Retries): (request: Request) => Promise<Response> {
-  const seconds = timeout ?? patience ?? 30;
+export function retrying({ timeout }: Retries): (request: Request) => Promise<Response> {
+  const seconds = timeout ?? 30;
   if (!(seconds > 0)) throw new RangeError("The timeout must be more than 0 seconds.");
   return (request) => called(request, seconds);
 }

@@ -1,7 +1,7 @@
 //! The parts of pages that are generated, each behind a comment that names it:
 //!
 //! - `<!-- recorded: validateEmail "Accepted" -->`: a request and its recorded answer, from edge/data/examples.json.
-//! - `<!-- operations: Account, Passkeys -->`: a table of the operations with these tags, from edge/openapi.json.
+//! - `<!-- operations: Account, Passkeys -->`: a table of the operations with these tags, from edge/openapi-account.json.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ use crate::patterns::{OPERATIONS, RECORDED};
 const JSON_COLUMNS_MAX: usize = 100;
 
 pub struct Sources {
-    /// edge/openapi.json.
+    /// edge/openapi-account.json.
     pub description: Value,
     /// edge/data/examples.json.
     pub examples: Value,

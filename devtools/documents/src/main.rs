@@ -6,7 +6,8 @@
 //! - Our own documents are cited by path, not by a section, a bare claim or a bare file name.
 //! - A file that a *.md names in backticks exists, and so does each test that docs/security.md names.
 //! - Texts for customers cite none of our documents.
-//! - docs/api.md has a heading, or docs/account-api.md a row, for each operation of edge/openapi.json, and for no other.
+//! - docs/api.md has a heading, or docs/account-api.md a row, for each operation of edge/openapi-account.json, and for no
+//!   other.
 //! - Generated parts of pages (`generated.rs`) are as their sources say.
 //! - README.md has at most 130 lines, and every Rust file begins with `//!`.
 //! - Lines of a *.md have at most 120 columns, but for tables and code; a cell has at most 200 characters.
@@ -75,7 +76,7 @@ impl Repository {
         let read = |name| anyhow::Ok(serde_json::from_str(&self.read(name)?)?);
         let examples = "edge/data/examples.json";
         let examples = if self.files.contains(examples) { read(examples)? } else { Value::Null };
-        Ok(Sources { description: read("edge/openapi.json")?, examples })
+        Ok(Sources { description: read("edge/openapi-account.json")?, examples })
     }
 
     /// Writes the generated parts of pages.
@@ -130,8 +131,9 @@ impl Repository {
     }
 
     fn operations(&self, sources: &Sources) -> Result<Vec<String>> {
-        let paths =
-            sources.description["paths"].as_object().context("paths of edge/openapi.json")?;
+        let paths = sources.description["paths"]
+            .as_object()
+            .context("paths of edge/openapi-account.json")?;
         let mut served = BTreeSet::new();
         for (path, item) in paths {
             let path = path.strip_prefix("/v1").unwrap_or(path);

@@ -20,7 +20,7 @@ fn check(files: &[(&str, &str)]) -> Vec<String> {
         ),
         ("docs/api.md", "## GET /quota\n"),
         ("docs/account-api.md", "| `GET /me` | |\n| `DELETE /me` | |\n"),
-        ("edge/openapi.json", DESCRIPTION),
+        ("edge/openapi-account.json", DESCRIPTION),
     ];
     for (name, text) in always.iter().chain(files) {
         let path = folder.path().join(name);

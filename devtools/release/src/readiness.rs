@@ -13,7 +13,7 @@ pub struct Sources {
     pub wire_format: String,
     changelog: String,
     debian_changelog: String,
-    /// Content of edge/openapi.json.
+    /// Content of edge/openapi-account.json.
     description: Value,
     /// Content of edge/data/released-answers.json: the members of each answer in its first release.
     released: Value,
@@ -56,7 +56,7 @@ impl Sources {
             wire_format: wire_format.to_owned(),
             changelog: read("CHANGELOG.md")?,
             debian_changelog: read("dist/debian/changelog")?,
-            description: serde_json::from_str(&read("edge/openapi.json")?)?,
+            description: serde_json::from_str(&read("edge/openapi-account.json")?)?,
             released: serde_json::from_str(&read("edge/data/released-answers.json")?)?,
         })
     }

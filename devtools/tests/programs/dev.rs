@@ -109,11 +109,12 @@ async fn the_printed_line_gives_a_verdict_and_nothing_is_left_behind() {
     let log = dev.log();
 
     let curl = printed(&log, "curl ");
-    let fresh = r#"{"email":"accepts@sandbox.test","status":true,"cached":false}"#;
+    let fresh =
+        r#"{"email":"accepts@sandbox.test","verdict":"deliverable","status":true,"cached":false}"#;
     assert_eq!(paste(curl), fresh);
     assert_eq!(paste(curl), fresh.replace("false", "true"));
     let nomx = curl.replace("accepts@sandbox.test", "x@nomx.sandbox.test");
-    let verdict = r#"{"email":"x@nomx.sandbox.test","status":"no_mx_records","cached":false}"#;
+    let verdict = r#"{"email":"x@nomx.sandbox.test","verdict":"undeliverable","status":"no_mx_records","cached":false}"#;
     assert_eq!(paste(&nomx), verdict);
 
     let mails: Vec<_> = fs::read_dir(world.folder.join("dev/mail")).unwrap().flatten().collect();

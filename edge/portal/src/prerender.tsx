@@ -4,11 +4,14 @@ import { App } from "./app";
 import { CONTENTS } from "./contents";
 import { OURS } from "./navigation";
 import { PAGES, type Page } from "./pages";
+import { Basics } from "./pages/docs/basics";
+import { type Document, typeName } from "./pages/docs/document";
+import { ErrorCodes, Reasons, Statuses } from "./pages/docs/tables";
 import { LocationProvider } from "preact-iso/router";
 import { Main } from "./ui/page";
 import { Shell } from "./ui/shell";
 
-export { PAGES };
+export { PAGES, typeName };
 
 /** Returns whether the document contains the whole page, not only its frame. */
 export function isDrawn(page: Page): boolean {
@@ -35,6 +38,19 @@ export async function readable(page: Page, site: string): Promise<string | null>
   } catch {
     return null;
   }
+}
+
+/** Returns the tables of the reference and its conventions as HTML. */
+export function referenceTables(description: Document): string {
+  return render(
+    <>
+      <Statuses />
+      <Reasons document={description} open />
+      <Basics>
+        <ErrorCodes document={description} open />
+      </Basics>
+    </>,
+  );
 }
 
 /** Draws the replacement for a page that needs JavaScript. */

@@ -36,12 +36,20 @@ impl Assets {
         })
     }
 
-    /// The OpenAPI document.
+    /// The OpenAPI document of what a program calls.
     ///
     /// # Errors
     /// [`Error::unavailable`] if it can't be read.
     pub async fn openapi(&self) -> Result<String, Error> {
         self.read("openapi.json").await
+    }
+
+    /// The OpenAPI document of all operations.
+    ///
+    /// # Errors
+    /// [`Error::unavailable`] if it can't be read.
+    pub async fn openapi_account(&self) -> Result<String, Error> {
+        self.read("openapi-account.json").await
     }
 
     /// The filter of the most common passwords, in the form that `CommonPasswords` parses.

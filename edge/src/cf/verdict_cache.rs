@@ -1,11 +1,11 @@
 //! Recent verdicts, in the Cache API of this data centre and in KV worldwide.
 //!
-//! Keys are keyed hashes of addresses; the value is a status, its expiry, and the evidence if it
-//! was requested. A failing cache counts as a miss, which costs one probe.
+//! Keys are keyed hashes of addresses; the value is a verdict and its expiry. A failing cache counts as a miss, which
+//! costs one probe.
 
 use std::time::Duration;
 
-use rcpt_shared::{Status, Verdict};
+use rcpt_shared::Verdict;
 use serde::{Deserialize, Serialize};
 use worker::{
     Env,
@@ -47,33 +47,34 @@ pub struct VerdictCache {
 /// The cached part of a verdict.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct CachedVerdict {
-    pub status: Status,
     /// Expiry in Unix seconds.
     pub expires_at: u64,
-    /// Stored if a caller requested details, so that the next such request is a hit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub evidence: Option<Box<Verdict>>,
+    /// The mail host's name is in the form of [`relative`].
+    verdict: Box<Verdict>,
 }
 
 impl CachedVerdict {
     /// The cached part of a verdict, without the server's text, which may identify the recipient. In the mail host's
     /// name, placeholders replace the address's domain: `mx1.@`, `#.mail.protection.outlook.com`.
-    pub fn new(status: Status, expires_at: u64, evidence: Option<&Verdict>, domain: &str) -> Self {
-        let evidence = evidence.cloned().map(|mut verdict| {
-            if let Some(details) = &mut verdict.details {
-                details.smtp_text = None;
-            }
-            verdict.mx_host = verdict.mx_host.map(|host| relative(&host, domain));
-            Box::new(verdict)
-        });
-        Self { status, expires_at, evidence }
+    pub fn new(verdict: &Verdict, expires_at: u64, domain: &str) -> Self {
+        let mut verdict = Box::new(Verdict { seen_before: None, ..verdict.clone() });
+        if let Some(details) = &mut verdict.details {
+            details.smtp_text = None;
+        }
+        verdict.mx_host = verdict.mx_host.map(|host| relative(&host, domain));
+        Self { expires_at, verdict }
     }
 
-    /// Restores the evidence for an address of `domain`.
-    pub fn into_evidence(self, domain: &str) -> Option<Verdict> {
-        let mut verdict = *self.evidence?;
+    /// True if a result with this verdict is charged.
+    pub fn counts(&self) -> bool {
+        self.verdict.status.counts()
+    }
+
+    /// Restores the verdict for an address of `domain`.
+    pub fn into_verdict(self, domain: &str) -> Verdict {
+        let mut verdict = *self.verdict;
         verdict.mx_host = verdict.mx_host.map(|host| absolute(&host, domain));
-        Some(verdict)
+        verdict
     }
 }
 
@@ -187,9 +188,9 @@ mod tests {
         ] {
             let mut verdict = Verdict::new(Status::Accepted, Reason::Accepted, Stage::Rcpt);
             verdict.mx_host = Some(host.to_owned());
-            let cached = CachedVerdict::new(Status::Accepted, 7, Some(&verdict), "shop.example");
-            assert_eq!(cached.evidence.as_ref().unwrap().mx_host.as_deref(), Some(kept));
-            assert_eq!(cached.into_evidence("shop.example"), Some(verdict), "{host}");
+            let cached = CachedVerdict::new(&verdict, 7, "shop.example");
+            assert_eq!(cached.verdict.mx_host.as_deref(), Some(kept));
+            assert_eq!(cached.into_verdict("shop.example"), verdict, "{host}");
         }
     }
 }

@@ -39,7 +39,6 @@ pub enum BatchItem {
 
 #[derive(Clone, Copy)]
 pub struct BatchCall<'a> {
-    pub details: bool,
     pub request_id: &'a str,
     /// The account on whose behalf the batch runs.
     pub tenant: Tenant<'a>,
@@ -133,8 +132,8 @@ impl Origins {
         addresses: Vec<Address>,
         call: &BatchCall<'_>,
     ) -> Result<BatchAnswer, Error> {
-        let BatchCall { details, request_id, tenant, .. } = *call;
-        let body = serde_json::to_string(&BatchRequest { addresses, details })
+        let BatchCall { request_id, tenant, .. } = *call;
+        let body = serde_json::to_string(&BatchRequest { addresses })
             .map_err(|error| Error::internal(format!("batch request: {error}")))?;
         let now = clock::now();
         let ticket =

@@ -83,12 +83,11 @@ impl Origins {
     pub async fn probe(
         &self,
         address: &Address,
-        details: bool,
         request_id: &str,
         tenant: Tenant<'_>,
         deadline: u64,
     ) -> Result<Verdict, Error> {
-        let body = serde_json::to_string(&ProbeRequest { address: address.clone(), details })
+        let body = serde_json::to_string(&ProbeRequest { address: address.clone() })
             .map_err(|error| Error::internal(format!("probe request: {error}")))?;
         // The clock advances only during I/O, on which the loop below spends its time.
         let (now_s, now) = (clock::now(), clock::now_ms());
@@ -197,8 +196,8 @@ impl Origins {
     ) -> Result<(usize, usize), Error> {
         let internal = |error| Error::internal(format!("sandbox: {error}"));
         let address = Address::parse(WORKING_ADDRESS).map_err(|_| internal("address"))?;
-        let body = serde_json::to_string(&ProbeRequest { address, details: false })
-            .map_err(|_| internal("body"))?;
+        let body =
+            serde_json::to_string(&ProbeRequest { address }).map_err(|_| internal("body"))?;
         let ticket = Ticket::issue(&self.tickets, request_id, body.as_bytes(), clock::now())
             .map_err(|_| internal("ticket"))?;
         let mut working = 0;

@@ -1,6 +1,6 @@
 //! The facts about a domain, as the API shows them.
 
-use rcpt_shared::{DomainEvidence, DomainFacts, DomainKind, EvidenceSource, Mailbox};
+use rcpt_shared::{DomainEvidence, DomainFacts, DomainKind, EvidenceSource};
 use serde::{Deserialize, Serialize};
 use utoipa::{
     ToSchema,
@@ -72,19 +72,6 @@ fn source_schema() -> Schema {
         ))
         .enum_values(Some(EvidenceSource::ALL.map(EvidenceSource::as_str)))
         .examples(["sandbox"])
-        .build()
-        .into()
-}
-
-pub(super) fn mailbox_schema() -> Schema {
-    Object::builder()
-        .schema_type(Type::String)
-        .description(Some(
-            "Whether the mailbox exists, apart from whether it takes mail now: a full, busy or disabled \
-             mailbox exists, or did.",
-        ))
-        .enum_values(Some(Mailbox::ALL.map(Mailbox::as_str)))
-        .examples(["absent"])
         .build()
         .into()
 }

@@ -50,7 +50,7 @@ fn cursor(text: &str) -> Option<Cursor> {
 /// Scans of the account that completed or expired within the last 24 hours, as webhooks get them. A scan is listed about a
 /// second after its end. Pass `next` as `after`: nothing is lost or listed twice.
 #[utoipa::path(
-    get, path = "/v1/events", tag = "Scans", operation_id = "events",
+    get, path = "/v1/events", tag = "Scans", operation_id = "listEvents",
     params(("after" = Option<String>, Query, description = "`next` of the previous page; by default from the beginning")),
     responses(
         (status = 200, description = "At most 100 events", body = EventPage),

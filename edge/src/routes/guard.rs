@@ -191,7 +191,7 @@ fn to_response(app: &App, stored: StoredPolicy, refusals: Vec<RefusalCount>) -> 
 ///
 /// The rules of your sign-up forms, the hook for your auth product, and the numbers of refusals.
 #[utoipa::path(
-    get, path = "/v1/guard", tag = "Guard", operation_id = "guard",
+    get, path = "/v1/guard", tag = "Guard", operation_id = "showGuard",
     responses(
         (status = 200, description = "The policy", body = GuardPolicy),
         (status = 401, description = "The session token is missing or no longer valid", body = PlainError),

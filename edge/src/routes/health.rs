@@ -40,7 +40,7 @@ pub struct Health {
 ///
 /// Says that the service runs. It asks no database and no origin.
 #[utoipa::path(
-    get, path = "/v1/health", tag = "Health", operation_id = "health",
+    get, path = "/v1/health", tag = "Health", operation_id = "checkHealth",
     responses((status = 200, description = "The service runs", body = Health)),
 )]
 // Answers whenever the Worker runs and is configured.
@@ -52,7 +52,7 @@ pub async fn live() -> Json<Health> {
 ///
 /// Says whether a check would succeed now: whether every database answers, and at least one origin works.
 #[utoipa::path(
-    get, path = "/v1/health/ready", tag = "Health", operation_id = "ready",
+    get, path = "/v1/health/ready", tag = "Health", operation_id = "checkReadiness",
     responses(
         (status = 200, description = "Everything is up", body = Readiness),
         (status = 503, description = "Something is down", body = Readiness),
@@ -114,16 +114,30 @@ struct Document {
     openapi: String,
 }
 
-/// Get this document
+/// Get the description
 ///
-/// The description of these operations, for code generators and other programs.
+/// The description of the operations that a program calls, for code generators.
 #[utoipa::path(
-    get, path = "/v1/openapi.json", tag = "Health", operation_id = "openapi",
+    get, path = "/v1/openapi.json", tag = "Health", operation_id = "showDescription",
     responses((status = 200, description = "An OpenAPI 3.1 document", body = Document)),
 )]
 pub async fn openapi(
     State(app): State<Arc<App>>,
 ) -> Result<([(HeaderName, &'static str); 1], String), Error> {
     let document = app.assets.openapi().await?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], document))
+}
+
+/// Get the whole description
+///
+/// The description of all operations, also of those that only the portal calls, with the webhooks.
+#[utoipa::path(
+    get, path = "/v1/openapi-account.json", tag = "Health", operation_id = "showWholeDescription",
+    responses((status = 200, description = "An OpenAPI 3.1 document", body = Document)),
+)]
+pub async fn openapi_account(
+    State(app): State<Arc<App>>,
+) -> Result<([(HeaderName, &'static str); 1], String), Error> {
+    let document = app.assets.openapi_account().await?;
     Ok(([(header::CONTENT_TYPE, "application/json")], document))
 }

@@ -115,7 +115,7 @@ fn to_response(
 ///
 /// Notification settings for the end of a scan, the webhook's secret and its last deliveries.
 #[utoipa::path(
-    get, path = "/v1/notifications", tag = "Scans", operation_id = "notifications",
+    get, path = "/v1/notifications", tag = "Scans", operation_id = "showNotifications",
     responses(
         (status = 200, description = "The settings", body = Notifications),
         (status = 401, description = "The session token is missing or no longer valid", body = PlainError),

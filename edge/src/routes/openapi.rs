@@ -1,7 +1,9 @@
-//! The OpenAPI 3.1 document, assembled from the handlers' descriptions. The document is assembled only in tests:
-//! `make openapi` writes `edge/openapi.json`, a test compares it, and the Worker serves it.
+//! The two OpenAPI 3.1 documents, assembled from the handlers' descriptions: of all operations, and of those that a
+//! program calls. They are assembled only in tests: `make openapi` writes `edge/openapi-account.json` and
+//! `edge/openapi.json`, a test compares them, and the Worker serves them.
 
 mod completion;
+mod customers;
 mod examples;
 mod webhooks;
 
@@ -118,7 +120,7 @@ impl Description {
         });
         let id = self.operation.operation_id.as_deref();
         // The guard answers 200 where a check would get the error of a used-up allowance.
-        let tells_left = uses_allowance || id == Some("quota") || id == Some("decide");
+        let tells_left = uses_allowance || id == Some("showQuota") || id == Some("decideSignUp");
         for (status, response) in responses {
             let RefOr::T(response) = response else { continue };
             if tells_left && ["200", "201", "429"].contains(&status.as_str()) {
@@ -216,17 +218,21 @@ fn described() -> OpenApi {
         .build()
 }
 
-const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
+const CUSTOMERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi.json");
+const WHOLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/openapi-account.json");
 
-/// With the variable that `make openapi` sets, the test writes the file.
+/// With the variable that `make openapi` sets, the test writes the files.
 #[test]
-fn the_served_document_is_the_one_that_the_handlers_describe() {
-    let generated = serde_json::to_string_pretty(&document()).unwrap() + "\n";
-    if std::env::var_os("WRITE_OPENAPI").is_some() {
-        std::fs::write(FILE, &generated).unwrap();
+fn the_served_documents_are_those_that_the_handlers_describe() {
+    let whole = document();
+    for (file, document) in [(CUSTOMERS, customers::part_of(&whole)), (WHOLE, whole)] {
+        let generated = serde_json::to_string_pretty(&document).unwrap() + "\n";
+        if std::env::var_os("WRITE_OPENAPI").is_some() {
+            std::fs::write(file, &generated).unwrap();
+        }
+        let served = std::fs::read_to_string(file).unwrap();
+        assert!(served == generated, "{file} is not up to date: run `make openapi`");
     }
-    let served = std::fs::read_to_string(FILE).unwrap();
-    assert!(served == generated, "edge/openapi.json is not up to date: run `make openapi`");
 }
 
 #[test]
@@ -298,7 +304,7 @@ fn every_operation_describes_what_its_credentials_and_its_body_can_be_refused_fo
 
 #[test]
 fn no_public_text_sends_the_reader_to_our_own_papers() {
-    let text = std::fs::read_to_string(FILE).unwrap();
+    let text = std::fs::read_to_string(WHOLE).unwrap();
     for word in ["§", "interface", "architecture", "trust", "docs/"] {
         assert!(!text.contains(word), "{word}");
     }

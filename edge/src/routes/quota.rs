@@ -18,7 +18,7 @@ use crate::{
 ///
 /// The plan's daily allowances, and the rest of them until 00:00 UTC.
 #[utoipa::path(
-    get, path = "/v1/me/quota", tag = "Quota", operation_id = "quota",
+    get, path = "/v1/me/quota", tag = "Quota", operation_id = "showQuota",
     responses(
         (status = 200, description = "The report", body = QuotaReport),
         (status = 401, description = "The API key or session is missing or no longer valid", body = PlainError),

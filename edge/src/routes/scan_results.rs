@@ -65,9 +65,6 @@ pub struct ScanEvidence {
     pub smtp_code: Option<u16>,
     /// Its enhanced status code (RFC 3463).
     pub enhanced_code: Option<String>,
-    /// Stage of the conversation at which the verdict was reached.
-    #[schema(example = "rcpt")]
-    pub stage: Option<String>,
     /// `yes` if the domain accepts every recipient, else `no` or `unknown`.
     #[schema(example = "no")]
     pub catch_all: Option<String>,
@@ -79,8 +76,6 @@ pub struct ScanEvidence {
     pub free_provider: Option<bool>,
     /// Seconds after which asking again may give another answer.
     pub retry_after: Option<u32>,
-    /// True if the conversation was encrypted; null when there was none.
-    pub tls: Option<bool>,
 }
 
 impl ScanEvidence {
@@ -100,13 +95,11 @@ impl ScanEvidence {
             operator: text("operator"),
             smtp_code: cell("smtp_code").and_then(|cell| cell.parse().ok()),
             enhanced_code: text("enhanced_code"),
-            stage: text("stage"),
             catch_all: text("catch_all"),
             disposable: truth("disposable"),
             role_account: truth("role_account"),
             free_provider: truth("free_provider"),
             retry_after: cell("retry_after").and_then(|cell| cell.parse().ok()),
-            tls: truth("tls"),
         })
     }
 }

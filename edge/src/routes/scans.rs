@@ -178,7 +178,7 @@ pub async fn list(State(app): State<Arc<App>>, call: ScanCall) -> Result<Json<Sc
 ///
 /// Its state, its progress, and the number of addresses with each verdict.
 #[utoipa::path(
-    get, path = "/v1/scans/{id}", tag = "Scans", operation_id = "scan",
+    get, path = "/v1/scans/{id}", tag = "Scans", operation_id = "showScan",
     params(("id" = String, Path, description = "The scan")),
     responses(
         (status = 200, description = "The scan", body = Scan),

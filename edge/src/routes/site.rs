@@ -87,7 +87,7 @@ impl SitePlan {
 ///
 /// Contact, terms, status page, and the limits of each plan. May be cached for five minutes.
 #[utoipa::path(
-    get, path = "/v1/site", tag = "Service", operation_id = "site",
+    get, path = "/v1/site", tag = "Service", operation_id = "showSite",
     responses((status = 200, description = "The service's contact and plans", body = SiteReport)),
 )]
 pub async fn site(

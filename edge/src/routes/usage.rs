@@ -39,7 +39,7 @@ pub struct DayOfUsage {
 /// How many checks were counted on each of the last 30 days. Today's number leaves out checks that are
 /// still running.
 #[utoipa::path(
-    get, path = "/v1/me/usage", tag = "Quota", operation_id = "usage",
+    get, path = "/v1/me/usage", tag = "Quota", operation_id = "showUsage",
     responses((status = 200, description = "The last 30 days", body = Usage)),
     security(("Session" = [])),
 )]

@@ -9,7 +9,7 @@ pub(super) mod units;
 use std::sync::Arc;
 
 use axum::extract::State;
-use rcpt_shared::{Address, Malformed, Tenant, Verdict, read};
+use rcpt_shared::{Address, Malformed, Tenant, read};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
@@ -156,15 +156,12 @@ struct Check {
 }
 
 impl Check {
-    /// Charges only if a recent verdict with enough evidence is cached.
+    /// Charges only if a recent verdict is cached.
     async fn cached(&self, app: &App, caller: Caller) -> Result<Option<ValidationResult>, Error> {
         if self.is_test {
             return Ok(None);
         }
-        let cached_verdict = app.verdicts.get(&self.key, clock::now()).await;
-        let Some(cached_verdict) = cached_verdict
-            .filter(|cached_verdict| !self.details || cached_verdict.evidence.is_some())
-        else {
+        let Some(cached_verdict) = app.verdicts.get(&self.key, clock::now()).await else {
             return Ok(None);
         };
         let answer = self.seal_answer(app, &cached_verdict)?;
@@ -237,15 +234,12 @@ impl Check {
         tenant: &str,
         context: &RequestContext,
     ) -> Result<ValidationResult, Error> {
-        // A check with details can't use the result of a check without details.
-        let joined = if self.details { format!("{}+details", self.key) } else { self.key.clone() };
         let tenant = Tenant { name: tenant, paying: lease.is_paying };
-        let ask = async |deadline| {
-            app.origins.probe(&self.address, self.details, &context.id, tenant, deadline).await
-        };
+        let ask =
+            async |deadline| app.origins.probe(&self.address, &context.id, tenant, deadline).await;
         let origin_answer = match sandbox::error_of(&self.address, clock::now()) {
             Some(error) => Err(error),
-            None => app.in_flight.join(&joined, ask).await,
+            None => app.in_flight.join(&self.key, ask).await,
         };
         let verdict = match origin_answer {
             Ok(verdict) => verdict,
@@ -257,11 +251,8 @@ impl Check {
         let status = verdict.status;
         let seen_before = verdict.seen_before.filter(|_| !self.is_test);
         let ttl = app.config.cache.of_verdict(status, Some(verdict.reason)).unwrap_or_default();
-        let verdict = Verdict { seen_before: None, ..verdict };
-        let verdict = self.details.then_some(verdict);
         let domain = self.address.domain();
-        let cache_entry =
-            |expires_at| CachedVerdict::new(status, expires_at, verdict.as_ref(), domain);
+        let cache_entry = |expires_at| CachedVerdict::new(&verdict, expires_at, domain);
         let left_over = lease.left_over.clone();
         let answer = match self.once {
             Some(_) => self.seal_answer(app, &cache_entry(0))?,
@@ -272,7 +263,7 @@ impl Check {
         if !self.is_test {
             remember(app, &context.deferred, self.key.clone(), ttl, seen_before, cache_entry).await;
         }
-        Ok(ValidationResult::of(&self.address, status, verdict, seen_before.is_some())
+        Ok(ValidationResult::of(&self.address, verdict, self.details, seen_before.is_some())
             .leaving(&left_over))
     }
 }

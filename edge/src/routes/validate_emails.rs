@@ -173,7 +173,7 @@ pub async fn check(
             return Ok(list.result(&answers).leaving(&stored.left_over));
         }
         // The first request with this `Idempotency-Key` is still in flight.
-        None => return Ok(list.unsettled_result(deadline_ms)),
+        None => return Ok(list.unsettled_result()),
     };
     let left_over = lease.left_over.clone();
     let tenant = tenant::name(&app.config.address_secrets, caller.account);
@@ -182,13 +182,13 @@ pub async fn check(
     let answer = answer(Arc::clone(&work), lease, once, deadline_ms.map(|ms| (ms, end)));
     let answered = work.context.deferred.outliving(answer);
     let cut_off = || Err(Error::internal("a list was cut off"));
-    let Some(deadline_ms) = deadline_ms else {
+    if deadline_ms.is_none() {
         return answered.await.unwrap_or_else(cut_off).map(|result| result.leaving(&left_over));
-    };
+    }
     let result = match clock::within(time_until(end), answered).await {
         Some(result) => result.unwrap_or_else(cut_off)?,
         // The charge for the results at the deadline takes too long, so none of them leaves.
-        None => work.list.unsettled_result(Some(deadline_ms)),
+        None => work.list.unsettled_result(),
     };
     Ok(result.leaving(&left_over))
 }
@@ -255,10 +255,10 @@ async fn answer(
         }
     });
     Ok(match charged {
-        Ok(()) => work.list.pending_result(&snapshot, Some(deadline_ms)),
+        Ok(()) => work.list.pending_result(&snapshot),
         Err(error) => {
             log::failure("the results of a list at its deadline", &error);
-            work.list.unsettled_result(Some(deadline_ms))
+            work.list.unsettled_result()
         }
     })
 }
@@ -310,9 +310,7 @@ impl ListWork {
         let known = if *is_test { &[] } else { list.distinct() };
         let cache_reads = known.iter().map(|one| app.verdicts.get(&one.key, now));
         for (index, cached_verdict) in join_all(cache_reads).await.into_iter().enumerate() {
-            if let Some(cached_verdict) = cached_verdict
-                .filter(|cached_verdict| !list.details() || cached_verdict.evidence.is_some())
-            {
+            if let Some(cached_verdict) = cached_verdict {
                 answers.set(index, ListAnswer::Before(cached_verdict));
             }
         }
@@ -324,10 +322,10 @@ impl ListWork {
                     answers.set(*position, ListAnswer::of(item));
                 }
             };
-            let (details, request_id) = (list.details(), context.id.as_str());
+            let request_id = context.id.as_str();
             let tenant = Tenant { name: tenant, paying: is_paying };
             let urgent = true;
-            let call = BatchCall { details, request_id, tenant, urgent, deadline, heard: &heard };
+            let call = BatchCall { request_id, tenant, urgent, deadline, heard: &heard };
             let items = app.origins.probe_batch(&addresses, call).await?;
             for (position, item) in positions.iter().zip(&items) {
                 answers.set(*position, ListAnswer::of(item));
@@ -343,10 +341,8 @@ async fn remember_fresh(app: &Arc<App>, list: &List, answers: &Answers, context:
     let cache_entries = fresh.iter().map(|(one, verdict)| {
         let (status, reason) = (verdict.status, verdict.reason);
         let ttl = app.config.cache.of_verdict(status, Some(reason)).unwrap_or_default();
-        let evidence = list.details().then_some(verdict.as_ref());
-        let cache_entry = move |expires_at| {
-            CachedVerdict::new(status, expires_at, evidence, one.address.domain())
-        };
+        let cache_entry =
+            move |expires_at| CachedVerdict::new(verdict, expires_at, one.address.domain());
         remember(app, &context.deferred, one.key.clone(), ttl, None, cache_entry)
     });
     join_all(cache_entries).await;

@@ -45,7 +45,6 @@ pub fn measure() -> Result<Vec<Figure>> {
 fn question(group: &str, account: &str, domain: &str) -> Result<Question> {
     Ok(Question {
         address: Address::parse(&format!("user@{domain}"))?,
-        details: false,
         asker: Asker { account: Some(account.into()), fairness_group: Some(group.into()) },
         wait: Wait::Interactive(Instant::now() + Duration::from_secs(3_600)),
     })

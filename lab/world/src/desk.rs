@@ -261,13 +261,13 @@ impl Desk {
     }
 
     /// Checks one address and waits for the answer.
-    pub async fn single(&self, asker: &Asker, address: &Address, details: bool) -> SingleAnswer {
+    pub async fn single(&self, asker: &Asker, address: &Address) -> SingleAnswer {
         let started = Instant::now();
         let (Some(state), Some(id)) = (self.origin_of(address.domain()), self.id()) else {
             return SingleAnswer { verdict: None, took: Duration::ZERO };
         };
         let question = state.prober.question(address.clone());
-        let question = rcpt_pool::Question { details, asker: asker.clone(), ..question };
+        let question = rcpt_pool::Question { asker: asker.clone(), ..question };
         let verdict = ask_one(&state, &question, &id).await.ok();
         if let Some(verdict) = &verdict {
             self.note(address, verdict);
@@ -317,7 +317,7 @@ impl Desk {
         addresses: Vec<Address>,
     ) -> Vec<(usize, Result<Verdict, u32>)> {
         let count = addresses.len();
-        let batch = BatchRequest { addresses, details: false };
+        let batch = BatchRequest { addresses };
         let lines = self.id().and_then(|id| ask_all(state, batch, MINUTE, asker.clone(), id).ok());
         let Some(mut lines) = lines else {
             return (0..count).map(|index| (index, Err(5))).collect();

@@ -78,7 +78,6 @@ async fn probe(pool: Arc<Pool<Session>>, [who, place, took, end]: [u8; 4]) {
     let machine = place % MACHINES;
     let question = Question {
         address: Address::parse(&format!("u@d{}.org", place / 32)).expect("an address"),
-        details: false,
         asker: Asker { account: Some(account), fairness_group: Some(group) },
         wait: if who > 200 { Wait::InBatch(now + BUDGET) } else { Wait::Interactive(now + BUDGET) },
     };

@@ -16,8 +16,6 @@ use crate::keys::{Key, MeterKey, SiteKey};
 #[derive(Debug, Clone)]
 pub struct Question {
     pub address: Address,
-    /// True if the verdict's details are requested.
-    pub details: bool,
     pub asker: Asker,
     pub wait: Wait,
 }

@@ -147,7 +147,6 @@ impl Wanted {
         let deadline = Instant::now() + BUDGET;
         Question {
             address: Address::parse(&format!("user@{}", self.domain)).unwrap(),
-            details: false,
             asker: Asker {
                 account: self.account.or(self.tenant).map(Arc::from),
                 fairness_group: self.tenant.map(Arc::from),

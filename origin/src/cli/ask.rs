@@ -3,7 +3,7 @@
 
 use std::{fmt, io::Write as _, sync::Arc, time::Duration};
 
-use rcpt_pool::{Asker, Question};
+use rcpt_pool::Asker;
 use rcpt_shared::{
     Address, BatchAnswer, BatchLine, BatchRequest, Deliverability, Details, Malformed, Reason,
     Stage, Status, Verdict, read,
@@ -44,9 +44,7 @@ impl RowOutcome {
     fn deliverability(&self) -> Deliverability {
         match self {
             Self::Malformed { .. } => Deliverability::Undeliverable,
-            Self::Asked(verdict) => {
-                verdict.details.as_ref().map_or(Deliverability::Unknown, |details| details.verdict)
-            }
+            Self::Asked(verdict) => verdict.deliverability(),
         }
     }
 }
@@ -77,7 +75,7 @@ async fn rows(state: &Arc<State>, texts: &[String]) -> Vec<Row> {
     let addresses: Vec<Address> = read.iter().filter_map(|it| it.clone().ok()).collect();
     let mut verdicts = match addresses.as_slice() {
         [address] => {
-            let question = Question { details: true, ..state.prober.question(address.clone()) };
+            let question = state.prober.question(address.clone());
             vec![state.prober.probe(&question).await]
         }
         _ => listed(state, addresses).await,
@@ -98,7 +96,7 @@ async fn rows(state: &Arc<State>, texts: &[String]) -> Vec<Row> {
 /// In the order of the addresses.
 async fn listed(state: &Arc<State>, addresses: Vec<Address>) -> Vec<Verdict> {
     let mut verdicts = vec![not_asked(); addresses.len()];
-    let batch = BatchRequest { addresses, details: true };
+    let batch = BatchRequest { addresses };
     let Some(id) = RequestId::parse("ask") else { return verdicts };
     let lines = ask_all(state.clone(), batch, Duration::MAX, Asker::default(), id);
     let Ok(mut lines) = lines else { return verdicts };
@@ -166,7 +164,7 @@ fn evidence(f: &mut fmt::Formatter<'_>, verdict: &Verdict) -> fmt::Result {
     }
     let Some(details) = &verdict.details else { return Ok(()) };
     reply(f, verdict, details)?;
-    let Details { confidence, catch_all, duration_ms, traits, .. } = &**details;
+    let Details { confidence, catch_all, traits, .. } = &**details;
     write!(f, "\n    confidence {}, catch-all {}", confidence.as_str(), catch_all.as_str())?;
     if let Some(operator) = &details.operator {
         write!(f, ", operator {operator}")?;
@@ -174,7 +172,7 @@ fn evidence(f: &mut fmt::Formatter<'_>, verdict: &Verdict) -> fmt::Result {
     if let Some(domain) = &traits.suggested_domain {
         write!(f, ", perhaps {domain} was meant")?;
     }
-    write!(f, ", {duration_ms} ms")
+    Ok(())
 }
 
 fn reply(f: &mut fmt::Formatter<'_>, verdict: &Verdict, details: &Details) -> fmt::Result {

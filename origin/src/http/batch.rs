@@ -58,7 +58,7 @@ const LINES_MAX: usize = 16;
 /// Addresses whose mail hosts are looked up in parallel.
 const LOOKUPS_MAX: usize = 32;
 
-/// Handles `POST /v1/probe/batch {addresses, details?}`: 200 with a line of JSON for each address ([`BatchLine`]), in
+/// Handles `POST /v1/probe/batch {addresses}`: 200 with a line of JSON for each address ([`BatchLine`]), in
 /// order of completion, and a closing line. Ticket, body and errors as for a single probe; 503 when too many batches
 /// are in progress and this is not the tenant's first.
 ///
@@ -102,7 +102,7 @@ fn times(within: Duration, budget: Duration) -> (Duration, Duration) {
 /// [`Error::AtCapacity`]: too many batches are in progress, and this is not the tenant's first.
 pub fn ask_all(
     state: Arc<State>,
-    BatchRequest { addresses, details }: BatchRequest,
+    BatchRequest { addresses }: BatchRequest,
     within: Duration,
     asker: Asker,
     id: RequestId,
@@ -116,7 +116,6 @@ pub fn ask_all(
         state,
         id,
         asker,
-        details,
         until,
         budget,
         is_awaited,
@@ -132,7 +131,6 @@ struct Batch {
     state: Arc<State>,
     id: RequestId,
     asker: Asker,
-    details: bool,
     /// Latest time to wait for a session.
     until: Instant,
     /// Time for each address.
@@ -265,7 +263,7 @@ impl Batch {
             return self.ended(&domain, Some(not_asked(index, RETRY_AFTER_S))).await;
         }
         let (asker, wait) = (self.asker.clone(), Wait::InBatch(self.until));
-        let question = Question { address, details: self.details, asker, wait };
+        let question = Question { address, asker, wait };
         let invents = self.is_awaited || self.held.is_last(&domain);
         let told = self.probe(&question, invents).await;
         if let Ok(Told { verdict: Verdict { status: Status::Accepted, mx_host, .. }, .. }) = &told {

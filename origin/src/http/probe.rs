@@ -26,7 +26,7 @@ use crate::{
 /// Time limit for the body, which the edge sends right after the headers.
 const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Handles `POST /v1/probe {address, details?}`: 200 with a verdict for any behaviour of a mail
+/// Handles `POST /v1/probe {address}`: 200 with a verdict for any behaviour of a mail
 /// server or DNS.
 ///
 /// 1. the ticket: 401; the body's size: 413; the ticket's hash of the body: 401; nameservers, if known to be silent, and port 25, if known to be blocked: 503
@@ -42,11 +42,11 @@ pub(super) async fn probe(
     let remember = request.headers().get(REMEMBER_HEADER).and_then(|value| value.to_str().ok());
     let remember = remember.and_then(CacheTimes::parse);
     // 1, 2
-    let (ProbeRequest { address, details }, asker, id) = admit(&state, given_id, request).await?;
-    let question = Question { details, asker, ..state.prober.question(address) };
+    let (ProbeRequest { address }, asker, id) = admit(&state, given_id, request).await?;
+    let question = Question { asker, ..state.prober.question(address) };
     let Question { address, asker, .. } = &question;
     if remember.is_some()
-        && let Some(verdict) = state.verdicts.recall(address, details)
+        && let Some(verdict) = state.verdicts.recall(address)
     {
         let (request_id, tenant) = (id.as_str(), asker.account.as_deref());
         tracing::info!(request_id, tenant, status = verdict.status.as_str(), "remembered");
@@ -54,7 +54,7 @@ pub(super) async fn probe(
     }
     let verdict = ask_one(&state, &question, &id).await?;
     if let Some(times) = remember {
-        state.verdicts.remember(address, details, &verdict, times);
+        state.verdicts.remember(address, &verdict, times);
     }
     Ok(answer(&id, verdict))
 }
@@ -175,6 +175,7 @@ pub(super) fn record(
         stage = verdict.stage.as_str(),
         operator = &*operator,
         source = source.as_deref(),
+        tls = verdict.details.as_ref().and_then(|details| details.tls),
         smtp_code = verdict.smtp_code,
         duration_ms = milliseconds(took),
         "probe"

@@ -228,7 +228,7 @@ impl HostProbe<'_> {
             && permit.spares_refusal()
     }
 
-    /// The control recipient is asked about in the background; who needs its result waits for it. In a list, a host of
+    /// The control recipient is asked about in the background, and the caller waits for its result. In a list, a host of
     /// no known operator is asked only when the domain's own addresses are answered.
     async fn add_catch_all(
         &self,
@@ -246,9 +246,6 @@ impl HostProbe<'_> {
         let domain = self.question.address.domain();
         let lead = (Some(&self.question.address), self.is_list());
         let learning = control::learn(self.client, self.host, domain, lead, (session, permit));
-        if !(self.question.details || self.is_backup || self.is_list()) {
-            return verdict;
-        }
         if !self.is_backup {
             // The verdict if the budget ends during the wait.
             progress.settled = Some(Box::new(verdict.clone()));
@@ -298,9 +295,6 @@ impl HostProbe<'_> {
         tls: bool,
     ) -> Verdict {
         let verdict = finding.at(stage, reply);
-        if !self.question.details {
-            return verdict;
-        }
         let identities = self.client.identities();
         let names = identities.helo_names();
         let text = reply.map(|reply| redact(reply.beginning(), &self.question.address, names));

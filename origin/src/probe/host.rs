@@ -315,7 +315,7 @@ impl HostProbe<'_> {
     fn no_usable_address(&self, confidence: Confidence) -> Verdict {
         let details = Details { confidence, ..Details::new(None, None) };
         Verdict {
-            details: self.question.details.then(|| Box::new(details)),
+            details: Some(Box::new(details)),
             ..Verdict::new(Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns)
         }
     }

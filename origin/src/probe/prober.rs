@@ -33,7 +33,7 @@ use crate::{
         single_flight::SingleFlight,
     },
     lists::MailRoute,
-    surroundings::{Surroundings, clock::milliseconds},
+    surroundings::Surroundings,
     telemetry::{port_check::PortCheck, session_metrics::SessionMetrics},
 };
 
@@ -132,7 +132,7 @@ impl Prober {
     /// A single check of `address`, without an account, that must end within the budget.
     pub fn question(&self, address: Address) -> Question {
         let wait = Wait::Interactive(Instant::now() + self.config().budget);
-        Question { address, details: false, asker: Asker::default(), wait }
+        Question { address, asker: Asker::default(), wait }
     }
 
     /// Asks whether the address can receive mail. A single check takes no longer than the budget.
@@ -145,15 +145,13 @@ impl Prober {
     /// Like [`Self::probe`], in a list's manner.
     pub async fn probe_as(self: &Arc<Self>, question: &Question, manner: Manner) -> Told {
         let started = Instant::now();
-        let Question { address, details, asker, wait } = question;
-        // Separate flights: details need their own probe, a single check mustn't wait for a batch's probe, and another
+        let Question { address, asker, wait } = question;
+        // Separate flights: a single check mustn't wait for a batch's probe, and another
         // account may have used up its share.
         let account = asker.account.as_deref().unwrap_or_default();
-        let kind = match (details, wait.class()) {
-            (false, Class::Interactive) => "single ",
-            (true, Class::Interactive) => "single with details ",
-            (false, Class::Batch) => "listed ",
-            (true, Class::Batch) => "listed with details ",
+        let kind = match wait.class() {
+            Class::Interactive => "single ",
+            Class::Batch => "listed ",
         };
         let invents = if manner.invents { "inventing " } else { "" };
         let key = [kind, invents, account, " ", address.normal()].concat();
@@ -163,42 +161,31 @@ impl Prober {
         if !is_first && is_cut_off(&told.verdict) && Instant::now() + PROBE_TIME_MIN < deadline {
             (told, _) = self.share(&key, question, manner).await;
         }
-        self.assess(question, &mut told.verdict, started);
+        self.assess(&question.address, &mut told.verdict);
         told
     }
 
-    fn assess(
-        &self,
-        Question { address, details, .. }: &Question,
-        verdict: &mut Verdict,
-        started: Instant,
-    ) {
+    fn assess(&self, address: &Address, verdict: &mut Verdict) {
         let host = verdict.mx_host.as_deref();
         let config = self.config();
-        // Without details, the operator's row matters only for acceptances, and refusals by name don't matter.
-        let host = host.filter(|_| *details || verdict.status == Status::Accepted);
         let operators = &config.operators;
         let row = host.and_then(|host| operators.of_host(host)).and_then(|id| operators.get(id));
         let operator = row.map(|row| &*row.name);
         let catch_all = verdict.details.as_ref().map_or(CatchAll::Unknown, |it| it.catch_all);
         let refuses_by_name =
-            || (*details && self.client.refuses_by_name(address.domain(), host?)).then_some(true);
+            || self.client.refuses_by_name(address.domain(), host?).then_some(true);
         let informative = row.and_then(|row| row.informative).or_else(refuses_by_name);
         let assessment = assess(verdict, catch_all, informative);
         verdict.reason = assessment.reason;
-        if *details {
-            let given = verdict.details.get_or_insert_with(|| Box::new(Details::new(None, None)));
-            given.duration_ms = milliseconds(started.elapsed());
-            given.confidence = assessment.confidence;
-            given.operator = operator.map(str::to_owned);
-            given.verdict = assessment.verdict;
-            given.mailbox = Some(assessment.mailbox);
-            // If the probe ended before DNS answered, only the lists determine the facts.
-            let facts = given.domain.get_or_insert_with(|| {
-                Box::new(config.facts(address.domain(), &MailRoute::default()))
-            });
-            given.traits = address_traits(address, facts, &config.lists);
-        }
+        let given = verdict.details.get_or_insert_with(|| Box::new(Details::new(None, None)));
+        given.confidence = assessment.confidence;
+        given.operator = operator.map(str::to_owned);
+        given.verdict = assessment.verdict;
+        // If the probe ended before DNS answered, only the lists determine the facts.
+        let facts = given
+            .domain
+            .get_or_insert_with(|| Box::new(config.facts(address.domain(), &MailRoute::default())));
+        given.traits = address_traits(address, facts, &config.lists);
     }
 
     /// True for an acceptance by a host of no known operator, while it isn't known whether the host accepts everything
@@ -235,11 +222,7 @@ impl Prober {
     }
 
     fn assessed_again(&self, question: &Question, mut verdict: Verdict) -> Verdict {
-        let asked = verdict.details.as_ref().map(|details| details.duration_ms);
-        self.assess(question, &mut verdict, Instant::now());
-        if let (Some(details), Some(asked)) = (&mut verdict.details, asked) {
-            details.duration_ms = asked;
-        }
+        self.assess(&question.address, &mut verdict);
         verdict
     }
 
@@ -276,14 +259,12 @@ impl Prober {
         let route = progress.route.take();
         let undecided = progress.undecided.filter(|_| done.is_some());
         let mut verdict = done.unwrap_or_else(|| Self::cut_off(progress, manner));
-        if question.details {
-            let domain = question.address.domain();
-            let route = route.unwrap_or_default().after(&verdict);
-            let facts = sandbox::facts_of(&question.address)
-                .unwrap_or_else(|| self.config().facts(domain, &route));
-            let details = verdict.details.get_or_insert_with(|| Box::new(Details::new(None, None)));
-            details.domain = Some(Box::new(facts));
-        }
+        let domain = question.address.domain();
+        let route = route.unwrap_or_default().after(&verdict);
+        let facts = sandbox::facts_of(&question.address)
+            .unwrap_or_else(|| self.config().facts(domain, &route));
+        let details = verdict.details.get_or_insert_with(|| Box::new(Details::new(None, None)));
+        details.domain = Some(Box::new(facts));
         Told { verdict, undecided }
     }
 
@@ -346,9 +327,7 @@ impl Prober {
         }
         let times = progress.times.clone();
         let lookup = times.dns.during(Box::pin(mx::mail_hosts(self.dns(), domain))).await;
-        if question.details {
-            progress.route = Some(route_of(&lookup));
-        }
+        progress.route = Some(route_of(&lookup));
         match lookup {
             // A backup host would know less than the host that opted out, and mustn't bypass the opt-out.
             Ok(MailHosts::Explicit(hosts))
@@ -391,9 +370,7 @@ impl Prober {
         (question, manner): Asked<'_>,
         progress: &mut Progress,
     ) -> Verdict {
-        if question.details {
-            progress.route = Some(route_to(&plan.hosts));
-        }
+        progress.route = Some(route_to(&plan.hosts));
         if looks_like_relaying(&question.address) {
             return not_asked();
         }

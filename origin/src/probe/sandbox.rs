@@ -26,20 +26,19 @@ pub(super) async fn verdict_of(
     if has_server && case.behaviour.is_by_server() {
         return None;
     }
-    let catch_all = |told| question.details.then_some(told);
     Some(match case.behaviour {
-        Behaviour::Reply(line) => replied(line, MX_HOST, catch_all(CatchAll::No)),
+        Behaviour::Reply(line) => replied(line, MX_HOST, CatchAll::No),
         Behaviour::SlowReply(line) => {
             sleep(Duration::from_secs(SLOW_S)).await;
-            replied(line, MX_HOST, catch_all(CatchAll::No))
+            replied(line, MX_HOST, CatchAll::No)
         }
         Behaviour::Silence => {
             progress.mx_host = Some(Arc::from(MX_HOST));
             progress.stage = Stage::Rcpt;
             pending().await
         }
-        Behaviour::AcceptsAll => replied(ACCEPTED, MX_HOST, catch_all(CatchAll::Yes)),
-        Behaviour::AcceptedBy(host) => replied(ACCEPTED, host, catch_all(CatchAll::Unknown)),
+        Behaviour::AcceptsAll => replied(ACCEPTED, MX_HOST, CatchAll::Yes),
+        Behaviour::AcceptedBy(host) => replied(ACCEPTED, host, CatchAll::Unknown),
         Behaviour::Decided(stage) => Verdict {
             mx_host: (stage != Stage::Dns).then(|| MX_HOST.to_owned()),
             ..Verdict::new(case.status, case.reason, stage)
@@ -67,21 +66,18 @@ pub(super) fn facts_of(address: &Address) -> Option<DomainFacts> {
     Some(facts)
 }
 
-fn replied(line: &str, host: &str, catch_all: Option<CatchAll>) -> Verdict {
+fn replied(line: &str, host: &str, catch_all: CatchAll) -> Verdict {
     let Some(reply) = Reply::parse(&format!("{line}\r\n")) else {
         return Verdict::new(Status::SmtpConnectError, Reason::ProtocolError, Stage::Rcpt);
     };
     let finding = judge(Stage::Rcpt, &reply, &Parties::default());
     let verdict = finding.at(Stage::Rcpt, Some(&reply));
     let is_about_recipient = matches!(verdict.status, Status::Accepted | Status::Refused);
-    let details = catch_all.map(|catch_all| {
-        let mut details = Details::new(text_of(line), None);
-        if is_about_recipient {
-            details.catch_all = catch_all;
-        }
-        Box::new(details)
-    });
-    Verdict { mx_host: Some(host.to_owned()), details, ..verdict }
+    let mut details = Details::new(text_of(line), None);
+    if is_about_recipient {
+        details.catch_all = catch_all;
+    }
+    Verdict { mx_host: Some(host.to_owned()), details: Some(Box::new(details)), ..verdict }
 }
 
 fn text_of(line: &str) -> Option<String> {
@@ -110,7 +106,7 @@ mod tests {
     fn about(address: &Address) -> Question {
         let wait = Wait::Interactive(Instant::now() + BUDGET);
         let address = address.clone();
-        Question { address, details: true, asker: Asker::default(), wait }
+        Question { address, asker: Asker::default(), wait }
     }
 
     #[tokio::test(start_paused = true)]

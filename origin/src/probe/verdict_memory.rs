@@ -11,7 +11,7 @@ use rcpt_shared::{Address, CacheTimes, Verdict};
 use sha2::Sha256;
 use tokio::time::Instant;
 
-/// Maximum number of entries: a verdict with details takes about 600 bytes, so 30 MB.
+/// Maximum number of entries: a verdict takes about 600 bytes, so 30 MB.
 const MAX_ENTRIES: u64 = 50_000;
 
 type Key = [u8; 32];
@@ -61,30 +61,29 @@ impl Default for VerdictMemory {
 }
 
 impl VerdictMemory {
-    fn key(&self, address: &Address, details: bool) -> Key {
+    fn key(&self, address: &Address) -> Key {
         let mut mac = self.mac.clone();
-        mac.update(&[u8::from(details)]);
         mac.update(address.normal().as_bytes());
         mac.finalize().into_bytes().into()
     }
 
     /// The verdict for this address, if it hasn't expired.
-    pub fn recall(&self, address: &Address, details: bool) -> Option<Verdict> {
-        let entry = self.stored.get(&self.key(address, details))?;
+    pub fn recall(&self, address: &Address) -> Option<Verdict> {
+        let entry = self.stored.get(&self.key(address))?;
         let mut verdict = Verdict::clone(&entry.verdict);
         verdict.seen_before = Some(entry.reached.elapsed().as_secs());
         Some(verdict)
     }
 
     /// Stores a verdict for its cache time, if it has one.
-    pub fn remember(&self, address: &Address, details: bool, verdict: &Verdict, times: CacheTimes) {
+    pub fn remember(&self, address: &Address, verdict: &Verdict, times: CacheTimes) {
         let ttl = Duration::from_secs(
             times.of_verdict(verdict.status, Some(verdict.reason)).unwrap_or_default(),
         );
         if !ttl.is_zero() {
             let entry =
                 StoredVerdict { verdict: Arc::new(verdict.clone()), reached: Instant::now(), ttl };
-            self.stored.insert(self.key(address, details), entry);
+            self.stored.insert(self.key(address), entry);
         }
     }
 }
@@ -109,17 +108,16 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_is_recalled_for_the_same_address_and_kind_until_its_time_is_over() {
+    fn a_verdict_is_recalled_for_the_same_address_until_its_time_is_over() {
         let memory = VerdictMemory::default();
         let (asked, accepted) = (address("Ann@EXAMPLE.org"), verdict(Status::Accepted));
-        memory.remember(&asked, false, &accepted, TIMES);
-        let again = memory.recall(&address("Ann@example.org"), false).unwrap();
+        memory.remember(&asked, &accepted, TIMES);
+        let again = memory.recall(&address("Ann@example.org")).unwrap();
         assert_eq!(again.seen_before, Some(0));
         assert_eq!(Verdict { seen_before: None, ..again }, accepted);
-        assert_eq!(memory.recall(&asked, true), None, "details were not asked for");
-        assert_eq!(memory.recall(&address("ann@example.org"), false), None);
+        assert_eq!(memory.recall(&address("ann@example.org")), None);
         let deadline = Instant::now() + Duration::from_secs(30);
-        while memory.recall(&asked, false).is_some() {
+        while memory.recall(&asked).is_some() {
             assert!(Instant::now() < deadline, "it does not end");
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -129,8 +127,8 @@ mod tests {
     fn what_has_no_cache_time_is_not_remembered() {
         let memory = VerdictMemory::default();
         for status in [Status::FatalException, Status::SmtpTimeout] {
-            memory.remember(&address("a@example.org"), false, &verdict(status), TIMES);
-            assert_eq!(memory.recall(&address("a@example.org"), false), None, "{status:?}");
+            memory.remember(&address("a@example.org"), &verdict(status), TIMES);
+            assert_eq!(memory.recall(&address("a@example.org")), None, "{status:?}");
         }
     }
 
@@ -139,7 +137,7 @@ mod tests {
         let memory = VerdictMemory::default();
         for n in 0..2 * MAX_ENTRIES {
             let checked_address = address(&format!("{n}@example.org"));
-            memory.remember(&checked_address, false, &verdict(Status::NoMxRecords), TIMES);
+            memory.remember(&checked_address, &verdict(Status::NoMxRecords), TIMES);
         }
         memory.stored.run_pending_tasks();
         assert!(memory.stored.entry_count() <= MAX_ENTRIES, "{}", memory.stored.entry_count());

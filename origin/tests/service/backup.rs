@@ -11,9 +11,9 @@ use std::{
 };
 
 use crate::harness::{
-    batch, detailed, detailed_batch,
+    batch, batch_verdicts,
     internet::{Internet, a, mx},
-    obey, verdict_for,
+    obey, verdict, verdict_for,
 };
 use hickory_resolver::proto::rr::{RData, RecordType};
 use rcpt_shared::{BatchLine, CatchAll, Reason, Status};
@@ -131,7 +131,7 @@ async fn a_number_of_our_own_ends_the_check_and_no_dead_mailbox_becomes_true() {
     }
     assert!((5..=17).contains(&refused) && missed >= 43, "{refused} refused, {missed} not asked");
     for n in 0..2 {
-        let outcome = detailed(&origin, &format!("gone{n}@two.com")).await;
+        let outcome = verdict(&origin, &format!("gone{n}@two.com")).await;
         if outcome.status != Status::Refused {
             assert_eq!(
                 (outcome.status, outcome.reason),
@@ -159,8 +159,8 @@ async fn where_the_first_host_fails_only_a_backup_host_that_knows_its_mailboxes_
             hosts.busy.store(1, Ordering::Relaxed);
             hosts.backup_knows.store(knows, Ordering::Relaxed);
             let outcome = match is_list {
-                false => detailed(&origin, address).await,
-                true => detailed_batch(&origin, &[address.to_owned()]).await.remove(0).unwrap(),
+                false => verdict(&origin, address).await,
+                true => batch_verdicts(&origin, &[address.to_owned()]).await.remove(0).unwrap(),
             };
             assert_eq!((outcome.status, outcome.reason), (status, reason), "{address} {is_list}");
             assert_eq!(outcome.mx_host.as_deref(), Some(from), "{address} {is_list}");

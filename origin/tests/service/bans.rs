@@ -10,8 +10,9 @@ use std::{
 };
 
 use crate::harness::{
-    batch, detailed, detailed_batch,
+    batch, batch_verdicts,
     internet::{Internet, one_machine},
+    verdict,
 };
 use rcpt_shared::{BatchLine, NotAsked, Reason, Status};
 use tokio::{
@@ -69,10 +70,10 @@ async fn a_list_waits_for_a_machine_that_answered_and_now_refuses_us_until_it_an
         let (internet, state) = internet().await;
         let origin = internet.origin(&[("RCPT_SESSION_INTERVAL_MS", "0")]);
         state.store(refusal, Ordering::Relaxed);
-        let stranger = detailed_batch(&origin, &people(1)[..1]).await.remove(0).unwrap();
+        let stranger = batch_verdicts(&origin, &people(1)[..1]).await.remove(0).unwrap();
         assert_eq!((stranger.status, stranger.reason), failure, "it has never answered");
         state.store(OPEN, Ordering::Relaxed);
-        let accepted = detailed(&origin, "ann@d2.org").await;
+        let accepted = verdict(&origin, "ann@d2.org").await;
         assert_eq!(accepted.status, Status::Accepted);
         state.store(refusal, Ordering::Relaxed);
         for line in batch(&origin, &people(3), Some("list")).await {
@@ -84,11 +85,11 @@ async fn a_list_waits_for_a_machine_that_answered_and_now_refuses_us_until_it_an
                 BatchLine::End(end) => assert_eq!((end.answered, end.not_asked), (0, 5)),
             }
         }
-        let single = detailed(&origin, "ann@d4.org").await;
+        let single = verdict(&origin, "ann@d4.org").await;
         assert_eq!((single.status, single.reason), failure, "a person isn't kept waiting");
         state.store(OPEN, Ordering::Relaxed);
-        assert_eq!(detailed(&origin, "ann@d5.org").await.status, Status::Accepted);
-        let verdicts = detailed_batch(&origin, &people(6)).await;
+        assert_eq!(verdict(&origin, "ann@d5.org").await.status, Status::Accepted);
+        let verdicts = batch_verdicts(&origin, &people(6)).await;
         assert!(verdicts.iter().flatten().all(|verdict| verdict.status == Status::Accepted));
         assert_eq!(verdicts.iter().flatten().count(), 5);
     }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use crate::harness::{
-    detailed, detailed_batch,
+    batch_verdicts,
     internet::{Internet, one_machine},
+    verdict,
 };
 use parking_lot::Mutex;
 use rcpt_shared::{Confidence, Deliverability, Reason, Status, Verdict};
@@ -73,7 +74,7 @@ async fn ask(names: &[&str], habit: Habit) -> (Vec<Verdict>, Asked) {
     let (internet, asked) = internet(habit).await;
     let origin = internet.origin(ENVIRONMENT);
     let list: Vec<_> = names.iter().map(|name| format!("{name}@d.org")).collect();
-    let verdicts = detailed_batch(&origin, &list).await;
+    let verdicts = batch_verdicts(&origin, &list).await;
     (verdicts.into_iter().map(Option::unwrap).collect(), asked)
 }
 
@@ -113,9 +114,9 @@ async fn the_next_list_of_the_day_asks_only_a_neighbour_again() {
     let (internet, asked) = internet(honest).await;
     let origin = internet.origin(ENVIRONMENT);
     let list = |names: &[&str]| names.iter().map(|it| format!("{it}@d.org")).collect::<Vec<_>>();
-    detailed_batch(&origin, &list(&["ann1", "ann2"])).await;
+    batch_verdicts(&origin, &list(&["ann1", "ann2"])).await;
     let before = asked.lock().len();
-    let verdicts = detailed_batch(&origin, &list(&["ann3", "gone1", "ann4"])).await;
+    let verdicts = batch_verdicts(&origin, &list(&["ann3", "gone1", "ann4"])).await;
     assert_eq!(verdicts[1].as_ref().unwrap().status, REFUSED);
     let asked = asked.lock();
     let names: Vec<_> = asked[before..].iter().map(|(_, name, _)| name.as_str()).collect();
@@ -128,9 +129,9 @@ async fn a_single_check_is_never_decided_by_contrast() {
     let (internet, _) = internet(honest).await;
     let origin = internet.origin(ENVIRONMENT);
     for name in ["ann1", "ann2", "ann3"] {
-        assert_eq!(detailed(&origin, &format!("{name}@d.org")).await.status, ACCEPTED);
+        assert_eq!(verdict(&origin, &format!("{name}@d.org")).await.status, ACCEPTED);
     }
-    let open = detailed(&origin, "gone@d.org").await;
+    let open = verdict(&origin, "gone@d.org").await;
     assert_eq!((open.status, open.reason), (OPEN, Reason::Unclear));
 }
 
@@ -205,9 +206,9 @@ async fn a_ban_in_the_words_for_nobody_is_noticed_by_asking_a_neighbour_again() 
     .await;
     let origin = internet.origin(ENVIRONMENT);
     let list = |names: &[&str]| names.iter().map(|it| format!("{it}@d.org")).collect::<Vec<_>>();
-    detailed_batch(&origin, &list(&["ann1", "ann2"])).await;
+    batch_verdicts(&origin, &list(&["ann1", "ann2"])).await;
     // One after the other: the last is refused, and with it everybody.
-    let verdicts = detailed_batch(&origin, &list(&["ann3", "ann4", "ann5", "ann9"])).await;
+    let verdicts = batch_verdicts(&origin, &list(&["ann3", "ann4", "ann5", "ann9"])).await;
     let open = verdicts[3].as_ref().unwrap();
     assert_eq!(open.status, OPEN, "{:?}", asked.lock());
 }

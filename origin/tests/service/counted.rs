@@ -7,7 +7,7 @@ use std::sync::{
 };
 
 use crate::harness::{
-    batch, detailed,
+    batch,
     internet::{Internet, a, mx},
     verdict, verdict_for,
 };
@@ -128,7 +128,7 @@ async fn after_one_421_in_a_used_session_others_have_their_evidence_in_few_sessi
     let before = counters.connections.load(Ordering::Relaxed);
     assert!(before <= 3, "{before}");
     for n in 0..5 {
-        let outcome = detailed(&origin, &format!("ann@good{n}.org")).await;
+        let outcome = verdict(&origin, &format!("ann@good{n}.org")).await;
         assert_eq!((outcome.status, outcome.reason), (Status::Accepted, Reason::Accepted));
         // Single checks have four control recipients in ten minutes, and evil.org's was the first.
         let due = if n < 3 { Deliverability::Deliverable } else { Deliverability::Risky };

@@ -47,7 +47,7 @@ async fn saying(texts: &'static [&str], last: fn(&TcpStream)) -> MailServer {
 #[tokio::test]
 async fn the_answer_to_rcpt_is_the_verdict() {
     for (rcpt, status, reason) in [
-        ("250 2.1.5 ok", Status::Accepted, Reason::Accepted),
+        ("250 2.1.5 ok", Status::Accepted, Reason::AcceptedCatchAll),
         ("550 5.1.1 no", Status::Refused, Reason::NoSuchMailbox),
         ("452 4.2.2 full", Status::Refused, Reason::MailboxFull),
         ("550 5.7.1 blocked", BlockedByProvider, Reason::Blocked),
@@ -70,13 +70,13 @@ async fn a_server_that_was_not_ready_is_asked_once_more() {
         async move {
             let mut stream = BufReader::new(stream);
             let _ = stream.write_all(b"220 mx\r\n").await;
-            // The server would also accept the control recipient.
+            // The server also accepts the control recipient.
             let _ = obey(&mut stream, "", "250 ok", rcpt).await;
         }
     })
     .await;
     let answer = answer_of(&server, &[("RCPT_SESSION_RECIPIENTS", "1")]).await;
-    assert_eq!(answer, (Status::Accepted, Reason::Accepted, Stage::Rcpt));
+    assert_eq!(answer, (Status::Accepted, Reason::AcceptedCatchAll, Stage::Rcpt));
     assert_eq!(connections.load(Ordering::Relaxed), 2);
 }
 

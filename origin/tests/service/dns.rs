@@ -8,7 +8,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::harness::{detailed, domain_report, json_of, origin, shut_port, verdict};
+use crate::harness::{domain_report, json_of, origin, shut_port, verdict};
 use axum::Router;
 use hickory_resolver::proto::{
     op::{Message, ResponseCode},
@@ -264,7 +264,7 @@ async fn dns_gives_the_evidence_for_a_domains_kind_and_for_a_suggestion() {
         ("broken.org", "unknown", None, None, None),
         ("mailinator.com", "disposable", None, Some(false), None),
     ] {
-        let verdict = detailed(&internet.origin, &format!("user@{domain}")).await;
+        let verdict = verdict(&internet.origin, &format!("user@{domain}")).await;
         let details = verdict.details.expect("details");
         let facts = details.domain.expect("facts");
         let suspicion = facts.suspected.map(DomainKind::as_str);

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use crate::harness::{detailed, internet::mx, obey, origin};
+use crate::harness::{internet::mx, obey, origin, verdict};
 use axum::Router;
 use hickory_resolver::proto::{
     op::{Message, ResponseCode},
@@ -246,7 +246,7 @@ async fn mistakes_of_zones_and_nameservers_get_the_right_verdict() {
     let (origin, queries, dialled, _running) = start().await;
     let mut wrong = Vec::new();
     for (domain, status, reason) in CASES {
-        let verdict = detailed(&origin, &format!("ann@{domain}")).await;
+        let verdict = verdict(&origin, &format!("ann@{domain}")).await;
         let is_right = verdict.status == *status && reason.is_none_or(|due| due == verdict.reason);
         if !is_right {
             wrong.push(format!(
@@ -331,16 +331,16 @@ async fn an_invented_address_makes_no_domain_exist_once_the_nameserver_was_exami
         ("RCPT_ALLOW_NETWORKS", "127.0.0.0/8"),
     ]);
     let origin = rcpt_origin::build(state.clone());
-    let unprotected = detailed(&origin, "ann@surely-not-registered.org").await;
+    let unprotected = verdict(&origin, "ann@surely-not-registered.org").await;
     assert_eq!(unprotected.status, Accepted, "nothing is known of the nameserver");
     state.prober.dns().examine().await;
     for address in ["ann@surely-not-registered-2.org", "ann@typo.org"] {
-        let verdict = detailed(&origin, address).await;
+        let verdict = verdict(&origin, address).await;
         assert_eq!(
             (verdict.status, verdict.reason),
             (FatalException, Reason::DnsFailure),
             "{address}"
         );
     }
-    assert_eq!(detailed(&origin, "ann@good.org").await.status, Accepted);
+    assert_eq!(verdict(&origin, "ann@good.org").await.status, Accepted);
 }

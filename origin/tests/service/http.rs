@@ -30,7 +30,12 @@ async fn a_verdict_is_200_with_the_evidence_and_the_request_id() {
     assert_eq!(
         json_of(response).await,
         json!({"status": false, "reason": "no_such_mailbox", "stage": "rcpt",
-            "mx_host": "127.0.0.1", "smtp_code": 550, "enhanced_code": "5.1.1"})
+        "mx_host": "127.0.0.1", "smtp_code": 550, "enhanced_code": "5.1.1",
+        "details": {
+            "smtp_text": "[address] no", "catch_all": "unknown", "confidence": "medium",
+            "verdict": "undeliverable", "disposable": false, "role_account": false, "free_provider": false,
+            "domain": { "kind": "organization", "accepts_mail": true, "evidence": [{ "source": "sandbox" }] }
+        }})
     );
 }
 
@@ -131,7 +136,12 @@ async fn special_use_domains_are_answered_without_a_question() {
         let verdict = verdict(&origin, &format!("user@{domain}")).await;
         let verdict = serde_json::to_value(verdict).unwrap();
         let not_found = "domain_not_found";
-        assert_eq!(verdict, json!({"status": not_found, "reason": not_found, "stage": "dns"}));
+        let details = json!({ "catch_all": "unknown", "confidence": "high", "verdict": "undeliverable",
+            "disposable": false, "role_account": false, "free_provider": false,
+            "domain": { "kind": "unknown", "accepts_mail": false, "evidence": [{ "source": "dns" }] } });
+        let due =
+            json!({ "status": not_found, "reason": not_found, "stage": "dns", "details": details });
+        assert_eq!(verdict, due, "{domain}");
     }
 }
 
@@ -139,7 +149,9 @@ async fn special_use_domains_are_answered_without_a_question() {
 async fn when_no_nameserver_answers_it_is_our_failure() {
     let origin = origin(&[]);
     let verdict = serde_json::to_value(verdict(&origin, "user@example.com").await).unwrap();
-    let failure = json!({"status": "fatal_exception", "reason": "dns_failure", "stage": "dns"});
+    let details = json!({ "catch_all": "unknown", "confidence": "none", "verdict": "unknown", "disposable": false,
+        "role_account": false, "free_provider": false, "domain": { "kind": "unknown" } });
+    let failure = json!({ "status": "fatal_exception", "reason": "dns_failure", "stage": "dns", "details": details });
     assert_eq!(verdict, failure);
     let response = send(&origin, Request::get("/ready").body(Body::empty()).unwrap()).await;
     assert_eq!(response.status(), StatusCode::SERVICE_UNAVAILABLE);
@@ -179,7 +191,7 @@ async fn metrics_count_verdicts_and_name_no_one() {
     assert_eq!(response.status(), StatusCode::OK);
     let text = to_bytes(response.into_body(), 65_536).await.unwrap();
     let text = String::from_utf8(text.to_vec()).unwrap();
-    let line = r#"rcpt_origin_probes_total{status="true",reason="accepted",stage="rcpt",operator="other"} 1"#;
+    let line = r#"rcpt_origin_probes_total{status="true",reason="accepted_catch_all",stage="rcpt",operator="other"} 1"#;
     assert!(text.contains(line), "{text}");
     assert!(!text.contains("sandbox") && !text.contains("127.0.0.1"), "{text}");
 }

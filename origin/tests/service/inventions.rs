@@ -6,8 +6,9 @@ use std::{
 };
 
 use crate::harness::{
-    batch, detailed, detailed_batch,
+    batch, batch_verdicts,
     internet::{Internet, one_machine},
+    verdict,
 };
 use parking_lot::Mutex;
 use rcpt_shared::{BatchLine, CatchAll, Deliverability, Reason, Status};
@@ -73,7 +74,7 @@ async fn a_list_invents_when_its_own_addresses_of_the_domain_are_answered_and_al
     let (internet, asked) = internet(by_name).await;
     let origin = internet.origin(ENVIRONMENT);
     let list = ["ann1@d.org", "gone@d.org", "ann2@d.org", "ann3@d.org"].map(ToOwned::to_owned);
-    let verdicts = detailed_batch(&origin, &list).await;
+    let verdicts = batch_verdicts(&origin, &list).await;
     let words = verdicts.iter().flatten().map(|it| it.details.as_ref().unwrap().verdict);
     let due = ["ann1", "gone", "ann2", "ann3"].map(|name| match name {
         "gone" => Deliverability::Undeliverable,
@@ -94,7 +95,7 @@ async fn a_list_invents_four_names_at_a_machine_and_what_lacks_evidence_says_whe
     let (internet, asked) = internet(by_name).await;
     let origin = internet.origin(ENVIRONMENT);
     let list: Vec<_> = (0..20).map(|n| format!("ann@d{n}.org")).collect();
-    let verdicts = detailed_batch(&origin, &list).await;
+    let verdicts = batch_verdicts(&origin, &list).await;
     let mut found = HashMap::new();
     for verdict in verdicts.into_iter().flatten() {
         assert_eq!(verdict.status, Status::Accepted);
@@ -105,7 +106,7 @@ async fn a_list_invents_four_names_at_a_machine_and_what_lacks_evidence_says_whe
     assert_eq!(found, HashMap::from([(CatchAll::No, 4), (CatchAll::Unknown, 16)]));
     // Single checks have four more.
     for n in 20..30 {
-        detailed(&origin, &format!("ann@d{n}.org")).await;
+        verdict(&origin, &format!("ann@d{n}.org")).await;
     }
     let inventions = asked.lock().iter().filter(|(_, it)| is_invented(it)).count();
     assert_eq!(inventions, 8);
@@ -117,7 +118,7 @@ async fn a_list_that_has_met_four_refusals_at_a_machine_invents_nothing() {
     let origin = internet.origin(ENVIRONMENT);
     let dead: Vec<_> = (0..5).map(|n| format!("gone{n}@d0.org")).collect();
     batch(&origin, &dead, Some("list")).await;
-    let existing = detailed_batch(&origin, &["ann@d1.org".to_owned()]).await.remove(0).unwrap();
+    let existing = batch_verdicts(&origin, &["ann@d1.org".to_owned()]).await.remove(0).unwrap();
     assert_eq!((existing.status, existing.retry_after), (Status::Accepted, Some(600)));
     assert_eq!(asked.lock().iter().filter(|(_, it)| is_invented(it)).count(), 0);
 }
@@ -127,9 +128,9 @@ async fn a_list_that_has_met_four_refusals_at_a_machine_invents_nothing() {
 async fn the_same_name_is_invented_beside_a_greylisted_line_and_when_it_is_asked_again() {
     let (internet, asked) = internet(greylisting).await;
     let list = ["ann@d.org".to_owned()];
-    let greylisted = detailed_batch(&internet.origin(ENVIRONMENT), &list).await.remove(0).unwrap();
+    let greylisted = batch_verdicts(&internet.origin(ENVIRONMENT), &list).await.remove(0).unwrap();
     assert_eq!(greylisted.reason, Reason::Greylisted);
-    let answered = detailed_batch(&internet.origin(ENVIRONMENT), &list).await.remove(0).unwrap();
+    let answered = batch_verdicts(&internet.origin(ENVIRONMENT), &list).await.remove(0).unwrap();
     assert_eq!(answered.details.unwrap().verdict, Deliverability::Deliverable);
     let names: Vec<_> = asked.lock().iter().map(|(_, it)| it.clone()).collect();
     assert_eq!(names.len(), 4, "{names:?}");

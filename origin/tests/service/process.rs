@@ -304,6 +304,7 @@ async fn the_log_names_the_request_and_never_the_address() {
         assert_eq!(probe[key], value);
     }
     assert!(probe["duration_ms"].is_u64());
+    assert_eq!(probe["tls"], false);
     for line in lines {
         assert!(serde_json::from_str::<Value>(&line).unwrap().is_object(), "{line}");
         assert!(!line.contains("secret") && !line.contains("sandbox"), "{line}");

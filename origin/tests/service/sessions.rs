@@ -12,7 +12,7 @@ use std::{
 
 use parking_lot::Mutex;
 
-use crate::harness::{MailServer, detailed, origin, send, verdict};
+use crate::harness::{MailServer, origin, send, verdict};
 use axum::{
     body::{Body, to_bytes},
     http::Request,
@@ -157,17 +157,15 @@ async fn details_hold_the_evidence_and_no_address() {
     let counters = Arc::new(ServerCounters::default());
     let server = server(&counters, |_, _| false).await;
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
-    let refused = detailed(&origin, "info@sandbox.test").await;
+    let refused = verdict(&origin, "info@sandbox.test").await;
     assert_eq!((refused.status, refused.reason), (Status::Refused, Reason::NoSuchMailbox));
     let details = refused.details.unwrap();
     assert_eq!(details.smtp_text.as_deref(), Some("no such user here"));
-    assert_eq!((details.catch_all, details.tls), (CatchAll::Unknown, Some(false)), "of one name");
+    assert_eq!(details.catch_all, CatchAll::Unknown, "of one name");
     assert!(details.traits.role_account && !details.traits.disposable);
 
-    let known = detailed(&origin, "known@sandbox.test").await;
+    let known = verdict(&origin, "known@sandbox.test").await;
     assert_eq!((known.reason, known.details.unwrap().catch_all), (Reason::Accepted, CatchAll::No));
-    let plain = verdict(&origin, "known@sandbox.test").await;
-    assert_eq!(plain.details, None, "only for who asks");
 }
 
 #[tokio::test]
@@ -176,25 +174,20 @@ async fn a_domain_that_takes_everybody_is_told_as_such() {
         let server = MailServer::answering("220 mx", extensions, "250 ok").await;
         let origin = origin(&[("RCPT_ROUTES", &server.route())]);
         for _ in 0..2 {
-            let verdict = detailed(&origin, "anyone@sandbox.test").await;
+            let verdict = verdict(&origin, "anyone@sandbox.test").await;
             assert_eq!(verdict.reason, Reason::AcceptedCatchAll, "{extensions}");
             assert_eq!(verdict.details.unwrap().catch_all, CatchAll::Yes);
         }
-        let plain = verdict(&origin, "anyone@sandbox.test").await;
-        assert_eq!(plain.reason, Reason::AcceptedCatchAll, "and to those who want no details");
     }
 }
 
 #[tokio::test]
 async fn a_verdict_without_a_session_has_details_too() {
     let origin = origin(&[]);
-    let verdict = detailed(&origin, "someone@gmial.invalid").await;
+    let verdict = verdict(&origin, "someone@gmial.invalid").await;
     assert_eq!((verdict.reason, verdict.stage), (Reason::DomainNotFound, Stage::Dns));
     let details = verdict.details.unwrap();
-    assert_eq!(
-        (details.catch_all, details.tls, details.smtp_text),
-        (CatchAll::Unknown, None, None)
-    );
+    assert_eq!((details.catch_all, details.smtp_text), (CatchAll::Unknown, None));
 }
 
 #[tokio::test]
@@ -271,7 +264,7 @@ async fn a_hundred_checks_at_once_spend_one_control_recipient() {
     for n in 0..100 {
         let origin = origin.clone();
         all.spawn(async move {
-            detailed(&origin, &format!("known{n}@sandbox.test")).await.details.unwrap().catch_all
+            verdict(&origin, &format!("known{n}@sandbox.test")).await.details.unwrap().catch_all
         });
     }
     assert_eq!(all.join_all().await, [CatchAll::No; 100]);
@@ -284,14 +277,14 @@ async fn a_control_recipient_is_spent_once_however_many_are_refused_by_name() {
     let server = server(&counters, |_, _| false).await;
     let origin = origin(&[("RCPT_ROUTES", &server.route())]);
     for _ in 0..2 {
-        let verdict = detailed(&origin, "nobody@sandbox.test").await;
+        let verdict = verdict(&origin, "nobody@sandbox.test").await;
         assert_eq!(verdict.details.unwrap().catch_all, CatchAll::Unknown);
     }
     for _ in 0..2 {
-        let verdict = detailed(&origin, "known@sandbox.test").await;
+        let verdict = verdict(&origin, "known@sandbox.test").await;
         assert_eq!(verdict.details.unwrap().catch_all, CatchAll::No);
     }
-    let verdict = detailed(&origin, "nobody@sandbox.test").await;
+    let verdict = verdict(&origin, "nobody@sandbox.test").await;
     assert_eq!(verdict.details.unwrap().catch_all, CatchAll::No, "the control recipient has told");
     assert_eq!(counters.unknown.load(Ordering::Relaxed), 4);
 }

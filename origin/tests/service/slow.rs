@@ -17,7 +17,7 @@ use std::{
 };
 
 use crate::harness::{
-    MailServer, body, detailed_batch, drain,
+    MailServer, batch_verdicts, body, drain,
     internet::{Internet, a, mx, one_machine},
     origin, send, ticket_of, verdict_for,
 };
@@ -139,7 +139,7 @@ async fn a_list_has_three_times_as_long_for_an_address_as_a_person_who_waits() {
     let single = verdict_for(&origin, "person", "ann@one.org").await;
     assert_eq!((single.status, single.reason), (Status::SmtpTimeout, Reason::Timeout));
     let origin = internet.origin(&[("RCPT_BUDGET_MS", "1000")]);
-    let list = detailed_batch(&origin, &["ann@two.org".to_owned()]).await.remove(0).unwrap();
+    let list = batch_verdicts(&origin, &["ann@two.org".to_owned()]).await.remove(0).unwrap();
     assert_eq!((list.status, list.reason), (Status::Accepted, Reason::Accepted));
 }
 

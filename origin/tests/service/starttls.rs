@@ -99,7 +99,9 @@ async fn ask(server: &MailServer, starttls: &str) -> (Status, Reason, Stage) {
     (verdict.status, verdict.reason, verdict.stage)
 }
 
-const ENCRYPTED: (Status, Reason, Stage) = (Status::Accepted, Reason::Accepted, Stage::Rcpt);
+/// The server accepts every recipient.
+const ENCRYPTED: (Status, Reason, Stage) =
+    (Status::Accepted, Reason::AcceptedCatchAll, Stage::Rcpt);
 const CLEAR: (Status, Reason, Stage) = (Status::Refused, Reason::NoSuchMailbox, Stage::Rcpt);
 const FAILED: (Status, Reason, Stage) =
     (Status::SmtpConnectError, Reason::TlsFailed, Stage::StartTls);

@@ -1,6 +1,6 @@
 //! Quality of a verdict: its confidence, and one word of advice about the address.
 
-use rcpt_shared::{CatchAll, Confidence, Deliverability, Mailbox, Reason, Stage, Status, Verdict};
+use rcpt_shared::{CatchAll, Confidence, Deliverability, Reason, Stage, Status, Verdict};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Assessment {
@@ -8,8 +8,6 @@ pub struct Assessment {
     pub reason: Reason,
     pub confidence: Confidence,
     pub verdict: Deliverability,
-    /// Existence of the mailbox, even if it accepts no mail now.
-    pub mailbox: Mailbox,
 }
 
 /// Assesses `verdict`. `catch_all` is the knowledge about the domain at its host, from a control recipient or a refusal
@@ -25,7 +23,7 @@ pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>)
     // The conversation and DNS can give more precise facts than status and reason.
     let host_confidence =
         verdict.details.as_ref().map_or(Confidence::None, |details| details.confidence);
-    let (reason, confidence, told) = match verdict.status {
+    let (reason, confidence, verdict) = match verdict.status {
         Status::Accepted => match (catch_all, informative) {
             _ if reason == Reason::AcceptedCatchAll => (reason, Low, Risky),
             (CatchAll::Yes, _) => (Reason::AcceptedCatchAll, Low, Risky),
@@ -57,22 +55,7 @@ pub fn assess(verdict: &Verdict, catch_all: CatchAll, informative: Option<bool>)
         | Status::BlockedByProvider
         | Status::FatalException => (reason, Confidence::None, Unknown),
     };
-    let mailbox = mailbox(reason, told);
-    Assessment { reason, confidence, verdict: told, mailbox }
-}
-
-/// A full, busy or disabled mailbox exists. An acceptance proves that the mailbox exists, unless the server may accept
-/// everything.
-fn mailbox(reason: Reason, verdict: Deliverability) -> Mailbox {
-    match reason {
-        Reason::Accepted if verdict == Deliverability::Deliverable => Mailbox::Exists,
-        Reason::MailboxFull | Reason::MailboxBusy | Reason::MailboxDisabled => Mailbox::Exists,
-        Reason::NoSuchMailbox | Reason::DomainNotFound | Reason::NullMx => Mailbox::Absent,
-        Reason::DomainRefusesMail if verdict == Deliverability::Undeliverable => Mailbox::Absent,
-        // An implicit MX is excluded, because it may be reachable tomorrow.
-        Reason::NoMx if verdict == Deliverability::Undeliverable => Mailbox::Absent,
-        _ => Mailbox::Unknown,
-    }
+    Assessment { reason, confidence, verdict }
 }
 
 #[cfg(test)]
@@ -81,7 +64,7 @@ mod tests {
         CatchAll::{self, No, Unknown, Yes},
         Confidence::{self, High, Low, Medium},
         Deliverability::{self, Deliverable, Risky, Undeliverable},
-        Details, Mailbox, Reason, Stage, Status, Verdict,
+        Details, Reason, Stage, Status, Verdict,
     };
 
     use super::{Assessment, assess};
@@ -102,8 +85,7 @@ mod tests {
         ];
         for (catch_all, informative, reason, confidence, verdict) in rows {
             let accepted = Verdict::new(Status::Accepted, Reason::Accepted, Stage::Rcpt);
-            let mailbox = if verdict == Deliverable { Mailbox::Exists } else { Mailbox::Unknown };
-            let due = Assessment { reason, confidence, verdict, mailbox };
+            let due = Assessment { reason, confidence, verdict };
             assert_eq!(
                 assess(&accepted, catch_all, informative),
                 due,
@@ -194,33 +176,9 @@ mod tests {
     }
 
     #[test]
-    fn a_full_busy_or_disabled_mailbox_exists_and_silence_says_nothing() {
-        use Mailbox::{Absent, Exists, Unknown as NotKnown};
-        for (status, reason, stage, mailbox) in [
-            (Status::Refused, Reason::MailboxFull, Stage::Rcpt, Exists),
-            (Status::BlockedByProvider, Reason::MailboxBusy, Stage::Rcpt, Exists),
-            (Status::Refused, Reason::MailboxDisabled, Stage::Rcpt, Exists),
-            (Status::Refused, Reason::NoSuchMailbox, Stage::Rcpt, Absent),
-            (Status::Refused, Reason::DomainRefusesMail, Stage::Rcpt, Absent),
-            (Status::DomainNotFound, Reason::DomainNotFound, Stage::Dns, Absent),
-            (Status::NoMxRecords, Reason::NullMx, Stage::Dns, Absent),
-            (Status::NoMxRecords, Reason::NoMx, Stage::Dns, Absent),
-            (Status::NoMxRecords, Reason::NoMx, Stage::Connect, NotKnown),
-            (Status::SmtpConnectError, Reason::NoUsableAddress, Stage::Dns, NotKnown),
-            (Status::BlockedByProvider, Reason::Greylisted, Stage::Rcpt, NotKnown),
-            (Status::BlockedByProvider, Reason::Blocked, Stage::Rcpt, NotKnown),
-            (Status::SmtpTimeout, Reason::Timeout, Stage::Rcpt, NotKnown),
-            (Status::FatalException, Reason::DnsFailure, Stage::Dns, NotKnown),
-        ] {
-            let assessment = assess(&Verdict::new(status, reason, stage), Unknown, None);
-            assert_eq!(assessment.mailbox, mailbox, "{status:?} {reason:?} {stage:?}");
-        }
-    }
-
-    #[test]
-    fn a_host_without_mail_is_no_absent_mailbox_while_another_may_take_it() {
+    fn a_host_without_mail_says_nothing_while_another_may_take_it() {
         let verdict =
             Verdict::new(Status::SmtpConnectError, Reason::DomainRefusesMail, Stage::Connect);
-        assert_eq!(assess(&verdict, Unknown, None).mailbox, Mailbox::Unknown);
+        assert_eq!(assess(&verdict, Unknown, None).verdict, Deliverability::Unknown);
     }
 }

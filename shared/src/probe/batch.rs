@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Verdict, is_false};
+use super::Verdict;
 use crate::Address;
 
 /// Header of a batch: milliseconds until the edge stops reading the response; without the header,
@@ -17,8 +17,6 @@ pub const MAX_BATCH: usize = 500;
 #[serde(deny_unknown_fields)]
 pub struct BatchRequest {
     pub addresses: Vec<Address>,
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub details: bool,
 }
 
 /// A line of the response to a batch. The response has a line for each address, in order of completion, and then the
@@ -87,8 +85,8 @@ mod tests {
 
     #[test]
     fn a_batch_is_refused_for_one_bad_address() {
-        let fine = r#"{"addresses":["a@example.org"],"details":true}"#;
-        assert!(serde_json::from_str::<BatchRequest>(fine).unwrap().details);
+        let fine = r#"{"addresses":["a@example.org"]}"#;
+        assert_eq!(serde_json::from_str::<BatchRequest>(fine).unwrap().addresses.len(), 1);
         for bad in [r#"{"addresses":["a"]}"#, r#"{"addresses":["a@b.c"],"more":1}"#] {
             assert!(serde_json::from_str::<BatchRequest>(bad).is_err(), "{bad}");
         }

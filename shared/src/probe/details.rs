@@ -6,11 +6,12 @@ use super::DomainFacts;
 use crate::names::names;
 
 /// Catch-all state of a domain: whether it accepts every name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CatchAll {
     Yes,
     No,
+    #[default]
     Unknown,
 }
 
@@ -63,25 +64,6 @@ names! { Deliverability:
     Unknown = "unknown",
 }
 
-/// Existence of the mailbox, even if it accepts no mail now.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Mailbox {
-    /// The mailbox exists; it may be full, busy or disabled.
-    Exists,
-    Absent,
-    /// Nothing is known about the mailbox, or a newer origin has sent an unknown word.
-    #[default]
-    #[serde(other)]
-    Unknown,
-}
-
-names! { Mailbox:
-    Exists = "exists",
-    Absent = "absent",
-    Unknown = "unknown",
-}
-
 /// Facts about an address that are known without contacting a mail server.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Traits {
@@ -96,31 +78,21 @@ pub struct Traits {
     pub suggested_domain: Option<String>,
 }
 
-/// The evidence sent only on request.
+/// The evidence behind a verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Details {
     /// The server's reply, at most 512 characters, without our address and the checked address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub smtp_text: Option<String>,
     pub catch_all: CatchAll,
-    /// True if the session was encrypted; absent without a session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// True if the session was encrypted; `None` without a session. For the origin's log.
+    #[serde(skip)]
     pub tls: Option<bool>,
-    /// Duration of the check in milliseconds.
-    pub duration_ms: u64,
-    /// Absent from origins before November 2026.
-    #[serde(default)]
     pub confidence: Confidence,
     /// Name of the operator of the mail host (`google`, `microsoft`, …), if the operator is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operator: Option<String>,
-    /// Absent from origins before November 2026.
-    #[serde(default)]
     pub verdict: Deliverability,
-    /// Absent from origins before December 2026.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mailbox: Option<Mailbox>,
-    /// Absent from origins before December 2026.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<Box<DomainFacts>>,
     #[serde(flatten)]
@@ -135,11 +107,9 @@ impl Details {
             smtp_text,
             catch_all: CatchAll::Unknown,
             tls,
-            duration_ms: 0,
             confidence: Confidence::None,
             operator: None,
             verdict: Deliverability::Unknown,
-            mailbox: None,
             domain: None,
             traits: Traits {
                 disposable: false,
@@ -153,7 +123,7 @@ impl Details {
 
 #[cfg(test)]
 mod tests {
-    use super::{CatchAll, Confidence, Deliverability, Details, Mailbox};
+    use super::{CatchAll, Confidence, Deliverability};
 
     #[test]
     fn the_names_are_the_wire_forms() {
@@ -166,19 +136,5 @@ mod tests {
         for verdict in Deliverability::ALL {
             assert_eq!(serde_json::to_value(verdict).unwrap(), verdict.as_str());
         }
-        for mailbox in Mailbox::ALL {
-            assert_eq!(serde_json::to_value(mailbox).unwrap(), mailbox.as_str());
-        }
-    }
-
-    #[test]
-    fn details_of_an_older_origin_say_nothing_of_confidence() {
-        let wire = r#"{"catch_all":"no","duration_ms":1,"disposable":false,"role_account":false,
-            "free_provider":false}"#;
-        let details: Details = serde_json::from_str(wire).unwrap();
-        assert_eq!(details.confidence, Confidence::None);
-        assert_eq!(details.verdict, Deliverability::Unknown);
-        assert_eq!(details.operator, None);
-        assert_eq!((details.mailbox, details.domain), (None, None));
     }
 }

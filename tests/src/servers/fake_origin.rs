@@ -13,7 +13,9 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use parking_lot::Mutex;
-use rcpt_shared::{DomainReport, Reason, Stage, Status, Verdict};
+use rcpt_shared::{
+    Confidence, Deliverability, Details, DomainReport, Reason, Stage, Status, Verdict,
+};
 use serde_json::Value;
 use tokio::{
     io::AsyncWriteExt as _,
@@ -317,6 +319,15 @@ async fn batch(
 }
 
 fn verdict(status: Status, seen_before: Option<u64>) -> Result<String> {
-    let verdict = Verdict::new(status, Reason::Accepted, Stage::Rcpt);
+    let mut details = Details::new(None, None);
+    (details.confidence, details.verdict) = match status {
+        Status::Accepted => (Confidence::High, Deliverability::Deliverable),
+        Status::Refused | Status::DomainNotFound | Status::NoMxRecords => {
+            (Confidence::High, Deliverability::Undeliverable)
+        }
+        _ => (Confidence::None, Deliverability::Unknown),
+    };
+    let mut verdict = Verdict::new(status, Reason::Accepted, Stage::Rcpt);
+    verdict.details = Some(Box::new(details));
     Ok(serde_json::to_string(&Verdict { seen_before, ..verdict })?)
 }

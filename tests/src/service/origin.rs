@@ -234,17 +234,6 @@ impl Origin {
         }
     }
 
-    /// Returns the verdict about an address, with its details.
-    ///
-    /// # Panics
-    /// If the answer isn't 200 with a verdict.
-    pub async fn probe_with_details(&self, address: &str) -> Verdict {
-        let body = serde_json::json!({ "address": address, "details": true }).to_string();
-        let response = self.post(&body, &self.ticket(&body)).await.expect("an answer");
-        assert_eq!(response.status(), StatusCode::OK, "{address}");
-        response.json().await.expect("a verdict")
-    }
-
     /// Issues a ticket for this body, as the edge would.
     ///
     /// # Panics

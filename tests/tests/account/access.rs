@@ -1,4 +1,5 @@
-//! Every route against every caller (docs/security.md, A8), as one table, which must cover `/v1/openapi.json`.
+//! Every route against every caller (docs/security.md, A8), as one table, which must cover
+//! `/v1/openapi-account.json`.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +26,7 @@ const CALLERS: [&str; 9] = [
 /// Expected statuses for each caller. The bodies contain the account's own password and address. Another account that
 /// sends these bodies acts on itself, or is rejected.
 #[rustfmt::skip]
-pub(super) const TABLE: [(&str, &str, [u16; CALLERS.len()]); 67] = [
+pub(super) const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
     //                                       nobody  unconfirmed    account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
@@ -101,6 +102,7 @@ pub(super) const TABLE: [(&str, &str, [u16; CALLERS.len()]); 67] = [
     // No origin runs here.
     ("GET",    "/v1/health/ready",             [503, 503, 503,     503, 503,   503,   503, 503,    503]),
     ("GET",    "/v1/openapi.json",             [200, 200, 200,     200, 200,   200,   200, 200,    200]),
+    ("GET",    "/v1/openapi-account.json",     [200, 200, 200,     200, 200,   200,   200, 200,    200]),
 ];
 
 /// Rights of which a key needs at least one, by operation. Operations that aren't listed reject keys.
@@ -258,7 +260,7 @@ async fn every_route_answers_every_caller_as_the_table_says() {
 
 #[tokio::test]
 async fn the_table_has_a_row_for_every_route() {
-    let document = crate::edge().await.anonymous().get("/openapi.json").await.body;
+    let document = crate::edge().await.anonymous().get("/openapi-account.json").await.body;
     let served: BTreeSet<(String, String)> = document["paths"]
         .as_object()
         .unwrap()

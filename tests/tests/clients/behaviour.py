@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 
 from rcpt_client import AsyncRcpt, Rcpt, RcptError, WebhookError, answer, verify_webhook
-from rcpt_client.generated.api.quota import quota
+from rcpt_client.generated.api.quota import show_quota
 
 URLS = json.loads(sys.argv[1])
 HOSTILE = ["silent", "drip", "busy", "in_use", "closed"]
@@ -137,20 +137,19 @@ assert limit.resets_at == datetime(2026, 11, 24, tzinfo=timezone.utc), limit.res
 assert limit.doc_url == "https://rcpt.example.net/docs"
 assert failed("page", Rcpt.quota).status == 404
 
-with Rcpt(URLS["newer"], "key", patience=2) as rcpt:
+with Rcpt(URLS["newer"], "key", timeout=2) as rcpt:
     result = rcpt.check("a@b.example", details=True)
     assert result.details.reason == "a_new_reason" and result.additional_properties == {"news": [1]}, result
 
 with Rcpt(URLS["quota"], "key") as rcpt:
-    for report in [answer(quota.sync_detailed, client=rcpt.client), answer(quota.sync_detailed(client=rcpt.client))]:
+    for report in [answer(show_quota.sync_detailed, client=rcpt.client), answer(show_quota.sync_detailed(client=rcpt.client))]:
         assert report.plan == "free", report
 
 # A list is matched only with its own results.
 LIST = ["a@b.example", "c@d.example"]
-for name in ["scan", "older_scan"]:
-    with Rcpt(URLS[name], "key") as rcpt:
-        rows = rcpt.join_scan("scan_1", LIST)
-        assert [(row.address, row.result.status) for row in rows] == [(LIST[0], True), (LIST[1], False)], rows
+with Rcpt(URLS["scan"], "key") as rcpt:
+    rows = rcpt.join_scan("scan_1", LIST)
+    assert [(row.address, row.result.status) for row in rows] == [(LIST[0], True), (LIST[1], False)], rows
 
 
 async def joined() -> None:

@@ -88,7 +88,7 @@ async fn an_origin_that_is_away_is_waited_for_and_nothing_is_counted_meanwhile()
     let command = CommandLine::new(&stack.edge.url).with_key(&account.api_key);
     stack.origin.kill();
     let check = ["check", "accepts@sandbox.test"];
-    let ran = command.run(&[&check[..], &["--patience", "1"]].concat(), "").await;
+    let ran = command.run(&[&check[..], &["--timeout", "1"]].concat(), "").await;
     assert_eq!(ran.code, 7, "{ran:?}");
     assert!(ran.stderr.contains("Nothing was counted"), "{}", ran.stderr);
     assert_eq!(account.email_checks().await.used_today, 0);

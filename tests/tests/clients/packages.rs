@@ -104,9 +104,32 @@ async fn the_packages_hold_what_their_users_need_and_nothing_else() {
     assert_eq!(names, ["LICENSE-APACHE", "LICENSE-MIT", "README.md", "dist", "package.json"]);
     let package = fs::read_to_string(typescript.join("package.json")).unwrap();
     let package: Value = serde_json::from_str(&package).unwrap();
-    assert_eq!(package["exports"]["."]["default"], "./dist/index.js");
+    let exports = &package["exports"]["."];
+    assert_eq!(exports["default"]["default"], "./dist/index.js");
+    assert_eq!(exports["require"]["default"], "./dist/commonjs/index.js");
     assert_eq!((&package["scripts"], &package["publishConfig"]), (&Value::Null, &Value::Null));
     assert!(python.join("rcpt_client/py.typed").exists());
+}
+
+#[tokio::test]
+async fn a_program_of_commonjs_requires_the_package() {
+    let Installed { project, .. } = installed().await;
+    let script = "const { Rcpt, RcptError } = require('rcpt-client'); \
+                  console.log(typeof Rcpt, new RcptError('x', 0) instanceof Error, \
+                  new Rcpt({ url: 'https://x.example', apiKey: 'key' }).rateLimit)";
+    let ran = output("node", &["--input-type=commonjs", "--eval", script], project);
+    let said = String::from_utf8_lossy(&ran.stderr);
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "function true undefined\n", "{said}");
+    // Type checkers of CommonJS find the types too.
+    let folder = project.join("commonjs");
+    fs::create_dir_all(&folder).unwrap();
+    let text = "import { Rcpt } from 'rcpt-client';\nexport const check = (rcpt: Rcpt) => rcpt.check('a@b.example');\n";
+    fs::write(folder.join("program.cts"), text).unwrap();
+    let options = r#"{ "compilerOptions": { "target": "es2022", "module": "node16", "types": [], "strict": true,
+        "lib": ["es2022", "dom", "dom.iterable"], "noEmit": true }, "files": ["program.cts"] }"#;
+    fs::write(folder.join("tsconfig.json"), options).unwrap();
+    let tsc = folder::repository().join("node_modules/.bin/tsc");
+    tokio::task::spawn_blocking(move || run(tsc, &["--project", "."], &folder)).await.unwrap();
 }
 
 /// Converts `listScans` to Python's spelling.
@@ -207,7 +230,8 @@ async fn the_examples_fit_the_types_of_the_packages_and_a_mistake_does_not() {
     fs::write(folder.join("tsconfig.json"), options).unwrap();
     let mistake = folder.join("mistake");
     fs::create_dir(&mistake).unwrap();
-    let wrong = "from rcpt_client import Rcpt\nprint(Rcpt('', '').check('').nothing)\n";
+    let wrong = "from rcpt_client import Rcpt\nprint(Rcpt('', '').check('').nothing)\n\
+                 print(Rcpt('', '').check('').status == 'blocked_by_providr')\n";
     fs::write(mistake.join("wrong.py"), wrong).unwrap();
     let tsc = folder::repository().join("node_modules/.bin/tsc");
     let interpreter = interpreter.to_str().unwrap();
@@ -222,6 +246,7 @@ async fn the_examples_fit_the_types_of_the_packages_and_a_mistake_does_not() {
         let refused = output(tools_python(), &[&mypy[..], &["wrong.py"]].concat(), &mistake);
         let stdout = String::from_utf8_lossy(&refused.stdout).into_owned();
         assert!(stdout.contains("\"ValidationResult\" has no attribute \"nothing\""), "{stdout}");
+        assert!(stdout.contains("Non-overlapping equality check"), "{stdout}");
     });
     check.await.unwrap();
 }

@@ -23,8 +23,9 @@ fn origin() -> FakeOrigin {
 async fn is_cached(account: &Account, address: &str) -> bool {
     let reply = account.check(address).await;
     let cached = reply.body["cached"].as_bool().unwrap_or_else(|| panic!("{}", reply.body));
-    let status = &reply.body["status"];
-    let expected = json!({ "email": address, "status": status, "cached": cached });
+    let (verdict, status) = (&reply.body["verdict"], &reply.body["status"]);
+    let expected =
+        json!({ "email": address, "verdict": verdict, "status": status, "cached": cached });
     assert_eq!(reply.parts(), (200, &expected));
     cached
 }
@@ -109,7 +110,7 @@ async fn a_verdict_is_found_in_kv_by_a_data_centre_that_has_not_seen_it_and_in_i
         // The index, a SQLite file, contains the hash a moment after the file itself exists.
         let is_hash = |text: &[u8]| text.iter().all(u8::is_ascii_hexdigit);
         let is_indexed = files.iter().any(|bytes| bytes.windows(64).any(is_hash));
-        let blobs = files.iter().filter(|bytes| bytes.starts_with(b"{\"status\":")).count();
+        let blobs = files.iter().filter(|bytes| bytes.starts_with(b"{\"expires_at\":")).count();
         if is_indexed { blobs } else { 0 }
     };
     let deadline = Instant::now() + Duration::from_secs(10);

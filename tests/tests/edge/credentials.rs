@@ -107,7 +107,8 @@ async fn assert_refused_at_once(headers: &[(&str, &str)], error: &str, why: &str
 
 async fn assert_taken(headers: &[(&str, &str)], why: &str) {
     let reply = check(headers, CACHED).await;
-    let expected = json!({ "email": CACHED, "status": true, "cached": true });
+    let expected =
+        json!({ "email": CACHED, "verdict": "deliverable", "status": true, "cached": true });
     assert_eq!(reply.parts(), (200, &expected), "{why}");
 }
 

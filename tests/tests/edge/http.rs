@@ -37,7 +37,7 @@ async fn edge() -> &'static Edge {
 }
 
 /// Method, path below `/v1`, and `Allow` header of every operation.
-const OPERATIONS: [(&str, &str, &str); 67] = [
+const OPERATIONS: [(&str, &str, &str); 68] = [
     ("POST", "/validate_email", "POST"),
     ("POST", "/validate_emails", "POST"),
     ("POST", "/domains", "POST"),
@@ -105,6 +105,7 @@ const OPERATIONS: [(&str, &str, &str); 67] = [
     ("GET", "/health", "GET,HEAD"),
     ("GET", "/health/ready", "GET,HEAD"),
     ("GET", "/openapi.json", "GET,HEAD"),
+    ("GET", "/openapi-account.json", "GET,HEAD"),
 ];
 
 fn method(name: &str) -> Method {
@@ -148,6 +149,7 @@ async fn every_answer_is_json_carries_the_security_headers_and_an_id_of_its_own(
     let replies = [
         (200, anonymous.get("/health").await),
         (200, anonymous.get("/openapi.json").await),
+        (200, anonymous.get("/openapi-account.json").await),
         (200, account.quota().await),
         (200, account.check("headers@example.org").await),
         (200, account.check("headers@example.org").await),
@@ -499,7 +501,7 @@ async fn anybody_reads_whom_to_ask_and_what_the_plans_allow_and_may_keep_it() {
 
 #[tokio::test]
 async fn the_api_description_is_openapi_3_1_and_lists_every_operation_and_no_other() {
-    let reply = edge().await.anonymous().get("/openapi.json").await;
+    let reply = edge().await.anonymous().get("/openapi-account.json").await;
     assert_eq!((reply.status, reply.header("content-type")), (200, "application/json"));
     let document = &reply.body;
     assert!(document["openapi"].as_str().unwrap().starts_with("3.1."), "{}", document["openapi"]);
@@ -517,12 +519,16 @@ async fn the_api_description_is_openapi_3_1_and_lists_every_operation_and_no_oth
         .map(|(name, path, _)| ((*name).to_owned(), format!("/v1{path}")))
         .collect();
     assert_eq!(listed, expected);
-    let file = std::fs::read_to_string(folder::repository().join("edge/openapi.json")).unwrap();
-    let mut expected: Value = serde_json::from_str(&file).unwrap();
-    // This member contains the deployed service's own URL.
-    expected["servers"][0]["url"] = document["servers"][0]["url"].clone();
-    assert_eq!(*document, expected);
-    assert!(document["servers"][0]["url"].as_str().unwrap().starts_with("http"));
+    let customers = edge().await.anonymous().get("/openapi.json").await;
+    for (document, name) in [(document, "openapi-account.json"), (&customers.body, "openapi.json")]
+    {
+        let file = std::fs::read_to_string(folder::repository().join("edge").join(name)).unwrap();
+        let mut expected: Value = serde_json::from_str(&file).unwrap();
+        // This member contains the deployed service's own URL.
+        expected["servers"][0]["url"] = document["servers"][0]["url"].clone();
+        assert_eq!(*document, expected, "{name}");
+        assert!(document["servers"][0]["url"].as_str().unwrap().starts_with("http"));
+    }
 }
 
 #[tokio::test]

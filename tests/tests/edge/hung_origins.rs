@@ -50,7 +50,7 @@ async fn check_all(account: &Account, addresses: Vec<String>) -> Duration {
         let account = account.clone();
         checks.spawn(async move {
             let reply = account.check(&address).await;
-            let expected = json!({ "email": address, "status": true, "cached": false });
+            let expected = json!({ "email": address, "verdict": "deliverable", "status": true, "cached": false });
             assert_eq!(reply.parts(), (200, &expected));
         });
     }

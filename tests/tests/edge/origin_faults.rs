@@ -104,7 +104,7 @@ async fn assert_nothing_counted(edge: &Edge, account: &Account, why: &str) {
 }
 
 fn accepted(address: &str, cached: bool) -> Value {
-    json!({ "email": address, "status": true, "cached": cached })
+    json!({ "email": address, "verdict": "deliverable", "status": true, "cached": cached })
 }
 
 #[tokio::test]
@@ -154,7 +154,7 @@ async fn a_fatal_exception_is_told_neither_counted_nor_cached() {
     origin.release(address, Conduct::Verdict(Status::FatalException));
     for n in 1..=2 {
         let reply = account.check(address).await;
-        let expected = json!({ "email": address, "status": "fatal_exception", "cached": false });
+        let expected = json!({ "email": address, "verdict": "unknown", "status": "fatal_exception", "cached": false });
         assert_eq!(reply.parts(), (200, &expected));
         assert_eq!(origin.probes_of(address), n);
         assert_nothing_counted(edge, &account, "fatal_exception").await;
@@ -275,7 +275,7 @@ async fn an_origin_at_capacity_is_not_the_last_word_while_another_answers() {
     for n in 0..16 {
         let address = format!("x@capacity-{n}.example");
         let reply = account.check(&address).await;
-        let expected = json!({ "email": address, "status": false, "cached": false });
+        let expected = json!({ "email": address, "verdict": "undeliverable", "status": false, "cached": false });
         assert_eq!(reply.parts(), (200, &expected));
         assert_eq!(free.probes_of(&address), 1);
     }

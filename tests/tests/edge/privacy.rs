@@ -265,7 +265,7 @@ async fn neither_storage_nor_logs_hold_an_address_that_was_checked_or_a_secret()
     let mut verdicts = 0;
     for file in &files {
         let bytes = fs::read(file).unwrap();
-        verdicts += usize::from(bytes.starts_with(b"{\"status\":"));
+        verdicts += usize::from(bytes.starts_with(b"{\"expires_at\":"));
         assert_clean(&file.display().to_string(), &bytes, &secrets);
     }
     assert!(verdicts >= ids.len(), "the cached verdicts are among {} files", files.len());

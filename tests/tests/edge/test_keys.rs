@@ -47,7 +47,7 @@ async fn a_test_key_checks_the_sandbox_in_one_trip_and_leaves_nothing_behind() {
     edge.counts().await;
     for asked in 1..=2 {
         let reply = check(&account, &key, json!({ "email": "rejects@sandbox.test" })).await;
-        let expected = json!({ "email": "rejects@sandbox.test", "status": false, "cached": false });
+        let expected = json!({ "email": "rejects@sandbox.test", "verdict": "undeliverable", "status": false, "cached": false });
         assert_eq!(reply.parts(), (200, &expected));
         assert_eq!(ASKED.load(Relaxed), asked, "asked each time");
         let counts = Counts { d1_rows_read: 0, ..edge.counts().await };

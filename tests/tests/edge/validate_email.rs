@@ -2,7 +2,7 @@
 //! `credentials.rs`, a failing origin in `origin_faults.rs`.
 
 use rcpt_shared::{
-    Status,
+    Reason, Status,
     sandbox::{CASES, SandboxCase},
 };
 use rcpt_tests::{
@@ -38,6 +38,22 @@ fn invalid(error: &str) -> Value {
     json!({ "detail": { "error": error }, "code": "invalid_body" })
 }
 
+/// The verdict about an accepted address: one domain of the sandbox accepts every recipient.
+fn accepted_at(address: &str) -> &'static str {
+    if address.to_lowercase().contains("@catchall.") { "risky" } else { "deliverable" }
+}
+
+/// The verdict in one word that a sandbox address leads to.
+fn sandbox_verdict(case: &SandboxCase) -> &'static str {
+    match (case.status, case.reason) {
+        (Status::Accepted, Reason::Accepted) => "deliverable",
+        (Status::Accepted, _) => "risky",
+        (Status::Refused | Status::DomainNotFound | Status::NoMxRecords, _)
+        | (_, Reason::NoUsableAddress | Reason::Smtputf8Unsupported) => "undeliverable",
+        _ => "unknown",
+    }
+}
+
 #[tokio::test]
 async fn every_verdict_of_the_sandbox_comes_fresh_and_then_from_the_cache_and_counts_twice() {
     let edge = &stack().await.edge;
@@ -53,8 +69,9 @@ async fn every_verdict_of_the_sandbox_comes_fresh_and_then_from_the_cache_and_co
         let account = account.clone();
         checks.spawn(async move {
             let [fresh, cached] = [account.check(case.address).await, account.check(case.address).await];
+            let verdict = sandbox_verdict(case);
             let expected = |cached: bool| {
-                json!({ "email": case.address, "status": case.status, "cached": cached })
+                json!({ "email": case.address, "verdict": verdict, "status": case.status, "cached": cached })
             };
             assert_eq!(fresh.parts(), (200, &expected(false)));
             assert_eq!(cached.parts(), (200, &expected(true)));
@@ -104,12 +121,18 @@ async fn the_answer_is_json_and_says_true_and_false_as_booleans() {
     assert_eq!(accepted.header("content-type"), "application/json");
     assert_eq!(
         accepted.parts(),
-        (200, &json!({"email": "accepts+boolean@sandbox.test", "status": true, "cached": false}))
+        (
+            200,
+            &json!({"email": "accepts+boolean@sandbox.test", "verdict": "deliverable", "status": true, "cached": false})
+        )
     );
     let refused = account.check("rejects+boolean@sandbox.test").await;
     assert_eq!(
         refused.parts(),
-        (200, &json!({"email": "rejects+boolean@sandbox.test", "status": false, "cached": false}))
+        (
+            200,
+            &json!({"email": "rejects+boolean@sandbox.test", "verdict": "undeliverable", "status": false, "cached": false})
+        )
     );
 }
 
@@ -123,7 +146,7 @@ async fn a_name_and_address_is_reduced_to_the_address_with_its_case_as_given() {
         (r#""Doe, <Dan>" <dan@catchall.sandbox.test>"#, "dan@catchall.sandbox.test"),
     ] {
         let reply = account.check(given).await;
-        let expected = json!({ "email": address, "status": true, "cached": false });
+        let expected = json!({ "email": address, "verdict": accepted_at(address), "status": true, "cached": false });
         assert_eq!(reply.parts(), (200, &expected), "{given}");
     }
 }
@@ -144,7 +167,9 @@ async fn identical_is_the_same_local_part_byte_for_byte_and_the_same_domain_in_a
     ] {
         let reply = account.check(address).await;
         let email = address.trim_start_matches("Name <").trim_end_matches('>');
-        let expected = json!({ "email": email, "status": true, "cached": cached });
+        let verdict = accepted_at(address);
+        let expected =
+            json!({ "email": email, "verdict": verdict, "status": true, "cached": cached });
         assert_eq!(reply.parts(), (200, &expected), "{address}");
     }
 }
@@ -157,7 +182,8 @@ async fn the_cache_is_shared_by_accounts_and_each_pays_for_its_own_answer() {
     let address = "accepts+shared@sandbox.test";
     for (account, cached) in [(&first, false), (&second, true)] {
         let reply = account.check(address).await;
-        let expected = json!({ "email": address, "status": true, "cached": cached });
+        let expected =
+            json!({ "email": address, "verdict": "deliverable", "status": true, "cached": cached });
         assert_eq!(reply.parts(), (200, &expected));
         assert_eq!(used(account).await, 1);
     }
@@ -187,7 +213,8 @@ async fn what_is_not_an_address_is_invalid_format_without_cached_and_counts() {
     for (index, given) in addresses.iter().enumerate() {
         let reply = account.check(given).await;
         let email = if *given == "Name <a@b@c>" { "a@b@c" } else { given };
-        let expected = json!({ "email": email, "status": "invalid_format" });
+        let expected =
+            json!({ "email": email, "verdict": "undeliverable", "status": "invalid_format" });
         assert_eq!(reply.parts(), (200, &expected), "{given:?}");
         assert_eq!(used(&account).await, i64::try_from(index).unwrap() + 1, "{given:?}");
     }
@@ -225,17 +252,20 @@ async fn with_details_a_malformed_address_says_what_is_wrong_and_what_was_meant(
     let details = &reply.body["details"];
     assert_eq!(details["problem"], "There are 2 @ signs in it, and an address has one.");
     assert_eq!(details["suggestion"], "accepts@sandbox.test");
-    assert_eq!((&details["reason"], &details["stage"]), (&json!("malformed"), &json!("format")));
+    assert_eq!(
+        (&details["reason"], &reply.body["verdict"]),
+        (&json!("malformed"), &json!("undeliverable"))
+    );
 }
 
 #[tokio::test]
 async fn an_emoji_domain_is_a_domain_and_is_looked_up_or_routed_as_any_other() {
     let account = stack().await.edge.account().await;
     let reply = account.check("x@💌.test").await;
-    let expected = json!({ "email": "x@💌.test", "status": "domain_not_found", "cached": false });
+    let expected = json!({ "email": "x@💌.test", "verdict": "undeliverable", "status": "domain_not_found", "cached": false });
     assert_eq!(reply.parts(), (200, &expected));
     let reply = account.check("accepts@💌.sandbox.test").await;
-    let expected = json!({ "email": "accepts@💌.sandbox.test", "status": true, "cached": false });
+    let expected = json!({ "email": "accepts@💌.sandbox.test", "verdict": "deliverable", "status": true, "cached": false });
     assert_eq!(reply.parts(), (200, &expected));
 }
 
@@ -311,8 +341,7 @@ async fn a_body_without_an_address_is_400_says_why_and_costs_nothing() {
 async fn of_two_email_fields_the_last_one_counts() {
     let account = stack().await.edge.account().await;
     let body = r#"{"email":"rejects+twice@sandbox.test","email":"accepts+twice@sandbox.test"}"#;
-    let expected =
-        json!({ "email": "accepts+twice@sandbox.test", "status": true, "cached": false });
+    let expected = json!({ "email": "accepts+twice@sandbox.test", "verdict": "deliverable", "status": true, "cached": false });
     assert_eq!(post(&account, body).await.parts(), (200, &expected));
 }
 
@@ -320,8 +349,7 @@ async fn of_two_email_fields_the_last_one_counts() {
 async fn other_fields_and_a_missing_content_type_do_not_matter() {
     let account = stack().await.edge.account().await;
     let body = r#" {"id":[1,{"x":null}],"email":"accepts+other@sandbox.test"} "#;
-    let expected =
-        json!({ "email": "accepts+other@sandbox.test", "status": true, "cached": false });
+    let expected = json!({ "email": "accepts+other@sandbox.test", "verdict": "deliverable", "status": true, "cached": false });
     assert_eq!(post(&account, body).await.parts(), (200, &expected));
 }
 
@@ -330,8 +358,7 @@ async fn a_body_of_16_kib_is_taken_and_a_larger_one_is_413() {
     let account = stack().await.edge.account().await;
     let json = r#"{"email":"accepts+padded@sandbox.test"}"#;
     let padded = |size: usize| json.to_owned() + &" ".repeat(size - json.len());
-    let expected =
-        json!({ "email": "accepts+padded@sandbox.test", "status": true, "cached": false });
+    let expected = json!({ "email": "accepts+padded@sandbox.test", "verdict": "deliverable", "status": true, "cached": false });
     assert_eq!(post(&account, padded(LIMIT)).await.parts(), (200, &expected));
     let too_large = json!({ "detail": "The request body is larger than 16384 bytes.", "code": "body_too_large" });
     for size in [LIMIT + 1, 1_000_000] {

@@ -70,8 +70,7 @@ async fn check(account: &Account, key: Option<&str>, body: &Value) -> Reply {
 }
 
 fn assert_pending(reply: &Reply, address: &str) {
-    let pending =
-        json!({ "email": address, "status": "smtp_timeout", "cached": false, "pending": true });
+    let pending = json!({ "email": address, "verdict": "unknown", "status": "smtp_timeout", "cached": false, "pending": true });
     assert_eq!(reply.parts(), (200, &pending));
     assert_eq!(reply.header("retry-after"), "2");
 }
@@ -91,7 +90,8 @@ async fn a_pending_check_is_charged_when_its_verdict_comes_and_given_under_its_k
     world.origin.release(address, ACCEPTED);
     world.settled().await;
     assert_eq!(world.charged().await, 1);
-    let verdict = json!({ "email": address, "status": true, "cached": true });
+    let verdict =
+        json!({ "email": address, "verdict": "deliverable", "status": true, "cached": true });
     for deadline_ms in [300, 10_000] {
         let reply = world.check(Some(key), address, deadline_ms).await;
         assert_eq!(reply.parts(), (200, &verdict));
@@ -116,7 +116,8 @@ async fn a_repeat_waits_for_the_first_ones_verdict_up_to_its_own_deadline() {
         world.origin.release(address, ACCEPTED);
     };
     let (reply, ()) = tokio::join!(repeat, release);
-    let verdict = json!({ "email": address, "status": true, "cached": true });
+    let verdict =
+        json!({ "email": address, "verdict": "deliverable", "status": true, "cached": true });
     assert_eq!(reply.parts(), (200, &verdict));
     assert_eq!((world.charged().await, world.origin.probes_of(address)), (json!(1), 1));
 }
@@ -136,7 +137,8 @@ async fn a_pending_check_that_finds_nothing_out_is_released_and_its_repeat_is_th
         assert_eq!(world.charged().await, n, "nothing is charged for it");
         world.origin.release(&address, ACCEPTED);
         let reply = world.check(Some(&key), &address, 10_000).await;
-        let verdict = json!({ "email": address, "status": true, "cached": false });
+        let verdict =
+            json!({ "email": address, "verdict": "deliverable", "status": true, "cached": false });
         assert_eq!(reply.parts(), (200, &verdict));
         assert_eq!(world.origin.probes_of(&address), 2);
     }
@@ -181,7 +183,8 @@ async fn a_lease_that_runs_out_after_a_pending_answer_is_released() {
     assert_eq!(world.charged().await, 0);
     // The check wasn't charged, so it is neither stored under the `Idempotency-Key` nor cached.
     let reply = world.check(Some(key), address, 10_000).await;
-    let verdict = json!({ "email": address, "status": true, "cached": false });
+    let verdict =
+        json!({ "email": address, "verdict": "deliverable", "status": true, "cached": false });
     assert_eq!(reply.parts(), (200, &verdict));
 }
 
@@ -200,7 +203,8 @@ async fn a_pending_answer_is_nobodys_verdict() {
         sleep(Duration::from_millis(20)).await;
     }
     world.origin.release(address, ACCEPTED);
-    let verdict = json!({ "email": address, "status": true, "cached": false });
+    let verdict =
+        json!({ "email": address, "verdict": "deliverable", "status": true, "cached": false });
     assert_eq!(patient.await.unwrap().parts(), (200, &verdict));
     world.settled().await;
     assert_eq!((world.charged().await, world.origin.probes_of(address)), (json!(2), 1));
@@ -262,7 +266,8 @@ async fn a_deadline_out_of_its_range_is_400_and_asks_and_counts_nothing() {
     assert_eq!((world.origin.probes().len(), world.charged().await), (0, json!(0)));
     // If the verdict arrives in time, the response is the same as without a deadline.
     let in_time = "ok-in-time@deadlines.example";
-    let verdict = json!({ "email": in_time, "status": true, "cached": false });
+    let verdict =
+        json!({ "email": in_time, "verdict": "deliverable", "status": true, "cached": false });
     assert_eq!(world.check(None, in_time, 10_000).await.parts(), (200, &verdict));
 }
 
@@ -273,14 +278,11 @@ async fn the_details_of_a_pending_answer_say_what_is_known() {
     let body = json!({ "email": "slow@sandbox.test", "deadline_ms": 1_000, "details": true });
     let reply = check(&account, None, &body).await;
     assert_eq!((reply.status, &reply.body["pending"]), (200, &json!(true)), "{}", reply.body);
+    assert_eq!(reply.body["verdict"], "unknown");
     let details = &reply.body["details"];
-    for (member, value) in [
-        ("verdict", json!("unknown")),
-        ("reason", json!("timeout")),
-        ("stage", json!("dns")),
-        ("role_account", json!(false)),
-        ("retry_after", json!(2)),
-    ] {
+    for (member, value) in
+        [("reason", json!("timeout")), ("role_account", json!(false)), ("retry_after", json!(2))]
+    {
         assert_eq!(details[member], value, "{member} of {details}");
     }
     assert_eq!(details["domain"]["name"], "sandbox.test", "{details}");

@@ -123,7 +123,8 @@ async fn a_settlement_whose_reply_is_lost_is_answered_and_charged_once() {
         edge.fail(&[Fault { late: true, ..d1(SETTLE) }]).await;
         let address = format!("ok-lost-{n}@faults.example");
         let reply = account.check(&address).await;
-        let expected = json!({ "email": address, "status": true, "cached": false });
+        let expected =
+            json!({ "email": address, "verdict": "deliverable", "status": true, "cached": false });
         assert_eq!(reply.parts(), (200, &expected));
         assert_eq!(charged(&edge, &account).await, n);
         assert_eq!(edge.leases(&account.email).await, NONE);
@@ -190,7 +191,8 @@ async fn a_cache_that_fails_or_is_slow_has_missed_and_costs_a_probe_and_nothing_
         edge.fail(&[Fault { part, times: 1, error, delay_ms, ..Fault::default() }]).await;
         let started = Instant::now();
         let reply = account.check(&address).await;
-        let answer = json!({ "email": address, "status": true, "cached": false });
+        let answer =
+            json!({ "email": address, "verdict": "deliverable", "status": true, "cached": false });
         assert_eq!(reply.parts(), (200, &answer), "{name}");
         assert!(started.elapsed() < SLOW, "{name}: {:?}", started.elapsed());
         expected += 1;

@@ -85,7 +85,7 @@ impl World {
 const ACCEPTED: Conduct = Conduct::Verdict(Status::Accepted);
 
 fn verdict(address: &str, cached: bool) -> Value {
-    json!({ "email": address, "status": true, "cached": cached })
+    json!({ "email": address, "verdict": "deliverable", "status": true, "cached": cached })
 }
 
 /// Repeats the request while another request with the same `Idempotency-Key` is in flight.

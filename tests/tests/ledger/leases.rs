@@ -238,7 +238,8 @@ async fn a_lease_lives_for_thirty_seconds_and_says_what_it_holds() {
     let expires_at = lease["expires_at"].as_u64().unwrap();
     assert!((before + 30..=clock::now() + 30).contains(&expires_at), "{expires_at}");
     let reply = world.finish(check, address).await;
-    let expected = json!({ "email": address, "status": true, "cached": false });
+    let expected =
+        json!({ "email": address, "verdict": "deliverable", "status": true, "cached": false });
     assert_eq!(reply.parts(), (200, &expected));
     assert_eq!(world.edge.leases(&account.email).await, [] as [Value; 0]);
     assert_eq!(world.ledger(&account).await, ledger(day, 1, 0, 0, 50));

@@ -96,13 +96,12 @@ async fn a_list_is_answered_in_its_order_and_a_repetition_is_charged_and_not_ask
     ]
     .map(str::to_owned);
     let reply = world.list(&list).await;
-    let fresh = |email: &str| json!({ "email": email, "status": true, "cached": false });
-    let unasked =
-        |email: &str| json!({ "email": email, "status": "fatal_exception", "cached": false });
+    let fresh = |email: &str| json!({ "email": email, "verdict": "deliverable", "status": true, "cached": false });
+    let unasked = |email: &str| json!({ "email": email, "verdict": "unknown", "status": "fatal_exception", "cached": false });
     let expected = json!({ "counted": 5, "results": [
         fresh("ok-1@lists.example"),
-        { "email": "ok-known@lists.example", "status": true, "cached": true },
-        { "email": "no address", "status": "invalid_format" },
+        { "email": "ok-known@lists.example", "verdict": "deliverable", "status": true, "cached": true },
+        { "email": "no address", "verdict": "undeliverable", "status": "invalid_format" },
         fresh("ok-1@Lists.example"),
         unasked("broken-1@lists.example"),
         unasked("fatal-1@lists.example"),
@@ -228,9 +227,9 @@ async fn at_the_deadline_what_is_there_is_given_and_the_rest_under_the_key_count
     let body = json!({ "emails": list, "deadline_ms": 1_000 });
     let reply = world.under(key, &body).await;
     let pending = json!({ "pending": true, "results": [
-        { "email": "ok-soon@lists.example", "status": true, "cached": false },
-        { "email": held, "status": "smtp_timeout", "cached": false, "pending": true },
-        { "email": "no address", "status": "invalid_format" },
+        { "email": "ok-soon@lists.example", "verdict": "deliverable", "status": true, "cached": false },
+        { "email": held, "verdict": "unknown", "status": "smtp_timeout", "cached": false, "pending": true },
+        { "email": "no address", "verdict": "undeliverable", "status": "invalid_format" },
     ] });
     assert_eq!(reply.parts(), (200, &pending));
     assert_eq!((reply.header("retry-after"), world.leases().await), ("2", 1));

@@ -21,7 +21,7 @@ async fn edge(origin: &FakeOrigin) -> Edge {
 }
 
 fn accepted(address: &str, cached: bool) -> Value {
-    json!({ "email": address, "status": true, "cached": cached })
+    json!({ "email": address, "verdict": "deliverable", "status": true, "cached": cached })
 }
 
 /// Waits until this many checks of the account hold a lease, which they get after the look-up in the cache.

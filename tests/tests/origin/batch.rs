@@ -25,13 +25,13 @@ struct Lines {
 }
 
 impl Lines {
-    async fn of(origin: &Origin, addresses: &[String], details: bool) -> Self {
-        Self::from(post(origin, &json!({ "addresses": addresses, "details": details })).await)
+    async fn of(origin: &Origin, addresses: &[String]) -> Self {
+        Self::from(post(origin, &json!({ "addresses": addresses })).await)
     }
 
     /// A list that somebody waits for: the edge leaves it 19 s.
     async fn awaited(origin: &Origin, addresses: &[String]) -> Self {
-        let body = json!({ "addresses": addresses, "details": true }).to_string();
+        let body = json!({ "addresses": addresses }).to_string();
         let request = origin.request("/v1/probe/batch", &body, &origin.ticket(&body));
         Self::from(request.header(WITHIN_HEADER, "19000").send().await.expect("an answer"))
     }
@@ -102,7 +102,7 @@ async fn five_hundred_addresses_of_a_real_server_each_get_their_own_verdict() {
         false => format!("known+{n}@postfix.test"),
     };
     let addresses: Vec<_> = (0..500).map(address).collect();
-    let answers = Lines::of(&origin, &addresses, false).await.rest().await;
+    let answers = Lines::of(&origin, &addresses).await.rest().await;
     assert_eq!(answers.len(), 500);
     for (n, answer) in answers.iter().enumerate() {
         let expected = match unknown(n) {
@@ -123,7 +123,7 @@ async fn no_session_refuses_so_many_recipients_that_the_server_would_slow_down()
     let mut postfix = Postfix::start(Duration::from_secs(2)).await.expect("Postfix");
     let origin = Origin::builder().routes(&postfix.routes()).start().await.expect("origin");
     let addresses: Vec<_> = (0..50).map(|n| format!("nobody-{n}@postfix.test")).collect();
-    let answers = Lines::of(&origin, &addresses, false).await.rest().await;
+    let answers = Lines::of(&origin, &addresses).await.rest().await;
     assert_eq!(answers.len(), 50);
     for answer in &answers {
         let verdict = &answer.verdict;
@@ -220,7 +220,7 @@ async fn a_hundred_addresses_of_one_mail_host_take_two_connections_at_most() {
     let domain = |n| if n % 2 == 0 { "one" } else { "other" };
     let addresses: Vec<_> =
         (0..100).map(|n| format!("someone-{n}@{}.rcpt-tests.net", domain(n))).collect();
-    let answers = Lines::of(&origin, &addresses, false).await.rest().await;
+    let answers = Lines::of(&origin, &addresses).await.rest().await;
     assert_eq!(answers.len(), 100);
     for answer in &answers {
         assert_eq!(answer.verdict.status, Status::Accepted, "{answer:?}");
@@ -235,12 +235,12 @@ async fn a_hundred_addresses_of_one_mail_host_take_two_connections_at_most() {
 }
 
 #[tokio::test]
-async fn details_are_given_of_each_address_when_asked_for() {
+async fn details_are_given_of_each_address() {
     let sandbox = Sandbox::start().expect("sandbox");
     let origin = Origin::builder().routes(&sandbox.routes()).start().await.expect("origin");
     let addresses = ["info@catchall.sandbox.test", "rejects@sandbox.test", "x@nomx.sandbox.test"];
     let addresses = addresses.map(str::to_owned);
-    let answers = Lines::of(&origin, &addresses, true).await.rest().await;
+    let answers = Lines::of(&origin, &addresses).await.rest().await;
     let answers: Vec<_> = answers
         .iter()
         .map(|answer| {
@@ -254,8 +254,6 @@ async fn details_are_given_of_each_address_when_asked_for() {
         (Reason::NullMx, CatchAll::Unknown, false),
     ];
     assert_eq!(answers, expected);
-    let untold = Lines::of(&origin, &addresses, false).await.rest().await;
-    assert!(untold.iter().all(|answer| answer.verdict.details.is_none()), "{untold:?}");
 }
 
 #[tokio::test]
@@ -283,7 +281,7 @@ async fn one_to_five_hundred_valid_addresses_are_a_batch_and_all_else_is_refused
     assert_eq!(sandbox.server().sessions().len(), 0);
     for count in [1, 500] {
         let addresses: Vec<_> = many(count).into_iter().map(str::to_owned).collect();
-        let answers = Lines::of(&origin, &addresses, false).await.rest().await;
+        let answers = Lines::of(&origin, &addresses).await.rest().await;
         assert_eq!(answers.len(), count);
     }
     let response = post(&origin, &json!({ "addresses": many(20_000) })).await;
@@ -313,7 +311,7 @@ async fn when_the_client_leaves_what_is_left_of_its_batch_is_not_asked() {
     let origin = origin.start().await.expect("origin");
     let mut addresses = vec!["x@nomx.sandbox.test".to_owned()];
     addresses.extend((1..100).map(|n| format!("timeout+{n}@sandbox.test")));
-    let mut lines = Lines::of(&origin, &addresses, false).await;
+    let mut lines = Lines::of(&origin, &addresses).await;
     // The order is arbitrary: the address without a mail host may have to wait for two probes that time out.
     lines.next().await.expect("an answer");
     assert!(in_flight(&origin).await <= 2);

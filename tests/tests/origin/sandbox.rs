@@ -18,7 +18,7 @@ async fn assert_verdicts(origin: Origin) {
     let mut probes = JoinSet::new();
     for case in &CASES {
         let origin = origin.clone();
-        probes.spawn(async move { (case, origin.probe_with_details(case.address).await) });
+        probes.spawn(async move { (case, origin.probe(case.address).await) });
     }
     for (case, verdict) in probes.join_all().await {
         let expected = (case.status, case.reason);
@@ -43,7 +43,7 @@ async fn the_sandbox_has_an_address_for_every_word_and_trait_of_the_details() {
         [world().await, (Sandbox::start().unwrap(), Origin::builder().start().await.unwrap())]
     {
         let of = async |name: &str| {
-            let verdict = origin.probe_with_details(&format!("{name}@sandbox.test")).await;
+            let verdict = origin.probe(&format!("{name}@sandbox.test")).await;
             *verdict.details.unwrap()
         };
         let medium = of("medium").await;
@@ -57,7 +57,7 @@ async fn the_sandbox_has_an_address_for_every_word_and_trait_of_the_details() {
         assert!(of("info").await.traits.role_account);
         assert!(of("disposable").await.traits.disposable);
         assert!(of("free_provider").await.traits.free_provider);
-        let misspelt = origin.probe_with_details("accepts@snadbox.test").await.details.unwrap();
+        let misspelt = origin.probe("accepts@snadbox.test").await.details.unwrap();
         assert_eq!(misspelt.traits.suggested_domain.as_deref(), Some("sandbox.test"));
         let plain = of("accepts").await;
         assert_eq!(plain.traits, Traits::default());

@@ -9,8 +9,9 @@ import anyio
 import httpx
 
 from . import _steps as steps
+from ._attempts import checked_timeout
 from ._errors import RcptError
-from ._service import Service, answered, parsed, whole_timeout, within
+from ._service import Service, answered, parsed, within
 from ._steps import Joined, Pause, Progress, Steps
 from ._transports import AsyncRetrying
 from .generated.models import (
@@ -39,13 +40,12 @@ class AsyncRcpt(Service):
         url: str,
         api_key: str,
         *,
-        timeout: float | None = None,
-        patience: float | None = None,
+        timeout: float = 30.0,
     ):
         async def remember(response: httpx.Response) -> None:
             self._remember(response)
 
-        transport = AsyncRetrying(whole_timeout(timeout, patience))
+        transport = AsyncRetrying(checked_timeout(timeout))
         super().__init__(url, api_key, transport=transport, event_hooks={"response": [remember]})
 
     async def check(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import re
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -64,14 +63,6 @@ class Service:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(…)"
-
-
-def whole_timeout(timeout: float | None, patience: float | None) -> float:
-    """Returns the time limit of a call in seconds: `timeout` or, by its earlier name, `patience`; 30 by default."""
-    if patience is not None:
-        warnings.warn("patience is now timeout", DeprecationWarning, stacklevel=3)
-    seconds = 30.0 if timeout is None and patience is None else float(timeout or patience or 0)
-    return checked_timeout(seconds)
 
 
 def _checked_key(api_key: str) -> _Key:

@@ -11,16 +11,16 @@ from typing import Any, TypeVar
 
 from ._errors import RcptError
 from .generated.api.account import self_revoke_key as _self_revoke_key
-from .generated.api.guard import decide as _decide
-from .generated.api.quota import quota as _quota
+from .generated.api.guard import decide_sign_up as _decide
+from .generated.api.quota import show_quota as _quota
 from .generated.api.scans import cancel_scan as _cancel_scan
 from .generated.api.scans import create_scan as _create_scan
 from .generated.api.scans import delete_scan as _delete_scan
 from .generated.api.scans import list_scans as _list_scans
 from .generated.api.scans import match_scan_part as _match_scan_part
 from .generated.api.scans import put_scan_part as _put_scan_part
-from .generated.api.scans import scan as _scan
 from .generated.api.scans import scan_results as _scan_results
+from .generated.api.scans import show_scan as _scan
 from .generated.api.validation import check_domain as _check_domain
 from .generated.api.validation import validate_email as _validate_email
 from .generated.api.validation import validate_emails as _validate_emails
@@ -219,9 +219,8 @@ def _is_part(id: str, n: int, addresses: Sequence[str]) -> Steps[bool]:
         body = PartRequest(addresses=list(addresses))
         match: PartMatch = yield Call(_match_scan_part, {"id": id, "n": n, "body": body})
     except RcptError as error:
-        # An older service compares nothing, and a part with fewer than two different addresses
-        # can't be compared.
-        if error.code != "nothing_to_match" and error.status not in (404, 405):
+        # A part with fewer than two different addresses can't be compared.
+        if error.code != "nothing_to_match":
             raise
         return True
     return match.matches

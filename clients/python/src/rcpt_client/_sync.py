@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from . import _steps as steps
+from ._attempts import checked_timeout
 from ._errors import RcptError
-from ._service import Service, answered, parsed, whole_timeout, within
+from ._service import Service, answered, parsed, within
 from ._steps import Joined, Pause, Progress, Steps
 from ._transports import Retrying
 from .generated.models import (
@@ -37,10 +38,9 @@ class Rcpt(Service):
         url: str,
         api_key: str,
         *,
-        timeout: float | None = None,
-        patience: float | None = None,
+        timeout: float = 30.0,
     ):
-        transport = Retrying(whole_timeout(timeout, patience))
+        transport = Retrying(checked_timeout(timeout))
         hooks = {"response": [self._remember]}
         super().__init__(url, api_key, transport=transport, event_hooks=hooks)
 

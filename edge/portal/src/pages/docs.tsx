@@ -12,7 +12,7 @@ import { type Document, type Endpoint } from "./docs/document";
 import { type Chosen, EndpointSection } from "./docs/endpoint";
 import { inOrder } from "./docs/order";
 import { QuickStart } from "./docs/quick-start";
-import { ErrorCodes, Reasons, Stages, Statuses } from "./docs/tables";
+import { ErrorCodes, Reasons, Statuses } from "./docs/tables";
 
 export { Sandbox } from "./docs/sandbox";
 export { Start } from "./docs/start";
@@ -69,7 +69,6 @@ function Reference({ document: description }: { document: Document }) {
           <>
             <Statuses />
             <Reasons document={description} open={wide} />
-            <Stages document={description} />
           </>
         )}
       </div>
@@ -158,5 +157,4 @@ function Contents({ first, others }: { first: Tagged; others: Tagged }) {
 const TABLES: [string, string][] = [
   ["statuses", "Statuses"],
   ["reasons", "Reasons"],
-  ["stages", "Stages"],
 ];

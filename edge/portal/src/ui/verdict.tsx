@@ -4,7 +4,7 @@ import type { Details, ValidationResult } from "../api/details";
 import { Button } from "./button";
 import { kindOf } from "../words/domain-kinds";
 import { duration } from "../words/times";
-import { explain, explainReason, explainStage, replyOf } from "../words/verdicts";
+import { explain, explainReason, replyOf } from "../words/verdicts";
 import { Mark } from "./mark";
 import css from "./verdict.module.css";
 
@@ -58,20 +58,18 @@ function traitsOf(details: Details): string | undefined {
     details.role_account === true && "role account, such as info@",
     details.domain != null && kindOf(details.domain),
     details.catch_all === "yes" && "catch-all domain",
-    details.mailbox === "exists" && details.verdict !== "deliverable" && "the mailbox exists",
   ].filter((trait) => typeof trait === "string");
   return traits.length === 0 ? undefined : traits.join(", ");
 }
 
 function Evidence({ details }: { details: Details }) {
-  const { mx_host, stage, retry_after, operator } = details;
+  const { mx_host, retry_after, operator } = details;
   const facts: [string, string | null | undefined][] = [
     ["Mail server", mx_host],
     ["Run by", operator?.replaceAll("_", " ")],
     ["Server’s reply", replyOf(details)],
     ["About it", traitsOf(details)],
     ["Confidence", details.confidence === "none" ? undefined : details.confidence],
-    ["Decided at", explainStage(stage)],
     ["Try again", retry_after == null ? undefined : `in ${duration(retry_after)}`],
   ];
   return (

@@ -14,7 +14,7 @@ export function explain(result: ValidationResult): Explanation {
   const domain = result.email.slice(result.email.lastIndexOf("@") + 1);
   switch (result.status) {
     case true:
-      return accepted(domain, result.details);
+      return accepted(domain, result);
     case false:
       return bad(
         "Undeliverable: it can’t receive mail",
@@ -51,13 +51,13 @@ export function explain(result: ValidationResult): Explanation {
   }
 }
 
-function accepted(domain: string, details: Details | undefined): Explanation {
+function accepted(domain: string, { verdict, details }: ValidationResult): Explanation {
   if (details?.catch_all === "yes" || details?.reason === "accepted_catch_all")
     return risky(
       "Risky: the domain accepts every name",
       `${domain} says yes to any name, so this one may not exist.`,
     );
-  if (details?.verdict === "risky" || details?.confidence === "low")
+  if (verdict === "risky" || details?.confidence === "low")
     return risky(
       "Risky: accepted, but it may not exist",
       `The mail server of ${domain} says yes to names that may not exist.`,
@@ -189,22 +189,6 @@ export function replyOf({ smtp_code, enhanced_code, smtp_text }: Details): strin
   if (smtp_code == null) return undefined;
   return [smtp_code, enhanced_code, smtp_text].filter((part) => part != null).join(" ");
 }
-
-/** Returns the step at which the verdict was reached, in words. */
-export function explainStage(stage: string): string {
-  return (STAGES as Readonly<Record<string, string>>)[stage] ?? stage.replaceAll("_", " ");
-}
-
-export const STAGES: Readonly<Record<Details["stage"], string>> = {
-  format: "The address’s format",
-  dns: "DNS lookup",
-  connect: "Connection",
-  banner: "Greeting",
-  ehlo: "Introduction (EHLO)",
-  start_tls: "Encryption (STARTTLS)",
-  mail: "Sender (MAIL FROM)",
-  rcpt: "Recipient (RCPT TO)",
-};
 
 const good = (title: string, text: string): Explanation => ({ tone: "good", title, text });
 const bad = (title: string, text: string): Explanation => ({ tone: "bad", title, text });

@@ -1,7 +1,7 @@
 //! Stored results by position; they contain no part of an address or domain, and no text of a
 //! server.
 
-use rcpt_shared::{CatchAll, Confidence, Deliverability, Malformed, Reason, Status, Verdict};
+use rcpt_shared::{CatchAll, Confidence, Deliverability, Malformed, Status, Verdict};
 use serde::{Deserialize, Serialize};
 
 /// The stored result of one position. The previous release reads it too and ignores unknown members.
@@ -38,7 +38,8 @@ impl StoredResult {
         if details {
             result.evidence = evidence(verdict);
         } else {
-            result.word = Some(word_of(verdict)).filter(|word| *word != by_status(verdict.status));
+            result.word =
+                Some(verdict.deliverability()).filter(|word| *word != by_status(verdict.status));
         }
         result
     }
@@ -74,23 +75,21 @@ impl StoredResult {
 }
 
 /// Cells for a text that isn't an address, equal to a single check's details.
-const MALFORMED: &str = "undeliverable,high,malformed,,,,format,unknown,false,false,false,,";
+const MALFORMED: &str = "undeliverable,high,malformed,,,,unknown,false,false,false,";
 
 /// Names of the stored fields next to the status, in storage order.
-pub const COLUMNS: [&str; 13] = [
+pub const COLUMNS: [&str; 11] = [
     "verdict",
     "confidence",
     "reason",
     "operator",
     "smtp_code",
     "enhanced_code",
-    "stage",
     "catch_all",
     "disposable",
     "role_account",
     "free_provider",
     "retry_after",
-    "tls",
 ];
 
 /// Without details, previous releases stored nothing but the status.
@@ -107,36 +106,23 @@ const fn by_status(status: Status) -> Deliverability {
     }
 }
 
-/// The word is derived from the reason if the origin's release doesn't send it.
-fn word_of(verdict: &Verdict) -> Deliverability {
-    match (&verdict.details, verdict.reason) {
-        (Some(details), _) => details.verdict,
-        (None, Reason::AcceptedCatchAll | Reason::AcceptedByOperatorPolicy) => {
-            Deliverability::Risky
-        }
-        (None, _) => by_status(verdict.status),
-    }
-}
-
 /// Values of [`COLUMNS`], separated by commas.
 fn evidence(verdict: &Verdict) -> String {
     let details = verdict.details.as_deref();
     let traits = details.map(|details| details.traits.clone()).unwrap_or_default();
     let text = |value: Option<String>| value.filter(|text| is_plain(text)).unwrap_or_default();
     let cells: [String; COLUMNS.len()] = [
-        word(&word_of(verdict)),
+        word(&verdict.deliverability()),
         word(&details.map_or(Confidence::None, |details| details.confidence)),
         verdict.reason.as_str().to_owned(),
         text(details.and_then(|details| details.operator.clone())),
         text(verdict.smtp_code.map(|code| code.to_string())),
         verdict.enhanced_code.clone().filter(|code| is_code(code)).unwrap_or_default(),
-        word(&verdict.stage),
         word(&details.map_or(CatchAll::Unknown, |details| details.catch_all)),
         traits.disposable.to_string(),
         traits.role_account.to_string(),
         traits.free_provider.to_string(),
         text(verdict.retry_after.map(|seconds| seconds.to_string())),
-        text(details.and_then(|details| details.tls).map(|tls| tls.to_string())),
     ];
     cells.join(",")
 }

@@ -233,7 +233,7 @@ pub fn wait_after_miss(outcomes: &[BatchItem], misses: u32) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use rcpt_shared::{Address, Deliverability, Reason, Stage, Status, Verdict};
+    use rcpt_shared::{Address, Deliverability, Details, Reason, Stage, Status, Verdict};
 
     use super::{
         Clock, Gains, delay, due_now, is_late, keep, next, postponed, unasked, wait_after_miss,
@@ -257,7 +257,13 @@ mod tests {
     }
 
     fn batch_item(status: Status, reason: Reason, retry_after: Option<u32>) -> BatchItem {
-        let verdict = Verdict { retry_after, ..Verdict::new(status, reason, Stage::Rcpt) };
+        let verdict = match status {
+            Status::Accepted => Deliverability::Deliverable,
+            Status::Refused => Deliverability::Undeliverable,
+            _ => Deliverability::Unknown,
+        };
+        let details = Some(Box::new(Details { verdict, ..Details::new(None, None) }));
+        let verdict = Verdict { retry_after, details, ..Verdict::new(status, reason, Stage::Rcpt) };
         BatchItem::Verdict(Box::new(verdict))
     }
 

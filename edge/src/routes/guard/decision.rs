@@ -44,7 +44,7 @@ pub struct DecisionRequest {
 /// form, a role such as `info@` or one of your own lists decides: these always apply, and never count. A test key
 /// decides about addresses of the sandbox, and never counts.
 #[utoipa::path(
-    post, path = "/v1/guard/decide", tag = "Guard", operation_id = "decide",
+    post, path = "/v1/guard/decide", tag = "Guard", operation_id = "decideSignUp",
     request_body = DecisionRequest,
     params(("Idempotency-Key" = Option<String>, Header, description = "A text of your own for this question, 16 to 255 printable characters: sent again with it, it's counted once")),
     responses(

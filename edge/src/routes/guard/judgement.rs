@@ -224,7 +224,7 @@ impl Policy {
             None => Decision { has_result: true, ..Decision::allow(&result.email, reason) },
         };
         Decision {
-            verdict: details.map_or(Deliverability::Unknown, |details| details.verdict),
+            verdict: result.verdict,
             suggestion: details.and_then(|details| details.suggestion.clone()),
             rate_limit: result.rate_limit.clone(),
             ..decision

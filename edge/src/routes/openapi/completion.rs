@@ -28,7 +28,7 @@ fn merge(into: &mut Value, from: &Value) {
 
 /// Members that may have new values in a later version. With a closed list, validating programs
 /// would reject these values.
-const OPEN_MEMBERS: [&str; 4] = ["code", "reason", "stage", "problem"];
+const OPEN_MEMBERS: [&str; 5] = ["code", "reason", "problem", "kind", "source"];
 
 fn open_lists(schemas: &mut Value) {
     for schema in schemas.as_object_mut().unwrap().values_mut() {
@@ -117,15 +117,26 @@ fn operations(document: &Value) -> impl Iterator<Item = &Value> {
     paths.flat_map(|path| path.as_object().unwrap().values())
 }
 
+/// A domain has no @, and a dot with something before and behind it; dots of other scripts count.
+const DOMAIN: &str = r"^[^@]*[^@.\u3002\uFF0E\uFF61][.\u3002\uFF0E\uFF61][^@]+$";
+
 /// Limits that handlers check in members and parameters, by JSON pointer of the schema.
 fn limits() -> Vec<(&'static str, Value)> {
     let key = json!({ "type": "string", "minLength": 16, "maxLength": 255, "pattern": "^[!-~]+$" });
+    let domain = json!({ "minLength": 3, "pattern": DOMAIN });
     vec![
         ("/paths/~1v1~1validate_email/post/parameters/0/schema", key.clone()),
         ("/paths/~1v1~1validate_emails/post/parameters/0/schema", key.clone()),
         ("/paths/~1v1~1domains/post/parameters/0/schema", key.clone()),
         ("/paths/~1v1~1guard~1decide/post/parameters/0/schema", key.clone()),
-        ("/components/schemas/DomainQuestion/properties/domain", json!({ "minLength": 1 })),
+        (
+            "/components/schemas/DomainQuestion/properties/domain",
+            json!({ "minLength": 3, "pattern": DOMAIN }),
+        ),
+        ("/components/schemas/GuardSettings/properties/allow_domains/items", domain.clone()),
+        ("/components/schemas/GuardSettings/properties/block_domains/items", domain),
+        ("/components/schemas/CheckRequest/properties/details", json!({ "default": false })),
+        ("/components/schemas/ListRequest/properties/details", json!({ "default": false })),
         ("/paths/~1v1~1scans/post/parameters/0/schema", key),
         ("/components/schemas/CheckRequest/properties/email", json!({ "minLength": 1 })),
         (
@@ -166,7 +177,7 @@ const QUERY_LIMITS: [(&str, &str, u32, u32); 3] = [
 
 fn query_patterns() -> [(&'static str, &'static str, String); 3] {
     [
-        ("events", "after", r"^[0-9]{1,15}\.[0-9A-Za-z_]*$".to_owned()),
+        ("listEvents", "after", r"^[0-9]{1,15}\.[0-9A-Za-z_]*$".to_owned()),
         ("scanResults", "status", one_of::<Status>()),
         ("scanResults", "verdict", one_of::<Deliverability>()),
     ]

@@ -58,8 +58,8 @@ mod tests {
     use super::load_calls;
     use crate::routes::openapi::document;
 
-    /// This operation's response would be the whole API description.
-    const WITHOUT: &str = "openapi";
+    /// These operations' responses would be the API descriptions.
+    const WITHOUT: [&str; 2] = ["showDescription", "showWholeDescription"];
 
     #[test]
     fn every_body_and_every_answer_of_success_has_a_recorded_example() {
@@ -69,7 +69,7 @@ mod tests {
         for operation in paths.flat_map(|path| path.as_object().unwrap().values()) {
             operations += 1;
             let id = operation["operationId"].as_str().unwrap();
-            if id == WITHOUT {
+            if WITHOUT.contains(&id) {
                 continue;
             }
             assert!(load_calls().contains_key(id), "{id} is recorded");

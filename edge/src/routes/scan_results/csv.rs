@@ -4,8 +4,8 @@ use super::{ScanEvidence, ScanResult};
 
 /// Names of the columns with details; without details, only the first three and the last. New
 /// columns are added at the end.
-const HEADER: &str = "position,status,verdict,confidence,reason,operator,smtp_code,enhanced_code,stage,\
-    catch_all,disposable,role_account,free_provider,retry_after,tls,problem,final";
+const HEADER: &str = "position,status,verdict,confidence,reason,operator,smtp_code,enhanced_code,\
+    catch_all,disposable,role_account,free_provider,retry_after,problem,final";
 const PLAIN_HEADER: &str = "position,status,verdict,final";
 
 /// Names of the columns, then one line per result.
@@ -28,9 +28,9 @@ pub fn text(results: &[ScanResult], details: bool) -> String {
     text
 }
 
-fn evidence(evidence: Option<&ScanEvidence>) -> [String; 13] {
+fn evidence(evidence: Option<&ScanEvidence>) -> [String; 11] {
     let Some(evidence) = evidence else { return Default::default() };
-    let ScanEvidence { confidence, reason, problem, operator, enhanced_code, stage, .. } = evidence;
+    let ScanEvidence { confidence, reason, problem, operator, enhanced_code, .. } = evidence;
     let text = |value: &Option<String>| value.as_deref().map(field).unwrap_or_default();
     let truth = |value: Option<bool>| value.map(|value| value.to_string()).unwrap_or_default();
     [
@@ -39,13 +39,11 @@ fn evidence(evidence: Option<&ScanEvidence>) -> [String; 13] {
         text(operator),
         evidence.smtp_code.map(|code| code.to_string()).unwrap_or_default(),
         text(enhanced_code),
-        text(stage),
         text(&evidence.catch_all),
         truth(evidence.disposable),
         truth(evidence.role_account),
         truth(evidence.free_provider),
         evidence.retry_after.map(|seconds| seconds.to_string()).unwrap_or_default(),
-        truth(evidence.tls),
         text(problem),
     ]
 }

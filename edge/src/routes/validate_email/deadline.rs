@@ -82,8 +82,7 @@ impl Check {
         match found? {
             AtDeadline::Answered(result) => Ok(*result),
             AtDeadline::Pending(rate_limit) => {
-                let pending_details =
-                    || Details::pending(&address, facts.flatten(), deadline_ms, RETRY_AFTER_S);
+                let pending_details = || Details::pending(&address, facts.flatten(), RETRY_AFTER_S);
                 let pending = ValidationResult::pending(&address, details.then(pending_details));
                 Ok(ValidationResult { rate_limit, ..pending })
             }

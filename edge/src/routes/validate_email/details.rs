@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use rcpt_shared::{
-    Address, CatchAll, Confidence, Deliverability, DomainKind, DomainReport, Mailbox, Malformed,
-    Reason, Stage, Verdict, is_role,
+    Address, CatchAll, Confidence, Deliverability, DomainKind, DomainReport, Malformed, Reason,
+    Verdict, is_role,
 };
 use serde::Serialize;
 use utoipa::{
@@ -12,19 +12,14 @@ use utoipa::{
     openapi::{Object, Schema, Type},
 };
 
-use crate::routes::domain_body::{DomainDetails, mailbox_schema};
+use crate::routes::domain_body::DomainDetails;
 
 /// The reason for a text that isn't an address.
 pub const MALFORMED: &str = "malformed";
-/// Stage at which only the form of the address has been checked.
-const FORMAT: &str = "format";
 
 /// The evidence behind a verdict. A field is null when there is nothing to say.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Details {
-    /// The verdict in one word.
-    #[schema(schema_with = verdict_schema)]
-    pub verdict: Deliverability,
     /// How much the evidence says about this mailbox.
     #[schema(schema_with = confidence_schema)]
     pub confidence: Confidence,
@@ -43,14 +38,9 @@ pub struct Details {
     pub enhanced_code: Option<String>,
     /// The text of the reply, at most 512 characters, without addresses. Null in a cached result.
     pub smtp_text: Option<String>,
-    /// Stage at which the verdict was reached.
-    #[schema(schema_with = stage_schema)]
-    pub stage: &'static str,
     /// `yes` if the domain accepts every recipient.
     #[schema(schema_with = catch_all_schema)]
     pub catch_all: CatchAll,
-    #[schema(schema_with = mailbox_schema)]
-    pub mailbox: Mailbox,
     /// The kind of the domain, with the evidence for it. Null when the input isn't an address.
     pub domain: Option<DomainDetails>,
     /// True if the domain offers disposable addresses: its `kind` is `disposable`.
@@ -63,10 +53,6 @@ pub struct Details {
     pub suggestion: Option<String>,
     /// Seconds after which another check may give a different result.
     pub retry_after: Option<u32>,
-    /// True if the connection was encrypted. Null when there was none.
-    pub tls: Option<bool>,
-    /// Duration of the check in milliseconds.
-    pub duration_ms: u64,
 }
 
 /// Schema of a string with one of these values.
@@ -98,11 +84,6 @@ fn reason_schema() -> Schema {
     one_of(&names, "Why the verdict is what it is. New reasons may be added.", "no_such_mailbox")
 }
 
-fn stage_schema() -> Schema {
-    let names: Vec<_> = [FORMAT].into_iter().chain(Stage::ALL.map(Stage::as_str)).collect();
-    one_of(&names, "Where the verdict was reached. New stages may be added.", "rcpt")
-}
-
 fn catch_all_schema() -> Schema {
     let names = CatchAll::ALL.map(CatchAll::as_str);
     one_of(&names, "Whether the domain accepts every recipient.", "no")
@@ -111,7 +92,6 @@ fn catch_all_schema() -> Schema {
 impl Details {
     pub(super) fn of_no_address(malformed: &Malformed) -> Self {
         Self {
-            verdict: Deliverability::Undeliverable,
             confidence: Confidence::High,
             reason: MALFORMED,
             problem: Some(malformed.problem().into()),
@@ -120,35 +100,25 @@ impl Details {
             smtp_code: None,
             enhanced_code: None,
             smtp_text: None,
-            stage: FORMAT,
             catch_all: CatchAll::Unknown,
-            mailbox: Mailbox::Absent,
             domain: None,
             disposable: false,
             role_account: false,
             free_provider: false,
             suggestion: malformed.suggestion(),
             retry_after: None,
-            tls: None,
-            duration_ms: 0,
         }
     }
 
     /// Details of `address` known while its probe continues. `report` holds the evidence of lists and DNS, if it
     /// arrived in time.
-    pub fn pending(
-        address: &Address,
-        report: Option<DomainReport>,
-        duration_ms: u64,
-        retry_after: u64,
-    ) -> Self {
+    pub fn pending(address: &Address, report: Option<DomainReport>, retry_after: u64) -> Self {
         let (facts, meant) = match report {
             Some(report) => (Some(report.facts), report.suggested_domain),
             None => (None, None),
         };
         let is = |kind| facts.as_ref().is_some_and(|facts| facts.kind == kind);
         Self {
-            verdict: Deliverability::Unknown,
             confidence: Confidence::None,
             reason: Reason::Timeout.as_str(),
             problem: None,
@@ -157,27 +127,21 @@ impl Details {
             smtp_code: None,
             enhanced_code: None,
             smtp_text: None,
-            stage: if facts.is_some() { Stage::Dns.as_str() } else { FORMAT },
             catch_all: CatchAll::Unknown,
-            mailbox: Mailbox::Unknown,
             disposable: is(DomainKind::Disposable),
             role_account: is_role(address.local_part()),
             free_provider: is(DomainKind::Provider),
             domain: facts.map(|facts| DomainDetails::new(address.domain(), facts)),
             suggestion: address.suggestion(meant.as_deref()),
             retry_after: u32::try_from(retry_after).ok(),
-            tls: None,
-            duration_ms,
         }
     }
 
-    /// Without evidence, which earlier origins don't send, the members that depend on it are unknown, empty or 0.
     pub(super) fn new(address: &Address, verdict: Verdict) -> Self {
         let evidence = verdict.details.map(|evidence| *evidence);
         let traits = evidence.as_ref().map(|evidence| evidence.traits.clone()).unwrap_or_default();
         let facts = evidence.as_ref().and_then(|evidence| evidence.domain.clone());
         Self {
-            verdict: evidence.as_ref().map_or(Deliverability::Unknown, |evidence| evidence.verdict),
             confidence: evidence.as_ref().map_or(Confidence::None, |evidence| evidence.confidence),
             reason: verdict.reason.as_str(),
             problem: None,
@@ -185,17 +149,13 @@ impl Details {
             mx_host: verdict.mx_host,
             smtp_code: verdict.smtp_code,
             enhanced_code: verdict.enhanced_code,
-            stage: verdict.stage.as_str(),
             catch_all: evidence.as_ref().map_or(CatchAll::Unknown, |evidence| evidence.catch_all),
-            mailbox: evidence.as_ref().and_then(|evidence| evidence.mailbox).unwrap_or_default(),
             domain: facts.map(|facts| DomainDetails::new(address.domain(), *facts)),
             disposable: traits.disposable,
             role_account: traits.role_account,
             free_provider: traits.free_provider,
             suggestion: address.suggestion(traits.suggested_domain.as_deref()),
             retry_after: verdict.retry_after,
-            tls: evidence.as_ref().and_then(|evidence| evidence.tls),
-            duration_ms: evidence.as_ref().map_or(0, |evidence| evidence.duration_ms),
             smtp_text: evidence.and_then(|evidence| evidence.smtp_text),
         }
     }
@@ -214,10 +174,10 @@ mod tests {
             "status": false, "reason": "no_such_mailbox", "stage": "rcpt", "mx_host": "mx.gmial.com",
             "smtp_code": 550, "enhanced_code": "5.1.1",
             "details": {
-                "smtp_text": "no", "catch_all": "no", "tls": true, "duration_ms": 12,
+                "smtp_text": "no", "catch_all": "no",
                 "confidence": "high", "operator": "google", "verdict": "undeliverable",
                 "disposable": false, "role_account": false, "free_provider": false,
-                "suggested_domain": "gmail.com", "mailbox": "absent",
+                "suggested_domain": "gmail.com",
                 "domain": { "kind": "parked", "accepts_mail": true, "evidence": [
                     { "source": "mx", "list": "parked_server", "as_of": "2026-11-20" } ] }
             }
@@ -227,12 +187,10 @@ mod tests {
         assert_eq!(
             serde_json::to_value(Details::new(&address, verdict)).unwrap(),
             json!({
-                "verdict": "undeliverable", "confidence": "high", "operator": "google",
-                "reason": "no_such_mailbox", "problem": null, "mx_host": "mx.gmial.com", "smtp_code": 550,
-                "enhanced_code": "5.1.1", "smtp_text": "no", "stage": "rcpt", "catch_all": "no",
+                "confidence": "high", "operator": "google", "reason": "no_such_mailbox", "problem": null, "mx_host": "mx.gmial.com", "smtp_code": 550,
+                "enhanced_code": "5.1.1", "smtp_text": "no", "catch_all": "no",
                 "disposable": false, "role_account": false, "free_provider": false,
-                "suggestion": "Ann@gmail.com", "retry_after": null, "tls": true, "duration_ms": 12,
-                "mailbox": "absent",
+                "suggestion": "Ann@gmail.com", "retry_after": null,
                 "domain": {
                     "name": "gmial.com", "kind": "parked", "accepts_mail": true, "operator": null,
                     "suspected": null, "evidence": [
@@ -248,9 +206,7 @@ mod tests {
         let malformed = read("ann@@example.org").unwrap_err();
         let details = serde_json::to_value(Details::of_no_address(&malformed)).unwrap();
         for (field, value) in [
-            ("verdict", json!("undeliverable")),
             ("reason", json!("malformed")),
-            ("stage", json!("format")),
             ("problem", json!("There are 2 @ signs in it, and an address has one.")),
             ("suggestion", json!("ann@example.org")),
         ] {
@@ -268,8 +224,6 @@ mod tests {
             ("confidence", json!("none")),
             ("operator", json!(null)),
             ("smtp_text", json!(null)),
-            ("verdict", json!("unknown")),
-            ("mailbox", json!("unknown")),
             ("domain", json!(null)),
         ] {
             assert_eq!(details[field], value, "{field}");

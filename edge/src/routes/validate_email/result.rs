@@ -5,14 +5,17 @@ use axum::{
     http::{HeaderValue, header},
     response::{IntoResponse, Response},
 };
-use rcpt_shared::{Address, Malformed, Status, Verdict};
+use rcpt_shared::{Address, Deliverability, Malformed, Status, Verdict};
 use serde::Serialize;
 use utoipa::{
     ToSchema,
     openapi::{Object, OneOf, Schema, Type},
 };
 
-use super::{deadline, details::Details};
+use super::{
+    deadline,
+    details::{Details, verdict_schema},
+};
 use crate::{
     cf::{clock, verdict_cache::CachedVerdict},
     error::{Outcome, rate_limit::RateLimit},
@@ -24,6 +27,9 @@ use crate::{
 pub struct ValidationResult {
     /// The address that was checked.
     pub email: String,
+    // An addition to the specification, so optional in the description.
+    #[schema(required = false, schema_with = verdict_schema)]
+    pub verdict: Deliverability,
     #[schema(schema_with = status_schema)]
     pub status: Status,
     /// Whether this is the result of a recent identical check. Absent when `status` is `invalid_format`.
@@ -85,16 +91,18 @@ impl ValidationResult {
     pub fn of_no_address(malformed: &Malformed, details: bool) -> Self {
         let email = malformed.text().to_owned();
         let details = details.then(|| Details::of_no_address(malformed));
-        let status = Status::InvalidFormat;
-        Self { email, status, cached: None, details, pending: None, rate_limit: None }
+        let (status, verdict) = (Status::InvalidFormat, Deliverability::Undeliverable);
+        Self { email, verdict, status, cached: None, details, pending: None, rate_limit: None }
     }
 
-    pub fn of(address: &Address, status: Status, verdict: Option<Verdict>, cached: bool) -> Self {
+    /// `details` says whether the evidence is shown.
+    pub fn of(address: &Address, verdict: Verdict, details: bool, cached: bool) -> Self {
         Self {
             email: address.as_given().to_owned(),
-            status,
+            verdict: verdict.deliverability(),
+            status: verdict.status,
             cached: Some(cached),
-            details: verdict.map(|verdict| Details::new(address, verdict)),
+            details: details.then(|| Details::new(address, verdict)),
             pending: None,
             rate_limit: None,
         }
@@ -102,21 +110,32 @@ impl ValidationResult {
 
     /// Builds the result from the cached or stored verdict of an earlier check.
     pub fn again(address: &Address, details: bool, cached: CachedVerdict) -> Self {
-        let status = cached.status;
-        let verdict = if details { cached.into_evidence(address.domain()) } else { None };
-        Self::of(address, status, verdict, true)
+        Self::of(address, cached.into_verdict(address.domain()), details, true)
     }
 
     /// The result of a check without a verdict by its deadline, with the facts known so far.
     pub fn pending(address: &Address, details: Option<Details>) -> Self {
-        let pending = Self::of(address, Status::SmtpTimeout, None, false);
-        Self { details, pending: Some(true), ..pending }
+        Self {
+            email: address.as_given().to_owned(),
+            verdict: Deliverability::Unknown,
+            status: Status::SmtpTimeout,
+            cached: Some(false),
+            details,
+            pending: Some(true),
+            rate_limit: None,
+        }
     }
 
     /// The result of a text that may be no address, before anything is said about it.
     pub fn pending_text(malformed: &Malformed) -> Self {
         let pending = Self::of_no_address(malformed, false);
-        Self { status: Status::SmtpTimeout, cached: Some(false), pending: Some(true), ..pending }
+        Self {
+            verdict: Deliverability::Unknown,
+            status: Status::SmtpTimeout,
+            cached: Some(false),
+            pending: Some(true),
+            ..pending
+        }
     }
 
     /// Adds the remaining checks, from the ledger's text.

@@ -53,9 +53,9 @@ impl ListAnswer {
         }
     }
 
-    const fn counts(&self) -> bool {
+    fn counts(&self) -> bool {
         match self {
-            Self::Before(known) => known.status.counts(),
+            Self::Before(known) => known.counts(),
             Self::Now(verdict) => verdict.status.counts(),
             Self::NotAsked(_) => false,
         }
@@ -91,10 +91,6 @@ impl List {
         &self.distinct
     }
 
-    pub const fn details(&self) -> bool {
-        self.details
-    }
-
     /// Number of positions to charge: those with a verdict that counts, or without an address.
     pub fn charged_positions(&self, answers: &Answers) -> u32 {
         let answers = answers.lock();
@@ -120,18 +116,17 @@ impl List {
     }
 
     /// Builds the result at the deadline from the verdicts that have arrived.
-    pub fn pending_result(&self, answers: &Answers, deadline_ms: Option<u64>) -> ListResult {
+    pub fn pending_result(&self, answers: &Answers) -> ListResult {
         let results = self.results(answers, |address| {
-            let deadline_ms = deadline_ms.unwrap_or_default();
-            let pending_details = || Details::pending(address, None, deadline_ms, RETRY_AFTER_S);
+            let pending_details = || Details::pending(address, None, RETRY_AFTER_S);
             ValidationResult::pending(address, self.details.then(pending_details))
         });
         ListResult { results, counted: None, pending: Some(true), rate_limit: None }
     }
 
     /// Builds the result at the deadline if nothing has been charged for this response: every position is pending.
-    pub fn unsettled_result(&self, deadline_ms: Option<u64>) -> ListResult {
-        let mut result = self.pending_result(&Answers::none_of(self), deadline_ms);
+    pub fn unsettled_result(&self) -> ListResult {
+        let mut result = self.pending_result(&Answers::none_of(self));
         for (item, result) in self.items.iter().zip(&mut result.results) {
             if let ListItem::NoAddress(malformed) = item {
                 *result = ValidationResult::pending_text(malformed);
@@ -157,10 +152,7 @@ impl List {
                     ValidationResult::again(address, self.details, known)
                 }
                 Some(ListAnswer::Now(verdict)) => {
-                    let verdict = Verdict { seen_before: None, ..*verdict };
-                    let status = verdict.status;
-                    let evidence = self.details.then_some(verdict);
-                    ValidationResult::of(address, status, evidence, false)
+                    ValidationResult::of(address, *verdict, self.details, false)
                 }
                 Some(ListAnswer::NotAsked(after)) => self.unasked_result(address, after),
             },
@@ -169,12 +161,11 @@ impl List {
     }
 
     fn unasked_result(&self, address: &Address, retry_after: u32) -> ValidationResult {
-        let status = Status::FatalException;
         let verdict = Verdict {
             retry_after: Some(retry_after),
-            ..Verdict::new(status, Reason::OurLimit, Stage::Connect)
+            ..Verdict::new(Status::FatalException, Reason::OurLimit, Stage::Connect)
         };
-        ValidationResult::of(address, status, self.details.then_some(verdict), false)
+        ValidationResult::of(address, verdict, self.details, false)
     }
 }
 
@@ -234,8 +225,7 @@ impl Answers {
         let stored = list.distinct.iter().zip(answers.iter()).map(|(one, answer)| match answer {
             Some(ListAnswer::Before(known)) => Some(known.clone()),
             Some(ListAnswer::Now(verdict)) => {
-                let evidence = list.details.then_some(verdict.as_ref());
-                Some(CachedVerdict::new(verdict.status, 0, evidence, one.address.domain()))
+                Some(CachedVerdict::new(verdict, 0, one.address.domain()))
             }
             Some(ListAnswer::NotAsked(_)) | None => None,
         });
@@ -311,7 +301,7 @@ mod tests {
         let list = list(&["a@a.example", "b@b.example"]);
         let answers = Answers::none_of(&list);
         answers.set(1, verdict(Status::Accepted));
-        let result = list.pending_result(&answers, Some(300));
+        let result = list.pending_result(&answers);
         assert_eq!(statuses(&result), [json!("smtp_timeout"), json!(true)]);
         let pending = result.results.iter().map(|result| result.pending).collect::<Vec<_>>();
         assert_eq!(
@@ -323,7 +313,7 @@ mod tests {
     #[test]
     fn where_nothing_is_charged_nothing_is_given_not_even_about_a_text() {
         let list = list(&["a@a.example", "no address"]);
-        let result = list.unsettled_result(Some(300));
+        let result = list.unsettled_result();
         assert_eq!(statuses(&result), [json!("smtp_timeout"), json!("smtp_timeout")]);
         assert!(result.results.iter().all(|result| result.pending == Some(true)));
         assert_eq!((result.results[1].email.as_str(), result.counted), ("no address", None));

@@ -49,7 +49,7 @@ async fn guess(desk: Arc<Desk>, account: impl Fn(u64) -> Asker, pause: Duration,
         let Some(address) = address_at(&domain, DEAD_SHARE, &mut random) else { continue };
         let (desk, asker) = (desk.clone(), account(guesses));
         running.spawn(async move {
-            desk.single(&asker, &address, false).await;
+            desk.single(&asker, &address).await;
         });
         while running.try_join_next().is_some() {}
     }

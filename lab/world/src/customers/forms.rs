@@ -39,10 +39,9 @@ pub async fn visit(
         let domain = desk.town.domain(&mut random).to_owned();
         let Some(address) = address_at(&domain, DEAD_SHARE, &mut random) else { continue };
         let (desk, results, asker) = (desk.clone(), results.clone(), asker.clone());
-        let details = random.random_bool(0.5);
         running.spawn(async move {
             let at = desk.observations.clock.now();
-            let answer = desk.single(&asker, &address, details).await;
+            let answer = desk.single(&asker, &address).await;
             let kind = desk.town.kind_of(&domain);
             results.single(SingleRecord {
                 at,

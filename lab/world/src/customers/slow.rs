@@ -24,7 +24,7 @@ pub async fn own(desk: Arc<Desk>, number: usize, seed: u64) {
         let Some(address) = address_at(domain, 0.0, &mut random) else { continue };
         let (desk, asker) = (desk.clone(), asker.clone());
         running.spawn(async move {
-            desk.single(&asker, &address, false).await;
+            desk.single(&asker, &address).await;
         });
         while running.try_join_next().is_some() {}
     }

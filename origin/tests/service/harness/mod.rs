@@ -162,10 +162,6 @@ pub fn body(address: &str) -> String {
     json!({ "address": address }).to_string()
 }
 
-pub fn detailed_body(address: &str) -> String {
-    json!({ "address": address, "details": true }).to_string()
-}
-
 pub fn ticket(body: &str) -> String {
     Ticket::issue(&KeyRing::parse(SECRETS).unwrap(), REQUEST_ID, body.as_bytes(), unix_now())
         .unwrap()
@@ -223,23 +219,7 @@ pub async fn domain_report(origin: &Router, domain: &str) -> Response<Body> {
 
 /// Returns the lines of a batch's response.
 pub async fn batch(origin: &Router, addresses: &[String], tenant: Option<&str>) -> Vec<BatchLine> {
-    batch_of(origin, json!({ "addresses": addresses }), tenant).await
-}
-
-/// Returns the verdicts of a batch with details, in the order of the addresses; `None` for an address not asked.
-pub async fn detailed_batch(origin: &Router, addresses: &[String]) -> Vec<Option<Verdict>> {
-    let body = json!({ "addresses": addresses, "details": true });
-    let mut verdicts = vec![None; addresses.len()];
-    for line in batch_of(origin, body, Some("list")).await {
-        if let BatchLine::Answer(answer) = line {
-            verdicts[answer.index] = Some(answer.verdict);
-        }
-    }
-    verdicts
-}
-
-async fn batch_of(origin: &Router, body: Value, tenant: Option<&str>) -> Vec<BatchLine> {
-    let body = body.to_string();
+    let body = json!({ "addresses": addresses }).to_string();
     let response = send(origin, request_of("/v1/probe/batch", tenant, body)).await;
     assert_eq!(response.status(), StatusCode::OK);
     let text = to_bytes(response.into_body(), 1_000_000).await.unwrap();
@@ -247,9 +227,13 @@ async fn batch_of(origin: &Router, body: Value, tenant: Option<&str>) -> Vec<Bat
     lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
 }
 
-/// Checks `address` with `details`, and returns the verdict.
-pub async fn detailed(origin: &Router, address: &str) -> Verdict {
-    let response = send(origin, probe_request(detailed_body(address))).await;
-    assert_eq!(response.status(), StatusCode::OK);
-    serde_json::from_value(json_of(response).await).unwrap()
+/// Returns the verdicts of a batch, in the order of the addresses; `None` for an address not asked.
+pub async fn batch_verdicts(origin: &Router, addresses: &[String]) -> Vec<Option<Verdict>> {
+    let mut verdicts = vec![None; addresses.len()];
+    for line in batch(origin, addresses, Some("list")).await {
+        if let BatchLine::Answer(answer) = line {
+            verdicts[answer.index] = Some(answer.verdict);
+        }
+    }
+    verdicts
 }

@@ -75,9 +75,9 @@ pub async fn signing_up(recorder: &mut Recorder) -> Account {
 /// Records the operations about the service itself.
 pub async fn service(recorder: &mut Recorder) {
     for (operation, title, path) in [
-        ("site", "Contact and plans", "/site"),
-        ("health", "The service runs", "/health"),
-        ("ready", "Everything is up", "/health/ready"),
+        ("showSite", "Contact and plans", "/site"),
+        ("checkHealth", "The service runs", "/health"),
+        ("checkReadiness", "Everything is up", "/health/ready"),
     ] {
         let request = recorder.request(By::Nobody, GET, path);
         recorder.play(operation, title, request, None, 200).await;
@@ -90,7 +90,7 @@ pub async fn checks(recorder: &mut Recorder, account: &Account) {
     // 127.0.0.1 is the sandbox's mail server.
     recorder.fixed.replace("127.0.0.1", "mx.sandbox.test");
     for (title, body) in [
-        ("Rejected, in short", json!({ "email": "rejects@sandbox.test" })),
+        ("Rejected, in short", json!({ "email": "no_such_mailbox@sandbox.test" })),
         // Waits for the invented name, so the answers below know what the server makes of it.
         ("Accepted", json!({ "email": "accepts@sandbox.test", "details": true })),
         ("A mailbox that isn't there", json!({ "email": "rejects@sandbox.test", "details": true })),
@@ -156,13 +156,13 @@ pub async fn checks(recorder: &mut Recorder, account: &Account) {
 
     guard(recorder, account).await;
     let request = recorder.request(By::Key(account), GET, "/me/quota");
-    let reply = recorder.play("quota", "The free plan", request, None, 200).await;
+    let reply = recorder.play("showQuota", "The free plan", request, None, 200).await;
     // Messages also contain this time.
     recorder.fixed.replace(reply.text("resets_at"), "2026-02-01T00:00:00Z");
     for (operation, title, path) in [
         ("me", "The account", "/me"),
         ("plan", "The free plan, with a way to the next", "/me/plan"),
-        ("usage", "30 days, of which two are shown", "/me/usage"),
+        ("showUsage", "30 days, of which two are shown", "/me/usage"),
     ] {
         let request = recorder.request(By::Session(account), GET, path);
         let reply = recorder.play(operation, title, request, None, 200).await;
@@ -170,7 +170,7 @@ pub async fn checks(recorder: &mut Recorder, account: &Account) {
             recorder.fixed.replace(reply.text("reference"), "acct_0a1b2c3d4e5f60718293");
         }
     }
-    let usage = recorder.recorded.get_mut("usage").unwrap();
+    let usage = recorder.recorded.get_mut("showUsage").unwrap();
     let days = usage[0]["body"]["days"].as_array_mut().unwrap();
     assert_eq!(days.len(), 30);
     days.drain(..28);
@@ -206,7 +206,7 @@ async fn guard(recorder: &mut Recorder, account: &Account) {
     ] {
         let request = recorder.request(By::Key(account), POST, "/guard/decide");
         let body = Some(json!({ "email": email }));
-        recorder.play("decide", title, request, body, 200).await;
+        recorder.play("decideSignUp", title, request, body, 200).await;
     }
     let now = rcpt_tests::service::clock::now();
     for (title, id, email) in [
@@ -239,8 +239,8 @@ async fn guard(recorder: &mut Recorder, account: &Account) {
         }
     }
     let request = recorder.request(By::Session(account), GET, "/guard");
-    recorder.play("guard", "A policy", request, None, 200).await;
-    recorder.recorded.get_mut("guard").unwrap()[0]["body"]["refusals"] =
+    recorder.play("showGuard", "A policy", request, None, 200).await;
+    recorder.recorded.get_mut("showGuard").unwrap()[0]["body"]["refusals"] =
         json!([{ "date": "2026-01-31", "reason": "disposable", "count": 2 }]);
 }
 
@@ -278,20 +278,20 @@ pub async fn scans(recorder: &mut Recorder, account: &Account) {
     recorder.play("createScan", "Not a list", request, Some(body), 400).await;
     for (operation, title, path) in [
         ("listScans", "One scan", "/scans".to_owned()),
-        ("scan", "A scan that has completed", format!("/scans/{id}")),
+        ("showScan", "A scan that has completed", format!("/scans/{id}")),
         ("scanResults", "Both results", format!("/scans/{id}/results")),
-        ("events", "A scan that has completed", "/events".to_owned()),
+        ("listEvents", "A scan that has completed", "/events".to_owned()),
     ] {
         let request = recorder.request(by, GET, &path);
         let mut reply = recorder.play(operation, title, request, None, 200).await;
         // The end of a scan is listed once the second of the end has passed.
-        while operation == "events" && reply.body["events"] == json!([]) {
+        while operation == "listEvents" && reply.body["events"] == json!([]) {
             sleep(LOOK).await;
             recorder.recorded.remove(operation);
             let request = recorder.request(by, GET, &path);
             reply = recorder.play(operation, title, request, None, 200).await;
         }
-        if operation == "events" {
+        if operation == "listEvents" {
             let (next, event) = (reply.text("next").to_owned(), &reply.body["events"][0]["id"]);
             recorder.fixed.replace(event.as_str().unwrap(), MESSAGE);
             let ended_at = next.split_once('.').unwrap().0;
@@ -304,7 +304,7 @@ pub async fn scans(recorder: &mut Recorder, account: &Account) {
         recorder.play("scanResults", "Both results", request, None, 200).await;
     }
     let request = recorder.request(by, GET, &format!("/scans/scan_{}", "0".repeat(28)));
-    recorder.play("scan", "No such scan", request, None, 404).await;
+    recorder.play("showScan", "No such scan", request, None, 404).await;
     let path = format!("/scans/{id}/parts/0/match");
     let request = recorder.request(by, POST, &path);
     let body = Some(json!({ "addresses": list }));
@@ -363,7 +363,7 @@ pub async fn webhooks(recorder: &mut Recorder, account: &Account) {
         recorder.recorded.insert(kind, vec![example]);
     }
     let request = recorder.request(by, GET, "/notifications");
-    recorder.play("notifications", "A webhook and its deliveries", request, None, 200).await;
+    recorder.play("showNotifications", "A webhook and its deliveries", request, None, 200).await;
     let request = recorder.request(by, POST, "/notifications/secret");
     let reply = recorder.play("rotateWebhookSecret", "The next secret", request, None, 200).await;
     let shown = "whsec_dGhlIG5leHQgc2VjcmV0LCBhbmQgbm8gc2VjcmV0ICE=";

@@ -57,7 +57,7 @@ pub struct Service {
     #[arg(long, global = true, value_name = "URL")]
     pub url: Option<String>,
     /// Time limit of a request with its retries and pauses [default: 30; scan: 600]
-    #[arg(long, global = true, value_name = "SECONDS", alias = "patience", value_parser = seconds)]
+    #[arg(long, global = true, value_name = "SECONDS", value_parser = seconds)]
     pub timeout: Option<Duration>,
 }
 

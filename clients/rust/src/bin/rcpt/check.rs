@@ -14,9 +14,8 @@ use std::{
 
 use parking_lot::Mutex;
 use rcpt_client::{
-    Client, Confidence, Deliverability, Details, Error, Malformed, Status, Validation,
+    CatchAll, Client, Confidence, Deliverability, Details, Error, Malformed, Status, Validation,
 };
-use serde_json::Value;
 
 use crate::{
     args::{Check, Format, Service},
@@ -163,18 +162,27 @@ fn row(client: &Client, args: &Check, entry: Entry) -> Result<Row, Failure> {
 
 /// The verdict about a text that a single check refuses as a mistake of the request: the one it would have in a list.
 fn verdict_of(malformed: &Malformed, details: bool) -> Validation {
-    let further = [
-        ("problem", Value::String(malformed.problem())),
-        ("suggestion", malformed.suggestion().map_or(Value::Null, Value::String)),
-    ];
     let details = details.then(|| Details {
-        verdict: Deliverability::Undeliverable,
         confidence: Confidence::High,
         reason: "malformed".to_owned(),
-        further: further.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+        problem: Some(malformed.problem()),
+        operator: None,
+        mx_host: None,
+        smtp_code: None,
+        enhanced_code: None,
+        smtp_text: None,
+        catch_all: CatchAll::Unknown,
+        domain: None,
+        disposable: false,
+        role_account: false,
+        free_provider: false,
+        suggestion: malformed.suggestion(),
+        retry_after: None,
+        further: BTreeMap::new(),
     });
     Validation {
         email: malformed.text().to_owned(),
+        verdict: Deliverability::Undeliverable,
         status: Status::InvalidFormat,
         cached: None,
         pending: false,

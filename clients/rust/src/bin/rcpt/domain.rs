@@ -18,7 +18,7 @@ pub fn run(service: &Service, args: &args::Domain) -> Result<RunExit, Failure> {
     let mut outcome = RunExit::Good;
     for name in &args.names {
         let domain = client.check_domain(name)?;
-        match domain.accepts_mail {
+        match domain.facts.accepts_mail {
             Some(false) => outcome = RunExit::Undeliverable,
             None if outcome == RunExit::Good => outcome = RunExit::Unknown,
             _ => {}
@@ -33,22 +33,23 @@ pub fn run(service: &Service, args: &args::Domain) -> Result<RunExit, Failure> {
 }
 
 fn in_words(domain: &Domain) -> String {
-    let mut words = vec![format!("{}  {}", domain.name, domain.kind)];
-    if let Some(suspected) = &domain.suspected {
-        words.push(format!("suspected: {suspected}"));
+    let facts = &domain.facts;
+    let mut words = vec![format!("{}  {}", facts.name, facts.kind.as_str())];
+    if let Some(suspected) = facts.suspected {
+        words.push(format!("suspected: {}", suspected.as_str()));
     }
-    if let Some(operator) = &domain.operator {
+    if let Some(operator) = &facts.operator {
         words.push(format!("run by {operator}"));
     }
     words.push(
-        match domain.accepts_mail {
+        match facts.accepts_mail {
             Some(true) => "accepts mail",
             Some(false) => "accepts no mail",
             None => "not known whether it accepts mail",
         }
         .to_owned(),
     );
-    let dated = domain.evidence.iter().filter_map(|it| it.list.as_ref().zip(it.as_of.as_ref()));
+    let dated = facts.evidence.iter().filter_map(|it| it.list.as_ref().zip(it.as_of.as_ref()));
     words.extend(dated.map(|(list, day)| format!("list {list} of {day}")));
     if let Some(suggestion) = &domain.suggestion {
         words.push(format!("did you mean {suggestion}?"));
@@ -58,7 +59,7 @@ fn in_words(domain: &Domain) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rcpt_client::Domain;
+    use rcpt_client::{Domain, DomainFacts};
     use serde_json::json;
 
     use super::in_words;
@@ -73,13 +74,13 @@ mod tests {
         .unwrap();
         let expected = "duck.com  relay, run by duckduckgo, accepts mail, list relay of 2026-11-20";
         assert_eq!(in_words(&domain), expected);
-        let misspelt = Domain {
-            suggestion: Some("gmail.com".into()),
+        let facts = DomainFacts {
             accepts_mail: Some(false),
             operator: None,
             evidence: Vec::new(),
-            ..domain
+            ..domain.facts
         };
+        let misspelt = Domain { suggestion: Some("gmail.com".into()), facts };
         let expected = "duck.com  relay, accepts no mail, did you mean gmail.com?";
         assert_eq!(in_words(&misspelt), expected);
     }

@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use rcpt_client::{Deliverability, Details, Validation};
 use serde::Serialize;
-use serde_json::Value;
 
 use crate::{args::Format, failure::Failure, input::Entry};
 
@@ -41,7 +40,7 @@ impl Row {
     /// `None` if the service refused to check the text.
     pub fn verdict(&self) -> Option<Deliverability> {
         match &self.outcome {
-            Outcome::Verdict(answer) => Some(answer.verdict()),
+            Outcome::Verdict(answer) => Some(answer.verdict),
             Outcome::Refusal { .. } => None,
         }
     }
@@ -78,12 +77,11 @@ impl Row {
 }
 
 fn in_words(details: &Details) -> String {
-    let text = |name: &str| details.further.get(name).and_then(Value::as_str);
     let mut words = details.reason.clone();
-    if let Some(problem) = text("problem") {
+    if let Some(problem) = &details.problem {
         words = format!("{words}: {problem}");
     }
-    if let Some(suggestion) = text("suggestion") {
+    if let Some(suggestion) = &details.suggestion {
         words = format!("{words} (did you mean {suggestion}?)");
     }
     words
@@ -169,8 +167,9 @@ mod tests {
 
     fn rows() -> [Row; 2] {
         let answer = json!({
-            "email": "ann@example.org", "status": false, "cached": false, "new_member": 1,
-            "details": { "verdict": "undeliverable", "confidence": "high", "reason": "a_new_reason", "tls": true },
+            "email": "ann@example.org", "verdict": "undeliverable", "status": false, "cached": false, "new_member": 1,
+            "details": { "confidence": "high", "reason": "a_new_reason", "catch_all": "no", "disposable": false,
+                "role_account": false, "free_provider": false, "newer_member": true },
         });
         let verdict = Outcome::Verdict(Box::new(serde_json::from_value(answer).unwrap()));
         let refusal = Outcome::Refusal { error: "Not one.".to_owned(), code: None };
@@ -189,7 +188,7 @@ mod tests {
         let array: Value = serde_json::from_str(&printed(Format::Json, &rows())).unwrap();
         assert_eq!(array[0]["new_member"], 1);
         assert_eq!(array[0]["details"]["reason"], "a_new_reason");
-        assert_eq!(array[0]["details"]["tls"], true);
+        assert_eq!(array[0]["details"]["newer_member"], true);
         assert_eq!(
             (&array[0]["line"], &array[0]["input"]),
             (&json!(1), &json!("Ann <ann@example.org>"))
@@ -209,8 +208,9 @@ mod tests {
     #[test]
     fn a_table_says_why_an_address_is_none_and_which_was_meant() {
         let answer = |details: Value| {
-            let mut answer = json!({ "email": "ann@gmial.com", "status": "domain_not_found" });
-            answer["details"] = json!({ "verdict": "undeliverable", "confidence": "high" });
+            let mut answer = json!({ "email": "ann@gmial.com", "verdict": "undeliverable", "status": "domain_not_found" });
+            answer["details"] = json!({ "confidence": "high", "catch_all": "unknown", "disposable": false,
+                "role_account": false, "free_provider": false });
             for (name, value) in details.as_object().unwrap() {
                 answer["details"][name] = value.clone();
             }

@@ -100,7 +100,7 @@ pub fn results(service: &Service, args: &Results) -> Result<RunExit, Failure> {
 }
 
 /// Columns of the CSV. New ones may be added at the end.
-const COLUMNS: [&str; 17] = [
+const COLUMNS: [&str; 15] = [
     "position",
     "status",
     "verdict",
@@ -109,13 +109,11 @@ const COLUMNS: [&str; 17] = [
     "operator",
     "smtp_code",
     "enhanced_code",
-    "stage",
     "catch_all",
     "disposable",
     "role_account",
     "free_provider",
     "retry_after",
-    "tls",
     "problem",
     "final",
 ];

@@ -29,6 +29,10 @@ export function Basics({ children }: { children: ComponentChildren }) {
             guard, scans, events and your quota.
           </p>
           <p>
+            Call the API from your server: browsers may call it from this site only (CORS), and a key in a
+            page is everybody’s.
+          </p>
+          <p>
             Account endpoints need a session token instead, in <code>Authorization: Bearer …</code>. Sign in
             to get one. It ends after 12 hours, two hours without use, or when the password changes.
           </p>
@@ -49,6 +53,11 @@ export function Basics({ children }: { children: ComponentChildren }) {
           <p>
             <code>RateLimit</code> in a response says what’s left: <code>"daily";r=42;t=3600</code> is 42
             checks for the next hour. <code>RateLimit-Policy</code> says of how many.
+          </p>
+          <p>
+            An account may send about 2,000 checks in ten seconds, and as many at once as{" "}
+            <a href="#showSite">its plan</a> allows. A body has at most 16 KiB, a list of up to 100 addresses
+            48 KiB, and a scan’s part 256 KiB.
           </p>
           <p>
             Responses of 429 and 503 have a <code>Retry-After</code> header: the seconds to wait.

@@ -6,15 +6,15 @@ const FUNCTIONS: Record<string, string> = {
   validateEmail: "check email",
   validateEmails: "checkList emails",
   checkDomain: "checkDomain domain",
-  decide: "decide email",
+  decideSignUp: "decide email",
   createScan: "startScan addresses",
-  quota: "quota",
+  showQuota: "quota",
 };
 
 const COMMANDS: Record<string, string> = {
   validateEmail: "rcpt check {email}",
-  decide: "rcpt guard {email}",
-  quota: "rcpt quota",
+  decideSignUp: "rcpt guard {email}",
+  showQuota: "rcpt quota",
   listScans: "rcpt scans",
   createScan: "rcpt scan customers.csv",
   scanResults: "rcpt results SCAN_ID",

@@ -47,8 +47,14 @@ export interface Schema {
   anyOf?: Schema[];
   allOf?: Schema[];
   format?: string;
+  minimum?: number;
+  maximum?: number;
   minLength?: number;
   maxLength?: number;
+  minItems?: number;
+  maxItems?: number;
+  pattern?: string;
+  default?: unknown;
 }
 
 /** An operation with its method and path. */
@@ -119,22 +125,49 @@ export function nameOf(content: Content | undefined): string | undefined {
   return content?.["application/json"]?.schema.$ref?.split("/").at(-1);
 }
 
-/** Returns a type's name for readers: `string`, `boolean or one of "a", "b"`, `list of strings`. */
+/** Returns a type's name for readers: `string or null`, `integer, 300 to 10,000`, `one of "a", "b"`, `list of strings`. */
 export function typeName(document: Document, given: Schema): string {
   const schema = resolve(document, given);
+  return [kindOf(document, schema), ...limitsOf(schema)].join(", ");
+}
+
+function kindOf(document: Document, schema: Schema): string {
   const alternatives = schema.oneOf ?? schema.anyOf;
   if (alternatives !== undefined)
-    return alternatives
-      .map((part) => typeName(document, part))
-      .filter((name) => name !== "null")
-      .join(" or ");
-  const listed = valuesOf(schema);
+    return nullLast(alternatives.map((part) => typeName(document, part))).join(" or ");
+  const types = [schema.type ?? "any"].flat();
+  const listed = valuesOf(schema)?.filter((value) => value !== null);
   if (listed !== undefined) {
     const names = listed.map((value) => JSON.stringify(value)).join(", ");
-    return schema.enum === undefined ? `a string such as ${names}` : `one of ${names}`;
+    const all = schema.enum === undefined ? `a string such as ${names}` : `one of ${names}`;
+    return types.includes("null") ? `${all} or null` : all;
   }
-  const types = [schema.type ?? "any"].flat().filter((type) => type !== "null");
-  if (types[0] === "array" && schema.items !== undefined)
-    return `list of ${typeName(document, schema.items)}s`;
-  return schema.format === "date-time" ? "date-time" : types.join(" or ");
+  const named = types.map((type) => {
+    if (type === "array" && schema.items !== undefined) return `list of ${typeName(document, schema.items)}s`;
+    return type === "string" && schema.format === "date-time" ? "date-time" : type;
+  });
+  return nullLast(named).join(" or ");
+}
+
+const nullLast = (names: string[]) =>
+  names.filter((name) => name !== "null").concat(names.filter((name) => name === "null"));
+
+/** Returns what the service checks beside the type. */
+function limitsOf(schema: Schema): string[] {
+  return [
+    range(schema.minimum, schema.maximum, ""),
+    range(schema.minLength, schema.maxLength, " characters"),
+    range(schema.minItems, schema.maxItems, " items"),
+    schema.pattern && `matching ${schema.pattern}`,
+    schema.default !== undefined && `default ${JSON.stringify(schema.default)}`,
+  ].filter((limit): limit is string => typeof limit === "string" && limit !== "");
+}
+
+function range(least: number | undefined, most: number | undefined, unit: string): string | undefined {
+  const number = (value: number) => value.toLocaleString("en");
+  if (most !== undefined)
+    return (least ?? 0) === 0
+      ? `at most ${number(most)}${unit}`
+      : `${number(least!)} to ${number(most)}${unit}`;
+  return least !== undefined && least > 0 ? `at least ${number(least)}${unit}` : undefined;
 }

@@ -214,8 +214,9 @@ function FieldList({ document, schema, response }: FieldsProps) {
     <dl class={css.fields}>
       {fieldsInOrder(schema.properties ?? {}).map(([name, given]) => {
         const property = resolve(document, given);
-        const listed = property.items === undefined ? undefined : resolve(document, property.items);
-        const inner = [property, listed].find((shape) => shape?.properties !== undefined);
+        const parts = [property.items, ...(property.oneOf ?? [])].filter((part) => part !== undefined);
+        const shapes = [property, ...parts.map((part) => resolve(document, part))];
+        const inner = shapes.find((shape) => shape.properties !== undefined);
         return (
           <div>
             <dt>

@@ -8,7 +8,7 @@ import { RECORDED } from "../home/recorded";
 import { type Chosen } from "./endpoint";
 
 export function QuickStart({ member, apiKey, keyShown, language, onLanguage }: Chosen) {
-  const [{ email, status, cached }] = RECORDED;
+  const [{ email, verdict, status, cached }] = RECORDED;
   return (
     <section class={css.tag} aria-labelledby="quick-start">
       <h2 id="quick-start">Quick start</h2>
@@ -30,8 +30,9 @@ export function QuickStart({ member, apiKey, keyShown, language, onLanguage }: C
           )}
           <li>Run the request. Sandbox addresses always give the same verdict.</li>
           <li>
-            Read <code>status</code>, and compare it with <code>true</code>: most programming languages treat
-            any text as true. The <a href="#statuses">table of statuses</a> says what to do with each.
+            Read <code>verdict</code>: <code>deliverable</code>, <code>undeliverable</code>,{" "}
+            <code>risky</code> or <code>unknown</code>. <code>status</code> says why; the{" "}
+            <a href="#statuses">table of statuses</a> says what to do with each.
           </li>
           <li>
             Add <code>"details": true</code> to learn <a href="#reasons">the reason</a>. It costs nothing
@@ -51,7 +52,7 @@ export function QuickStart({ member, apiKey, keyShown, language, onLanguage }: C
             language={language}
             onLanguage={onLanguage}
           />
-          <Code caption="Response" text={JSON.stringify({ email, status, cached }, null, 2)} />
+          <Code caption="Response" text={JSON.stringify({ email, verdict, status, cached }, null, 2)} />
         </div>
       </div>
     </section>

@@ -14,7 +14,7 @@ export function Start() {
   const session = useSession();
   const apiKey = session?.api_key;
   const [language, setLanguage] = useLanguage();
-  const [{ email, status, cached }] = RECORDED;
+  const [{ email, verdict, status, cached }] = RECORDED;
   return (
     <Page
       title="From zero to a verdict in five minutes"
@@ -75,26 +75,24 @@ export function Start() {
         <div class={css.endpoint}>
           <ul class={css.steps}>
             <li>
-              <code>true</code>: the mail server accepts the address.
+              <code>deliverable</code>: the mail server accepts the address, and refuses others.
             </li>
             <li>
-              <code>false</code>: it refuses the address.
+              <code>undeliverable</code>: it can’t receive mail.
             </li>
             <li>
-              <code>"invalid_format"</code>, <code>"domain_not_found"</code> and <code>"no_mx_records"</code>:
-              it’s undeliverable, too.
+              <code>risky</code>: the server accepts the address, but perhaps every other one, too.
             </li>
             <li>
-              Any other word, such as <code>"blocked_by_provider"</code>: it can’t be known, and the word says
-              why.
+              <code>unknown</code>: it can’t be known, and the mailbox may well be fine.
             </li>
             <li>
-              Compare <code>status</code> with <code>true</code>: most programming languages treat any text as
-              true. The <a href="/docs#statuses">table of statuses</a> says what to do with each.
+              <code>status</code> says why, and the <a href="/docs#statuses">table of statuses</a> what to do.
+              Compare it with <code>true</code>: most programming languages treat any text as true.
             </li>
           </ul>
           <div class={css.code}>
-            <Code caption="Response" text={JSON.stringify({ email, status, cached }, null, 2)} />
+            <Code caption="Response" text={JSON.stringify({ email, verdict, status, cached }, null, 2)} />
           </div>
         </div>
       </section>

@@ -1,7 +1,7 @@
 // The meaning of each value of a verdict and each code of an error. The API description lists the values and codes.
 import type { ComponentChildren } from "preact";
 import { ERROR_CODES } from "../../words/error-codes";
-import { REASONS, STAGES, STATUSES } from "../../words/verdicts";
+import { REASONS, STATUSES } from "../../words/verdicts";
 import { type Document, resolve, valuesOf } from "./document";
 import { Fold } from "./fold";
 import { Inline } from "./inline";
@@ -38,14 +38,6 @@ export function Reasons({ document, open }: LongTableProps) {
     <LongTable id="reasons" title="Reasons" columns={["details.reason", "Means"]} open={open}>
       <Rows names={namesOf(document, "Details", "reason")} meanings={REASONS} />
     </LongTable>
-  );
-}
-
-export function Stages({ document }: { document: Document }) {
-  return (
-    <Table id="stages" title="Stages" columns={["details.stage", "Step"]}>
-      <Rows names={namesOf(document, "Details", "stage")} meanings={STAGES} />
-    </Table>
   );
 }
 

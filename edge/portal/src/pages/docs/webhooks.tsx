@@ -133,7 +133,8 @@ function OnYourMachine() {
             <code>rcpt trigger</code> sends a made-up event and needs no scan.
           </p>
           <p>
-            Programs that can’t be called read <a href="/docs#events">the list of events</a> with the API key.
+            Programs that can’t be called read <a href="/docs#listEvents">the list of events</a> with the API
+            key.
           </p>
         </div>
         <div class={css.code}>

@@ -34,7 +34,11 @@ export function QuickStart() {
         />
         <Code
           caption="Response"
-          text={JSON.stringify({ email: first.email, status: first.status, cached: false }, null, 2)}
+          text={JSON.stringify(
+            { email: first.email, verdict: first.verdict, status: first.status, cached: false },
+            null,
+            2,
+          )}
         />
       </div>
     </section>

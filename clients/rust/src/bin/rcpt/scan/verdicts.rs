@@ -70,7 +70,7 @@ impl Verdicts {
         let is = |name: &str| result.further.get(name).and_then(Value::as_bool);
         let reason = self.number(text("reason").unwrap_or_else(|| result.status.as_str()));
         VerdictRow {
-            verdict: result.verdict(),
+            verdict: result.verdict,
             reason,
             disposable: is("disposable"),
             role: is("role_account"),
