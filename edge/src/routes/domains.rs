@@ -116,15 +116,15 @@ fn domain_of(body: &Map<String, Value>) -> Result<String, Error> {
 #[utoipa::path(
     post, path = "/v1/domains", tag = "Validation", operation_id = "checkDomain",
     request_body = DomainQuestion,
-    params(("Idempotency-Key" = Option<String>, Header, description = "Your own id for this question, 16 to 255 printable characters. Send the question again with the same key when no answer came: it's counted once, and answered for 24 hours")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Your own id for this request, 16 to 255 printable characters. If no answer comes, repeat the request with the same id: it counts once, and is answered for 24 hours")),
     responses(
         (status = 200, description = "The kind of the domain, also when it doesn't exist", body = DomainAnswer),
         (status = 400, description = "`domain` is missing or not a domain, or the body is malformed", body = ValidationError),
         (status = 401, description = "The API key or session is missing or no longer valid", body = ValidationError),
-        (status = 409, description = "`idempotency_key_in_use`: the first question with this key isn't answered yet", body = PlainError),
+        (status = 409, description = "`idempotency_key_in_use`: the first request with this key isn't answered yet", body = PlainError),
         (status = 422, description = "`idempotency_key_reused`: the key was sent with another request", body = PlainError),
         (status = 429, description = "No checks are left, too many are running (`code: too_many_in_flight`), or too many were sent in a short time (`code: throttled`)", body = LimitError),
-        (status = 502, description = "The question couldn't be answered and wasn't counted", body = PlainError),
+        (status = 502, description = "There is no answer, and nothing was counted", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]

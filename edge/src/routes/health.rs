@@ -50,7 +50,7 @@ pub async fn live() -> Json<Health> {
 
 /// Readiness check
 ///
-/// Says whether a check would succeed now: whether every database answers, and at least one origin works.
+/// Tells whether a check would succeed now: every database answers, and at least one origin works.
 #[utoipa::path(
     get, path = "/v1/health/ready", tag = "Health", operation_id = "checkReadiness",
     responses(

@@ -16,7 +16,7 @@ use crate::{
 
 /// Get plan and allowances
 ///
-/// The plan's daily allowances, and the rest of them until 00:00 UTC.
+/// The plan's daily allowances, and what is left until 00:00 UTC.
 #[utoipa::path(
     get, path = "/v1/me/quota", tag = "Quota", operation_id = "showQuota",
     responses(

@@ -232,17 +232,17 @@ fn page(scan: &StoredScan, rows: &[ResultRow], query: &Query, last: u32) -> Scan
 
 /// Read the results of a scan
 ///
-/// By position, also while the scan runs and after it was stopped. `Accept: text/csv` and `application/x-ndjson` give these forms; `Link` then
-/// leads to the next page.
+/// Results are ordered by position, and available while the scan runs. Send `Accept: text/csv` or
+/// `application/x-ndjson` for those formats; the `Link` header then has the next page.
 #[utoipa::path(
     get, path = "/v1/scans/{id}/results", tag = "Scans", operation_id = "scanResults",
     params(
         ("id" = String, Path, description = "The scan"),
         ("after" = Option<u32>, Query, description = "Only positions after this one"),
-        ("limit" = Option<u32>, Query, description = "At most so many, 1 to 10,000; 1,000 unless given"),
+        ("limit" = Option<u32>, Query, description = "Number of results in a page, 1 to 10,000; by default 1,000"),
         ("status" = Option<String>, Query, description = "Only results with this status, such as `false`"),
         ("verdict" = Option<String>, Query, description = "Only results with this verdict: `deliverable`, `undeliverable`, `risky` or `unknown`"),
-        ("interim" = Option<bool>, Query, description = "With `true` also verdicts that may change, because the address is asked again or the scan was stopped before; they have `final: false`"),
+        ("interim" = Option<bool>, Query, description = "`true` includes verdicts that a retry may change, or that a cancelled scan left; they have `final: false`"),
     ),
     responses(
         (status = 200, description = "A page of results", content(

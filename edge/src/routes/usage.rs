@@ -36,8 +36,7 @@ pub struct DayOfUsage {
 
 /// Get checks by day
 ///
-/// How many checks were counted on each of the last 30 days. Today's number leaves out checks that are
-/// still running.
+/// Numbers of counted checks on each of the last 30 days, today without those in progress.
 #[utoipa::path(
     get, path = "/v1/me/usage", tag = "Quota", operation_id = "showUsage",
     responses((status = 200, description = "The last 30 days", body = Usage)),

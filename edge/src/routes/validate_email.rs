@@ -75,12 +75,12 @@ impl CheckRequest {
 
 /// Check an address
 ///
-/// Finds the mail server of the domain and asks whether it accepts the address. Nothing is sent. Takes
-/// up to about 10 seconds when the mail server is slow, unless `deadline_ms` asks for an answer before.
+/// Asks the domain's mail server whether it accepts the address. No email is sent. Takes up to about 10 seconds if the
+/// mail server is slow, or `deadline_ms`.
 #[utoipa::path(
     post, path = "/v1/validate_email", tag = "Validation", operation_id = "validateEmail",
     request_body = CheckRequest,
-    params(("Idempotency-Key" = Option<String>, Header, description = "Your own id for this check, 16 to 255 printable characters. Send the check again with the same key when no answer came: it's counted once, and answered for 24 hours")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Your own id for this check, 16 to 255 printable characters. If no answer comes, repeat the check with the same id: it counts once, and is answered for 24 hours")),
     responses(
         (status = 200, description = "The verdict, also when the address can't receive mail; or `pending` at the deadline", body = ValidationResult, headers(("Retry-After" = Option<u64>, description = "With `pending`: seconds after which the verdict may be there"))),
         (status = 400, description = "`email` is missing, empty or not a single address, `deadline_ms` is out of its range, or the body is malformed", body = ValidationError),

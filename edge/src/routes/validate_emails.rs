@@ -121,14 +121,13 @@ impl ListRequest {
 
 /// Check up to 100 addresses
 ///
-/// Checks a short list in one call, and answers with the results in its order. Takes up to about 20 seconds, unless
-/// `deadline_ms` asks for an answer before. Each address counts as a check, even if it is repeated. If fewer checks are
-/// left than the list has addresses, none of them is checked. A result with `fatal_exception` couldn't be determined
-/// and isn't counted. For larger lists, start a scan.
+/// Checks a short list in one call; the results have its order. Takes up to about 20 seconds, or `deadline_ms`. Each
+/// address counts as a check, even if it is repeated. If fewer checks are left than the list has addresses, none of
+/// them is checked. A result with `fatal_exception` isn't counted. For larger lists, start a scan.
 #[utoipa::path(
     post, path = "/v1/validate_emails", tag = "Validation", operation_id = "validateEmails",
     request_body = ListRequest,
-    params(("Idempotency-Key" = Option<String>, Header, description = "Your own id for this list, 16 to 255 printable characters. Send the list again with the same key when no answer came: it's counted once, and answered for 24 hours")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Your own id for this list, 16 to 255 printable characters. If no answer comes, repeat the list with the same id: it counts once, and is answered for 24 hours")),
     responses(
         (status = 200, description = "The results, or those that were there at the deadline", body = ListResult, headers(("Retry-After" = Option<u64>, description = "With `pending`: seconds after which all results may be there"))),
         (status = 400, description = "`emails` is missing, empty or longer than 100, `deadline_ms` is out of its range, or the body is malformed", body = ValidationError),
@@ -136,7 +135,7 @@ impl ListRequest {
         (status = 409, description = "`idempotency_key_in_use`: the first list with this key isn't answered yet", body = PlainError),
         (status = 422, description = "`idempotency_key_reused`: the key was sent with another request", body = PlainError),
         (status = 429, description = "Fewer checks are left than the list has addresses, too many are running (`code: too_many_in_flight`), or too many were sent in a short time (`code: throttled`)", body = LimitError),
-        (status = 502, description = "Nothing could be found out about any address, and nothing was counted", body = PlainError),
+        (status = 502, description = "No address has a verdict, and nothing was counted", body = PlainError),
     ),
     security(("ApiKey" = []), ("Session" = [])),
 )]

@@ -46,7 +46,7 @@ pub struct DecisionRequest {
 #[utoipa::path(
     post, path = "/v1/guard/decide", tag = "Guard", operation_id = "decideSignUp",
     request_body = DecisionRequest,
-    params(("Idempotency-Key" = Option<String>, Header, description = "A text of your own for this question, 16 to 255 printable characters: sent again with it, it's counted once")),
+    params(("Idempotency-Key" = Option<String>, Header, description = "Your own id for this request, 16 to 255 printable characters: repeats with it count once")),
     responses(
         (status = 200, description = "The decision", body = Decision),
         (status = 400, description = "`email` is missing or no string, or the body is malformed", body = ValidationError),

@@ -80,8 +80,8 @@ impl SupabaseAnswer {
     request_body = SupabaseCall,
     params(
         ("hook" = String, Path, description = "The last part of the hook's path"),
-        ("webhook-id" = String, Header, description = "The call's id. A call that is sent again is counted once"),
-        ("webhook-timestamp" = String, Header, description = "When it was signed, in unix seconds; five minutes around now"),
+        ("webhook-id" = String, Header, description = "The call's id. A repeated call counts once"),
+        ("webhook-timestamp" = String, Header, description = "Unix time of the signature, at most five minutes off"),
         ("webhook-signature" = String, Header, description = "Its signature, as Standard Webhooks describe it"),
     ),
     responses(

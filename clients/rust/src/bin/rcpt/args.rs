@@ -136,7 +136,7 @@ pub struct Check {
     /// Same as --format json
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
-    /// Leave out the reasons; a little faster
+    /// Leave out the reasons
     #[arg(long)]
     pub no_details: bool,
     /// Repeats with this key count once for 24 hours; one address only
