@@ -43,8 +43,6 @@ CREATE TABLE accounts (
   -- When the password was last replaced, and when by a reset; 0: never.
   password_at     INTEGER NOT NULL DEFAULT 0,
   reset_at        INTEGER NOT NULL DEFAULT 0,
-  -- Resets and moves so far: each ends the links that stop changes.
-  turns           INTEGER NOT NULL DEFAULT 0,
   -- Deletion in steps: one statement takes everything that names or lets in the owner out of this row and marks it, the
   -- rows of other tables follow, a few at a time, and this row is the last. Until then its state is `deactivated`, which
   -- every statement that authorises refuses.
@@ -220,6 +218,8 @@ CREATE TABLE changes (
   account_id TEXT    NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
   -- What was changed: password, passkey, address, recovery, and `on` or `off` with a second factor's id.
   about      TEXT    NOT NULL,
+  -- In the links that stop it. Another one begins when it's opened again, and with each reset and move.
+  name       TEXT    NOT NULL DEFAULT (lower(hex(randomblob(8)))),
   -- The notice that tells of it, and the number of this deed among those that the notice tells of.
   kind       TEXT    NOT NULL,
   deed       INTEGER NOT NULL,

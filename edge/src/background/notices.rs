@@ -111,5 +111,5 @@ async fn stop_token(
     let account = notice.account_id;
     let change = store::stops::stoppable(database, account, notice.kind).await?;
     let secrets = &app.config.address_secrets;
-    Ok(change.map(|change| stop_token::of(secrets, account, &change.about, change.turns)))
+    Ok(change.map(|change| stop_token::of(secrets, account, &change)))
 }

@@ -1,6 +1,5 @@
 //! The token in the link *This wasn't me*, which stops changes of an account and opens nothing. It's sent only to the
-//! account's mailbox, can't be forged, and isn't stored: it names the account, what was changed, and how many resets and
-//! moves the account had then.
+//! account's mailbox, can't be forged, and isn't stored: it names the account and the change.
 
 use hmac::{Hmac, Mac as _};
 use rcpt_shared::KeyRing;
@@ -8,22 +7,21 @@ use sha2::Sha256;
 
 use crate::account::AccountId;
 
-/// Token for a change of an account, under the ring's signing secret: `account.about.turns.mac` with dashes for blanks.
-pub fn of(secrets: &KeyRing, account: AccountId, about: &str, turns: u64) -> String {
-    let named = format!("{account}.{}.{turns}", about.replace(' ', "-"));
+/// Token for a change of an account, under the ring's signing secret: `account.change.mac`.
+pub fn of(secrets: &KeyRing, account: AccountId, change: &str) -> String {
+    let named = format!("{account}.{change}");
     let mac = keyed(secrets.signing_mac(), &named).finalize().into_bytes();
     format!("{named}.{}", hex::encode(mac))
 }
 
-/// A genuine token's account, change, and number of resets and moves.
-pub fn read(secrets: &KeyRing, token: &str) -> Option<(AccountId, String, u64)> {
+/// A genuine token's account and change.
+pub fn read(secrets: &KeyRing, token: &str) -> Option<(AccountId, String)> {
     let (named, mac) = token.rsplit_once('.')?;
     let mac = hex::decode(mac).ok()?;
     let is_ours = |keyed: Hmac<Sha256>| keyed.verify_slice(&mac).is_ok();
     secrets.macs().any(|secret| is_ours(keyed(secret, named))).then_some(())?;
-    let mut parts = named.split('.');
-    let (account, about, turns) = (parts.next()?, parts.next()?, parts.next()?);
-    Some((AccountId::parse(account)?, about.replace('-', " "), turns.parse().ok()?))
+    let (account, change) = named.split_once('.')?;
+    Some((AccountId::parse(account)?, change.to_owned()))
 }
 
 fn keyed(mut mac: Hmac<Sha256>, named: &str) -> Hmac<Sha256> {
@@ -44,16 +42,15 @@ mod tests {
         let secrets = KeyRing::parse(&format!("k:{}", "w".repeat(43))).unwrap();
         let other = KeyRing::parse(&format!("k:{}", "0".repeat(43))).unwrap();
         let account = AccountId::from_u64(7);
-        let token = of(&secrets, account, "on 00ab", 3);
-        assert_eq!(read(&secrets, &token), Some((account, "on 00ab".to_owned(), 3)));
+        let token = of(&secrets, account, "00ab");
+        assert_eq!(read(&secrets, &token), Some((account, "00ab".to_owned())));
         assert_eq!(read(&other, &token), None);
         for index in 0..token.len() {
             let mut changed = token.clone().into_bytes();
             changed[index] = if changed[index] == b'0' { b'1' } else { b'0' };
             assert_eq!(read(&secrets, &String::from_utf8(changed).unwrap()), None);
         }
-        for junk in ["", ".", "..", "0000000000000007.password.0", "0000000000000007.password.0.zz"]
-        {
+        for junk in ["", ".", "..", "0000000000000007.00ab", "0000000000000007.00ab.zz"] {
             assert_eq!(read(&secrets, junk), None, "{junk}");
         }
     }

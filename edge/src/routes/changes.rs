@@ -20,7 +20,7 @@ use crate::{
     meter,
     store::{
         changes::{self, OpenChange},
-        stops::{self, StoppableChange},
+        stops,
     },
 };
 
@@ -83,9 +83,9 @@ pub async fn stop(
     JsonBody(body): JsonBody<Stop>,
 ) -> Result<StatusCode, Error> {
     let token = stop_token::read(&app.config.address_secrets, body.token.expose_secret());
-    let (account, about, turns) = token.ok_or_else(Error::invalid_change_token)?;
+    let (account, change) = token.ok_or_else(Error::invalid_change_token)?;
     meter::note(|party| party.account = Some(account.to_string()));
-    let (database, change) = (app.databases.of(account)?, StoppableChange { about, turns });
+    let database = app.databases.of(account)?;
     if !stops::is_stoppable(database, account, &change).await? {
         return Err(Error::invalid_change_token());
     }

@@ -35,7 +35,9 @@ macro_rules! change {
              FROM accounts WHERE ",
             $($condition,)+
             " ON CONFLICT (account_id, about) DO UPDATE SET kind = excluded.kind, deed = excluded.deed,
-               at = CASE WHEN since > unixepoch() - 3 * 86400 THEN at ELSE excluded.at END, since = excluded.since"
+               at = CASE WHEN since > unixepoch() - 3 * 86400 THEN at ELSE excluded.at END,
+               name = CASE WHEN since > unixepoch() - 3 * 86400 THEN name ELSE excluded.name END,
+               since = excluded.since"
         )
     };
 }

@@ -21,6 +21,7 @@ use super::{
     addresses::Tombstone,
     changes::opening,
     notices::{deed, told},
+    stops::renamed,
     two_factor::{Code, code_holds},
 };
 use crate::{
@@ -209,7 +210,7 @@ const UPDATE_OLD_EMAIL: &str = "UPDATE waiting SET old_email = (SELECT email FRO
       WHERE a.id = waiting.account_id AND a.state = 'confirmed')";
 /// Links that were mailed to the old mailbox work no longer.
 const UPDATE_ACCOUNT: &str = concat!(
-    "UPDATE OR IGNORE accounts SET address_hash = ?2, turns = turns + 1,
+    "UPDATE OR IGNORE accounts SET address_hash = ?2,
        email = (SELECT new_email FROM waiting WHERE id = ?1)
      WHERE ",
     IS_MOVABLE
@@ -217,6 +218,8 @@ const UPDATE_ACCOUNT: &str = concat!(
 const DELETE_RESET_LINK: &str =
     "DELETE FROM mailed_tokens WHERE purpose = 'reset' AND account_id IN (
     SELECT account_id FROM waiting WHERE id = ?1 AND state = 'moving')";
+const ENDED_LINKS: &str =
+    renamed!("account_id IN (SELECT account_id FROM waiting WHERE id = ?1 AND state = 'moving')");
 const UPDATE_DONE: &str =
     "UPDATE waiting SET state = 'done', at = unixepoch() WHERE id = ?1 AND state = 'moving'";
 
@@ -238,6 +241,7 @@ pub async fn move_account(
         (UPDATE_OLD_EMAIL, vec![id]),
         (UPDATE_ACCOUNT, to),
         (DELETE_RESET_LINK, vec![id]),
+        (ENDED_LINKS, vec![id]),
         (UPDATE_DONE, vec![id]),
         (SELECT_BY_ID, vec![id]),
     ]);

@@ -119,9 +119,9 @@ const DELETE_PASSKEYS: &str = concat!(
 );
 const INSERT_CODE_USED: [&str; 2] = deed!("recovery_code_used", IS_RESETTABLE);
 const INSERT_CHANGED: [&str; 3] = opening!("password_changed", "'password'", IS_RESETTABLE);
-/// `?5` the new hash. A link of another turn stops nothing any more.
+/// `?5` the new hash.
 const UPDATE_PASSWORD: &str = concat!(
-    "UPDATE accounts SET password_hash = ?5, password_at = unixepoch(), reset_at = unixepoch(), turns = turns + 1,
+    "UPDATE accounts SET password_hash = ?5, password_at = unixepoch(), reset_at = unixepoch(),
        wrong_codes = CASE ?3 WHEN '' THEN wrong_codes ELSE 0 END
      WHERE ",
     IS_RESETTABLE,
@@ -225,6 +225,7 @@ pub async fn reset(
     }
     statements.extend(stops::drop_waiting(id, new_hash));
     statements.extend([
+        stops::end_links(id, new_hash),
         (DELETE_USED_LINK, vec![token.as_str().into(), id.into(), new_hash.into()]),
         sessions::end_of_password(id, new_hash),
     ]);

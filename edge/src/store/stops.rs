@@ -18,53 +18,55 @@ use crate::{
     mail::{AccountEvent, Notice},
 };
 
-/// The change that a stopping link is made for.
-#[derive(Debug, Deserialize)]
-pub struct StoppableChange {
-    pub about: String,
-    /// Resets and moves of the account so far: each ends the links from before.
-    pub turns: u64,
+#[derive(Deserialize)]
+struct StoppableChange {
+    name: String,
 }
 
 const SELECT_STOPPABLE: &str = concat!(
-    "SELECT c.about, a.turns FROM accounts a JOIN changes c ON c.account_id = a.id
-     WHERE a.id = ?1 AND c.kind = ?2 AND ",
+    "SELECT c.name FROM changes c WHERE c.account_id = ?1 AND c.kind = ?2 AND ",
     IS_OPEN,
     " ORDER BY c.at DESC, c.about LIMIT 1"
 );
 
-/// The youngest open change of a kind, for the link in its email.
+/// The name of the youngest open change of a kind, for the link in its email.
 pub async fn stoppable(
     database: &Database,
     account: AccountId,
     kind: Notice,
-) -> Result<Option<StoppableChange>, Error> {
+) -> Result<Option<String>, Error> {
     let account = account.to_string();
-    database.first((SELECT_STOPPABLE, vec![(&account).into(), kind.as_str().into()])).await
+    let params = vec![(&account).into(), kind.as_str().into()];
+    let change = database.first::<StoppableChange>((SELECT_STOPPABLE, params)).await?;
+    Ok(change.map(|change| change.name))
 }
 
-/// `?1` account, `?2` what was changed, `?3` resets and moves.
+/// `?1` account, `?2` name of the change.
 const IS_STOPPABLE: &str = concat!(
-    "id = ?1 AND deleted_at IS NULL AND turns = CAST(?3 AS INTEGER) AND EXISTS (SELECT 1 FROM changes c
-       WHERE c.account_id = ?1 AND c.about = ?2 AND ",
+    "id = ?1 AND deleted_at IS NULL AND EXISTS (SELECT 1 FROM changes c
+       WHERE c.account_id = ?1 AND c.name = ?2 AND ",
     IS_OPEN,
     ")"
 );
-const SELECT_TURN: &str = concat!("SELECT id FROM accounts WHERE ", IS_STOPPABLE);
+const SELECT_STOPPABLE_ACCOUNT: &str = concat!("SELECT id FROM accounts WHERE ", IS_STOPPABLE);
 
-/// True if the change is open and the account had no reset and no move since.
+/// True if the change is open and the account had no reset and no move since its link was made.
 pub async fn is_stoppable(
     database: &Database,
     account: AccountId,
-    change: &StoppableChange,
+    change: &str,
 ) -> Result<bool, Error> {
     let account = account.to_string();
-    database.any((SELECT_TURN, stop_params(&account, change))).await
+    database.any((SELECT_STOPPABLE_ACCOUNT, vec![(&account).into(), change.into()])).await
 }
 
-fn stop_params<'a>(account: &'a str, change: &'a StoppableChange) -> Vec<Param<'a>> {
-    vec![account.into(), (&change.about).into(), change.turns.into()]
+/// Ends the links that stop changes of the accounts that the condition on `changes` selects.
+macro_rules! renamed {
+    ($($condition:expr),+) => {
+        constcat::concat!("UPDATE changes SET name = lower(hex(randomblob(8))) WHERE ", $($condition),+)
+    };
 }
+pub(super) use renamed;
 
 /// Under a condition on the account `?1`: drops what waits for it. What the directory is being asked about is finished
 /// without effect, never deleted, because the directory must follow.
@@ -111,11 +113,11 @@ macro_rules! stopping {
     }};
 }
 
-/// `?4` factor, `?5` hash of a recovery code.
-const MAY_STOP: &str = concat!(IS_STOPPABLE, " AND ", fits!("?4", "?5"));
-const STOP: [&str; 6] = stopping!("?6", "?7", "''", MAY_STOP);
+/// `?3` factor, `?4` hash of a recovery code.
+const MAY_STOP: &str = concat!(IS_STOPPABLE, " AND ", fits!("?3", "?4"));
+const STOP: [&str; 6] = stopping!("?5", "?6", "''", MAY_STOP);
 const DELETE_USED_CODE: &str = concat!(
-    "DELETE FROM recovery_codes WHERE account_id = ?1 AND factor_id = ?4 AND hash = ?5
+    "DELETE FROM recovery_codes WHERE account_id = ?1 AND factor_id = ?3 AND hash = ?4
        AND EXISTS (SELECT 1 FROM accounts WHERE ",
     MAY_STOP,
     ")"
@@ -137,12 +139,12 @@ fn stopped<'a>(
 pub async fn stop(
     database: &Database,
     account: AccountId,
-    change: &StoppableChange,
+    change: &str,
     code: &ResetCode,
     deed: &AccountEvent,
 ) -> Result<bool, Error> {
     let account = account.to_string();
-    let params = [stop_params(&account, change), code.params()].concat();
+    let params = [vec![(&account).into(), change.into()], code.params()].concat();
     let mut statements = stopped(STOP, &params, deed);
     statements.push((DELETE_USED_CODE, params));
     database.batch(&statements).await?.any(0)
@@ -161,6 +163,15 @@ pub async fn stop_in_session(
 
 /// `?2` the hash of a password that was just set.
 const DROPPED_BY_PASSWORD: [&str; 2] = dropped!("id = ?1 AND password_hash = ?2");
+
+const ENDED_LINKS: &str = renamed!(
+    "account_id = ?1 AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)"
+);
+
+/// A reset ends the links that stop changes.
+pub(super) fn end_links<'a>(account: &'a str, new_hash: &'a str) -> Statement<'a> {
+    (ENDED_LINKS, vec![account.into(), new_hash.into()])
+}
 
 /// A new password drops what waits for the account.
 pub(super) fn drop_waiting<'a>(account: &'a str, new_hash: &'a str) -> [Statement<'a>; 2] {

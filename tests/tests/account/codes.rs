@@ -87,6 +87,7 @@ async fn a_reset_under_way_while_a_second_factor_begins_to_count_is_asked_for_a_
             "update second_factors",
             "delete waiting",
             "update waiting",
+            "update changes",
             "delete mailed_tokens",
             "delete sessions",
             "insert sessions",

@@ -297,6 +297,7 @@ async fn a_due_change_that_is_cut_off_or_overtaken_anywhere_ends_in_one_address(
             "update waiting",
             "update accounts",
             "delete mailed_tokens",
+            "update changes",
             "update waiting",
             "select waiting",
         ],

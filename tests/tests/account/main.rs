@@ -37,6 +37,7 @@ mod previous_release;
 mod profile;
 mod recovery_codes;
 mod registration;
+mod reset_factors;
 mod resets;
 mod restore;
 mod rotation;
