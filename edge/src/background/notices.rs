@@ -8,7 +8,7 @@ use crate::{
     account::AccountId,
     app::App,
     cf::{clock, database::Database, deferred::Deferred, log},
-    credentials::stop_token,
+    credentials::link_token::{self, LinkUse},
     error::Error,
     mail::{self, AccountEvent, EndedScan, Mail, Notice},
     store::{self, notices::DueNotices},
@@ -111,5 +111,5 @@ async fn stop_token(
     let account = notice.account_id;
     let change = store::stops::stoppable(database, account, notice.kind).await?;
     let secrets = &app.config.address_secrets;
-    Ok(change.map(|change| stop_token::of(secrets, account, &change)))
+    Ok(change.map(|change| link_token::of(secrets, LinkUse::Stop, &format!("{account}.{change}"))))
 }

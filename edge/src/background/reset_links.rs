@@ -14,8 +14,9 @@ use crate::{
     cf::{clock, deferred::Deferred, log},
     credentials::{
         address_hash::AccountHash,
+        link_token::{self, LinkUse},
         mailed_token::{MailedToken, RESET_TTL_S},
-        opt_out_token, random,
+        random,
     },
     error::Error,
     limits::{
@@ -145,7 +146,8 @@ async fn hand_over(app: &App, email: &str) -> Result<(), Error> {
         Some(recipient) => Some((recipient.as_str(), mail::reset(recipient, portal_url, &token))),
         None if is_opted_out => None,
         None => {
-            let opt_out = opt_out_token::of(&app.config.address_secrets, hash.mailbox());
+            let opt_out =
+                link_token::of(&app.config.address_secrets, LinkUse::OptOut, hash.mailbox());
             Some((email, mail::no_account(email, portal_url, &opt_out)))
         }
     };

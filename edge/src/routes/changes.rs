@@ -10,8 +10,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
+    account::AccountId,
     app::App,
-    credentials::{session::Session, stop_token},
+    credentials::{
+        link_token::{self, LinkUse},
+        session::Session,
+    },
     error::{Error, PlainError},
     extract::{
         client_network::ClientNetwork, json_body::JsonBody, request::RequestContext,
@@ -82,16 +86,19 @@ pub async fn stop(
     _: ClientNetwork,
     JsonBody(body): JsonBody<Stop>,
 ) -> Result<StatusCode, Error> {
-    let token = stop_token::read(&app.config.address_secrets, body.token.expose_secret());
-    let (account, change) = token.ok_or_else(Error::invalid_change_token)?;
+    let (secrets, token) = (&app.config.address_secrets, body.token.expose_secret());
+    let named = link_token::named(secrets, LinkUse::Stop, token);
+    let (account, change) =
+        named.and_then(|named| named.split_once('.')).ok_or_else(Error::invalid_change_token)?;
+    let account = AccountId::parse(account).ok_or_else(Error::invalid_change_token)?;
     meter::note(|party| party.account = Some(account.to_string()));
     let database = app.databases.of(account)?;
-    if !stops::is_stoppable(database, account, &change).await? {
+    if !stops::is_stoppable(database, account, change).await? {
         return Err(Error::invalid_change_token());
     }
     let factor = ResetFactor::load(&app, account, body.totp_code.as_ref()).await?;
     let right = factor.ok_or_else(Error::invalid_change_token)?.demand(&app, &context).await?;
-    if !stops::stop(database, account, &change, &right.code, &context.event()).await? {
+    if !stops::stop(database, account, change, &right.code, &context.event()).await? {
         return Err(Error::invalid_change_token());
     }
     right.give_back(&app).await;

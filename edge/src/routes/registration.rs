@@ -16,8 +16,8 @@ use crate::{
     credentials::{
         address_hash::AccountHash,
         common_passwords::CommonPasswords,
+        link_token::{self, LinkUse},
         mailed_token::{CONFIRMATION_TTL_S, PresentedToken},
-        opt_out_token,
         password::{self, Password},
         random,
     },
@@ -216,8 +216,11 @@ async fn hand_over(
     let portal_url = &app.config.portal_url;
     let typed = registration.email.as_str();
     let token = registration.token(registered.account);
-    let opt_out =
-        opt_out_token::of(&app.config.address_secrets, registration.address_hash.mailbox());
+    let opt_out = link_token::of(
+        &app.config.address_secrets,
+        LinkUse::OptOut,
+        registration.address_hash.mailbox(),
+    );
     let (recipient, mail) = match &registered.change {
         RegistrationChange::Taken { email } => {
             (email.as_str(), mail::already_registered(email, portal_url, &opt_out))
@@ -360,7 +363,8 @@ pub async fn stop_emails(
     _: ClientNetwork,
     JsonBody(body): JsonBody<OptOut>,
 ) -> Result<StatusCode, Error> {
-    let mailbox = opt_out_token::mailbox(&app.config.address_secrets, body.token.expose_secret());
+    let mailbox =
+        link_token::named(&app.config.address_secrets, LinkUse::OptOut, body.token.expose_secret());
     let mailbox = mailbox.ok_or_else(Error::invalid_opt_out_token)?;
     opt_outs::opt_out(app.databases.directory(), mailbox, clock::now()).await?;
     Ok(StatusCode::NO_CONTENT)
