@@ -29,6 +29,7 @@ mod events;
 mod export;
 mod guard;
 mod health;
+mod key_terms;
 mod keys;
 mod notifications;
 #[cfg(test)]

@@ -10,20 +10,19 @@ use axum::{
 use chrono::{DateTime, Utc};
 use rcpt_shared::KeyRing;
 use secrecy::SecretString;
-use serde::{Deserialize, Serialize};
-use utoipa::{
-    ToSchema,
-    openapi::{ArrayBuilder, Object, Schema, Type},
-};
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::password_proof::PasswordProof;
+use super::{
+    key_terms::{KeyRequest, KeyTerms, rights_schema},
+    password_proof::PasswordProof,
+};
 use crate::{
     account::AccountId,
     app::App,
     cf::clock,
     credentials::{
-        api_key::{ApiKey, KeyId, Right, Rights},
-        password::Password,
+        api_key::{ApiKey, KeyId, Rights},
         proof::Caller,
         random,
         session::Session,
@@ -45,45 +44,6 @@ use crate::{
         keys::{self, KeyOutcome, MakeOutcome, NewKey, OVERLAP_S, StoredKey},
     },
 };
-
-const NAME_CHARS_MAX: usize = 60;
-const DAILY_LIMIT_MAX: u32 = 1_000_000_000;
-/// 2100-01-01 in Unix seconds. A later expiry is a mistake.
-const END_MAX: u64 = 4_102_444_800;
-
-/// Body of `POST /keys`.
-#[derive(Deserialize, ToSchema)]
-pub struct KeyRequest {
-    /// 1 to 60 characters, no control characters.
-    #[schema(min_length = 1, max_length = 60)]
-    name: String,
-    #[schema(schema_with = rights_schema)]
-    rights: Vec<String>,
-    /// Daily limit of checks, within the account's allowance. A key with a limit can't have the right `scans`.
-    #[schema(minimum = 1, maximum = 1_000_000_000)]
-    daily_limit: Option<u32>,
-    /// When the key stops working.
-    expires_at: Option<DateTime<Utc>>,
-    #[schema(value_type = String)]
-    password: Password,
-    /// Current code or recovery code, when two-factor authentication is on.
-    #[schema(value_type = Option<String>)]
-    totp_code: Option<SecretString>,
-}
-
-fn rights_schema() -> Schema {
-    let names = Right::ALL.map(Right::as_str);
-    let name = Object::builder().schema_type(Type::String).enum_values(Some(names)).build();
-    ArrayBuilder::new()
-        .items(name)
-        .description(Some(
-            "`checks`: check addresses and domains. `scans`: all of scans. `scans:read`: scans, results and events. `quota`: the \
-             quota report. `guard`: decide on sign-ups. `webhooks`: events. `sandbox`: a test key, which checks and decides about \
-             the sandbox alone, and never counts.",
-        ))
-        .build()
-        .into()
-}
 
 /// A key, without its text.
 #[derive(Debug, Serialize, ToSchema)]
@@ -155,60 +115,6 @@ pub struct ReplacedKeys {
     pub api_key: String,
     /// The other keys, the oldest first.
     pub keys: Vec<NewKeyText>,
-}
-
-struct KeyTerms {
-    rights: Rights,
-    daily_limit: u32,
-    expires_at: u32,
-}
-
-impl KeyRequest {
-    /// Checks everything but the credentials; `now` is in Unix seconds.
-    fn terms(&self, now: u64) -> Result<KeyTerms, Error> {
-        let length = self.name.chars().count();
-        if !(1..=NAME_CHARS_MAX).contains(&length)
-            || self.name.trim().is_empty()
-            || self.name.chars().any(char::is_control)
-        {
-            return Err(Error::invalid_key(
-                "The name of a key has 1 to 60 characters and no control characters.",
-            ));
-        }
-        let rights = self.rights.iter().try_fold(Rights::default(), |rights, name| {
-            Right::parse(name).map(|right| rights.with(right))
-        });
-        let rights = rights.filter(|rights| *rights != Rights::default()).ok_or_else(|| {
-            let names = Right::ALL.map(Right::as_str).join(", ");
-            Error::invalid_key(format!("The 'rights' field must name at least one of: {names}."))
-        })?;
-        if rights.has(Right::Sandbox) && (!rights.is_test() || self.daily_limit.is_some()) {
-            return Err(Error::invalid_key(
-                "A test key has the right sandbox alone, and no daily limit.",
-            ));
-        }
-        if self.daily_limit.is_some_and(|limit| !(1..=DAILY_LIMIT_MAX).contains(&limit)) {
-            return Err(Error::invalid_key(
-                "The 'daily_limit' field must be a whole number from 1 to 1000000000.",
-            ));
-        }
-        if self.daily_limit.is_some() && rights.has(Right::Scans) {
-            return Err(Error::invalid_key(
-                "A key with a daily limit can't have the right scans: a scan isn't counted by address.",
-            ));
-        }
-        let end = self.expires_at.map(|end| u64::try_from(end.timestamp()).unwrap_or_default());
-        if end.is_some_and(|end| end <= now || end > END_MAX) {
-            return Err(Error::invalid_key(
-                "The 'expires_at' field must be a time in the future, before the year 2100.",
-            ));
-        }
-        Ok(KeyTerms {
-            rights,
-            daily_limit: self.daily_limit.unwrap_or_default(),
-            expires_at: end.and_then(|end| u32::try_from(end).ok()).unwrap_or_default(),
-        })
-    }
 }
 
 /// Make a key
