@@ -1,5 +1,5 @@
-//! A bounded memory of parties. When it is full, the group with the most entries loses some of them: accounts created to
-//! fill the memory only evict each other's entries.
+//! A bounded memory of parties. When it is full, the group with the most entries loses some of them: accounts created
+//! to fill the memory only evict each other's entries.
 
 use std::{collections::BTreeMap, time::Duration};
 
@@ -7,8 +7,10 @@ use tokio::time::Instant;
 
 use crate::keys::Key;
 
-/// At least 1/16 of the entries are removed at a time, so that a full memory isn't searched for each new entry.
-const EVICTED_DIVISOR: usize = 16;
+/// A group with an eighth of all entries is large. At least 1/16 of the entries are removed at a time, and a quarter if no
+/// group is large, so that a full memory isn't searched for each new entry.
+const LARGE_DIVISOR: usize = 8;
+const EVICTED_DIVISOR: usize = 4;
 
 struct Entry<V> {
     group: Key,
@@ -93,15 +95,15 @@ impl<K: Ord + Copy, V> Bounded<K, V> {
         if self.entries.len() < self.most {
             return;
         }
-        let least = self.entries.len().div_ceil(EVICTED_DIVISOR);
+        let all = self.entries.len();
         let mut sizes: BTreeMap<Key, usize> = BTreeMap::new();
         self.entries.values().for_each(|it| *sizes.entry(it.group).or_default() += 1);
         let largest = sizes.into_iter().max_by_key(|(_, size)| *size);
-        let of_group = largest.filter(|(_, size)| size / 2 >= least).map(|(group, _)| group);
-        let of_group = |it: &Entry<V>| of_group.is_none_or(|largest| largest == it.group);
-        let ranked = self.entries.iter().filter(|(_, it)| of_group(it));
+        let large = largest.filter(|(_, size)| size * LARGE_DIVISOR >= all);
+        let gives_way = |it: &Entry<V>| large.is_none_or(|(group, _)| group == it.group);
+        let ranked = self.entries.iter().filter(|(_, it)| gives_way(it));
         let mut ranked: Vec<_> = ranked.map(|(key, it)| (it.worth, *key)).collect();
-        let count = if ranked.len() < self.entries.len() { ranked.len() / 2 } else { least };
+        let count = large.map_or(all.div_ceil(EVICTED_DIVISOR), |(_, size)| size.div_ceil(2));
         ranked.sort_unstable();
         for (_, key) in ranked.into_iter().take(count) {
             self.entries.remove(&key);

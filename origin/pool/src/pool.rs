@@ -172,8 +172,8 @@ impl<S: Send + 'static> Pool<S> {
         }
     }
 
-    /// Replaces the settings, and applies the new limits to existing sites and their waiting requests. Lowered rates and
-    /// counted refusals are kept, because a reload mustn't make us forget how we were treated.
+    /// Replaces the settings, and applies the new limits to existing sites and their waiting requests. Lowered rates
+    /// and counted refusals are kept, because a reload mustn't make us forget how we were treated.
     ///
     /// The operators of `settings` are numbered as before ([`crate::operators::Operators::numbered_as`]).
     pub fn set_settings(self: &Arc<Self>, settings: Settings) {

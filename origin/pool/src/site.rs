@@ -204,8 +204,8 @@ impl<S> Site<S> {
     }
 }
 
-/// Whether it waits, or gets its answer now: by the table, and only for a time at which a conversation is worth starting. A
-/// session may come back before any time that is known for sessions.
+/// Whether it waits, or gets its answer now: by the table, and only for a time at which a conversation is worth
+/// starting. A session may come back before any time that is known for sessions.
 fn waits(want: &Want, not: Not) -> bool {
     let is_in_time = not.until.is_none_or(|at| at <= want.latest);
     not.cause.is_waited_for(want.class) && (is_in_time || not.cause.ends_with_a_session())

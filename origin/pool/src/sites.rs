@@ -27,9 +27,9 @@ impl<S> Sites<S> {
         Self { all: BTreeMap::new(), swept: None }
     }
 
-    /// Each call sweeps one part; the result is the number of idle sessions that were closed. If there are too many sites,
-    /// some of the part's unused networks and routes are removed: those of crowded neighbourhoods first, then those that
-    /// have refused fewest recipients, so that nobody makes the pool forget what a machine has counted.
+    /// Each call sweeps one part; the result is the number of idle sessions that were closed. If there are too many
+    /// sites, some of the part's unused networks and routes are removed: those of crowded neighbourhoods first, then
+    /// those that have refused fewest recipients, so that nobody makes the pool forget what a machine has counted.
     pub(crate) fn sweep(&mut self, now: Instant) -> usize {
         let from = self.swept.take().map_or(Unbounded, Excluded);
         let beyond = self.all.len().saturating_sub(MAX_SITES);

@@ -42,8 +42,8 @@ pub struct Session<S> {
 /// Failure for a surplus reply: it is unknown which reply was the recipient's.
 const SURPLUS: Failure = Failure::Broken(Stage::Rcpt, Broken::Garbage);
 
-/// Longest wait for the reply to RSET where the answer doesn't depend on it: several round trips, and short enough for a
-/// server that never sends it.
+/// Longest wait for the reply to RSET where the answer doesn't depend on it: several round trips, and short enough for
+/// a server that never sends it.
 const RESET_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Time for which nothing may follow RSET's reply after a refusal in a session that has served others. A second, late
@@ -297,9 +297,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Session<S> {
     /// Reads what follows the recipient's reply, which should be exactly one 250, for RSET. After a missing or surplus
     /// reply, the reply that was read before may belong to another command.
     ///
-    /// Positive replies alone prove an acceptance, whichever of them is the recipient's, if none is missing: an acceptance
-    /// waits for RSET's reply as long as the caller does. Otherwise it counts only if the server has closed a session that
-    /// has served nobody else.
+    /// Positive replies alone prove an acceptance, whichever of them is the recipient's, if none is missing: an
+    /// acceptance waits for RSET's reply as long as the caller does. Otherwise it counts only if the server has closed
+    /// a session that has served nobody else.
     async fn expect_in_step(&mut self, reply: &Reply, served_before: bool) -> Result<(), Failure> {
         let is_reset = self.outstanding > 0 && !self.quitting;
         if !is_reset && self.parser.is_empty() {

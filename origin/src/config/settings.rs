@@ -18,11 +18,12 @@ use crate::lists::Lists;
 
 const MILLISECONDS: &str = "milliseconds, 1 to 600000";
 
-/// `field: Type = "name", form, default, parser, "expected form", "description";`. A reload changes the rows with `reloaded`;
-/// any other needs a restart.
+/// `field: Type = "name", form, default, parser, "expected form", "description";`. A reload changes the rows with
+/// `reloaded`; any other needs a restart.
 macro_rules! settings {
     ($($field:ident: $type:ty =
-        $name:literal, $form:ident $($reloaded:ident)?, $default:expr, $parse:expr, $expects:expr, $about:literal;)*) => {
+        $name:literal, $form:ident $($reloaded:ident)?, $default:expr, $parse:expr, $expects:expr,
+        $about:literal;)*) => {
         /// The service's configuration. [`KeyRing`] hides secrets from `Debug`.
         #[derive(Debug, Clone)]
         pub struct Config {
@@ -71,8 +72,8 @@ macro_rules! settings {
                 names
             }
 
-            /// This configuration with the settings of `read` that a reload changes. Ticket secrets are always replaced:
-            /// two secrets may have the same key id, so a difference can't always be detected.
+            /// This configuration with the settings of `read` that a reload changes. Ticket secrets are always
+            /// replaced: two secrets may have the same key id, so a difference can't always be detected.
             pub fn reloaded(&self, read: &Self) -> Self {
                 let mut reloaded = self.clone();
                 $($({

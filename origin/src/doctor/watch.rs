@@ -1,6 +1,6 @@
 //! Watches names, SPF and blocklists of every source address while origin serves, because mail servers may refuse us
-//! for them, and the nameservers' answers. The watch raises alerts; batches from an address on a blocklist run at the pace of a new address. Nothing
-//! else changes, so a mistake of a list or a nameserver stops nobody.
+//! for them, and the nameservers' answers. The watch raises alerts; batches from an address on a blocklist run at the
+//! pace of a new address. Nothing else changes, so a mistake of a list or a nameserver stops nobody.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 

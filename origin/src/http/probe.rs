@@ -29,7 +29,8 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(5);
 /// Handles `POST /v1/probe {address}`: 200 with a verdict for any behaviour of a mail
 /// server or DNS.
 ///
-/// 1. the ticket: 401; the body's size: 413; the ticket's hash of the body: 401; nameservers, if known to be silent, and port 25, if known to be blocked: 503
+/// 1. the ticket: 401; the body's size: 413; the ticket's hash of the body: 401; nameservers, if known to be silent, and
+///    port 25, if known to be blocked: 503
 /// 2. the body: 400; and a cached verdict
 /// 3. a permit, within the tenant's share: 503 with `Retry-After`
 /// 4. the probe

@@ -7,8 +7,8 @@ use super::{BUILT_IN, Bundle, Lists};
 /// Greatest size of a lists file in bytes; ours have about 204,000.
 pub const MAX_OCTETS: u64 = 8 << 20;
 
-/// The lists with those in the file at `path`, or the built-in ones alone with the reason. Without a path, or before the
-/// file exists, there is no reason.
+/// The lists with those in the file at `path`, or the built-in ones alone with the reason. Without a path, or before
+/// the file exists, there is no reason.
 #[must_use]
 pub fn in_force(path: &str) -> (Arc<Lists>, Option<String>) {
     let built_in = Lists::built_in();

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use rcpt_shared::{Confidence, Reason, Stage, Status, Verdict};
 
-/// Time after which to repeat a question whose session was cut, or for which too little time was left. No session of the
-/// domain is cut for ten minutes.
+/// Time after which to repeat a question whose session was cut, or for which too little time was left. No session of
+/// the domain is cut for ten minutes.
 pub(super) const RETRY_DELAY: Duration = Duration::from_secs(10);
 
 pub(super) enum Outcome {

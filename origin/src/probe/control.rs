@@ -28,8 +28,8 @@ enum Heard {
     Nobody(Wording),
 }
 
-/// The question is asked in the background. `lead` is the recipient that the session has just accepted, if any. If a control recipient is already in progress, the session is released
-/// instead.
+/// The question is asked in the background. `lead` is the recipient that the session has just accepted, if any. If a
+/// control recipient is already in progress, the session is released instead.
 pub(super) fn learn(
     client: &Arc<Client>,
     host: &str,

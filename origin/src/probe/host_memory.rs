@@ -137,8 +137,8 @@ impl HostMemory {
         self.catch_all.insert(self.keys.hash_one(key), habit);
     }
 
-    /// The host refuses names that don't exist, in these words, which no rule knows. A single check may come from another
-    /// source address than a list, and shows nothing of how the host treats the list.
+    /// The host refuses names that don't exist, in these words, which no rule knows. A single check may come from
+    /// another source address than a list, and shows nothing of how the host treats the list.
     pub(super) fn says_to_nobody(&self, key: &str, said: Wording, is_list: bool) {
         let now = Instant::now();
         let said_at = is_list.then_some(now);

@@ -17,8 +17,8 @@ use super::{
 use crate::dns::Mx;
 
 impl Prober {
-    /// Only hosts of the first preference, and all hosts of the first host's operator, speak for a domain. `planned` are
-    /// the first host's addresses, if known.
+    /// Only hosts of the first preference, and all hosts of the first host's operator, speak for a domain. `planned`
+    /// are the first host's addresses, if known.
     pub(super) async fn ask_hosts(
         &self,
         hosts: &[Mx],
@@ -87,8 +87,8 @@ impl Prober {
         of_domain(best.into_verdict())
     }
 
-    /// True if a backup host speaks from knowledge: it refuses the recipient, or it accepts the recipient and has refused
-    /// another one by name.
+    /// True if a backup host speaks from knowledge: it refuses the recipient, or it accepts the recipient and has
+    /// refused another one by name.
     fn knows(&self, domain: &str, host: &str, verdict: &Verdict) -> bool {
         let key = catch_all_key(domain, host);
         let memory = &self.client.memory;
@@ -101,8 +101,8 @@ impl Prober {
         }
     }
 
-    /// Without an MX record, the domain itself is the host (RFC 5321 §5.1). If it has no address, the verdict reports the
-    /// missing record.
+    /// Without an MX record, the domain itself is the host (RFC 5321 §5.1). If it has no address, the verdict reports
+    /// the missing record.
     pub(super) async fn ask_implicit(&self, asked: Asked<'_>, progress: &mut Progress) -> Verdict {
         let host = asked.0.address.domain();
         match self.only_host(asked, host, AddressSource::InDns).run(progress).await {

@@ -11,8 +11,8 @@ pub(super) const fn is_about_recipient(finding: Finding) -> bool {
     matches!(finding.status, Status::Accepted | Status::Refused)
 }
 
-/// The rules that read greylisting by name. Only such a reply isn't a refused recipient: a server that greylists expects
-/// it of every client, and doesn't ban for it. Other words for a retry may be an unknown recipient's.
+/// The rules that read greylisting by name. Only such a reply isn't a refused recipient: a server that greylists
+/// expects it of every client, and doesn't ban for it. Other words for a retry may be an unknown recipient's.
 const GREYLISTING_BY_NAME: [&str; 2] = ["4yz.greylisting", "5yz.greylisting"];
 
 /// `None` if the reply has no effect. Greylisting and relay refusals apply to one recipient or domain, and mean nothing

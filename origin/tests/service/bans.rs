@@ -1,5 +1,5 @@
-//! A machine that answered a moment ago and now refuses us has banned us, in whatever form: lists wait, and single checks
-//! ask on.
+//! A machine that answered a moment ago and now refuses us has banned us, in whatever form: lists wait, and single
+//! checks ask on.
 
 use std::{
     net::IpAddr,

@@ -17,8 +17,8 @@ pub struct Parties<'a> {
 impl Parties<'_> {
     /// True if `text` quotes us and not the recipient, or its subject is our sender (`<sender>: …`).
     ///
-    /// Our domain isn't ours alone if the recipient's domain is the same or a part of it: then only the whole sender and
-    /// the HELO names count.
+    /// Our domain isn't ours alone if the recipient's domain is the same or a part of it: then only the whole sender
+    /// and the HELO names count.
     pub(crate) fn are_we_meant(&self, text: &str) -> bool {
         // In URLs, and in quoted-printable.
         let text = text.to_lowercase().replace("%40", "@").replace("=40", "@");

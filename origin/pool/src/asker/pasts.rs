@@ -1,5 +1,5 @@
-//! Pasts of accounts: the share of their recipients that exist, over all servers. An account whose recipients are mostly
-//! refused is guessing, or has an outdated list; servers can't tell the two apart.
+//! Pasts of accounts: the share of their recipients that exist, over all servers. An account whose recipients are
+//! mostly refused is guessing, or has an outdated list; servers can't tell the two apart.
 
 use std::time::Duration;
 

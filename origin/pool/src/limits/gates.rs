@@ -1,8 +1,8 @@
 //! Gates for recipients' domains, or for addresses that we connect to, at one site. A narrow gate lets one session pass
 //! every ten seconds. A gate is never closed completely.
 //!
-//! A refusal that one account provoked narrows the gate for that account alone. For everybody it takes a refusal before RCPT in a
-//! new session, where no recipient was named, or accounts of two groups that provoke it.
+//! A refusal that one account provoked narrows the gate for that account alone. For everybody it takes a refusal before
+//! RCPT in a new session, where no recipient was named, or accounts of two groups that provoke it.
 
 use std::time::Duration;
 

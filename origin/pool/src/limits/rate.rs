@@ -188,15 +188,16 @@ impl Rate {
     /// True if the domain's refusal was already counted. For a repeated trial, only this tenant's refusal counts.
     fn add(&mut self, key: (Key, Key), refused: bool, now: Instant) -> bool {
         let (tenant, domain) = key;
-        let counted = match self.trials.get(key, now) {
-            Some(before) => before.refused,
+        let own = self.trials.get(key, now).map(|before| before.refused);
+        let counted = match own {
+            Some(refused) => refused,
             None => {
                 let is_same =
                     |((_, other), it): (&(Key, Key), &Trial)| *other == domain && it.refused;
                 refused && self.trials.iter(now).any(is_same)
             }
         };
-        if !(counted && refused && self.trials.get(key, now).is_some()) {
+        if !(own == Some(true) && refused) {
             let trial = Trial { at: now, refused };
             *self.trials.entry(key, (tenant, TRIAL_LIFETIME), now, || trial) = trial;
         }

@@ -1,6 +1,6 @@
 //! Refused recipients of an hour, and at a machine of no known operator also of ten minutes: without limits, a list of
-//! dead addresses would look like a directory harvest. A shared host often serves hundreds of domains, and bans a client
-//! for an hour after 20 refusals in ten minutes.
+//! dead addresses would look like a directory harvest. A shared host often serves hundreds of domains, and bans a
+//! client for an hour after 20 refusals in ten minutes.
 //!
 //! Both limits are shared by the one rule ([`crate::share`]), for all askers. In ten minutes, guessing accounts may use
 //! half, too few for a ban of our address. Lists may use the whole number, and single checks a few
@@ -22,15 +22,15 @@ use crate::{
 /// without a good past. The greater number allows for a newcomer's refusal and for two in flight.
 const GOOD_EXTRA: usize = 3;
 const NEWCOMER_EXTRA: usize = 1;
-/// Control recipients in ten minutes by lists, and as many by single checks: many machines ban at ten refused recipients,
-/// some at five, and each control recipient is likely to be one. With eight by single checks alone, the second dead
-/// address of any newcomer closed the machine to all.
+/// Control recipients in ten minutes by lists, and as many by single checks: many machines ban at ten refused
+/// recipients, some at five, and each control recipient is likely to be one. With eight by single checks alone, the
+/// second dead address of any newcomer closed the machine to all.
 const INVENTED_MAX: usize = 4;
 /// Refused recipients, of which control recipients are a part, after which single checks have no control recipient.
 const INVENTED_UNTIL: usize = 8;
 /// The part of ten minutes' number that one group's lists may have, if its usual share isn't greater. Lists are mostly
-/// alone at a machine, and with half of eight they would take twice as long as with all; a quarter is enough to go on for
-/// other lists, whose existing recipients don't count.
+/// alone at a machine, and with half of eight they would take twice as long as with all; a quarter is enough to go on
+/// for other lists, whose existing recipients don't count.
 const LISTS_SHARE: f64 = 0.75;
 const WINDOW: Duration = Duration::from_secs(600);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -73,8 +73,8 @@ impl RefusedPerHour {
         FIRST_SLICE + age.as_secs() / SLICE.as_secs()
     }
 
-    /// The time until which the check waits; `None` if it may be asked. Lists stop at the number; of single checks, each
-    /// group may have a first one beyond it.
+    /// The time until which the check waits; `None` if it may be asked. Lists stop at the number; of single checks,
+    /// each group may have a first one beyond it.
     pub(crate) fn may_ask(&self, asking: Asking, now: Instant) -> Option<Instant> {
         let began = self.began?;
         let slice = self.slice(now);

@@ -1,7 +1,7 @@
 //! Sessions that parties which aren't proven leave to others.
 
-/// True if such a party may take one more session while others are there. `slow` sessions are used by parties like it, or
-/// for long: one is left to the others, and two of eight or more.
+/// True if such a party may take one more session while others are there. `slow` sessions are used by parties like it,
+/// or for long: one is left to the others, and two of eight or more.
 pub(crate) const fn has_room(most: usize, slow: usize) -> bool {
     let reserve = if most >= 8 { 2 } else { 1 };
     most < 2 || slow + reserve < most

@@ -55,8 +55,8 @@ impl<W> Queue<W> {
     }
 
     /// The result is the check that gives way: the new one if its group or account has its share. If the queue is full,
-    /// the largest group loses one; batches give way first. If the largest group isn't larger than the new check's by at
-    /// least two, the new one gives way.
+    /// the largest group loses one; batches give way first. If the largest group isn't larger than the new check's by
+    /// at least two, the new one gives way.
     pub(crate) fn push(
         &mut self,
         (party, class): (Party, Class),

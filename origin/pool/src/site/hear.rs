@@ -37,8 +37,8 @@ impl<S> Here<S> {
         }
     }
 
-    /// A reply about one recipient has consequences for the account that provoked it alone. A refusal before RCPT, in a new
-    /// session, is the machine's.
+    /// A reply about one recipient has consequences for the account that provoked it alone. A refusal before RCPT, in a
+    /// new session, is the machine's.
     fn hear_refusal(&mut self, want: &Want, refusal: Refusal<'_>, now: Instant) -> Option<Change> {
         let Refusal { before_rcpt, closing, hint, words, .. } = refusal;
         let Party { group, domain, .. } = want.party;

@@ -35,8 +35,8 @@ async fn others_wait_for_one_cut_also_where_nobody_was_answered_before() {
 }
 
 /// If the server is slow for everybody, no account is quicker than the others: a session reserved for a quicker account
-/// would only idle. Of the 85 answers for which there is time, two accounts have 82 and four have 78. When sessions were
-/// given to checks that had no time left for such a server, four accounts had 0 to 46.
+/// would only idle. Of the 85 answers for which there is time, two accounts have 82 and four have 78. When sessions
+/// were given to checks that had no time left for such a server, four accounts had 0 to 46.
 #[tokio::test(start_paused = true)]
 async fn a_server_that_is_slow_for_everybody_is_not_kept_idle_by_a_reserve() {
     for (accounts, least) in [(2, 70), (4, 60)] {

@@ -117,8 +117,8 @@ pub async fn shut_port() -> String {
     TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().to_string()
 }
 
-/// Returns the address of a nameserver that answers for the root, without which a running origin doesn't work, and fails for
-/// every other name.
+/// Returns the address of a nameserver that answers for the root, without which a running origin doesn't work, and
+/// fails for every other name.
 pub fn root_nameserver() -> &'static str {
     static ADDRESS: OnceLock<String> = OnceLock::new();
     ADDRESS.get_or_init(|| {
