@@ -50,20 +50,20 @@ impl<K: Ord + Copy, V> Bounded<K, V> {
         new: impl FnOnce() -> V,
     ) -> &mut V {
         self.writes += 1;
-        let (until, worth) = (now + lifetime, (false, self.writes));
+        let (until, writes) = (now + lifetime, self.writes);
         if self.entries.get(&key).is_some_and(|it| it.until <= now) {
             self.entries.remove(&key);
         }
         if self.entries.len() >= self.most && !self.entries.contains_key(&key) {
             self.give_way(now);
         }
-        let new = || Entry { group, until, worth, value: new() };
+        let new = || Entry { group, until, worth: (false, writes), value: new() };
         let entry = self.entries.entry(key).or_insert_with(new);
-        (entry.group, entry.until, entry.worth) = (group, entry.until.max(until), worth);
+        (entry.group, entry.until, entry.worth.1) = (group, entry.until.max(until), writes);
         &mut entry.value
     }
 
-    /// In its group, the entry goes after all that aren't preferred, until it is written again.
+    /// In its group, the entry goes after all that aren't preferred.
     pub(crate) fn prefer(&mut self, key: K) {
         self.entries.get_mut(&key).into_iter().for_each(|it| it.worth.0 = true);
     }

@@ -54,7 +54,7 @@ impl Pasts {
             answers.all /= 2;
             answers.refused = answers.refused.div_ceil(2);
         }
-        if answers.all >= MIN_ANSWERS {
+        if answers.all == MIN_ANSWERS {
             self.0.prefer(account);
         }
     }

@@ -104,7 +104,8 @@ impl Rate {
     }
 
     pub(crate) fn hear_answer(&mut self, tenant: Key, domain: Key, now: Instant) -> Option<Change> {
-        self.add((tenant, domain), false, now);
+        let trial = Trial { at: now, refused: false };
+        *self.trials.entry((tenant, domain), (tenant, TRIAL_LIFETIME), now, || trial) = trial;
         let another = self.lowered.as_ref().is_some_and(|lowered| lowered.domain != domain);
         if self.level == 0 || !another {
             return None;
@@ -126,7 +127,7 @@ impl Rate {
         words: &str,
         now: Instant,
     ) -> Option<Change> {
-        let counted = self.add((tenant, domain), true, now);
+        let counted = self.add_refusal((tenant, domain), now);
         let others_are_answered = self.trials.iter(now).any(|((other, _), trial)| {
             *other != tenant && !trial.refused && now < trial.at + MINUTE
         });
@@ -186,22 +187,17 @@ impl Rate {
     }
 
     /// True if the domain's refusal was already counted. For a repeated trial, only this tenant's refusal counts.
-    fn add(&mut self, key: (Key, Key), refused: bool, now: Instant) -> bool {
+    fn add_refusal(&mut self, key: (Key, Key), now: Instant) -> bool {
         let (tenant, domain) = key;
         let own = self.trials.get(key, now).map(|before| before.refused);
-        let counted = match own {
-            Some(refused) => refused,
-            None => {
-                let is_same =
-                    |((_, other), it): (&(Key, Key), &Trial)| *other == domain && it.refused;
-                refused && self.trials.iter(now).any(is_same)
-            }
-        };
-        if !(own == Some(true) && refused) {
-            let trial = Trial { at: now, refused };
+        if own != Some(true) {
+            let trial = Trial { at: now, refused: true };
             *self.trials.entry(key, (tenant, TRIAL_LIFETIME), now, || trial) = trial;
         }
-        counted
+        let of_others = |((other, of), it): (&(Key, Key), &Trial)| {
+            *other != tenant && *of == domain && it.refused
+        };
+        own.unwrap_or_else(|| self.trials.iter(now).any(of_others))
     }
 
     pub(crate) fn forget(&mut self, now: Instant) {
