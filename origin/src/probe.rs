@@ -6,6 +6,7 @@ mod client;
 mod contrast;
 mod control;
 mod conversation;
+mod domain;
 mod facts;
 mod host;
 mod host_memory;

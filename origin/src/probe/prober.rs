@@ -11,7 +11,6 @@ use tokio::time::{Instant, timeout_at};
 
 use super::{
     attempt::{Outcome, of_domain},
-    batches::within_own_budget,
     client::{Client, HostSession, pool_settings, quit_now},
     contrast::Invented,
     conversation::with_catch_all,
@@ -19,7 +18,7 @@ use super::{
     host_memory::catch_all_key,
     host_probe::Manner,
     plans::{Plan, Plans},
-    progress::{Progress, Times},
+    progress::{Progress, Times, within_own_budget},
     resolver::{AddressSource, Resolver},
     sandbox,
     unasked::{looks_like_relaying, no_mail_hosts, not_asked, opted_out},
