@@ -223,6 +223,7 @@ function searchTags({ path: served, title, description }) {
     '<meta name="robots" content="index">',
     `<meta name="description" content="${description}">`,
     `<link rel="canonical" href="${site}${served}">`,
+    `<link rel="alternate" type="text/markdown" href="${site}${served === "/" ? "/index" : served}.md">`,
     ...Object.entries(tags).map(([name, value]) => `<meta property="${name}" content="${value}">`),
     '<meta name="twitter:card" content="summary_large_image">',
   ].join("\n");

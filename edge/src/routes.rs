@@ -176,20 +176,21 @@ async fn readable_path(
 const PREFIX: &str = "/v1";
 
 fn not_found(path: &str) -> Error {
-    let intended_path = format!("{PREFIX}{path}");
-    let detail = if path.split('/').nth(1) == PREFIX.split('/').nth(1) {
-        return Error::not_found();
-    } else if paths().iter().any(|template| matches_template(template, &intended_path)) {
+    let is_api = path.split('/').nth(1) == PREFIX.split('/').nth(1);
+    let path = path.strip_suffix('/').unwrap_or(path);
+    let intended_path = if is_api { path.to_owned() } else { format!("{PREFIX}{path}") };
+    let detail = if paths().iter().any(|template| matches_template(template, &intended_path)) {
         format!("There is nothing at this path. Did you mean {intended_path}?")
+    } else if is_api {
+        return Error::not_found();
     } else {
         format!("There is nothing at this path. Paths of the API begin with {PREFIX}/.")
     };
     Error::no_such_path(detail)
 }
 
-/// A template is a path such as `/v1/scans/{id}`; a trailing slash doesn't matter.
+/// A template is a path such as `/v1/scans/{id}`.
 fn matches_template(template: &str, path: &str) -> bool {
-    let path = path.strip_suffix('/').unwrap_or(path);
     template.split('/').count() == path.split('/').count()
         && template.split('/').zip(path.split('/')).all(|(part, given)| {
             if part.starts_with('{') { !given.is_empty() } else { part == given }
@@ -225,7 +226,7 @@ mod tests {
     fn a_parameter_stands_for_any_one_segment() {
         for (template, path, expected) in [
             ("/v1/scans/{id}", "/v1/scans/scan_1", true),
-            ("/v1/scans/{id}", "/v1/scans/scan_1/", true),
+            ("/v1/scans/{id}", "/v1/scans/scan_1/", false),
             ("/v1/scans/{id}", "/v1/scans", false),
             ("/v1/scans/{id}", "/v1/scans//", false),
             ("/v1/scans/{id}", "/v1/scans/1/results", false),

@@ -62,6 +62,8 @@ pub(super) fn facts_of(address: &Address) -> Option<DomainFacts> {
     }
     if matches!(case.status, Status::DomainNotFound | Status::NoMxRecords) {
         facts.accepts_mail = Some(false);
+    } else if case.reason == Reason::DnsFailure {
+        facts.accepts_mail = None;
     }
     Some(facts)
 }

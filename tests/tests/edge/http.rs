@@ -259,6 +259,7 @@ async fn a_request_outside_the_api_that_no_page_answers_is_told_the_right_path()
         (Method::POST, "/auth/login", near("/auth/login")),
         (Method::PUT, "/scans/scan_1/parts/0", near("/scans/scan_1/parts/0")),
         (Method::DELETE, "/me", near("/me")),
+        (Method::POST, "/v1/validate_email/", near("/validate_email")),
         (Method::POST, "/", far.clone()),
         (Method::PATCH, "/docs", far.clone()),
         (Method::POST, "/v2/validate_email", far.clone()),

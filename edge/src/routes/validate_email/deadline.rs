@@ -42,7 +42,9 @@ const LAST_LOOK_MS: u64 = 100;
 /// Parses the member `deadline_ms` of a body.
 pub fn of(body: &Map<String, Value>) -> Result<Option<u64>, Error> {
     let Some(value) = body.get("deadline_ms") else { return Ok(None) };
-    let deadline = value.as_u64().filter(|deadline| RANGE.contains(deadline));
+    // 500.0 is a whole number too, in JSON Schema.
+    let whole = value.as_f64().filter(|number| number.fract() == 0.0 && *number >= 0.0);
+    let deadline = whole.map(|number| number as u64).filter(|deadline| RANGE.contains(deadline));
     deadline.map(Some).ok_or_else(|| {
         Error::invalid_body("The 'deadline_ms' field must be a whole number from 300 to 10000.")
     })
@@ -193,6 +195,7 @@ mod tests {
         for good in [300, 301, 10_000] {
             assert_eq!(read(json!(good)), Ok(Some(good)));
         }
+        assert_eq!(read(json!(500.0)), Ok(Some(500)));
         for bad in [
             json!(299),
             json!(10_001),

@@ -23,8 +23,8 @@ export function Sandbox() {
             <code>accepts@sandbox.test</code>.
           </li>
           <li>
-            The name of each <a href="/docs#reasons">reason</a> is an address, too:{" "}
-            <code>mailbox_full@sandbox.test</code>.
+            The name of a <a href="/docs#reasons">reason</a> that depends on neither domain nor form is an
+            address, too: <code>mailbox_full@sandbox.test</code>.
           </li>
           <li>A scan checks greylisted sandbox addresses again after seconds, not minutes.</li>
           <li>Write the part before the @ as it is here, in small letters.</li>
