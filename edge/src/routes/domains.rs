@@ -7,8 +7,8 @@ use axum::{
     extract::State,
     response::{IntoResponse, Response},
 };
-use rcpt_shared::{DomainKind, DomainReport, Status, Tenant, read_domain};
-use serde::{Deserialize, Serialize};
+use rcpt_shared::{DomainKind, DomainReport, Tenant, read_domain};
+use serde::Serialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
@@ -16,7 +16,7 @@ use super::{
     domain_body::{DomainDetails, Evidence, kind_schema, suspected_schema},
     validate_email::{
         sandbox,
-        units::{admit, lease, settle},
+        units::{admit, lease, open, settle},
     },
 };
 use crate::{
@@ -88,10 +88,6 @@ impl DomainAnswer {
     }
 }
 
-/// Stored under an `Idempotency-Key`, sealed.
-#[derive(Serialize, Deserialize)]
-struct StoredReport(DomainReport);
-
 fn domain_of(body: &Map<String, Value>) -> Result<String, Error> {
     let Some(domain) = body.get("domain") else {
         return Err(Error::invalid_body("Missing 'domain' field in request body."));
@@ -140,16 +136,12 @@ pub async fn check(
     let identity = ["domain\0", &domain].concat();
     let once = context.idempotent(&app.config.address_secrets, caller, &identity);
     let once = once.map_err(Error::of_validation)?;
-    admit(&app, caller, once.as_ref()).await?;
+    admit(&app, caller, once.as_ref(), 1).await?;
     sandbox::permit(caller, [domain.as_str()])?;
-    let lease = match lease(&app, caller, once.as_ref()).await? {
+    let lease = match lease(&app, caller, 1, once.as_ref()).await? {
         Charged::Now(lease) => lease,
         Charged::Before(stored) => {
-            let secrets = &app.config.address_secrets;
-            let text = once.and_then(|once| once.open(secrets, &stored.answer));
-            let report = text.and_then(|text| serde_json::from_str::<StoredReport>(&text).ok());
-            let StoredReport(report) =
-                report.ok_or_else(|| Error::internal("a stored answer could not be read"))?;
+            let report = open(&app, once.as_ref(), &stored)?;
             return Ok(DomainAnswer::new(&domain, report, &stored.left_over));
         }
     };
@@ -171,24 +163,16 @@ async fn ask_and_settle(
     let tenant = Tenant { name: tenant, paying: lease.is_paying };
     let deadline = clock::now_ms().saturating_add(app.config.upstream_budget_ms);
     let report = match app.origins.domain_report(domain, &context.id, tenant, deadline).await {
-        Ok(report) => StoredReport(report),
+        Ok(report) => report,
         Err(error) => {
             ledger::release(app.databases.of(lease.account())?, lease).await?;
             return Err(error);
         }
     };
     let left_over = lease.left_over.clone();
-    let sealed = match once {
-        Some(once) => {
-            let text = serde_json::to_string(&report).unwrap_or_default();
-            once.seal(&app.config.address_secrets, &text)?
-        }
-        None => String::new(),
-    };
-    let once = once.map(|once| (once, sealed.as_str()));
     // Every report is charged: an origin without a result returns no report.
-    settle(app, lease, Status::Accepted, once).await?;
-    Ok(DomainAnswer::new(domain, report.0, &left_over))
+    settle(app, lease, 1, once, &report).await?;
+    Ok(DomainAnswer::new(domain, report, &left_over))
 }
 
 #[cfg(test)]

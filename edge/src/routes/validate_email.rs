@@ -104,7 +104,7 @@ pub async fn check(
     let identity = format!("check\0{}\0{}", request.details, request.text());
     let once = context.idempotent(&app.config.address_secrets, caller, &identity);
     let once = once.map_err(Error::of_validation)?;
-    admit(&app, caller, once.as_ref()).await?;
+    admit(&app, caller, once.as_ref(), 1).await?;
     admitted(app, context, caller, request, once).await
 }
 
@@ -119,7 +119,7 @@ pub(super) async fn admitted(
     let address = match request.email {
         Ok(address) => address,
         Err(malformed) => {
-            let charged = charge(&app, caller, once.as_ref().map(|once| (once, ""))).await?;
+            let charged = charge(&app, caller, once.as_ref(), &()).await?;
             let left_over = match charged {
                 Charged::Now(left_over) => left_over,
                 Charged::Before(stored) => stored.left_over,
@@ -164,9 +164,7 @@ impl Check {
         let Some(cached_verdict) = app.verdicts.get(&self.key, clock::now()).await else {
             return Ok(None);
         };
-        let answer = self.seal_answer(app, &cached_verdict)?;
-        let once = self.once.as_ref().map(|once| (once, answer.as_str()));
-        match charge(app, caller, once).await {
+        match charge(app, caller, self.once.as_ref(), &cached_verdict).await {
             Ok(Charged::Now(left_over)) => Ok(Some(
                 ValidationResult::again(&self.address, self.details, cached_verdict)
                     .leaving(&left_over),
@@ -178,18 +176,8 @@ impl Check {
         }
     }
 
-    /// Empty if the request has no `Idempotency-Key`.
-    fn seal_answer(&self, app: &App, answer: &CachedVerdict) -> Result<String, Error> {
-        let Some(once) = &self.once else { return Ok(String::new()) };
-        let text = serde_json::to_string(answer).unwrap_or_default();
-        once.seal(&app.config.address_secrets, &text)
-    }
-
     fn repeat_answer(&self, app: &App, stored: &StoredAnswer) -> Result<ValidationResult, Error> {
-        let once = self.once.as_ref();
-        let text = once.and_then(|once| once.open(&app.config.address_secrets, &stored.answer));
-        let answer = text.and_then(|text| serde_json::from_str::<CachedVerdict>(&text).ok());
-        let answer = answer.ok_or_else(|| Error::internal("a stored answer could not be read"))?;
+        let answer = units::open(app, self.once.as_ref(), stored)?;
         Ok(ValidationResult::again(&self.address, self.details, answer).leaving(&stored.left_over))
     }
 
@@ -204,7 +192,7 @@ impl Check {
         if let Some(deadline_ms) = self.deadline_ms {
             return self.by_deadline(deadline_ms, app, caller, context).await;
         }
-        match lease(&app, caller, self.once.as_ref()).await? {
+        match lease(&app, caller, 1, self.once.as_ref()).await? {
             Charged::Now(lease) => self.leased(app, lease, caller, context).await,
             Charged::Before(stored) => self.repeat_answer(&app, &stored),
         }
@@ -254,12 +242,8 @@ impl Check {
         let domain = self.address.domain();
         let cache_entry = |expires_at| CachedVerdict::new(&verdict, expires_at, domain);
         let left_over = lease.left_over.clone();
-        let answer = match self.once {
-            Some(_) => self.seal_answer(app, &cache_entry(0))?,
-            None => String::new(),
-        };
-        let once = self.once.as_ref().map(|once| (once, answer.as_str()));
-        settle(app, lease, status, once).await?;
+        let charged = u32::from(status.counts());
+        settle(app, lease, charged, self.once.as_ref(), &cache_entry(0)).await?;
         if !self.is_test {
             remember(app, &context.deferred, self.key.clone(), ttl, seen_before, cache_entry).await;
         }

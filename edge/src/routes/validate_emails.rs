@@ -20,7 +20,7 @@ use super::validate_email::{
     ValidationResult,
     deadline::{self, beside, lease_or_answer},
     remember, sandbox,
-    units::{admit_checks, lease_of, settle_of, settle_part},
+    units::{admit, lease, open, settle, settle_part},
 };
 use crate::{
     app::App,
@@ -151,12 +151,12 @@ pub async fn check(
     let once = context.idempotent(&app.config.address_secrets, caller, &request.identity());
     let once = once.map_err(Error::of_validation)?;
     let list = List::of(&request.emails, request.details, &app.config.address_secrets);
-    admit_checks(&app, caller, once.as_ref(), list.units()).await?;
+    admit(&app, caller, once.as_ref(), list.units()).await?;
     sandbox::permit(caller, list.distinct().iter().map(|one| one.address.domain()))?;
     let is_test = caller.proof.is_test();
     let deadline_ms = request.deadline_ms;
     let (charged, end) = match deadline_ms {
-        None => (Some(lease_of(&app, caller, list.units(), once.as_ref()).await?), u64::MAX),
+        None => (Some(lease(&app, caller, list.units(), once.as_ref()).await?), u64::MAX),
         Some(deadline_ms) => {
             lease_or_answer(deadline_ms, &app, caller, list.units(), once.as_ref()).await?
         }
@@ -164,11 +164,7 @@ pub async fn check(
     let lease = match charged {
         Some(Charged::Now(lease)) => lease,
         Some(Charged::Before(stored)) => {
-            let secrets = &app.config.address_secrets;
-            let text = once.and_then(|once| once.open(secrets, &stored.answer));
-            let stored_answers = text.and_then(|text| Answers::from_stored(&text));
-            let answers = stored_answers
-                .ok_or_else(|| Error::internal("a stored answer could not be read"))?;
+            let answers = Answers::from_stored(open(&app, once.as_ref(), &stored)?);
             return Ok(list.result(&answers).leaving(&stored.left_over));
         }
         // The first request with this `Idempotency-Key` is still in flight.
@@ -281,12 +277,8 @@ impl ListWork {
             ledger::release(app.databases.of(lease.account())?, lease).await?;
             return Err(error);
         }
-        let sealed = match &once {
-            Some(once) => once.seal(&app.config.address_secrets, &answers.to_stored(list))?,
-            None => String::new(),
-        };
-        let once = once.as_ref().map(|once| (once, sealed.as_str()));
-        settle_of(app, lease, list.charged_positions(answers), once).await?;
+        let (units, stored) = (list.charged_positions(answers), answers.to_stored(list));
+        settle(app, lease, units, once.as_ref(), &stored).await?;
         if *is_test {
             return Ok(ListResult { counted: Some(0), ..list.result(answers) });
         }

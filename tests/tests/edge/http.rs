@@ -198,7 +198,7 @@ async fn an_unknown_path_is_404() {
         "/v1",
         "/v1/",
         "/v1/nothing",
-        "/v1/health/",
+        "/v1/nothing/",
         "/v1//health",
         "/v1/Health",
         "/v1/validate_email/x",

@@ -128,7 +128,7 @@ pub async fn lease_or_answer(
 ) -> Result<(Option<Charged<Lease>>, u64), Error> {
     let (mut pause, mut end) = (LOOK_MS, None);
     loop {
-        let charged = units::lease_of(app, caller, units, once).await;
+        let charged = units::lease(app, caller, units, once).await;
         let now = clock::now_ms();
         let end = *end.get_or_insert(now.saturating_add(deadline_ms));
         match charged {

@@ -1,6 +1,6 @@
 //! The units that checks cost: which callers are admitted, and how units are leased, charged and returned.
 
-use rcpt_shared::Status;
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     app::App,
@@ -12,33 +12,48 @@ use crate::{
         refusals::{Refusal, UnitLimit},
         shield::Shield,
     },
-    store::ledger::{self, Charged, Lease},
+    store::ledger::{self, Charged, Lease, StoredAnswer},
 };
 
-/// Charges the unit of a response that needs no probe. `once` contains the text to store under its
-/// `Idempotency-Key`.
+/// Charges the unit of a response that needs no probe, and stores `answer` under the `Idempotency-Key`, if any.
 pub async fn charge(
     app: &App,
     caller: Caller,
-    once: Option<(&Idempotent, &str)>,
+    once: Option<&Idempotent>,
+    answer: &impl Serialize,
 ) -> Result<Charged<String>, Error> {
     let (name, now) = (random::identifier()?, clock::now());
+    let sealed = seal(app, once, answer)?;
+    let kept = once.map(|once| (once, sealed.as_str()));
     let database = app.databases.of(caller.account)?;
-    let charged = ledger::charge(database, caller, &name, once, now).await?;
+    let charged = ledger::charge(database, caller, &name, kept, now).await?;
     let charged = charged.map_err(|refusal| refuse(app, refusal, caller, now))?;
-    same_request(charged, once.map(|(once, _)| once))
+    same_request(charged, once)
 }
 
-pub async fn lease(
+/// Empty without a key.
+fn seal(app: &App, once: Option<&Idempotent>, answer: &impl Serialize) -> Result<String, Error> {
+    let Some(once) = once else { return Ok(String::new()) };
+    let text = serde_json::to_string(answer).unwrap_or_default();
+    once.seal(&app.config.address_secrets, &text)
+}
+
+/// The answer that a settlement or a charge stored under the `Idempotency-Key`.
+///
+/// # Errors
+/// [`Error::internal`] if it can't be decrypted or read.
+pub fn open<T: DeserializeOwned>(
     app: &App,
-    caller: Caller,
     once: Option<&Idempotent>,
-) -> Result<Charged<Lease>, Error> {
-    lease_of(app, caller, 1, once).await
+    stored: &StoredAnswer,
+) -> Result<T, Error> {
+    let text = once.and_then(|once| once.open(&app.config.address_secrets, &stored.answer));
+    let answer = text.and_then(|text| serde_json::from_str(&text).ok());
+    answer.ok_or_else(|| Error::internal("a stored answer could not be read"))
 }
 
 /// Takes a lease on `units` units, all or none.
-pub async fn lease_of(
+pub async fn lease(
     app: &App,
     caller: Caller,
     units: u32,
@@ -65,17 +80,9 @@ fn same_request<T>(charged: Charged<T>, once: Option<&Idempotent>) -> Result<Cha
 ///
 /// An exhausted allowance doesn't stop the repeat of a check that was charged: its response may be
 /// looked up at the rate of other requests.
-pub async fn admit(app: &App, caller: Caller, once: Option<&Idempotent>) -> Result<(), Error> {
-    admit_checks(app, caller, once, 1).await
-}
-
-/// Checks of a list that the account's shield counts as one: a list costs the storage as much as a
-/// few checks.
-const LIST_SHARE: u32 = 10;
-
-/// Like [`admit`], for a list of `checks` checks. The test keys of an account have a shield of their own, which counts
-/// each check: nothing else limits them.
-pub async fn admit_checks(
+///
+/// The test keys of an account have a shield of their own, which counts each of the `checks`: nothing else limits them.
+pub async fn admit(
     app: &App,
     caller: Caller,
     once: Option<&Idempotent>,
@@ -96,6 +103,10 @@ pub async fn admit_checks(
     }
     Ok(())
 }
+
+/// Checks of a list that the account's shield counts as one: a list costs the storage as much as a
+/// few checks.
+const LIST_SHARE: u32 = 10;
 
 /// True if the shield admits one more check.
 pub async fn admits(app: &App, caller: Caller) -> bool {
@@ -136,29 +147,22 @@ fn error_of(refusal: Refusal, caller: Caller, now: u64) -> Error {
     }
 }
 
-/// Ends the lease before the response is sent, so that no counted response is sent without a charge.
+/// Charges `units` units of the lease and ends it, before the response is sent, so that no counted response is sent
+/// without a charge. `answer` is stored under the `Idempotency-Key`, if any; with 0 units, nothing is.
 pub async fn settle(
     app: &App,
     lease: Lease,
-    status: Status,
-    once: Option<(&Idempotent, &str)>,
-) -> Result<(), Error> {
-    settle_of(app, lease, u32::from(status.counts()), once).await
-}
-
-/// Like [`settle`], but charges only `units` units of the lease; with 0, no response is stored
-/// under the `Idempotency-Key`.
-pub async fn settle_of(
-    app: &App,
-    lease: Lease,
     units: u32,
-    once: Option<(&Idempotent, &str)>,
+    once: Option<&Idempotent>,
+    answer: &impl Serialize,
 ) -> Result<(), Error> {
     let database = app.databases.of(lease.account())?;
     if units == 0 {
         return ledger::release(database, lease).await;
     }
-    let charged = ledger::settle(database, lease, units, clock::now, once).await?;
+    let sealed = seal(app, once, answer)?;
+    let kept = once.map(|once| (once, sealed.as_str()));
+    let charged = ledger::settle(database, lease, units, clock::now, kept).await?;
     if charged { Ok(()) } else { Err(expired()) }
 }
 

@@ -218,9 +218,8 @@ impl Answers {
         fresh.collect()
     }
 
-    /// Text to seal under an `Idempotency-Key`: for each address the same content as in the cache, without the address
-    /// itself.
-    pub fn to_stored(&self, list: &List) -> String {
+    /// The content stored under an `Idempotency-Key`: for each address the same as in the cache, without the address.
+    pub fn to_stored(&self, list: &List) -> Vec<Option<CachedVerdict>> {
         let answers = self.lock();
         let stored = list.distinct.iter().zip(answers.iter()).map(|(one, answer)| match answer {
             Some(ListAnswer::Before(known)) => Some(known.clone()),
@@ -229,14 +228,12 @@ impl Answers {
             }
             Some(ListAnswer::NotAsked(_)) | None => None,
         });
-        let stored: Vec<_> = stored.collect();
-        serde_json::to_string(&stored).unwrap_or_default()
+        stored.collect()
     }
 
-    pub fn from_stored(text: &str) -> Option<Self> {
-        let stored: Vec<Option<CachedVerdict>> = serde_json::from_str(text).ok()?;
+    pub fn from_stored(stored: Vec<Option<CachedVerdict>>) -> Self {
         let answers = stored.into_iter().map(|known| known.map(ListAnswer::Before));
-        Some(Self(Mutex::new(answers.collect())))
+        Self(Mutex::new(answers.collect()))
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Option<ListAnswer>>> {
@@ -289,9 +286,10 @@ mod tests {
         answers.set(0, verdict(Status::Refused));
         answers.set(1, ListAnswer::NotAsked(60));
         answers.set(2, verdict(Status::FatalException));
-        let (first, text) = (list.result(&answers), answers.to_stored(&list));
+        let (first, stored) = (list.result(&answers), answers.to_stored(&list));
+        let text = serde_json::to_string(&stored).unwrap();
         assert!(!text.contains("example"), "no address: {text}");
-        let again = list.result(&Answers::from_stored(&text).unwrap());
+        let again = list.result(&Answers::from_stored(serde_json::from_str(&text).unwrap()));
         assert_eq!((statuses(&first), first.counted), (statuses(&again), again.counted));
         assert_eq!(again.counted, Some(2));
     }
