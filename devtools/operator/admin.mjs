@@ -8,7 +8,7 @@ import { createInterface } from "node:readline/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { LocalDatabases, RemoteDatabases } from "./databases.mjs";
-import { compare } from "./directory.mjs";
+import { compare, enter } from "./directory.mjs";
 import { ROOT } from "./platform.mjs";
 import { Settings } from "./settings.mjs";
 
@@ -40,7 +40,7 @@ plans
 records
   audit [EMAIL]            the last 50 changes by operators, of all accounts or of one
   directory                accounts that the directory of addresses has lost or has wrong, read from the databases;
-                           --mend enters those that are missing
+                           --mend enters them where the address is free, and removes addresses of no account
 
 options
   --reason TEXT     why; kept with the change
@@ -189,7 +189,7 @@ class Service {
       failure = reply.failure ?? `${reply.status} ${reply.body?.detail ?? ""}`.trim();
       if (reply.status && reply.status < 500) throw new Refusal(failure.replace(/^4\d\d /, ""));
     }
-    throw new Refusal(`${this.url}: ${failure}.${ACTIONS[action][1] ? ` It isn't known whether this was done. Send it again with --id ${id}` : ""}`, 1);
+    throw new Refusal(`${this.url}: ${failure}.${ACTIONS[action]?.[1] ? ` It isn't known whether this was done. Send it again with --id ${id}` : ""}`, 1);
   }
 
   async send(action, parameters, reason, id) {
@@ -198,7 +198,7 @@ class Service {
       host: new URL(this.url).host,
       at: Math.floor(Date.now() / 1000),
       reason,
-      action: ACTIONS[action][0].length > 0 ? { [action]: parameters } : action,
+      action: ACTIONS[action]?.[0].length === 0 ? action : { [action]: parameters },
     });
     const signature = createHmac("sha256", this.secret).update(body).digest("base64");
     const headers = { "Content-Type": "application/json", "webhook-signature": `v1,${signature}` };
@@ -244,6 +244,8 @@ async function directory(settings, { "persist-to": folder, mend }, words) {
   const databases = settings.isDeployed ? new RemoteDatabases(settings.file) : new LocalDatabases(folder, settings);
   const wrong = await compare(databases, mend ?? false);
   await databases.close();
+  const service = mend && new Service(settings);
+  if (mend) await enter(wrong, (accounts) => service.call("enter", { accounts }, "directory", randomUUID()));
   if (wrong.length > 0) return table(wrong);
   process.stdout.write("every account is in the directory\n");
 }

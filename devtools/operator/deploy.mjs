@@ -117,8 +117,7 @@ async function contents(platform, { uuid, name }) {
   if (tables.some((table) => table !== "d1_migrations") && !applied.includes("0001.sql"))
     throw new Stop(`the name ${name} is taken: the database has tables of something else. Change \`database_name\` in wrangler.toml`);
   let isInUse = false;
-  // A deleted account leaves a tombstone, which can't be found without the old secrets either.
-  for (const table of ["accounts", "tombstones"].filter((each) => tables.includes(each)))
+  for (const table of ["accounts", "closed_accounts"].filter((each) => tables.includes(each)))
     isInUse ||= (await query(`SELECT 1 AS found FROM ${table} LIMIT 1`)).length > 0;
   return { applied, isInUse };
 }

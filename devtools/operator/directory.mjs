@@ -4,8 +4,8 @@ import { statement } from "./databases.mjs";
 
 // Rows per query; their ids take a megabyte at most.
 const PAGE = 20_000;
-// Rows that one statement inserts, from one parameter of at most two megabytes.
-const MENDED_AT_ONCE = 500;
+// Accounts that one call of the Worker enters.
+const ENTERED_AT_ONCE = 50;
 
 /** Rows come in the order of the key. */
 async function* pages(databases, database, key, columns, from) {
@@ -16,47 +16,46 @@ async function* pages(databases, database, key, columns, from) {
   }
 }
 
-/** Hashes under different secrets can't be compared. */
-function differs(one, other) {
-  const [[kid], [otherKid]] = [one.split("."), other.split(".")];
-  return kid === otherKid && one !== other;
-}
-
-/** A row for each account that can't be signed in to, and for each address of no account. */
+/**
+ * A row for each account that can't be signed in to, and for each address of no account. When mending, the latter go;
+ * `enter` has the rest of it.
+ */
 export async function compare(databases, isMending) {
   const [first] = databases.names;
   const [named, places] = [new Map(), new Map()];
-  const entries = "addresses WHERE confirmed = 1";
-  for await (const row of pages(databases, first, "address_hash", "address_hash, account_id", entries)) {
+  // An account whose address is entered may follow in a moment.
+  const settled = "directory WHERE account_id NOT IN (SELECT account_id FROM registrations WHERE is_entered = 1)";
+  for await (const { address, email, account_id } of pages(databases, first, "address", "address, email, account_id", settled)) {
     // An account has two rows while its address is being changed.
-    named.set(row.account_id, [row.address_hash, ...(named.get(row.account_id) ?? [])]);
-    places.set(row.address_hash, row.account_id);
+    named.set(account_id, [email.toLowerCase(), ...(named.get(account_id) ?? [])]);
+    places.set(email.toLowerCase(), account_id);
   }
-  const [wrong, lost] = [[], []];
+  const wrong = [];
   for (const database of databases.names) {
-    const columns = "id, email, address_hash";
-    for await (const account of pages(databases, database, "id", columns, "accounts WHERE confirmed_at IS NOT NULL")) {
-      const { id, email, address_hash } = account;
-      const hashes = named.get(id);
-      if (named.delete(id)) {
-        if (hashes.every((hash) => differs(hash, address_hash))) wrong.push({ id, database, email, directory: "has another address for it" });
-        continue;
-      }
-      const other = places.get(address_hash);
-      if (other === undefined) lost.push(account);
-      wrong.push({ id, database, email, directory: other ? `names ${other}` : isMending ? "entered" : "has lost it" });
+    for await (const { id, email } of pages(databases, database, "id", "id, email", "accounts WHERE deleted_at IS NULL")) {
+      const addresses = named.get(id);
+      named.delete(id);
+      if (addresses?.includes(email.toLowerCase())) continue;
+      const other = places.get(email.toLowerCase());
+      const directory = other ? `names ${other}` : addresses ? "has another address for it" : "has lost it";
+      wrong.push({ id, database, email, directory });
     }
   }
-  // No account has these ids. If an account was just deleted, the next scheduled run removes its entry.
-  for (const id of named.keys()) wrong.push({ id, database: "-", email: "-", directory: "names no account" });
-  for (let from = 0; isMending && from < lost.length; from += MENDED_AT_ONCE) {
-    const rows = lost.slice(from, from + MENDED_AT_ONCE).map(({ address_hash, id }) => [address_hash, id]);
-    // If somebody else has registered the address but not confirmed it, the existing account wins.
-    const sql = `INSERT INTO addresses (address_hash, account_id, confirmed, claimed_at)
-      SELECT value ->> 0, value ->> 1, 1, unixepoch() FROM json_each(?1) WHERE true
-      ON CONFLICT (address_hash) DO UPDATE
-      SET account_id = excluded.account_id, confirmed = 1 WHERE addresses.confirmed = 0`;
-    await databases.run(first, [statement(sql, JSON.stringify(rows))]);
+  const nobody = [...named.keys()];
+  if (isMending && nobody.length > 0) {
+    const sql = "DELETE FROM directory WHERE account_id IN (SELECT value FROM json_each(?1))";
+    await databases.run(first, [statement(sql, JSON.stringify(nobody))]);
   }
+  for (const id of nobody) wrong.push({ id, database: "-", email: "-", directory: isMending ? "named no account" : "names no account" });
   return wrong;
+}
+
+/** Has the Worker enter these accounts where their address is free: `call` sends it their ids. */
+export async function enter(wrong, call) {
+  const accounts = wrong.filter(({ database }) => database !== "-");
+  for (let from = 0; from < accounts.length; from += ENTERED_AT_ONCE) {
+    const some = accounts.slice(from, from + ENTERED_AT_ONCE);
+    const { entered } = await call(some.map(({ id }) => id));
+    for (const row of some) if (entered.includes(row.id)) row.directory = "entered";
+  }
 }

@@ -27,17 +27,13 @@ INSERT INTO plans
 CREATE TABLE accounts (
   -- 16 hexadecimal digits, random; the first two are the number of the account's database.
   id              TEXT    NOT NULL PRIMARY KEY,
-  -- Keyed hash of the folded address, which begins with the name of its secret (`kid.`).
-  address_hash    TEXT    NOT NULL UNIQUE,
   -- As typed at registration: where mail goes.
   email           TEXT    NOT NULL,
   display_name    TEXT    NOT NULL DEFAULT '',
   -- PHC string, argon2id.
   password_hash   TEXT    NOT NULL,
-  state           TEXT    NOT NULL DEFAULT 'unconfirmed'
-                  CHECK (state IN ('unconfirmed', 'confirmed', 'deactivated')),
+  state           TEXT    NOT NULL DEFAULT 'confirmed' CHECK (state IN ('confirmed', 'deactivated')),
   created_at      INTEGER NOT NULL,
-  confirmed_at    INTEGER,
   -- When a deletion by an operator takes effect; NULL: none waits. Until then the account is only deactivated.
   erase_at        INTEGER,
   -- When the password was last replaced, and when by a reset; 0: never.
@@ -95,10 +91,7 @@ CREATE TABLE accounts (
   completed_scans  INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
 
--- Operators know an account by its address.
-CREATE INDEX accounts_by_email ON accounts (lower(email));
 -- What scheduled runs look for is found without reading every account.
-CREATE INDEX accounts_unconfirmed ON accounts (created_at) WHERE state = 'unconfirmed';
 CREATE INDEX accounts_to_be_erased ON accounts (erase_at) WHERE erase_at IS NOT NULL;
 CREATE INDEX accounts_with_plan_end ON accounts (plan_until) WHERE plan_until IS NOT NULL;
 CREATE INDEX accounts_deleted ON accounts (id) WHERE deleted_at IS NOT NULL;
@@ -120,69 +113,70 @@ CREATE TABLE this_database (
 ) STRICT;
 
 -- The directory, in the first database: where the account of an address is. Asked where only an address is known.
-CREATE TABLE addresses (
-  address_hash   TEXT    NOT NULL PRIMARY KEY,
-  account_id     TEXT    NOT NULL,
-  -- Set before the account is confirmed: until then nothing was handed out for the id.
-  confirmed      INTEGER NOT NULL DEFAULT 0 CHECK (confirmed IN (0, 1)),
-  claimed_at     INTEGER NOT NULL,
-  -- Keyed hash of the mailbox, with the version of the table of providers (edge/src/account/mailbox.rs): one mailbox is
-  -- one account at the providers whose spellings are known.
-  mailbox_hash   TEXT
+CREATE TABLE directory (
+  -- Folded: only ASCII letters are lower-cased.
+  address    TEXT    NOT NULL PRIMARY KEY,
+  -- The same for all spellings that a provider treats alike (edge/src/account/mailbox.rs). NULL: the operator allowed the
+  -- address beside another spelling.
+  mailbox    TEXT    UNIQUE,
+  -- As typed: where the note goes that the address has an account.
+  email      TEXT    NOT NULL,
+  -- Has two rows while its address is being changed.
+  account_id TEXT    NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX addresses_unconfirmed ON addresses (claimed_at) WHERE confirmed = 0;
-CREATE UNIQUE INDEX addresses_by_mailbox ON addresses (mailbox_hash)
-  WHERE confirmed = 1 AND mailbox_hash IS NOT NULL;
-CREATE INDEX addresses_without_mailbox ON addresses (account_id) WHERE confirmed = 1 AND mailbox_hash IS NULL;
-CREATE INDEX addresses_by_account ON addresses (account_id);
+CREATE INDEX directory_by_account ON directory (account_id);
 
--- What remains of a deleted account, so that deleting and registering again gives no fresh allowance.
-CREATE TABLE tombstones (
-  -- The keyed hash of the account's address.
-  address_hash TEXT    NOT NULL PRIMARY KEY,
-  -- What was used stays used under every spelling.
-  mailbox_hash TEXT,
-  -- Checks and scans that it had used on its last day.
-  day          INTEGER NOT NULL,
-  used         INTEGER NOT NULL,
-  scans_used   INTEGER NOT NULL DEFAULT 0,
-  welcome_left INTEGER NOT NULL,
-  expires_at   INTEGER NOT NULL,
-  -- The id of the deleted account, until the directory has forgotten it.
-  account_id   TEXT
+-- Who isn't confirmed isn't an account, but a row of the first database, for a day.
+CREATE TABLE registrations (
+  -- Folded.
+  address       TEXT    NOT NULL PRIMARY KEY,
+  -- As typed.
+  email         TEXT    NOT NULL,
+  password_hash TEXT    NOT NULL,
+  -- SHA-256 of the token that is mailed.
+  token_hash    TEXT    NOT NULL UNIQUE,
+  -- The account that the confirmation creates.
+  account_id    TEXT    NOT NULL,
+  expires_at    INTEGER NOT NULL,
+  -- The link was used and the directory has the address: the account follows, and the row goes.
+  is_entered    INTEGER NOT NULL DEFAULT 0 CHECK (is_entered IN (0, 1)),
+  -- The mailbox had an account until a few days ago.
+  is_former     INTEGER NOT NULL DEFAULT 0 CHECK (is_former IN (0, 1))
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX tombstones_by_expiry ON tombstones (expires_at);
-CREATE INDEX tombstones_by_mailbox ON tombstones (mailbox_hash) WHERE mailbox_hash IS NOT NULL;
-CREATE INDEX tombstones_to_be_told ON tombstones (address_hash) WHERE account_id IS NOT NULL;
+CREATE INDEX registrations_by_expiry ON registrations (expires_at);
+CREATE INDEX registrations_entered ON registrations (account_id) WHERE is_entered = 1;
 
--- Links mailed to an account; only a SHA-256 of the token is kept.
-CREATE TABLE mailed_tokens (
+-- Accounts that were closed within a day: none of them is created again by a step that comes late.
+CREATE TABLE closed_accounts (
+  id        TEXT    NOT NULL PRIMARY KEY,
+  closed_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- Links for a new password; only a SHA-256 of the token is kept.
+CREATE TABLE reset_links (
   hash            TEXT    NOT NULL PRIMARY KEY,
-  account_id      TEXT    NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
-  purpose         TEXT    NOT NULL CHECK (purpose IN ('confirm', 'reset')),
+  -- A newer link voids older ones.
+  account_id      TEXT    NOT NULL UNIQUE REFERENCES accounts (id) ON DELETE CASCADE,
   expires_at      INTEGER NOT NULL,
   -- A newer link whose mail is being handed over: until then the one before stays valid.
   next_hash       TEXT,
-  next_expires_at INTEGER,
-  -- A newer link voids older ones.
-  UNIQUE (account_id, purpose)
+  next_expires_at INTEGER
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX mailed_tokens_by_expiry ON mailed_tokens (expires_at);
-CREATE INDEX mailed_tokens_next ON mailed_tokens (next_hash) WHERE next_hash IS NOT NULL;
+CREATE INDEX reset_links_by_expiry ON reset_links (expires_at);
+CREATE INDEX reset_links_next ON reset_links (next_hash) WHERE next_hash IS NOT NULL;
 
 -- Addresses for which a reset link was asked, whether or not they have an account, in the first database. The row goes
 -- with the mail, which is made after the response, or after an hour.
 CREATE TABLE mail_due (
-  -- Keyed hash of the address.
-  address_hash TEXT    NOT NULL PRIMARY KEY,
+  mailbox    TEXT    NOT NULL PRIMARY KEY,
   -- As it was typed.
-  email        TEXT    NOT NULL,
+  email      TEXT    NOT NULL,
   -- Not tried before.
-  due_at       INTEGER NOT NULL,
-  expires_at   INTEGER NOT NULL
+  due_at     INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- Second factors: the one that is on, and those that were on until three days ago.
@@ -416,11 +410,12 @@ CREATE TABLE operator_actions (
 CREATE INDEX operator_actions_by_account ON operator_actions (account_id, at);
 CREATE INDEX operator_actions_by_time ON operator_actions (at);
 
--- Addresses that may have an account beside another spelling of their mailbox, by their keyed hash, in the first
--- database.
+-- Addresses that may be registered beside another spelling of their mailbox, in the first database. A row goes when it is
+-- used, or after thirty days.
 CREATE TABLE allowed_addresses (
-  address_hash TEXT    NOT NULL PRIMARY KEY,
-  allowed_at   INTEGER NOT NULL
+  -- Folded.
+  address    TEXT    NOT NULL PRIMARY KEY,
+  allowed_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- A lease holds checks of the allowance while an origin is being asked. It ends by being settled (charged or released)

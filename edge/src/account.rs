@@ -6,7 +6,7 @@ pub mod mailbox;
 use std::fmt;
 
 use rcpt_shared::{Address, FormatError, Malformed, read_bare};
-use serde::{Deserialize, Deserializer, de};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 /// Identifies an account: 8 bits for the number of its database, and 56 random bits, so that an id can't be guessed
 /// and reveals no count. Written as 16 hexadecimal digits, since D1 accepts no integer above 2^53.
@@ -46,6 +46,12 @@ impl fmt::Display for AccountId {
     }
 }
 
+impl Serialize for AccountId {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 impl<'de> Deserialize<'de> for AccountId {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
@@ -57,7 +63,6 @@ impl<'de> Deserialize<'de> for AccountId {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AccountState {
-    Unconfirmed,
     Confirmed,
     /// Closed by the operator.
     Deactivated,

@@ -1,6 +1,7 @@
 //! Work without a request or after its response: notices, requested confirmation and reset links, changes of address,
 //! deletions in the directory, scans and their webhooks.
 
+pub mod confirmations;
 pub mod deletions;
 pub mod email_changes;
 pub mod maintenance;

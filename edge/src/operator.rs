@@ -4,6 +4,7 @@
 mod accounts;
 mod call;
 mod deed;
+mod directory;
 mod exceptions;
 mod overview;
 mod payments;

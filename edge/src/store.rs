@@ -6,10 +6,10 @@
 //! has changed, unless only the database's response was lost.
 
 pub mod accounts;
-pub mod addresses;
 pub mod changes;
 pub mod databases;
 pub mod deleted_accounts;
+pub mod directory;
 pub mod email_changes;
 pub mod ended_keys;
 pub mod expired_keys;
@@ -18,8 +18,6 @@ pub mod housekeeping;
 pub mod keys;
 pub mod ledger;
 pub mod mail_due;
-pub mod mailbox_hashes;
-pub mod mailed_tokens;
 pub mod notices;
 pub mod operator_actions;
 pub mod opt_outs;
@@ -30,6 +28,7 @@ pub mod recoveries;
 pub mod registrations;
 pub mod rekeying;
 pub mod reset_codes;
+pub mod reset_links;
 pub mod resets;
 pub mod scans;
 pub mod security_events;
@@ -41,8 +40,8 @@ pub mod webhooks;
 
 /// `?1` hash of the token, `?2` now.
 const BY_RESET_LINK: &str = "state = 'confirmed' AND id = (
-     SELECT account_id FROM mailed_tokens WHERE purpose = 'reset'
-       AND (hash = ?1 AND expires_at > ?2 OR next_hash = ?1 AND next_expires_at > ?2))";
+     SELECT account_id FROM reset_links
+     WHERE hash = ?1 AND expires_at > ?2 OR next_hash = ?1 AND next_expires_at > ?2)";
 
 /// `?1` account, `?2` session.
 const IN_SESSION: &str = "id = ?1 AND state = 'confirmed'

@@ -4,7 +4,7 @@ use std::env;
 
 use crate::service::clock;
 
-fn is_long() -> bool {
+pub fn is_long() -> bool {
     env::var_os("PROOF").is_some()
 }
 

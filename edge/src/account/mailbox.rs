@@ -2,9 +2,6 @@
 //! are recognised by domain, never by mail host: a company that hosts its mail at a provider
 //! chooses its own rules.
 
-/// Version of the table; part of each stored hash.
-pub const VERSION: &str = "1";
-
 /// How a provider reads the part before the `@`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Spelling {

@@ -1,43 +1,58 @@
-//! Finishes deletions, immediately or in the next five-minute run: removes the account from the directory, and then the
-//! account's rows.
+//! The second step of a deletion, immediately and in the five-minute runs of the next day: the directory forgets the
+//! account, and its rows go. The first is one batch of the account's database (`store/accounts.rs`).
+
+use rcpt_shared::KeyRing;
 
 use crate::{
+    account::AccountId,
     cf::{clock, database::Database},
     error::Error,
     store::{
         accounts,
-        addresses::{self, DeletedAccount},
         databases::Databases,
         deleted_accounts,
+        directory::{self, Owner},
     },
 };
 
-/// Removes the directory entries of accounts that were deleted from a database.
+/// Removes every row of these closed accounts from the directory.
 ///
 /// # Errors
-/// [`Error::unavailable`] when a database fails; the scheduled run tries again.
-pub async fn tell(
+/// [`Error::unavailable`] when the directory fails; the scheduled run tries again.
+pub async fn forget(
     databases: &Databases,
-    database: &Database,
-    deleted: &[DeletedAccount],
+    secrets: &KeyRing,
+    closed: &[AccountId],
 ) -> Result<(), Error> {
-    addresses::forget(databases.directory(), deleted).await?;
-    accounts::unlink_tombstones(database, deleted).await
+    let owners = closed.iter().map(|&id| Owner { id, address: String::new() });
+    let owners = Vec::from_iter(owners);
+    directory::make_equal(databases.directory(), secrets, &owners, clock::now()).await
 }
 
-/// Begins the deletions by operators that are due; continues interrupted deletions, and deletions of more rows than a
-/// step removes.
+/// Begins the deletions by operators that are due; repeats the directory's step for accounts that were closed within a
+/// day, and continues deletions of more rows than a step removes.
 ///
 /// # Errors
 /// [`Error::unavailable`] when a database fails.
-pub async fn finish(databases: &Databases, database: &Database) -> Result<(), Error> {
+pub async fn finish(
+    databases: &Databases,
+    secrets: &KeyRing,
+    database: &Database,
+) -> Result<(), Error> {
     let due = accounts::erase_due(database, clock::now()).await;
-    let notices = tell_all(databases, database).await;
-    deleted_accounts::remove(database).await.and(notices).and(due)
+    let forgotten = forget_all(databases, secrets, database).await;
+    deleted_accounts::remove(database).await.and(forgotten).and(due)
 }
 
-/// Removes directory entries that were left by interrupted deletions, up to a limit.
-async fn tell_all(databases: &Databases, database: &Database) -> Result<(), Error> {
-    let deleted = accounts::pending_deletions(database).await?;
-    if deleted.is_empty() { Ok(()) } else { tell(databases, database, &deleted).await }
+async fn forget_all(
+    databases: &Databases,
+    secrets: &KeyRing,
+    database: &Database,
+) -> Result<(), Error> {
+    let closed = accounts::closed(database).await?;
+    if closed.is_empty() {
+        return Ok(());
+    }
+    forget(databases, secrets, &closed).await?;
+    accounts::forget_closed(database, &closed, clock::now()).await
 }

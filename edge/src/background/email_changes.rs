@@ -5,11 +5,10 @@ use crate::{
     account::AccountAddress,
     app::App,
     cf::{clock, database::Database, log},
-    credentials::address_hash::AccountHash,
     error::Error,
     mail,
     store::{
-        addresses,
+        directory::{self, Owner},
         email_changes::{self, EmailChange},
     },
 };
@@ -31,31 +30,22 @@ pub async fn finish(app: &App, database: &Database) -> Result<(), Error> {
 }
 
 async fn advance(app: &App, database: &Database, change: EmailChange) -> Result<(), Error> {
-    let (directory, account, now) = (app.databases.directory(), change.account_id, clock::now());
+    let (directory, account) = (app.databases.directory(), change.account_id);
     let change = if change.state == "moving" {
-        let new = hash(app, &change.new_email)?;
-        let done = if addresses::take(directory, &new, account, now).await? {
-            email_changes::move_account(database, &change, &new, now).await?
+        let done = if directory::add(directory, &address(&change.new_email)?, account).await? {
+            email_changes::move_account(database, &change).await?
         } else {
             email_changes::give_up(database, &change).await?
         };
+        // Of a deleted account the directory forgets every row.
         let Some(done) = done else { return Ok(()) };
         done
     } else {
         change
     };
-    if change.is_closed != 0 {
-        addresses::forget_all(directory, account).await?;
-        return email_changes::settle(database, &change).await;
-    }
-    let current = hash(app, &change.email)?;
-    let old = if change.old_email.is_empty() { None } else { Some(hash(app, &change.old_email)?) };
-    if let Some(old) = &old
-        && let Some(tombstone) = email_changes::tombstone(database, old).await?
-    {
-        addresses::store_usage(directory, old, account, tombstone).await?;
-    }
-    addresses::make_equal(directory, &current, account).await?;
+    let owner = Owner { id: account, address: address(&change.email)?.folded() };
+    let secrets = &app.config.address_secrets;
+    directory::make_equal(directory, secrets, &[owner], clock::now()).await?;
     email_changes::settle(database, &change).await?;
     if !change.old_email.is_empty() {
         let mail = mail::address_changed_away(&app.config.portal_url);
@@ -65,8 +55,7 @@ async fn advance(app: &App, database: &Database, change: EmailChange) -> Result<
     Ok(())
 }
 
-fn hash(app: &App, email: &str) -> Result<AccountHash, Error> {
-    let address = AccountAddress::parse(email)
-        .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;
-    Ok(AccountHash::of(&app.config.address_secrets, &address))
+fn address(email: &str) -> Result<AccountAddress, Error> {
+    AccountAddress::parse(email)
+        .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))
 }

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use super::{deletions, email_changes, notices, reset_links, scans::closing, webhooks};
+use super::{
+    confirmations, deletions, email_changes, notices, reset_links, scans::closing, webhooks,
+};
 use crate::{
     app::App,
     cf::{clock, database::Database, log},
@@ -41,13 +43,12 @@ async fn all(app: &App, limits: &RunLimits) {
     if let Err(error) = reset_links::send(app).await {
         log::failure("reset links", &error);
     }
+    if let Err(error) = confirmations::finish(&app.databases).await {
+        log::failure("confirmations", &error);
+    }
     for ((number, database), others) in databases.into_iter().zip((0..count).rev()) {
         limits.share(others, WEBHOOK_STATEMENTS);
         of_database(app, number, database, &mut mails).await;
-    }
-    let Config { address_secrets, .. } = &app.config;
-    if let Err(error) = store::mailbox_hashes::fill(&app.databases, address_secrets).await {
-        log::failure("hashes of mailboxes", &error);
     }
     limits.share(0, 0);
     // Webhooks come last, because they wait for customers' servers.
@@ -76,7 +77,8 @@ async fn of_database(app: &App, number: u8, database: &Database, mails: &mut u64
         Ok(attempts) => *mails = mails.saturating_sub(attempts),
         Err(error) => failed("notices", error),
     }
-    if let Err(error) = deletions::finish(&app.databases, database).await {
+    let Config { address_secrets, totp_secrets, .. } = &app.config;
+    if let Err(error) = deletions::finish(&app.databases, address_secrets, database).await {
         failed("deletions", error);
     }
     if let Err(error) = closing::run(database).await {
@@ -85,11 +87,8 @@ async fn of_database(app: &App, number: u8, database: &Database, mails: &mut u64
     for (table, error) in store::housekeeping::run(database, clock::now()).await {
         failed(&format!("housekeeping of {table}"), error);
     }
-    let Config { address_secrets, totp_secrets, .. } = &app.config;
-    let directory = app.databases.directory();
-    let rekeying = store::rekeying::run(directory, database, address_secrets, totp_secrets);
-    for (column, error) in rekeying.await {
-        failed(&format!("rekeying of {column}"), error);
+    if let Err(error) = store::rekeying::run(database, totp_secrets).await {
+        failed("rekeying", error);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::{
     app::App,
     cf::{clock, deferred::Deferred, log},
     credentials::{
-        address_hash::AccountHash,
+        address_hash::MailboxHash,
         link_token::{self, LinkUse},
         mailed_token::{MailedToken, RESET_TTL_S},
         random,
@@ -25,10 +25,9 @@ use crate::{
     },
     mail,
     store::{
-        addresses,
+        directory,
         mail_due::{self, DueMail},
-        mailed_tokens::{self, NewToken, TokenPurpose},
-        opt_outs,
+        opt_outs, reset_links,
     },
 };
 
@@ -60,21 +59,19 @@ pub fn exempt_soon(app: &Arc<App>, deferred: &Deferred, before: Attempt, address
 
 async fn exempt(app: &App, address: &AccountAddress) -> Result<(), Error> {
     let directory = app.databases.directory();
-    let hash = AccountHash::of(&app.config.address_secrets, address);
-    if addresses::find_mailbox(directory, &hash).await?.is_none() {
+    if directory::find_mailbox(directory, address).await?.is_none() {
         return Ok(());
     }
     let throttle = &app.config.throttle;
-    let key = hash.mailbox();
+    let hash = MailboxHash::of(&app.config.address_secrets, address);
+    let key = hash.as_str();
     let gates = vec![
         Gate::new(Key::exempt_reset_mail(key), Rule::DAILY),
         Gate::new(Key::mail(MailPurpose::Reset, key), throttle.reset_mail),
         Gate::new(Key::all_exempt_reset_mails(), throttle.all_exempt_reset_mails),
     ];
     let (attempt, now) = (Attempt::new(gates)?, clock::now());
-    let email = address.as_given().to_owned();
-    let admission =
-        mail_due::ask(directory, attempt.gates(), attempt.name(), &hash, &email, now).await?;
+    let admission = mail_due::ask(directory, attempt.gates(), attempt.name(), address, now).await?;
     let attempt = match attempt.into_outcome(admission) {
         AttemptOutcome::Admitted(attempt) => attempt,
         AttemptOutcome::Refused { index, before, .. } => {
@@ -86,7 +83,7 @@ async fn exempt(app: &App, address: &AccountAddress) -> Result<(), Error> {
             return Ok(());
         }
     };
-    let due = DueMail { address_hash: key.to_owned(), email };
+    let due = DueMail::of(address);
     if !deliver(app, &due).await {
         attempt.give_back(app.databases.directory()).await;
     }
@@ -109,8 +106,8 @@ async fn deliver(app: &App, due: &DueMail) -> bool {
     let directory = app.databases.directory();
     let delivery = hand_over(app, &due.email).await;
     let recording = match &delivery {
-        Ok(()) => mail_due::handed_over(directory, &due.address_hash).await,
-        Err(_) => mail_due::failed(directory, &due.address_hash, clock::now()).await,
+        Ok(()) => mail_due::handed_over(directory, &due.mailbox).await,
+        Err(_) => mail_due::failed(directory, &due.mailbox, clock::now()).await,
     };
     for error in [delivery.as_ref().err(), recording.as_ref().err()].into_iter().flatten() {
         log::failure("a forgotten password", error);
@@ -123,31 +120,27 @@ async fn deliver(app: &App, due: &DueMail) -> bool {
 async fn hand_over(app: &App, email: &str) -> Result<(), Error> {
     let address = AccountAddress::parse(email)
         .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;
-    let hash = AccountHash::of(&app.config.address_secrets, &address);
+    let hash = MailboxHash::of(&app.config.address_secrets, &address);
     let directory = app.databases.directory();
-    let mailbox_query = addresses::find_mailbox(directory, &hash);
+    let account = directory::find_mailbox(directory, &address);
     let opted_out = opt_outs::is_opted_out(directory, &hash, clock::now());
-    let (mailbox_query, is_opted_out) = try_join(mailbox_query, opted_out).await?;
-    let database = match mailbox_query {
+    let (account, is_opted_out) = try_join(account, opted_out).await?;
+    let database = match account {
         Some(account) => app.databases.of(account)?,
         None => app.databases.of_unknown_address(&hash),
     };
-    let number = mailbox_query.map(AccountId::database).unwrap_or_default();
+    let number = account.map(AccountId::database).unwrap_or_default();
     let token = MailedToken::new(number, random::bytes()?);
-    let new_token = NewToken {
-        purpose: TokenPurpose::Reset,
-        hash: token.hash(),
-        expires_at: clock::now().saturating_add(RESET_TTL_S),
-    };
-    let recipient =
-        mailed_tokens::prepare_reset(database, &hash, mailbox_query, &new_token).await?;
+    let link = token.hash();
+    let until = clock::now().saturating_add(RESET_TTL_S);
+    let recipient = reset_links::prepare(database, account, &link, until).await?;
     let portal_url = &app.config.portal_url;
     let letter = match &recipient {
         Some(recipient) => Some((recipient.as_str(), mail::reset(recipient, portal_url, &token))),
         None if is_opted_out => None,
         None => {
             let opt_out =
-                link_token::of(&app.config.address_secrets, LinkUse::OptOut, hash.mailbox());
+                link_token::of(&app.config.address_secrets, LinkUse::OptOut, hash.as_str());
             Some((email, mail::no_account(email, portal_url, &opt_out)))
         }
     };
@@ -156,8 +149,8 @@ async fn hand_over(app: &App, email: &str) -> Result<(), Error> {
         None => Ok(()),
     };
     match &delivery {
-        Ok(()) => mailed_tokens::record_sent(database, &new_token.hash).await?,
-        Err(_) => mailed_tokens::take_back(database, &new_token.hash).await?,
+        Ok(()) => reset_links::record_sent(database, &link).await?,
+        Err(_) => reset_links::take_back(database, &link).await?,
     }
     delivery
 }

@@ -6,36 +6,27 @@ use rcpt_shared::{Address, KeyRing};
 use sha2::Sha256;
 
 use super::mailed_token::TokenHash;
-use crate::account::{AccountAddress, mailbox};
+use crate::account::AccountAddress;
 
-/// Lookup hashes of an account's address and mailbox, under the signing secret and, during a replacement, also under
-/// the other secret. Each is `kid.` and 64 hexadecimal digits, so that a range of the index holds everything under one
-/// secret.
+/// Keyed hash of an account's mailbox, the same for all spellings of its address: limits and marks use it, because a
+/// limit per spelling could be multiplied by anyone. `kid.` and 64 hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AccountHash {
+pub struct MailboxHash {
     current: String,
     other: Option<String>,
-    mailbox: String,
-    other_mailbox: Option<String>,
 }
 
-impl AccountHash {
+impl MailboxHash {
     pub fn of(secrets: &KeyRing, address: &AccountAddress) -> Self {
-        let hashes = |purpose, text: &str| {
-            let all = secrets.kids().zip(secrets.macs());
-            let mut all = all.map(|(kid, mac)| format!("{kid}.{}", keyed(mac, purpose, text)));
-            (all.next().unwrap_or_default(), all.next())
-        };
-        let (current, other) = hashes("account", &address.folded());
-        let (mailbox, other_mailbox) =
-            hashes("mailbox", &[mailbox::VERSION, " ", &address.mailbox()].concat());
-        Self { current, other, mailbox, other_mailbox }
+        let mailbox = address.mailbox();
+        let all = secrets.kids().zip(secrets.macs());
+        let mut all = all.map(|(kid, mac)| format!("{kid}.{}", keyed(mac, "mailbox", &mailbox)));
+        Self { current: all.next().unwrap_or_default(), other: all.next() }
     }
 
     /// Hashes a text that isn't an address and so has no account.
     pub fn of_no_address(text: &str) -> Self {
-        let hash = TokenHash::of(text).as_str().to_owned();
-        Self { current: hash.clone(), other: None, mailbox: hash, other_mailbox: None }
+        Self { current: TokenHash::of(text).as_str().to_owned(), other: None }
     }
 
     /// The hash under the signing secret.
@@ -43,20 +34,9 @@ impl AccountHash {
         &self.current
     }
 
-    /// The hash under the other secret, if there is one.
-    pub fn other(&self) -> Option<&str> {
-        self.other.as_deref()
-    }
-
-    /// Hash of the mailbox, shared by all spellings of the address. Limits of emails and sign-ins use this hash: a
-    /// limit per spelling could be multiplied by anyone.
-    pub fn mailbox(&self) -> &str {
-        &self.mailbox
-    }
-
-    /// The mailbox's hash under the other secret, if there is one.
-    pub fn other_mailbox(&self) -> Option<&str> {
-        self.other_mailbox.as_deref()
+    /// The hash under each live secret: one and the same where there is no other.
+    pub fn live(&self) -> [&str; 2] {
+        [self.as_str(), self.other.as_deref().unwrap_or(&self.current)]
     }
 }
 
@@ -79,7 +59,7 @@ fn keyed(mut mac: Hmac<Sha256>, purpose: &str, text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{AccountHash, of_checked};
+    use super::{MailboxHash, of_checked};
     use crate::account::AccountAddress;
     use rcpt_shared::{Address, KeyRing};
 
@@ -99,7 +79,7 @@ mod tests {
     fn purposes_and_secrets_are_apart() {
         let address = "ann@example.org";
         let checked = |key| of_checked(&secret(key), &Address::parse(address).unwrap());
-        let account = AccountHash::of(&secret("w"), &AccountAddress::parse(address).unwrap());
+        let account = MailboxHash::of(&secret("w"), &AccountAddress::parse(address).unwrap());
         assert_ne!(format!("k.{}", checked("w")), account.as_str());
         assert_ne!(checked("w"), checked("0"));
     }
@@ -109,13 +89,13 @@ mod tests {
         let (old, new) = (format!("old:{}", "w".repeat(43)), format!("new:{}", "0".repeat(43)));
         let hash = |ring: &str| {
             let address = AccountAddress::parse("ann@example.org").unwrap();
-            AccountHash::of(&KeyRing::parse(ring).unwrap(), &address)
+            MailboxHash::of(&KeyRing::parse(ring).unwrap(), &address)
         };
         let before = hash(&old);
         let [joined, swapped] = [format!("{old},{new}"), format!("{new},{old}")].map(|r| hash(&r));
-        assert_eq!((joined.as_str(), before.other()), (before.as_str(), None));
-        assert_eq!(joined.other(), Some(swapped.as_str()));
-        assert_eq!(swapped.other(), Some(before.as_str()));
+        assert_eq!((joined.as_str(), before.live()), (before.as_str(), [before.as_str(); 2]));
+        assert_eq!(joined.live(), [before.as_str(), swapped.as_str()]);
+        assert_eq!(swapped.live(), [swapped.as_str(), before.as_str()]);
         assert_eq!(hash(&new).as_str(), swapped.as_str());
         assert!(swapped.as_str().starts_with("new."));
     }

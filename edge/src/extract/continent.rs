@@ -7,7 +7,7 @@ use axum::{extract::FromRequestParts, http::request::Parts};
 use crate::{
     account::AccountId,
     app::App,
-    credentials::{address_hash::AccountHash, random},
+    credentials::{address_hash::MailboxHash, random},
     error::Error,
     store::databases::choose,
 };
@@ -30,7 +30,7 @@ impl Continent {
     ///
     /// # Errors
     /// [`Error::internal`] without random bytes.
-    pub fn new_account(&self, app: &Arc<App>, hash: &AccountHash) -> Result<AccountId, Error> {
+    pub fn new_account(&self, app: &Arc<App>, hash: &MailboxHash) -> Result<AccountId, Error> {
         let home = choose(app.config.homes.of(&self.0), hash);
         Ok(AccountId::new(home, random::bytes()?))
     }

@@ -109,13 +109,13 @@ impl Key {
     }
 
     /// Counts sign-ins to the account of an address, whether or not it exists.
-    pub fn sign_in(address_hash: &str) -> Self {
-        Self::of("sign-in", address_hash)
+    pub fn sign_in(mailbox_hash: &str) -> Self {
+        Self::of("sign-in", mailbox_hash)
     }
 
     /// Counts emails of one kind to an address.
-    pub fn mail(purpose: MailPurpose, address_hash: &str) -> Self {
-        Self::of(purpose.names()[0], address_hash)
+    pub fn mail(purpose: MailPurpose, mailbox_hash: &str) -> Self {
+        Self::of(purpose.names()[0], mailbox_hash)
     }
 
     /// Counts emails of one kind caused by a network, or by all networks of a site.
@@ -139,8 +139,8 @@ impl Key {
     }
 
     /// Counts reset links mailed to a confirmed account although the total budget was used up.
-    pub fn exempt_reset_mail(address_hash: &str) -> Self {
-        Self::of("exempt-reset-mail", address_hash)
+    pub fn exempt_reset_mail(mailbox_hash: &str) -> Self {
+        Self::of("exempt-reset-mail", mailbox_hash)
     }
 
     /// Counts the exempt reset links of all accounts.
@@ -151,6 +151,11 @@ impl Key {
     /// Set while the reader of a mailbox has opted out of emails caused by others.
     pub fn opt_out(mailbox_hash: &str) -> Self {
         Self::of("opt-out", mailbox_hash)
+    }
+
+    /// Set for thirty days on the mailbox of a deleted account, and on one that an account has moved from.
+    pub fn former(mailbox_hash: &str) -> Self {
+        Self::of("former", mailbox_hash)
     }
 
     /// Counts two-factor codes entered after an account's password.

@@ -54,14 +54,9 @@ pub const DEACTIVATE: AccountChange = AccountChange {
     refusal: |_| "It is deactivated already.",
 };
 
-/// Restores the state before the deactivation: only the emailed link can confirm an account.
 pub const REACTIVATE: AccountChange = AccountChange {
     record: record!("state = 'deactivated' AND erase_at IS NULL"),
-    statements: &[concat!(
-        UPDATE,
-        "state = CASE WHEN confirmed_at IS NULL THEN 'unconfirmed' ELSE 'confirmed' END",
-        WHERE
-    )],
+    statements: &[concat!(UPDATE, "state = 'confirmed'", WHERE)],
     refusal: |account| match account.erased_at {
         Some(_) => "It is being deleted. Undelete it first.",
         None => "It isn't deactivated.",
@@ -90,9 +85,7 @@ pub const RECOVER: AccountChange = AccountChange {
     record: record!(IS_RECOVERABLE),
     statements: &recoveries::START,
     refusal: |account| {
-        if account.confirmed_at.is_none() {
-            "It can't be recovered: its address hasn't been confirmed."
-        } else if account.two_factor == 0 {
+        if account.two_factor == 0 {
             "It can't be recovered: two-factor authentication is off."
         } else {
             "It can't be recovered: a recovery is under way, or its password or address has changed within 14 days."

@@ -11,7 +11,7 @@ use axum::{
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 
-use super::{accounts, deed::Deed, exceptions, overview, plans, records};
+use super::{accounts, deed::Deed, directory, exceptions, overview, plans, records};
 use crate::{
     app::App,
     cf::{clock, log},
@@ -74,6 +74,7 @@ pub enum Action {
     // Other changes.
     SetSize { plan: String, size: plans::Size, number: u32 },
     Allow { email: String },
+    Enter { accounts: Vec<String> },
 }
 
 impl Action {
@@ -97,6 +98,7 @@ impl Action {
             Self::Undelete { .. } => "undelete",
             Self::SetSize { .. } => "set-size",
             Self::Allow { .. } => "allow",
+            Self::Enter { .. } => "enter",
         }
     }
 
@@ -183,6 +185,7 @@ pub async fn receive(
             plans::set_size(&app, &deed, &plan, size, number).await
         }
         Action::Allow { email } => exceptions::allow(&app, &deed, &email).await,
+        Action::Enter { accounts } => directory::enter(&app, &deed, &accounts).await,
         Action::SetPlan { account, plan, until } => {
             accounts::set_plan(&app, &deed, &account, &plan, until).await
         }

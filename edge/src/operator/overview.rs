@@ -11,10 +11,10 @@ use crate::{
     account::{AccountAddress, AccountId},
     app::App,
     cf::database::Database,
-    credentials::{account_reference, address_hash::AccountHash, tenant},
+    credentials::{account_reference, tenant},
     error::Error,
     meter,
-    store::{addresses, plans::IN_FORCE},
+    store::{directory, plans::IN_FORCE},
 };
 
 /// An account's state, with times as texts in UTC.
@@ -33,7 +33,6 @@ pub struct Overview {
     /// When a deletion by an operator takes effect.
     pub erased_at: Option<String>,
     created_at: String,
-    pub confirmed_at: Option<String>,
     checks_charged_today: u32,
     live_leases: u32,
     welcome_left: u32,
@@ -58,7 +57,6 @@ pub const SELECT_OVERVIEW: &str = concat!(
         WHERE n.account_id = a.id AND n.kind = 'recovery_pending' AND n.told > 0 AND w.kind = 'recovery') AS recovery_mailed,
        datetime(a.erase_at, 'unixepoch') AS erased_at,
        datetime(a.created_at, 'unixepoch') AS created_at,
-       datetime(a.confirmed_at, 'unixepoch') AS confirmed_at,
        CASE WHEN a.day = unixepoch() / 86400 THEN a.daily_charged ELSE 0 END AS checks_charged_today,
        (SELECT count(*) FROM leases l WHERE l.account_id = a.id AND l.expires_at > unixepoch()) AS live_leases,
        a.welcome_left
@@ -85,8 +83,7 @@ pub async fn find(app: &App, text: &str) -> Result<AccountId, Error> {
     let account = match (AccountId::parse(id), AccountAddress::parse(text)) {
         (Some(id), _) => Some(id),
         (None, Ok(address)) => {
-            let hash = AccountHash::of(&app.config.address_secrets, &address);
-            addresses::find(app.databases.directory(), &hash).await?
+            directory::find(app.databases.directory(), &address.folded()).await?
         }
         _ => None,
     };

@@ -84,8 +84,8 @@ pub struct Deletion {
 
 /// Delete the account
 ///
-/// Removes everything that belongs to it, and ends its key and sessions. Its usage is stored for 30 days under a keyed
-/// hash of the address, so registering again renews nothing.
+/// Removes everything that belongs to it, and ends its keys and sessions. For 30 days a new account of the mailbox gets no
+/// welcome checks, and begins with that day's allowance used.
 #[utoipa::path(
     delete, path = "/v1/me", tag = "Account", operation_id = "deleteAccount",
     request_body = Deletion,
@@ -111,13 +111,14 @@ pub async fn delete(
     member.check_password(&app, &context, &client, &body.password).await?;
     let right = member.second_factor().demand(&app, &context, body.totp_code.as_ref()).await?;
     let database = app.databases.of(member.account.id)?;
-    let deleted = accounts::delete(database, member.session, &right.code, clock::now()).await?;
-    let Some(deleted) = deleted else {
+    if !accounts::delete(database, member.session, &right.code, clock::now()).await? {
         return Err(member.explain_failure(&app, &context, &right).await?);
-    };
+    }
+    let closed = [member.account.id];
     tell(&app, &context, member);
     // The account is already deleted. The scheduled run completes failed and remaining steps.
-    if let Err(error) = deletions::tell(&app.databases, database, &[deleted]).await {
+    let secrets = &app.config.address_secrets;
+    if let Err(error) = deletions::forget(&app.databases, secrets, &closed).await {
         log::failure("the directory of a deletion", &error);
     }
     if let Err(error) = deleted_accounts::step(database).await {

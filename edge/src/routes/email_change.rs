@@ -9,13 +9,13 @@ use secrecy::{ExposeSecret as _, SecretString};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::registration::{account_address, check_domain, refuse_disposable};
+use super::registration::{account_address, check_domain, refuse_disposable, stored_address};
 use crate::{
     account::AccountAddress,
     app::App,
     cf::{clock, log},
     credentials::{
-        address_hash::AccountHash,
+        address_hash::MailboxHash,
         mailed_token::{CONFIRMATION_TTL_S, MailedToken, PresentedToken},
         password::Password,
         random,
@@ -33,7 +33,7 @@ use crate::{
     },
     mail, meter,
     store::{
-        addresses,
+        directory,
         email_changes::{self, NewChange},
     },
 };
@@ -85,9 +85,7 @@ pub async fn change(
 ) -> Result<(StatusCode, Json<EmailChangeMailed>), Error> {
     let address = account_address(&body.email)?;
     refuse_disposable(&app, &address).await?;
-    let secrets = &app.config.address_secrets;
-    let (hash, own) = (AccountHash::of(secrets, &address), own_hash(&app, &member.account.email)?);
-    if hash.mailbox() == own.mailbox() {
+    if address.mailbox() == stored_address(&member.account.email)?.mailbox() {
         return Err(Error::invalid_email(
             "This is the account's own mailbox. Nothing would change.",
         ));
@@ -99,7 +97,7 @@ pub async fn change(
     let message = "Open the link in the email at the new address within 24 hours. There is none if that address has an \
                    account already.";
     let reply = (StatusCode::ACCEPTED, Json(EmailChangeMailed { message }));
-    if !count(&app, &client, &member, &hash).await? {
+    if !count(&app, &client, &member, &address).await? {
         // No new link is created, so that the last one stays valid.
         return Ok(reply);
     }
@@ -121,14 +119,8 @@ pub async fn change(
     }
     factor.complete(&app, &context, right).await;
     context.notify(&app, account);
-    mail_link(&app, &context, &member, address, hash, token, id);
+    mail_link(&app, &context, &member, address, token, id);
     Ok(reply)
-}
-
-fn own_hash(app: &App, email: &str) -> Result<AccountHash, Error> {
-    let address = AccountAddress::parse(email)
-        .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))?;
-    Ok(AccountHash::of(&app.config.address_secrets, &address))
 }
 
 /// `false` if the new address has had its emails for this hour; the response is the same.
@@ -136,13 +128,14 @@ async fn count(
     app: &App,
     client: &ClientNetwork,
     member: &Member,
-    hash: &AccountHash,
+    address: &AccountAddress,
 ) -> Result<bool, Error> {
     let (throttle, purpose) = (&app.config.throttle, MailPurpose::Registration);
     let mut gates = vec![Gate::new(Key::email_change(member.account.id), RULE)];
     gates.append(&mut client.mail_gates(app, purpose, throttle.all_registration_mails, false));
     let last = gates.len();
-    gates.push(Gate::new(Key::mail(purpose, hash.mailbox()), throttle.registration_mail));
+    let hash = MailboxHash::of(&app.config.address_secrets, address);
+    gates.push(Gate::new(Key::mail(purpose, hash.as_str()), throttle.registration_mail));
     let directory = app.databases.directory();
     match Attempt::try_count(directory, gates, clock::now()).await? {
         AttemptOutcome::Admitted(_) => Ok(true),
@@ -160,14 +153,13 @@ fn mail_link(
     context: &RequestContext,
     member: &Member,
     address: AccountAddress,
-    hash: AccountHash,
     token: MailedToken,
     id: String,
 ) {
     let (app, account) = (Arc::clone(app), member.account.id);
     context.deferred.after_response(async move {
         let mailing = async {
-            if addresses::find_mailbox(app.databases.directory(), &hash).await?.is_some() {
+            if directory::find_mailbox(app.databases.directory(), &address).await?.is_some() {
                 return Ok(());
             }
             let (to, portal_url) = (address.as_given(), &app.config.portal_url);

@@ -18,7 +18,7 @@ use crate::{
     background::reset_links,
     cf::{clock, database::Database},
     credentials::{
-        address_hash::AccountHash,
+        address_hash::MailboxHash,
         api_key::KeyId,
         mailed_token::{PresentedToken, TokenHash},
         password::{self, Password},
@@ -86,17 +86,17 @@ pub async fn forgot(
     let verified = client.is_verified(&app, body.turnstile_token.as_ref());
     let (domain, mut is_verified) = join(check_domain(&app, &address), verified).await;
     domain?;
-    let hash = AccountHash::of(&app.config.address_secrets, &address);
+    let hash = MailboxHash::of(&app.config.address_secrets, &address);
     let throttle = &app.config.throttle;
-    let (directory, email) = (app.databases.directory(), address.as_given().to_owned());
+    let directory = app.databases.directory();
     let (counted, budgets) = loop {
         let (purpose, rule) = (MailPurpose::Reset, throttle.all_reset_mails);
         let mut gates = client.mail_gates(&app, purpose, rule, is_verified);
         let budgets = gates.len();
-        gates.push(Gate::new(Key::mail(purpose, hash.mailbox()), throttle.reset_mail));
+        gates.push(Gate::new(Key::mail(purpose, hash.as_str()), throttle.reset_mail));
         let attempt = Attempt::new(gates)?;
         let (gates, now) = (attempt.gates(), clock::now());
-        let admission = mail_due::ask(directory, gates, attempt.name(), &hash, &email, now).await?;
+        let admission = mail_due::ask(directory, gates, attempt.name(), &address, now).await?;
         match attempt.into_outcome(admission) {
             // If the budget of verified requests is used up, the budget of unverified requests may
             // have room.
@@ -111,8 +111,7 @@ pub async fn forgot(
     };
     match counted {
         AttemptOutcome::Admitted(attempt) => {
-            let due = DueMail { address_hash: hash.mailbox().to_owned(), email };
-            reset_links::soon(&app, &context.deferred, attempt, due);
+            reset_links::soon(&app, &context.deferred, attempt, DueMail::of(&address));
         }
         AttemptOutcome::Refused { index, seconds, before } if index < budgets => {
             reset_links::exempt_soon(&app, &context.deferred, before, address);

@@ -14,10 +14,10 @@ use crate::{
     app::App,
     cf::{clock, log},
     credentials::{
-        address_hash::AccountHash,
+        address_hash::MailboxHash,
         common_passwords::CommonPasswords,
         link_token::{self, LinkUse},
-        mailed_token::{CONFIRMATION_TTL_S, PresentedToken},
+        mailed_token::{CONFIRMATION_TTL_S, MailedToken, PresentedToken},
         password::{self, Password},
         random,
     },
@@ -32,11 +32,9 @@ use crate::{
     },
     mail, meter,
     outbound::dns::MailDomain,
-    store,
     store::{
-        addresses, opt_outs,
-        registrations::{self, Registered, Registration, RegistrationChange},
-        two_factor::Code,
+        opt_outs,
+        registrations::{self, Registration, Standing},
     },
 };
 
@@ -89,25 +87,24 @@ pub async fn register(
     let verified = client.is_verified(&app, body.turnstile_token.as_ref());
     let (domain, is_verified) = join(check_domain(&app, &address), verified).await;
     domain?;
-    let address_hash = AccountHash::of(&app.config.address_secrets, &address);
-    let (attempt, may_mail) = count(&app, &client, address_hash.mailbox(), is_verified).await?;
+    let hash = MailboxHash::of(&app.config.address_secrets, &address);
+    let (attempt, may_mail) = count(&app, &client, hash.as_str(), is_verified).await?;
     // Follows every throttle, so that a throttled network doesn't use up others' hashes.
     let turn = client.hashing_turn(&app, Some(&attempt)).await?;
     let password_hash = password::hash(turn, &body.password, random::bytes()?)?;
+    let email = address.as_given().to_owned();
     if may_mail {
-        let id = continent.new_account(&app, &address_hash)?;
         let registration = Registration {
-            id,
-            address_hash,
-            email: address.as_given().to_owned(),
+            id: continent.new_account(&app, &hash)?,
+            address,
             password_hash,
-            random: random::bytes()?,
+            token: MailedToken::new(0, random::bytes()?),
             expires_at: clock::now().saturating_add(CONFIRMATION_TTL_S),
         };
-        store_and_mail(&app, &context, registration, attempt).await?;
+        mail_and_store(&app, &context, registration, hash, attempt).await?;
     }
     let result = RegistrationResult {
-        email: address.as_given().to_owned(),
+        email,
         verification_required: true,
         message: "Check your email: open the link in it within 24 hours to confirm your address.",
     };
@@ -137,7 +134,7 @@ pub async fn refuse_disposable(app: &App, address: &AccountAddress) -> Result<()
 async fn count(
     app: &App,
     client: &ClientNetwork,
-    address_hash: &str,
+    mailbox_hash: &str,
     mut is_verified: bool,
 ) -> Result<(Attempt, bool), Error> {
     let throttle = &app.config.throttle;
@@ -147,7 +144,7 @@ async fn count(
         let rule = throttle.all_registration_mails;
         gates.append(&mut client.mail_gates(app, purpose, rule, is_verified));
         let all = gates.len().saturating_sub(1);
-        gates.push(Gate::new(Key::mail(purpose, address_hash), throttle.registration_mail));
+        gates.push(Gate::new(Key::mail(purpose, mailbox_hash), throttle.registration_mail));
         match Attempt::try_count(app.databases.directory(), gates, clock::now()).await? {
             AttemptOutcome::Admitted(attempt) => return Ok((attempt, true)),
             AttemptOutcome::Refused { index, before, .. } if is_verified && index == all => {
@@ -172,70 +169,67 @@ async fn count(
     Err(Error::throttled(seconds))
 }
 
-/// After a failure, the attempt and the registration are undone.
+/// The email is handed over first, then the registration is stored: without an email nothing has changed. The same round
+/// trips whatever the address is.
 ///
 /// A mailbox that has opted out gets only the necessary email, after the response: the response time mustn't reveal if
 /// it has an account.
-async fn store_and_mail(
+async fn mail_and_store(
     app: &Arc<App>,
     context: &RequestContext,
     registration: Registration,
+    hash: MailboxHash,
     attempt: Attempt,
 ) -> Result<(), Error> {
-    let (directory, now) = (app.databases.directory(), clock::now());
-    let stored = registrations::register(&app.databases, &registration, now);
-    let opted_out = opt_outs::is_opted_out(directory, &registration.address_hash, now);
-    let (registered, is_opted_out) = match join(stored, opted_out).await {
-        // The registration is kept: one email too many is better than none.
-        (Ok(registered), opted_out) => (registered, opted_out.unwrap_or(false)),
-        (Err(error), _) => {
+    let directory = app.databases.directory();
+    let address = &registration.address;
+    let standing = match registrations::standing(directory, address, &hash, clock::now()).await {
+        Ok(standing) => standing,
+        Err(error) => {
             attempt.give_back(directory).await;
             return Err(error);
         }
     };
-    if !is_opted_out {
-        return hand_over(app, &registration, registered, &attempt).await;
+    if standing.is_opted_out == 0 {
+        hand_over(app, &registration, &standing, &hash, &attempt).await?;
+        return registrations::store(directory, &registration).await;
     }
-    if matches!(registered.change, RegistrationChange::New | RegistrationChange::Again(_)) {
-        let app = Arc::clone(app);
-        context.deferred.after_response(async move {
-            if let Err(error) = hand_over(&app, &registration, registered, &attempt).await {
-                log::failure("a confirmation link", &error);
+    let app = Arc::clone(app);
+    context.deferred.after_response(async move {
+        let storing = async {
+            if standing.taken.is_none() && standing.is_spelling == 0 {
+                hand_over(&app, &registration, &standing, &hash, &attempt).await?;
             }
-        });
-    }
+            registrations::store(app.databases.directory(), &registration).await
+        };
+        if let Err(error) = storing.await {
+            log::failure("a confirmation link", &error);
+        }
+    });
     Ok(())
 }
 
 async fn hand_over(
     app: &App,
     registration: &Registration,
-    registered: Registered,
+    standing: &Standing,
+    hash: &MailboxHash,
     attempt: &Attempt,
 ) -> Result<(), Error> {
     let portal_url = &app.config.portal_url;
-    let typed = registration.email.as_str();
-    let token = registration.token(registered.account);
-    let opt_out = link_token::of(
-        &app.config.address_secrets,
-        LinkUse::OptOut,
-        registration.address_hash.mailbox(),
-    );
-    let (recipient, mail) = match &registered.change {
-        RegistrationChange::Taken { email } => {
-            (email.as_str(), mail::already_registered(email, portal_url, &opt_out))
-        }
-        RegistrationChange::AnotherSpelling => {
+    let (typed, token) = (registration.address.as_given(), &registration.token);
+    let opt_out = link_token::of(&app.config.address_secrets, LinkUse::OptOut, hash.as_str());
+    let (recipient, mail) = match &standing.taken {
+        Some(email) => (email.as_str(), mail::already_registered(email, portal_url, &opt_out)),
+        None if standing.is_spelling != 0 => {
             (typed, mail::another_spelling(typed, portal_url, &opt_out))
         }
-        RegistrationChange::Again(_) => (typed, mail::confirm_again(typed, portal_url, &token)),
-        RegistrationChange::New => (typed, mail::confirm(typed, portal_url, &token)),
+        None if standing.is_waiting != 0 => (typed, mail::confirm_again(typed, portal_url, token)),
+        None => (typed, mail::confirm(typed, portal_url, token)),
     };
     let delivery = app.mailer.send(mail.to(recipient, app.config.site.contact())).await;
     if delivery.is_err() {
-        let undone = registrations::unregister(&app.databases, registration, registered).await;
         attempt.give_back(app.databases.directory()).await;
-        undone?;
     }
     delivery
 }
@@ -302,40 +296,29 @@ pub async fn verify_email(
     JsonBody(body): JsonBody<Confirmation>,
 ) -> Result<Json<SessionCredentials>, Error> {
     let token = PresentedToken::parse(body.token.expose_secret());
-    let token = token.ok_or_else(Error::invalid_confirmation_token)?;
-    let database = app.databases.by_number(token.database);
-    let database = database.ok_or_else(Error::invalid_confirmation_token)?;
-    let waiting = registrations::waiting(database, &token.hash, clock::now()).await?;
+    let token = token.ok_or_else(Error::invalid_confirmation_token)?.hash;
+    let directory = app.databases.directory();
+    let waiting = registrations::waiting(directory, &token, clock::now()).await?;
     let waiting = waiting.ok_or_else(Error::invalid_confirmation_token)?;
     meter::note(|party| party.account = Some(waiting.id.to_string()));
+    let address = stored_address(&waiting.email)?;
     let password_hash = match &body.password {
         Some(password) => {
-            check_new_password(&app, password, &waiting.email).await?;
-            Some(password::hash(
-                client.hashing_turn(&app, None).await?,
-                password,
-                random::bytes()?,
-            )?)
+            check_rules(&app, password, &address).await?;
+            let turn = client.hashing_turn(&app, None).await?;
+            Some(password::hash(turn, password, random::bytes()?)?)
         }
         None => None,
     };
-    let address_hash =
-        AccountHash::of(&app.config.address_secrets, &stored_address(&waiting.email)?);
-    let directory = app.databases.directory();
-    if !addresses::confirm(directory, &address_hash, waiting.id, clock::now()).await? {
-        return Err(Error::invalid_confirmation_token());
-    }
-    let hash = password_hash.as_deref();
-    let confirmed = registrations::confirm(database, &token.hash, hash, clock::now()).await?;
-    let account = confirmed.ok_or_else(Error::invalid_confirmation_token)?;
-    let session = new_session(&app, account.id, device)?;
+    let hash = MailboxHash::of(&app.config.address_secrets, &address);
+    let (chosen, now) = (password_hash.as_deref(), clock::now());
+    let entered = registrations::enter(directory, &token, &address, &hash, chosen, now).await?;
+    let entered = entered.ok_or_else(Error::invalid_confirmation_token)?;
+    let session = new_session(&app, entered.id, device)?;
     // No session starts if the account was closed or changed at the same moment.
-    let started =
-        store::sessions::start(database, &session, &account.password_hash, &Code::Off).await?;
-    if !started {
-        return Err(Error::invalid_confirmation_token());
-    }
-    SessionCredentials::of(&app, &session, account.key_version, account.email)
+    let version = registrations::finish(&app.databases, &entered, Some(&session), now).await?;
+    let version = version.ok_or_else(Error::invalid_confirmation_token)?;
+    SessionCredentials::of(&app, &session, version, entered.email)
 }
 
 /// Body of `POST /auth/stop-emails`.
@@ -370,7 +353,11 @@ pub async fn stop_emails(
     Ok(StatusCode::NO_CONTENT)
 }
 
-fn stored_address(email: &str) -> Result<AccountAddress, Error> {
+/// Parses an address that is stored.
+///
+/// # Errors
+/// [`Error::internal`] when it doesn't parse.
+pub fn stored_address(email: &str) -> Result<AccountAddress, Error> {
     AccountAddress::parse(email)
         .map_err(|error| Error::internal(format!("a stored address does not parse: {error}")))
 }

@@ -12,7 +12,7 @@ use crate::{
     app::App,
     cf::{clock, log},
     credentials::{
-        address_hash::AccountHash,
+        address_hash::MailboxHash,
         api_key::ApiKey,
         password::{self, Password, PasswordCheck},
         random,
@@ -28,7 +28,7 @@ use crate::{
     store::{
         self,
         accounts::{self, StoredAccount},
-        addresses, passwords,
+        directory, passwords,
         security_events::{self, FailedAttempt},
         sessions::NewSession,
     },
@@ -116,31 +116,26 @@ pub async fn login(
 ) -> Result<Json<SessionCredentials>, Error> {
     // A malformed address has no account, but is hashed like a valid one so that it takes the same
     // time.
-    let address_hash = match AccountAddress::parse(&body.email) {
-        Ok(address) => AccountHash::of(&app.config.address_secrets, &address),
-        Err(_) => AccountHash::of_no_address(&body.email),
+    let (address, hash) = match AccountAddress::parse(&body.email) {
+        Ok(address) => (address.folded(), MailboxHash::of(&app.config.address_secrets, &address)),
+        Err(_) => (String::new(), MailboxHash::of_no_address(&body.email)),
     };
-    let attempt = client.attempt(&app, Key::sign_in(address_hash.mailbox())).await?;
+    let attempt = client.attempt(&app, Key::sign_in(hash.as_str())).await?;
     // Follows the count, so that a throttled network doesn't use up others' hashes.
     let turn = client.comparing_turn(&app, &attempt, &body.password).await?;
-    let directory_entry = addresses::find(app.databases.directory(), &address_hash).await?;
-    let database = match directory_entry {
+    let entry = directory::find(app.databases.directory(), &address).await?;
+    let database = match entry {
         Some(account) => app.databases.of(account)?,
-        None => app.databases.of_unknown_address(&address_hash),
+        None => app.databases.of_unknown_address(&hash),
     };
-    let account = accounts::of_address(database, &address_hash, directory_entry).await?;
-    meter::note(|party| party.account = directory_entry.map(|account| account.to_string()));
+    let account = accounts::of_entry(database, entry).await?;
+    meter::note(|party| party.account = entry.map(|account| account.to_string()));
     let check = match &account {
         Some(account) => password::verify(turn, &body.password, &account.password_hash)?,
         None => password::verify_nothing(turn, &body.password)?,
     };
-    // Anybody can register an address and then knows the password of its unconfirmed account.
-    // Another response would reveal that the address had no account before.
-    let account = account.filter(|account| {
-        check != PasswordCheck::Wrong && account.state != AccountState::Unconfirmed
-    });
-    let Some(account) = account else {
-        note_failure(&app, &context, &address_hash, directory_entry);
+    let Some(account) = account.filter(|_| check != PasswordCheck::Wrong) else {
+        note_failure(&app, &context, hash, entry);
         return Err(Error::invalid_credentials());
     };
     attempt.give_back(app.databases.directory()).await;
@@ -152,7 +147,7 @@ pub async fn login(
     let right = second_factor.demand(&app, &context, body.totp_code.as_ref()).await?;
     let session = new_session(&app, account.id, device)?;
     if !store::sessions::start(database, &session, &account.password_hash, &right.code).await? {
-        let now = accounts::of_address(database, &address_hash, Some(account.id)).await?;
+        let now = accounts::of_entry(database, Some(account.id)).await?;
         let otherwise = Error::invalid_credentials();
         return Err(second_factor.explain_failure(&app, &context, &right, now, otherwise).await?);
     }
@@ -167,10 +162,10 @@ pub async fn login(
 fn note_failure(
     app: &Arc<App>,
     context: &RequestContext,
-    address_hash: &AccountHash,
+    hash: MailboxHash,
     account_id: Option<AccountId>,
 ) {
-    let (app, hash, event) = (Arc::clone(app), address_hash.clone(), context.event());
+    let (app, event) = (Arc::clone(app), context.event());
     context.deferred.after_response(async move {
         let recording = async {
             let database = match account_id {

@@ -6,7 +6,6 @@ use utoipa::ToSchema;
 
 use super::{
     IN_SESSION,
-    addresses::DeletedAccount,
     changes::OPEN_CHANGES,
     ended_keys,
     keys::{self, OWN_LAST_DAY, OWN_VERSION},
@@ -17,12 +16,10 @@ use crate::{
     account::{AccountId, AccountState},
     cf::database::{Database, Statement},
     credentials::{
-        address_hash::AccountHash,
         proof::{Caller, Proof},
         session::Session,
     },
     error::Error,
-    limits::quota::Day,
 };
 
 /// A row of `accounts` without the ledger's columns.
@@ -80,35 +77,16 @@ pub(super) const SELECT_ACCOUNT: &str = concat!(
      FROM accounts a WHERE "
 );
 
-// No-op if two instances, one of which hasn't yet loaded a new secret, have created two rows.
-const UPDATE_ADDRESS_HASHES: [&str; 2] = [
-    "UPDATE OR IGNORE accounts SET address_hash = ?1 WHERE address_hash = ?2",
-    "UPDATE OR IGNORE tombstones SET address_hash = ?1 WHERE address_hash = ?2",
-];
-
-/// While a secret is being replaced, the statements renew an address's rows under the signing secret. They precede the
-/// lookup of the account, in the same transaction.
-pub(super) fn rekey(hash: &AccountHash) -> impl Iterator<Item = Statement<'_>> {
-    let others = hash.other().into_iter();
-    others.flat_map(|other| {
-        UPDATE_ADDRESS_HASHES.map(|statement| (statement, vec![hash.as_str().into(), other.into()]))
-    })
-}
-
 /// `?1` account.
 pub(super) const SELECT_BY_ID: &str = concat!(SELECT_ACCOUNT, "id = ?1 AND deleted_at IS NULL");
 
-/// The account in the directory's row for an address. If there is no row, the same work is done.
-pub async fn of_address(
+/// The account of an address's row in the directory. If there is no row, the same work is done.
+pub async fn of_entry(
     database: &Database,
-    hash: &AccountHash,
-    id_in_directory: Option<AccountId>,
+    entry: Option<AccountId>,
 ) -> Result<Option<StoredAccount>, Error> {
-    let id = id_in_directory.map(|id| id.to_string()).unwrap_or_default();
-    let mut statements = Vec::from_iter(rekey(hash));
-    let index = statements.len();
-    statements.push((SELECT_BY_ID, vec![(&id).into()]));
-    database.batch(&statements).await?.first(index)
+    let id = entry.map(|id| id.to_string()).unwrap_or_default();
+    database.first((SELECT_BY_ID, vec![(&id).into()])).await
 }
 
 const SELECT_BY_SESSION: &str = concat!(SELECT_ACCOUNT, IN_SESSION);
@@ -161,41 +139,19 @@ pub async fn rename(
         .await
 }
 
-/// Stores the account's usage, leases included, under the hash of its address. `?1` account, `?3` today, `?4` now. A
-/// condition must follow, then `ON_CONFLICT_UPDATE_TOMBSTONE`.
-pub(super) const INSERT_TOMBSTONE: &str = "INSERT INTO tombstones
-       (address_hash, account_id, day, used, scans_used, welcome_left, expires_at)
-     SELECT address_hash, id, ?3,
-       CASE WHEN day < ?3 THEN 0 ELSE daily_charged END
-         + (SELECT coalesce(sum(n_daily), 0) FROM leases
-            WHERE account_id = ?1 AND day = ?3 AND expires_at > ?4),
-       CASE WHEN scans_day < ?3 THEN 0 ELSE scans_charged END,
-       max(0, welcome_left - (SELECT coalesce(sum(n_welcome), 0) FROM leases
-         WHERE account_id = ?1 AND expires_at > ?4)),
-       ?4 + 30 * 86400
-     FROM accounts WHERE ";
-pub(super) const ON_CONFLICT_UPDATE_TOMBSTONE: &str = " ON CONFLICT (address_hash) DO UPDATE SET
-       account_id = excluded.account_id, day = excluded.day, used = excluded.used,
-       scans_used = excluded.scans_used, welcome_left = excluded.welcome_left,
-       expires_at = excluded.expires_at";
-
 /// A password younger than three days deletes nothing: a minute in the mailbox is enough to set one.
 const IS_DELETABLE: &str = concat!(
-    code_holds!("?5", "?6"),
+    code_holds!("?4", "?5"),
     " AND password_at <= unixepoch() - 3 * 86400 AND ",
     IN_SESSION
 );
-/// Must run before [`UPDATE_DELETED`], under the same condition.
-const INSERT_MEMBER_TOMBSTONE: &str =
-    concat!(INSERT_TOMBSTONE, IS_DELETABLE, ON_CONFLICT_UPDATE_TOMBSTONE);
 
-/// Clears all columns of the row that identify the owner or grant access, and marks the account as
-/// deleted. Rows of other tables are removed later in steps (`deleted_accounts.rs`). The address
-/// can be registered again. `?4` is now; a condition
-/// must follow.
-pub(super) const UPDATE_ERASED: &str = "UPDATE accounts SET deleted_at = ?4, state = 'deactivated', address_hash = 'deleted.' || id, email = '',
+/// Clears all columns of the row that identify the owner or grant access, and marks the account as deleted. The row and
+/// those of other tables are removed later in steps (`deleted_accounts.rs`). `?3` is now; a condition must follow.
+pub(super) const UPDATE_ERASED: &str =
+    "UPDATE accounts SET deleted_at = ?3, state = 'deactivated', email = '',
        display_name = '', password_hash = '', totp_pending = NULL, key_active = 0,
-       confirmed_at = NULL, scan_mail = 0, plan_until = NULL, erase_at = NULL
+       scan_mail = 0, plan_until = NULL, erase_at = NULL
      WHERE ";
 
 const UPDATE_DELETED: &str = concat!(UPDATE_ERASED, IS_DELETABLE, " RETURNING id");
@@ -204,85 +160,75 @@ const UPDATE_DELETED: &str = concat!(UPDATE_ERASED, IS_DELETABLE, " RETURNING id
 pub(super) const DELETE_NOTICES: &str = "DELETE FROM notices WHERE account_id = ?1
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND deleted_at IS NOT NULL)";
 
-const SELECT_TOMBSTONE: &str =
-    "SELECT address_hash, account_id, day, used, scans_used, welcome_left, expires_at
-     FROM tombstones WHERE ";
+const DAY_S: u64 = 24 * 60 * 60;
 
-const SELECT_DELETED_ACCOUNT: &str = concat!(SELECT_TOMBSTONE, "account_id = ?1");
+/// The id is kept for a day: a step of a confirmation or of a change of address may come late.
+const INSERT_CLOSED: &str = "INSERT OR IGNORE INTO closed_accounts (id, closed_at)
+    SELECT id, deleted_at FROM accounts WHERE id = ?1 AND deleted_at IS NOT NULL";
 
-/// Ends the account and frees its address; `deleted_accounts.rs` removes its rows. Returns the
-/// values to remove from the directory; `None` if the session has ended, the code was already used or
-/// the password is younger than three days.
+/// These statements belong to the batch that closes an account.
+fn closing(id: &str) -> [Statement<'_>; 3] {
+    [INSERT_CLOSED, DELETE_NOTICES, keys::DELETE_OF_DELETED].map(|sql| (sql, vec![id.into()]))
+}
+
+/// Ends the account; `false` if the session has ended, the code was already used or the password is younger than three
+/// days. The directory and the rows of other tables follow (`background/deletions.rs`).
 pub async fn delete(
     database: &Database,
     session: Session,
     code: &Code,
     now: u64,
-) -> Result<Option<DeletedAccount>, Error> {
+) -> Result<bool, Error> {
     let (id, session) = session.texts();
-    let today = Day::of(now).number().into();
-    let caller = vec![(&id).into(), (&session).into(), today, now.into()];
-    let params = [caller, code.params()].concat();
-    let rows = database
-        .batch(&[
-            (INSERT_MEMBER_TOMBSTONE, params.clone()),
-            (UPDATE_DELETED, params),
-            (DELETE_NOTICES, vec![(&id).into()]),
-            (keys::DELETE_OF_DELETED, vec![(&id).into()]),
-            (SELECT_DELETED_ACCOUNT, vec![(&id).into()]),
-        ])
-        .await?;
-    if rows.any(1)? { rows.first(4) } else { Ok(None) }
+    let caller = vec![(&id).into(), (&session).into(), now.into()];
+    let mut statements = vec![(UPDATE_DELETED, [caller, code.params()].concat())];
+    statements.extend(closing(&id));
+    database.batch(&statements).await?.any(0)
 }
 
 const SELECT_TO_BE_ERASED: &str = "SELECT id FROM accounts WHERE erase_at <= ?1 LIMIT 20";
-const IS_TO_BE_ERASED: &str = "id = ?1 AND erase_at <= ?4";
-const INSERT_TOMBSTONE_OF_ERASED: &str =
-    concat!(INSERT_TOMBSTONE, IS_TO_BE_ERASED, ON_CONFLICT_UPDATE_TOMBSTONE);
-const UPDATE_DUE: &str = concat!(UPDATE_ERASED, IS_TO_BE_ERASED);
+const UPDATE_DUE: &str = concat!(UPDATE_ERASED, "id = ?1 AND erase_at <= ?3");
 
 #[derive(Deserialize)]
-struct Erased {
-    id: String,
+struct Closed {
+    id: AccountId,
 }
 
-/// Ends accounts that an operator deleted a day ago, at most twenty. Usage is kept as when owners delete accounts.
+/// Ends accounts that an operator deleted a day ago, at most twenty.
 pub async fn erase_due(database: &Database, now: u64) -> Result<(), Error> {
     let due = database.batch(&[(SELECT_TO_BE_ERASED, vec![now.into()])]).await?;
-    for Erased { id } in due.all(0)? {
+    for Closed { id } in due.all(0)? {
+        let id = id.to_string();
         // `?2` is the session of an owner's deletion.
-        let today = Day::of(now).number().into();
-        let params = vec![(&id).into(), "".into(), today, now.into()];
-        database
-            .batch(&[
-                (INSERT_TOMBSTONE_OF_ERASED, params.clone()),
-                (UPDATE_DUE, params),
-                (DELETE_NOTICES, vec![(&id).into()]),
-                (keys::DELETE_OF_DELETED, vec![(&id).into()]),
-            ])
-            .await?;
+        let mut statements = vec![(UPDATE_DUE, vec![(&id).into(), "".into(), now.into()])];
+        statements.extend(closing(&id));
+        database.batch(&statements).await?;
     }
     Ok(())
 }
 
-const SELECT_PENDING_DELETIONS: &str =
-    concat!(SELECT_TOMBSTONE, "account_id IS NOT NULL LIMIT 500");
+/// The oldest first, which are to go.
+const SELECT_CLOSED: &str = "SELECT id FROM closed_accounts ORDER BY closed_at LIMIT 5000";
 
-/// At most 500 deleted accounts that may still be in the directory.
-pub async fn pending_deletions(database: &Database) -> Result<Vec<DeletedAccount>, Error> {
-    database.batch(&[(SELECT_PENDING_DELETIONS, Vec::new())]).await?.all(0)
+/// Accounts that were closed within a day.
+pub async fn closed(database: &Database) -> Result<Vec<AccountId>, Error> {
+    let closed = database.batch(&[(SELECT_CLOSED, Vec::new())]).await?.all::<Closed>(0)?;
+    Ok(closed.into_iter().map(|account| account.id).collect())
 }
 
-const UPDATE_TOMBSTONE: &str = "UPDATE tombstones SET account_id = NULL
-    WHERE account_id IN (SELECT value ->> 'account_id' FROM json_each(?1))";
+/// `?1` a JSON array of ids, `?2` until when they were closed.
+const DELETE_CLOSED: &str = "DELETE FROM closed_accounts
+    WHERE closed_at <= ?2 AND id IN (SELECT value FROM json_each(?1))";
 
-/// Removes the ids of these accounts from their tombstones, once the directory has removed the
-/// accounts.
-pub async fn unlink_tombstones(
+/// Forgets those of these accounts that were closed a day ago.
+pub async fn forget_closed(
     database: &Database,
-    deleted: &[DeletedAccount],
+    accounts: &[AccountId],
+    now: u64,
 ) -> Result<(), Error> {
-    let deleted = serde_json::to_string(deleted)
-        .map_err(|error| Error::internal(format!("deleted: {error}")))?;
-    database.run((UPDATE_TOMBSTONE, vec![(&deleted).into()])).await
+    let ids = Vec::from_iter(accounts.iter().map(AccountId::to_string));
+    let ids = serde_json::to_string(&ids)
+        .map_err(|error| Error::internal(format!("closed accounts: {error}")))?;
+    let until = now.saturating_sub(DAY_S).into();
+    database.run((DELETE_CLOSED, vec![(&ids).into(), until])).await
 }

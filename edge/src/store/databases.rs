@@ -4,7 +4,7 @@
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    account::AccountId, cf::database::Database, credentials::address_hash::AccountHash,
+    account::AccountId, cf::database::Database, credentials::address_hash::MailboxHash,
     error::Error,
 };
 
@@ -54,7 +54,7 @@ impl Databases {
     /// The database in which an address without an account is looked up. One address always has the same database,
     /// distributed like accounts, so the duration of the lookup reveals nothing. A new database takes over only its
     /// share of the addresses.
-    pub fn of_unknown_address(&self, hash: &AccountHash) -> &Database {
+    pub fn of_unknown_address(&self, hash: &MailboxHash) -> &Database {
         let numbers: Vec<u8> = self.in_turn(0).map(|(number, _)| number).collect();
         self.by_number(choose(&numbers, hash)).unwrap_or(&self.first)
     }
@@ -62,8 +62,8 @@ impl Databases {
 
 /// Picks one of these numbers for an address by rendezvous hashing: always the same one. A new number gets only its
 /// share of addresses. The hash is keyed, so an outsider can't tell an address's number.
-pub fn choose(numbers: &[u8], hash: &AccountHash) -> u8 {
-    let weight = |number: u8| Sha256::new().chain_update([number]).chain_update(hash.mailbox());
+pub fn choose(numbers: &[u8], hash: &MailboxHash) -> u8 {
+    let weight = |number: u8| Sha256::new().chain_update([number]).chain_update(hash.as_str());
     let heaviest = numbers.iter().copied().max_by_key(|number| weight(*number).finalize());
     heaviest.unwrap_or_default()
 }
@@ -71,13 +71,13 @@ pub fn choose(numbers: &[u8], hash: &AccountHash) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::choose;
-    use crate::credentials::address_hash::AccountHash;
+    use crate::credentials::address_hash::MailboxHash;
 
     #[test]
     fn addresses_are_spread_evenly_and_a_new_number_takes_its_share_only() {
         let mut counts = [0; 4];
         for n in 0..4_000 {
-            let hash = AccountHash::of_no_address(&format!("address {n}"));
+            let hash = MailboxHash::of_no_address(&format!("address {n}"));
             let (before, after) = (choose(&[0, 1, 2], &hash), choose(&[0, 1, 2, 3], &hash));
             assert!(after == before || after == 3, "{before} → {after}");
             counts[usize::from(after)] += 1;

@@ -53,11 +53,8 @@ const DELETE_ACCOUNTS: &str = "DELETE FROM accounts WHERE id IN (
       AND NOT EXISTS (SELECT 1 FROM idempotency_keys k WHERE k.account_id = a.id)
       AND NOT EXISTS (SELECT 1 FROM webhook_deliveries d WHERE d.account_id = a.id)
       AND NOT EXISTS (SELECT 1 FROM sessions s WHERE s.account_id = a.id)
-      AND NOT EXISTS (SELECT 1 FROM waiting w WHERE w.account_id = a.id AND w.state IN ('moving', 'done'))
     LIMIT 100)";
-/// An account whose address was being changed stays until the directory has followed (`email_changes.rs`).
-const SELECT_LEFT_OVER: &str = "SELECT 1 AS one FROM accounts a WHERE a.deleted_at IS NOT NULL
-    AND NOT EXISTS (SELECT 1 FROM waiting w WHERE w.account_id = a.id AND w.state IN ('moving', 'done')) LIMIT 1";
+const SELECT_LEFT_OVER: &str = "SELECT 1 AS one FROM accounts WHERE deleted_at IS NOT NULL LIMIT 1";
 
 const STEP: [&str; 9] = [
     DELETE_RESULTS,

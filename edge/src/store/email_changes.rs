@@ -10,6 +10,7 @@
 //! | 4. the directory's rows of this account become its one address | directory | the next run repeats 4 |
 //! | 5. a day later, once more 4, and the change goes | account | a step that was cut off may come late |
 //!
+//! Of a deleted account the directory forgets every row (`background/deletions.rs`), a day later once more.
 //! A reset or a new password never removes a change that is `moving`: it's `done` then, and 3 does nothing.
 
 use constcat::concat;
@@ -17,8 +18,6 @@ use serde::Deserialize;
 
 use super::{
     IN_SESSION,
-    accounts::ON_CONFLICT_UPDATE_TOMBSTONE,
-    addresses::Tombstone,
     changes::opening,
     notices::{deed, told},
     stops::renamed,
@@ -27,9 +26,8 @@ use super::{
 use crate::{
     account::AccountId,
     cf::database::{Database, Param},
-    credentials::{address_hash::AccountHash, mailed_token::TokenHash, session::Session},
+    credentials::{mailed_token::TokenHash, session::Session},
     error::Error,
-    limits::quota::Day,
 };
 
 #[derive(Debug)]
@@ -158,13 +156,11 @@ pub struct EmailChange {
     pub old_email: String,
     /// The account's current address.
     pub email: String,
-    /// Whether the account was deleted meanwhile.
-    pub is_closed: u8,
 }
 
-const SELECT_CHANGE: &str = "SELECT w.id, w.account_id, w.state, w.new_email, w.old_email, a.email,
-      a.deleted_at IS NOT NULL AS is_closed
-    FROM waiting w JOIN accounts a ON a.id = w.account_id WHERE w.kind = 'address' AND ";
+const SELECT_CHANGE: &str = "SELECT w.id, w.account_id, w.state, w.new_email, w.old_email, a.email
+    FROM waiting w JOIN accounts a ON a.id = w.account_id
+    WHERE w.kind = 'address' AND a.deleted_at IS NULL AND ";
 const SELECT_BY_ID: &str = concat!(SELECT_CHANGE, "w.id = ?1");
 
 /// `?1` row limit. A change is due when it's agreed to and no longer open.
@@ -187,36 +183,22 @@ pub async fn claim(database: &Database, most: u64) -> Result<Vec<EmailChange>, E
     database.batch(&[(UPDATE_MOVING, most()), (SELECT_UNFINISHED, most())]).await?.all(1)
 }
 
-// Parameters of the following statements: `?1` change, `?2` hash of the new address, `?3` today, `?4` now.
+// `?1` of the following statements is the change.
 
 const IS_MOVABLE: &str = "state = 'confirmed' AND EXISTS (SELECT 1 FROM waiting w
     WHERE w.id = ?1 AND w.account_id = accounts.id AND w.state = 'moving')";
-/// A registration of the new address may have left an unconfirmed account.
-const DELETE_STRAY: &str = "DELETE FROM accounts WHERE address_hash = ?2 AND state = 'unconfirmed'
-    AND EXISTS (SELECT 1 FROM waiting WHERE id = ?1 AND state = 'moving')";
 const INSERT_CHANGED: [&str; 2] = deed!("email_changed", IS_MOVABLE);
-/// The usage still counts for the old address.
-const INSERT_TOMBSTONE: &str = concat!(
-    "INSERT INTO tombstones (address_hash, day, used, scans_used, welcome_left, expires_at)
-     SELECT address_hash, ?3, CASE WHEN day < ?3 THEN 0 ELSE daily_charged END,
-       CASE WHEN scans_day < ?3 THEN 0 ELSE scans_charged END, welcome_left, ?4 + 30 * 86400
-     FROM accounts WHERE ",
-    IS_MOVABLE,
-    ON_CONFLICT_UPDATE_TOMBSTONE
-);
 const UPDATE_OLD_EMAIL: &str = "UPDATE waiting SET old_email = (SELECT email FROM accounts a
       WHERE a.id = waiting.account_id AND a.state = 'confirmed')
     WHERE id = ?1 AND state = 'moving' AND EXISTS (SELECT 1 FROM accounts a
       WHERE a.id = waiting.account_id AND a.state = 'confirmed')";
 /// Links that were mailed to the old mailbox work no longer.
 const UPDATE_ACCOUNT: &str = concat!(
-    "UPDATE OR IGNORE accounts SET address_hash = ?2,
-       email = (SELECT new_email FROM waiting WHERE id = ?1)
+    "UPDATE accounts SET email = (SELECT new_email FROM waiting WHERE id = ?1)
      WHERE ",
     IS_MOVABLE
 );
-const DELETE_RESET_LINK: &str =
-    "DELETE FROM mailed_tokens WHERE purpose = 'reset' AND account_id IN (
+const DELETE_RESET_LINK: &str = "DELETE FROM reset_links WHERE account_id IN (
     SELECT account_id FROM waiting WHERE id = ?1 AND state = 'moving')";
 const ENDED_LINKS: &str =
     renamed!("account_id IN (SELECT account_id FROM waiting WHERE id = ?1 AND state = 'moving')");
@@ -228,23 +210,18 @@ const UPDATE_DONE: &str =
 pub async fn move_account(
     database: &Database,
     change: &EmailChange,
-    hash: &AccountHash,
-    now: u64,
 ) -> Result<Option<EmailChange>, Error> {
-    let id: Param<'_> = (&change.id).into();
-    let to: Vec<Param<'_>> = vec![id, hash.as_str().into()];
-    let usage = [to.clone(), vec![Day::of(now).number().into(), now.into()]].concat();
-    let mut statements = vec![(DELETE_STRAY, to.clone())];
-    statements.extend(told(INSERT_CHANGED, &[id]));
-    statements.extend([
-        (INSERT_TOMBSTONE, usage),
-        (UPDATE_OLD_EMAIL, vec![id]),
-        (UPDATE_ACCOUNT, to),
-        (DELETE_RESET_LINK, vec![id]),
-        (ENDED_LINKS, vec![id]),
-        (UPDATE_DONE, vec![id]),
-        (SELECT_BY_ID, vec![id]),
-    ]);
+    let id: Vec<Param<'_>> = vec![(&change.id).into()];
+    let mut statements = Vec::from(told(INSERT_CHANGED, &id));
+    let rest = [
+        UPDATE_OLD_EMAIL,
+        UPDATE_ACCOUNT,
+        DELETE_RESET_LINK,
+        ENDED_LINKS,
+        UPDATE_DONE,
+        SELECT_BY_ID,
+    ];
+    statements.extend(rest.map(|sql| (sql, id.clone())));
     database.batch(&statements).await?.first(statements.len() - 1)
 }
 
@@ -255,11 +232,6 @@ pub async fn give_up(
 ) -> Result<Option<EmailChange>, Error> {
     let id: Vec<Param<'_>> = vec![(&change.id).into()];
     database.batch(&[(UPDATE_DONE, id.clone()), (SELECT_BY_ID, id)]).await?.first(1)
-}
-
-/// The usage to store in the directory with the old address.
-pub async fn tombstone(database: &Database, old: &AccountHash) -> Result<Option<Tombstone>, Error> {
-    database.first(super::addresses::tombstone(old)).await
 }
 
 const UPDATE_SETTLED: &str = "UPDATE waiting SET settled = 1 WHERE id = ?1 AND state = 'done'";

@@ -15,10 +15,8 @@ use crate::{
 
 const MINUTE_S: u64 = 60;
 const DAY_S: u64 = 24 * 60 * MINUTE_S;
-/// Lifetime of an unconfirmed account, whose link expires after a day.
-const UNCONFIRMED_TTL_S: u64 = 7 * DAY_S;
-/// A day longer than its account's.
-const CLAIM_TTL_S: u64 = UNCONFIRMED_TTL_S + DAY_S;
+/// For which an operator's allowance of an address can be used.
+const ALLOWED_S: u64 = 30 * DAY_S;
 /// Sending is retried for about two weeks.
 const NOTICE_TTL_S: u64 = 30 * DAY_S;
 /// Lifetime of ended scans with their results, and of their notifications.
@@ -39,14 +37,17 @@ const DELETE_LEASES: &str = concat!(
        SELECT account_id, id FROM leases WHERE expires_at <= ?1",
     LIMIT_ROWS
 );
-const DELETE_CLAIMS: &str = concat!(
-    "DELETE FROM addresses WHERE address_hash IN (
-       SELECT address_hash FROM addresses WHERE confirmed = 0 AND claimed_at <= ?1",
+/// An entered registration becomes an account.
+const DELETE_REGISTRATIONS: &str = concat!(
+    "DELETE FROM registrations WHERE address IN (
+       SELECT address FROM registrations WHERE expires_at <= ?1 AND is_entered = 0",
     LIMIT_ROWS
 );
-const DELETE_TOKENS: &str = concat!(
-    "DELETE FROM mailed_tokens WHERE hash IN (
-       SELECT hash FROM mailed_tokens
+/// There are few: of addresses that were never registered.
+const DELETE_ALLOWED: &str = "DELETE FROM allowed_addresses WHERE allowed_at <= ?1";
+const DELETE_LINKS: &str = concat!(
+    "DELETE FROM reset_links WHERE hash IN (
+       SELECT hash FROM reset_links
        WHERE expires_at <= ?1 AND coalesce(next_expires_at, 0) <= ?1",
     LIMIT_ROWS
 );
@@ -100,11 +101,6 @@ const DELETE_GUARD_REFUSALS: &str = concat!(
 );
 /// There are few rows: only emails that couldn't be sent within an hour.
 const DELETE_MAIL_DUE: &str = "DELETE FROM mail_due WHERE expires_at <= ?1";
-const DELETE_TOMBSTONES: &str = concat!(
-    "DELETE FROM tombstones WHERE address_hash IN (
-       SELECT address_hash FROM tombstones WHERE expires_at <= ?1",
-    LIMIT_ROWS
-);
 /// A scan of 100,000 positions has about five hundred rows of results, which are deleted with it.
 const DELETE_SCANS: &str = "DELETE FROM scans WHERE id IN (
     SELECT id FROM scans WHERE ended_at IS NOT NULL AND ended_at <= ?1 LIMIT 20)";
@@ -119,23 +115,17 @@ const DELETE_DELIVERIES: &str = concat!(
        SELECT account_id, id FROM webhook_deliveries WHERE created_at <= ?1",
     LIMIT_ROWS
 );
-const DELETE_STALE_ACCOUNTS: &str = concat!(
-    "DELETE FROM accounts WHERE id IN (
-       SELECT id FROM accounts WHERE state = 'unconfirmed' AND created_at <= ?1
-         AND NOT EXISTS (SELECT 1 FROM mailed_tokens t WHERE t.account_id = accounts.id)",
-    LIMIT_ROWS
-);
-
 /// Removes rows that have expired at `now` (Unix seconds) from one database, with small independent
 /// statements, so that one failure doesn't stop the others. Returns the failures with their tables.
 pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
     let mut failures = Vec::new();
     for (table, sql, until) in [
         ("leases", DELETE_LEASES, now),
-        ("mailed_tokens", DELETE_TOKENS, now),
+        ("registrations", DELETE_REGISTRATIONS, now),
+        ("allowed_addresses", DELETE_ALLOWED, now.saturating_sub(ALLOWED_S)),
+        ("reset_links", DELETE_LINKS, now),
         ("throttles", DELETE_THROTTLES, now),
         ("sessions", DELETE_SESSIONS, now),
-        ("tombstones", DELETE_TOMBSTONES, now),
         ("mail_due", DELETE_MAIL_DUE, now),
         ("changes", DELETE_CHANGES, now.saturating_sub(NOTICE_TTL_S)),
         ("second_factors", DELETE_FACTORS, now.saturating_sub(changes::OPEN_S)),
@@ -147,8 +137,6 @@ pub async fn run(database: &Database, now: u64) -> Vec<(&'static str, Error)> {
         ("scans", DELETE_SCANS, now.saturating_sub(RESULTS_TTL_S)),
         ("webhook_deliveries", UPDATE_ABANDONED_DELIVERIES, now.saturating_sub(DAY_S)),
         ("webhook_deliveries", DELETE_DELIVERIES, now.saturating_sub(RESULTS_TTL_S)),
-        ("accounts", DELETE_STALE_ACCOUNTS, now.saturating_sub(UNCONFIRMED_TTL_S)),
-        ("addresses", DELETE_CLAIMS, now.saturating_sub(CLAIM_TTL_S)),
     ] {
         if let Err(error) = remove(database, (sql, vec![until.into()])).await {
             failures.push((table, error));

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     account::AccountId,
-    cf::database::{Database, Param, Statement},
+    cf::database::{Database, Param, Rows, Statement},
     credentials::{
         api_key::{ApiKey, KeyId, Rights},
         session::Session,
@@ -50,12 +50,30 @@ pub(super) const OWN_LAST_DAY: &str = concat!(
 const INSERT_OWN: &str = concat!(
     "INSERT OR IGNORE INTO keys (account_id, id, created_at) SELECT id, ",
     own_id!(),
-    ", created_at FROM accounts WHERE id = ?1"
+    ", created_at FROM accounts WHERE id = ?1 AND deleted_at IS NULL"
 );
 
 /// The statement that makes an account's own key, unless it is there. It belongs to the batch that makes the account.
 pub(super) fn own(account: &str) -> Statement<'_> {
     (INSERT_OWN, vec![account.into()])
+}
+
+#[derive(Deserialize)]
+struct OwnKey {
+    version: u32,
+}
+
+const SELECT_OWN: &str =
+    concat!("SELECT version FROM keys WHERE account_id = ?1 AND id = ", own_id!());
+
+/// Reads the own key's version, which [`own_version`] takes from the answer.
+pub(super) fn select_own(account: &str) -> Statement<'_> {
+    (SELECT_OWN, vec![account.into()])
+}
+
+/// `None` if the account has no key any more.
+pub(super) fn own_version(rows: &Rows, index: usize) -> Result<Option<u32>, Error> {
+    Ok(rows.first::<OwnKey>(index)?.map(|key| key.version))
 }
 
 /// Ends the keys of a deleted account.

@@ -3,8 +3,8 @@
 use serde::Deserialize;
 
 use crate::{
+    account::AccountAddress,
     cf::database::{Database, Statement},
-    credentials::address_hash::AccountHash,
     error::Error,
     limits::{
         rules::Gate,
@@ -20,17 +20,23 @@ const LIFETIME_S: u64 = 60 * 60;
 /// An email with a reset link that is due to be sent.
 #[derive(Debug, Deserialize)]
 pub struct DueMail {
-    pub address_hash: String,
+    pub mailbox: String,
     /// The email address as typed.
     pub email: String,
 }
 
+impl DueMail {
+    pub fn of(address: &AccountAddress) -> Self {
+        Self { mailbox: address.mailbox(), email: address.as_given().to_owned() }
+    }
+}
+
 /// `?5` key that must have admitted attempt `?6`.
 const INSERT_MAIL_DUE: &str = "
-    INSERT INTO mail_due (address_hash, email, due_at, expires_at)
+    INSERT INTO mail_due (mailbox, email, due_at, expires_at)
     SELECT ?1, ?2, ?3, ?4
     WHERE EXISTS (SELECT 1 FROM throttles WHERE key = ?5 AND last_attempt = ?6)
-    ON CONFLICT (address_hash) DO UPDATE
+    ON CONFLICT (mailbox) DO UPDATE
       SET email = excluded.email, due_at = excluded.due_at, expires_at = excluded.expires_at";
 
 /// Counts an attempt at all gates and, if they admit it, stores the email in the same transaction.
@@ -39,16 +45,16 @@ pub async fn ask(
     directory: &Database,
     gates: &[Gate],
     attempt: &str,
-    hash: &AccountHash,
-    email: &str,
+    address: &AccountAddress,
     now: u64,
 ) -> Result<Admission, Error> {
+    let mailbox = address.mailbox();
     let last = gates.last().map(|gate| gate.key.as_str()).unwrap_or_default();
     let insert: Statement<'_> = (
         INSERT_MAIL_DUE,
         vec![
-            hash.mailbox().into(),
-            email.into(),
+            (&mailbox).into(),
+            address.as_given().into(),
             now.saturating_add(RETRY_S).into(),
             now.saturating_add(LIFETIME_S).into(),
             last.into(),
@@ -58,27 +64,27 @@ pub async fn ask(
     throttle::admit_and(directory, gates, attempt, now, Some(insert)).await
 }
 
-const DELETE_MAIL_DUE: &str = "DELETE FROM mail_due WHERE address_hash = ?1";
+const DELETE_MAIL_DUE: &str = "DELETE FROM mail_due WHERE mailbox = ?1";
 
 /// Records that the email was sent.
-pub async fn handed_over(directory: &Database, address_hash: &str) -> Result<(), Error> {
-    directory.run((DELETE_MAIL_DUE, vec![address_hash.into()])).await
+pub async fn handed_over(directory: &Database, mailbox: &str) -> Result<(), Error> {
+    directory.run((DELETE_MAIL_DUE, vec![mailbox.into()])).await
 }
 
-const UPDATE_MAIL_DUE: &str = "UPDATE mail_due SET due_at = ?2 WHERE address_hash = ?1";
+const UPDATE_MAIL_DUE: &str = "UPDATE mail_due SET due_at = ?2 WHERE mailbox = ?1";
 
 /// Records that the email couldn't be sent: the next scheduled run tries again.
-pub async fn failed(directory: &Database, address_hash: &str, now: u64) -> Result<(), Error> {
-    directory.run((UPDATE_MAIL_DUE, vec![address_hash.into(), now.into()])).await
+pub async fn failed(directory: &Database, mailbox: &str, now: u64) -> Result<(), Error> {
+    directory.run((UPDATE_MAIL_DUE, vec![mailbox.into(), now.into()])).await
 }
 
 /// `?1` now, `?2` time of the next attempt, `?3` row limit.
 const CLAIM_MAIL_DUE: &str = "
     UPDATE mail_due SET due_at = ?2
-    WHERE address_hash IN (
-      SELECT address_hash FROM mail_due WHERE due_at <= ?1 AND expires_at > ?1
+    WHERE mailbox IN (
+      SELECT mailbox FROM mail_due WHERE due_at <= ?1 AND expires_at > ?1
       ORDER BY due_at LIMIT CAST(?3 AS INTEGER))
-    RETURNING address_hash, email";
+    RETURNING mailbox, email";
 
 /// Claims at most `rows_max` due emails, and makes them due again in a minute.
 pub async fn claim(directory: &Database, rows_max: u64, now: u64) -> Result<Vec<DueMail>, Error> {

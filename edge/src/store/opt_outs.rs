@@ -2,7 +2,7 @@
 //! throttle bucket that drains when the opt-out ends, so that housekeeping removes it.
 
 use crate::{
-    cf::database::Database, credentials::address_hash::AccountHash, error::Error,
+    cf::database::Database, credentials::address_hash::MailboxHash, error::Error,
     limits::rules::Key,
 };
 
@@ -31,11 +31,10 @@ const SELECT_OPT_OUT: &str =
 /// [`Error::unavailable`] when the directory fails.
 pub async fn is_opted_out(
     directory: &Database,
-    hash: &AccountHash,
+    hash: &MailboxHash,
     now: u64,
 ) -> Result<bool, Error> {
-    let current = Key::opt_out(hash.mailbox());
-    let other = Key::opt_out(hash.other_mailbox().unwrap_or_else(|| hash.mailbox()));
+    let [current, other] = hash.live().map(Key::opt_out);
     let params = vec![current.as_str().into(), other.as_str().into(), now.into()];
     directory.any((SELECT_OPT_OUT, params)).await
 }

@@ -24,7 +24,7 @@ const UPDATE_PASSWORD: &str = concat!(
 
 // An earlier reset link must not undo this change.
 const DELETE_RESET_LINK: &str = "
-    DELETE FROM mailed_tokens WHERE account_id = ?1 AND purpose = 'reset'
+    DELETE FROM reset_links WHERE account_id = ?1
       AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND password_hash = ?2)";
 
 /// Sets a new password, ends every session, starts a new one, voids a reset link and drops what waits, in one

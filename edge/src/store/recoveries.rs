@@ -20,8 +20,7 @@ use crate::{
 
 /// Requires two-factor authentication. A deactivated account qualifies, so the operator can deactivate it first: then a
 /// thief who has turned on two-factor authentication can't end the recovery by signing in.
-const HAS_SECOND_FACTOR: &str =
-    "confirmed_at IS NOT NULL AND deleted_at IS NULL AND EXISTS (SELECT 1 FROM second_factors f
+const HAS_SECOND_FACTOR: &str = "deleted_at IS NULL AND EXISTS (SELECT 1 FROM second_factors f
     WHERE f.account_id = accounts.id AND f.off_at IS NULL)";
 
 const IS_PENDING: &str =

@@ -173,7 +173,7 @@ const DELETE_CODE: &str = concat!(
 );
 
 /// `?1` hash of the token, `?2` account, `?3` the account's password hash if the link was used.
-const DELETE_USED_LINK: &str = "DELETE FROM mailed_tokens WHERE (hash = ?1 OR next_hash = ?1)
+const DELETE_USED_LINK: &str = "DELETE FROM reset_links WHERE (hash = ?1 OR next_hash = ?1)
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?2 AND password_hash = ?3)";
 
 /// A reset whose link and code were read.

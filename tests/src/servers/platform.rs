@@ -211,8 +211,8 @@ impl Platform {
     /// # Errors
     /// If the stand-in doesn't answer.
     pub async fn insert_account(&self, database: &str) -> Result<()> {
-        let values = "('0123456789abcdef', 'hash', 'ann@example.org', 'phc', 0)";
-        let columns = "id, address_hash, email, password_hash, created_at";
+        let values = "('0123456789abcdef', 'ann@example.org', 'phc', 0)";
+        let columns = "id, email, password_hash, created_at";
         self.sql(database, &format!("INSERT INTO accounts ({columns}) VALUES {values}")).await?;
         Ok(())
     }

@@ -128,6 +128,17 @@ impl Edge {
         rows.into_iter().next().unwrap_or_else(|| panic!("no account {email}"))
     }
 
+    /// Returns the id that the account of a registration will have.
+    ///
+    /// # Panics
+    /// If the address isn't registered.
+    pub async fn registered_id(&self, email: &str) -> String {
+        let sql = "SELECT account_id FROM registrations WHERE email = ? AND is_entered = 0";
+        let rows = self.sql_in(0, sql, &[email.into()]).await;
+        let id = rows.first().and_then(|row| row.get("account_id")?.as_str());
+        id.unwrap_or_else(|| panic!("no registration of {email}")).to_owned()
+    }
+
     /// Returns the account's id: 16 hexadecimal digits.
     ///
     /// # Panics
@@ -255,7 +266,7 @@ impl Edge {
             ("keys", &["created_at", "replaced_at"]),
             ("notices", &["due_at", "happened_at", "told_at", "drained_at"]),
             ("security_events", &["at"]),
-            ("mailed_tokens", &["expires_at", "next_expires_at"]),
+            ("reset_links", &["expires_at", "next_expires_at"]),
         ] {
             let earlier: Vec<_> = times
                 .iter()

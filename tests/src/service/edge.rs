@@ -390,6 +390,15 @@ impl Edge {
         request.send().await.expect("edge.mjs").json().await.expect("the queue's outcome")
     }
 
+    /// Like [`Self::run_scheduled`], as a task of its own.
+    pub fn scheduled(&self) -> impl Future<Output = ()> + Send + 'static {
+        let request = self.client.post(format!("{}/scheduled", self.control));
+        async move {
+            // The run may be cut off.
+            let _ = request.send().await;
+        }
+    }
+
     async fn schedule(&self, path: &str) {
         let url = format!("{}{path}", self.control);
         let reply = self.client.post(url).send().await.expect("edge.mjs");

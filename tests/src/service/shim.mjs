@@ -13,7 +13,9 @@
 //   swallow     true: the call reports success without any effect
 // `statementsPerSecond` limits each database, as if it were far busier. `reset` clears the counts. `reset` and `quiet`
 // first wait, for two seconds at most, for background work (`waitUntil`) of earlier responses, whose calls also count.
-// `busyMs` blocks the isolate. The header `continent` of a request replaces Cloudflare's data about its client.
+// `busyMs` blocks the isolate. With `park`, verbs and tables as above, each round trip to D1 that has one of these
+// statements waits until `release` names it: {trip, late}, and with `late` it then fails after it has taken effect. The
+// answer lists the round trips that wait. The header `continent` of a request replaces Cloudflare's data about its client.
 import { WorkerEntrypoint } from "cloudflare:workers";
 import Worker from "./index.js";
 
@@ -35,6 +37,9 @@ const none = () => ({
   mails: [],
 });
 let counts = none();
+let park = [];
+let parked = [];
+let trips = 0;
 let faults = [];
 let pace = null;
 // Time in ms at which each database will have finished all statements so far.
@@ -72,6 +77,8 @@ async function through(part, statements, call, database = null) {
       (fault.database ?? database) === database &&
       concerns(fault.statements ?? [], statements),
   );
+  const isParked = part === "d1" && statements.some((sql) => park.includes(operation(sql)));
+  const late = isParked && (await waiting(statements.map(operation)));
   const strikes = fault && (fault.skip ?? 0) === 0;
   if (strikes) fault.times -= 1;
   else if (fault) fault.skip -= 1;
@@ -80,7 +87,23 @@ async function through(part, statements, call, database = null) {
   if (strikes && fault.error && !fault.late) throw new Error(fault.error);
   const result = await call();
   if (strikes && fault.error) throw new Error(fault.error);
+  if (late) throw new Error("parked");
   return result;
+}
+
+// A promise that another request resolves has to be polled.
+async function waiting(statements) {
+  const mine = { trip: (trips += 1), statements };
+  parked.push(mine);
+  while (!mine.released) await scheduler.wait(1);
+  if (mine.released.forgotten) await new Promise(() => {});
+  return mine.released.late;
+}
+
+function release(named) {
+  const mine = parked.find(({ trip }) => trip === named.trip);
+  parked = parked.filter((one) => one !== mine);
+  if (mine) mine.released = named;
 }
 
 const concerns = (wanted, statements) =>
@@ -242,7 +265,9 @@ export default class extends WorkerEntrypoint {
     if (new URL(request.url).pathname === "/v1/__shim") {
       const told = await request.json();
       if (told.reset || told.quiet) await quiet();
-      const answer = Response.json(counts);
+      if (told.release) release(told.release);
+      if (told.park) park = told.park;
+      const answer = Response.json({ ...counts, parked });
       if (told.reset) counts = none();
       if (told.faults) faults = told.faults;
       if (told.statementsPerSecond !== undefined) pace = told.statementsPerSecond;

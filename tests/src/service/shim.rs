@@ -49,7 +49,44 @@ pub struct Fault {
     pub swallow: bool,
 }
 
+/// A round trip to D1 that waits ([`Edge::park`]).
+#[derive(Debug, Clone, PartialEq, Eq, serde::Deserialize)]
+pub struct Parked {
+    pub trip: u64,
+    /// Verb and table of each statement.
+    pub statements: Vec<String>,
+}
+
+/// How a parked round trip goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Release {
+    Go,
+    /// It takes effect, and its reply is lost.
+    Late,
+    /// It never takes effect, and its request never goes on: the isolate has ended.
+    Never,
+}
+
 impl Edge {
+    /// From now on each round trip to D1 with one of these statements (`"insert accounts"`) waits for [`Self::release`].
+    pub async fn park(&self, statements: &[&str]) {
+        self.shim(&json!({ "park": statements })).await;
+    }
+
+    /// Returns the round trips that wait, in the order in which they came.
+    pub async fn parked(&self) -> Vec<Parked> {
+        let counts = self.shim(&json!({})).await;
+        serde_json::from_value(counts["parked"].clone()).expect("the parked trips")
+    }
+
+    /// Lets a parked round trip go on.
+    pub async fn release(&self, trip: u64, how: Release) {
+        let release = json!({
+            "trip": trip, "late": how == Release::Late, "forgotten": how == Release::Never,
+        });
+        self.shim(&json!({ "release": release })).await;
+    }
+
     /// Returns the calls since the counts were last reset, or since the start, and resets the counts.
     pub async fn counts(&self) -> Counts {
         let counts = self.shim(&json!({ "reset": true })).await;

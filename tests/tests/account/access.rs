@@ -13,8 +13,8 @@ use serde_json::{Value, json};
 
 const CALLERS: [&str; 9] = [
     "nobody",
-    "the key of an unconfirmed account",
-    "the session of an unconfirmed account",
+    "the key of a registration",
+    "the session of a registration",
     "the key",
     "the session",
     "the session of another account",
@@ -27,7 +27,7 @@ const CALLERS: [&str; 9] = [
 /// sends these bodies acts on itself, or is rejected.
 #[rustfmt::skip]
 pub(super) const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
-    //                                       nobody  unconfirmed    account    other  deactivated  old
+    //                                       nobody  registered     account    other  deactivated  old
     //                                               key  session  key  session       key  session key
     ("POST",   "/v1/validate_email",           [401, 401, 401,     200, 200,   200,   401, 401,    401]),
     ("POST",   "/v1/validate_emails",          [401, 401, 401,     200, 200,   200,   401, 401,    401]),
@@ -77,7 +77,7 @@ pub(super) const TABLE: [(&str, &str, [u16; CALLERS.len()]); 68] = [
     ("POST",   "/v1/auth/passkeys/sign-in/options", [200, 200, 200, 200, 200,  200,   200, 200,    200]),
     ("POST",   "/v1/auth/passkeys/sign-in",    [401, 401, 401,     401, 401,   401,   401, 401,    401]),
     // Ends a live session, whatever the state of its account.
-    ("POST",   "/v1/auth/sign-out",            [401, 401, 204,     401, 204,   204,   401, 204,    401]),
+    ("POST",   "/v1/auth/sign-out",            [401, 401, 401,     401, 204,   204,   401, 204,    401]),
     ("POST",   "/v1/auth/sign-out-everywhere", [401, 401, 401,     401, 204,   204,   401, 401,    401]),
     ("GET",    "/v1/me/usage",                 [401, 401, 401,     401, 200,   200,   401, 401,    401]),
     ("GET",    "/v1/me/plan",                  [401, 401, 401,     401, 200,   200,   401, 401,    401]),
@@ -166,21 +166,25 @@ async fn with_password(edge: &Edge, password: &str) -> Account {
 
 /// Returns a key and a session that are valid except for the account's state.
 async fn credentials(edge: &Edge, email: &str) -> (Proof, Proof) {
-    let [keys, sessions] = ["API_KEY_SECRETS", "SESSION_SECRETS"].map(|var| edge.key_ring(var));
     let id = edge.id(email).await;
     let session_id = format!("{:0>32}", &id[..16.min(id.len())]);
     let row = "INSERT INTO sessions (id, account_id, created_at, expires_at, browser, country) \
                VALUES (?1, ?2, unixepoch(), unixepoch() + 3600, 'a test', 'DE')";
     edge.sql_of(&id, row, &[json!(session_id), json!(id)]).await;
-    let session = forgery::session(&sessions, &session_claims(&id, &session_id));
-    (Proof::Key(forgery::api_key(&keys, &id, 1)), Proof::Session(session))
+    forged(edge, &id, &session_id)
+}
+
+fn forged(edge: &Edge, id: &str, session_id: &str) -> (Proof, Proof) {
+    let [keys, sessions] = ["API_KEY_SECRETS", "SESSION_SECRETS"].map(|var| edge.key_ring(var));
+    let session = forgery::session(&sessions, &session_claims(id, session_id));
+    (Proof::Key(forgery::api_key(&keys, id, 1)), Proof::Session(session))
 }
 
 async fn edge_with_callers() -> (Edge, Account, [Proof; CALLERS.len()]) {
     let edge = Edge::builder().start().await.unwrap();
     let account = edge.account().await;
     let rotated = account.rotate_api_key().await;
-    let (unconfirmed, _) = edge.registered().await;
+    let (registered, _) = edge.registered().await;
     let confirmed = edge.account().await;
     let (Proof::Key(key), Proof::Session(session)) = credentials(&edge, &confirmed.email).await
     else {
@@ -200,11 +204,12 @@ async fn edge_with_callers() -> (Edge, Account, [Proof; CALLERS.len()]) {
     // Only the state changes: the key's version is still the account's own.
     edge.set(&deactivated, "state = 'deactivated'").await;
     let other = with_password(&edge, "another-quarry-66-anchor").await;
-    let (unconfirmed_key, unconfirmed_session) = credentials(&edge, &unconfirmed).await;
+    let registered = edge.registered_id(&registered).await;
+    let (registered_key, registered_session) = forged(&edge, &registered, &"0".repeat(32));
     let callers = [
         Proof::None,
-        unconfirmed_key,
-        unconfirmed_session,
+        registered_key,
+        registered_session,
         Proof::Key(rotated.text("api_key").to_owned()),
         Proof::Session(account.token.clone()),
         Proof::Session(other.token),
@@ -222,7 +227,7 @@ async fn every_route_answers_every_caller_as_the_table_says() {
     // Replacing an account's row also removes its sessions and keys.
     edge.sql("CREATE TABLE saved_keys AS SELECT * FROM keys", &[]).await;
     edge.sql("CREATE TABLE saved_sessions AS SELECT * FROM sessions", &[]).await;
-    edge.sql("CREATE TABLE saved_addresses AS SELECT * FROM addresses", &[]).await;
+    edge.sql("CREATE TABLE saved_directory AS SELECT * FROM directory", &[]).await;
     let before = edge.row(&account.email, "*").await;
     let mut wrong = Vec::new();
     for (method, path, expected) in TABLE {
@@ -251,8 +256,8 @@ async fn every_route_answers_every_caller_as_the_table_says() {
             let sessions = "INSERT OR REPLACE INTO sessions SELECT * FROM saved_sessions";
             edge.sql(sessions, &[]).await;
             edge.sql("INSERT OR REPLACE INTO keys SELECT * FROM saved_keys", &[]).await;
-            let addresses = "INSERT OR REPLACE INTO addresses SELECT * FROM saved_addresses";
-            edge.sql(addresses, &[]).await;
+            edge.sql("INSERT OR REPLACE INTO directory SELECT * FROM saved_directory", &[]).await;
+            edge.sql("DELETE FROM closed_accounts", &[]).await;
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

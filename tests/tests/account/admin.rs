@@ -153,31 +153,55 @@ async fn accounts_that_the_directory_has_lost_are_shown_and_entered_again() {
     };
     let (lost, other, moved) = (edge.account().await, edge.account().await, edge.account().await);
     let (lost_id, other_id) = (edge.id(&lost.email).await, edge.id(&other.email).await);
-    let moved_id = edge.id(&moved.email).await;
-    edge.sql("DELETE FROM addresses WHERE account_id = ?", &[lost_id.as_str().into()]).await;
-    let renamed = "UPDATE addresses SET account_id = ?2 WHERE account_id = ?1";
+    let (moved_id, taken) = (edge.id(&moved.email).await, edge.account().await);
+    let taken_id = edge.id(&taken.email).await;
+    edge.sql("DELETE FROM directory WHERE account_id = ?", &[lost_id.as_str().into()]).await;
     let nobody = "00ffffffffffffff";
+    let renamed = "UPDATE directory SET account_id = ?2 WHERE account_id = ?1";
     edge.sql(renamed, &[other_id.as_str().into(), nobody.into()]).await;
     // As if one of the two databases had been restored to a minute before the account's address changed.
-    let another = "UPDATE addresses SET address_hash = address_hash || '0' WHERE account_id = ?1";
+    let another = "UPDATE directory SET address = 'x' || address, mailbox = 'x' || mailbox, email = 'x' || email
+        WHERE account_id = ?1";
     edge.sql(another, &[moved_id.as_str().into()]).await;
+    // Somebody has registered the address of an account that the directory had lost.
+    let second = edge.account().await;
+    let second_id = edge.id(&second.email).await;
+    edge.sql("DELETE FROM directory WHERE account_id = ?", &[taken_id.as_str().into()]).await;
+    let takes = "UPDATE directory SET address = ?2, mailbox = ?2, email = ?2 WHERE account_id = ?1";
+    edge.sql(takes, &[second_id.as_str().into(), taken.email.as_str().into()]).await;
+    edge.set(&second.email, &format!("email = '{}'", taken.email)).await;
     let line_of = |text: &str, id: &str| {
         let line = text.lines().find(|line| line.starts_with(id));
         line.unwrap_or_else(|| panic!("no {id} in {text}")).to_owned()
     };
-    for (words, said) in [(&[][..], "has lost it"), (&["--mend"], "entered")] {
+    for (words, said) in [
+        (
+            &[][..],
+            [
+                "has lost it",
+                "names 00ffffffffffffff",
+                "has another address for it",
+                "names no account",
+            ],
+        ),
+        (&["--mend"], ["entered", "entered", "entered", "named no account"]),
+    ] {
         let text = directory(words).await;
         let line = line_of(&text, &lost_id);
-        assert!(line.contains(&lost.email) && line.ends_with(said), "{line}");
-        assert!(line_of(&text, &other_id).ends_with(&format!("names {nobody}")), "{text}");
-        assert!(line_of(&text, nobody).ends_with("names no account"), "{text}");
-        assert!(line_of(&text, &moved_id).ends_with("has another address for it"), "{text}");
+        assert!(line.contains(&lost.email) && line.ends_with(said[0]), "{line}");
+        for (id, said) in [(other_id.as_str(), said[1]), (&moved_id, said[2]), (nobody, said[3])] {
+            assert!(line_of(&text, id).ends_with(said), "{text}");
+        }
+        assert!(line_of(&text, &taken_id).ends_with(&format!("names {second_id}")), "{text}");
     }
-    assert_eq!(lost.anonymous.login(&lost.email, PASSWORD).await.status, 200);
-    assert_eq!(edge.operator().on("show", &other_id).await["email"], other.email);
-    edge.sql(renamed, &[nobody.into(), other_id.as_str().into()]).await;
-    let address_hash = edge.row(&moved.email, "address_hash").await["address_hash"].clone();
-    let right = "UPDATE addresses SET address_hash = ?2 WHERE account_id = ?1";
-    edge.sql(right, &[moved_id.into(), address_hash]).await;
+    for account in [&lost, &other, &moved] {
+        assert_eq!(account.anonymous.login(&account.email, PASSWORD).await.status, 200);
+    }
+    assert_eq!(edge.count("directory WHERE email LIKE 'x%'").await, 0);
+    // An operator decides which of the two stays.
+    edge.operator().on("delete", &taken_id).await;
+    let due = "UPDATE accounts SET erase_at = 1 WHERE id = ?";
+    edge.sql_of(&taken_id, due, &[taken_id.as_str().into()]).await;
+    edge.run_scheduled().await;
     assert_eq!(directory(&[]).await, "every account is in the directory\n");
 }

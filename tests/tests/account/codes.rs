@@ -88,7 +88,7 @@ async fn a_reset_under_way_while_a_second_factor_begins_to_count_is_asked_for_a_
             "delete waiting",
             "update waiting",
             "update changes",
-            "delete mailed_tokens",
+            "delete reset_links",
             "delete sessions",
             "insert sessions",
             "insert security_events",
@@ -109,7 +109,7 @@ async fn a_reset_under_way_while_a_second_factor_begins_to_count_is_asked_for_a_
     wait_for_trips(&edge, 3).await;
     assert_eq!(owner.enable_with(&authenticator.code()).await.status, 200);
     super::resets::settled(&edge, &owner).await;
-    edge.sql("UPDATE mailed_tokens SET expires_at = unixepoch() + 3600", &[]).await;
+    edge.sql("UPDATE reset_links SET expires_at = unixepoch() + 3600", &[]).await;
     attack.await.unwrap().assert_error(401, "totp_required", "read before it was on");
     assert_eq!(owner.get("/me").await.status, 200, "the owner's session");
     let body = json!({ "token": mail.token().unwrap(), "password": NEW,

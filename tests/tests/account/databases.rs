@@ -53,11 +53,10 @@ async fn confirmed(edge: &Edge, email: &str, nth: usize) -> Account {
 
 /// Returns the ids of the confirmed accounts of an address, and the id in the directory.
 async fn ids(edge: &Edge, email: &str) -> (Vec<Value>, Vec<Value>) {
-    let accounts = "SELECT id, address_hash FROM accounts WHERE email = ? AND state = 'confirmed'";
+    let accounts = "SELECT id FROM accounts WHERE email = ? AND state = 'confirmed'";
     let accounts = edge.sql(accounts, &[email.into()]).await;
-    let account_query = "SELECT account_id FROM addresses WHERE address_hash = ? AND confirmed = 1";
-    let hash = accounts.first().map(|row| row["address_hash"].clone()).unwrap_or_default();
-    let account_rows = edge.sql(account_query, &[hash]).await;
+    let account_query = "SELECT account_id FROM directory WHERE address = ?";
+    let account_rows = edge.sql(account_query, &[email.to_lowercase().into()]).await;
     let of = |rows: Vec<Value>, name: &str| rows.iter().map(|row| row[name].clone()).collect();
     (of(accounts, "id"), of(account_rows, "account_id"))
 }
@@ -98,9 +97,10 @@ async fn one_database_down_is_its_accounts_trouble_only() {
         let ready = edge.anonymous().get("/health/ready").await;
         assert_eq!((ready.status, ready.text("database")), (503, "down"), "{broken}");
         if broken != 0 {
-            // The look-up (docs/architecture.md) may use any other database.
-            for _ in 0..6 {
-                assert_eq!(register_from(&edge, "AF", &edge.new_email()).await, 201, "{broken}");
+            // A registration needs the first database only, wherever the account will be.
+            for continent in CONTINENTS {
+                let email = edge.new_email();
+                assert_eq!(register_from(&edge, continent, &email).await, 201, "{broken}");
             }
         }
     }
@@ -151,8 +151,7 @@ async fn an_unknown_address_asks_as_many_databases_as_a_member_s() {
         assert_eq!(each[0], each[1], "always the same one");
         // A registration from another continent changes nothing until it is confirmed.
         assert_eq!(register_from(&edge, "EU", &unknown).await, 201);
-        let trips = edge.trips().await;
-        assert_eq!((trips.iter().sum::<u64>(), trips[0] >= 3), (5, true), "{trips:?}");
+        assert_eq!(edge.trips().await, [3, 0, 0], "the attempt, the address, the registration");
         anonymous.login(&unknown, "not-the-password").await;
         assert_eq!(edge.trips().await, each[0], "after a registration");
         for (seen, (trips, always)) in databases_seen.iter_mut().zip(each[0].iter().zip([2, 0, 0]))
@@ -167,8 +166,7 @@ async fn an_unknown_address_asks_as_many_databases_as_a_member_s() {
     anonymous.login(&account.email, "not-the-password").await;
     assert_eq!(edge.trips().await, [2, 0, 2], "a member's");
     assert_eq!(register_from(&edge, "EU", &account.email).await, 201);
-    // The directory is used for the attempt, the account, and an opt-out.
-    assert_eq!(edge.trips().await, [3, 1, 1], "a member's: theirs, and where a new one would be");
+    assert_eq!(edge.trips().await, [3, 0, 0], "a member's");
 }
 
 /// Cuts off an operation at each of its round trips, before or after its effect: from then on, no
@@ -217,7 +215,11 @@ async fn a_registration_cut_off_anywhere_is_made_good_by_the_next() {
             if status == 201 {
                 edge.mailbox().wait_for_mail(&email).await.unwrap();
             }
-            let nth = confirmations(&edge, &email) + 1;
+            // A link that was mailed before the cut may not work, and may be read after the cut.
+            let mails = edge.mails().await.into_iter();
+            let nth =
+                mails.filter(|mail| mail["to"] == email && mail["subject"] == CONFIRMATION).count()
+                    + 1;
             // The next registration comes from another continent.
             assert_eq!(register_from(&edge, "NA", &email).await, 201, "{what}");
             let account = confirmed(&edge, &email, nth).await;
@@ -242,23 +244,24 @@ async fn a_confirmation_cut_off_anywhere_is_made_good_by_the_link_or_a_new_one()
     let verify =
         async |(_, token): &(String, String)| edge.anonymous().verify_email(token).await.status;
     cut_off(&edge, registered, verify, async |(email, token), status, what| {
-        assert_eq!(status, 503, "{what}");
+        // The last trip removes the registration, and nobody waits for its success.
+        assert!([503, 200].contains(&status), "{what}: {status}");
         let anonymous = edge.anonymous();
-        // If the account was confirmed, the link is used up, and the owner signs in.
+        // If the click was decided, the link is used up, and the scheduled run makes the account.
         let status = anonymous.verify_email(&token).await.status;
         assert!([200, 400].contains(&status), "{what}: {status}");
+        if status == 400 {
+            edge.run_scheduled().await;
+        }
         assert_eq!(anonymous.login(&email, PASSWORD).await.status, 200, "{what}");
         assert_reachable_once(&edge, &email, what).await;
+        assert_eq!(
+            edge.count(&format!("registrations WHERE email = '{email}'")).await,
+            0,
+            "{what}"
+        );
     })
     .await;
-    // After a cut between directory and account, the link is lost: registering again sends another link.
-    let (email, token) = registered().await;
-    edge.fail(&[Fault { skip: 2, ..down(None) }]).await;
-    assert_eq!(edge.anonymous().verify_email(&token).await.status, 503);
-    edge.fail(&[]).await;
-    assert_eq!(register_from(&edge, "NA", &email).await, 201);
-    confirmed(&edge, &email, 2).await;
-    assert_reachable_once(&edge, &email, "a second link").await;
 }
 
 #[tokio::test]
@@ -284,36 +287,43 @@ async fn a_deletion_cut_off_anywhere_is_made_good_and_no_id_is_used_again() {
         turn.set(!turn.get());
         if turn.get() {
             edge.run_scheduled().await;
-            assert_eq!(edge.count("tombstones WHERE account_id IS NOT NULL").await, 0, "{what}");
-            let confirmed_accounts = edge.count("accounts WHERE state = 'confirmed'").await;
-            assert_eq!(edge.count("addresses WHERE confirmed = 1").await, confirmed_accounts);
+            let accounts = edge.count("accounts WHERE state = 'confirmed'").await;
+            assert_eq!(edge.count("directory").await, accounts, "{what}");
         }
         let nth = confirmations(&edge, email) + 1;
+        if edge.count(&format!("directory WHERE email = '{email}'")).await > 0 {
+            // The directory wasn't told: until it is, the address is taken.
+            edge.run_scheduled().await;
+        }
         assert_eq!(register_from(&edge, "NA", email).await, 201, "{what}");
         let fresh = confirmed(&edge, email, nth).await;
         assert_reachable_once(&edge, email, what).await;
         assert_eq!(account.quota().await.status, 401, "{what}: the old key stays dead");
         let checks = fresh.email_checks().await;
-        assert_eq!(checks.used_today, 1, "{what}: what was used stays used");
+        assert_eq!((checks.left_today, checks.welcome_left), (0, 0), "{what}: nothing is renewed");
         let id = edge.id(email).await;
         assert_eq!(id.get(..2), Some("02"), "{what}: where its owner is now");
     })
     .await;
 }
 
+/// No account is removed because the directory lacks it; the operator enters it again (`admin.rs`).
 #[tokio::test]
-async fn an_account_that_the_directory_has_lost_is_found_where_its_address_is_registered_again() {
+async fn an_account_that_the_directory_has_lost_works_on_and_stays() {
     let origin = FakeOrigin::start(|_| Conduct::Verdict(Status::Accepted));
     let edge = edge_with(&origin).await;
     let account = account_from(&edge, "EU").await;
-    edge.sql("DELETE FROM addresses", &[]).await;
-    assert_eq!(account.check("x@lost.example").await.status, 200, "its key works on");
+    edge.sql("DELETE FROM directory", &[]).await;
+    for _ in 0..2 {
+        edge.run_scheduled().await;
+        assert_eq!(account.check("x@lost.example").await.status, 200, "its key works on");
+    }
     assert_eq!(account.anonymous.login(&account.email, PASSWORD).await.status, 401);
-    assert_eq!(register_from(&edge, "EU", &account.email).await, 201);
-    let mail = edge.mailbox().wait_for_nth_mail(&account.email, 2).await.unwrap();
-    assert_eq!(mail.subject, "You already have an account");
+    let id = edge.id(&account.email).await;
+    let call = json!({ "enter": { "accounts": [id] } });
+    assert_eq!(edge.operator().done(&call).await["entered"], json!([id]));
     assert_eq!(account.anonymous.login(&account.email, PASSWORD).await.status, 200);
-    assert_reachable_once(&edge, &account.email, "found again").await;
+    assert_reachable_once(&edge, &account.email, "entered again").await;
 }
 
 #[tokio::test]
@@ -329,8 +339,8 @@ async fn a_database_is_added_to_a_running_service() {
     let new = rcpt_tests::Anonymous::new(&edge.variants[0]);
     let email = edge.new_email();
     assert_eq!(new.register(&email, PASSWORD).await.status, 201);
-    assert_eq!(edge.id(&email).await.get(..2), Some("02"));
     let account = confirmed(&edge, &email, 1).await;
+    assert_eq!(edge.id(&email).await.get(..2), Some("02"));
     for (account, anonymous) in
         before.iter().chain([&account]).zip([&new, &edge.anonymous()].into_iter().cycle())
     {
@@ -374,7 +384,12 @@ async fn exchanged_databases_answer_for_nobody_until_they_are_mended() {
             let reply = account.anonymous.login(&account.email, PASSWORD).await;
             reply.assert_error(503, "unavailable", "signing in");
         }
-        assert_eq!(register_from(&edge, "EU", &edge.new_email()).await, 503);
+        let (email, mail) = edge.registered().await;
+        let taken =
+            "UPDATE registrations SET account_id = '01' || substr(account_id, 3) WHERE email = ?";
+        edge.sql_in(0, taken, &[email.as_str().into()]).await;
+        let reply = edge.anonymous().verify_email(mail.token().unwrap()).await;
+        reply.assert_error(503, "unavailable", "a confirmation there");
         let ready = edge.anonymous().get("/health/ready").await;
         assert_eq!((ready.status, ready.text("database")), (503, "down"));
         edge.run_scheduled().await;

@@ -21,29 +21,32 @@ async fn names(edge: &Edge, sql: &str) -> Vec<Value> {
 async fn what_has_expired_goes_and_everything_else_stays() {
     let edge = Edge::builder().start().await.unwrap();
     let (confirmed, reset) = (edge.account().await, edge.account().await);
-    let (fresh, _) = edge.registered().await;
-    let (six_days, _) = edge.registered().await;
-    let (eight_days, eight_days_mail) = edge.registered().await;
-    let (eight_days_and_a_link, link) = edge.registered().await;
-    let (closed, _) = edge.registered().await;
+    let (fresh, link) = edge.registered().await;
+    let (expired, expired_mail) = edge.registered().await;
+    let (entered, _) = edge.registered().await;
+    let closed = edge.account().await.email;
     assert_eq!(reset.anonymous.forgot_password(&reset.email).await.status, 200);
     assert_eq!(confirmed.anonymous.forgot_password(&confirmed.email).await.status, 200);
     edge.wait_for_reset_mails().await;
     let age = |days: u64| format!("created_at = created_at - {}", days * DAY);
-    for (email, days) in [(&six_days, 6), (&eight_days, 8), (&eight_days_and_a_link, 8)] {
-        edge.set(email, &age(days)).await;
-    }
+    edge.sql(
+        "UPDATE registrations SET expires_at = unixepoch() WHERE email IN (?, ?)",
+        &[expired.as_str().into(), entered.as_str().into()],
+    )
+    .await;
+    // Its link was used a moment before it expired, and then the confirmation was cut off.
+    let enter = "INSERT INTO directory SELECT address, address, email, account_id FROM registrations WHERE email = ?";
+    edge.sql_in(0, enter, &[entered.as_str().into()]).await;
+    let enter = "UPDATE registrations SET is_entered = 1 WHERE email = ?";
+    edge.sql_in(0, enter, &[entered.as_str().into()]).await;
     edge.set(&confirmed.email, &age(400)).await;
     edge.set(&closed, &format!("{}, state = 'deactivated'", age(400))).await;
-    for email in [&eight_days, &six_days, &closed, &confirmed.email] {
-        let expire = "UPDATE mailed_tokens SET expires_at = unixepoch()
-            WHERE account_id = (SELECT id FROM accounts WHERE email = ?)";
-        edge.sql(expire, &[email.as_str().into()]).await;
-    }
-    let claims = "UPDATE addresses SET claimed_at = claimed_at - ? WHERE account_id = ?";
-    for email in [&eight_days, &confirmed.email] {
-        edge.sql(claims, &[(9 * DAY).into(), edge.id(email).await.into()]).await;
-    }
+    let expire = "UPDATE reset_links SET expires_at = unixepoch()
+        WHERE account_id = (SELECT id FROM accounts WHERE email = ?)";
+    edge.sql(expire, &[confirmed.email.as_str().into()]).await;
+    let rows = "INSERT INTO allowed_addresses (address, allowed_at)
+        VALUES ('old', unixepoch() - 31 * 86400), ('new', unixepoch() - 29 * 86400)";
+    edge.sql_in(0, rows, &[]).await;
     edge.sql("DELETE FROM throttles", &[]).await;
     let rows = "INSERT INTO throttles (key, last_attempt, drained_at)
         VALUES ('idle', 'a', unixepoch()), ('busy', 'a', unixepoch() + 60)";
@@ -64,26 +67,30 @@ async fn what_has_expired_goes_and_everything_else_stays() {
     edge.run_scheduled().await;
 
     let accounts = names(&edge, "SELECT email AS name FROM accounts").await;
-    let mut expected =
-        vec![&confirmed.email, &reset.email, &fresh, &six_days, &eight_days_and_a_link, &closed];
+    let mut expected = vec![&confirmed.email, &reset.email, &entered, &closed];
     expected.sort();
-    assert_eq!(json!(accounts), json!(expected), "only {eight_days} goes");
-    let tokens =
-        "SELECT a.email AS name FROM mailed_tokens t JOIN accounts a ON a.id = t.account_id";
-    let mut expected = vec![&reset.email, &fresh, &eight_days_and_a_link];
-    expected.sort();
-    assert_eq!(json!(names(&edge, tokens).await), json!(expected));
-    assert_eq!(edge.count("addresses").await, 6, "of {eight_days} nothing is left");
+    assert_eq!(json!(accounts), json!(expected), "none goes, and a confirmation is finished");
+    let links = "SELECT a.email AS name FROM reset_links t JOIN accounts a ON a.id = t.account_id";
+    assert_eq!(json!(names(&edge, links).await), json!([reset.email]));
+    let registrations = "SELECT email AS name FROM registrations";
+    assert_eq!(
+        json!(names(&edge, registrations).await),
+        json!([fresh]),
+        "of {expired} nothing is left"
+    );
+    assert_eq!(edge.count("directory").await, 4);
+    assert_eq!(names(&edge, "SELECT address AS name FROM allowed_addresses").await, ["new"]);
     assert_eq!(names(&edge, "SELECT key AS name FROM throttles").await, ["busy"]);
     assert_eq!(names(&edge, "SELECT id AS name FROM leases").await, ["live"]);
     assert_eq!(names(&edge, "SELECT name FROM idempotency_keys").await, ["live"]);
     assert_eq!(names(&edge, "SELECT reason AS name FROM guard_refusals").await, ["recent"]);
 
     let anonymous = edge.anonymous();
-    let reply = anonymous.verify_email(eight_days_mail.token().unwrap()).await;
-    reply.assert_error(400, "invalid_token", "the account is gone");
+    let reply = anonymous.verify_email(expired_mail.token().unwrap()).await;
+    reply.assert_error(400, "invalid_token", "the registration is gone");
     assert_eq!(anonymous.verify_email(link.token().unwrap()).await.status, 200);
     assert_eq!(confirmed.get("/me").await.status, 200);
+    assert_eq!(anonymous.login(&entered, rcpt_tests::people::PASSWORD).await.status, 200);
 }
 
 #[tokio::test]
@@ -96,14 +103,12 @@ async fn a_table_that_fails_holds_up_no_other_and_many_rows_go_in_one_run() {
         SELECT 'lease-' || i, ?1, 1, 1, 0, unixepoch() - 1 FROM n";
     let id = edge.id(&account.email).await;
     edge.sql_of(&id, leases, &[id.as_str().into(), ROWS.into()]).await;
-    let (stale, _) = edge.registered().await;
-    edge.set(&stale, &format!("created_at = created_at - {}", 8 * DAY)).await;
-    edge.sql("UPDATE mailed_tokens SET expires_at = unixepoch()", &[]).await;
+    edge.registered().await;
+    edge.sql("UPDATE registrations SET expires_at = unixepoch()", &[]).await;
     edge.sql("ALTER TABLE throttles RENAME TO throttles_gone", &[]).await;
     edge.run_scheduled().await;
     assert_eq!(names(&edge, "SELECT id AS name FROM leases").await, [] as [Value; 0]);
-    let accounts = names(&edge, "SELECT email AS name FROM accounts").await;
-    assert_eq!(json!(accounts), json!([account.email]));
+    assert_eq!((edge.count("registrations").await, edge.count("accounts").await), (0, 1));
 }
 
 /// Returns the durations of `count` consecutive calls of the owner.
@@ -178,25 +183,24 @@ async fn what_is_looked_for_is_found_by_an_index() {
     let edge = Edge::builder().start().await.unwrap();
     for (query, index) in [
         ("id FROM leases WHERE account_id = 'a' AND n_daily > 0", "PRIMARY KEY"),
-        ("account_id FROM addresses WHERE confirmed = 0 AND claimed_at <= 1", "addresses_unconf"),
-        ("day FROM tombstones WHERE account_id IS NOT NULL", "tombstones_to_be_told"),
+        ("account_id FROM directory WHERE address = 'a' OR mailbox = 'b'", "MULTI-INDEX OR"),
+        ("address FROM directory WHERE account_id = 'a'", "directory_by_account"),
+        ("address FROM registrations WHERE expires_at <= 1", "registrations_by_expiry"),
+        ("address FROM registrations WHERE is_entered = 1", "registrations_entered"),
+        (
+            "address FROM registrations WHERE is_entered = 1 AND account_id IN ('a')",
+            "registrations_entered",
+        ),
         ("account_id FROM guard_refusals WHERE day < 1", "guard_refusals_by_day"),
-        ("hash FROM mailed_tokens WHERE expires_at <= 1", "mailed_tokens_by_expiry"),
+        ("hash FROM reset_links WHERE expires_at <= 1", "reset_links_by_expiry"),
         ("key FROM throttles WHERE drained_at <= 1", "throttles_by_time"),
         ("id FROM sessions WHERE expires_at <= 1", "sessions_by_expiry"),
-        ("address_hash FROM tombstones WHERE expires_at <= 1", "tombstones_by_expiry"),
-        (
-            "id FROM accounts WHERE state = 'unconfirmed' AND created_at <= 1",
-            "accounts_unconfirmed",
-        ),
         (
             "id FROM second_factors WHERE secret >= 'a.' AND secret < 'a/'",
             "second_factors_by_secret",
         ),
         ("id FROM second_factors WHERE off_at <= 1", "second_factors_off"),
         ("about FROM changes WHERE since <= 1", "changes_by_time"),
-        ("id FROM accounts WHERE address_hash < 'a.' OR address_hash >= 'a/'", "MULTI-INDEX OR"),
-        ("id FROM accounts WHERE lower(email) = lower('a')", "accounts_by_email"),
     ] {
         let plan = edge.sql(&format!("EXPLAIN QUERY PLAN SELECT {query}"), &[]).await;
         let plan = json!(plan).to_string();

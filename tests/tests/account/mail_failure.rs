@@ -64,7 +64,7 @@ async fn a_reset_link_that_cannot_be_mailed_comes_later_and_the_one_before_works
     }
     let line = "a forgotten password";
     edge.process.wait_for_line(line, std::time::Duration::from_secs(30)).await.unwrap();
-    let valid = "mailed_tokens WHERE purpose = 'reset' AND expires_at > unixepoch()";
+    let valid = "reset_links WHERE expires_at > unixepoch()";
     assert_eq!(edge.count(valid).await, 1, "the link before");
     edge.restart_with(|builder| builder.mailless(false)).await.unwrap();
     edge.sql("UPDATE mail_due SET due_at = 0", &[]).await;
@@ -88,7 +88,7 @@ async fn a_reset_link_works_while_the_next_one_is_being_mailed() {
     let slow = Fault { part: "mail", times: 1, delay_ms: 20_000, ..Fault::default() };
     edge.fail(&[slow]).await;
     anonymous.forgot_password(&account.email).await;
-    edge.wait_for_count("mailed_tokens WHERE next_hash IS NOT NULL", 1).await;
+    edge.wait_for_count("reset_links WHERE next_hash IS NOT NULL", 1).await;
     let reply = anonymous.reset_password(first.token().unwrap(), NEW).await;
     assert_eq!(reply.status, 200, "{}", reply.body);
 }

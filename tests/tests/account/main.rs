@@ -17,6 +17,7 @@ mod export;
 mod guesses;
 mod hashing_turns;
 mod housekeeping;
+mod interleavings;
 mod key_display;
 mod keys;
 mod mail_budgets;

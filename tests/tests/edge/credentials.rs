@@ -227,15 +227,15 @@ async fn a_genuine_key_of_another_version_or_of_nobody_is_401() {
 }
 
 #[tokio::test]
-async fn neither_key_nor_session_of_an_unconfirmed_account_works() {
+async fn neither_key_nor_session_of_a_registration_works() {
     let edge = &world().await.edge;
     let (email, _) = edge.registered().await;
-    let id = edge.id(&email).await;
+    let id = edge.registered_id(&email).await;
     let key = forgery::api_key(&api_keys(), &id, 1);
-    assert_refused(&[("X-API-Key", &key)], INVALID_KEY, "unconfirmed key").await;
+    assert_refused(&[("X-API-Key", &key)], INVALID_KEY, "a registration's key").await;
     let token = bearer(&forgery::session(&sessions(), &session_claims(&id, &"0".repeat(32))));
     let headers = [("Authorization", token.as_str())];
-    assert_refused(&headers, INVALID_SESSION, "unconfirmed session").await;
+    assert_refused(&headers, INVALID_SESSION, "a registration's session").await;
 }
 
 #[tokio::test]

@@ -236,12 +236,12 @@ async fn neither_storage_nor_logs_hold_an_address_that_was_checked_or_a_secret()
     // Dumps the database, which contains the account's own address and display name, as the operator could.
     let dump = dump(&stack).await;
     let tables: Vec<_> = dump.keys().map(String::as_str).collect();
-    for table in ["accounts", "leases", "mailed_tokens", "plans", "recovery_codes", "throttles"] {
+    for table in ["accounts", "leases", "plans", "recovery_codes", "reset_links", "throttles"] {
         assert!(tables.contains(&table), "{tables:?}");
     }
     assert!(dump["accounts"].contains("@rcpt-tests.net"), "{}", dump["accounts"]);
     assert!(dump["accounts"].contains("$argon2id$v=19$m=19456,t=2,p=1$"));
-    for table in ["mailed_tokens", "recovery_codes", "throttles"] {
+    for table in ["recovery_codes", "reset_links", "throttles"] {
         assert_ne!(dump[table], "[]", "{table}");
     }
     for (table, rows) in &dump {

@@ -18,14 +18,20 @@ export const STORED_DATA: readonly StoredData[] = [
   {
     row: "the directory",
     what: "Where your account is stored",
-    how: "A keyed hash of your email address, which leads to the right database.",
+    how: "Your email address once more, in our first database: it leads to the database of your account.",
     until: "you delete the account",
+  },
+  {
+    row: "registrations",
+    what: "A sign-up that isn’t confirmed",
+    how: "The email address that somebody typed, with the hash of their password and of the link we sent.",
+    until: "it’s confirmed, or a day has passed",
   },
   {
     row: "addresses that an operator allowed",
     what: "Exceptions for an address",
-    how: "A keyed hash of an address that may sign up although another spelling of it has an account.",
-    until: "we take the exception back",
+    how: "An address that may sign up although another spelling of it has an account.",
+    until: "it has signed up, or 30 days have passed",
   },
   {
     row: "the ledger",
@@ -173,9 +179,9 @@ export const STORED_DATA: readonly StoredData[] = [
     until: "30 days have passed",
   },
   {
-    row: "usage of deleted accounts",
+    row: "marks of deleted and moved accounts",
     what: "After you delete your account",
-    how: "A keyed hash of its email address with what it had used. Otherwise, signing up again would refill an allowance.",
+    how: "A keyed hash of its mailbox. Otherwise, signing up again would refill an allowance. The account’s number stays for a day.",
     until: "30 days have passed",
   },
   {

@@ -1,0 +1,21 @@
+//! Finishes confirmations that were interrupted after the click: `store/registrations.rs` has the steps.
+
+use crate::{
+    cf::{clock, log},
+    error::Error,
+    store::{databases::Databases, registrations},
+};
+
+/// Makes the accounts of registrations that are entered.
+///
+/// # Errors
+/// [`Error::unavailable`] when the first database fails.
+pub async fn finish(databases: &Databases) -> Result<(), Error> {
+    for entered in registrations::interrupted(databases.directory()).await? {
+        let finished = registrations::finish(databases, &entered, None, clock::now()).await;
+        if let Err(error) = finished {
+            log::failure("a confirmation", &error);
+        }
+    }
+    Ok(())
+}
