@@ -153,7 +153,7 @@ pub struct ResetPreview {
 /// A key that somebody else may have made, replaced or seen.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct SuspectedKey {
-    /// As the list of keys names it. `own` for the account's own key, which is replaced.
+    /// As the list of keys names it. `own` for the account's own key, which changes.
     id: String,
     /// When it was made or last replaced.
     at: DateTime<Utc>,
