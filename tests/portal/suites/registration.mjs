@@ -102,10 +102,7 @@ export function suite(world) {
     const email = world.newEmail();
     await reader.stack.api("POST", "/v1/auth/register", { body: { email, password: PASSWORD } });
     const { link } = await reader.stack.mail(email);
-    await reader.stack.sql(
-      "UPDATE registrations SET expires_at = 1 WHERE email = ?",
-      email,
-    );
+    await reader.stack.sql("UPDATE registrations SET expires_at = 1 WHERE email = ?", email);
     await reader.open(link);
     await reader.fill({ Password: PASSWORD, "Password again": PASSWORD });
     await reader.press("Confirm my address");
