@@ -23,7 +23,7 @@ pub async fn run() -> Result<Vec<Figure>> {
     let (account, signing_in) = (edge.account().await, edge.account().await);
     let mut figures = sign_ins(&edge, &signing_in).await?;
     figures.extend(beside_sign_ins(&account, signing_in).await?);
-    figures.extend(enumeration(&edge, &account).await?);
+    figures.extend(enumeration(&account).await?);
     Ok(figures)
 }
 
@@ -80,7 +80,7 @@ async fn beside_sign_ins(account: &Account, busy: Account) -> Result<Vec<Figure>
 
 /// Median times for addresses with and without an account, and their ratio: docs/security.md, A1 allows a difference of
 /// 10 %.
-async fn enumeration(edge: &Edge, account: &Account) -> Result<Vec<Figure>> {
+async fn enumeration(account: &Account) -> Result<Vec<Figure>> {
     let anonymous = &account.anonymous;
     let unknown = |n: usize| format!("unknown-{n}@rcpt-tests.net");
     let mut figures = Vec::new();
