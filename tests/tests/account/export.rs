@@ -30,6 +30,8 @@ async fn the_export_has_everything_of_the_account_and_no_secret() {
     let made = account.post("/keys", &body).await;
     assert_eq!(made.status, 201, "{}", made.body);
     let named_key = made.text("api_key");
+    // Until its email is handed over, a change is open for longer.
+    edge.wait_until_told(&id).await;
 
     let reply = account.get("/me/export").await;
     assert_eq!(reply.status, 200, "{}", reply.body);

@@ -50,7 +50,7 @@ fn run(command: &mut Command, input: &[u8]) -> Ran {
 }
 
 fn verdict(email: &str) -> String {
-    json!({ "email": email, "status": true, "cached": false }).to_string()
+    json!({ "email": email, "verdict": "deliverable", "status": true, "cached": false }).to_string()
 }
 
 fn email(body: &str) -> String {
@@ -134,7 +134,9 @@ fn verdict_line(email: &str) -> String {
 }
 
 fn line_of(entry: &str, email: &str) -> String {
-    format!("{{{entry},\"email\":\"{email}\",\"status\":true,\"cached\":false}}\n")
+    format!(
+        "{{{entry},\"email\":\"{email}\",\"verdict\":\"deliverable\",\"status\":true,\"cached\":false}}\n"
+    )
 }
 
 #[test]
@@ -242,16 +244,21 @@ fn a_text_that_is_no_address_in_any_form_has_a_verdict_and_is_not_sent() {
     let hollow = Some("There is nothing between the angle brackets.");
     assert_eq!(problems, [None, unmatched, hollow, nothing, nothing, None]);
     assert_eq!(lines[1]["status"], "invalid_format");
+    assert_eq!(lines[1]["verdict"], "undeliverable");
     let details = json!({
-        "verdict": "undeliverable", "confidence": "high", "reason": "malformed",
-        "problem": "The angle brackets in it don't match.", "suggestion": "a@b.example"
+        "confidence": "high", "reason": "malformed", "problem": "The angle brackets in it don't match.",
+        "suggestion": "a@b.example", "catch_all": "unknown", "disposable": false, "free_provider": false,
+        "role_account": false, "domain": null, "mx_host": null, "operator": null, "smtp_code": null,
+        "enhanced_code": null, "smtp_text": null, "retry_after": null
     });
     assert_eq!(lines[1]["details"], details);
     assert_eq!(service.requests().len(), 2, "only addresses are sent");
     let ran = run(&mut at(&home, &service.url, &["check", "", "--no-details"]), b"");
     assert_eq!((ran.code, ran.stderr.as_str()), (1, ""));
     let line: Value = serde_json::from_str(&ran.out).unwrap();
-    assert_eq!(line, json!({ "input": "", "email": "", "status": "invalid_format" }));
+    let expected =
+        json!({ "input": "", "email": "", "verdict": "undeliverable", "status": "invalid_format" });
+    assert_eq!(line, expected);
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn what_cannot_go_on_says_so_and_loses_nothing() {
     drop(lock_file);
 
     world.service.lock().unanswered_requests = 1_000;
-    let away = world.run(&["--patience", "1"]);
+    let away = world.run(&["--timeout", "1"]);
     away.fails(6, "Run the same command again to continue.");
     world.service.lock().unanswered_requests = 0;
 
@@ -263,7 +263,7 @@ fn a_scan_that_exists_is_cancelled_deleted_and_printed() {
     assert_eq!(csv.code, 0, "{}", csv.stderr);
     let lines: Vec<_> = csv.out.lines().collect();
     assert!(lines[0].starts_with("position,status,verdict,confidence,reason,"), "{}", csv.out);
-    assert!(lines[1].starts_with("0,true,,,accepted,"), "{}", csv.out);
+    assert!(lines[1].starts_with("0,true,deliverable,,accepted,"), "{}", csv.out);
     assert_eq!(lines.len(), 4);
     let ndjson = act(&["results", "scan_1", "--interim"]);
     assert_eq!(ndjson.out.lines().count(), 3);

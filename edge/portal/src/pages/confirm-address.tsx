@@ -52,7 +52,7 @@ export default function ConfirmAddress() {
       key="form"
       title="Use this email address?"
       layout="narrow"
-      lead="It becomes the address of your rcpt account, three days after the present one was told."
+      lead="It becomes the address of your rcpt account, three days after the current one was told."
     >
       <Form
         submission={submission}

@@ -16,8 +16,9 @@ use crate::{
     },
 };
 
-/// The complete state, as in `GET /operators`.
+/// The complete state, as in `GET /operators`. `origin status` also reads what an older release answers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Status {
     pub operators: Vec<SiteStatus>,
     pub entries: Entries,
@@ -25,6 +26,7 @@ pub struct Status {
 
 /// Numbers of entries in the pool's memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Entries {
     /// Operators by source address, networks and routes.
     pub sites: usize,
@@ -42,6 +44,7 @@ pub struct Entries {
 
 /// The state of one operator seen from one source address; `other` combines all machines without a known operator.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct SiteStatus {
     pub operator: String,
     pub source: String,

@@ -142,7 +142,10 @@ impl Service {
         let results = (first..end).map(|position| {
             let address = &self.parts[&(position / 1_000)][position % 1_000];
             let (status, reason) = verdict_of(address);
-            json!({ "position": position, "status": status, "reason": reason, "role_account": false })
+            json!({
+                "position": position, "verdict": verdict(&status), "status": status, "reason": reason,
+                "role_account": false,
+            })
         });
         let next = (end < self.total()).then(|| end - 1);
         json!({ "results": results.collect::<Vec<_>>(), "next": next })
@@ -156,12 +159,15 @@ pub const OURS: &str =
 /// Returns the values of our columns for an address.
 pub fn ours(address: &str) -> String {
     let (status, reason) = verdict_of(address);
-    let verdict = match status {
+    format!("{},{reason},,,false,,true", verdict(&status))
+}
+
+fn verdict(status: &Value) -> &'static str {
+    match status {
         Value::Bool(true) => "deliverable",
         Value::Bool(false) => "undeliverable",
         _ => "unknown",
-    };
-    format!("{verdict},{reason},,,false,,true")
+    }
 }
 
 /// Returns the status and reason for an address, which depend on the address alone.

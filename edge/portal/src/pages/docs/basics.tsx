@@ -55,7 +55,7 @@ export function Basics({ children }: { children: ComponentChildren }) {
             checks for the next hour. <code>RateLimit-Policy</code> says of how many.
           </p>
           <p>
-            An account may send about 2,000 checks in ten seconds, and as many at once as{" "}
+            An account may send about 2,000 checks in ten seconds, and as many at a time as{" "}
             <a href="#showSite">its plan</a> allows. A body has at most 16 KiB, a list of up to 100 addresses
             48 KiB, and a scan’s part 256 KiB.
           </p>

@@ -67,7 +67,7 @@ function ChangeDialog({ email, twoFactor, onClose, onMailed }: ChangeDialogProps
   });
   return (
     <Dialog title="Change your email address" onClose={onClose}>
-      <p>We’ll send a link to the new address, and tell the present one. The change takes three days.</p>
+      <p>We’ll send a link to the new address, and tell the current one. The change takes three days.</p>
       <Form
         submission={submission}
         check={() => ({
