@@ -42,6 +42,8 @@ pub fn start_at(
         ("RCPT_NETWORK_SESSIONS", "100000"),
         ("RCPT_SESSION_INTERVAL_MS", "0"),
         ("RCPT_RECIPIENTS_PER_MINUTE", "1000000"),
+        // As at an operator that is known; elsewhere it is ten.
+        ("RCPT_SESSION_RECIPIENTS", "100"),
     ]);
     values.extend(settings.iter().copied());
     let config = Config::parse("", &|name| values.get(name).map(ToString::to_string));
