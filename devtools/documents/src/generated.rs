@@ -136,7 +136,7 @@ impl Sources {
     }
 }
 
-/// One line if it fits, else a line for each member.
+/// JSON in one line if it fits, else with a line for each member.
 fn json(value: &Value, indent: usize) -> String {
     let flat = flat(value);
     if indent + flat.len() <= JSON_COLUMNS_MAX {

@@ -57,7 +57,7 @@ pub struct Parked {
     pub statements: Vec<String>,
 }
 
-/// How a parked round trip goes on.
+/// Fate of a parked round trip.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Release {
     Go,
