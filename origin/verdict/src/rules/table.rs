@@ -164,34 +164,37 @@ impl Rule {
     }
 }
 
-/// Formats the row as in `docs/verdicts.md`, without its last column.
+/// Formats the row as in `docs/verdicts.md`, without its last column: `,` between alternatives, `;` between conditions.
 #[cfg(test)]
 impl Rule {
     pub(crate) fn documented(&self) -> String {
-        let join = |parts: Vec<String>| parts.join(", ");
-        let stage = self.stage.map(|stage| format!("{stage:?}"));
+        let listed = |parts: Vec<String>| parts.join(", ");
+        let joined = |parts: [String; 3]| {
+            parts.into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>().join("; ")
+        };
+        let stage = self.stage.map(|stage| format!("{stage:?}")).unwrap_or_default();
         let classes = self.classes.iter().map(|class| format!("{class}yz"));
-        let codes = self.codes.iter().map(u16::to_string);
-        let code = join(stage.into_iter().chain(classes).chain(codes).collect());
+        let codes = listed(classes.chain(self.codes.iter().map(u16::to_string)).collect());
         let enhanced = self.enhanced.iter().map(|enhanced| match enhanced {
             Enhanced::Subject(subject) => format!("x.{subject}.*"),
             Enhanced::Exactly(subject, detail) => format!("x.{subject}.{detail}"),
         });
-        let names_of = |meanings: &[Meaning]| join(meanings.iter().map(|it| it.name()).collect());
+        let names_of = |meanings: &[Meaning]| listed(meanings.iter().map(|it| it.name()).collect());
+        let silent_on = names_of(self.silent_on);
+        let not = if silent_on.is_empty() { String::new() } else { format!("not {silent_on}") };
+        let scope = match self.scope {
+            Scope::Nothing => "",
+            Scope::OurAddress => "; our address",
+            Scope::DomainRule => "; domain",
+            Scope::Rate => "; rate",
+        };
         format!(
-            "| `{}` | {code} | {} | {} | {} | {} | {} | {} |",
+            "| `{}` | {} | {} | {}, {}{scope} |",
             self.name,
-            join(enhanced.collect()),
-            names_of(self.says),
-            names_of(self.silent_on),
+            joined([stage, codes, listed(enhanced.collect())]),
+            joined([names_of(self.says), not, String::new()]),
             self.status.as_str(),
             self.reason.as_str(),
-            match self.scope {
-                Scope::Nothing => "",
-                Scope::OurAddress => "our address",
-                Scope::DomainRule => "domain",
-                Scope::Rate => "rate",
-            },
         )
     }
 }

@@ -40,9 +40,9 @@ export const STORED_DATA: readonly StoredData[] = [
     until: "you delete the account",
   },
   {
-    row: "keys",
+    row: "API keys",
     what: "Your API keys",
-    how: "Each key’s name, rights, limit and end, and when it was last used. Not the keys themselves.",
+    how: "Each key’s name, rights, limit, end and version, and the last day it was used. Not the keys themselves.",
     until: "you end the key or delete the account",
   },
   {
@@ -117,12 +117,6 @@ export const STORED_DATA: readonly StoredData[] = [
     what: "Notices on their way to you",
     how: "The kind of notice, with the time, kind of browser and country of what happened.",
     until: "they’ve been emailed",
-  },
-  {
-    row: "API keys",
-    what: "Your API key",
-    how: "It isn’t stored. We keep its version and the last day it was used.",
-    until: "you delete the account",
   },
   {
     row: "Turnstile tokens, if it is set up",
