@@ -1,9 +1,13 @@
-//! SQL statements, with one file per family of tables. An account's rows are in its own database,
-//! which each function gets as an argument; `databases.rs` chooses it. Unless documented otherwise,
-//! each function makes one round trip to D1. Decisions are made within the statement, because a value read
-//! by one statement may be outdated in the next. Functions fail with
-//! [`Error::unavailable`](crate::error::Error::unavailable) when the database fails; then nothing
-//! has changed, unless only the database's response was lost.
+//! SQL statements, with one file per family of tables. An account's rows are in its own database, which each function
+//! gets as an argument; `databases.rs` chooses it.
+//!
+//! Unless documented otherwise, each function makes one round trip to D1. Decisions are made within the statement,
+//! because a value read by one may be outdated in the next. A function that acts for a session or another caller
+//! answers `None` or `false` if it has ended or isn't authorised. Functions fail with
+//! [`Error::unavailable`](crate::error::Error::unavailable) when the database fails; then nothing has changed, unless
+//! only the response was lost.
+//!
+//! Times are Unix seconds, days count from 1970-01-01 in UTC, and 0 or an empty text stands for none.
 
 pub mod accounts;
 pub mod changes;

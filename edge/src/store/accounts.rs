@@ -31,10 +31,8 @@ pub struct StoredAccount {
     pub plan: String,
     pub state: AccountState,
     pub password_hash: String,
-    /// Version of the account's own key.
     pub key_version: u32,
     pub key_active: u8,
-    /// Day of the own key's last charge, from 1970-01-01; 0 if there was none.
     pub key_day: i32,
     /// Id and sealed secret of the second factor that is on.
     pub factor: Option<String>,
@@ -44,13 +42,11 @@ pub struct StoredAccount {
     /// The sealed secret between set-up and its first valid code.
     pub totp_pending: Option<String>,
     pub recovery_codes_left: u32,
-    /// Creation time in Unix seconds.
     pub created_at: i64,
-    /// Time of the last new password in Unix seconds; 0 if there was none.
     pub password_at: u64,
     /// A JSON array, for [`changes::parse`](super::changes::parse).
     pub open_changes: String,
-    /// Unix time at which an operator's recovery of the account takes effect.
+    /// When an operator's recovery of the account takes effect.
     pub recovery_due_at: Option<i64>,
 }
 
@@ -77,7 +73,6 @@ pub(super) const SELECT_ACCOUNT: &str = concat!(
      FROM accounts a WHERE "
 );
 
-/// `?1` account.
 pub(super) const SELECT_BY_ID: &str = concat!(SELECT_ACCOUNT, "id = ?1 AND deleted_at IS NULL");
 
 /// The account of an address's row in the directory. If there is no row, the same work is done.
@@ -91,7 +86,6 @@ pub async fn of_entry(
 
 const SELECT_BY_SESSION: &str = concat!(SELECT_ACCOUNT, IN_SESSION);
 
-/// The account of this session; `None` if the session has ended.
 pub async fn by_session(
     database: &Database,
     session: Session,
@@ -120,14 +114,12 @@ const UPDATE_DISPLAY_NAME: &str = concat!(
     " RETURNING email, display_name"
 );
 
-/// An account's profile.
 #[derive(Debug, Deserialize, Serialize, ToSchema)]
 pub struct Profile {
     pub email: String,
     pub display_name: String,
 }
 
-/// Sets the display name; `None` if the session has ended.
 pub async fn rename(
     database: &Database,
     session: Session,
@@ -207,7 +199,6 @@ pub async fn erase_due(database: &Database, now: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// The oldest first, which are to go.
 const SELECT_CLOSED: &str = "SELECT id FROM closed_accounts ORDER BY closed_at LIMIT 5000";
 
 /// Accounts that were closed within a day.
@@ -220,7 +211,6 @@ pub async fn closed(database: &Database) -> Result<Vec<AccountId>, Error> {
 const DELETE_CLOSED: &str = "DELETE FROM closed_accounts
     WHERE closed_at <= ?2 AND id IN (SELECT value FROM json_each(?1))";
 
-/// Forgets those of these accounts that were closed a day ago.
 pub async fn forget_closed(
     database: &Database,
     accounts: &[AccountId],

@@ -9,10 +9,8 @@ use crate::{
     error::Error,
 };
 
-/// Seconds for which a change is open.
 pub const OPEN_S: u64 = 3 * 24 * 60 * 60;
 
-/// Requires that change `c` is open.
 pub(super) const IS_OPEN: &str = "c.since > unixepoch() - 3 * 86400";
 
 /// The time before which nothing of account `accounts.id` counts as a thief's: seven days before the oldest open change,
@@ -65,13 +63,11 @@ pub(super) fn opened<'a>(
     [(event, params.to_vec()), (notice, params.to_vec()), (change, with_about)]
 }
 
-/// An open change, as its owner sees it.
 #[derive(Debug, Clone, Deserialize)]
 pub struct OpenChange {
     pub kind: String,
-    /// Unix time of the change.
     pub at: i64,
-    /// Unix time of its end, if nothing else happens.
+    /// When it ends, if nothing else happens.
     pub until: i64,
 }
 
@@ -83,10 +79,6 @@ pub(super) const OPEN_CHANGES: &str = concat!(
     ")"
 );
 
-/// Reads [`OPEN_CHANGES`].
-///
-/// # Errors
-/// [`Error::internal`] if it isn't such an array.
 pub fn parse(open: &str) -> Result<Vec<OpenChange>, Error> {
     serde_json::from_str(open).map_err(|error| Error::internal(format!("open changes: {error}")))
 }

@@ -20,7 +20,6 @@ impl Databases {
         Self { first, others }
     }
 
-    /// The database with the directory and the throttles.
     pub const fn directory(&self) -> &Database {
         &self.first
     }
@@ -51,9 +50,8 @@ impl Databases {
         all().cycle().skip(first).take(count)
     }
 
-    /// The database in which an address without an account is looked up. One address always has the same database,
-    /// distributed like accounts, so the duration of the lookup reveals nothing. A new database takes over only its
-    /// share of the addresses.
+    /// The database in which an address without an account is looked up: always the same one, so the time that it takes
+    /// reveals nothing.
     pub fn of_unknown_address(&self, hash: &MailboxHash) -> &Database {
         let numbers: Vec<u8> = self.in_turn(0).map(|(number, _)| number).collect();
         self.by_number(choose(&numbers, hash)).unwrap_or(&self.first)

@@ -11,7 +11,6 @@ use crate::{
 
 /// Maximum number of steps per run: 75,000 small rows or 7,500 blocks of results, in 135 statements.
 const STEPS_MAX: usize = 15;
-/// Milliseconds after which a run starts no further step.
 const PATIENCE_MS: u64 = 10_000;
 
 // The order of the joins is fixed, so that the index of the few deleted accounts is read first. An
@@ -68,14 +67,14 @@ const STEP: [&str; 9] = [
     SELECT_LEFT_OVER,
 ];
 
-/// Runs one step in one transaction: removes some of the rows. Returns whether any deleted account
-/// remains. An account of ordinary size is removed in one step.
+/// Removes some of the rows, in one transaction; returns whether any deleted account remains. An account of ordinary
+/// size is removed in one step.
 pub async fn step(database: &Database) -> Result<bool, Error> {
     let statements: [Statement<'_>; 9] = STEP.map(|sql| (sql, Vec::new()));
     database.batch(&statements).await?.any(STEP.len() - 1)
 }
 
-/// Runs steps until no deleted account remains or a limit is reached; the next run continues.
+/// Runs steps until a limit is reached; the next run continues.
 pub async fn remove(database: &Database) -> Result<(), Error> {
     let begun = clock::now_ms();
     if !database.any((SELECT_LEFT_OVER, Vec::new())).await? {

@@ -21,7 +21,6 @@ use crate::{
 /// Seconds for which the address of a deleted or moved account gets no fresh allowance.
 const FORMER_S: u64 = 30 * 24 * 60 * 60;
 
-/// True if the operator has allowed this exact address (`?1`).
 pub(super) const IS_ALLOWED: &str =
     "EXISTS (SELECT 1 FROM allowed_addresses w WHERE w.address = ?1)";
 
@@ -140,6 +139,5 @@ pub async fn add(
     directory.batch(&statements).await?.any(2)
 }
 
-/// An allowance is used once.
 pub(super) const DELETE_ALLOWED: &str = "DELETE FROM allowed_addresses
     WHERE address = ?1 AND EXISTS (SELECT 1 FROM directory d WHERE d.address = ?1)";

@@ -53,7 +53,6 @@ const DELETE_FORMER: &str = concat!(
     ")"
 );
 const INSERT_ASKED: [&str; 3] = opening!("email_change_asked", "'address'", IS_ASKABLE);
-/// `?5` to `?8` the change.
 const INSERT_CHANGE: &str = concat!(
     "INSERT INTO waiting (id, account_id, kind, state, at, new_email, token_hash, expires_at)
      SELECT ?5, id, 'address', 'asked', unixepoch(), ?6, ?7, ?8 FROM accounts WHERE ",
@@ -94,12 +93,10 @@ pub async fn is_under_way(database: &Database, account: AccountId) -> Result<boo
 
 const DELETE_CHANGE: &str = "DELETE FROM waiting WHERE id = ?1 AND state = 'asked'";
 
-/// Removes a change whose link couldn't be sent.
 pub async fn forget(database: &Database, change: &str) -> Result<(), Error> {
     database.run((DELETE_CHANGE, vec![change.into()])).await
 }
 
-/// The account whose address a link would change.
 #[derive(Debug, Deserialize)]
 pub struct ChangeOwner {
     pub id: AccountId,
@@ -145,7 +142,6 @@ pub async fn agree(
     Ok(due.map(|due| due.due_at))
 }
 
-/// A change of an address that is being carried out; `state` is its current step.
 #[derive(Debug, Clone, Deserialize)]
 pub struct EmailChange {
     pub id: String,
@@ -154,7 +150,6 @@ pub struct EmailChange {
     pub new_email: String,
     /// The address before, until its mailbox has been told.
     pub old_email: String,
-    /// The account's current address.
     pub email: String,
 }
 
@@ -205,8 +200,8 @@ const ENDED_LINKS: &str =
 const UPDATE_DONE: &str =
     "UPDATE waiting SET state = 'done', at = unixepoch() WHERE id = ?1 AND state = 'moving'";
 
-/// Sets the account's new address, which the directory already contains, unless the change was dropped or the account
-/// closed in the meantime. Returns the change in its new state.
+/// Sets the account's new address, unless the change was dropped or the account closed. Returns the change in its new
+/// state.
 pub async fn move_account(
     database: &Database,
     change: &EmailChange,
@@ -225,7 +220,6 @@ pub async fn move_account(
     database.batch(&statements).await?.first(statements.len() - 1)
 }
 
-/// Abandons a change whose new address now belongs to another account.
 pub async fn give_up(
     database: &Database,
     change: &EmailChange,
@@ -246,7 +240,6 @@ pub async fn settle(database: &Database, change: &EmailChange) -> Result<(), Err
 
 const CLEAR_OLD_EMAIL: &str = "UPDATE waiting SET old_email = '' WHERE id = ?1";
 
-/// Records that the old mailbox has been told.
 pub async fn record_mail(database: &Database, change: &EmailChange) -> Result<(), Error> {
     database.run((CLEAR_OLD_EMAIL, vec![(&change.id).into()])).await
 }

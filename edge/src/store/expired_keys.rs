@@ -17,11 +17,9 @@ use crate::{
 /// Maximum number of ranges per run, a million keys: each takes two of the thousand statements that
 /// the platform allows an invocation.
 const RANGES_MAX: usize = 100;
-/// Milliseconds after which a run starts no further range.
 const RUN_MS_MAX: u64 = 10_000;
 const PAUSE_MIN: Duration = Duration::from_millis(2);
 
-/// A position in the primary key of `idempotency_keys`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 struct KeyPosition {
     account_id: String,

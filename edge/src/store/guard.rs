@@ -34,34 +34,27 @@ pub struct StoredPolicy {
     pub block_domains: String,
     pub deadline_ms: u64,
     pub hook_version: u32,
-    /// Unix seconds until which the previous version works.
     pub previous_until: u64,
-    /// Version of the account's own key.
     pub key_version: u32,
 }
 
 impl StoredPolicy {
-    /// True if this version of the hook works at `now` (Unix seconds).
     pub const fn has_hook(&self, version: u32, now: u64) -> bool {
         self.hook_version == version
             || self.hook_version == version.saturating_add(1) && self.previous_until > now
     }
 }
 
-/// Rejections for one reason on one day.
 #[derive(Debug, Deserialize)]
 pub struct RefusalCount {
-    /// Days since 1970-01-01, UTC.
     pub day: u64,
     pub reason: String,
     pub count: u64,
 }
 
-// Default policy.
 const DEFAULT_REFUSE: &str = "'[\"invalid\",\"undeliverable\",\"disposable\"]'";
 const DEFAULT_DEADLINE_MS: &str = "2000";
 
-/// Columns of policy `g` of account `a`.
 const SELECT_POLICY: &str = concat!(
     "SELECT a.id AS account_id, coalesce(g.refuse, ",
     DEFAULT_REFUSE,
@@ -79,7 +72,6 @@ const SELECT_IN_SESSION: &str =
     concat!(SELECT_POLICY, "WHERE a.id IN (SELECT id FROM accounts WHERE ", IN_SESSION, ")");
 const SELECT_OF_HOOK: &str = concat!(SELECT_POLICY, "WHERE a.id = ?1 AND a.state = 'confirmed'");
 
-/// Inserts the default policy if the account has none.
 const INSERT_IN_SESSION: &str = concat!(
     "INSERT INTO guard_policies (account_id, refuse, allow_domains, block_domains, deadline_ms)
      SELECT id, ",
@@ -102,7 +94,6 @@ const UPDATE_POLICY: &str = concat!(
     ")"
 );
 
-/// `?3` time until which the previous version works.
 const UPDATE_HOOK_VERSION: &str = concat!(
     "UPDATE guard_policies SET hook_version = hook_version + 1, previous_until = ?3
      WHERE account_id IN (SELECT id FROM accounts WHERE ",
@@ -110,7 +101,6 @@ const UPDATE_HOOK_VERSION: &str = concat!(
     ")"
 );
 
-/// `?3` first day.
 const SELECT_REFUSALS: &str = concat!(
     "SELECT day, reason, count FROM guard_refusals WHERE day >= ?3
        AND account_id IN (SELECT id FROM accounts WHERE ",
@@ -118,7 +108,6 @@ const SELECT_REFUSALS: &str = concat!(
     ") ORDER BY day DESC, reason"
 );
 
-/// `?2` day, `?3` reason, `?4` number of rejections.
 const INSERT_REFUSALS: &str = "INSERT INTO guard_refusals (account_id, day, reason, count)
      SELECT id, ?2, ?3, ?4 FROM accounts WHERE id = ?1 AND deleted_at IS NULL
      ON CONFLICT (account_id, day, reason) DO UPDATE SET count = count + excluded.count";
@@ -136,7 +125,7 @@ pub struct PolicyChange {
 pub enum OwnerAction {
     Read,
     Change(PolicyChange, AccountEvent),
-    /// Moves to the hook's next version; the previous one works until `until` (Unix seconds).
+    /// The hook's next version; the previous one works until `until`.
     Rotate {
         until: u64,
         event: AccountEvent,
@@ -146,7 +135,6 @@ pub enum OwnerAction {
 const INSERT_CHANGED_EVENT: &str = event!("guard_changed", "?3", "?4", IN_SESSION);
 const INSERT_SECRET_REPLACED_EVENT: &str = event!("guard_secret_replaced", "?3", "?4", IN_SESSION);
 
-/// Runs the action and returns the policy with its rejections; `None` if the session has ended.
 pub async fn act(
     database: &Database,
     session: Session,
@@ -187,8 +175,7 @@ pub async fn act(
     Ok(Some((policy, rows.all(read + 1)?)))
 }
 
-/// The policy of the caller's account, or for the calls of the account's hook. `None` if the caller isn't authorised,
-/// or the hook's account isn't confirmed or no longer exists.
+/// The policy of the caller's account, or of the account that the hook belongs to; `None` also if the account is gone.
 pub async fn policy(
     database: &Database,
     account: AccountId,
@@ -203,7 +190,6 @@ pub async fn policy(
     database.first((sql, params)).await
 }
 
-/// Adds rejections to the account's counts, by day and reason.
 pub async fn add_refusals(
     database: &Database,
     account: AccountId,

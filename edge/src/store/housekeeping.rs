@@ -28,7 +28,6 @@ const LIMIT_ROWS: &str = " LIMIT 1000)";
 /// Repeats of a statement per run: every five minutes, enough for 160 new rows a second.
 const ROUNDS_MAX: usize = 50;
 const ROWS_MAX: usize = 1_000;
-/// Milliseconds after which a run stops removing rows of one table.
 const PATIENCE_MS: u64 = 5_000;
 
 // Reads all leases: few are alive, and an index would cost an additional row per check.
@@ -78,7 +77,6 @@ const DELETE_FACTORS: &str = concat!(
            AND c.since > unixepoch() - 3 * 86400)",
     LIMIT_ROWS
 );
-/// Links that nobody has used.
 const DELETE_ASKED: &str = concat!(
     "DELETE FROM waiting WHERE id IN (SELECT id FROM waiting WHERE state = 'asked' AND expires_at <= ?1",
     LIMIT_ROWS
@@ -93,7 +91,6 @@ const DELETE_STALE_NOTICES: &str = concat!(
        SELECT account_id, kind FROM notices WHERE due_at <= ?1",
     LIMIT_ROWS
 );
-/// `?1` first day to keep.
 const DELETE_GUARD_REFUSALS: &str = concat!(
     "DELETE FROM guard_refusals WHERE (account_id, day, reason) IN (
        SELECT account_id, day, reason FROM guard_refusals WHERE day < ?1",
@@ -159,10 +156,8 @@ async fn remove(database: &Database, statement: Statement<'_>) -> Result<(), Err
     Ok(())
 }
 
-/// State of a database as the last scheduled run left it.
 #[derive(Debug, Deserialize)]
 pub struct LastRun {
-    /// Time in Unix seconds; 0 before the first run.
     pub ran_at: u64,
     /// Emails and scans that had waited for more than a quarter of an hour.
     pub emails_waiting: u32,
@@ -172,7 +167,6 @@ pub struct LastRun {
 const SELECT_LAST_RUN: &str = "SELECT ran_at, emails_waiting, scans_waiting,
     (SELECT count(*) FROM plans) AS plans FROM this_database";
 
-/// Reads what the last scheduled run has left, if the database responds.
 pub async fn last_run(database: &Database) -> Result<LastRun, Error> {
     let row = database.first((SELECT_LAST_RUN, Vec::new())).await?;
     row.ok_or_else(|| Error::unavailable("database: it has no number"))

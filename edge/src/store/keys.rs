@@ -24,10 +24,8 @@ use crate::{
 
 /// Maximum number of keys beside the account's own: a rotation without an overlap needs two for each program.
 pub const KEYS_MAX: u32 = 20;
-/// Seconds for which the version before works after a replacement with an overlap.
 pub const OVERLAP_S: u32 = 24 * 60 * 60;
 
-/// The id of each account's own key.
 macro_rules! own_id {
     () => {
         "'0000000000000000'"
@@ -35,10 +33,8 @@ macro_rules! own_id {
 }
 pub(super) use own_id;
 
-/// The version of account `a`'s own key.
 pub(super) const OWN_VERSION: &str =
     concat!("(SELECT k.version FROM keys k WHERE k.account_id = a.id AND k.id = ", own_id!(), ")");
-/// The last day with a charge to the own key of account `a`; 0 if there was none.
 pub(super) const OWN_LAST_DAY: &str = concat!(
     "(SELECT ",
     LAST_DAY,
@@ -76,18 +72,14 @@ pub(super) fn own_version(rows: &Rows, index: usize) -> Result<Option<u32>, Erro
     Ok(rows.first::<OwnKey>(index)?.map(|key| key.version))
 }
 
-/// Ends the keys of a deleted account.
 pub(super) const DELETE_OF_DELETED: &str = "DELETE FROM keys WHERE account_id = ?1
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?1 AND deleted_at IS NOT NULL)";
 
-/// A key to create.
 #[derive(Debug)]
 pub struct NewKey<'a> {
     pub key: ApiKey,
     pub name: &'a str,
-    /// Daily limit of checks; 0 for none.
     pub daily_limit: u32,
-    /// Creation time in Unix seconds.
     pub created_at: u64,
 }
 
@@ -114,7 +106,6 @@ const INSERT_KEY: &str = concat!(
     " RETURNING id"
 );
 
-/// Removes the entries of ended keys.
 const UPDATE_KEY_USE: &str = "UPDATE accounts SET key_use = (
     SELECT json_group_object(u.key, json(u.value)) FROM json_each(key_use) u
     WHERE u.key IN (SELECT k.id FROM keys k WHERE k.account_id = ?1)) WHERE id = ?1";
@@ -127,16 +118,13 @@ struct Count {
     keys: u32,
 }
 
-/// Result of creating a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MakeOutcome {
     Made,
     TooMany,
-    /// The session has ended, all keys were deactivated, or the code was already used.
     Refused,
 }
 
-/// Creates a key and consumes the presented code.
 pub async fn make(
     database: &Database,
     session: Session,
@@ -169,20 +157,16 @@ pub async fn make(
     })
 }
 
-/// A key as its owner sees it.
 #[derive(Debug, Deserialize)]
 pub struct StoredKey {
     pub id: String,
     pub version: u32,
-    /// Unix time until which the version before works; 0 if it doesn't.
     pub previous_until: u64,
     pub name: String,
     pub rights: u8,
     pub daily_limit: Option<u32>,
-    /// Expiry in Unix seconds; 0 for none.
     pub expires_at: u32,
     pub created_at: u64,
-    /// Day of the version's last charge, from 1970-01-01; 0 if there was none.
     pub day: u64,
     /// Units charged or leased today.
     pub used_today: u32,
@@ -217,7 +201,7 @@ const SELECT_KEYS: &str = concat!(
 );
 const SELECT_LIVE_SESSION: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
 
-/// The account's own key and its others, oldest first; `None` if the session has ended.
+/// The account's own key, then the others, oldest first.
 pub async fn list(
     database: &Database,
     session: Session,
@@ -230,12 +214,10 @@ pub async fn list(
     if rows.any(0)? { rows.all(1).map(Some) } else { Ok(None) }
 }
 
-/// Result of changing one key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyOutcome {
     Done,
     NoSuchKey,
-    /// The session has ended, all keys were deactivated, or the code was already used.
     Refused,
 }
 
@@ -338,8 +320,7 @@ pub(super) struct OwnVersion {
     pub(super) key_version: u32,
 }
 
-/// Reads the own key's version and consumes the presented code. Returns `None` if the session has ended, the keys were
-/// deactivated or the code was already used.
+/// Reads the own key's version and consumes the presented code; `None` also if the keys were deactivated.
 pub async fn show_own(
     database: &Database,
     session: Session,

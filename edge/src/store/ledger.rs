@@ -43,12 +43,10 @@ impl CallerTexts {
         Self { account: caller.account.to_string(), shown: caller.proof.text() }
     }
 
-    /// Account, credential and its kind.
     pub(super) fn proof(&self, caller: Caller) -> [Param<'_>; 3] {
         [(&self.account).into(), (&self.shown).into(), caller.proof.kind().into()]
     }
 
-    /// The text of a key; `None` for a session.
     pub(super) fn key(&self, caller: Caller) -> Option<&str> {
         matches!(caller.proof, Proof::Key { .. }).then_some(self.shown.as_str())
     }
@@ -66,10 +64,8 @@ pub enum Charged<T> {
     Before(StoredAnswer),
 }
 
-/// The response stored under an `Idempotency-Key`.
 #[derive(Debug, Deserialize)]
 pub struct StoredAnswer {
-    /// A hash of the request.
     pub request: String,
     pub answer: String,
     /// Nonzero while the request is in flight: it has no answer yet.
@@ -120,7 +116,6 @@ pub struct Lease {
     account: AccountId,
     /// Empty for a test key: no row.
     id: String,
-    /// Expiry in Unix seconds.
     expires_at: u64,
     /// True unless the account has the free plan.
     pub is_paying: bool,
@@ -134,14 +129,12 @@ struct LeaseRow {
     left_over: String,
 }
 
-/// The remaining allowance after a charge, in the ledger's format.
 #[derive(Debug, Deserialize)]
 struct Left {
     left_over: String,
 }
 
 impl Lease {
-    /// The account whose units the lease holds.
     pub const fn account(&self) -> AccountId {
         self.account
     }
@@ -379,7 +372,6 @@ pub async fn release(database: &Database, lease: Lease) -> Result<(), Error> {
     database.run((DELETE_LEASE, vec![(&account).into(), (&lease.id).into()])).await
 }
 
-/// The values for `GET /me/quota`; `None` if the caller isn't authorised.
 pub async fn usage(
     database: &Database,
     caller: Caller,

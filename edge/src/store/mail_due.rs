@@ -17,11 +17,9 @@ const RETRY_S: u64 = 60;
 /// Seconds for which sending an email is retried: the lifetime of its link.
 const LIFETIME_S: u64 = 60 * 60;
 
-/// An email with a reset link that is due to be sent.
 #[derive(Debug, Deserialize)]
 pub struct DueMail {
     pub mailbox: String,
-    /// The email address as typed.
     pub email: String,
 }
 
@@ -66,14 +64,12 @@ pub async fn ask(
 
 const DELETE_MAIL_DUE: &str = "DELETE FROM mail_due WHERE mailbox = ?1";
 
-/// Records that the email was sent.
 pub async fn handed_over(directory: &Database, mailbox: &str) -> Result<(), Error> {
     directory.run((DELETE_MAIL_DUE, vec![mailbox.into()])).await
 }
 
 const UPDATE_MAIL_DUE: &str = "UPDATE mail_due SET due_at = ?2 WHERE mailbox = ?1";
 
-/// Records that the email couldn't be sent: the next scheduled run tries again.
 pub async fn failed(directory: &Database, mailbox: &str, now: u64) -> Result<(), Error> {
     directory.run((UPDATE_MAIL_DUE, vec![mailbox.into(), now.into()])).await
 }

@@ -9,7 +9,6 @@ use crate::{
     mail::{AccountEvent, Notice},
 };
 
-/// Limit on emails of one kind to one account.
 struct Budget {
     /// Seconds between two emails: the later email covers all events since.
     pause: u64,
@@ -73,7 +72,6 @@ pub(super) fn told<'a, const N: usize>(
     deed.map(|sql| (sql, params.to_vec()))
 }
 
-/// Due notices of one kind for one account.
 #[derive(Debug, Deserialize)]
 pub struct DueNotices {
     pub account_id: AccountId,
@@ -84,7 +82,6 @@ pub struct DueNotices {
     #[serde(rename = "told")]
     pub announced_events: u64,
     pub email: String,
-    /// Time of the last event in Unix seconds; 0 if it wasn't recorded.
     happened_at: i64,
     browser: String,
     country: String,

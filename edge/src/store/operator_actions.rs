@@ -13,7 +13,6 @@ pub const BY_CALL: &str =
 
 const SELECT_CALL: &str = "SELECT 1 AS done FROM operator_actions WHERE id = ?1";
 
-/// True if the call of this id was done in this database.
 pub async fn has(database: &Database, call: &str) -> Result<bool, Error> {
     database.any((SELECT_CALL, vec![call.into()])).await
 }
@@ -21,7 +20,6 @@ pub async fn has(database: &Database, call: &str) -> Result<bool, Error> {
 /// A row of `operator_actions`, without the operator's name and reason, which are internal notes.
 #[derive(Debug, Deserialize)]
 pub struct StoredAction {
-    /// Time in Unix seconds.
     pub at: i64,
     pub action: String,
     pub value: String,
@@ -34,7 +32,6 @@ const SELECT_ACTIONS: &str = concat!(
     ") ORDER BY at DESC, rowid DESC LIMIT 1000"
 );
 
-/// The actions, newest first; none if the session has ended.
 pub async fn of_session(database: &Database, session: Session) -> Result<Vec<StoredAction>, Error> {
     let (account, id) = session.texts();
     database.batch(&[(SELECT_ACTIONS, vec![(&account).into(), (&id).into()])]).await?.all(0)

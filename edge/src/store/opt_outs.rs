@@ -13,9 +13,6 @@ const INSERT_OPT_OUT: &str = "
     ON CONFLICT (key) DO UPDATE SET drained_at = excluded.drained_at";
 
 /// Opts a mailbox out for thirty days from now.
-///
-/// # Errors
-/// [`Error::unavailable`] when the directory fails.
 pub async fn opt_out(directory: &Database, mailbox_hash: &str, now: u64) -> Result<(), Error> {
     let key = Key::opt_out(mailbox_hash);
     let params = vec![key.as_str().into(), now.saturating_add(OPT_OUT_S).into()];
@@ -26,9 +23,6 @@ const SELECT_OPT_OUT: &str =
     "SELECT 1 AS opted_out FROM throttles WHERE key IN (?1, ?2) AND drained_at > ?3";
 
 /// True if an address's mailbox has opted out, under either secret during a replacement.
-///
-/// # Errors
-/// [`Error::unavailable`] when the directory fails.
 pub async fn is_opted_out(
     directory: &Database,
     hash: &MailboxHash,

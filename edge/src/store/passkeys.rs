@@ -21,15 +21,13 @@ use crate::{
     error::Error,
 };
 
-/// Maximum number of passkeys per account.
 pub const PASSKEYS_MAX: u32 = 20;
 
 /// Requires a live session and a valid code.
 const SELECT_PERMITTED: &str =
     concat!("SELECT id FROM accounts WHERE ", code_holds!("?3", "?4"), " AND ", IN_SESSION);
 
-/// Consumes the code presented for a new passkey; `false` if the session has ended or the code was already
-/// used.
+/// Consumes the code presented for a new passkey.
 pub async fn authorise(database: &Database, session: Session, code: &Code) -> Result<bool, Error> {
     let (account, id) = session.texts();
     let params = [vec![(&account).into(), (&id).into()], code.params()].concat();
@@ -38,7 +36,6 @@ pub async fn authorise(database: &Database, session: Session, code: &Code) -> Re
     database.batch(&statements).await?.any(0)
 }
 
-/// A passkey to store.
 #[derive(Debug)]
 pub struct NewPasskey<'a> {
     pub id: &'a PasskeyId,
@@ -49,7 +46,6 @@ pub struct NewPasskey<'a> {
     pub name: &'a str,
     pub counter: u32,
     pub is_syncable: bool,
-    /// Creation time in Unix seconds.
     pub created_at: u64,
     /// Hash of the challenge that the new passkey has signed.
     pub challenge: &'a str,
@@ -69,7 +65,6 @@ const INSERT_PASSKEY: &str = concat!(
     IS_ADDABLE,
     " RETURNING id"
 );
-/// `?1` hash, `?2` expiry.
 const INSERT_USED_CHALLENGE: &str =
     "INSERT OR IGNORE INTO used_challenges (hash, expires_at) VALUES (?1, ?2)";
 const SELECT_COUNT: &str = "SELECT count(*) AS passkeys, coalesce(sum(id = ?2), 0) AS same
@@ -81,7 +76,6 @@ struct PasskeyCount {
     same: u32,
 }
 
-/// Result of adding a passkey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AddOutcome {
     Added,
@@ -101,7 +95,6 @@ fn used_challenge(challenge: &str, now: u64) -> Statement<'_> {
     (INSERT_USED_CHALLENGE, vec![challenge.into(), challenge_end(now).into()])
 }
 
-/// Stores a passkey and consumes its challenge.
 pub async fn add(
     database: &Database,
     session: Session,
@@ -134,7 +127,6 @@ pub async fn add(
     })
 }
 
-/// A row of `passkeys`.
 #[derive(Debug, Deserialize)]
 pub struct StoredPasskey {
     pub id: String,
@@ -143,9 +135,7 @@ pub struct StoredPasskey {
     pub name: String,
     pub counter: u32,
     pub is_syncable: u8,
-    /// Creation time in Unix seconds.
     pub created_at: u64,
-    /// Time of the last sign-in in Unix seconds; 0 if there was none.
     pub used_at: u64,
 }
 
@@ -160,7 +150,6 @@ const SELECT_PASSKEYS: &str = concat!(
 );
 const SELECT_LIVE_SESSION: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
 
-/// The account's passkeys, oldest first; `None` if the session has ended.
 pub async fn list(
     database: &Database,
     session: Session,
@@ -172,12 +161,10 @@ pub async fn list(
     if rows.any(0)? { rows.all(1).map(Some) } else { Ok(None) }
 }
 
-/// Result of changing one passkey.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PasskeyOutcome {
     Done,
     NoSuchPasskey,
-    /// The session has ended.
     Refused,
 }
 
@@ -190,7 +177,6 @@ const DELETE_PASSKEY: &str = concat!(
     ") RETURNING id"
 );
 
-/// Removes a passkey. Sign-ins with it fail from then on.
 pub async fn remove(
     database: &Database,
     session: Session,
@@ -232,10 +218,8 @@ pub async fn find(
 #[derive(Debug)]
 pub struct PasskeyUse<'a> {
     pub id: &'a PasskeyId,
-    /// The public key that verified the signature.
     pub public_key: &'a str,
     pub counter: u32,
-    /// Hash of the challenge.
     pub challenge: &'a str,
     /// Password hash that the account must still have, so that a concurrent reset wins over the sign-in.
     pub password_hash: &'a str,
@@ -248,8 +232,8 @@ const UPDATE_USED: &str = "UPDATE passkeys SET counter = ?4, used_at = ?7, last_
       AND (counter < ?4 OR counter = 0 AND ?4 = 0)
       AND NOT EXISTS (SELECT 1 FROM used_challenges WHERE hash = ?5)";
 
-/// Starts a session by passkey, and consumes the challenge and the code. Returns `false` if the passkey was removed, the challenge or code was already used, or the password changed. Also returns `false` if a counter other
-/// than 0 didn't increase.
+/// Starts a session by passkey, and consumes the challenge and the code. `false` if one of them was used, the passkey
+/// was removed, the password changed, or a counter other than 0 didn't increase.
 pub async fn sign_in(
     database: &Database,
     used: &PasskeyUse<'_>,

@@ -14,7 +14,6 @@ use crate::{
 /// The current plan of account `a`.
 pub const IN_FORCE: &str = "CASE WHEN a.plan_until <= unixepoch() THEN 'free' ELSE a.plan END";
 
-/// A row of `plans`.
 #[derive(Debug, Clone, Deserialize)]
 pub struct PlanSizes {
     pub name: String,
@@ -35,11 +34,9 @@ pub async fn all(database: &Database) -> Result<Vec<PlanSizes>, Error> {
     database.batch(&[(SELECT_SIZES, Vec::new())]).await?.all(0)
 }
 
-/// An account's plan in force, and when the plan ends.
 #[derive(Debug, Deserialize)]
 pub struct AccountPlan {
     pub plan: String,
-    /// End of the plan in Unix seconds; `None` if it has none.
     pub until: Option<i64>,
 }
 
@@ -52,7 +49,6 @@ const SELECT_PLAN: &str = concat!(
 const SELECT_PLAN_OF_SESSION: &str = concat!(SELECT_PLAN, IN_SESSION);
 const SELECT_PLAN_OF_ACCOUNT: &str = concat!(SELECT_PLAN, "a.id = ?1");
 
-/// The plan of this session's account; `None` if the session has ended.
 pub async fn of_session(
     database: &Database,
     session: Session,
@@ -61,7 +57,7 @@ pub async fn of_session(
     database.first((SELECT_PLAN_OF_SESSION, vec![(&account).into(), (&id).into()])).await
 }
 
-/// An account's plan, for an email to its owner; `None` if the account no longer exists.
+/// An account's plan, for an email to its owner.
 pub async fn of_account(
     database: &Database,
     account: AccountId,
@@ -75,7 +71,6 @@ pub async fn of_account(
 pub struct PlanEvent<'a> {
     pub account: AccountId,
     pub plan: &'a str,
-    /// End of the plan in Unix seconds; 0 for none.
     pub until: u64,
     /// Time of the event in Unix milliseconds, by the caller's clock.
     pub occurred_at_ms: u64,
@@ -83,7 +78,6 @@ pub struct PlanEvent<'a> {
     pub event: &'a str,
 }
 
-/// Result of a [`PlanEvent`].
 #[derive(Debug)]
 pub struct PlanChange {
     /// The plan after the event; `None` if the account doesn't exist.
@@ -152,8 +146,7 @@ const INSERT_ENDED_NOTICE: &str = notice!("plan_changed", "plan_until <= ?1 AND 
 const UPDATE_ENDED: &str =
     "UPDATE accounts SET plan = 'free', plan_until = NULL WHERE plan_until <= ?1";
 
-/// Sets `free` for plans that have ended by `now` (Unix seconds), and stores a notice to each
-/// owner.
+/// Sets `free` for plans that have ended, with a notice to each owner.
 pub async fn end(database: &Database, now: u64) -> Result<(), Error> {
     let statements = [(INSERT_ENDED_NOTICE, vec![now.into()]), (UPDATE_ENDED, vec![now.into()])];
     database.batch(&statements).await.map(drop)

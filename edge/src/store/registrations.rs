@@ -31,14 +31,11 @@ use crate::{
     limits::{quota::Day, rules::Key},
 };
 
-/// A registration, ready to be stored.
 pub struct Registration {
-    /// The account that a confirmation creates.
     pub id: AccountId,
     pub address: AccountAddress,
     pub password_hash: String,
     pub token: MailedToken,
-    /// Expiry of the link in Unix seconds.
     pub expires_at: u64,
 }
 
@@ -49,9 +46,7 @@ pub struct Standing {
     pub taken: Option<String>,
     /// 1 if another spelling of the mailbox has an account.
     pub is_spelling: u8,
-    /// 1 if it is registered, and waits for confirmation.
     pub is_waiting: u8,
-    /// 1 if its reader has opted out of emails that others cause.
     pub is_opted_out: u8,
 }
 
@@ -115,7 +110,6 @@ pub async fn store(directory: &Database, registration: &Registration) -> Result<
     directory.run((UPSERT_REGISTRATION, params)).await
 }
 
-/// A registration that waits for confirmation.
 #[derive(Debug, Deserialize)]
 pub struct WaitingAccount {
     #[serde(rename = "account_id")]
@@ -135,7 +129,6 @@ pub async fn waiting(
     directory.first((SELECT_WAITING, vec![token.as_str().into(), now.into()])).await
 }
 
-/// A registration whose link was used.
 #[derive(Debug, Deserialize)]
 pub struct Entered {
     #[serde(rename = "account_id")]
@@ -240,7 +233,6 @@ pub async fn finish(
 const SELECT_ENTERED: &str = "SELECT account_id, email, password_hash, is_former FROM registrations
     WHERE is_entered = 1 ORDER BY random() LIMIT 50";
 
-/// Confirmations that were interrupted.
 pub async fn interrupted(directory: &Database) -> Result<Vec<Entered>, Error> {
     directory.batch(&[(SELECT_ENTERED, Vec::new())]).await?.all(0)
 }

@@ -17,7 +17,6 @@ const ROUNDS_MAX: usize = 100;
 /// `?1` start of a secret's range in the index, `?2` its end. A seal can only be opened while its secret exists.
 const SELECT_SEALS: &str = "SELECT account_id AS id, secret AS outdated FROM second_factors
     WHERE secret >= ?1 AND secret < ?2 LIMIT 500";
-/// `?1` a JSON array of [`Renewed`].
 const UPDATE_SEALS: &str = "UPDATE second_factors SET secret = j.value ->> 'fresh'
     FROM json_each(?1) j
     WHERE account_id = j.value ->> 'id' AND secret = j.value ->> 'outdated'";

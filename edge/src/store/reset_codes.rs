@@ -37,7 +37,6 @@ pub struct ResetCode {
 }
 
 impl ResetCode {
-    /// The factor and the recovery code.
     pub(super) fn params(&self) -> Vec<Param<'_>> {
         vec![(&self.factor).into(), (&self.recovery).into()]
     }
@@ -66,11 +65,9 @@ macro_rules! fits {
 }
 pub(super) use fits;
 
-/// A second factor whose codes a reset accepts.
 #[derive(Debug, Deserialize)]
 pub struct KeptFactor {
     pub id: String,
-    /// The sealed secret.
     pub secret: String,
     pub counts: u8,
     /// Whether the presented recovery code is one of its unused ones.

@@ -57,7 +57,6 @@ pub async fn record_sent(database: &Database, link: &TokenHash) -> Result<(), Er
     database.run((UPDATE_TO_NEXT, vec![link.as_str().into()])).await
 }
 
-/// Removes a link whose email couldn't be sent.
 pub async fn take_back(database: &Database, link: &TokenHash) -> Result<(), Error> {
     database.batch(&[(CLEAR_NEXT, vec![link.as_str().into()]), consume(link)]).await.map(drop)
 }

@@ -35,7 +35,6 @@ pub async fn by_token(
     database.first((SELECT_BY_RESET_TOKEN, vec![token.as_str().into(), now.into()])).await
 }
 
-/// A key that a reset would end, for its page.
 #[derive(Debug, Deserialize)]
 pub struct SuspectKey {
     pub id: String,
@@ -119,7 +118,6 @@ const DELETE_PASSKEYS: &str = concat!(
 );
 const INSERT_CODE_USED: [&str; 2] = deed!("recovery_code_used", IS_RESETTABLE);
 const INSERT_CHANGED: [&str; 3] = opening!("password_changed", "'password'", IS_RESETTABLE);
-/// `?5` the new hash.
 const UPDATE_PASSWORD: &str = concat!(
     "UPDATE accounts SET password_hash = ?5, password_at = unixepoch(), reset_at = unixepoch(),
        wrong_codes = CASE ?3 WHEN '' THEN wrong_codes ELSE 0 END
@@ -160,13 +158,11 @@ const DELETE_OFF: &str = concat!(
     "DELETE FROM changes AS f WHERE f.account_id = ?1 AND f.about = 'off ' || ?3 AND ",
     IS_RESET
 );
-/// `?4` step.
 const UPDATE_STEP: &str = concat!(
     "UPDATE second_factors AS f SET last_step = max(f.last_step, ?4)
      WHERE f.account_id = ?1 AND f.secret = (SELECT secret FROM second_factors WHERE account_id = ?1 AND id = ?3) AND ",
     IS_RESET
 );
-/// `?4` hash of the recovery code.
 const DELETE_CODE: &str = concat!(
     "DELETE FROM recovery_codes AS f WHERE f.account_id = ?1 AND f.factor_id = ?3 AND f.hash = ?4 AND ",
     IS_RESET
@@ -176,13 +172,11 @@ const DELETE_CODE: &str = concat!(
 const DELETE_USED_LINK: &str = "DELETE FROM reset_links WHERE (hash = ?1 OR next_hash = ?1)
     AND EXISTS (SELECT 1 FROM accounts WHERE id = ?2 AND password_hash = ?3)";
 
-/// A reset whose link and code were read.
 #[derive(Debug)]
 pub struct NewReset<'a> {
     pub token: &'a TokenHash,
     pub code: &'a ResetCode,
     pub new_hash: &'a str,
-    /// Ids of the keys that the owner keeps.
     pub kept_keys: &'a [String],
 }
 

@@ -56,7 +56,6 @@ use crate::{
     limits::quota::Day,
 };
 
-/// A row of `scans`.
 #[derive(Debug, Deserialize)]
 pub struct StoredScan {
     pub id: String,
@@ -75,7 +74,6 @@ pub struct StoredScan {
     pub ended_at: Option<u64>,
     pub previous_at: u64,
     pub previous_answered: u32,
-    /// Time of the last recorded round.
     pub progress_at: u64,
     /// Positions that wait because nobody could be asked about them; set with `due_at`.
     #[serde(default)]
@@ -117,7 +115,6 @@ const WITH_CALLER: &str = concat!(
     ") "
 );
 
-/// `?6` id, `?7` total, `?8` name, `?9` details, `?10` now.
 const INSERT_SCAN: &str = concat!(
     WITH_CALLER,
     "INSERT INTO scans (id, account_id, name, total, details, source, day, created_at,
@@ -173,7 +170,6 @@ const COLUMNS: &str = "s.*,
 
 const SELECT_BY_ID: &str = concat!("SELECT ", COLUMNS, " FROM scans s WHERE s.id = ?1");
 
-/// `?1` scan.
 const SELECT_CREATED: &str = concat!(
     "SELECT s.*, CASE WHEN p.unlimited THEN '' ELSE p.daily_scans || ' '
       || max(0, p.daily_scans - a.scans_charged) || ' ' || a.scan_credits || ' ' || a.scan_credits END
@@ -186,7 +182,6 @@ const SELECT_CREATED: &str = concat!(
 const SELECT_REFUSAL: &str =
     concat!(WITH_CALLER, "SELECT size, may_run, max_scans, may_keep, daily_scans FROM caller");
 
-/// A scan to create.
 #[derive(Debug)]
 pub struct NewScan<'a> {
     pub id: &'a str,
@@ -195,7 +190,6 @@ pub struct NewScan<'a> {
     pub details: bool,
 }
 
-/// Reason why no scan was created.
 #[derive(Debug)]
 pub enum ScanRefusal {
     Unauthorised,
@@ -308,7 +302,6 @@ pub enum FoundScan<T> {
 
 const SELECT_AUTHORISED: &str = concat!("SELECT 1 AS one FROM accounts a WHERE ", AUTHORISE);
 
-/// `?4` scan.
 const SELECT_OWN: &str = concat!(
     "SELECT ",
     COLUMNS,
@@ -331,7 +324,7 @@ const SELECT_SCANS: &str = concat!(
     " ORDER BY s.id DESC LIMIT CAST(?5 AS INTEGER)"
 );
 
-/// The account's scans, newest first; `None` if the caller isn't authorised.
+/// The account's scans, newest first.
 pub async fn list(
     database: &Database,
     caller: Caller,
@@ -345,7 +338,6 @@ pub async fn list(
     if rows.any(0)? { rows.all(1).map(Some) } else { Ok(None) }
 }
 
-/// `?4` scan, `?5` now, `?6` name of this ending.
 const UPDATE_CANCELLED: &str = concat!(
     "UPDATE scans SET state = 'cancelled', ended_at = ?5, ended_by = ?6, waiting = 0
      WHERE id = ?4 AND ended_at IS NULL AND account_id IN (SELECT a.id FROM accounts a WHERE ",
@@ -375,7 +367,6 @@ fn give_back<'a>(scan: &'a str, ending: &'a str, most: u32, now: u64) -> Stateme
     (UPDATE_REFUND, vec![scan.into(), ending.into(), Day::of(now).number().into(), most.into()])
 }
 
-/// `?4` scan.
 const DELETE_SCAN: &str = concat!(
     "DELETE FROM scans WHERE id = ?4 AND account_id IN (SELECT a.id FROM accounts a WHERE ",
     AUTHORISE,
@@ -430,7 +421,6 @@ pub async fn act(
     })
 }
 
-/// `?4` scan, `?5` and `?6` first and last part.
 const SELECT_RESULTS: &str = concat!(
     "SELECT r.part, r.results FROM accounts a JOIN scans s ON s.account_id = a.id AND s.id = ?4
      JOIN scan_results r ON r.scan_id = s.id AND r.part BETWEEN ?5 AND ?6 WHERE ",
@@ -438,7 +428,6 @@ const SELECT_RESULTS: &str = concat!(
     " ORDER BY r.part, r.round, r.slot"
 );
 
-/// Results of one message.
 #[derive(Debug, Deserialize)]
 pub struct ResultRow {
     pub part: u32,

@@ -13,7 +13,6 @@ use crate::{
     mail::AccountEvent,
 };
 
-/// Seconds for which events are listed.
 pub const LISTED_S: u64 = 90 * 24 * 60 * 60;
 
 /// Increments the count in the row for this kind and day, and replaces the row's time, browser and
@@ -42,21 +41,18 @@ pub(super) fn device(deed: &AccountEvent) -> Vec<Param<'_>> {
     vec![(&deed.browser).into(), (&deed.country).into()]
 }
 
-/// An event as its owner sees it.
 #[derive(Debug, Deserialize)]
 pub struct StoredEvent {
     pub kind: String,
-    /// Unix time of the event, or of the last such event of the day.
+    /// Of events of a day: the last one.
     pub at: i64,
     pub count: u32,
-    /// Empty if unknown.
     pub browser: String,
     pub country: String,
 }
 
 const SELECT_LIVE_SESSION: &str = concat!("SELECT id FROM accounts WHERE ", IN_SESSION);
 
-/// `?3` time after which events are listed.
 const SELECT_EVENTS: &str = concat!(
     "SELECT kind, at, count, browser, country FROM security_events
      WHERE account_id = ?1 AND at > ?3 AND EXISTS (SELECT 1 FROM accounts WHERE ",
@@ -80,7 +76,6 @@ pub async fn list(
 
 const INSERT_EXPORTED_EVENT: &str = event!("data_exported", "?3", "?4", IN_SESSION);
 
-/// Records that the account's data was exported.
 pub async fn note_export(
     database: &Database,
     session: Session,
@@ -110,7 +105,6 @@ impl FailedAttempt {
     }
 }
 
-/// `?1` account, `?2` kind, `?3` time, `?4` browser, `?5` country.
 const INSERT_FAILURE: &str = concat!(
     "INSERT INTO security_events (account_id, class, kind, name, at, browser, country)
      SELECT id, 'failure', ?2, date(?3, 'unixepoch'), ?3, ?4, ?5 FROM accounts

@@ -18,12 +18,10 @@ use crate::{
     mail::AccountEvent,
 };
 
-/// A session to store, with the browser and country of the sign-in.
 pub struct NewSession {
     pub session: Session,
     pub browser: String,
     pub country: String,
-    /// Start in Unix seconds.
     pub created_at: u64,
     pub expires_at: u64,
 }
@@ -55,7 +53,6 @@ const DELETE_BEYOND_LIMIT: &str = "DELETE FROM sessions WHERE id IN (
     SELECT id FROM sessions WHERE account_id = ?1
     ORDER BY id = ?2 DESC, is_used DESC, created_at DESC LIMIT -1 OFFSET 20)";
 
-/// `?1` id, `?2` account.
 const INSERT_SIGNED_IN_EVENT: &str = "
     INSERT INTO security_events (account_id, class, kind, name, at, browser, country)
     SELECT account_id, 'sign_in', 'signed_in', id, created_at, browser, country FROM sessions
@@ -156,7 +153,6 @@ pub(super) fn end_of_password<'a>(account: &'a str, new_hash: &'a str) -> Statem
 
 const DELETE_SESSION: &str = "DELETE FROM sessions WHERE account_id = ?1 AND id = ?2 RETURNING id";
 
-/// Ends this session; `false` if it had already ended.
 pub async fn end(database: &Database, session: Session) -> Result<bool, Error> {
     let (account, id) = session.texts();
     database.any((DELETE_SESSION, vec![(&account).into(), (&id).into()])).await
@@ -171,7 +167,6 @@ const DELETE_SESSIONS: &str = concat!(
 
 const INSERT_ENDED_ALL_EVENT: &str = event!("signed_out_everywhere", "?3", "?4", IN_SESSION);
 
-/// Ends every session of the account; `false` if this session had already ended.
 pub async fn end_all(
     database: &Database,
     session: Session,
@@ -192,15 +187,12 @@ pub async fn mark_used(database: &Database, session: Session) -> Result<(), Erro
     database.run((UPDATE_USED, vec![(&account).into(), (&id).into()])).await
 }
 
-/// A session as its owner sees it.
 #[derive(Debug, Deserialize)]
 pub struct SessionRow {
     pub id: String,
-    /// Start in Unix seconds.
     pub created_at: i64,
     pub expires_at: i64,
     pub browser: String,
-    /// Empty if unknown.
     pub country: String,
     pub current: u8,
 }
@@ -224,11 +216,9 @@ pub async fn list(
     database.batch(&[(SELECT_SESSIONS, params)]).await?.all(0)
 }
 
-/// Result of ending one session.
 pub enum EndOutcome {
     Done,
     NoSuchSession,
-    /// The requesting session has ended.
     Unauthorised,
 }
 

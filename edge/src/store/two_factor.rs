@@ -78,7 +78,6 @@ macro_rules! code_holds {
 }
 pub(super) use code_holds;
 
-/// `?1` account, `?2` session, `?3` the code.
 const IS_USED_UP: &str =
     "id = ?1 AND EXISTS (SELECT 1 FROM sessions WHERE id = ?2 AND account_id = ?1)";
 /// `?4` step. Rows with the same secret share their steps: new recovery codes make a new row.
@@ -132,7 +131,6 @@ impl Code {
     }
 }
 
-// Only every tenth wrong code stores a notice: a single typing mistake causes none.
 const INSERT_WRONG_CODES_NOTICE: &str = notice!("wrong_codes", "id = ?1 AND wrong_codes % 10 = 9");
 
 const UPDATE_WRONG_CODES: &str = "UPDATE accounts SET wrong_codes = wrong_codes + 1 WHERE id = ?1";
@@ -155,7 +153,6 @@ pub async fn count_wrong_code(
 const UPDATE_SEAL: &str =
     "UPDATE second_factors SET secret = ?3 WHERE account_id = ?1 AND secret = ?2";
 
-/// Replaces a seal made under a retiring secret.
 pub async fn reseal(
     database: &Database,
     account: AccountId,
@@ -203,10 +200,8 @@ pub struct NewFactor<'a> {
     pub hashes: &'a [String],
 }
 
-/// `?3` the pending secret.
 const IS_ENABLEABLE: &str =
     concat!(FACTOR_ON, " IS NULL AND totp_pending = ?3 AND ", HAS_ROOM, " AND ", IN_SESSION);
-/// `?4` the new factor.
 const INSERT_ENABLED: [&str; 3] = opening!("two_factor_on", "'on ' || ?4", IS_ENABLEABLE);
 const INSERT_FACTOR: &str = concat!(
     "INSERT INTO second_factors (account_id, id, secret, on_at, last_step)
@@ -260,7 +255,6 @@ const IS_REPLACEABLE: &str = concat!(
     " AND ",
     IN_SESSION
 );
-/// `?5` the new factor.
 const INSERT_CODES_REPLACED: [&str; 3] =
     opening!("recovery_codes_replaced", "'on ' || ?5", IS_REPLACEABLE);
 const INSERT_FORMER_OFF: &str =

@@ -7,12 +7,9 @@ use serde::Deserialize;
 use super::IN_SESSION;
 use crate::{cf::database::Database, credentials::session::Session, error::Error};
 
-/// An account's charges on one day.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub struct UsageDay {
-    /// Days since 1970-01-01, UTC; 0 before the first charge.
     pub day: u64,
-    /// Checks charged to the daily allowance.
     pub checks: i64,
     /// Welcome checks left at the end of the day.
     pub welcome_left: i64,

@@ -18,12 +18,10 @@ use crate::{
     store::scans::{StatusCounts, StoredScan, VerdictCounts, from_column},
 };
 
-/// A due delivery, with the URL and the names of the secrets of its webhook.
 #[derive(Debug, Deserialize)]
 pub struct DueDelivery {
     pub account_id: AccountId,
     pub url: String,
-    /// Name of the signing secret.
     pub secret: String,
     /// Name of the previous secret; empty if it no longer signs.
     pub previous_secret: String,
@@ -38,7 +36,6 @@ pub struct AnnouncedScan {
     pub scan_id: String,
     /// `scan.completed` or `scan.expired`.
     pub kind: String,
-    /// End of the scan in Unix seconds.
     pub created_at: u64,
     pub total: u32,
     pub answered: u32,
@@ -102,7 +99,6 @@ const SELECT_DELIVERIES: &str = concat!(
     ") ORDER BY d.created_at DESC, d.id DESC LIMIT 20"
 );
 
-/// `?3` whether emails are sent.
 const UPDATE_SCAN_MAIL: &str = concat!("UPDATE accounts SET scan_mail = ?3 WHERE ", IN_SESSION);
 
 /// `?3` URL, `?4` name of a new webhook's secret. After a change of the URL, a failing endpoint's
@@ -115,7 +111,6 @@ const UPSERT_WEBHOOK: &str = concat!(
        free_at = min(free_at, unixepoch() + 300)"
 );
 
-/// `?3` URL.
 const INSERT_CHANGED: [&str; 2] = deed!(
     "webhook_changed",
     "NOT EXISTS (SELECT 1 FROM webhooks WHERE account_id = accounts.id AND url = ?3) AND ",
@@ -141,7 +136,6 @@ const UPDATE_SECRET: &str = concat!(
     ")"
 );
 
-/// A change of an account's notification settings.
 #[derive(Debug)]
 pub enum WebhookChange<'a> {
     Mail(bool),
@@ -218,7 +212,6 @@ const SELECT_DUE: &str = concat!(
     FREE_WEBHOOKS,
     ")"
 );
-/// `?5` lease.
 const UPDATE_CLAIMED: &str =
     concat!("UPDATE webhooks SET free_at = ?1 + ?5 WHERE account_id IN (", FREE_WEBHOOKS, ")");
 
@@ -238,7 +231,6 @@ pub async fn claim(
     database.batch(&[(SELECT_DUE, free), (UPDATE_CLAIMED, claim)]).await?.all(0)
 }
 
-/// `?1` account, `?2` id, `?3` now.
 const INSERT_TEST: &str = "
     INSERT INTO webhook_deliveries (account_id, id, kind, state, created_at)
     SELECT account_id, ?2, 'webhook.test', 'failed', ?3 FROM webhooks WHERE account_id = ?1";

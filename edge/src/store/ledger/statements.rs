@@ -179,7 +179,6 @@ const RETURNING_PLAN_AND_REMAINING: &str = concat!(
 
 pub(super) const INSERT_LEASE: &str =
     concat!(INSERT_UNITS, "NULL, NULL", WHERE_FEW_LEASES, RETURNING_PLAN_AND_REMAINING);
-/// `?11` request.
 pub(super) const INSERT_LEASE_ONCE: &str = concat!(
     INSERT_UNITS,
     "?9, ?11",
@@ -188,7 +187,6 @@ pub(super) const INSERT_LEASE_ONCE: &str = concat!(
     RETURNING_PLAN_AND_REMAINING
 );
 
-/// `?1` account, `?2` name of a charge.
 pub(super) const SELECT_CHARGE: &str =
     "SELECT '' AS left_over FROM accounts WHERE id = ?1 AND last_charge = ?2";
 

@@ -10,7 +10,6 @@ use crate::{
     error::Error,
 };
 
-/// `?1` scan, `?2` name of its ending.
 const UPDATE_COMPLETED_SCANS: &str = "
     UPDATE accounts SET completed_scans = completed_scans + 1
     FROM scans s WHERE s.id = ?1 AND s.ended_by = ?2 AND s.state = 'completed'
@@ -76,12 +75,10 @@ pub async fn overdue(
     database.batch(&[(SELECT_OVERDUE, params)]).await?.all(0)
 }
 
-/// `?1` scan, `?2` and `?3` first and last part.
 const SELECT_RESULTS: &str = "
     SELECT part, results FROM scan_results WHERE scan_id = ?1 AND part BETWEEN ?2 AND ?3
     ORDER BY part, round, slot";
 
-/// The stored results of these parts, ordered by part and round.
 pub async fn rows_of_parts(
     database: &Database,
     scan: &str,
@@ -131,7 +128,6 @@ pub async fn close(
     database.batch(&statements).await.map(drop)
 }
 
-/// `?1` account, `?2` limit.
 const SELECT_LAST_ENDED: &str = "
     SELECT * FROM scans WHERE account_id = ?1 AND state IN ('completed', 'expired')
     ORDER BY ended_at DESC LIMIT CAST(min(?2, 5) AS INTEGER)";

@@ -13,7 +13,6 @@ use crate::{
 /// A position among scans that are ordered by end time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cursor {
-    /// End time of the scan in Unix seconds.
     pub ended_at: u64,
     pub scan: String,
 }

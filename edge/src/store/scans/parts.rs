@@ -18,7 +18,6 @@ use crate::{
 pub struct ScanPart<'a> {
     pub scan: &'a str,
     pub number: u32,
-    /// Number of positions in the part.
     pub positions: u32,
     /// MACs under each live secret, the signing secret's first; empty if the part has fewer than
     /// two different addresses.
@@ -61,7 +60,7 @@ const INSERT_PART: &str = concat!(
     AUTHORISE
 );
 
-/// `?1` scan, `?2` part. The row may be used only if the same batch has verified the owner.
+/// The row may be used only if the same batch has verified the owner.
 const SELECT_PART: &str =
     "SELECT mac, sent, comparisons FROM scan_parts WHERE scan_id = ?1 AND part = ?2";
 
@@ -92,7 +91,6 @@ const UPDATE_COMPARISONS: &str = concat!(
 /// Result of preparing a comparison.
 #[derive(Debug)]
 pub enum Comparison {
-    /// The part's MAC.
     With(String),
     UsedUp,
     /// No completely queued part has this number and size, or it has no MAC.
@@ -168,7 +166,6 @@ pub async fn begin_part(
     })
 }
 
-/// `?1` scan, `?2` part, `?3` results.
 const INSERT_MALFORMED: &str = "
     INSERT OR IGNORE INTO scan_results (scan_id, part, slot, round, results, writer)
     SELECT ?1, ?2, -1, 0, ?3, '' FROM scan_parts p JOIN scans s ON s.id = p.scan_id

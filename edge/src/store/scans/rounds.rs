@@ -21,7 +21,6 @@ pub struct Round {
     pub followed: Option<u8>,
 }
 
-/// Position of a row of results.
 #[derive(Debug, Clone, Copy)]
 pub struct RoundPosition<'a> {
     pub account: &'a str,
@@ -37,7 +36,6 @@ impl RoundPosition<'_> {
     }
 }
 
-/// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` account.
 const SELECT_ROUND: &str = concat!(
     "SELECT s.handed, s.details, ",
     IN_FORCE,
@@ -70,7 +68,6 @@ pub async fn hand_over(database: &Database, scan: &str) -> Result<bool, Error> {
 /// most 75 s.
 const ROUND_TTL_S: u64 = 90;
 
-/// `?1` scan, `?2` now, `?3` expiry.
 const UPDATE_ASKING: &str = concat!(
     "UPDATE scans SET asking_until = ?3
      WHERE id = ?1 AND ended_at IS NULL AND (
@@ -93,10 +90,8 @@ pub async fn start_asking(database: &Database, scan: &str, now: u64) -> Result<b
     database.any((UPDATE_ASKING, vec![scan.into(), now.into(), until.into()])).await
 }
 
-/// Times of a message's retries, in Unix seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retry {
-    /// Time of the message's first retry.
     pub due_at: u64,
     /// Time at which all addresses have their final verdict if no server asks for more than our own
     /// delays.
@@ -105,7 +100,6 @@ pub struct Retry {
     pub latest_at: u64,
 }
 
-/// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer, `?6` due, `?7` expected, `?8` latest.
 const UPSERT_RETRY: &str = "
     INSERT INTO scan_retries (scan_id, part, slot, due_at, expected_at, latest_at)
     SELECT r.scan_id, r.part, r.slot, ?6, ?7, ?8 FROM scan_results r JOIN scans s ON s.id = r.scan_id
@@ -114,7 +108,6 @@ const UPSERT_RETRY: &str = "
       due_at = excluded.due_at, expected_at = excluded.expected_at, latest_at = excluded.latest_at,
       unasked = 0, misses = 0";
 
-/// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` due, `?6` latest, `?7` positions, `?8` misses.
 const UPSERT_MISS: &str = "
     INSERT INTO scan_retries (scan_id, part, slot, due_at, expected_at, latest_at, unasked, misses)
     SELECT s.id, ?2, ?3, ?5, ?5, ?6, ?7, ?8 FROM scans s WHERE s.id = ?1 AND s.ended_at IS NULL
@@ -133,9 +126,7 @@ const UPDATE_MISSED: &str = "
 /// A round in which nobody could be asked.
 #[derive(Debug, Clone, Copy)]
 pub struct Miss {
-    /// Time of the next attempt, in Unix seconds.
     pub due_at: u64,
-    /// End of the scan's lifetime, in Unix seconds.
     pub until: u64,
     /// Positions of the message that were never asked about.
     pub unasked: u32,
@@ -157,7 +148,6 @@ pub async fn miss(
     database.batch(&[(UPSERT_MISS, row), missed]).await.map(drop)
 }
 
-/// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer.
 const DELETE_RETRY: &str = "
     DELETE FROM scan_retries WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND EXISTS (
       SELECT 1 FROM scan_results WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4 AND writer = ?5)";
@@ -197,7 +187,6 @@ const UPDATE_UNANSWERED: &str = "
     UPDATE scans SET handed = 0 WHERE id = ?1 AND ended_by = ?2 AND NOT EXISTS (
       SELECT 1 FROM json_each(counts) WHERE key NOT IN ('fatal_exception', 'invalid_format') AND value > 0)";
 
-/// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` results, `?6` writer.
 const INSERT_RESULTS: &str = "
     INSERT OR IGNORE INTO scan_results (scan_id, part, slot, round, results, writer)
     SELECT id, ?2, ?3, ?4, ?5, ?6 FROM scans WHERE id = ?1 AND ended_at IS NULL";
@@ -246,16 +235,13 @@ const UPDATE_COUNTS: &str = concat!(
       WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4 AND writer = ?5) RETURNING id"
 );
 
-/// `?1` scan, `?2` part, `?3` slot, `?4` round, `?5` writer.
 const SELECT_WRITTEN: &str = "
     SELECT r.results, s.ended_by = ?5 AS has_ended FROM scan_results r JOIN scans s ON s.id = r.scan_id
     WHERE r.scan_id = ?1 AND r.part = ?2 AND r.slot = ?3 AND r.round = ?4";
 
-/// State of a round after it was stored.
 #[derive(Debug, Deserialize)]
 pub struct WrittenRound {
     pub results: String,
-    /// Nonzero if the round ended the scan.
     pub has_ended: u8,
 }
 
@@ -302,7 +288,6 @@ pub async fn record(
     rows.first(2)
 }
 
-/// `?1` scan, `?2` part, `?3` slot, `?4` round.
 const UPDATE_FOLLOWED: &str = "
     UPDATE scan_results SET followed = 1
     WHERE scan_id = ?1 AND part = ?2 AND slot = ?3 AND round = ?4";

@@ -15,7 +15,6 @@ use utoipa::{
 
 /// Names under which verdicts are counted.
 pub trait Class: Copy + PartialEq + 'static {
-    /// All names, in the order of the documentation.
     const ALL: &'static [Self];
     /// Name of the API schema for the counts of this class.
     const SCHEMA: &'static str;
@@ -81,7 +80,6 @@ impl<C: Class> Tally<C> {
         self.numbers.iter().sum()
     }
 
-    /// The counts as JSON, for the column.
     pub fn to_text(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -119,7 +117,6 @@ impl<'de, C: Class> Deserialize<'de> for Tally<C> {
     }
 }
 
-/// Parses a column with JSON.
 pub fn from_column<'de, C: Class, D: Deserializer<'de>>(from: D) -> Result<Tally<C>, D::Error> {
     let text = String::deserialize(from)?;
     serde_json::from_slice(text.as_bytes()).map_err(|_| D::Error::custom("counts of another form"))
